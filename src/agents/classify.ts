@@ -1,0 +1,60 @@
+import type { AgentError } from '../model/agent.ts';
+import type { ErrorClass } from '../model/ticket.ts';
+import { resetFromProse } from './reset-time.ts';
+
+/** First match wins. What a status code cannot tell (a usage limit, a full context, an empty account) stands above it. */
+const TELLING: [ErrorClass, RegExp][] = [
+  ['limit', /hit your .{0,40}\blimit\b|usage limit (?:has been )?reached/i],
+  [
+    'context',
+    /(?:prompt|input|request) is too (?:long|large)|request too large|context (?:window|length|limit)|maximum context|ran out of room/i,
+  ],
+  [
+    'billing',
+    /credit balance|insufficient_quota|current quota|quota exceeded|billing|payment required|usage not included/i,
+  ],
+];
+const GENERAL: [ErrorClass, RegExp][] = [
+  [
+    'limit',
+    /(?:usage|rate|session|weekly|daily|monthly|hour) limit|rate.?limited|limit reached|too many requests/i,
+  ],
+  [
+    'auth',
+    /api key|authenticat|unauthori[sz]ed|not logged in|log ?in again|\/login|oauth|(?:access|refresh) token/i,
+  ],
+  [
+    'overloaded',
+    /overloaded|at capacity|server error|unavailable|bad gateway|time[ds]? ?out|disconnected|connection|network error|econn|enotfound|eai_again/i,
+  ],
+  [
+    'config',
+    /(?:unknown|invalid|unsupported) model|selected model|model\b.{0,80}(?:not found|not exist|not supported|not available)/i,
+  ],
+];
+
+/** The class of a provider's error by its status and words; null when neither says anything. */
+export function classify(message: string, status: number | null): ErrorClass | null {
+  return byWords(message, TELLING) ?? byStatus(status) ?? byWords(message, GENERAL);
+}
+
+/** A complete error: a limit gets the reset time its words give, which is never sure. */
+export function errorOf(kind: ErrorClass, message: string, now: string, zone?: string): AgentError {
+  const text = message.trim().slice(0, 4000);
+  if (kind !== 'limit') return { class: kind, message: text };
+  return { class: kind, message: text, resetAt: resetFromProse(text, now, zone), sure: false };
+}
+
+function byWords(message: string, table: [ErrorClass, RegExp][]): ErrorClass | null {
+  return table.find(([, words]) => words.test(message))?.[0] ?? null;
+}
+
+function byStatus(status: number | null): ErrorClass | null {
+  if (status === null) return null;
+  if (status === 401 || status === 403) return 'auth';
+  if (status === 402) return 'billing';
+  if (status === 404) return 'config';
+  if (status === 413) return 'context';
+  if (status === 429) return 'limit';
+  return status === 408 || status >= 500 ? 'overloaded' : null;
+}

@@ -1,0 +1,124 @@
+import type { AgentAdapter, AgentRequest, Invocation } from '../model/agent.ts';
+import { PERMISSION_FLAGS } from './access.ts';
+import { claudeReader } from './claude-reader.ts';
+import { type FlagRule, takeFlags } from './flags.ts';
+import { checkedSessionId } from './session-id.ts';
+
+/** Retrying and updating are the engine's business, and nothing but the work should go over the network. */
+const QUIET = {
+  CLAUDE_CODE_MAX_RETRIES: '0',
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+  DISABLE_AUTOUPDATER: '1',
+  DISABLE_TELEMETRY: '1',
+  DISABLE_ERROR_REPORTING: '1',
+};
+
+/** Flags that this adapter sets itself. */
+const OWN_FLAGS: readonly FlagRule[] = [
+  { names: ['--print', '-p', '--verbose', '--continue', '-c'], takesValue: false },
+  { names: ['--output-format', '--input-format', '--session-id', '--resume', '-r'], takesValue: true },
+];
+
+/** Tools that change files, leave the workspace or outlive the run; refused to a reading agent. */
+export const READ_DENIES = [
+  'Edit',
+  'MultiEdit',
+  'Write',
+  'NotebookEdit',
+  'EnterWorktree',
+  'ExitWorktree',
+  'Monitor',
+  'Workflow',
+  'CronCreate',
+  'CronDelete',
+  'RemoteTrigger',
+  'ScheduleWakeup',
+] as const;
+
+// Bash stays: without a rule for it, the default mode lets only commands pass that read. Searching goes through it.
+const READ_ALLOWS = [
+  'Read',
+  'Grep',
+  'Glob',
+  'Bash(git diff:*)',
+  'Bash(git log:*)',
+  'Bash(git show:*)',
+  'Bash(git status:*)',
+];
+const WRITE_ALLOWS = ['Bash', 'Edit', 'MultiEdit', 'Write', 'NotebookEdit', 'Read', 'Grep', 'Glob'];
+const WRITE_DENIES = ['EnterWorktree', 'ExitWorktree'];
+
+export const claude: AgentAdapter = {
+  name: 'claude',
+  capabilities: {
+    resume: true,
+    schema: 'native',
+    model: true,
+    effort: true,
+    maxTurns: true,
+    allowedTools: true,
+  },
+  access: ['read', 'write', 'full'],
+  invocation,
+  reader: (context) => claudeReader(context),
+  interactive: (agent, sessionId) => [
+    agent.command,
+    '--resume',
+    checkedSessionId(sessionId),
+    ...takeFlags(agent.defaultArgs, OWN_FLAGS).kept,
+  ],
+};
+
+function invocation(request: AgentRequest): Invocation {
+  const { agent } = request;
+  const { kept } = takeFlags(agent.defaultArgs, [...OWN_FLAGS, ...(PERMISSION_FLAGS.claude ?? [])]);
+  const model = request.model ?? agent.model;
+  const argv = [agent.command, '-p', '--output-format', 'stream-json', '--verbose', ...kept];
+  if (request.resume) argv.push('--resume', checkedSessionId(request.resume));
+  else argv.push('--session-id', request.newSessionId);
+  if (model) argv.push('--model', model);
+  if (request.effort) argv.push('--effort', effortOf(request.effort));
+  if (request.maxTurns !== null) argv.push('--max-turns', String(request.maxTurns));
+  if (request.schema) argv.push('--json-schema', JSON.stringify(request.schema));
+  // Last, because the tool lists take every argument up to the next flag.
+  argv.push(...accessArgs(request));
+  const root: Record<string, string> = request.access === 'full' && request.root ? { IS_SANDBOX: '1' } : {};
+  return {
+    argv,
+    env: { ...QUIET, ...root, ...agent.env },
+    stdin: request.prompt,
+    files: {},
+    stopSignal: 'SIGTERM',
+  };
+}
+
+function accessArgs({ access, allowedTools }: AgentRequest): string[] {
+  const more = allowedTools ?? [];
+  switch (access) {
+    case 'full':
+      return ['--dangerously-skip-permissions', ...list('--allowedTools', more)];
+    case 'write':
+      return [
+        '--permission-mode',
+        'acceptEdits',
+        ...list('--disallowedTools', WRITE_DENIES),
+        ...list('--allowedTools', [...WRITE_ALLOWS, ...more]),
+      ];
+    case 'read':
+      return [
+        '--permission-mode',
+        'default',
+        ...list('--disallowedTools', READ_DENIES),
+        ...list('--allowedTools', [...READ_ALLOWS, ...more]),
+      ];
+  }
+}
+
+function list(flag: string, tools: readonly string[]): string[] {
+  return tools.length === 0 ? [] : [flag, ...new Set(tools)];
+}
+
+/** The CLI's lowest effort is `low`. */
+function effortOf(effort: string): string {
+  return effort === 'minimal' ? 'low' : effort;
+}

@@ -1,0 +1,85 @@
+import type {
+  AgentAdapter,
+  AgentReader,
+  AgentRequest,
+  AgentResult,
+  Invocation,
+  ReadContext,
+} from '../model/agent.ts';
+import { InputError } from '../model/errors.ts';
+import { requestEnv } from './request-env.ts';
+import { extractTagged } from './tagged.ts';
+import { stderrText, unfinished, wasSignalled } from './unfinished.ts';
+
+const TAIL = 64 * 1024;
+/** What the system takes as one argument, its closing zero included. */
+const MAX_ARGUMENT = 131_072;
+const PLACEHOLDER = /\{(prompt|promptFile|model|session)\}/g;
+
+/** Any command: it is told everything by arguments, stdin and environment, and its exit code is the result. */
+export const custom: AgentAdapter = {
+  name: 'custom',
+  capabilities: {
+    resume: false,
+    schema: 'tagged',
+    model: true,
+    effort: true,
+    maxTurns: true,
+    allowedTools: true,
+  },
+  access: ['read', 'write', 'full'],
+  invocation,
+  reader,
+  interactive: () => null,
+};
+
+function invocation(request: AgentRequest): Invocation {
+  const { agent } = request;
+  const values: Record<string, string> = {
+    prompt: request.prompt,
+    promptFile: request.promptFile,
+    model: request.model ?? agent.model ?? '',
+    session: request.newSessionId,
+  };
+  const args = agent.defaultArgs.map((arg) =>
+    arg.replace(PLACEHOLDER, (_, name: string) => values[name] ?? ''),
+  );
+  const inArgument = agent.defaultArgs.some((arg) => arg.includes('{prompt}'));
+  if (inArgument && args.some((arg) => Buffer.byteLength(arg) >= MAX_ARGUMENT))
+    throw new InputError(
+      'agent/prompt-too-long',
+      `The prompt is too long for an argument of agent ${agent.name}.`,
+      {
+        hint: 'Take {prompt} out of its defaultArgs: the prompt is on stdin then. Or pass {promptFile}.',
+      },
+    );
+  return {
+    argv: [agent.command, ...args],
+    env: { ...requestEnv(request), ...agent.env },
+    stdin: inArgument ? null : request.prompt,
+    files: {},
+    stopSignal: 'SIGTERM',
+  };
+}
+
+function reader(context: ReadContext): AgentReader {
+  let tail = '';
+  return {
+    line(line) {
+      tail += `${line}\n`;
+      if (tail.length > TAIL * 2) tail = tail.slice(-TAIL);
+      return [{ type: 'text', text: line }];
+    },
+    end(exit): AgentResult {
+      const text = tail.slice(-TAIL).trim();
+      const base = { text, sessionId: null, usage: null };
+      if (exit.code === 0 && exit.signal === null)
+        return { ...base, ok: true, data: context.wantsData ? extractTagged(text) : undefined, error: null };
+      if (wasSignalled(exit) || exit.code === 126 || exit.code === 127)
+        return { ...base, ok: false, data: undefined, error: unfinished('the agent', exit, context.now) };
+      const said = stderrText(exit.stderrTail);
+      const message = `the agent ended with exit code ${exit.code ?? 'unknown'}.${said === '' ? '' : ` It said: ${said}`}`;
+      return { ...base, ok: false, data: undefined, error: { class: 'exit', message } };
+    },
+  };
+}

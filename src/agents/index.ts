@@ -1,0 +1,53 @@
+import { basename } from 'node:path';
+import type { AgentAdapter } from '../model/agent.ts';
+import { InputError } from '../model/errors.ts';
+import type { PhaseOf } from '../model/workflow.ts';
+import { claude, READ_DENIES } from './claude.ts';
+import { codex } from './codex.ts';
+import { custom } from './custom.ts';
+import { rehearsal } from './rehearsal.ts';
+
+export { addUsage } from '../model/usage.ts';
+export { defaultAccess } from './access.ts';
+export { type LineSplitter, lineSplitter } from './lines.ts';
+export { extractTagged, repairPrompt, taggedInstruction } from './tagged.ts';
+export { schemaProblem, type Validated, validateResult } from './validate.ts';
+
+export const ADAPTERS: Readonly<Record<string, AgentAdapter>> = { claude, codex, custom, rehearsal };
+
+export function adapterFor(name: string): AgentAdapter {
+  const adapter = Object.hasOwn(ADAPTERS, name) ? ADAPTERS[name] : undefined;
+  if (adapter) return adapter;
+  throw new InputError('agent/unknown-adapter', `There is no adapter ${JSON.stringify(name)}.`, {
+    hint: `Use one of: ${Object.keys(ADAPTERS).join(', ')}.`,
+    details: { known: Object.keys(ADAPTERS) },
+  });
+}
+
+/** The adapter of a command that names none: known CLIs by their name, anything else is `custom`. */
+export function guessAdapter(command: string): string {
+  const name = basename(command);
+  return name === 'claude' || name === 'codex' ? name : 'custom';
+}
+
+/** One sentence for every field of a phase that this adapter cannot honour. */
+export function capabilityProblems(adapter: AgentAdapter, phase: PhaseOf<'agent'>): string[] {
+  const can = adapter.capabilities;
+  const problems: string[] = [];
+  const refuse = (field: string, why: string) => problems.push(`${field}: ${why}`);
+  if (phase.model && !can.model) refuse('model', `the ${adapter.name} adapter cannot choose a model.`);
+  if (phase.effort && !can.effort) refuse('effort', `the ${adapter.name} adapter cannot set the effort.`);
+  if (phase.maxTurns !== undefined && !can.maxTurns)
+    refuse('maxTurns', `the ${adapter.name} adapter cannot count turns; use timeoutSeconds.`);
+  if (phase.allowedTools && !can.allowedTools)
+    refuse('allowedTools', `the ${adapter.name} adapter knows no tool list; use access.`);
+  if (phase.access && !adapter.access.includes(phase.access))
+    refuse('access', `the ${adapter.name} adapter cannot be held to "${phase.access}".`);
+  if (phase.session === 'continue' && !can.resume)
+    refuse('session', `the ${adapter.name} adapter cannot continue a session; use "fresh".`);
+  if (adapter.name === 'claude' && phase.access === 'read')
+    for (const tool of phase.allowedTools ?? [])
+      if (READ_DENIES.some((denied) => tool === denied || tool.startsWith(`${denied}(`)))
+        refuse('allowedTools', `"${tool}" is refused by access "read"; use access "write".`);
+  return problems;
+}

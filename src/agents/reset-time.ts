@@ -1,0 +1,118 @@
+const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+const MINUTE = 60_000;
+const UNITS: Record<string, number> = { d: 24 * 60 * MINUTE, h: 60 * MINUTE, m: MINUTE, s: 1000 };
+
+const EPOCH = /\|(\d{10})\b/;
+const AFTER =
+  /\b(?:again|retry|resets?|wait)\b[^.\n]{0,40}?\bin\s+((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*(?:and\s+)?){1,4})/i;
+const AMOUNT = /(\d+(?:\.\d+)?)\s*(d|h|m|s)(?!s\b)[a-z]*/gi;
+const CLOCK = new RegExp(
+  '\\b(?:again|resets?|until)\\s+(?:(?:at|on)\\s+)?' +
+    '(?:([A-Za-z]{3,9})\\s+(\\d{1,2})(?:st|nd|rd|th)?(?:,?\\s+(\\d{4}))?,?\\s+(?:at\\s+)?)?' +
+    '(\\d{1,2})(?::(\\d{2}))?\\s*([ap]m)?\\b(?:\\s*\\(([A-Za-z0-9_+/-]{1,40})\\))?',
+  'i',
+);
+
+/**
+ * Reads when a limit ends out of a CLI's prose. A clock time without a zone is in the zone of the machine, as
+ * CLIs print it; it names a minute, so the end of that minute counts: waking at its start would be too early.
+ */
+export function resetFromProse(text: string, now: string, zone: string = localZone()): string | null {
+  const start = Date.parse(now);
+  if (Number.isNaN(start)) return null;
+  const epoch = EPOCH.exec(text)?.[1];
+  if (epoch) return toIso(Number(epoch) * 1000);
+  const after = AFTER.exec(text)?.[1];
+  if (after) {
+    const wait = duration(after);
+    if (wait > 0) return toIso(start + wait);
+  }
+  const clock = CLOCK.exec(text);
+  return clock ? nextClock(clock, start, zone) : null;
+}
+
+/** A time in epoch seconds (or milliseconds) as ISO text; null when it is no time. */
+export function isoFromEpoch(value: number): string | null {
+  return toIso(value > 1e11 ? value : value * 1000);
+}
+
+function nextClock(match: RegExpExecArray, start: number, zone: string): string | null {
+  const [, monthName, day, year, hourText, minuteText, half, zoneName] = match;
+  // "resets 3" is no time: it takes minutes or am/pm to be one.
+  if (minuteText === undefined && half === undefined) return null;
+  const hour = hourOf(Number(hourText), half);
+  const minute = Number(minuteText ?? 0);
+  if (hour === null || minute > 59) return null;
+  const at = zoneName && isZone(zoneName) ? zoneName : zone;
+  const today = wallClock(start, at);
+  const ends = (y: number, m: number, d: number) => fromWallClock([y, m, d, hour, minute], at) + MINUTE;
+  if (monthName === undefined) {
+    const end = ends(today[0], today[1], today[2]);
+    return toIso(end > start ? end : ends(today[0], today[1], today[2] + 1));
+  }
+  const month = MONTHS.indexOf(monthName.slice(0, 3).toLowerCase());
+  if (month < 0) return null;
+  const end = ends(year ? Number(year) : today[0], month, Number(day));
+  if (end > start) return toIso(end);
+  return year ? null : toIso(ends(today[0] + 1, month, Number(day)));
+}
+
+function hourOf(hour: number, half: string | undefined): number | null {
+  if (half === undefined) return hour < 24 ? hour : null;
+  if (hour < 1 || hour > 12) return null;
+  return (hour % 12) + (half.toLowerCase() === 'pm' ? 12 : 0);
+}
+
+function duration(text: string): number {
+  let total = 0;
+  for (const [, amount, unit] of text.matchAll(AMOUNT))
+    total += Number(amount) * (UNITS[(unit ?? '').toLowerCase()] ?? 0);
+  return total;
+}
+
+type WallClock = [year: number, month: number, day: number, hour: number, minute: number];
+
+function wallClock(time: number, zone: string): WallClock {
+  const format = new Intl.DateTimeFormat('en-US', {
+    timeZone: zone,
+    calendar: 'gregory',
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+  });
+  const parts = new Map(format.formatToParts(time).map((part) => [part.type, Number(part.value)]));
+  const get = (type: Intl.DateTimeFormatPartTypes) => parts.get(type) ?? 0;
+  return [get('year'), get('month') - 1, get('day'), get('hour'), get('minute')];
+}
+
+// Twice, because the offset at the first guess may be that of the other side of a clock change.
+function fromWallClock(wall: WallClock, zone: string): number {
+  const wanted = Date.UTC(...wall);
+  let time = wanted;
+  for (let pass = 0; pass < 2; pass += 1) {
+    if (Number.isNaN(time)) return Number.NaN;
+    time -= Date.UTC(...wallClock(time, zone)) - wanted;
+  }
+  return time;
+}
+
+function isZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en-US', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function localZone(): string {
+  return new Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+function toIso(time: number): string | null {
+  const date = new Date(time);
+  return Number.isNaN(date.getTime()) ? null : date.toISOString();
+}

@@ -1,0 +1,81 @@
+import type { Command } from 'commander';
+import { InputError } from '../model/errors.ts';
+import { type Io, outJson } from './io.ts';
+import { type GlobalOptions, openEngine, openSettings } from './open.ts';
+
+export function register(program: Command, io: Io): void {
+  program
+    .command('checks')
+    .description(
+      'run the project’s checks: `checks` of the settings, else its lint, typecheck, test and build scripts',
+    )
+    .option('--json', 'print the results as JSON at the end')
+    .addHelpText(
+      'after',
+      '\nIn a phase it works on the ticket’s worktree, elsewhere on the current directory.\n\nExamples:\n  $ signalbox checks',
+    )
+    .action(async (_options: unknown, command: Command) =>
+      checks(command.optsWithGlobals<GlobalOptions>(), io),
+    );
+  program
+    .command('integrate')
+    .argument('[plan]', 'default: the plan of this phase')
+    .argument('[ticket]', 'default: the ticket of this phase')
+    .description('merge a ticket’s branch into its base; nobody’s checkout is touched')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExamples:\n  $ signalbox integrate sprint-12 PROJ-101')
+    .action(
+      async (plan: string | undefined, ticket: string | undefined, _options: unknown, command: Command) =>
+        integrate(plan, ticket, command.optsWithGlobals<GlobalOptions>(), io),
+    );
+}
+
+async function checks(options: GlobalOptions, io: Io): Promise<void> {
+  const settings = await openSettings(io, options);
+  const { checkCommands, runChecks } = await import('../engine/checks.ts');
+  const cwd = io.env.SIGNALBOX_WORKTREE ?? io.cwd;
+  const commands = checkCommands(settings.checks, cwd);
+  const results = await runChecks(commands, cwd, io.env, (line) => io.err(line));
+  const failed = results.find((result) => result.code !== 0);
+  if (options.json) outJson(io, { ok: !failed, results });
+  else if (commands.length === 0) io.out('No checks are configured and the project has none of its own.');
+  else io.out(failed ? `✗ ${failed.command} exited with code ${failed.code}` : `✓ ${results.length} passed`);
+  if (failed) io.exit(1);
+}
+
+async function integrate(
+  planId: string | undefined,
+  ticketId: string | undefined,
+  options: GlobalOptions,
+  io: Io,
+): Promise<void> {
+  const ref = ticketHere(io, planId, ticketId);
+  const parts = await openEngine(io, options, 'integrate');
+  const { integrateTicket } = await import('../engine/integrate.ts');
+  const done = await integrateTicket(parts, ref);
+  if (options.json) outJson(io, done);
+  if ('conflict' in done) {
+    if (!options.json)
+      io.err(
+        `Conflict with the base in ${done.conflict.join(', ')}. Merge ${done.target} into ${done.branch}, resolve, and commit.`,
+      );
+    return io.exit(1);
+  }
+  if (options.json) return;
+  io.out(`${done.target} is now at ${done.commit.slice(0, 10)}.`);
+  if (done.fastForward) io.out(`To bring it into your checkout: ${done.fastForward}`);
+}
+
+/** The ticket named on the command line, or the one whose phase this runs in. */
+export function ticketHere(
+  io: Io,
+  planId: string | undefined,
+  ticketId: string | undefined,
+): { planId: string; ticketId: string } {
+  const plan = planId ?? io.env.SIGNALBOX_PLAN;
+  const ticket = ticketId ?? io.env.SIGNALBOX_TICKET;
+  if (plan && ticket) return { planId: plan, ticketId: ticket };
+  throw new InputError('ticket/none', 'Which ticket?', {
+    hint: 'Name a plan and a ticket, or call this from a phase.',
+  });
+}

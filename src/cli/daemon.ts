@@ -1,0 +1,188 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Command } from 'commander';
+import type { Claim } from '../model/claim.ts';
+import { type Io, outJson } from './io.ts';
+import { type GlobalOptions, openEngine, openStore, positiveInteger } from './open.ts';
+import { eventPrinter, stopOnSignals } from './show-events.ts';
+
+interface Options extends GlobalOptions {
+  concurrency?: string;
+  agent?: string;
+  verbose?: boolean;
+  detach?: boolean;
+}
+
+export function register(program: Command, io: Io): void {
+  const daemon = program
+    .command('daemon')
+    .description('run all active plans until stopped')
+    .option('-c, --concurrency <n>', 'most tickets at once')
+    .option('-a, --agent <name>', 'agent of tickets and plans that name none')
+    .option('-v, --verbose', 'show what agents say and do')
+    .option('--detach', 'go on in the background')
+    .option('--json', 'print events as JSON lines')
+    .addHelpText(
+      'after',
+      `
+One daemon per state directory. It starts work when a file changes, not on a timer.
+Ctrl-C stops the agents; their tickets go on, in the same sessions, at the next start.
+
+Examples:
+  $ signalbox daemon --concurrency 4
+  $ signalbox daemon --detach
+  $ signalbox daemon status
+  $ signalbox daemon stop`,
+    )
+    .action(async (_options: unknown, command: Command) => start(command.optsWithGlobals<Options>(), io));
+  daemon
+    .command('status')
+    .description('tell whether a daemon runs')
+    .option('--json', 'print JSON')
+    .action(async (_options: unknown, command: Command) => showSeat(command.optsWithGlobals<Options>(), io));
+  daemon
+    .command('stop')
+    .description('stop the daemon and its agents')
+    .option('--json', 'print JSON')
+    .action(async (_options: unknown, command: Command) => stop(command.optsWithGlobals<Options>(), io));
+  program
+    .command('tick')
+    .description('start what can start now, wait for it, and end')
+    .option('-v, --verbose', 'show what agents say and do')
+    .option('--json', 'print events as JSON lines')
+    .addHelpText('after', '\nExamples:\n  $ signalbox tick')
+    .action(async (_options: unknown, command: Command) => tick(command.optsWithGlobals<Options>(), io));
+}
+
+async function start(options: Options, io: Io): Promise<void> {
+  const concurrency = positiveInteger('--concurrency', options.concurrency);
+  if (options.detach) return detach(options, io);
+  const flags = {
+    ...(options.agent ? { defaultAgent: options.agent } : {}),
+    ...(concurrency ? { maxConcurrency: concurrency } : {}),
+  };
+  const parts = await openEngine(io, options, 'daemon', {
+    flags,
+    listen: eventPrinter(io, { ...options, withPlan: true }),
+  });
+  const { runDaemon } = await import('../engine/daemon.ts');
+  const abort = new AbortController();
+  const unhook = stopOnSignals(io, abort, 'the daemon and its agents');
+  try {
+    await runDaemon(parts, {
+      ...limits(parts.settings),
+      signal: abort.signal,
+      onSeat: (claim) => announce(claim, parts.settings.stateDir, options, io),
+    });
+  } finally {
+    unhook();
+  }
+  if (!options.json) io.out('The daemon has stopped.');
+}
+
+function announce(claim: Claim, stateDir: string, options: Options, io: Io): void {
+  if (options.json) io.out(JSON.stringify({ type: 'daemon:start', pid: claim.pid, stateDir }));
+  else io.out(`Daemon ${claim.pid} works on ${stateDir}. Ctrl-C stops it.`);
+}
+
+function limits(settings: { maxConcurrency: number; pollInterval: number }) {
+  return { maxConcurrency: settings.maxConcurrency, lookEveryMs: settings.pollInterval * 1000 };
+}
+
+async function tick(options: Options, io: Io): Promise<void> {
+  const parts = await openEngine(io, options, 'tick', {
+    listen: eventPrinter(io, { ...options, withPlan: true }),
+  });
+  const { runTick } = await import('../engine/daemon.ts');
+  const abort = new AbortController();
+  const unhook = stopOnSignals(io, abort, 'the agents');
+  try {
+    await runTick(parts, { ...limits(parts.settings), signal: abort.signal });
+  } finally {
+    unhook();
+  }
+}
+
+async function seat(io: Io, options: GlobalOptions): Promise<{ claim: Claim | undefined; logDir: string }> {
+  const { store, settings } = await openStore(io, options);
+  const [{ readDaemon }, { Holder }] = await Promise.all([
+    import('../engine/seat.ts'),
+    import('../engine/claims.ts'),
+  ]);
+  return {
+    claim: readDaemon(store.layout, new Holder('daemon', store.layout.engines)),
+    logDir: settings.logDir,
+  };
+}
+
+/** Starts the same command again without a terminal and waits until it sits in the daemon's seat. */
+async function detach(options: Options, io: Io): Promise<void> {
+  const { logDir, claim } = await seat(io, options);
+  if (claim) {
+    const { HeldError } = await import('../model/errors.ts');
+    throw new HeldError('daemon/held', `A daemon already runs here: pid ${claim.pid} on ${claim.host}.`, {
+      hint: 'Stop it with: signalbox daemon stop',
+    });
+  }
+  mkdirSync(logDir, { recursive: true, mode: 0o700 });
+  const log = join(logDir, 'daemon.log');
+  const out = openSync(log, 'a', 0o600);
+  const args = process.argv.slice(1).filter((arg) => arg !== '--detach');
+  const child = spawn(process.execPath, args, {
+    cwd: io.cwd,
+    env: io.env,
+    detached: true,
+    stdio: ['ignore', out, out],
+  });
+  let ended = false;
+  child.once('exit', () => {
+    ended = true;
+  });
+  child.unref();
+  for (let waited = 0; waited < 10_000 && !ended; waited += 50) {
+    const now = await seat(io, options);
+    if (now.claim)
+      return say(
+        { pid: now.claim.pid, log },
+        `Daemon ${now.claim.pid} runs in the background; its log is ${log}`,
+        options,
+        io,
+      );
+    await delay(50);
+  }
+  throw new Error(`The daemon did not start; see ${log}`);
+}
+
+async function showSeat(options: Options, io: Io): Promise<void> {
+  const { claim } = await seat(io, options);
+  const text = claim ? `Daemon ${claim.pid} on ${claim.host} runs.` : 'No daemon runs.';
+  say(
+    { running: claim !== undefined, pid: claim?.pid ?? null, host: claim?.host ?? null },
+    text,
+    options,
+    io,
+  );
+  if (!claim) io.exit(1);
+}
+
+async function stop(options: Options, io: Io): Promise<void> {
+  const { claim } = await seat(io, options);
+  if (!claim) {
+    say({ stopped: false, pid: null }, 'No daemon runs.', options, io);
+    return;
+  }
+  process.kill(claim.pid, 'SIGTERM');
+  for (let waited = 0; waited < 60_000; waited += 50) {
+    if (!(await seat(io, options)).claim)
+      return say({ stopped: true, pid: claim.pid }, `Daemon ${claim.pid} has stopped.`, options, io);
+    await delay(50);
+  }
+  throw new Error(`Daemon ${claim.pid} has not stopped after a minute.`);
+}
+
+function say(value: unknown, text: string, options: GlobalOptions, io: Io): void {
+  if (options.json) outJson(io, value);
+  else io.out(text);
+}

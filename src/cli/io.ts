@@ -1,0 +1,16 @@
+/** What a command may touch of the world outside; the entry point fills it in from the process. */
+export interface Io {
+  cwd: string;
+  env: NodeJS.ProcessEnv;
+  /** One or more whole lines; the line end is added. */
+  out(text: string): void;
+  err(text: string): void;
+  tty: boolean;
+  color: boolean;
+  /** Sets the exit code; the process ends when its work is done. */
+  exit(code: number): void;
+}
+
+export function outJson(io: Io, value: unknown): void {
+  io.out(JSON.stringify(value, null, 2));
+}

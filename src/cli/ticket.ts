@@ -1,0 +1,132 @@
+import type { Command } from 'commander';
+import { type Io, outJson } from './io.ts';
+import { type GlobalOptions, openEngine } from './open.ts';
+
+type Action = (plan: string, ticket: string, rest: string[], options: GlobalOptions) => Promise<void>;
+
+/** What a person does to one ticket, or to a whole plan. */
+export function register(program: Command, io: Io): void {
+  const add = (name: string, args: string, about: string, example: string, action: Action) =>
+    program
+      .command(`${name} ${args}`)
+      .description(about)
+      .option('--json', 'print the ticket as JSON')
+      .addHelpText('after', `\nExamples:\n  $ signalbox ${example}`)
+      .action(async (...given: unknown[]) => {
+        const command = given.at(-1) as Command;
+        const [plan = '', ticket = '', ...rest] = command.args;
+        await action(plan, ticket, rest, command.optsWithGlobals<GlobalOptions>());
+      });
+
+  const wish =
+    (type: 'pause' | 'retry'): Action =>
+    async (plan, ticket, _rest, options) =>
+      act(io, options, plan, ticket, { type });
+
+  add(
+    'pause',
+    '<plan> <ticket>',
+    'stop a ticket’s agent now and keep everything',
+    'pause sprint-12 PROJ-101',
+    wish('pause'),
+  );
+  add(
+    'retry',
+    '<plan> <ticket>',
+    'run the failed phase again, counters at zero',
+    'retry sprint-12 PROJ-101',
+    wish('retry'),
+  );
+  add(
+    'skip',
+    '<plan> <ticket> <phase>',
+    'go on at another phase',
+    'skip sprint-12 PROJ-101 self_review',
+    async (plan, ticket, [phase = ''], options) => act(io, options, plan, ticket, { type: 'skip', phase }),
+  );
+  add(
+    'respond',
+    '<plan> <ticket> <decision> [message...]',
+    'answer a gate',
+    'respond sprint-12 PROJ-101 approve "looks good"',
+    async (plan, ticket, [decision = '', ...message], options) =>
+      act(io, options, plan, ticket, { type: 'respond', decision, message: message.join(' ') }),
+  );
+  add(
+    'resume',
+    '[plan] [ticket]',
+    'go on with what was paused or stopped; default the latest stopped plan',
+    'resume sprint-12',
+    async (plan, ticket, _rest, options) => resume(io, options, plan, ticket),
+  );
+  add(
+    'stop',
+    '<plan> [ticket]',
+    'pause a ticket, or a plan with all that runs in it',
+    'stop sprint-12',
+    async (plan, ticket, _rest, options) =>
+      ticket ? act(io, options, plan, ticket, { type: 'stop' }) : plans(io, options, plan, 'pause'),
+  );
+  add(
+    'pause-plan',
+    '<plan>',
+    'stop what runs for a plan and start nothing more',
+    'pause-plan sprint-12',
+    async (plan, _ticket, _rest, options) => plans(io, options, plan, 'pause'),
+  );
+  add(
+    'resume-plan',
+    '<plan>',
+    'let a paused plan go on',
+    'resume-plan sprint-12',
+    async (plan, _ticket, _rest, options) => plans(io, options, plan, 'resume'),
+  );
+}
+
+type Wish = Parameters<typeof import('../engine/control.ts').control>[2];
+
+async function act(
+  io: Io,
+  options: GlobalOptions,
+  planId: string,
+  ticketId: string,
+  wish: Wish,
+): Promise<void> {
+  const parts = await openEngine(io, options, wish.type);
+  const { control } = await import('../engine/control.ts');
+  const ticket = await control(parts, { planId, ticketId }, wish, 'a person');
+  const at = ticket.currentPhase ? ` at ${ticket.currentPhase}` : '';
+  if (options.json) outJson(io, ticket);
+  else io.out(`${planId}/${ticketId} is ${ticket.status.replace('_', ' ')}${at}.`);
+}
+
+async function plans(
+  io: Io,
+  options: GlobalOptions,
+  planId: string,
+  what: 'pause' | 'resume',
+): Promise<void> {
+  const parts = await openEngine(io, options, `${what}-plan`);
+  const { pausePlan, resumePlan } = await import('../engine/control.ts');
+  const plan =
+    what === 'pause' ? await pausePlan(parts, planId, 'a person') : await resumePlan(parts, planId);
+  if (options.json) outJson(io, plan);
+  else io.out(`Plan ${planId} is ${plan.status}.${what === 'resume' ? await wayOn(parts, planId) : ''}`);
+}
+
+async function resume(io: Io, options: GlobalOptions, planId: string, ticketId: string): Promise<void> {
+  if (planId && ticketId) return act(io, options, planId, ticketId, { type: 'resume' });
+  const parts = await openEngine(io, options, 'resume');
+  const { resumeAll, latestStopped } = await import('../engine/control.ts');
+  const { plan, tickets } = await resumeAll(parts, planId || latestStopped(parts));
+  if (options.json) return outJson(io, { plan, resumed: tickets });
+  const which = tickets.length > 0 ? ` (${tickets.join(', ')} resumed)` : '';
+  io.out(`Plan ${plan.id} is ${plan.status}${which}.${await wayOn(parts, plan.id)}`);
+}
+
+/** Somebody has to run it: the daemon that is there, or a command. */
+async function wayOn(parts: Awaited<ReturnType<typeof openEngine>>, planId: string): Promise<string> {
+  const { readDaemon } = await import('../engine/seat.ts');
+  const daemon = readDaemon(parts.store.layout, parts.holder);
+  return daemon ? ` Daemon ${daemon.pid} goes on with it.` : ` Run it with: signalbox run ${planId}`;
+}

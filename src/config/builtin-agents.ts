@@ -1,0 +1,64 @@
+import { basename, join } from 'node:path';
+import type { AgentConfig } from '../model/agent.ts';
+import { InputError } from '../model/errors.ts';
+import { nearest } from './near.ts';
+
+/** Adapters an `agents` entry may name; `custom` calls any command. */
+export const ADAPTERS = ['claude', 'codex', 'rehearsal', 'custom'] as const;
+
+export interface AgentEntry {
+  adapter?: string;
+  command?: string;
+  defaultArgs?: string[];
+  env?: Record<string, string>;
+  model?: string;
+}
+
+/** Agents that work without an entry; an entry of the same name changes only what it says. */
+export function builtInAgents(packageDir: string): Record<string, AgentEntry & { command: string }> {
+  return {
+    claude: { command: 'claude' },
+    codex: { command: 'codex' },
+    rehearsal: { command: join(packageDir, 'dist', 'rehearsal.js') },
+  };
+}
+
+/** Merges an entry over the built-in one of that name; undefined when neither says which command to run. */
+export function resolveAgent(name: string, entry: AgentEntry, packageDir: string): AgentConfig | undefined {
+  const builtIns = builtInAgents(packageDir);
+  const builtIn = Object.hasOwn(builtIns, name) ? builtIns[name] : undefined;
+  const command = entry.command ?? builtIn?.command;
+  if (command === undefined) return undefined;
+  return {
+    name,
+    adapter: entry.adapter ?? guessAdapter(command),
+    command,
+    defaultArgs: entry.defaultArgs ?? [],
+    env: entry.env ?? {},
+    model: entry.model ?? null,
+  };
+}
+
+/** From the command's own name: `/opt/bin/claude` is claude. */
+export function guessAdapter(command: string): (typeof ADAPTERS)[number] {
+  const name = basename(command)
+    .replace(/\.(js|mjs|cjs)$/, '')
+    .toLowerCase();
+  return ADAPTERS.find((adapter) => adapter === name) ?? 'custom';
+}
+
+/** The agent of that name; an unknown one is refused with what there is. */
+export function findAgent(agents: Record<string, AgentConfig>, name: string, where?: string): AgentConfig {
+  const agent = Object.hasOwn(agents, name) ? agents[name] : undefined;
+  if (agent) return agent;
+  const near = nearest(name, Object.keys(agents));
+  const guess = near === undefined ? '' : `; did you mean ${JSON.stringify(near)}?`;
+  throw new InputError(
+    'agent/unknown',
+    `${where ? `${where}: ` : ''}no agent is called ${JSON.stringify(name)}${guess || '.'}`,
+    {
+      hint: `Agents: ${Object.keys(agents).join(', ')}. Add one under "agents" in the config file.`,
+      details: { name, known: Object.keys(agents) },
+    },
+  );
+}

@@ -1,0 +1,142 @@
+import { allowed, isScalar, type Kind, keyRule } from './kinds.ts';
+import { flagOf, ROWS, variableOf } from './table.ts';
+
+export type JsonSchema = Record<string, unknown>;
+
+/** JSON Schema of the config file, for editors. */
+export function settingsJsonSchema(): JsonSchema {
+  const properties: Record<string, JsonSchema> = {
+    $schema: { type: 'string', description: 'Where this schema is, for editors.' },
+    version: { const: 1, description: 'Version of the file’s form.' },
+  };
+  for (const row of ROWS) {
+    const schema = { ...kindSchema(row.kind), description: row.about, default: row.default };
+    const [group = row.key, leaf] = row.key.split('.');
+    if (leaf === undefined) properties[row.key] = schema;
+    else properties[group] = withProperty(properties[group], leaf, schema);
+  }
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Signalbox settings',
+    type: 'object',
+    properties,
+    additionalProperties: false,
+  };
+}
+
+function withProperty(group: JsonSchema | undefined, name: string, schema: JsonSchema): JsonSchema {
+  const properties = { ...(group?.properties as object | undefined), [name]: schema };
+  return { type: ['object', 'null'], properties, additionalProperties: false };
+}
+
+function kindSchema(kind: Kind): JsonSchema {
+  switch (kind.is) {
+    case 'text':
+    case 'path':
+      return { type: 'string', minLength: 1 };
+    case 'command':
+      return { type: 'string', pattern: '^[^-\\n]' };
+    case 'inside':
+      return { type: 'string', pattern: '^(?![/~-])(?!(.*/)?\\.\\.(/|$)).' };
+    case 'choice':
+      return { enum: [...kind.of] };
+    case 'whole':
+    case 'number':
+      return numberSchema(kind);
+    case 'list':
+      return { type: 'array', items: kindSchema(kind.of) };
+    case 'record':
+      return {
+        type: ['object', 'null'],
+        propertyNames: { pattern: keyRule(kind.keys).pattern },
+        additionalProperties: kindSchema(kind.of),
+      };
+    case 'object': {
+      const fields = Object.entries(kind.fields).map(([name, field]) => [
+        name,
+        { ...kindSchema(field.kind), description: field.about },
+      ]);
+      return {
+        type: ['object', 'null'],
+        properties: Object.fromEntries(fields),
+        additionalProperties: false,
+      };
+    }
+    case 'maybe':
+      return { anyOf: [kindSchema(kind.of), { type: 'null' }] };
+  }
+}
+
+function numberSchema(kind: Kind & { is: 'whole' | 'number' }): JsonSchema {
+  const schema: JsonSchema = { type: kind.is === 'whole' ? 'integer' : 'number' };
+  if (kind.is === 'number' && kind.above !== undefined) schema.exclusiveMinimum = kind.above;
+  if (kind.min !== undefined) schema.minimum = kind.min;
+  if (kind.max !== undefined) schema.maximum = kind.max;
+  return schema;
+}
+
+export interface DocRow {
+  key: string;
+  allowed: string;
+  /** As JSON. */
+  default: string;
+  /** Environment variable, for scalar settings. */
+  variable: string | null;
+  flag: string;
+  about: string;
+  /** May a repository's own file set it only when trusted? */
+  needsTrust: boolean;
+  example: string | null;
+  /** Of records of objects: what an entry may have. */
+  fields: { name: string; allowed: string; about: string }[];
+}
+
+/** What the docs say about every setting. */
+export function settingsDocRows(): DocRow[] {
+  return ROWS.map((row) => ({
+    key: row.key,
+    allowed: allowed(row.kind),
+    default: JSON.stringify(row.default),
+    variable: isScalar(row.kind) ? variableOf(row.key) : null,
+    flag: flagOf(row),
+    about: row.about,
+    needsTrust: row.runs ?? false,
+    example: row.example ?? null,
+    fields: fieldRows(row.kind),
+  }));
+}
+
+function fieldRows(kind: Kind): DocRow['fields'] {
+  if (kind.is !== 'record' || kind.of.is !== 'object') return [];
+  return Object.entries(kind.of.fields).map(([name, field]) => ({
+    name,
+    allowed: allowed(field.kind),
+    about: field.about,
+  }));
+}
+
+/** The config file that `init` writes: every setting, commented out, with its default. */
+export function configTemplate(): string {
+  const lines = [
+    '# Settings of Signalbox. A line that is commented out shows the default.',
+    '# Paths are relative to this file. `signalbox config` prints what is in force and where it came from.',
+    'version: 1',
+  ];
+  let open = '';
+  for (const row of ROWS) {
+    const [group = '', leaf] = row.key.split('.');
+    if (leaf === undefined || group !== open) lines.push('');
+    if (leaf !== undefined && group !== open) lines.push(`#${group}:`);
+    open = leaf === undefined ? '' : group;
+    const margin = leaf === undefined ? '' : '  ';
+    lines.push(`#${margin} ${row.about}`);
+    for (const line of row.example?.split('\n') ?? []) lines.push(`#${margin}     ${line}`);
+    lines.push(`#${margin}${leaf ?? row.key}: ${yamlValue(row.default)}`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** JSON is YAML; plain words need no quotes. */
+function yamlValue(value: unknown): string {
+  return typeof value === 'string' && /^[a-z]+$/.test(value) ? value : JSON.stringify(value);
+}

@@ -1,0 +1,50 @@
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { messageOf } from '../model/errors.ts';
+
+/** `bad` is something required that is missing; `warn` is worth knowing. */
+export interface Finding {
+  level: 'ok' | 'warn' | 'bad';
+  what: string;
+  detail: string;
+  fix: string | null;
+}
+
+const MB = 1024 ** 2;
+const GB = 1024 ** 3;
+
+export function stateFinding(stateDir: string): Finding {
+  const there = existing(stateDir);
+  try {
+    if (!statSync(there).isDirectory())
+      throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' });
+    accessSync(there, constants.W_OK | constants.X_OK);
+    const detail = there === stateDir ? stateDir : `${stateDir} (will be made)`;
+    return { level: 'ok', what: 'state', detail, fix: null };
+  } catch (error) {
+    return {
+      level: 'bad',
+      what: 'state',
+      detail: `${there} cannot be written (${(error as NodeJS.ErrnoException).code ?? messageOf(error)})`,
+      fix: 'Make it writable, or set stateDir to another directory.',
+    };
+  }
+}
+
+export async function diskFinding(stateDir: string): Promise<Finding> {
+  const { bavail, bsize } = await statfs(existing(stateDir));
+  const free = bavail * bsize;
+  const level = free < 100 * MB ? 'bad' : free < GB ? 'warn' : 'ok';
+  return {
+    level,
+    what: 'disk',
+    detail: `${(free / GB).toFixed(1)} GB free at ${stateDir}`,
+    fix: level === 'ok' ? null : 'Free some space, lower retention.gigabytes, or move stateDir.',
+  };
+}
+
+/** The path, or the nearest directory above it that exists. */
+function existing(path: string): string {
+  return existsSync(path) || path === dirname(path) ? path : existing(dirname(path));
+}

@@ -1,0 +1,117 @@
+import type { AgentConfig } from '../model/agent.ts';
+import type { Finding } from './doctor-places.ts';
+import type { Env } from './paths.ts';
+import { findExecutable, type Probe, probe } from './probe.ts';
+import type { Settings } from './settings.ts';
+
+export interface ProgramOptions {
+  settings: Settings;
+  env: Env;
+  /** For `--version` of each program. */
+  timeoutMs?: number;
+}
+
+const NODE: Version = [20, 19];
+const GIT: Version = [2, 38];
+const INSTALL: Record<string, string> = {
+  claude: 'npm install -g @anthropic-ai/claude-code',
+  codex: 'npm install -g @openai/codex',
+};
+
+type Version = readonly [major: number, minor: number];
+
+/** The first `1.2` in a text. */
+function versionIn(text: string): Version | undefined {
+  const match = /(\d+)\.(\d+)/.exec(text);
+  return match ? [Number(match[1]), Number(match[2])] : undefined;
+}
+
+function atLeast(version: Version, wanted: Version): boolean {
+  return version[0] > wanted[0] || (version[0] === wanted[0] && version[1] >= wanted[1]);
+}
+
+export function nodeFinding(version: string): Finding {
+  const ok = atLeast(versionIn(version) ?? [0, 0], NODE);
+  return {
+    level: ok ? 'ok' : 'bad',
+    what: 'node',
+    detail: version,
+    fix: ok ? null : `Install Node ${NODE.join('.')} or newer.`,
+  };
+}
+
+export async function gitFinding({ env, timeoutMs }: ProgramOptions): Promise<Finding> {
+  const fix = `Install git ${GIT.join('.')} or newer: branches are merged without a checkout (git merge-tree --write-tree).`;
+  const file = findExecutable('git', env);
+  if (!file) return { level: 'bad', what: 'git', detail: 'not found on PATH', fix };
+  const result = await probe(file, ['--version'], env, timeoutMs);
+  if (!result.ok) return { level: 'bad', what: 'git', detail: `${file} ${result.reason}`, fix };
+  const ok = atLeast(versionIn(result.line) ?? [0, 0], GIT);
+  return { level: ok ? 'ok' : 'bad', what: 'git', detail: result.line, fix: ok ? null : fix };
+}
+
+export async function toolFinding(
+  { env, timeoutMs }: ProgramOptions,
+  what: string,
+  command: string,
+  args: string[],
+  why: string,
+): Promise<Finding> {
+  const file = findExecutable(command, env);
+  if (!file)
+    return {
+      level: 'warn',
+      what,
+      detail: `${command} not found`,
+      fix: `${why}; install ${what} to have it.`,
+    };
+  return versionFinding(what, file, await probe(file, args, env, timeoutMs));
+}
+
+function versionFinding(what: string, file: string, result: Probe): Finding {
+  if (result.ok) return { level: 'ok', what, detail: `${result.line || 'found'} (${file})`, fix: null };
+  return {
+    level: 'warn',
+    what,
+    detail: `${file} ${result.reason}`,
+    fix: `Run it by hand to see why: ${file} --version`,
+  };
+}
+
+/** The default one, those with an entry, and built-in ones that happen to be installed. */
+export function agentsToCheck({ settings, env }: ProgramOptions): AgentConfig[] {
+  return Object.values(settings.agents).filter(
+    ({ name, command }) =>
+      name === settings.defaultAgent ||
+      settings.origin[`agents.${name}`] !== 'default' ||
+      findExecutable(command, env) !== undefined,
+  );
+}
+
+export async function agentFinding(
+  { settings, env, timeoutMs }: ProgramOptions,
+  agent: AgentConfig,
+): Promise<Finding> {
+  const isDefault = agent.name === settings.defaultAgent;
+  const what = `agent ${agent.name}`;
+  // Entries may bring their own PATH, and that is where the engine will look.
+  const own = { ...env, ...agent.env };
+  const file = findExecutable(agent.command, own);
+  if (file) {
+    if (agent.adapter === 'rehearsal') return { level: 'ok', what, detail: `bundled (${file})`, fix: null };
+    return versionFinding(what, file, await probe(file, ['--version'], own, timeoutMs));
+  }
+  const install = Object.hasOwn(INSTALL, agent.adapter)
+    ? `Install it (${INSTALL[agent.adapter]})`
+    : 'Install it';
+  const instead = isDefault
+    ? ', or name another one in defaultAgent'
+    : `, or correct agents.${agent.name}.command`;
+  const spaces = /\s/.test(agent.command) ? ' Arguments belong into defaultArgs, not into command.' : '';
+  return {
+    level: isDefault ? 'bad' : 'warn',
+    what,
+    detail: `${agent.command} not found${agent.command.includes('/') ? '' : ' on PATH'}`,
+    fix: `${install}${instead}.${spaces}`,
+  };
+}

@@ -1,0 +1,125 @@
+import { messageOf, type SignalboxError } from '../model/errors.ts';
+import { diskFinding, type Finding, stateFinding } from './doctor-places.ts';
+import {
+  agentFinding,
+  agentsToCheck,
+  gitFinding,
+  nodeFinding,
+  type ProgramOptions,
+  toolFinding,
+} from './doctor-programs.ts';
+import { nearest } from './near.ts';
+import type { Env } from './paths.ts';
+import type { Settings } from './settings.ts';
+import { ROWS, variableOf } from './table.ts';
+
+export interface WorkflowReport {
+  file: string;
+  name: string | null;
+  problems: { line: number; column: number; message: string; hint?: string | undefined }[];
+}
+
+export interface DoctorOptions extends ProgramOptions {
+  /** Why the user's own settings could not be loaded; `settings` are then the defaults. */
+  configError: SignalboxError | null;
+  /** As in process.versions.node. */
+  nodeVersion: string;
+  checkWorkflows(settings: Settings): Promise<WorkflowReport[]>;
+}
+
+/** Looks at everything a run needs. Changes nothing, and never throws for what it finds. */
+export async function examine(options: DoctorOptions): Promise<Finding[]> {
+  const findings = await Promise.all([
+    nodeFinding(options.nodeVersion),
+    gitFinding(options),
+    toolFinding(
+      options,
+      'tmux',
+      'tmux',
+      ['-V'],
+      'Jobs run without it; windows that follow them are not shown',
+    ),
+    toolFinding(
+      options,
+      'gh',
+      options.settings.ghCommand,
+      ['--version'],
+      'Only workflows that open pull requests need it',
+    ),
+    ...agentsToCheck(options).map((agent) => agentFinding(options, agent)),
+    configFinding(options),
+    ...variableFindings(options.env),
+    stateFinding(options.settings.stateDir),
+    diskFinding(options.settings.stateDir),
+    workflowFindings(options),
+  ]);
+  return findings.flat();
+}
+
+export function isHealthy(findings: Finding[]): boolean {
+  return findings.every((finding) => finding.level !== 'bad');
+}
+
+function configFinding({ settings, configError }: DoctorOptions): Finding {
+  if (configError)
+    return { level: 'bad', what: 'config', detail: configError.message, fix: configError.hint ?? null };
+  if (settings.configFile) return { level: 'ok', what: 'config', detail: settings.configFile, fix: null };
+  return { level: 'ok', what: 'config', detail: 'no file; defaults are in force', fix: null };
+}
+
+/** A misspelt variable would do nothing at all. */
+function variableFindings(env: Env): Finding[] {
+  const known = ROWS.map(({ key }) => variableOf(key));
+  return Object.keys(env)
+    .filter((name) => name.startsWith('SIGNALBOX_') && !known.includes(name))
+    .flatMap((name) => {
+      const near = nearest(
+        name.slice(10),
+        known.map((variable) => variable.slice(10)),
+      );
+      if (near === undefined) return [];
+      return [
+        {
+          level: 'warn',
+          what: 'environment',
+          detail: `${name} is no setting`,
+          fix: `Did you mean SIGNALBOX_${near}?`,
+        },
+      ];
+    });
+}
+
+async function workflowFindings({ settings, checkWorkflows }: DoctorOptions): Promise<Finding[]> {
+  let reports: WorkflowReport[];
+  try {
+    reports = await checkWorkflows(settings);
+  } catch (error) {
+    return [
+      { level: 'bad', what: 'workflows', detail: messageOf(error), fix: 'Run `signalbox workflow check`.' },
+    ];
+  }
+  const bad = reports.filter((report) => report.problems.length > 0);
+  const good = reports.length - bad.length;
+  const summary: Finding = { level: 'ok', what: 'workflows', detail: `${good} valid`, fix: null };
+  if (reports.length === 0)
+    return [
+      {
+        ...summary,
+        level: 'bad',
+        detail: 'none found',
+        fix: `Looked in ${settings.searchPath.workflows.join(', ')}.`,
+      },
+    ];
+  return [...(good > 0 ? [summary] : []), ...bad.map(badWorkflow)];
+}
+
+function badWorkflow({ file, name, problems }: WorkflowReport): Finding {
+  const [first] = problems;
+  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';
+  return {
+    level: 'bad',
+    what: `workflow ${name ?? file}`,
+    detail: `${file}:${first?.line}:${first?.column}: ${first?.message}${more}`,
+    fix: first?.hint ?? `Run \`signalbox workflow check ${file}\`.`,
+  };
+}

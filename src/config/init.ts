@@ -1,0 +1,93 @@
+import { appendFileSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { InputError } from '../model/errors.ts';
+import { configTemplate } from './describe.ts';
+import { detectManifest } from './manifest.ts';
+import { readText } from './paths.ts';
+
+/** What was done, path by path: `kept` was there before and is as it was. */
+export interface Made {
+  path: string;
+  did: 'made' | 'kept' | 'extended';
+}
+
+const HOME_DIRECTORIES = ['state', 'logs', 'workflows', 'prompts', 'scripts'];
+/** Exported logs, and the state of a run with ./signalbox.yaml: neither belongs into history. */
+const IGNORED = ['logs/', 'state/'];
+
+/** Makes what is missing of a home; nothing that is there is changed. */
+export function makeHome(home: string): Made[] {
+  return [
+    directory(home, 0o700),
+    file(join(home, 'config.yaml'), configTemplate()),
+    ...HOME_DIRECTORIES.map((name) => directory(join(home, name))),
+  ];
+}
+
+/** Makes what is missing of a repository's own `.signalbox/`. */
+export function makeProject(top: string): Made[] {
+  const dir = join(top, '.signalbox');
+  return [
+    directory(dir),
+    file(join(dir, 'settings.json'), json({ version: 1 })),
+    file(join(dir, 'manifest.json'), json(detectManifest(top))),
+    ignoreRules(join(dir, '.gitignore')),
+  ];
+}
+
+function json(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+function directory(path: string, mode = 0o755): Made {
+  return attempt(path, () => {
+    if (isDirectory(path)) return 'kept';
+    mkdirSync(path, { recursive: true, mode });
+    return 'made';
+  });
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+function file(path: string, text: string): Made {
+  return attempt(path, () => {
+    try {
+      writeFileSync(path, text, { flag: 'wx' });
+      return 'made';
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') return 'kept';
+      throw error;
+    }
+  });
+}
+
+/** A person's own rules stay; only missing ones are added below them. */
+function ignoreRules(path: string): Made {
+  const before = readText(path);
+  if (before === undefined) return file(path, `${IGNORED.join('\n')}\n`);
+  const present = new Set(before.split(/\r?\n/).map((line) => line.trim().replace(/^\//, '')));
+  const missing = IGNORED.filter((rule) => !present.has(rule));
+  return attempt(path, () => {
+    if (missing.length === 0) return 'kept';
+    appendFileSync(path, `${before === '' || before.endsWith('\n') ? '' : '\n'}${missing.join('\n')}\n`);
+    return 'extended';
+  });
+}
+
+function attempt(path: string, make: () => Made['did']): Made {
+  try {
+    return { path, did: make() };
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
+    throw new InputError('init/failed', `${path} cannot be made (${code}).`, {
+      hint:
+        code === 'EEXIST' || code === 'ENOTDIR'
+          ? 'A file is where a directory should be; move it away or choose another place with --dir.'
+          : 'Choose another place with --dir or SIGNALBOX_HOME.',
+      details: { path },
+      cause: error,
+    });
+  }
+}

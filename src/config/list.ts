@@ -1,0 +1,35 @@
+import type { Settings } from './settings.ts';
+import { ROWS } from './table.ts';
+
+export interface ListedSetting {
+  key: string;
+  value: unknown;
+  origin: string;
+}
+
+const MASK = '***';
+
+/** Every setting in the table's order, records entry by entry, values of variables masked. */
+export function listSettings(settings: Settings): ListedSetting[] {
+  const origin = (key: string) => settings.origin[key] ?? 'default';
+  return ROWS.flatMap(({ key, kind }): ListedSetting[] => {
+    const value = valueAt(settings, key);
+    const entries = kind.is === 'record' ? Object.entries(value as Record<string, { env: object }>) : [];
+    if (entries.length === 0) return [{ key, value, origin: origin(key) }];
+    return entries.map(([name, entry]) => ({
+      key: `${key}.${name}`,
+      value: masked(entry),
+      origin: origin(`${key}.${name}`),
+    }));
+  });
+}
+
+function valueAt(settings: Settings, key: string): unknown {
+  return key.split('.').reduce<unknown>((value, part) => (value as Record<string, unknown>)[part], settings);
+}
+
+/** Names of variables help, their values may be keys. The name of the entry is in the row already. */
+function masked(entry: { env: object; name?: string }): unknown {
+  const { name: _name, ...rest } = entry;
+  return { ...rest, env: Object.fromEntries(Object.keys(entry.env).map((name) => [name, MASK])) };
+}

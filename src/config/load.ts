@@ -1,0 +1,195 @@
+import { existsSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import type { AgentConfig } from '../model/agent.ts';
+import { InputError } from '../model/errors.ts';
+import { type AgentEntry, builtInAgents, findAgent, resolveAgent } from './builtin-agents.ts';
+import { type Entry, fileLayer, flagLayer, variableLayer } from './layers.ts';
+import { type ConfigFile, type Env, findConfig, homeDir, readText, repositoryOf, userHome } from './paths.ts';
+import type { Flags, McpServer, Settings } from './settings.ts';
+import { type Key, ROWS } from './table.ts';
+import { isTrusted } from './trust.ts';
+
+export interface LoadOptions {
+  cwd: string;
+  env: Env;
+  /** From -C: this file and no other; it must exist. */
+  configPath?: string | undefined;
+  flags?: Flags;
+  /** Where the bundled workflows, prompts, scripts and skills are. */
+  packageDir: string;
+  /** Leave all files aside, to go on when one of them is broken. */
+  withoutFiles?: boolean;
+}
+
+const CONTENT = {
+  workflows: 'workflowDir',
+  prompts: 'promptDir',
+  scripts: 'scriptDir',
+  skills: 'skillsDir',
+} as const;
+
+/** All settings with where each came from: defaults < config file < .signalbox/settings.json < variables < flags. */
+export async function loadSettings(options: LoadOptions): Promise<Settings> {
+  const { cwd, env, flags = {}, packageDir } = options;
+  const user = userHome(env);
+  const home = homeDir(env, cwd);
+  const config = options.withoutFiles ? null : findConfig(options);
+  const project = options.withoutFiles ? null : projectFile(cwd, home);
+  const entries = [
+    ...(config ? await readLayer(config, user, home) : []),
+    ...(project ? await readLayer(project, user, home) : []),
+    ...variableLayer(env, cwd, user),
+    ...flagLayer(flags, cwd, user),
+  ];
+  const values = combine(entries, bases(config, home));
+  const settings = {
+    ...values,
+    agents: agents(values.agents as Record<string, AgentEntry>, entries, packageDir),
+    mcpServers: mcpServers(values.mcpServers as Record<string, Partial<McpServer>>, entries),
+    configFile: config?.file ?? null,
+    home,
+    packageDir,
+  } as Settings;
+  for (const name of Object.keys(settings.agents)) settings.origin[`agents.${name}`] ??= 'default';
+  findAgent(settings.agents, settings.defaultAgent, last(entries, 'defaultAgent')?.where);
+  settings.searchPath = searchPath(settings, packageDir);
+  return settings;
+}
+
+/** `.signalbox/settings.json` of the repository one stands in. */
+function projectFile(cwd: string, home: string): ConfigFile | null {
+  const top = repositoryOf(cwd);
+  if (top === null || join(top, '.signalbox') === home) return null;
+  const file = join(top, '.signalbox', 'settings.json');
+  const text = readText(file);
+  return text === undefined ? null : { file, text, kind: 'project' };
+}
+
+/** Nothing but comments and the version, as `init` leaves it: saves loading the parser. */
+function setsNothing(text: string): boolean {
+  if (/^\s*\{\s*"version"\s*:\s*1\s*\}\s*$/.test(text)) return true;
+  return text.split('\n').every((line) => /^(#.*|version: 1|)\r?$/.test(line));
+}
+
+async function readLayer(config: ConfigFile, user: string, home: string): Promise<Entry[]> {
+  if (setsNothing(config.text)) return [];
+  const { parseYaml } = await import('./yaml-source.ts');
+  const entries = fileLayer(parseYaml(config.text, config.file), config.file, user);
+  if (config.kind !== 'project') return entries;
+  const runs = new Set(ROWS.filter((row) => row.runs).map((row) => row.key));
+  const entry = entries.find(({ key }) => runs.has(key));
+  if (entry) requireTrust(config, home, `${entry.where}: "${entry.key}" decides what is run`);
+  return entries;
+}
+
+function requireTrust(config: ConfigFile, home: string, why: string): void {
+  const dir = projectOf(config.file);
+  if (isTrusted(dir, home)) return;
+  throw new InputError('config/untrusted', `${why}, and you have not trusted ${dir}.`, {
+    hint: `Read it first; if you agree with it, run: signalbox config trust ${dir}`,
+    details: { file: config.file, dir },
+  });
+}
+
+function projectOf(file: string): string {
+  const dir = dirname(file);
+  return file.endsWith('settings.json') ? dirname(dir) : dir;
+}
+
+interface Bases {
+  /** What default state and logs are relative to. */
+  data: string;
+  /** What the default directories of the user's own content are relative to. */
+  content: string;
+}
+
+/**
+ * Beside the config file; for a signalbox.yaml in `.signalbox/` beside it, so that it does not take a project's own
+ * `scripts/` for its own. An untrusted project's content is never on the search path.
+ */
+function bases(config: ConfigFile | null, home: string): Bases {
+  if (!config) return { data: home, content: home };
+  const dir = dirname(config.file);
+  if (basename(config.file) !== 'signalbox.yaml') return { data: dir, content: dir };
+  const data = join(dir, '.signalbox');
+  if (config.kind !== 'project') return { data, content: data };
+  const content = Object.keys(CONTENT).find((name) => existsSync(join(data, name)));
+  if (content === undefined) return { data, content: isTrusted(dir, home) ? data : home };
+  requireTrust(config, home, `${join(data, content)} decides what is run`);
+  return { data, content: data };
+}
+
+type Values = Record<string, unknown> & { origin: Record<string, string> };
+
+/** The last layer that has a key wins; of records, the last one that has a name. */
+function combine(entries: Entry[], base: Bases): Values {
+  const content: readonly Key[] = Object.values(CONTENT);
+  const values: Values = { origin: {} };
+  for (const row of ROWS) {
+    const given = entries.filter(({ key }) => key === row.key);
+    const record = row.kind.is === 'record';
+    const preset =
+      row.kind.is === 'path'
+        ? resolve(content.includes(row.key) ? base.content : base.data, String(row.default))
+        : structuredClone(row.default);
+    const value = record
+      ? Object.assign({}, ...given.map((entry) => entry.value))
+      : given.length > 0
+        ? given.at(-1)?.value
+        : preset;
+    put(values, row.key, value);
+    values.origin[row.key] = given.at(-1)?.origin ?? 'default';
+    for (const entry of given)
+      for (const [name, part] of Object.entries(entry.parts))
+        values.origin[`${row.key}.${name}`] = part.origin;
+  }
+  return values;
+}
+
+function put(values: Record<string, unknown>, key: string, value: unknown): void {
+  const [group, leaf] = key.split('.');
+  if (group === undefined || leaf === undefined) values[key] = value;
+  else values[group] = { ...(values[group] as object | undefined), [leaf]: value };
+}
+
+function last(entries: Entry[], key: Key, name?: string): { where: string } | undefined {
+  const given = entries.filter((entry) => entry.key === key).reverse();
+  if (name === undefined) return given[0];
+  return given.map((entry) => entry.parts[name]).find((part) => part !== undefined);
+}
+
+function agents(
+  entries: Record<string, AgentEntry>,
+  layers: Entry[],
+  packageDir: string,
+): Record<string, AgentConfig> {
+  const names = [...new Set([...Object.keys(builtInAgents(packageDir)), ...Object.keys(entries)])];
+  const all = names.map((name) => {
+    const agent = resolveAgent(name, entries[name] ?? {}, packageDir);
+    return [name, agent ?? noCommand('agents', name, layers)];
+  });
+  return Object.fromEntries(all);
+}
+
+function mcpServers(entries: Record<string, Partial<McpServer>>, layers: Entry[]): Record<string, McpServer> {
+  const all = Object.entries(entries).map(([name, { command, args = [], env = {} }]) => {
+    return [name, { command: command ?? noCommand('mcpServers', name, layers), args, env }];
+  });
+  return Object.fromEntries(all);
+}
+
+function noCommand(key: Key, name: string, layers: Entry[]): never {
+  const where = last(layers, key, name)?.where ?? last(layers, key)?.where ?? key;
+  throw new InputError('config/value', `${where}: ${key}.${name} has no "command".`, {
+    hint: 'Say which executable to run: command: <name or path>.',
+    details: { key: `${key}.${name}` },
+  });
+}
+
+function searchPath(settings: Settings, packageDir: string): Settings['searchPath'] {
+  const dirs = Object.entries(CONTENT).map(([name, key]) => [
+    name,
+    [...new Set([settings[key], join(packageDir, name)])],
+  ]);
+  return Object.fromEntries(dirs) as Settings['searchPath'];
+}

@@ -1,0 +1,106 @@
+import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
+import { InputError } from '../model/errors.ts';
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/** `~` and `~/x` are the user's home; anything relative is relative to `base`. */
+export function expandPath(text: string, base: string, userHome: string): string {
+  if (text === '~') return userHome;
+  return text.startsWith('~/') ? join(userHome, text.slice(2)) : resolve(base, text);
+}
+
+export function userHome(env: Env): string {
+  return env.HOME || homedir();
+}
+
+/** Signalbox's own directory: $SIGNALBOX_HOME, else ~/.signalbox. */
+export function homeDir(env: Env, cwd: string): string {
+  const given = env.SIGNALBOX_HOME;
+  return given ? expandPath(given, cwd, userHome(env)) : join(userHome(env), '.signalbox');
+}
+
+export interface ConfigFile {
+  file: string;
+  text: string;
+  /** `project`: found in the working directory, so somebody else may have written it. */
+  kind: 'given' | 'home' | 'project';
+}
+
+interface Where {
+  cwd: string;
+  env: Env;
+  configPath?: string | undefined;
+}
+
+/**
+ * The places a config file may be, in order. SIGNALBOX_CONFIG does as -C: it is how the engine tells the commands
+ * that run inside a worktree which file is in force. With SIGNALBOX_HOME set, that is the home: when it holds no
+ * config.yaml, ~/.signalbox is not looked at, so that a scratch home never mixes with the user's own.
+ */
+export function configChain({ cwd, env, configPath }: Where): Pick<ConfigFile, 'file' | 'kind'>[] {
+  const given = configPath ?? (env.SIGNALBOX_CONFIG || undefined);
+  if (given !== undefined) return [{ file: expandPath(given, cwd, userHome(env)), kind: 'given' }];
+  return [
+    { file: join(homeDir(env, cwd), 'config.yaml'), kind: 'home' },
+    { file: join(cwd, 'signalbox.yaml'), kind: 'project' },
+  ];
+}
+
+/** The first config file there is, or null. One that is there but cannot be read is an error, never passed over. */
+export function findConfig(where: Where): ConfigFile | null {
+  for (const { file, kind } of configChain(where)) {
+    const text = readText(file);
+    if (text !== undefined) return { file, kind, text };
+    if (kind === 'given')
+      throw new InputError('config/missing', `There is no config file ${file}.`, {
+        hint: 'Name an existing file with -C (or SIGNALBOX_CONFIG), or none at all; `signalbox init` makes one.',
+        details: { file },
+      });
+  }
+  return null;
+}
+
+/** A file's text, or undefined when there is none. */
+export function readText(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    throw new InputError('config/unreadable', `${file} cannot be read (${code ?? 'unknown error'}).`, {
+      hint:
+        code === 'EISDIR' ? 'It is a directory; a file is wanted.' : `Check its permissions: ls -l ${file}`,
+      details: { file },
+      cause: error,
+    });
+  }
+}
+
+/**
+ * The top of the repository that a directory is in, or null. For a linked worktree it is the main one: settings are
+ * the user's, not those an agent may have edited in its workspace.
+ */
+export function repositoryOf(directory: string): string | null {
+  for (let dir = directory; ; dir = dirname(dir)) {
+    const link = gitLink(join(dir, '.git'));
+    if (link !== undefined) return mainWorktree(dir, link);
+    if (dir === dirname(dir)) return null;
+  }
+}
+
+/** What a `.git` file points to, an empty text for a `.git` directory, undefined where there is neither. */
+function gitLink(path: string): string | undefined {
+  try {
+    return /^gitdir: (.+)/.exec(readFileSync(path, 'utf8'))?.[1] ?? '';
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EISDIR' ? '' : undefined;
+  }
+}
+
+function mainWorktree(top: string, link: string): string {
+  const worktrees = dirname(resolve(top, link));
+  const git = dirname(worktrees);
+  return basename(worktrees) === 'worktrees' && basename(git) === '.git' ? dirname(git) : top;
+}

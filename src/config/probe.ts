@@ -1,0 +1,98 @@
+import { spawn } from 'node:child_process';
+import { accessSync, constants, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import type { Env } from './paths.ts';
+
+export type Probe = { ok: true; line: string } | { ok: false; reason: string };
+
+const LIMIT = 64 * 1024;
+const GRACE_MS = 300;
+
+/** The file a command name stands for, or undefined. A name with a slash is a path already. */
+export function findExecutable(command: string, env: Env): string | undefined {
+  const files = command.includes('/')
+    ? [command]
+    : (env.PATH ?? '')
+        .split(':')
+        .filter((dir) => dir.startsWith('/'))
+        .map((dir) => join(dir, command));
+  return files.find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** What a program needs to find itself, and none of the user's keys. */
+export function scrubbed(env: Env): Record<string, string> {
+  const kept = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TMPDIR'].flatMap((name) =>
+    env[name] ? [[name, env[name]]] : [],
+  );
+  return { ...Object.fromEntries(kept), TERM: 'dumb', NO_COLOR: '1' };
+}
+
+/** Runs a command and gives back the first line it prints; ends it, and all it started, after the timeout. */
+export function probe(file: string, args: string[], env: Env, timeoutMs = 5_000): Promise<Probe> {
+  return new Promise((resolve) => {
+    // An own process group, so that what the command started can be ended with it.
+    const child = spawn(file, args, {
+      cwd: tmpdir(),
+      env: scrubbed(env),
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+    let output = '';
+    const collect = (chunk: Buffer) => {
+      if (output.length < LIMIT) output += chunk.toString('utf8');
+    };
+    child.stdout.on('data', collect);
+    child.stderr.on('data', collect);
+    let reason: string | undefined;
+    const finish = (result: Probe) => {
+      child.removeAllListeners();
+      child.on('error', () => undefined);
+      clearTimeout(timer);
+      endGroup(child.pid);
+      child.stdout.destroy();
+      child.stderr.destroy();
+      resolve(result);
+    };
+    let timer = setTimeout(
+      () => finish({ ok: false, reason: `gave no answer in ${timeoutMs / 1000} s` }),
+      timeoutMs,
+    );
+    const answer = () =>
+      finish(reason === undefined ? { ok: true, line: firstLine(output) } : { ok: false, reason });
+    child.on('error', (error) => finish({ ok: false, reason: error.message }));
+    child.on('exit', (code, signal) => {
+      if (code !== 0) reason = `ended with ${signal ?? `code ${code}`}`;
+      clearTimeout(timer);
+      // A process it left behind may hold the pipes open for ever.
+      timer = setTimeout(answer, GRACE_MS);
+    });
+    child.on('close', answer);
+  });
+}
+
+function endGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+function firstLine(output: string): string {
+  const lines = stripVTControlCharacters(output)
+    .split('\n')
+    .map((line) => line.trim());
+  return (lines.find((line) => line !== '') ?? '').slice(0, 100);
+}

@@ -1,0 +1,100 @@
+import {
+  type Document,
+  isCollection,
+  isMap,
+  isPair,
+  LineCounter,
+  type Node,
+  type ParsedNode,
+  parseDocument,
+  visit,
+} from 'yaml';
+import { InputError, messageOf } from '../model/errors.ts';
+
+export interface Place {
+  line: number;
+  column: number;
+}
+
+export type Path = readonly (string | number)[];
+
+export interface YamlSource {
+  /** Plain data; null for an empty file. */
+  data: unknown;
+  /** Where the value at a path begins, or its key; the nearest thing that exists when there is no such path. */
+  at(path: Path, on?: 'value' | 'key'): Place;
+}
+
+/** Parses one YAML document (JSON is YAML too) and remembers where everything stood. */
+export function parseYaml(text: string, file: string): YamlSource {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const place = (offset: number): Place => {
+    const { line, col } = lines.linePos(offset);
+    return { line: Math.max(1, line), column: Math.max(1, col) };
+  };
+  const bad = document.errors[0] ?? document.warnings[0];
+  if (bad) throw yamlError(file, place(bad.pos[0]), bad.message, bad);
+  return {
+    data: plainData(document, file, place),
+    at: (path, on = 'value') => place(offsetOf(document.contents, path, on)),
+  };
+}
+
+export function yamlError(file: string, at: Place, message: string, cause?: unknown): InputError {
+  const first = (message.split('\n')[0] ?? '').replace(/[.:]?\s*$/, '');
+  return new InputError('yaml/syntax', `${file}:${at.line}:${at.column}: ${first}.`, {
+    hint: 'Correct the YAML at that place; indentation is by spaces, and text with ": " or " #" in it needs quotes.',
+    details: { file, ...at },
+    cause,
+  });
+}
+
+/** Turning nodes into data fails on an alias without an anchor, or on aliases that multiply. */
+function plainData(document: Document.Parsed, file: string, place: (offset: number) => Place): unknown {
+  try {
+    return document.toJS();
+  } catch (error) {
+    throw yamlError(file, place(brokenAlias(document)), messageOf(error), error);
+  }
+}
+
+function brokenAlias(document: Document.Parsed): number {
+  let offset = 0;
+  visit(document, {
+    Alias(_key, alias) {
+      if (alias.resolve(document) !== undefined) return undefined;
+      offset = startOf(alias) ?? 0;
+      return visit.BREAK;
+    },
+  });
+  return offset;
+}
+
+function offsetOf(root: ParsedNode | null, path: Path, on: 'value' | 'key'): number {
+  let offset = startOf(root) ?? 0;
+  let node: unknown = root;
+  for (const [index, name] of path.entries()) {
+    if (!isCollection(node)) break;
+    const item = isMap(node)
+      ? node.items.find((pair) => keyText(pair.key) === String(name))
+      : node.items[Number(name)];
+    if (item === undefined) break;
+    const value = isPair(item) ? item.value : item;
+    const key = isPair(item) ? startOf(item.key) : undefined;
+    const last = index === path.length - 1;
+    offset = (last && on === 'key' ? key : startOf(value)) ?? key ?? startOf(value) ?? offset;
+    node = value;
+  }
+  return offset;
+}
+
+function keyText(key: unknown): string {
+  return String((key as { value?: unknown } | null)?.value);
+}
+
+/** An empty value has a range of no length; the key's place says more. */
+function startOf(node: unknown): number | undefined {
+  const range = (node as Node | null)?.range;
+  return range && range[1] > range[0] ? range[0] : undefined;
+}

@@ -1,0 +1,108 @@
+import { readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { isAbsolute, join, sep } from 'node:path';
+import { InputError } from '../model/errors.ts';
+
+/** Where content is looked up: user directories first, the bundled one last. The first directory that has a file wins. */
+export interface SearchPath {
+  workflows: readonly string[];
+  prompts: readonly string[];
+  scripts: readonly string[];
+}
+
+/** More than this is no prompt: agents refuse it or lose its beginning. */
+export const MAX_PROMPT_BYTES = 1_000_000;
+
+export function findPrompt(name: string, dirs: readonly string[]): Promise<string | undefined> {
+  return findFile('prompt', name, dirs);
+}
+
+export function findScript(name: string, dirs: readonly string[]): Promise<string | undefined> {
+  return findFile('script', name, dirs);
+}
+
+/** Text of a prompt file with the path it came from, or undefined when no directory has it. */
+export async function readPrompt(
+  name: string,
+  dirs: readonly string[],
+): Promise<{ path: string; text: string } | undefined> {
+  const path = await findPrompt(name, dirs);
+  if (path === undefined) return undefined;
+  const { size } = await stat(path);
+  if (size > MAX_PROMPT_BYTES) {
+    throw new InputError(
+      'prompt/too-large',
+      `Prompt ${path} has ${size} bytes; at most ${MAX_PROMPT_BYTES} are allowed.`,
+      {
+        hint: 'Let the agent read large material from files in the worktree instead.',
+        details: { path, size },
+      },
+    );
+  }
+  return { path, text: await readFile(path, 'utf8') };
+}
+
+/** Says why a name cannot name a file of a content directory, or undefined when it can. */
+export function nameProblem(name: string): string | undefined {
+  if (name.trim() === '') return 'is empty';
+  if (name.includes('\0') || name.includes('\\')) return 'contains a NUL or "\\"';
+  if (isAbsolute(name) || name.startsWith('~')) return 'is a path of its own';
+  if (name.split('/').some((part) => part === '..' || part === '.' || part === ''))
+    return 'has an empty, "." or ".." part';
+  return undefined;
+}
+
+/** Every file below the directories by the name one would write for it, for suggestions. */
+export async function namesIn(dirs: readonly string[]): Promise<string[]> {
+  const names = new Set<string>();
+  for (const dir of dirs) {
+    for (const entry of await list(dir, true)) names.add(entry);
+  }
+  return [...names].sort();
+}
+
+/** Workflow files of one directory, sorted. A directory that does not exist has none. */
+export async function workflowFiles(dir: string): Promise<string[]> {
+  const names = await list(dir, false);
+  return names.filter((name) => /\.ya?ml$/.test(name)).map((name) => join(dir, name));
+}
+
+async function findFile(kind: string, name: string, dirs: readonly string[]): Promise<string | undefined> {
+  const problem = nameProblem(name);
+  if (problem) throw outside(kind, name, problem);
+  for (const dir of dirs) {
+    const path = join(dir, name);
+    const real = await realpath(path).catch(absent);
+    if (real === undefined || !(await stat(real)).isFile()) continue;
+    const root = await realpath(dir);
+    if (!real.startsWith(root.endsWith(sep) ? root : root + sep)) {
+      throw outside(kind, name, `is a link to ${real}, outside ${dir}`);
+    }
+    return path;
+  }
+  return undefined;
+}
+
+function outside(kind: string, name: string, problem: string): InputError {
+  const label = kind === 'prompt' ? 'Prompt' : 'Script';
+  return new InputError(`${kind}/name`, `${label} ${JSON.stringify(name)} ${problem}.`, {
+    hint: `Name a file inside the ${kind} directory, for example "${kind === 'prompt' ? 'implement.md' : 'checks.sh'}".`,
+    details: { name },
+  });
+}
+
+async function list(dir: string, recursive: boolean): Promise<string[]> {
+  const entries = (await readdir(dir, { withFileTypes: true, recursive }).catch(absent)) ?? [];
+  const prefix = dir.endsWith(sep) ? dir : dir + sep;
+  return entries
+    .filter((entry) => !entry.isDirectory() && !entry.name.startsWith('.'))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .map((path) => (path.startsWith(prefix) ? path.slice(prefix.length) : path))
+    .sort();
+}
+
+/** A missing file or directory is an answer; anything else is an error. */
+function absent(error: unknown): undefined {
+  const code = (error as NodeJS.ErrnoException).code;
+  if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+  throw error;
+}

@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto';
+import { didYouMean } from '../config/near.ts';
+import { InputError, messageOf } from '../model/errors.ts';
+import { type PhaseOf, phaseOf, Workflow } from '../model/workflow.ts';
+import { checkLoaded, listWorkflows } from './check.ts';
+import { findScript, readPrompt, type SearchPath } from './find.ts';
+import { readClosure } from './partials.ts';
+import { problemsError } from './problem.ts';
+import { renderPrompt } from './template.ts';
+
+/** A workflow with everything it names: what a ticket keeps from its start to its end. */
+export interface PinnedWorkflow {
+  workflow: Workflow;
+  /** Texts of all prompts by name, included ones too. */
+  prompts: Record<string, string>;
+  /** Absolute paths of all scripts by name. */
+  scripts: Record<string, string>;
+}
+
+/** The text to keep and its hash. Equal content gives the equal hash, however its file is written. */
+export function pinWorkflow(pinned: PinnedWorkflow): { hash: string; text: string } {
+  const { workflow, prompts, scripts } = pinned;
+  const text = JSON.stringify({
+    v: 1,
+    workflow: Workflow.parse(workflow),
+    prompts: sorted(prompts),
+    scripts: sorted(scripts),
+  });
+  return { hash: createHash('sha256').update(text).digest('hex'), text };
+}
+
+/** Reads back what pinWorkflow wrote. */
+export function readPinned(text: string): PinnedWorkflow {
+  try {
+    const data = JSON.parse(text) as PinnedWorkflow & { v: number };
+    if (data.v !== 1) throw new Error(`version ${data.v} is not known`);
+    return {
+      workflow: Workflow.parse(data.workflow),
+      prompts: { ...data.prompts },
+      scripts: { ...data.scripts },
+    };
+  } catch (error) {
+    throw new InputError('workflow/pinned', `A kept workflow cannot be read: ${messageOf(error)}.`, {
+      hint: 'Retry the ticket with the present workflow.',
+      cause: error,
+    });
+  }
+}
+
+/** Finds a workflow by name, checks it, and collects what it names. Throws one error with everything that is wrong. */
+export async function resolveWorkflow(
+  name: string,
+  searchPath: SearchPath,
+): Promise<PinnedWorkflow & { hash: string; text: string; file: string }> {
+  const all = await listWorkflows(searchPath.workflows);
+  const named = all.filter(({ loaded, shadowedBy }) => loaded.name === name && !shadowedBy);
+  const [first] = named;
+  if (!first)
+    throw unknownWorkflow(
+      name,
+      all.map(({ loaded }) => loaded.name),
+      searchPath.workflows,
+    );
+  const { loaded } = first;
+  const problems = [...named.flatMap((one) => one.problems), ...(await checkLoaded(loaded, searchPath))];
+  const { workflow } = loaded;
+  if (problems.length > 0 || !workflow)
+    throw problemsError('workflow/invalid', `Workflow "${name}"`, problems);
+  const pinned = { workflow, ...(await collect(workflow, searchPath)) };
+  return { ...pinned, ...pinWorkflow(pinned), file: loaded.file };
+}
+
+/** The prompt of an agent phase, rendered from what was pinned and from nothing else. */
+export async function renderPhasePrompt(
+  pinned: PinnedWorkflow,
+  phase: PhaseOf<'agent'>,
+  variables: Readonly<Record<string, unknown>>,
+): Promise<string> {
+  const name = phase.promptTemplate;
+  const text = phase.prompt ?? (name === undefined ? undefined : pinned.prompts[name]);
+  if (text === undefined) {
+    throw new InputError('prompt/missing', `Phase "${phase.id}" has no prompt${name ? ` "${name}"` : ''}.`, {
+      hint: '`signalbox workflow check` says what is missing.',
+    });
+  }
+  const label = name ? `prompt "${name}"` : `the prompt of phase "${phase.id}"`;
+  return await renderPrompt(text, variables, { prompts: pinned.prompts, name: label });
+}
+
+/** The absolute path of a phase's script. */
+export function scriptOf(pinned: PinnedWorkflow, phaseId: string): string | undefined {
+  const phase = phaseOf(pinned.workflow, phaseId);
+  return phase && 'command' in phase ? pinned.scripts[phase.command] : undefined;
+}
+
+async function collect(
+  workflow: Workflow,
+  searchPath: SearchPath,
+): Promise<Omit<PinnedWorkflow, 'workflow'>> {
+  const prompts: Record<string, string> = {};
+  const scripts: Record<string, string> = {};
+  for (const phase of workflow.phases) {
+    if ('command' in phase)
+      scripts[phase.command] = (await findScript(phase.command, searchPath.scripts)) ?? '';
+    if (phase.type !== 'agent') continue;
+    const found =
+      phase.promptTemplate === undefined
+        ? undefined
+        : await readPrompt(phase.promptTemplate, searchPath.prompts);
+    if (found && phase.promptTemplate !== undefined) prompts[phase.promptTemplate] = found.text;
+    Object.assign(
+      prompts,
+      (await readClosure(found?.text ?? phase.prompt ?? '', searchPath.prompts)).prompts,
+    );
+  }
+  return { prompts: sorted(prompts), scripts: sorted(scripts) };
+}
+
+export function unknownWorkflow(name: string, known: string[], dirs: readonly string[]): InputError {
+  const names = [...new Set(known)].sort();
+  return new InputError('workflow/unknown', `There is no workflow "${name}".${didYouMean(name, names)}`, {
+    hint: names.length > 0 ? `Workflows: ${names.join(', ')}.` : `There is none in ${dirs.join(' and ')}.`,
+    details: { name, known: names },
+  });
+}
+
+function sorted(record: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,45 @@
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface CheckResult {
+  command: string;
+  code: number | null;
+}
+
+/** The commands that must pass: as configured, else the project's own scripts of these names. */
+export function checkCommands(configured: readonly string[] | null, worktree: string): string[] {
+  if (configured) return [...configured];
+  const file = join(worktree, 'package.json');
+  if (!existsSync(file)) return [];
+  const { scripts = {} } = JSON.parse(readFileSync(file, 'utf8')) as { scripts?: Record<string, string> };
+  const wanted = ['lint', 'typecheck', 'type-check', 'test', 'build'].filter((name) => scripts[name]);
+  return wanted.map((name) => `${packageManager(worktree)} run ${name}`);
+}
+
+function packageManager(worktree: string): string {
+  if (existsSync(join(worktree, 'pnpm-lock.yaml'))) return 'pnpm';
+  if (existsSync(join(worktree, 'yarn.lock'))) return 'yarn';
+  return existsSync(join(worktree, 'bun.lock')) ? 'bun' : 'npm';
+}
+
+/** Runs the commands in order and stops at the first that fails; their output goes where ours goes. */
+export async function runChecks(
+  commands: readonly string[],
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+  say: (line: string) => void,
+): Promise<CheckResult[]> {
+  const results: CheckResult[] = [];
+  for (const command of commands) {
+    say(`$ ${command}`);
+    const code = await new Promise<number | null>((resolve, reject) => {
+      const child = spawn('/bin/sh', ['-c', command], { cwd, env, stdio: ['ignore', 'inherit', 'inherit'] });
+      child.once('error', reject);
+      child.once('exit', (status) => resolve(status));
+    });
+    results.push({ command, code });
+    if (code !== 0) break;
+  }
+  return results;
+}

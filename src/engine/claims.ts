@@ -1,0 +1,50 @@
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Claim, LEASE_MS, RENEW_MS } from '../model/claim.ts';
+import { isAlive, ownIdentity } from '../store/identity.ts';
+
+/** This process as a holder of claims. Its heartbeat file lets other hosts see that it lives. */
+export class Holder {
+  readonly token = randomUUID();
+  readonly by: string;
+  readonly #dir: string;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(by: string, enginesDir: string) {
+    this.by = by;
+    this.#dir = enginesDir;
+  }
+
+  claim(now: string): Claim {
+    return { ...ownIdentity(), token: this.token, by: this.by, renewedAt: now };
+  }
+
+  start(): void {
+    mkdirSync(this.#dir, { recursive: true, mode: 0o700 });
+    this.#beat();
+    this.#timer = setInterval(() => this.#beat(), RENEW_MS);
+    this.#timer.unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    rmSync(this.#file(this.token), { force: true });
+  }
+
+  /** Whether the holder of a claim still works: by its process on this host, by its heartbeat on another. */
+  isLive(claim: Claim): boolean {
+    const alive = isAlive(claim);
+    if (alive !== undefined) return alive;
+    const beat = statSync(this.#file(claim.token), { throwIfNoEntry: false });
+    return beat !== undefined && Date.now() - beat.mtimeMs < LEASE_MS;
+  }
+
+  #file(token: string): string {
+    return join(this.#dir, `${token.replaceAll(/[^A-Za-z0-9-]/g, '')}.json`);
+  }
+
+  #beat(): void {
+    writeFileSync(this.#file(this.token), JSON.stringify({ ...ownIdentity(), by: this.by }), { mode: 0o600 });
+  }
+}

@@ -1,0 +1,148 @@
+import { command, type TicketCommand } from '../model/commands.ts';
+import { blockedBy } from '../model/eligible.ts';
+import { HeldError, IllegalMoveError } from '../model/errors.ts';
+import { refKey, type TicketRef } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import { type Json, openAttempt, type Ticket } from '../model/ticket.ts';
+import { tellStatus } from './drive.ts';
+import { emit, type Parts } from './parts.ts';
+import { pinnedFor } from './pinned.ts';
+import { recoverOrphan } from './recover.ts';
+
+type Wish =
+  | { type: 'pause' | 'stop' | 'resume' | 'retry' }
+  | { type: 'skip'; phase: string }
+  | { type: 'respond'; decision: string; message: string };
+
+const STOP_TIMEOUT_MS = 30_000;
+
+/** Carries out what a person wants of a ticket, and returns when it is true: a paused ticket's processes are gone. */
+export async function control(parts: Parts, ref: TicketRef, wish: Wish, by: string): Promise<Ticket> {
+  const { store, now } = parts;
+  const plan = store.plan(ref.planId);
+  const before = store.ticket(ref);
+  const { workflow } = await pinnedFor(parts, before, plan);
+  const cmd = commandOf(wish, by, isUnblocked(parts, plan, ref));
+  if (wish.type === 'skip' && before.status === 'running') {
+    // Ask the model first, so that an unknown phase does not stop anything.
+    command(workflow, { ...before, status: 'ready', phaseHistory: [] }, cmd, now());
+    await control(parts, ref, { type: 'pause' }, by);
+  }
+  const after = await store.updateTicket(ref, (latest) => command(workflow, latest, cmd, now()));
+  const { type, ...detail } = wish;
+  emit(parts, { type: 'command', command: type, detail: detail as Record<string, Json>, ...ref });
+  tellStatus(parts, before, after);
+  return wish.type === 'pause' || wish.type === 'stop' ? untilStopped(parts, ref) : after;
+}
+
+function commandOf(wish: Wish, by: string, ready: boolean): TicketCommand {
+  switch (wish.type) {
+    case 'pause':
+    case 'stop':
+      return { type: wish.type, by };
+    case 'resume':
+    case 'retry':
+      return { type: wish.type, ready };
+    case 'skip':
+      return { ...wish, ready };
+    case 'respond':
+      return wish;
+  }
+}
+
+function isUnblocked(parts: Parts, plan: Plan, ref: TicketRef): boolean {
+  const entry = plan.tickets.find((each) => each.ticketId === ref.ticketId);
+  return !entry || blockedBy(parts.store.view(), plan, entry) === null;
+}
+
+/** Waits for the engine that drives the ticket to let go of it; does its work when there is none. */
+export async function untilStopped(parts: Parts, ref: TicketRef): Promise<Ticket> {
+  const { store, holder } = parts;
+  const deadline = performance.now() + STOP_TIMEOUT_MS;
+  for (;;) {
+    const ticket = store.ticket(ref);
+    const live = ticket.claim !== null && holder.isLive(ticket.claim);
+    const waits = ticket.hold?.kind === 'gate' || ticket.hold?.kind === 'poll';
+    if (!live && (ticket.claim || (openAttempt(ticket) && !waits))) {
+      await recoverOrphan(parts, ticket, store.view());
+      return store.ticket(ref);
+    }
+    if (!live) return ticket;
+    if (performance.now() > deadline) {
+      throw new HeldError(
+        'ticket/stopping',
+        `${refKey(ref)} is paused, but its engine has not stopped the agent yet.`,
+        {
+          hint: 'Look again with: signalbox status',
+          details: { holder: ticket.claim },
+        },
+      );
+    }
+    await changed(parts);
+  }
+}
+
+/** Resolves at the next change on disk, or soon. */
+function changed(parts: Parts): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      unwatch();
+      resolve();
+    };
+    const timer = setTimeout(end, 200);
+    const unwatch = parts.store.watch(end);
+  });
+}
+
+/** Pausing a plan stops what runs for it and leaves its tickets as they are, so that resuming needs no list. */
+export async function pausePlan(parts: Parts, planId: string, by: string): Promise<Plan> {
+  const plan = await parts.store.updatePlan(planId, (latest) =>
+    latest.status === 'active' ? { ...latest, status: 'paused', pausedBy: by } : latest,
+  );
+  emit(parts, { type: 'plan:status', planId, status: plan.status });
+  for (const entry of plan.tickets) {
+    const ticket = parts.store.view().tickets.get(refKey({ planId, ticketId: entry.ticketId }));
+    if (ticket?.claim) await untilStopped(parts, ticket);
+  }
+  return plan;
+}
+
+export async function resumePlan(parts: Parts, planId: string): Promise<Plan> {
+  const plan = await parts.store.updatePlan(planId, (latest) =>
+    latest.status === 'paused' ? { ...latest, status: 'active', pausedBy: null } : latest,
+  );
+  emit(parts, { type: 'plan:status', planId, status: plan.status });
+  return plan;
+}
+
+/** Continues a plan and every ticket in it that was paused or stopped. */
+export async function resumeAll(parts: Parts, planId: string): Promise<{ plan: Plan; tickets: string[] }> {
+  const plan = await resumePlan(parts, planId);
+  if (plan.status !== 'active') {
+    throw new IllegalMoveError(
+      'plan/status',
+      `Plan "${planId}" is ${plan.status}; there is nothing to resume.`,
+      {
+        hint: plan.status === 'draft' ? `Approve it with: signalbox plan approve ${planId}` : undefined,
+      },
+    );
+  }
+  const tickets: string[] = [];
+  for (const ticket of parts.store.view().tickets.values()) {
+    if (ticket.planId !== planId || ticket.status !== 'paused') continue;
+    await control(parts, { planId, ticketId: ticket.ticketId }, { type: 'resume' }, 'a person');
+    tickets.push(ticket.ticketId);
+  }
+  return { plan, tickets };
+}
+
+/** The plan that was stopped last. */
+export function latestStopped(parts: Parts): string {
+  const view = parts.store.view();
+  const stopped = [...view.tickets.values()].filter((ticket) => ticket.status === 'paused');
+  const latest = stopped.sort((a, b) => (b.since ?? '').localeCompare(a.since ?? ''))[0]?.planId;
+  const planId = latest ?? view.plans.find((plan) => plan.status === 'paused')?.id;
+  if (planId) return planId;
+  throw new IllegalMoveError('plan/none', 'Nothing is paused or stopped.', { hint: 'See: signalbox status' });
+}

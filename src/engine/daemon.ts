@@ -1,0 +1,44 @@
+import type { Claim } from '../model/claim.ts';
+import { Engine } from './engine.ts';
+import type { Parts } from './parts.ts';
+import { leaveSeat, takeSeat } from './seat.ts';
+
+export interface DaemonOptions {
+  maxConcurrency: number;
+  lookEveryMs: number;
+  /** Aborting stops the agents; their tickets go on at the next start. */
+  signal: AbortSignal;
+  /** Called once the seat is taken. */
+  onSeat?: (claim: Claim) => void;
+}
+
+/** Runs everything that no foreground run has claimed, until stopped. One per state directory. */
+export async function runDaemon(parts: Parts, options: DaemonOptions): Promise<void> {
+  const { layout } = parts.store;
+  const { maxConcurrency, lookEveryMs, signal } = options;
+  const claim = await takeSeat(layout, parts.holder, parts.now());
+  const engine = new Engine(parts, { mode: 'forever', maxConcurrency, lookEveryMs });
+  const stop = () => void engine.stop('leave', 'the daemon');
+  signal.addEventListener('abort', stop);
+  try {
+    options.onSeat?.(claim);
+    if (signal.aborted) stop();
+    await engine.run();
+  } finally {
+    signal.removeEventListener('abort', stop);
+    await leaveSeat(layout, parts.holder);
+  }
+}
+
+/** One look: starts what can start, waits for what it started, and ends. */
+export async function runTick(parts: Parts, options: Omit<DaemonOptions, 'onSeat'>): Promise<void> {
+  const { maxConcurrency, lookEveryMs, signal } = options;
+  const engine = new Engine(parts, { mode: 'once', maxConcurrency, lookEveryMs });
+  const stop = () => void engine.stop('leave', 'tick');
+  signal.addEventListener('abort', stop);
+  try {
+    await engine.run();
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}

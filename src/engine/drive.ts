@@ -1,0 +1,215 @@
+import { existsSync } from 'node:fs';
+import { HeldError, messageOf, SignalboxError } from '../model/errors.ts';
+import type { TicketRef } from '../model/ids.ts';
+import { isDue, next, type Step } from '../model/next.ts';
+import type { AttemptEnd } from '../model/outcome.ts';
+import type { Plan } from '../model/plan.ts';
+import type { TicketEvent } from '../model/reduce.ts';
+import { attemptKey, openAttempt, type Ticket, type Usage } from '../model/ticket.ts';
+import { type PhaseContext, type Place, perform } from '../phases/index.ts';
+import type { WorkspaceSpec } from '../workspaces/index.ts';
+import { agentOf, workspaceSpec } from './facts.ts';
+import { Journal } from './journal.ts';
+import { emit, type Parts } from './parts.ts';
+import { type Pinned, pinnedFor } from './pinned.ts';
+import { Writer } from './writer.ts';
+
+export interface DriveOptions {
+  /** False for a poll that only looks again: anything more waits for a slot. */
+  slot: boolean;
+  /** Aborting stops the attempt under way; the ticket is left so that it can go on. */
+  signal: AbortSignal;
+}
+
+/** Walks one ticket as far as it goes: to its end, to a hold, or until it is stopped. */
+export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOptions): Promise<void> {
+  const found = parts.store.ticket(ref);
+  const plan = parts.store.plan(ref.planId);
+  let pinned: Pinned;
+  try {
+    pinned = await pinnedFor(parts, found, plan);
+  } catch (error) {
+    return hold(parts, found, messageOf(error));
+  }
+  const journal = new Journal(parts, pinned.workflow, found);
+  if (!(await journal.claim(pinned.hash, (latest) => mayTake(latest, parts.now())))) return;
+  parts.crash('ticket:claimed');
+  tellStatus(parts, found, journal.ticket);
+  const spec = workspaceSpec(journal.ticket, plan, parts.settings, parts.store.view());
+  try {
+    for (
+      let step = next(pinned.workflow, journal.ticket);
+      step;
+      step = next(pinned.workflow, journal.ticket)
+    ) {
+      if (
+        options.signal.aborted ||
+        (!options.slot && step.phase.type !== 'poll' && step.phase.type !== 'gate')
+      )
+        break;
+      const before = journal.ticket;
+      await takeStep(parts, { plan, pinned, journal, spec, step, signal: options.signal });
+      tellStatus(parts, before, journal.ticket);
+    }
+    if (journal.ticket.status === 'complete') await releaseWorkspace(parts, journal.ticket, spec);
+    const before = journal.ticket;
+    await journal.apply({ type: 'release' });
+    tellStatus(parts, before, journal.ticket);
+  } catch (error) {
+    if (!(error instanceof HeldError)) throw error;
+  }
+}
+
+function mayTake(ticket: Ticket, now: string): boolean {
+  const waiting =
+    ticket.status === 'needs_attention' && ticket.hold?.kind === 'gate' && ticket.hold.until !== null;
+  const possible =
+    waiting || ticket.status === 'queued' || ticket.status === 'ready' || ticket.status === 'running';
+  return possible && (ticket.status === 'queued' || isDue(ticket, now));
+}
+
+/** A ticket whose workflow cannot be loaded waits for a person, with the reason. */
+async function hold(parts: Parts, ticket: Ticket, reason: string): Promise<void> {
+  const after = await parts.store.updateTicket(ticket, (latest) => ({
+    ...latest,
+    status: 'needs_attention',
+    hold: { kind: 'broken', reason, until: null },
+    error: reason,
+    since: parts.now(),
+  }));
+  tellStatus(parts, ticket, after);
+}
+
+interface StepInput {
+  plan: Plan;
+  pinned: Pinned;
+  journal: Journal;
+  spec: WorkspaceSpec;
+  step: Step;
+  signal: AbortSignal;
+}
+
+async function takeStep(parts: Parts, input: StepInput): Promise<void> {
+  const { plan, pinned, journal, spec, step, signal } = input;
+  const agentName = agentOf(step.phase, journal.ticket, plan, parts.settings);
+  const agent = step.phase.type === 'agent' ? agentName : null;
+  const begin: TicketEvent[] = [];
+  let place: Place | undefined;
+  let refused: AttemptEnd | undefined;
+  if (step.phase.type !== 'gate') {
+    try {
+      place = await prepare(parts, journal.ticket, spec);
+      const { ref, commit } = place.base;
+      if (journal.ticket.base?.commit !== commit || journal.ticket.worktree !== place.worktree) {
+        begin.push({ type: 'base', base: { ref, commit }, branch: place.branch, worktree: place.worktree });
+      }
+    } catch (error) {
+      refused = { type: 'failed', error: { class: 'workspace', message: messageOf(error) } };
+    }
+  }
+  parts.crash('workspace:ready');
+  if (step.do === 'start') begin.push({ type: 'start', attempt: step.attempt, agent });
+  if (begin.length > 0) await journal.apply(...begin);
+  parts.crash('attempt:recorded');
+  const attempt = openAttempt(journal.ticket);
+  if (!attempt) return;
+  const about = {
+    ...refOf(journal.ticket),
+    phase: attempt.phase,
+    visit: attempt.visit,
+    attempt: attempt.attempt,
+  };
+  if (step.do === 'start') emit(parts, { type: 'attempt:start', agent, kind: step.phase.type, ...about });
+  else if (step.phase.type === 'agent' || step.phase.type === 'script')
+    emit(parts, { type: 'attempt:adopt', ...about });
+  const writer = new Writer(parts, journal, about);
+  const context: PhaseContext = {
+    ticket: journal.ticket,
+    plan,
+    pinned,
+    phase: step.phase,
+    attempt,
+    place: place ?? {
+      repo: spec.repo,
+      branch: spec.branch,
+      worktree: spec.path,
+      base: { ref: '', commit: '' },
+    },
+    agentName,
+    settings: parts.settings,
+    workspaces: parts.workspaces,
+    jobDir: parts.store.layout.job(journal.ticket, attemptKey(attempt)),
+    resumed: step.do === 'continue',
+    signal,
+    now: parts.now,
+    env: parts.env,
+    onSession: (id) => writer.session(id, agent),
+    onUsage: (usage: Usage) => writer.usage(usage),
+    onText: (text) => emit(parts, { type: 'attempt:text', text, ...about }),
+    onTool: (name, summary, done) => emit(parts, { type: 'attempt:tool', name, summary, done, ...about }),
+  };
+  const end = refused ?? (await perform(context));
+  parts.crash('attempt:performed');
+  await writer.settled();
+  await journal.apply({ type: 'end', end });
+  parts.crash('attempt:closed');
+  tellEnd(parts, journal.ticket, about);
+}
+
+/** The directory is the expected worktree on the expected branch, or nothing runs. */
+async function prepare(parts: Parts, ticket: Ticket, spec: WorkspaceSpec): Promise<Place> {
+  if (ticket.base && ticket.worktree === spec.path && existsSync(spec.path)) {
+    parts.workspaces.verify(spec);
+    return { repo: spec.repo, branch: spec.branch, worktree: spec.path, base: ticket.base };
+  }
+  const made = await parts.workspaces.ensure({ ...spec, recordedBase: ticket.base });
+  parts.workspaces.verify(spec);
+  const about = { ...refOf(ticket), path: made.path, branch: made.branch };
+  if (made.created || made.reused) emit(parts, { type: 'workspace:ready', reused: made.reused, ...about });
+  return { repo: spec.repo, branch: spec.branch, worktree: spec.path, base: made.base };
+}
+
+/** Gives a finished ticket's worktree back; what would be lost with it stays where it is and is named. */
+export async function releaseWorkspace(parts: Parts, ticket: Ticket, spec: WorkspaceSpec): Promise<void> {
+  if (!existsSync(spec.path)) return;
+  let kept: string | undefined;
+  try {
+    const released = await parts.workspaces.release(spec);
+    kept = released.released ? undefined : released.reason;
+  } catch (error) {
+    if (error instanceof SignalboxError && error.code.startsWith('state/')) throw error;
+    kept = messageOf(error);
+  }
+  parts.crash('workspace:released');
+  const about = { ...refOf(ticket), path: spec.path };
+  if (kept === undefined) emit(parts, { type: 'workspace:release', ...about });
+  else emit(parts, { type: 'workspace:keep', reason: kept, ...about });
+}
+
+function refOf(ticket: TicketRef): TicketRef {
+  return { planId: ticket.planId, ticketId: ticket.ticketId };
+}
+
+function tellEnd(
+  parts: Parts,
+  ticket: Ticket,
+  about: TicketRef & { phase: string; visit: number; attempt: number },
+): void {
+  const closed = ticket.phaseHistory.findLast(
+    (entry) => entry.phase === about.phase && entry.visit === about.visit && entry.attempt === about.attempt,
+  );
+  if (!closed?.completedAt) return;
+  const ms = Math.max(0, Date.parse(closed.completedAt) - Date.parse(closed.startedAt));
+  const { status, outcome, error, usage, sessionId } = closed;
+  emit(parts, { type: 'attempt:end', status, outcome, error, ms, usage, sessionId, ...about });
+}
+
+export function tellStatus(parts: Parts, before: Ticket, after: Ticket): void {
+  const same =
+    before.status === after.status &&
+    before.hold?.kind === after.hold?.kind &&
+    before.hold?.until === after.hold?.until;
+  if (same) return;
+  const { status, hold: why, error, currentPhase } = after;
+  emit(parts, { type: 'ticket:status', status, hold: why, error, phase: currentPhase, ...refOf(after) });
+}

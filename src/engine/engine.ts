@@ -1,0 +1,245 @@
+import type { Claim } from '../model/claim.ts';
+import { command } from '../model/commands.ts';
+import { dependencyProblems } from '../model/dependencies.ts';
+import { type Decision, eligible } from '../model/eligible.ts';
+import { messageOf } from '../model/errors.ts';
+import { refKey, type TicketRef } from '../model/ids.ts';
+import type { Plan, PlanEntry } from '../model/plan.ts';
+import { isOver } from '../model/ticket.ts';
+import type { StoreView } from '../store/port.ts';
+import { driveTicket, tellStatus } from './drive.ts';
+import { emit, type Parts } from './parts.ts';
+import { pinnedFor } from './pinned.ts';
+import { recoverOrphans } from './recover.ts';
+
+export interface EngineOptions {
+  /** `until-idle` ends when nothing moves by itself any more; `forever` never; `once` starts what it can and no more. */
+  mode: 'until-idle' | 'forever' | 'once';
+  maxConcurrency: number;
+  /** Only these; undefined is everything no foreground run has claimed. */
+  scope?: { planId: string; ticketIds?: readonly string[] };
+  /** Safety net between two looks when nothing wakes the engine. */
+  lookEveryMs: number;
+}
+
+interface Flight {
+  ref: TicketRef;
+  slot: boolean;
+  abort: AbortController;
+  done: Promise<void>;
+}
+
+/** Decides what runs, and sees to it. All decisions come from the pure model; this orders the effects. */
+export class Engine {
+  readonly #parts: Parts;
+  readonly #options: EngineOptions;
+  readonly #flights = new Map<string, Flight>();
+  readonly #told = new Set<string>();
+  #wake: () => void = () => undefined;
+  #woken = false;
+  #stopping: 'pause' | 'leave' | undefined;
+  #failure: unknown;
+
+  constructor(parts: Parts, options: EngineOptions) {
+    this.#parts = parts;
+    this.#options = options;
+  }
+
+  /** Runs until done by its mode or stopped. Throws only what makes going on impossible, such as a full disk. */
+  async run(): Promise<void> {
+    const { store, holder } = this.#parts;
+    holder.start();
+    const unwatch = store.watch(() => this.wake());
+    try {
+      for (let passes = 0; !this.#stopping && !this.#failure; passes++) {
+        this.#woken = false;
+        const view = store.view();
+        await recoverOrphans(this.#parts, view);
+        this.#obey(view);
+        const decision = this.#decide(view);
+        const full = this.#options.mode === 'once' && passes > 0;
+        if (!full) await this.#carryOut(decision);
+        if (this.#isDone(view, decision, full)) break;
+        await this.#sleep(decision.wakeAt);
+      }
+      await this.#land();
+    } finally {
+      unwatch();
+      holder.stop();
+    }
+    if (this.#failure) throw this.#failure;
+  }
+
+  /** Look again now. */
+  wake(): void {
+    this.#woken = true;
+    this.#wake();
+  }
+
+  /** Stops all agents. `pause` leaves the tickets paused, for a person to resume; `leave` leaves them ready. */
+  async stop(how: 'pause' | 'leave', by: string): Promise<void> {
+    this.#stopping = how;
+    if (how === 'pause')
+      await Promise.all([...this.#flights.values()].map((flight) => this.#pause(flight, by)));
+    for (const flight of this.#flights.values()) flight.abort.abort();
+    this.wake();
+  }
+
+  get inFlight(): number {
+    return this.#flights.size;
+  }
+
+  #decide(view: StoreView): Decision {
+    const { holder, now } = this.#parts;
+    const broken = this.#broken(view);
+    const driven = new Set(this.#flights.keys());
+    const busy = new Set(
+      [...this.#flights.values()].filter((flight) => flight.slot).map((flight) => refKey(flight.ref)),
+    );
+    for (const [key, ticket] of view.tickets) {
+      if (driven.has(key) || !ticket.claim || !holder.isLive(ticket.claim)) continue;
+      driven.add(key);
+      busy.add(key);
+    }
+    const { maxConcurrency } = this.#options;
+    const mine = (plan: Plan, entry: PlanEntry) => this.#isMine(plan, entry);
+    return eligible(
+      { plans: view.plans, tickets: view.tickets, broken },
+      { maxConcurrency, busy, driven, mine },
+      now(),
+    );
+  }
+
+  #broken(view: StoreView): Map<string, string> {
+    const broken = new Map<string, string>();
+    for (const plan of view.plans) {
+      const [problem] = plan.status === 'active' ? dependencyProblems(plan, view.plans) : [];
+      if (!problem) continue;
+      broken.set(plan.id, problem.message);
+      this.#tell(plan.id, problem.ticketId, problem.message, null);
+    }
+    for (const { planId, ticketId, message, path } of view.problems)
+      this.#tell(planId, ticketId, message, path);
+    return broken;
+  }
+
+  /** Each problem is told once. */
+  #tell(planId: string, ticketId: string | null, message: string, path: string | null): void {
+    const key = `${planId}/${ticketId}: ${message}`;
+    if (this.#told.has(key)) return;
+    this.#told.add(key);
+    this.#parts.listen({ type: 'problem', planId, ticketId, message, path });
+  }
+
+  #isMine(plan: Plan, entry: PlanEntry): boolean {
+    const { scope } = this.#options;
+    if (scope)
+      return plan.id === scope.planId && (!scope.ticketIds || scope.ticketIds.includes(entry.ticketId));
+    return !this.#heldByRun(plan.claim);
+  }
+
+  #heldByRun(claim: Claim | null): boolean {
+    return claim !== null && claim.token !== this.#parts.holder.token && this.#parts.holder.isLive(claim);
+  }
+
+  async #carryOut(decision: Decision): Promise<void> {
+    const { store, now } = this.#parts;
+    for (const changed of decision.changes) {
+      const before = store.ticket(changed);
+      const after = await store.updateTicket(changed, (latest) =>
+        latest.rev === changed.rev ? changed : latest,
+      );
+      tellStatus(this.#parts, before, after);
+    }
+    for (const planId of decision.completed) {
+      const plan = await store.updatePlan(planId, (latest) =>
+        latest.status === 'active' ? { ...latest, status: 'complete', completedAt: now() } : latest,
+      );
+      if (plan.status === 'complete') emit(this.#parts, { type: 'plan:status', planId, status: 'complete' });
+    }
+    for (const { planId, ticketId, slot } of decision.dispatch) this.#launch({ planId, ticketId }, slot);
+    if (decision.changes.length > 0 || decision.completed.length > 0) this.wake();
+  }
+
+  #launch(ref: TicketRef, slot: boolean): void {
+    const key = refKey(ref);
+    const abort = new AbortController();
+    const done = driveTicket(this.#parts, ref, { slot, signal: abort.signal })
+      .catch((error: unknown) => this.#crashed(ref, error))
+      .finally(() => {
+        this.#flights.delete(key);
+        this.wake();
+      });
+    this.#flights.set(key, { ref, slot, abort, done });
+  }
+
+  /** A drive that throws could not record what it did: stop everything rather than go on blind. */
+  #crashed(ref: TicketRef, error: unknown): void {
+    this.#failure ??= error;
+    this.#parts.listen({ type: 'problem', ...ref, message: messageOf(error), path: null });
+    for (const flight of this.#flights.values()) flight.abort.abort();
+  }
+
+  /** A person's pause of a ticket or plan ends what runs for it, at once. */
+  #obey(view: StoreView): void {
+    const status = new Map(view.plans.map((plan) => [plan.id, plan.status]));
+    for (const [key, flight] of this.#flights) {
+      const ticket = view.tickets.get(key);
+      const plan = status.get(flight.ref.planId);
+      if (ticket?.status === 'paused' || plan === 'paused' || plan === 'archived') flight.abort.abort();
+    }
+  }
+
+  async #pause(flight: Flight, by: string): Promise<void> {
+    const { store, now } = this.#parts;
+    const ticket = store.ticket(flight.ref);
+    const { workflow } = await pinnedFor(this.#parts, ticket, store.plan(flight.ref.planId));
+    const after = await store.updateTicket(flight.ref, (latest) =>
+      latest.status === 'running' ? command(workflow, latest, { type: 'stop', by }, now()) : latest,
+    );
+    tellStatus(this.#parts, ticket, after);
+  }
+
+  #isDone(view: StoreView, decision: Decision, full: boolean): boolean {
+    if (this.#options.mode === 'forever' || this.#flights.size > 0 || this.#woken) return false;
+    if (full) return true;
+    if (decision.dispatch.length > 0 || decision.completed.length > 0 || decision.changes.length > 0)
+      return false;
+    return this.#options.mode === 'once' || (decision.wakeAt === null && !this.#othersAtWork(view));
+  }
+
+  /** Something of ours, or what it waits for, is in the hands of another engine. */
+  #othersAtWork(view: StoreView): boolean {
+    const { scope } = this.#options;
+    const open = [...view.tickets.values()].filter(
+      (ticket) => scope && ticket.planId === scope.planId && !isOver(ticket),
+    );
+    if (open.length === 0) return false;
+    return [...view.tickets.values()].some(
+      (ticket) =>
+        ticket.claim &&
+        ticket.claim.token !== this.#parts.holder.token &&
+        this.#parts.holder.isLive(ticket.claim),
+    );
+  }
+
+  async #sleep(wakeAt: string | null): Promise<void> {
+    if (this.#woken) return;
+    const due =
+      wakeAt === null ? Number.POSITIVE_INFINITY : Date.parse(wakeAt) - Date.parse(this.#parts.now());
+    const ms = Math.max(1, Math.min(due, this.#options.lookEveryMs));
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#wake = () => undefined;
+  }
+
+  async #land(): Promise<void> {
+    while (this.#flights.size > 0)
+      await Promise.all([...this.#flights.values()].map((flight) => flight.done));
+  }
+}

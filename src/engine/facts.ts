@@ -1,0 +1,96 @@
+import { homedir } from 'node:os';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import type { Settings } from '../config/index.ts';
+import { InputError } from '../model/errors.ts';
+import { branchProblem, parseRef, refKey } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Ticket } from '../model/ticket.ts';
+import type { Phase } from '../model/workflow.ts';
+import type { StoreView } from '../store/port.ts';
+import type { WorkspaceSpec } from '../workspaces/index.ts';
+
+/** Everything a ticket may leave to its plan or to a default, decided in one place. */
+export function workflowNameOf(ticket: Ticket, plan: Plan, settings: Settings): string {
+  return ticket.workflow ?? plan.workflow ?? settings.defaultWorkflow;
+}
+
+/** Phase over ticket over plan over default. */
+export function agentOf(phase: Phase | undefined, ticket: Ticket, plan: Plan, settings: Settings): string {
+  const own = phase?.type === 'agent' ? phase.agent : undefined;
+  return own ?? ticket.agent ?? plan.agent ?? settings.defaultAgent;
+}
+
+export function repoOf(ticket: Ticket, plan: Plan): string {
+  const repo = ticket.repo ?? plan.repo;
+  if (!repo) {
+    throw new InputError('ticket/repo', `Neither ticket ${refKey(ticket)} nor its plan names a repository.`, {
+      hint: 'Set "repo" in plan.json to the path of a git repository.',
+    });
+  }
+  const path = repo.startsWith('~/') ? join(homedir(), repo.slice(2)) : repo;
+  if (!isAbsolute(path)) {
+    throw new InputError('ticket/repo', `The repository path "${repo}" of ${refKey(ticket)} is relative.`, {
+      hint: 'Write it as an absolute path.',
+    });
+  }
+  return resolve(path);
+}
+
+export function branchOf(ticket: Ticket): string {
+  const branch = ticket.branch ?? `ticket/${ticket.planId}/${ticket.ticketId}`;
+  const problem = branchProblem(branch);
+  if (problem)
+    throw new InputError(
+      'ticket/branch',
+      `Branch ${JSON.stringify(branch)} of ${refKey(ticket)} ${problem}.`,
+    );
+  return branch;
+}
+
+/** The workspace a ticket gets. Branches of prerequisites in the same repository are built upon. */
+export function workspaceSpec(
+  ticket: Ticket,
+  plan: Plan,
+  settings: Settings,
+  view: Pick<StoreView, 'tickets' | 'plans'>,
+): WorkspaceSpec {
+  const repo = repoOf(ticket, plan);
+  const branch = branchOf(ticket);
+  const rootSetting = plan.worktreeRoot ?? settings.worktreeRoot;
+  const worktreeRoot = rootSetting ? resolve(repo, expand(rootSetting)) : join(dirname(repo), 'worktrees');
+  const path = ticket.worktree ? resolve(repo, expand(ticket.worktree)) : join(worktreeRoot, branch);
+  return {
+    repo,
+    branch,
+    path,
+    base: plan.base,
+    stackOn: prerequisiteBranches(ticket, plan, repo, view),
+    owner: refKey(ticket),
+    hooks: settings.hooks.afterCreate,
+    copy: settings.copy,
+    caches: settings.caches,
+    slots: settings.slots,
+    worktreeRoot,
+    recordedBase: ticket.base,
+  };
+}
+
+function expand(path: string): string {
+  return path.startsWith('~/') ? join(homedir(), path.slice(2)) : path;
+}
+
+function prerequisiteBranches(
+  ticket: Ticket,
+  plan: Plan,
+  repo: string,
+  view: Pick<StoreView, 'tickets' | 'plans'>,
+): string[] {
+  const entry = plan.tickets.find((each) => each.ticketId === ticket.ticketId);
+  return (entry?.blockedBy ?? []).flatMap((text) => {
+    const ref = parseRef(text, plan.id);
+    const blocker = view.tickets.get(refKey(ref));
+    const owner = view.plans.find((each) => each.id === ref.planId);
+    if (!blocker?.branch || !owner || repoOf(blocker, owner) !== repo) return [];
+    return [blocker.branch];
+  });
+}

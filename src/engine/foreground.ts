@@ -1,0 +1,105 @@
+import { sayHolder } from '../model/claim.ts';
+import { dependencyProblems } from '../model/dependencies.ts';
+import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
+import { refKey } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Ticket } from '../model/ticket.ts';
+import { Engine, type EngineOptions } from './engine.ts';
+import { emit, type Parts } from './parts.ts';
+
+export interface RunResult {
+  plan: Plan;
+  tickets: Ticket[];
+  /** Files that could not be read; their tickets were not run. */
+  problems: string[];
+  ok: boolean;
+}
+
+export interface RunOptions {
+  planId: string;
+  ticketIds?: readonly string[];
+  maxConcurrency: number;
+  /** Aborting stops the agents and leaves the plan paused, for `resume`. */
+  signal: AbortSignal;
+  lookEveryMs: number;
+}
+
+/** Runs a plan, or some of its tickets, until nothing moves by itself any more. Holds the plan's claim meanwhile. */
+export async function runPlan(parts: Parts, options: RunOptions): Promise<RunResult> {
+  const { planId, ticketIds } = options;
+  checkRunnable(parts, planId, ticketIds);
+  await takePlan(parts, planId);
+  const scope: EngineOptions['scope'] = ticketIds ? { planId, ticketIds } : { planId };
+  const engine = new Engine(parts, {
+    mode: 'until-idle',
+    maxConcurrency: options.maxConcurrency,
+    lookEveryMs: options.lookEveryMs,
+    scope,
+  });
+  const interrupt = () => void engine.stop('pause', 'Ctrl-C');
+  if (options.signal.aborted) interrupt();
+  options.signal.addEventListener('abort', interrupt);
+  try {
+    await engine.run();
+  } finally {
+    options.signal.removeEventListener('abort', interrupt);
+    await dropPlan(parts, planId, options.signal.aborted);
+  }
+  return resultOf(parts, planId, ticketIds);
+}
+
+function checkRunnable(parts: Parts, planId: string, ticketIds: readonly string[] | undefined): void {
+  const plan = parts.store.plan(planId);
+  for (const ticketId of ticketIds ?? []) parts.store.ticket({ planId, ticketId });
+  const problems = dependencyProblems(plan, parts.store.view().plans);
+  if (problems.length > 0) {
+    throw new InputError('plan/dependencies', problems.map((problem) => problem.message).join(' '), {
+      hint: `Correct blockedBy in plan.json of "${planId}".`,
+      details: { problems },
+    });
+  }
+  const fix: Partial<Record<Plan['status'], string>> = {
+    draft: `Look it over, then: signalbox plan approve ${planId}`,
+    paused: `Go on with: signalbox resume-plan ${planId}`,
+    archived: 'An archived plan is not run any more.',
+  };
+  const hint = fix[plan.status];
+  if (hint) throw new IllegalMoveError('plan/status', `Plan "${planId}" is ${plan.status}.`, { hint });
+}
+
+async function takePlan(parts: Parts, planId: string): Promise<void> {
+  const { store, holder, now } = parts;
+  await store.updatePlan(planId, (plan) => {
+    if (plan.claim && holder.isLive(plan.claim) && plan.claim.token !== holder.token) {
+      throw new HeldError('plan/held', `Plan "${planId}" is already being run by ${sayHolder(plan.claim)}.`, {
+        hint: `Watch it with: signalbox status --plan ${planId}`,
+        details: { holder: plan.claim },
+      });
+    }
+    return { ...plan, claim: holder.claim(now()) };
+  });
+}
+
+async function dropPlan(parts: Parts, planId: string, stopped: boolean): Promise<void> {
+  const { store, holder } = parts;
+  const plan = await store.updatePlan(planId, (latest) => {
+    if (latest.claim?.token !== holder.token) return latest;
+    const pause = stopped && latest.status === 'active';
+    return { ...latest, claim: null, ...(pause ? { status: 'paused' as const, pausedBy: 'Ctrl-C' } : {}) };
+  });
+  if (stopped) emit(parts, { type: 'plan:status', planId, status: plan.status });
+}
+
+function resultOf(parts: Parts, planId: string, ticketIds: readonly string[] | undefined): RunResult {
+  const view = parts.store.view();
+  const plan = parts.store.plan(planId);
+  const wanted = plan.tickets.filter((entry) => !ticketIds || ticketIds.includes(entry.ticketId));
+  const tickets = wanted.flatMap(
+    (entry) => view.tickets.get(refKey({ planId, ticketId: entry.ticketId })) ?? [],
+  );
+  const problems = view.problems
+    .filter((problem) => problem.planId === planId)
+    .map((problem) => problem.message);
+  const ok = tickets.length === wanted.length && tickets.every((ticket) => ticket.status === 'complete');
+  return { plan, tickets, problems, ok };
+}

@@ -1,0 +1,93 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { HeldError, InputError } from '../model/errors.ts';
+import type { TicketRef } from '../model/ids.ts';
+import { reduce, type TicketEvent } from '../model/reduce.ts';
+import type { Ticket } from '../model/ticket.ts';
+import type { Workflow } from '../model/workflow.ts';
+import type { Parts } from './parts.ts';
+
+/** What the runner owns: an editor that saves an old copy of the file must not undo it. */
+const OWNED = [
+  'status',
+  'hold',
+  'since',
+  'currentPhase',
+  'phaseHistory',
+  'context',
+  'retries',
+  'visits',
+  'error',
+  'base',
+  'branch',
+  'worktree',
+  'workflowHash',
+  'claim',
+] as const;
+
+/** The only way in which an engine changes a ticket: events through `reduce`, fenced by its claim. */
+export class Journal {
+  readonly #parts: Parts;
+  readonly #workflow: Workflow;
+  readonly #ref: TicketRef;
+  ticket: Ticket;
+
+  constructor(parts: Parts, workflow: Workflow, ticket: Ticket) {
+    this.#parts = parts;
+    this.#workflow = workflow;
+    this.#ref = { planId: ticket.planId, ticketId: ticket.ticketId };
+    this.ticket = ticket;
+  }
+
+  /** Takes the ticket, unless a live engine has it or a person stopped it meanwhile. */
+  async claim(workflowHash: string, mayTake: (ticket: Ticket) => boolean): Promise<boolean> {
+    const { holder } = this.#parts;
+    let taken = false;
+    const now = this.#parts.now();
+    this.ticket = await this.#parts.store.updateTicket(this.#ref, (latest) => {
+      taken = !(latest.claim && holder.isLive(latest.claim)) && mayTake(latest);
+      if (!taken) return latest;
+      return reduce(this.#workflow, latest, { type: 'claim', claim: holder.claim(now), workflowHash }, now);
+    });
+    return taken;
+  }
+
+  async apply(...events: TicketEvent[]): Promise<Ticket> {
+    const now = this.#parts.now();
+    const change = (latest: Ticket) =>
+      events.reduce((ticket, event) => reduce(this.#workflow, ticket, event, now), this.#mine(latest));
+    this.ticket = await this.#persist(change);
+    return this.ticket;
+  }
+
+  /** The latest state as ours to change; throws when another engine has taken over. */
+  #mine(latest: Ticket): Ticket {
+    const { holder } = this.#parts;
+    if (latest.claim?.token === holder.token) return latest;
+    if (latest.claim && holder.isLive(latest.claim)) {
+      throw new HeldError(
+        'claim/lost',
+        `Another engine has taken ${this.#ref.planId}/${this.#ref.ticketId}.`,
+      );
+    }
+    const restored: Ticket = { ...latest };
+    for (const key of OWNED) Object.assign(restored, { [key]: this.ticket[key] });
+    const paused = latest.status === 'paused' && this.ticket.status === 'running';
+    return paused ? { ...restored, status: 'paused', hold: latest.hold } : restored;
+  }
+
+  /** An editor may be half-way through saving: wait a moment, then set the broken file aside and go on from memory. */
+  async #persist(change: (latest: Ticket) => Ticket): Promise<Ticket> {
+    const { store } = this.#parts;
+    for (let tries = 0; ; tries++) {
+      try {
+        return await store.updateTicket(this.#ref, change);
+      } catch (error) {
+        const unreadable = error instanceof InputError;
+        if (!unreadable) throw error;
+        if (tries < 20) await delay(50);
+        else if (tries === 20) await store.restoreTicket(this.ticket);
+        else throw error;
+      }
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import type { Settings } from '../config/index.ts';
+import type { EngineEvent } from '../model/events.ts';
+import { TRANSIENT } from '../model/events.ts';
+import type { FileStore } from '../store/file-store.ts';
+import type { Workspaces } from '../workspaces/index.ts';
+import type { Holder } from './claims.ts';
+import type { Crash } from './crash-points.ts';
+
+/** What the engine is made of; given from outside, so that nothing below reads the process's own. */
+export interface Parts {
+  store: FileStore;
+  settings: Settings;
+  workspaces: Workspaces;
+  holder: Holder;
+  env: Record<string, string>;
+  now(): string;
+  /** Every event, in order. Must not throw. */
+  listen(event: EngineEvent): void;
+  crash: Crash;
+}
+
+/** Keeps an event and shows it. Losing one must never stop the work, so a full disk is ignored here; state writes report it. */
+export function emit(parts: Parts, event: EngineEvent): void {
+  if (!TRANSIENT.has(event.type)) {
+    try {
+      parts.store.append(event.planId, { ...event, v: 1, at: parts.now() });
+    } catch (error) {
+      parts.listen({
+        type: 'problem',
+        planId: event.planId,
+        ticketId: null,
+        path: null,
+        message: `an event was not stored: ${(error as Error).message}`,
+      });
+    }
+  }
+  parts.listen(event);
+}

@@ -1,0 +1,96 @@
+import { IllegalMoveError } from '../model/errors.ts';
+import type { Plan } from '../model/plan.ts';
+import { isOver, type Ticket } from '../model/ticket.ts';
+import { workspaceSpec } from './facts.ts';
+import { emit, type Parts } from './parts.ts';
+import { checkPlan } from './plan-check.ts';
+
+/** Makes a draft active; refused while the check finds an error. */
+export async function approvePlan(parts: Parts, planId: string): Promise<Plan> {
+  const before = parts.store.plan(planId);
+  if (before.status !== 'draft') throw move(before, 'approve', ['draft']);
+  const errors = (await checkPlan(parts, planId)).filter((problem) => problem.severity === 'error');
+  if (errors.length > 0) {
+    throw new IllegalMoveError(
+      'plan/broken',
+      `Plan "${planId}" has ${errors.length} problem${errors.length === 1 ? '' : 's'}: ${errors[0]?.message}`,
+      {
+        hint: `See all of them with: signalbox plan check ${planId}`,
+        details: { problems: errors },
+      },
+    );
+  }
+  return setStatus(parts, planId, 'active', ['draft'], 'approve');
+}
+
+export async function archivePlan(parts: Parts, planId: string): Promise<Plan> {
+  const busy = ticketsOf(parts, planId).find((ticket) => ticket.claim && parts.holder.isLive(ticket.claim));
+  if (busy) {
+    throw new IllegalMoveError('plan/busy', `Plan "${planId}" is at work on ${busy.ticketId}.`, {
+      hint: `Pause it first: signalbox pause-plan ${planId}`,
+    });
+  }
+  return setStatus(parts, planId, 'archived', ['draft', 'active', 'paused', 'complete'], 'archive');
+}
+
+/** Deletes a plan that would take nothing with it; names what it would otherwise lose. */
+export async function deletePlan(parts: Parts, planId: string, force: boolean): Promise<void> {
+  const plan = parts.store.plan(planId);
+  const view = parts.store.view();
+  for (const ticket of ticketsOf(parts, planId)) {
+    if (ticket.claim && parts.holder.isLive(ticket.claim)) {
+      throw new IllegalMoveError('plan/busy', `Plan "${planId}" is at work on ${ticket.ticketId}.`, {
+        hint: `Pause it first: signalbox pause-plan ${planId}`,
+      });
+    }
+    if (!ticket.base) continue;
+    const spec = workspaceSpec(ticket, plan, parts.settings, view);
+    if (!force && !(await parts.workspaces.isMerged(spec))) {
+      const state = isOver(ticket) ? 'not merged' : `${ticket.status}, not merged`;
+      throw new IllegalMoveError(
+        'plan/unmerged',
+        `Branch ${spec.branch} of ${ticket.ticketId} is ${state}.`,
+        {
+          hint: 'Merge or delete the branch first, or use: plan archive (keeps everything), or plan delete --force (keeps the branches).',
+        },
+      );
+    }
+    const released = await parts.workspaces.release(spec);
+    if (!released.released) {
+      throw new IllegalMoveError(
+        'plan/unmerged',
+        `The worktree ${spec.path} of ${ticket.ticketId} is still needed: ${released.reason}`,
+        {
+          hint: 'Commit or move what is in it first.',
+        },
+      );
+    }
+  }
+  await parts.store.deletePlan(planId);
+}
+
+function ticketsOf(parts: Parts, planId: string): Ticket[] {
+  return [...parts.store.view().tickets.values()].filter((ticket) => ticket.planId === planId);
+}
+
+async function setStatus(
+  parts: Parts,
+  planId: string,
+  status: Plan['status'],
+  from: Plan['status'][],
+  verb: string,
+): Promise<Plan> {
+  const plan = await parts.store.updatePlan(planId, (latest) => {
+    if (!from.includes(latest.status)) throw move(latest, verb, from);
+    return { ...latest, status };
+  });
+  emit(parts, { type: 'plan:status', planId, status });
+  return plan;
+}
+
+function move(plan: Plan, verb: string, from: string[]): IllegalMoveError {
+  return new IllegalMoveError('plan/illegal', `Cannot ${verb} plan "${plan.id}": it is ${plan.status}.`, {
+    hint: `Possible for: ${from.join(', ')}.`,
+    details: { status: plan.status, legal: from },
+  });
+}

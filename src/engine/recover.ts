@@ -1,0 +1,40 @@
+import { stopJob } from '../jobs/stop.ts';
+import { reduce } from '../model/reduce.ts';
+import { attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
+import type { StoreView } from '../store/port.ts';
+import { releaseWorkspace } from './drive.ts';
+import { workspaceSpec } from './facts.ts';
+import type { Parts } from './parts.ts';
+import { pinnedFor } from './pinned.ts';
+
+/**
+ * Puts in order what a dead engine left half done on tickets that nobody will drive again by themselves:
+ * the process of a paused one is stopped, the worktree of a finished one is given back, and their claims are cleared.
+ * (Tickets that were running are simply driven again; that adopts, reads or repeats their attempt.)
+ */
+export async function recoverOrphans(parts: Parts, view: StoreView): Promise<void> {
+  for (const ticket of view.tickets.values()) {
+    const orphaned = ticket.claim !== null && !parts.holder.isLive(ticket.claim);
+    const settled = ticket.status !== 'running' && ticket.status !== 'ready' && ticket.status !== 'queued';
+    if (orphaned && settled) await recoverOrphan(parts, ticket, view);
+  }
+}
+
+export async function recoverOrphan(parts: Parts, ticket: Ticket, view: StoreView): Promise<void> {
+  const plan = view.plans.find((each) => each.id === ticket.planId);
+  if (!plan) return;
+  const open = openAttempt(ticket);
+  const waits = ticket.hold?.kind === 'gate' || ticket.hold?.kind === 'poll';
+  const { workflow } = await pinnedFor(parts, ticket, plan);
+  if (open && !waits) await stopJob(parts.store.layout.job(ticket, attemptKey(open)), 'stopped');
+  if (ticket.status === 'complete') {
+    await releaseWorkspace(parts, ticket, workspaceSpec(ticket, plan, parts.settings, view));
+  }
+  await parts.store.updateTicket(ticket, (latest) => {
+    if (latest.claim && parts.holder.isLive(latest.claim)) return latest;
+    const now = parts.now();
+    const end = { type: 'interrupted', reason: 'the engine was gone' } as const;
+    const closed = open && !waits ? reduce(workflow, latest, { type: 'end', end }, now) : latest;
+    return reduce(workflow, closed, { type: 'release' }, now);
+  });
+}

@@ -1,0 +1,92 @@
+import { adapterFor } from '../agents/index.ts';
+import { sayHolder } from '../model/claim.ts';
+import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
+import { refKey, type TicketRef } from '../model/ids.ts';
+import type { Attempt, Ticket } from '../model/ticket.ts';
+import { workspaceSpec } from './facts.ts';
+import type { Parts } from './parts.ts';
+
+/** Attempts with a session, oldest first. */
+export function sessionsOf(ticket: Ticket, phase?: string): Attempt[] {
+  return ticket.phaseHistory.filter((entry) => entry.sessionId !== null && (!phase || entry.phase === phase));
+}
+
+export interface SessionLaunch {
+  sessionId: string;
+  phase: string;
+  agent: string;
+  argv: string[];
+  env: Record<string, string>;
+  cwd: string;
+}
+
+/** How a person goes on in a session: decided here, started elsewhere. */
+export function planSession(
+  parts: Parts,
+  ref: TicketRef,
+  wanted: string | undefined,
+  phase: string | undefined,
+): SessionLaunch {
+  const { store, settings } = parts;
+  const ticket = store.ticket(ref);
+  const all = sessionsOf(ticket, phase);
+  const entry = wanted ? all.find((each) => each.sessionId === wanted) : all.at(-1);
+  if (!entry?.sessionId) {
+    const known = all.map((each) => each.sessionId).join(', ');
+    throw new InputError(
+      'session/unknown',
+      wanted ? `${refKey(ref)} has no session "${wanted}".` : `${refKey(ref)} has no session yet.`,
+      {
+        hint: known ? `Its sessions: ${known}.` : `See: signalbox status --plan ${ref.planId}`,
+      },
+    );
+  }
+  const name = entry.agent ?? settings.defaultAgent;
+  const agent = Object.hasOwn(settings.agents, name) ? settings.agents[name] : undefined;
+  const argv = agent && adapterFor(agent.adapter).interactive(agent, entry.sessionId);
+  if (!agent || !argv) {
+    throw new IllegalMoveError('session/agent', `Agent "${name}" has no way to go on in a session by hand.`, {
+      hint: `Read it instead: signalbox logs ${ref.planId} ${ref.ticketId} --phase ${entry.phase}`,
+    });
+  }
+  const spec = workspaceSpec(ticket, store.plan(ref.planId), settings, store.view());
+  return {
+    sessionId: entry.sessionId,
+    phase: entry.phase,
+    agent: name,
+    argv,
+    env: agent.env,
+    cwd: spec.path,
+  };
+}
+
+/** Holds the ticket while a person is in one of its sessions: path and branch are restored first, or it is refused. */
+export async function inSession(
+  parts: Parts,
+  ref: TicketRef,
+  launch: SessionLaunch,
+  body: () => Promise<number>,
+): Promise<number> {
+  const { store, holder, workspaces, settings } = parts;
+  const ticket = await store.updateTicket(ref, (latest) => {
+    if (latest.claim && holder.isLive(latest.claim)) {
+      throw new HeldError('ticket/held', `${refKey(ref)} is driven by ${sayHolder(latest.claim)}.`, {
+        hint: `Pause it first: signalbox pause ${ref.planId} ${ref.ticketId}`,
+        details: { holder: latest.claim },
+      });
+    }
+    return { ...latest, claim: holder.claim(parts.now()) };
+  });
+  holder.start();
+  try {
+    const spec = workspaceSpec(ticket, store.plan(ref.planId), settings, store.view());
+    await workspaces.ensure({ ...spec, path: launch.cwd, recordedBase: ticket.base });
+    workspaces.verify(spec);
+    return await body();
+  } finally {
+    await store.updateTicket(ref, (latest) =>
+      latest.claim?.token === holder.token ? { ...latest, claim: null } : latest,
+    );
+    holder.stop();
+  }
+}

@@ -1,0 +1,155 @@
+import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { type EndReason, type JobExit, readJob } from './job.ts';
+import { stopJob, sweepJob } from './stop.ts';
+
+const CHUNK = 64 * 1024;
+const TAIL = 16 * 1024;
+const LOOK_MS = 100;
+
+export interface FollowOptions {
+  dir: string;
+  /** Resolves when the supervisor ended, for a job this process started; a job taken over is looked at instead. */
+  exited?: Promise<void>;
+  wallMs: number;
+  idleMs: number | null;
+  /** Called with every chunk of stdout, in order, once. */
+  onOutput?: (chunk: Buffer) => void;
+  /** While true, silence does not count as idle: a tool is at work. */
+  isBusy?: () => boolean;
+  /** Aborting stops the job. */
+  signal: AbortSignal;
+}
+
+export interface JobResult {
+  reason: EndReason;
+  exit: JobExit;
+  ms: number;
+  stdoutTail: string;
+  stderrTail: string;
+}
+
+/** Follows a job's files until it has ended and nothing of it is left. Memory use does not grow with its output. */
+export async function followJob(options: FollowOptions): Promise<JobResult> {
+  const { dir, signal } = options;
+  const begin = startOf(dir);
+  const reader = new OutputReader(join(dir, 'stdout'), options.onOutput);
+  let lastOutput = performance.now();
+  let ended = false;
+  options.exited?.then(() => {
+    ended = true;
+  });
+  let stop: EndReason | undefined;
+  while (!ended) {
+    await Promise.race([options.exited ?? never, pause(LOOK_MS, signal)]);
+    if (reader.pull()) lastOutput = performance.now();
+    if (!options.exited && readJob(dir).state !== 'running') break;
+    if (ended) break;
+    stop = reasonToStop(options, begin, lastOutput);
+    if (stop) break;
+  }
+  if (stop) await stopJob(dir, stop);
+  else await sweepJob(dir);
+  while (reader.pull());
+  reader.close();
+  const state = readJob(dir);
+  const reason = state.state === 'ended' ? state.reason : 'lost';
+  return {
+    reason,
+    exit: state.state === 'ended' ? state.exit : { code: null, signal: null },
+    ms: Math.max(0, (state.state === 'ended' ? state.endedAt.getTime() : Date.now()) - begin.wall),
+    stdoutTail: tail(join(dir, 'stdout')),
+    stderrTail: tail(join(dir, 'stderr')),
+  };
+}
+
+const never = new Promise<void>(() => undefined);
+
+function reasonToStop(
+  options: FollowOptions,
+  begin: { mono: number },
+  lastOutput: number,
+): EndReason | undefined {
+  const now = performance.now();
+  if (options.signal.aborted) return 'stopped';
+  if (now - begin.mono > options.wallMs) return 'timeout';
+  if (options.idleMs !== null && !options.isBusy?.() && now - lastOutput > options.idleMs) return 'idle';
+  return undefined;
+}
+
+/** When the job began, on the monotonic clock too: a wall clock that jumps must not end or extend anything. */
+function startOf(dir: string): { wall: number; mono: number } {
+  const wall = statSync(join(dir, 'command.json'), { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+  const age = Math.max(0, Date.now() - wall);
+  return { wall, mono: performance.now() - age };
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done);
+  });
+}
+
+/** Reads what was appended to a file since the last time, through one small buffer. */
+class OutputReader {
+  readonly #path: string;
+  readonly #onChunk: ((chunk: Buffer) => void) | undefined;
+  readonly #buffer = Buffer.alloc(CHUNK);
+  #fd: number | undefined;
+  #offset = 0;
+
+  constructor(path: string, onChunk: ((chunk: Buffer) => void) | undefined) {
+    this.#path = path;
+    this.#onChunk = onChunk;
+  }
+
+  /** True when there was something new. */
+  pull(): boolean {
+    try {
+      this.#fd ??= openSync(this.#path, 'r');
+    } catch {
+      return false;
+    }
+    const before = this.#offset;
+    if (!this.#onChunk) {
+      this.#offset = fstatSync(this.#fd).size;
+      return this.#offset > before;
+    }
+    // Bounded, so that an agent that prints without end cannot hold the event loop.
+    for (let left = 64; left > 0; left--) {
+      const count = readSync(this.#fd, this.#buffer, 0, CHUNK, this.#offset);
+      if (count === 0) return this.#offset > before;
+      this.#offset += count;
+      this.#onChunk(this.#buffer.subarray(0, count));
+    }
+    return true;
+  }
+
+  close(): void {
+    if (this.#fd !== undefined) closeSync(this.#fd);
+  }
+}
+
+function tail(path: string): string {
+  let fd: number;
+  try {
+    fd = openSync(path, 'r');
+  } catch {
+    return '';
+  }
+  try {
+    const size = fstatSync(fd).size;
+    const buffer = Buffer.alloc(Math.min(size, TAIL));
+    readSync(fd, buffer, 0, buffer.length, size - buffer.length);
+    return buffer.toString('utf8');
+  } finally {
+    closeSync(fd);
+  }
+}

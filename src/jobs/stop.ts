@@ -1,0 +1,64 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isAlive } from '../store/identity.ts';
+import { type EndReason, readIdentity, readJob, readJson } from './job.ts';
+import { killMarked, signalGroup } from './processes.ts';
+
+const GRACE_MS = 5_000;
+
+/**
+ * Ends a job and everything it started: gentle signal to the group, SIGKILL after a grace time, then whatever still
+ * carries the marker. Resolves when all of it is gone. May be called twice and by two processes: the first reason wins.
+ */
+export async function stopJob(dir: string, reason: EndReason, graceMs = GRACE_MS): Promise<void> {
+  if (readJob(dir).state === 'running') noteReason(dir, reason);
+  const command = readJson<{ host: string; boot: string; stopSignal: 'SIGTERM' | 'SIGINT' }>(
+    join(dir, 'command.json'),
+  );
+  if (!command) return;
+  const identity = await identityOf(dir, command);
+  if (identity && isAlive(identity)) {
+    signalGroup(identity.pid, command.stopSignal);
+    await gone(() => isAlive(identity) !== true, graceMs);
+    if (isAlive(identity)) {
+      signalGroup(identity.pid, 'SIGKILL');
+      await gone(() => isAlive(identity) !== true, 10_000);
+    }
+  }
+  await killMarked(dir, identity?.pid ?? 0, (ms) => delay(ms));
+  if (!existsSync(join(dir, 'exit.json'))) {
+    writeFileSync(join(dir, 'exit.json'), '{"code":null,"signal":"SIGKILL"}\n', { mode: 0o600 });
+  }
+}
+
+/** Clears what a command left running after it ended by itself. */
+export async function sweepJob(dir: string): Promise<void> {
+  const command = readJson<{ host: string; boot: string }>(join(dir, 'command.json'));
+  const identity = command && readIdentity(dir, command);
+  if (identity) await killMarked(dir, identity.pid, (ms) => delay(ms));
+}
+
+function noteReason(dir: string, reason: EndReason): void {
+  try {
+    writeFileSync(join(dir, 'stop.json'), JSON.stringify({ reason }), { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
+
+/** The supervisor writes its pid first thing; give one that was only just started the time to. */
+async function identityOf(dir: string, command: { host: string; boot: string }) {
+  for (let i = 0; i < 20; i++) {
+    const identity = readIdentity(dir, command);
+    if (identity || existsSync(join(dir, 'exit.json'))) return identity;
+    await delay(5);
+  }
+  return undefined;
+}
+
+async function gone(check: () => boolean, timeoutMs: number): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  for (let wait = 2; !check() && performance.now() < deadline; wait = Math.min(wait * 2, 50))
+    await delay(wait);
+}

@@ -1,0 +1,113 @@
+import type { ErrorClass, Json, Usage } from './ticket.ts';
+import type { ACCESS } from './workflow.ts';
+
+export type Access = (typeof ACCESS)[number];
+
+/** One agent as configured: `agents.<name>` of the settings with its adapter decided. */
+export interface AgentConfig {
+  name: string;
+  adapter: string;
+  command: string;
+  defaultArgs: string[];
+  env: Record<string, string>;
+  model: string | null;
+}
+
+/** What an attempt asks of an agent. */
+export interface AgentRequest {
+  agent: AgentConfig;
+  /** The whole prompt, already rendered; the engine writes it to `promptFile` too. */
+  prompt: string;
+  promptFile: string;
+  access: Access;
+  model: string | null;
+  effort: string | null;
+  maxTurns: number | null;
+  allowedTools: string[] | null;
+  /** JSON Schema of the wanted result, or null. */
+  schema: Record<string, unknown> | null;
+  /** Continue this session instead of starting one. */
+  resume: string | null;
+  /** A fresh random UUID, for CLIs that let the caller choose the session id. */
+  newSessionId: string;
+  /** True when the engine runs as root: some CLIs need to be told. */
+  root: boolean;
+  /** Git directories outside the workspace that a commit writes to; a sandboxing CLI must open them. */
+  gitDirs?: string[];
+}
+
+/** How to call a CLI. `stdin` is what it reads there; null means an empty, closed stdin. */
+export interface Invocation {
+  argv: string[];
+  env: Record<string, string>;
+  stdin: string | null;
+  /** Files to write into the job's directory first, by name; argv may name them as `{job}/<name>`. */
+  files: Record<string, string>;
+  /** Signal for a gentle stop. */
+  stopSignal: 'SIGTERM' | 'SIGINT';
+}
+
+/** What a stream line means, in one vocabulary for all CLIs. */
+export type AgentEvent =
+  | { type: 'session'; id: string; model?: string | null }
+  | { type: 'text'; text: string }
+  | { type: 'tool'; name: string; summary: string; done: boolean }
+  | { type: 'usage'; usage: Usage }
+  | { type: 'limit'; resetAt: string | null; sure: boolean; message: string }
+  | { type: 'warning'; message: string };
+
+export interface AgentError {
+  class: ErrorClass;
+  message: string;
+  /** For `limit`: when it ends, and whether the CLI said so in a machine-readable way. */
+  resetAt?: string | null;
+  sure?: boolean;
+}
+
+/** What an attempt came to. Success needs the CLI's own positive end event. */
+export interface AgentResult {
+  ok: boolean;
+  /** The final assistant message. */
+  text: string;
+  /** The structured result by the CLI's own schema flag, or from a tagged block; undefined when there was none. */
+  data: Json | undefined;
+  sessionId: string | null;
+  /** For this run alone; null members are unknown. */
+  usage: Usage | null;
+  error: AgentError | null;
+}
+
+/** Turns one CLI's output into events and a result. Never throws: an unknown or broken line is skipped. */
+export interface AgentReader {
+  line(line: string): AgentEvent[];
+  end(exit: { code: number | null; signal: string | null; stderrTail: string }): AgentResult;
+}
+
+/** What a reader needs beside the stream. `usageBefore` is what the session had used before (some CLIs report totals). */
+export interface ReadContext {
+  now: string;
+  usageBefore: Usage | null;
+  wantsData: boolean;
+}
+
+export interface AgentCapabilities {
+  /** Continue a session headlessly. */
+  resume: boolean;
+  /** `native`: the CLI has a schema flag; `tagged`: the prompt asks for a tagged block. */
+  schema: 'native' | 'tagged';
+  model: boolean;
+  effort: boolean;
+  maxTurns: boolean;
+  allowedTools: boolean;
+}
+
+export interface AgentAdapter {
+  name: string;
+  capabilities: AgentCapabilities;
+  /** Access levels this CLI can be held to. */
+  access: readonly Access[];
+  invocation(request: AgentRequest): Invocation;
+  reader(context: ReadContext): AgentReader;
+  /** Command line for a person to go on in a session in a terminal; null where the CLI cannot. */
+  interactive(agent: AgentConfig, sessionId: string): string[] | null;
+}

@@ -1,0 +1,191 @@
+import { parseRef, refKey, type TicketRef } from './ids.ts';
+import { isDue } from './next.ts';
+import type { Plan, PlanEntry } from './plan.ts';
+import type { Hold, Ticket } from './ticket.ts';
+import { settle } from './walk.ts';
+
+/** All that is known of the work, as one picture. */
+export interface Picture {
+  plans: readonly Plan[];
+  /** By refKey. A ticket whose file cannot be read is missing here. */
+  tickets: ReadonlyMap<string, Ticket>;
+  /** Plans that are not run at all, and why. */
+  broken: ReadonlyMap<string, string>;
+}
+
+export interface Limits {
+  /** Tickets with a phase at work, all plans together. */
+  maxConcurrency: number;
+  /** refKeys of tickets that some live engine drives now and that count against the limit. */
+  busy: ReadonlySet<string>;
+  /** refKeys of all tickets that some live engine drives, polls included. */
+  driven: ReadonlySet<string>;
+  /** Whether this engine may touch a plan or ticket at all (a foreground run looks at its own only). */
+  mine(plan: Plan, entry: PlanEntry): boolean;
+}
+
+export interface Decision {
+  /** To be driven now, in this order. `slot` is false for a poll that only has to look again. */
+  dispatch: (TicketRef & { slot: boolean })[];
+  /** Tickets whose status or hold is no longer true. */
+  changes: Ticket[];
+  /** Plans all of whose tickets are complete. */
+  completed: string[];
+  /** The earliest time at which a hold ends by itself. */
+  wakeAt: string | null;
+}
+
+interface Candidate {
+  plan: Plan;
+  entry: PlanEntry;
+  ticket: Ticket;
+  slot: boolean;
+  index: number;
+}
+
+/** Which tickets may run now, and what the others wait for. */
+export function eligible(picture: Picture, limits: Limits, now: string): Decision {
+  const decision: Decision = { dispatch: [], changes: [], completed: [], wakeAt: null };
+  const candidates: Candidate[] = [];
+  for (const plan of picture.plans) {
+    if (plan.status !== 'active' || picture.broken.has(plan.id)) continue;
+    if (
+      plan.tickets.length > 0 &&
+      plan.tickets.every((entry) => statusOf(picture, plan, entry) === 'complete')
+    ) {
+      decision.completed.push(plan.id);
+      continue;
+    }
+    const halted = plan.stopOnFailure ? firstFailure(picture, plan) : undefined;
+    plan.tickets.forEach((entry, index) => {
+      const candidate = consider(picture, limits, plan, entry, halted, decision, now);
+      if (candidate) candidates.push({ ...candidate, index });
+    });
+  }
+  candidates.sort(inTurn);
+  fill(candidates, limits, decision);
+  return decision;
+}
+
+function consider(
+  picture: Picture,
+  limits: Limits,
+  plan: Plan,
+  entry: PlanEntry,
+  halted: string | undefined,
+  decision: Decision,
+  now: string,
+): Omit<Candidate, 'index'> | undefined {
+  const key = refKey({ planId: plan.id, ticketId: entry.ticketId });
+  const ticket = picture.tickets.get(key);
+  if (!ticket || limits.driven.has(key) || !limits.mine(plan, entry)) return undefined;
+  if (ticket.status === 'queued') {
+    const hold = blockedBy(picture, plan, entry) ?? (halted ? haltedHold(halted) : null);
+    if (hold) {
+      if (!sameHold(ticket.hold, hold))
+        decision.changes.push(settle(ticket, now, { status: 'queued', hold }));
+      return undefined;
+    }
+  } else if (ticket.status !== 'ready' && ticket.status !== 'running' && !isGateDue(ticket, now)) {
+    return undefined;
+  } else if (halted && ticket.phaseHistory.length === 0) {
+    return undefined;
+  }
+  if (!isDue(ticket, now) && ticket.status !== 'queued') {
+    const until = ticket.hold?.until ?? null;
+    if (until && (decision.wakeAt === null || Date.parse(until) < Date.parse(decision.wakeAt)))
+      decision.wakeAt = until;
+    return undefined;
+  }
+  return { plan, entry, ticket, slot: ticket.hold?.kind !== 'poll' && ticket.hold?.kind !== 'gate' };
+}
+
+/** A gate with a deadline comes back by itself to take its failure edge. */
+function isGateDue(ticket: Ticket, now: string): boolean {
+  return (
+    ticket.status === 'needs_attention' &&
+    ticket.hold?.kind === 'gate' &&
+    ticket.hold.until !== null &&
+    isDue(ticket, now)
+  );
+}
+
+/** What has begun is finished first; then by order, then as listed. */
+function inTurn(a: Candidate, b: Candidate): number {
+  const begun = Number(b.ticket.phaseHistory.length > 0) - Number(a.ticket.phaseHistory.length > 0);
+  return (
+    begun ||
+    a.entry.order - b.entry.order ||
+    (a.plan.id < b.plan.id ? -1 : a.plan.id > b.plan.id ? 1 : a.index - b.index)
+  );
+}
+
+function fill(candidates: Candidate[], limits: Limits, decision: Decision): void {
+  let free = limits.maxConcurrency - limits.busy.size;
+  const perPlan = new Map<string, number>();
+  for (const key of limits.busy) {
+    const planId = key.slice(0, key.indexOf('/'));
+    perPlan.set(planId, (perPlan.get(planId) ?? 0) + 1);
+  }
+  for (const { plan, ticket, slot } of candidates) {
+    const ref = { planId: ticket.planId, ticketId: ticket.ticketId };
+    if (!slot) {
+      decision.dispatch.push({ ...ref, slot });
+      continue;
+    }
+    const used = perPlan.get(plan.id) ?? 0;
+    if (free <= 0 || (plan.concurrency !== null && used >= plan.concurrency)) continue;
+    free--;
+    perPlan.set(plan.id, used + 1);
+    decision.dispatch.push({ ...ref, slot });
+  }
+}
+
+function statusOf(picture: Picture, plan: Plan, entry: PlanEntry): string | undefined {
+  return picture.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }))?.status;
+}
+
+function firstFailure(picture: Picture, plan: Plan): string | undefined {
+  return plan.tickets.find((entry) => {
+    const ticket = picture.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }));
+    return (
+      ticket?.status === 'failed' || (ticket?.status === 'needs_attention' && ticket.hold?.kind !== 'gate')
+    );
+  })?.ticketId;
+}
+
+function haltedHold(failed: string): Hold {
+  return {
+    kind: 'blocked',
+    reason: `the plan stops at the first failure, and ${failed} failed`,
+    until: null,
+  };
+}
+
+/** Why a ticket's blockers keep it from starting, or null when they are all complete. */
+export function blockedBy(
+  picture: Pick<Picture, 'tickets' | 'plans'>,
+  plan: Plan,
+  entry: PlanEntry,
+): Hold | null {
+  const reasons: string[] = [];
+  for (const text of entry.blockedBy) {
+    const ref = parseRef(text, plan.id);
+    const blocker = picture.tickets.get(refKey(ref));
+    if (blocker?.status === 'complete') continue;
+    reasons.push(blocker ? `${text} (${sayBlocker(blocker)})` : `${text} (its file cannot be read)`);
+  }
+  if (reasons.length === 0) return null;
+  return { kind: 'blocked', reason: `waits for ${reasons.join(', ')}`, until: null };
+}
+
+/** Only what a person would act on: a blocker on its way is not told apart by its phases. */
+function sayBlocker(blocker: Ticket): string {
+  if (blocker.status === 'failed' || blocker.status === 'paused') return blocker.status;
+  if (blocker.status === 'needs_attention') return 'needs attention';
+  return blocker.hold?.kind === 'blocked' ? 'itself blocked' : 'not complete yet';
+}
+
+function sameHold(a: Hold | null, b: Hold | null): boolean {
+  return a?.kind === b?.kind && a?.reason === b?.reason && a?.until === b?.until;
+}

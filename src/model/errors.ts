@@ -1,0 +1,37 @@
+/** Every error a person may see: a stable code, one sentence, and what to do about it. */
+export class SignalboxError extends Error {
+  readonly code: string;
+  readonly hint: string | undefined;
+  /** Facts a program needs to recover: paths, ids, line numbers. */
+  readonly details: Record<string, unknown>;
+
+  constructor(code: string, message: string, options: ErrorOptions_ = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = new.target.name;
+    this.code = code;
+    this.hint = options.hint;
+    this.details = options.details ?? {};
+  }
+}
+
+interface ErrorOptions_ {
+  hint?: string | undefined;
+  details?: Record<string, unknown>;
+  cause?: unknown;
+}
+
+/** A file a person or planner wrote cannot be used: names the file, the place and the fix. */
+export class InputError extends SignalboxError {}
+
+/** A command is not legal in the ticket's present state; `details.legal` names those that are. */
+export class IllegalMoveError extends SignalboxError {}
+
+/** Somebody else holds what we need; `details.holder` says who. */
+export class HeldError extends SignalboxError {}
+
+/** A workspace is not what the ticket recorded, or cannot be made. */
+export class WorkspaceError extends SignalboxError {}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

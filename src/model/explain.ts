@@ -1,0 +1,71 @@
+import type { Plan } from './plan.ts';
+import { openAttempt, type Ticket } from './ticket.ts';
+
+/** What is known about engines when somebody asks why a ticket does not move. */
+export interface Surroundings {
+  /** Some live engine drives this ticket. */
+  driven: boolean;
+  /** Some live engine would take tickets of this plan. */
+  engine: boolean;
+}
+
+export interface Explanation {
+  /** Why it is where it is, in a few words; empty when there is nothing to say. */
+  why: string;
+  /** What happens next, or what a person can do: a sentence or a command. */
+  next: string;
+}
+
+export function explain(ticket: Ticket, plan: Plan, around: Surroundings): Explanation {
+  const names = `${ticket.planId} ${ticket.ticketId}`;
+  switch (ticket.status) {
+    case 'complete':
+      return { why: '', next: '' };
+    case 'failed':
+      return { why: ticket.error ?? 'failed', next: `signalbox retry ${names}` };
+    case 'paused':
+      return { why: ticket.hold?.reason ?? 'paused', next: `signalbox resume ${names}` };
+    case 'needs_attention':
+      return attention(ticket, names);
+    case 'running':
+      return running(ticket, around);
+    case 'queued':
+    case 'ready':
+      return waiting(ticket, plan, around);
+  }
+}
+
+function attention(ticket: Ticket, names: string): Explanation {
+  if (ticket.hold?.kind === 'gate')
+    return { why: ticket.hold.reason, next: `signalbox respond ${names} <decision>` };
+  return {
+    why: ticket.error ?? ticket.hold?.reason ?? 'a person must look',
+    next: `signalbox retry ${names}`,
+  };
+}
+
+function running(ticket: Ticket, around: Surroundings): Explanation {
+  const open = openAttempt(ticket);
+  if (!around.driven) {
+    return { why: 'its engine is gone', next: 'the next run or daemon takes it over where it is' };
+  }
+  const times = open && open.attempt > 1 ? `, attempt ${open.attempt}` : '';
+  return { why: open ? `${open.phase}${times}` : '', next: '' };
+}
+
+function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation {
+  const { hold } = ticket;
+  if (plan.status !== 'active' && plan.status !== 'complete') {
+    const fix: Record<string, string> = {
+      draft: `signalbox plan approve ${plan.id}`,
+      paused: `signalbox resume-plan ${plan.id}`,
+    };
+    return { why: `the plan is ${plan.status}`, next: fix[plan.status] ?? '' };
+  }
+  if (hold?.kind === 'limit') return { why: `usage limit: ${hold.reason}`, next: 'goes on at the reset' };
+  if (hold?.kind === 'backoff') return { why: hold.reason, next: 'is tried again' };
+  if (hold?.kind === 'poll') return { why: hold.reason, next: 'looks again' };
+  if (hold) return { why: hold.reason, next: '' };
+  if (!around.engine) return { why: 'no engine is running', next: `signalbox run ${plan.id}` };
+  return { why: 'waits for a free slot', next: '' };
+}

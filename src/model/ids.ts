@@ -1,0 +1,72 @@
+import { z } from 'zod';
+
+const ID = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
+const MAX_ID = 100;
+
+/** Says why a text cannot be an id, or undefined when it can. Ids become file names, so the rule is strict. */
+export function idProblem(text: string): string | undefined {
+  if (text.length === 0) return 'is empty';
+  if (text.length > MAX_ID) return `is ${text.length} characters long; at most ${MAX_ID} are allowed`;
+  if (!ID.test(text))
+    return 'may only hold letters, digits, ".", "_" and "-", and must start with a letter or digit';
+  if (text.includes('..')) return 'must not contain ".."';
+  if (text.endsWith('.lock') || text.endsWith('.')) return 'must not end in ".lock" or "."';
+  return undefined;
+}
+
+export const Id = z.string().superRefine((text, ctx) => {
+  const problem = idProblem(text);
+  if (problem)
+    ctx.addIssue({ code: 'custom', message: `id ${JSON.stringify(text.slice(0, 60))} ${problem}` });
+});
+
+/** Names one ticket of one plan. */
+export interface TicketRef {
+  planId: string;
+  ticketId: string;
+}
+
+export function refKey(ref: TicketRef): string {
+  return `${ref.planId}/${ref.ticketId}`;
+}
+
+/** Reads `ticket` (same plan) or `plan/ticket` as written in blockedBy. */
+export function parseRef(text: string, planId: string): TicketRef {
+  const slash = text.indexOf('/');
+  if (slash < 0) return { planId, ticketId: text };
+  return { planId: text.slice(0, slash), ticketId: text.slice(slash + 1) };
+}
+
+/** Says why a text cannot be a branch name, by git's own ref rules plus "no leading dash". */
+export function branchProblem(name: string): string | undefined {
+  if (name.length === 0) return 'is empty';
+  if (name.length > 200) return 'is longer than 200 characters';
+  if (name.startsWith('-')) return 'starts with "-"';
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: git refuses control characters in refs
+  if (/[\x00-\x20\x7f~^:?*[\\]/.test(name)) return 'contains a space or one of ~ ^ : ? * [ \\';
+  if (name.includes('..') || name.includes('@{') || name.includes('//')) return 'contains "..", "@{" or "//"';
+  if (name === '@' || name === 'HEAD' || name.startsWith('/') || name.endsWith('/') || name.endsWith('.'))
+    return 'is not a branch name git accepts';
+  if (name.split('/').some((part) => part.startsWith('.') || part.endsWith('.lock')))
+    return 'has a part that starts with "." or ends in ".lock"';
+  return undefined;
+}
+
+export const Branch = z.string().superRefine((text, ctx) => {
+  const problem = branchProblem(text);
+  if (problem)
+    ctx.addIssue({ code: 'custom', message: `branch ${JSON.stringify(text.slice(0, 60))} ${problem}` });
+});
+
+/** Makes a readable part of a branch or directory name out of any text. */
+export function slug(text: string, max = 40): string {
+  return (
+    text
+      .normalize('NFKD')
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, '-')
+      .replace(/^-+|-+$/g, '')
+      .slice(0, max)
+      .replace(/-+$/, '') || 'work'
+  );
+}

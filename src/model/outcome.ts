@@ -1,0 +1,42 @@
+import type { ErrorClass, Json, Usage } from './ticket.ts';
+
+/** What is known of an attempt beside how it ended. */
+export interface AttemptFacts {
+  output?: string | null;
+  sessionId?: string | null;
+  usage?: Usage | null;
+}
+
+/**
+ * How an attempt ended, and with that which way the ticket goes.
+ * `done` takes the edge of its outcome; `failed` is tried again first; `parked`, `interrupted` and `waiting` consume nothing.
+ */
+export type AttemptEnd = AttemptFacts &
+  (
+    | { type: 'done'; outcome: string; captured: Record<string, Json> }
+    | { type: 'failed'; error: { class: ErrorClass; message: string }; outcome?: string }
+    | { type: 'parked'; until: string; reason: string }
+    | { type: 'interrupted'; reason: string }
+    | { type: 'waiting'; until: string | null; reason: string; gate: boolean }
+  );
+
+/** Trying again cannot help with these: a person has to change something. */
+export const HOPELESS: ReadonlySet<string> = new Set([
+  'auth',
+  'billing',
+  'config',
+  'workspace',
+  'visits',
+  'budget',
+]);
+
+/** An engine or agent that dies over and over is a failure after all. */
+export const MAX_INTERRUPTIONS = 5;
+
+/** Backoff before repetition number `n` (1-based), in seconds. */
+export function backoffSeconds(
+  rule: { delaySeconds: number; factor: number; maxDelaySeconds: number },
+  n: number,
+): number {
+  return Math.min(rule.maxDelaySeconds, rule.delaySeconds * rule.factor ** (n - 1));
+}

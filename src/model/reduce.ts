@@ -1,0 +1,160 @@
+import type { Claim } from './claim.ts';
+import { type AttemptEnd, backoffSeconds, HOPELESS, MAX_INTERRUPTIONS } from './outcome.ts';
+import { type Attempt, openAttempt, type Ticket, type Usage } from './ticket.ts';
+import { begin, editOpen, follow, settle } from './walk.ts';
+import { type Phase, phaseOf, retryOf, type Workflow } from './workflow.ts';
+
+/** What an engine does to a ticket. What a person does is in commands.ts. */
+export type TicketEvent =
+  | { type: 'claim'; claim: Claim; workflowHash: string }
+  | { type: 'base'; base: { ref: string; commit: string }; branch: string; worktree: string }
+  | { type: 'start'; attempt: number; agent: string | null }
+  | { type: 'session'; sessionId: string }
+  | { type: 'usage'; usage: Usage }
+  | { type: 'end'; end: AttemptEnd }
+  | { type: 'fail'; message: string }
+  | { type: 'release' };
+
+/** The next state of a ticket. Pure: the same arguments give the same ticket, for every engine. */
+export function reduce(workflow: Workflow, ticket: Ticket, event: TicketEvent, now: string): Ticket {
+  switch (event.type) {
+    case 'claim': {
+      const begun = begin(workflow, { ...ticket, claim: event.claim, workflowHash: event.workflowHash }, now);
+      if (begun.status === 'failed' || begun.hold?.kind === 'broken') return { ...begun, claim: null };
+      return settle(begun, now, { status: 'running' });
+    }
+    case 'base':
+      return { ...ticket, base: event.base, branch: event.branch, worktree: event.worktree };
+    case 'start':
+      return start(ticket, event, now);
+    case 'session':
+      return editOpen(ticket, (attempt) => ({ ...attempt, sessionId: event.sessionId }));
+    case 'usage':
+      return editOpen(ticket, (attempt) => ({ ...attempt, usage: event.usage }));
+    case 'end':
+      return end(workflow, ticket, event.end, now);
+    case 'fail':
+      return settle(ticket, now, { status: 'needs_attention', error: event.message });
+    case 'release':
+      return release(ticket, now);
+  }
+}
+
+/** Lets go of a ticket; one that could go on at once is ready again. */
+function release(ticket: Ticket, now: string): Ticket {
+  const free = { ...ticket, claim: null };
+  return ticket.status === 'running' ? settle(free, now, { status: 'ready' }) : free;
+}
+
+function start(ticket: Ticket, event: { attempt: number; agent: string | null }, now: string): Ticket {
+  const phase = ticket.currentPhase ?? '';
+  const attempt: Attempt = {
+    phase,
+    visit: ticket.visits[phase] ?? 1,
+    attempt: event.attempt,
+    status: 'running',
+    startedAt: now,
+    completedAt: null,
+    outcome: null,
+    output: null,
+    agent: event.agent,
+    sessionId: null,
+    usage: null,
+    error: null,
+  };
+  return { ...ticket, phaseHistory: [...ticket.phaseHistory, attempt] };
+}
+
+function end(workflow: Workflow, ticket: Ticket, end: AttemptEnd, now: string): Ticket {
+  const open = openAttempt(ticket);
+  const phase = open && phaseOf(workflow, open.phase);
+  if (!open || !phase) return ticket;
+  if (end.type === 'waiting') return wait(ticket, end, now);
+  const closed = editOpen(ticket, (attempt) => close(attempt, end, now));
+  switch (end.type) {
+    case 'done': {
+      const context = { ...closed.context, ...end.captured };
+      const error = end.outcome === 'success' ? null : closed.error;
+      return follow(workflow, { ...closed, context, error }, phase, end.outcome, now);
+    }
+    case 'parked':
+      return settle(closed, now, {
+        status: 'ready',
+        hold: { kind: 'limit', reason: end.reason, until: end.until },
+      });
+    case 'interrupted':
+      return interrupted(workflow, closed, phase, end.reason, now);
+    case 'failed':
+      return failed(workflow, closed, phase, end, now);
+  }
+}
+
+function wait(ticket: Ticket, end: Extract<AttemptEnd, { type: 'waiting' }>, now: string): Ticket {
+  const looked = editOpen(ticket, (attempt) => ({ ...attempt, checks: (attempt.checks ?? 0) + 1 }));
+  const kind = end.gate ? 'gate' : 'poll';
+  const hold = { kind, reason: end.reason, until: end.until } as const;
+  return settle(looked, now, { status: end.gate ? 'needs_attention' : 'ready', hold });
+}
+
+function close(attempt: Attempt, end: Exclude<AttemptEnd, { type: 'waiting' }>, now: string): Attempt {
+  const known = {
+    ...attempt,
+    completedAt: now,
+    output: end.output ?? attempt.output,
+    sessionId: end.sessionId ?? attempt.sessionId,
+    usage: end.usage ?? attempt.usage,
+  };
+  switch (end.type) {
+    case 'done':
+      return { ...known, status: end.outcome === 'failure' ? 'failure' : 'success', outcome: end.outcome };
+    case 'failed':
+      return { ...known, status: 'failure', error: end.error };
+    case 'parked':
+      return { ...known, status: 'limit', error: { class: 'limit', message: end.reason } };
+    case 'interrupted':
+      return { ...known, status: 'interrupted', error: { class: 'interrupted', message: end.reason } };
+  }
+}
+
+/** Nothing is consumed, unless it keeps happening. A ticket that a person paused stays paused. */
+function interrupted(workflow: Workflow, ticket: Ticket, phase: Phase, reason: string, now: string): Ticket {
+  if (ticket.status === 'paused') return ticket;
+  let inARow = 0;
+  for (let i = ticket.phaseHistory.length - 1; ticket.phaseHistory[i]?.status === 'interrupted'; i--)
+    inARow++;
+  if (inARow <= MAX_INTERRUPTIONS) return ticket;
+  const message = `Phase "${phase.id}" was interrupted ${inARow} times in a row (${reason}).`;
+  return failed(workflow, ticket, phase, { error: { class: 'crash', message } }, now);
+}
+
+function failed(
+  workflow: Workflow,
+  ticket: Ticket,
+  phase: Phase,
+  end: { error: { class: string; message: string }; outcome?: string },
+  now: string,
+): Ticket {
+  if (ticket.status === 'paused') return ticket;
+  const rule = retryOf(phase);
+  const failures = (ticket.retries[phase.id] ?? 0) + 1;
+  const counted = {
+    ...ticket,
+    retries: { ...ticket.retries, [phase.id]: failures },
+    error: `${phase.id}: ${end.error.message}`,
+  };
+  if (failures > rule.max || HOPELESS.has(end.error.class)) {
+    const outcome = end.outcome ?? 'failure';
+    const noted = { ...counted, phaseHistory: withOutcome(counted.phaseHistory, outcome) };
+    return follow(workflow, noted, phase, outcome, now);
+  }
+  const seconds = backoffSeconds(rule, failures);
+  if (seconds <= 0) return counted;
+  const until = new Date(Date.parse(now) + seconds * 1000).toISOString();
+  const reason = `attempt ${failures} failed: ${end.error.message}`;
+  return settle(counted, now, { status: 'ready', hold: { kind: 'backoff', reason, until } });
+}
+
+function withOutcome(history: Attempt[], outcome: string): Attempt[] {
+  const last = history.at(-1);
+  return last ? [...history.slice(0, -1), { ...last, outcome }] : history;
+}

@@ -1,0 +1,110 @@
+import { type Attempt, openAttempt, type Ticket, type TicketStatus } from './ticket.ts';
+import { edgesOf, firstPhase, type Phase, phaseOf, type Workflow } from './workflow.ts';
+
+/** No phase is entered more often than this, whatever its workflow says. */
+const MOST_VISITS = 100;
+
+/** Sets status, hold and error together and notes when they changed. */
+export function settle(
+  ticket: Ticket,
+  now: string,
+  to: { status: TicketStatus; hold?: Ticket['hold']; error?: string | null },
+): Ticket {
+  const hold = to.hold ?? null;
+  const same =
+    ticket.status === to.status && ticket.hold?.kind === hold?.kind && ticket.hold?.reason === hold?.reason;
+  return {
+    ...ticket,
+    status: to.status,
+    hold,
+    error: to.error === undefined ? ticket.error : to.error,
+    since: same ? ticket.since : now,
+  };
+}
+
+/** Gives a ticket its place in the workflow when it has none yet. */
+export function begin(workflow: Workflow, ticket: Ticket, now: string): Ticket {
+  if (ticket.currentPhase === null) return enter(workflow, ticket, firstPhase(workflow).id, now);
+  if (!phaseOf(workflow, ticket.currentPhase)) {
+    const error = `Workflow "${workflow.name}" has no phase "${ticket.currentPhase}".`;
+    return settle(ticket, now, {
+      status: 'needs_attention',
+      hold: { kind: 'broken', reason: error, until: null },
+      error,
+    });
+  }
+  if (ticket.visits[ticket.currentPhase]) return ticket;
+  return { ...ticket, visits: { ...ticket.visits, [ticket.currentPhase]: 1 } };
+}
+
+/** Moves a ticket into a phase. Ends it at a terminal; takes the phase's failure edge when it was visited too often. */
+export function enter(workflow: Workflow, ticket: Ticket, target: string, now: string): Ticket {
+  const phase = phaseOf(workflow, target);
+  if (!phase) {
+    const error = `Workflow "${workflow.name}" has no phase "${target}".`;
+    return settle(ticket, now, { status: 'failed', error });
+  }
+  if (phase.type === 'terminal') return finish({ ...ticket, currentPhase: target }, phase, now);
+  const visit = (ticket.visits[target] ?? 0) + 1;
+  const entered: Ticket = {
+    ...ticket,
+    currentPhase: target,
+    visits: { ...ticket.visits, [target]: visit },
+    retries: { ...ticket.retries, [target]: 0 },
+  };
+  const most = phase.maxVisits ?? MOST_VISITS;
+  return visit <= most ? entered : exhaust(workflow, entered, phase, most, now);
+}
+
+function exhaust(workflow: Workflow, ticket: Ticket, phase: Phase, most: number, now: string): Ticket {
+  const visit = ticket.visits[phase.id] ?? 0;
+  const message = `Phase "${phase.id}" was entered ${visit} times; at most ${most} are allowed.`;
+  const entry: Attempt = {
+    phase: phase.id,
+    visit,
+    attempt: 1,
+    status: 'failure',
+    startedAt: now,
+    completedAt: now,
+    outcome: 'failure',
+    output: null,
+    agent: null,
+    sessionId: null,
+    usage: null,
+    error: { class: 'visits', message },
+  };
+  const noted = { ...ticket, phaseHistory: [...ticket.phaseHistory, entry], error: message };
+  const edge = edgesOf(phase).failure;
+  // A second time means that the failure edge itself leads back here.
+  if (!edge || visit > most + 1) return settle(noted, now, { status: 'failed', error: message });
+  return enter(workflow, noted, edge, now);
+}
+
+function finish(ticket: Ticket, phase: Extract<Phase, { type: 'terminal' }>, now: string): Ticket {
+  if (!phase.notify) return settle(ticket, now, { status: 'complete', error: null });
+  const error = ticket.error ?? `Reached "${phase.id}", which asks for a person.`;
+  return settle(ticket, now, { status: 'needs_attention', error });
+}
+
+/** Takes the edge of an outcome; without one, success completes the ticket and anything else fails it. */
+export function follow(
+  workflow: Workflow,
+  ticket: Ticket,
+  phase: Phase,
+  outcome: string,
+  now: string,
+): Ticket {
+  const edges = edgesOf(phase);
+  const target = edges[outcome] ?? (outcome === 'success' ? undefined : edges.failure);
+  if (target) return enter(workflow, ticket, target, now);
+  if (outcome === 'success') return settle(ticket, now, { status: 'complete', error: null });
+  const error = ticket.error ?? `Phase "${phase.id}" ended with "${outcome}" and has no edge for it.`;
+  return settle(ticket, now, { status: 'failed', error });
+}
+
+/** Replaces the open attempt. Attempts that ended never change. */
+export function editOpen(ticket: Ticket, edit: (attempt: Attempt) => Attempt): Ticket {
+  const open = openAttempt(ticket);
+  if (!open) return ticket;
+  return { ...ticket, phaseHistory: [...ticket.phaseHistory.slice(0, -1), edit(open)] };
+}

@@ -1,0 +1,209 @@
+import { z } from 'zod';
+
+const PhaseId = z
+  .string()
+  .regex(
+    /^[A-Za-z][A-Za-z0-9_-]{0,63}$/,
+    'a phase id starts with a letter and holds letters, digits, "_" and "-"',
+  );
+const Seconds = z.number().positive();
+const Name = z.string().min(1);
+
+export const ACCESS = ['read', 'write', 'full'] as const;
+export const EFFORTS = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
+
+export const Retry = z.strictObject({
+  max: z
+    .number()
+    .int()
+    .min(0)
+    .max(20)
+    .describe('How often a failed attempt is repeated before the failure edge'),
+  delaySeconds: z.number().min(0).default(0).describe('Wait before the first repetition'),
+  factor: z.number().min(1).default(2).describe('Each further wait is this much longer'),
+  maxDelaySeconds: Seconds.default(600).describe('No wait is longer than this'),
+});
+
+export const Expect = z.strictObject({
+  commits: z
+    .union([z.literal(true), z.number().int().positive()])
+    .optional()
+    .describe('At least this many commits ahead of the base'),
+  clean: z.literal(true).optional().describe('No uncommitted or untracked file'),
+  files: z.array(z.string()).min(1).optional().describe('Each pattern matches a file changed since the base'),
+});
+export type Expect = z.infer<typeof Expect>;
+
+const edges = {
+  onSuccess: PhaseId.optional().describe('Next phase after success; none completes the ticket'),
+  onFailure: PhaseId.optional().describe('Next phase after the last failed attempt; none fails the ticket'),
+  on: z
+    .record(z.string(), PhaseId)
+    .optional()
+    .describe('Next phase by outcome; onSuccess and onFailure are short for two of them'),
+};
+const common = {
+  id: PhaseId.describe('Unique in the workflow'),
+  description: z.string().optional().describe('For people'),
+  maxVisits: z
+    .number()
+    .int()
+    .positive()
+    .max(100)
+    .optional()
+    .describe('How often the ticket may enter this phase; then its failure edge is taken'),
+};
+const attempts = {
+  maxRetries: z.number().int().min(0).max(20).optional().describe('Short for retry: {max: n}'),
+  retry: Retry.optional().describe('Repetitions with backoff'),
+  timeoutSeconds: Seconds.optional().describe('Wall-clock limit of one attempt'),
+  capture: z
+    .record(
+      z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'a captured name holds letters, digits and "_"'),
+      Name,
+    )
+    .optional()
+    .describe('Context values: `stdout`, `result.<field>`, or a shell command'),
+};
+const command = {
+  command: Name.describe('Script file, looked up in scriptDir and then among the bundled ones'),
+  args: z.array(z.string()).default([]).describe('Templates, passed as arguments without a shell'),
+};
+
+export const ScriptPhase = z.strictObject({
+  ...common,
+  type: z.literal('script'),
+  ...command,
+  ...attempts,
+  idleSeconds: Seconds.optional().describe('Stop when nothing was printed for this long'),
+  ...edges,
+});
+export const AgentPhase = z.strictObject({
+  ...common,
+  type: z.literal('agent'),
+  promptTemplate: Name.optional().describe(
+    'Prompt file, looked up in promptDir and then among the bundled ones',
+  ),
+  prompt: Name.optional().describe('The prompt itself, instead of promptTemplate'),
+  agent: Name.optional().describe('Overrides the agent of ticket, plan and default'),
+  model: Name.optional().describe('Model name, as the agent’s CLI spells it'),
+  effort: z.enum(EFFORTS).optional().describe('Reasoning effort'),
+  access: z
+    .enum(ACCESS)
+    .optional()
+    .describe('What the agent may do: read the tree, write in it, or anything'),
+  session: z
+    .enum(['fresh', 'continue'])
+    .default('fresh')
+    .describe('Start anew, or go on in this phase’s last session'),
+  allowedTools: z.array(Name).optional().describe('Tools the agent may use without asking'),
+  maxTurns: z.number().int().positive().optional().describe('Most model turns in one attempt'),
+  output: z
+    .record(z.string(), z.json())
+    .optional()
+    .describe('JSON Schema of the result the agent must return'),
+  expect: Expect.optional().describe('Evidence the engine checks after the agent has ended'),
+  idleSeconds: Seconds.optional().describe('Stop when nothing was printed for this long'),
+  ...attempts,
+  ...edges,
+});
+export const PollPhase = z.strictObject({
+  ...common,
+  type: z.literal('poll'),
+  ...command,
+  intervalSeconds: Seconds.optional().describe('Time between two looks; default pollInterval'),
+  timeoutSeconds: Seconds.optional().describe('Longest wait in all; default one day'),
+  maxRetries: attempts.maxRetries,
+  retry: attempts.retry,
+  capture: attempts.capture,
+  ...edges,
+});
+export const GatePhase = z.strictObject({
+  ...common,
+  type: z.literal('gate'),
+  prompt: z.string().optional().describe('What the person is asked; a template'),
+  timeoutSeconds: Seconds.optional().describe('Take the failure edge when nobody answered for this long'),
+  onFailure: edges.onFailure,
+  on: z.record(z.string(), PhaseId).describe('Next phase by decision'),
+});
+export const TerminalPhase = z.strictObject({
+  id: common.id,
+  description: common.description,
+  type: z.literal('terminal'),
+  notify: z.boolean().default(false).describe('true: a person must look (needs_attention); false: complete'),
+});
+
+export const Phase = z.discriminatedUnion('type', [
+  ScriptPhase,
+  AgentPhase,
+  PollPhase,
+  GatePhase,
+  TerminalPhase,
+]);
+export type Phase = z.infer<typeof Phase>;
+export type PhaseOf<T extends Phase['type']> = Extract<Phase, { type: T }>;
+
+export const Workflow = z.strictObject({
+  name: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, 'a workflow name holds letters, digits, "_" and "-"')
+    .describe('What tickets call it'),
+  description: z.string().default('').describe('For people'),
+  tags: z.array(z.string()).default([]).describe('For people'),
+  phases: z.array(Phase).min(1).describe('The first one is where a ticket starts'),
+});
+export type Workflow = z.infer<typeof Workflow>;
+
+export function phaseOf(workflow: Workflow, id: string): Phase | undefined {
+  return workflow.phases.find((phase) => phase.id === id);
+}
+
+export function firstPhase(workflow: Workflow): Phase {
+  return workflow.phases[0] as Phase;
+}
+
+/** All edges of a phase with the sugar resolved: outcome → phase id. */
+export function edgesOf(phase: Phase): Record<string, string> {
+  if (phase.type === 'terminal') return {};
+  const all: Record<string, string> = { ...phase.on };
+  if ('onSuccess' in phase && phase.onSuccess) all.success = phase.onSuccess;
+  if (phase.onFailure) all.failure = phase.onFailure;
+  return all;
+}
+
+export interface RetryRule {
+  max: number;
+  delaySeconds: number;
+  factor: number;
+  maxDelaySeconds: number;
+}
+
+export function retryOf(phase: Phase): RetryRule {
+  const none = { max: 0, delaySeconds: 0, factor: 2, maxDelaySeconds: 600 };
+  if (phase.type === 'gate' || phase.type === 'terminal') return none;
+  if (phase.retry) return phase.retry;
+  return { ...none, max: phase.maxRetries ?? 0 };
+}
+
+/** Names a phase captures into the context, gates included: they leave their decision and message. */
+export function capturesOf(phase: Phase): string[] {
+  if (phase.type === 'gate') return [`${phase.id}_decision`, `${phase.id}_message`];
+  if (phase.type === 'terminal') return [];
+  return Object.keys(phase.capture ?? {});
+}
+
+/** The result schema an agent phase asks for, with `outcome` filled in from its edges where it branches. */
+export function resultSchemaOf(phase: PhaseOf<'agent'>): Record<string, unknown> | undefined {
+  if (!phase.output) return undefined;
+  const properties = (phase.output.properties ?? {}) as Record<string, unknown>;
+  const required = Array.isArray(phase.output.required) ? (phase.output.required as string[]) : [];
+  if (properties.outcome) return { ...phase.output, required: [...new Set([...required, 'outcome'])] };
+  const outcomes = Object.keys(edgesOf(phase));
+  if (outcomes.length === 0) outcomes.push('success', 'failure');
+  return {
+    ...phase.output,
+    type: 'object',
+    properties: { outcome: { type: 'string', enum: outcomes }, ...properties },
+    required: [...new Set(['outcome', ...required])],
+  };
+}

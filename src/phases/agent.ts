@@ -1,0 +1,197 @@
+import { existsSync } from 'node:fs';
+import {
+  adapterFor,
+  capabilityProblems,
+  defaultAccess,
+  repairPrompt,
+  taggedInstruction,
+  validateResult,
+} from '../agents/index.ts';
+import { feedbackText, renderPhasePrompt } from '../content/index.ts';
+import type { AgentAdapter, AgentConfig, AgentError, AgentRequest, AgentResult } from '../model/agent.ts';
+import { InputError, messageOf } from '../model/errors.ts';
+import type { AttemptEnd } from '../model/outcome.ts';
+import type { ErrorClass, Json } from '../model/ticket.ts';
+import { totalUsage } from '../model/usage.ts';
+import { type PhaseOf, resultSchemaOf } from '../model/workflow.ts';
+import { capture } from './capture.ts';
+import { type PhaseContext, variablesOf } from './context.ts';
+import { missingEvidence } from './evidence.ts';
+import { chooseSession } from './session.ts';
+import { excerpt } from './text.ts';
+import { AttemptConfigError, readNote, type Turn, takeTurn } from './turn.ts';
+
+type Context = PhaseContext<PhaseOf<'agent'>>;
+type Facts = Pick<AttemptEnd, 'sessionId' | 'usage' | 'output'>;
+
+const MOST_PROMPT_BYTES = 1024 * 1024;
+
+/** Lets an agent work and then believes only what can be seen: its end event, its checked result, and the tree. */
+export async function performAgent(context: Context): Promise<AttemptEnd> {
+  const agent = context.settings.agents[context.agentName];
+  if (!agent) {
+    const known = Object.keys(context.settings.agents).join(', ');
+    return failure('config', `agent "${context.agentName}" is not configured (known: ${known})`);
+  }
+  const adapter = adapterFor(agent.adapter);
+  const [problem] = capabilityProblems(adapter, context.phase);
+  if (problem) return failure('config', `agent "${agent.name}": ${problem}`);
+  try {
+    return await work(context, agent, adapter);
+  } catch (error) {
+    if (error instanceof AttemptConfigError || error instanceof InputError)
+      return failure('config', error.message);
+    throw error;
+  }
+}
+
+async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter): Promise<AttemptEnd> {
+  const { phase, ticket, attempt, jobDir } = context;
+  const schema = resultSchemaOf(phase) ?? null;
+  const choice = chooseSession(adapter, phase, agent.name, ticket, attempt);
+  const access = phase.access ?? defaultAccess(agent);
+  const ask = (
+    prompt: string,
+    resume: string | null,
+  ): Omit<AgentRequest, 'promptFile' | 'newSessionId' | 'root'> => ({
+    agent,
+    prompt,
+    access,
+    resume,
+    schema,
+    model: phase.model ?? agent.model,
+    effort: phase.effort ?? null,
+    maxTurns: phase.maxTurns ?? null,
+    allowedTools: phase.allowedTools ?? null,
+    gitDirs: context.workspaces.gitDirs(context.place.worktree),
+  });
+  const before = access === 'read' ? await fingerprint(context) : '';
+  const shared = { adapter, wantsData: schema !== null };
+  const first: Turn = {
+    ...shared,
+    dir: jobDir,
+    usageBefore: choice.usageBefore,
+    files: before ? { 'before.txt': before } : {},
+    request: async () =>
+      ask(choice.cutOff ? CONTINUE : await promptOf(context, adapter, schema), choice.resume),
+  };
+  const turn = await takeTurn(context, first);
+  if ('end' in turn) return turn.limit ? parked(context, turn.limit, turn.end) : turn.end;
+  let { result } = turn;
+  if (result.ok && schema) {
+    const checked = validateResult(schema, result.data);
+    if (checked.ok) {
+      result = { ...result, data: checked.value };
+    } else {
+      const repaired = await repair(context, first, result, checked.problem, schema, ask);
+      if ('end' in repaired) return repaired.end;
+      result = repaired.result;
+    }
+  }
+  return judge(context, result, schema, before);
+}
+
+const CONTINUE =
+  'You were interrupted. Look at the state of the working tree, then go on with the work you were asked to do and finish it.';
+
+async function promptOf(
+  context: Context,
+  adapter: AgentAdapter,
+  schema: Record<string, unknown> | null,
+): Promise<string> {
+  const text = await renderPhasePrompt(context.pinned, context.phase, variablesOf(context));
+  const prompt =
+    schema && adapter.capabilities.schema === 'tagged' ? `${text}\n\n${taggedInstruction(schema)}` : text;
+  const bytes = Buffer.byteLength(prompt);
+  if (bytes > MOST_PROMPT_BYTES) {
+    throw new AttemptConfigError(`the prompt has ${bytes} bytes; at most ${MOST_PROMPT_BYTES} are allowed`);
+  }
+  return prompt;
+}
+
+/** One more turn in the same session for a result that does not fit its schema. */
+async function repair(
+  context: Context,
+  first: Turn,
+  result: AgentResult,
+  problem: string,
+  schema: Record<string, unknown>,
+  ask: (prompt: string, resume: string | null) => Awaited<ReturnType<Turn['request']>>,
+) {
+  const facts = factsOf(result);
+  const bad = { end: { ...failure('protocol', `the result does not fit its schema: ${problem}`), ...facts } };
+  if (!first.adapter.capabilities.resume || !result.sessionId) return bad;
+  const dir = `${first.dir}.repair`;
+  const turn = await takeTurn(
+    { ...context, resumed: context.resumed && existsSync(dir) },
+    {
+      ...first,
+      dir,
+      usageBefore: totalUsage([first.usageBefore, result.usage]),
+      files: {},
+      request: async () => ask(repairPrompt(problem, schema), result.sessionId),
+    },
+  );
+  if ('end' in turn) return turn;
+  const usage = totalUsage([result.usage, turn.result.usage]);
+  const again = validateResult(schema, turn.result.data);
+  if (turn.result.ok && !again.ok) return { end: { ...bad.end, usage } };
+  const data = again.ok ? again.value : turn.result.data;
+  return { result: { ...turn.result, data, usage } };
+}
+
+async function judge(
+  context: Context,
+  result: AgentResult,
+  schema: Record<string, unknown> | null,
+  before: string,
+): Promise<AttemptEnd> {
+  const facts = factsOf(result);
+  if (result.error?.class === 'limit') return parked(context, result.error, facts);
+  if (result.error?.class === 'interrupted')
+    return { type: 'interrupted', reason: result.error.message, ...facts };
+  if (!result.ok) {
+    return {
+      ...failure(result.error?.class ?? 'protocol', result.error?.message ?? 'ended without a result'),
+      ...facts,
+    };
+  }
+  const noted = readNote(context.jobDir, 'before.txt') ?? before;
+  if (noted && noted !== (await fingerprint(context))) {
+    return { ...failure('evidence', 'the phase may only read, but the working tree was changed'), ...facts };
+  }
+  const missing = context.phase.expect && (await missingEvidence(context, context.phase.expect));
+  if (missing) return { ...failure('evidence', missing), ...facts };
+  const captured = await capture(context, { stdout: result.text, result: result.data });
+  if (!captured.ok) return { type: 'failed', error: captured.error, ...facts };
+  const outcome = schema ? String((result.data as { outcome: string }).outcome) : 'success';
+  return { type: 'done', outcome, captured: captured.values, ...facts };
+}
+
+function fingerprint(context: Context): Promise<string> {
+  return context.workspaces.fingerprint(context.place.worktree);
+}
+
+/** Without a reset time the wait grows with every limit in a row, up to an hour. */
+function parked(context: Context, limit: AgentError, facts: Facts): AttemptEnd {
+  const history = context.ticket.phaseHistory.filter((entry) => entry.completedAt !== null);
+  let inARow = 0;
+  for (let i = history.length - 1; history[i]?.status === 'limit'; i--) inARow++;
+  const guess = Math.min(300 * 2 ** inARow, 3600) * 1000;
+  const until = limit.resetAt ?? new Date(Date.parse(context.now()) + guess).toISOString();
+  const { sessionId, usage, output } = facts;
+  return { type: 'parked', until, reason: limit.message, sessionId, usage, output };
+}
+
+function factsOf(result: AgentResult): Facts {
+  const said = result.data === undefined ? result.text : (feedbackText(result.data as Json) ?? result.text);
+  return { sessionId: result.sessionId, usage: result.usage, output: excerpt(said, 'start') };
+}
+
+function failure(kind: ErrorClass, message: string): AttemptEnd {
+  return { type: 'failed', error: { class: kind, message } };
+}
+
+export function unexpected(error: unknown): AttemptEnd {
+  return failure('crash', messageOf(error));
+}

@@ -1,0 +1,86 @@
+import type { Settings } from '../config/index.ts';
+import type { PinnedWorkflow } from '../content/index.ts';
+import { templateVariables } from '../content/index.ts';
+import type { AttemptEnd } from '../model/outcome.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Attempt, Ticket, Usage } from '../model/ticket.ts';
+import type { Phase } from '../model/workflow.ts';
+import type { Workspaces } from '../workspaces/index.ts';
+
+/** Where the ticket's work happens, decided before the attempt. */
+export interface Place {
+  repo: string;
+  branch: string;
+  worktree: string;
+  base: { ref: string; commit: string };
+}
+
+/** Everything an executor may use. It performs one attempt and says how it ended; it never touches the store. */
+export interface PhaseContext<P extends Phase = Phase> {
+  ticket: Ticket;
+  plan: Plan;
+  pinned: PinnedWorkflow;
+  phase: P;
+  attempt: Attempt;
+  place: Place;
+  agentName: string;
+  settings: Settings;
+  workspaces: Workspaces;
+  /** Directory of this attempt's job. */
+  jobDir: string;
+  /** True when the attempt was begun by an engine that is gone: take over what it left. */
+  resumed: boolean;
+  /** Aborting stops the attempt's processes; it then ends as interrupted. */
+  signal: AbortSignal;
+  now(): string;
+  env: Record<string, string>;
+  /** As soon as the stream has them. May be called often; must not throw. */
+  onSession(sessionId: string): void;
+  onUsage(usage: Usage): void;
+  onText(text: string): void;
+  onTool(name: string, summary: string, done: boolean): void;
+}
+
+export type Perform<P extends Phase> = (context: PhaseContext<P>) => Promise<AttemptEnd>;
+
+/** Template variables of this attempt. */
+export function variablesOf(context: PhaseContext): Record<string, unknown> {
+  const { ticket, plan, pinned, phase, attempt, place, agentName } = context;
+  return templateVariables({
+    ticket,
+    plan,
+    workflow: pinned.workflow,
+    phase,
+    visit: attempt.visit,
+    attempt: attempt.attempt,
+    previousError: previousError(ticket, attempt),
+    feedback: feedbackFor(ticket, attempt),
+    facts: { ...place, agent: agentName },
+  });
+}
+
+function entriesBefore(ticket: Ticket, attempt: Attempt): Attempt[] {
+  const index = ticket.phaseHistory.indexOf(attempt);
+  return index < 0 ? ticket.phaseHistory.slice(0, -1) : ticket.phaseHistory.slice(0, index);
+}
+
+function previousError(ticket: Ticket, attempt: Attempt): string | null {
+  const before = entriesBefore(ticket, attempt);
+  const same = before.findLast(
+    (entry) => entry.phase === attempt.phase && entry.visit === attempt.visit && entry.status === 'failure',
+  );
+  return (same ?? sentBackBy(before, attempt))?.error?.message ?? null;
+}
+
+/** What the phase said that sent the ticket here. */
+function feedbackFor(ticket: Ticket, attempt: Attempt): string | null {
+  const sender = sentBackBy(entriesBefore(ticket, attempt), attempt);
+  return sender ? (sender.output ?? sender.error?.message ?? null) : null;
+}
+
+/** The last attempt of another visit, when it did not simply succeed. */
+function sentBackBy(before: Attempt[], attempt: Attempt): Attempt | undefined {
+  const last = before.findLast((entry) => entry.phase !== attempt.phase || entry.visit !== attempt.visit);
+  const positive = last?.outcome === 'success' || last?.outcome === null;
+  return positive ? undefined : last;
+}

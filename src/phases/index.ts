@@ -1,0 +1,35 @@
+import { SignalboxError } from '../model/errors.ts';
+import type { AttemptEnd } from '../model/outcome.ts';
+import { performAgent, unexpected } from './agent.ts';
+import type { PhaseContext } from './context.ts';
+import { performGate } from './gate.ts';
+import { performPoll } from './poll.ts';
+import { performScript } from './script.ts';
+
+export type { PhaseContext, Place } from './context.ts';
+
+/** Performs one attempt. An exception is a failed attempt like any other; only a state that cannot be written is not. */
+export async function perform(context: PhaseContext): Promise<AttemptEnd> {
+  try {
+    return await execute(context);
+  } catch (error) {
+    if (error instanceof SignalboxError && error.code.startsWith('state/')) throw error;
+    return unexpected(error);
+  }
+}
+
+function execute(context: PhaseContext): Promise<AttemptEnd> {
+  const { phase } = context;
+  switch (phase.type) {
+    case 'agent':
+      return performAgent({ ...context, phase });
+    case 'script':
+      return performScript({ ...context, phase });
+    case 'poll':
+      return performPoll({ ...context, phase });
+    case 'gate':
+      return performGate({ ...context, phase });
+    case 'terminal':
+      throw new Error(`terminal phase "${phase.id}" cannot be performed`);
+  }
+}

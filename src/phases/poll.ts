@@ -1,0 +1,37 @@
+import type { AttemptEnd } from '../model/outcome.ts';
+import type { PhaseOf } from '../model/workflow.ts';
+import type { PhaseContext } from './context.ts';
+import { endOfJob, runJob } from './run-job.ts';
+import { exitFailure, finishCommand, scriptJob } from './script.ts';
+
+/** Looks once: 0 is ready, 1 is not yet, anything else has failed. The time in all is counted from the first look. */
+export async function performPoll(context: PhaseContext<PhaseOf<'poll'>>): Promise<AttemptEnd> {
+  const { phase, settings, attempt } = context;
+  const wall = phase.timeoutSeconds ?? settings.timeouts.pollSeconds;
+  const began = Date.parse(attempt.startedAt);
+  // A clock that jumped back must not make the wait longer than it is.
+  const waited = Math.max(0, Date.parse(context.now()) - began) / 1000;
+  const check = settings.timeouts.pollCheckSeconds;
+  // A look has no effect that could be lost: one that was cut off is simply repeated.
+  const result = await runJob({ ...context, resumed: false }, scriptJob(context, check, null));
+  const early = endOfJob(result, check, null);
+  if (early?.type === 'interrupted' || !result) return early ?? { type: 'interrupted', reason: 'stopped' };
+  if (result.reason === 'exited' && result.exit.code === 0) return finishCommand(context, result);
+  if (result.reason === 'exited' && result.exit.code !== 1) return exitFailure(result);
+  if (waited >= wall) {
+    return {
+      type: 'failed',
+      outcome: 'timeout',
+      error: { class: 'timeout', message: `not ready after ${wall} s` },
+    };
+  }
+  const interval = Math.min(phase.intervalSeconds ?? settings.pollInterval, wall - waited);
+  const until = new Date(Date.parse(context.now()) + Math.max(interval, 0.05) * 1000).toISOString();
+  const said = result.stdoutTail.trim().split('\n').at(-1)?.slice(0, 200);
+  return {
+    type: 'waiting',
+    until,
+    gate: false,
+    reason: said ? `${phase.id}: ${said}` : `${phase.id}: not ready yet`,
+  };
+}

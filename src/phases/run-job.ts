@@ -1,0 +1,70 @@
+import { followJob, type JobResult } from '../jobs/follow.ts';
+import { type JobSpec, readJob, startJob } from '../jobs/job.ts';
+import { stopJob } from '../jobs/stop.ts';
+import type { AttemptEnd } from '../model/outcome.ts';
+import type { PhaseContext } from './context.ts';
+
+export interface JobRun {
+  dir: string;
+  /** Made only when a process really has to be started. */
+  spec: () => Promise<Omit<JobSpec, 'dir'>>;
+  wallSeconds: number;
+  idleSeconds: number | null;
+  onOutput?: (chunk: Buffer) => void;
+  isBusy?: () => boolean;
+}
+
+/**
+ * Runs a job to its end, or takes over one that an earlier engine began: a live one is followed where it is, a finished
+ * one is read, and of a dead one nothing may be left running. Null means that it was lost and has to run again.
+ */
+export async function runJob(context: PhaseContext, run: JobRun): Promise<JobResult | null> {
+  const follow = (exited?: Promise<void>) =>
+    followJob({
+      dir: run.dir,
+      ...(exited ? { exited } : {}),
+      wallMs: run.wallSeconds * 1000,
+      idleMs: run.idleSeconds === null ? null : run.idleSeconds * 1000,
+      ...(run.onOutput ? { onOutput: run.onOutput } : {}),
+      ...(run.isBusy ? { isBusy: run.isBusy } : {}),
+      signal: context.signal,
+    });
+  const found = context.resumed ? readJob(run.dir).state : 'none';
+  if (found === 'running' || found === 'ended') return follow();
+  if (found === 'lost') {
+    await stopJob(run.dir, 'lost');
+    return null;
+  }
+  const spec = await run.spec();
+  if (context.signal.aborted) return null;
+  return follow(startJob({ ...spec, dir: run.dir }).exited);
+}
+
+/** The ends that mean the same for every kind of process; undefined when it ended by itself. */
+export function endOfJob(
+  result: JobResult | null,
+  wallSeconds: number,
+  idleSeconds: number | null,
+): AttemptEnd | undefined {
+  if (result === null) return { type: 'interrupted', reason: 'its process is gone without an exit record' };
+  switch (result.reason) {
+    case 'lost':
+      return { type: 'interrupted', reason: 'its process is gone without an exit record' };
+    case 'stopped':
+      return { type: 'interrupted', reason: 'stopped' };
+    case 'timeout':
+      return {
+        type: 'failed',
+        outcome: 'timeout',
+        error: { class: 'timeout', message: `took longer than ${wallSeconds} s` },
+      };
+    case 'idle':
+      return {
+        type: 'failed',
+        outcome: 'timeout',
+        error: { class: 'idle', message: `printed nothing for ${idleSeconds} s` },
+      };
+    case 'exited':
+      return undefined;
+  }
+}

@@ -1,0 +1,51 @@
+import type { AgentAdapter } from '../model/agent.ts';
+import type { Attempt, Ticket, Usage } from '../model/ticket.ts';
+import { totalUsage } from '../model/usage.ts';
+import type { PhaseOf } from '../model/workflow.ts';
+
+export interface SessionChoice {
+  /** Session to go on in, or null for a fresh one. */
+  resume: string | null;
+  /** The last attempt was cut off: its session already knows what to do. */
+  cutOff: boolean;
+  usageBefore: Usage | null;
+}
+
+/** Which session an attempt goes on in: one that was cut off always, else what the phase asks for. */
+export function chooseSession(
+  adapter: AgentAdapter,
+  phase: PhaseOf<'agent'>,
+  agent: string,
+  ticket: Ticket,
+  attempt: Attempt,
+): SessionChoice {
+  const fresh = { resume: null, cutOff: false, usageBefore: null };
+  if (!adapter.capabilities.resume) return fresh;
+  const before = ticket.phaseHistory.filter((entry) => entry !== attempt && entry.completedAt !== null);
+  const usable = before.filter((entry) => entry.sessionId !== null && entry.agent === agent);
+  const last = before.at(-1);
+  if (
+    last &&
+    last.phase === phase.id &&
+    last.visit === attempt.visit &&
+    wasCutOff(last) &&
+    usable.includes(last)
+  ) {
+    return { resume: last.sessionId, cutOff: true, usageBefore: usageOf(usable, last.sessionId) };
+  }
+  if (phase.session !== 'continue') return fresh;
+  const own = usable.findLast((entry) => entry.phase === phase.id) ?? usable.at(-1);
+  return own ? { resume: own.sessionId, cutOff: false, usageBefore: usageOf(usable, own.sessionId) } : fresh;
+}
+
+function wasCutOff(entry: Attempt): boolean {
+  return entry.status === 'interrupted' || entry.status === 'limit';
+}
+
+/** What the session had used before, for CLIs that report totals. */
+function usageOf(entries: Attempt[], sessionId: string | null): Usage | null {
+  const known = entries.flatMap((entry) =>
+    entry.sessionId === sessionId && entry.usage ? [entry.usage] : [],
+  );
+  return totalUsage(known);
+}

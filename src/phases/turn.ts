@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto';
+import { accessSync, constants, readFileSync } from 'node:fs';
+import { delimiter, isAbsolute, join } from 'node:path';
+import { lineSplitter } from '../agents/index.ts';
+import type { AgentAdapter, AgentError, AgentEvent, AgentRequest, AgentResult } from '../model/agent.ts';
+import type { AttemptEnd } from '../model/outcome.ts';
+import type { Usage } from '../model/ticket.ts';
+import type { PhaseOf } from '../model/workflow.ts';
+import type { PhaseContext } from './context.ts';
+import { phaseEnvironment } from './environment.ts';
+import { endOfJob, runJob } from './run-job.ts';
+
+export interface Turn {
+  dir: string;
+  adapter: AgentAdapter;
+  /** Made only when a process has to be started: prompt and session are decided then. */
+  request: () => Promise<Omit<AgentRequest, 'promptFile' | 'newSessionId' | 'root'>>;
+  usageBefore: Usage | null;
+  wantsData: boolean;
+  /** Kept beside the job, for whoever takes it over. */
+  files: Record<string, string>;
+}
+
+export type TurnEnd =
+  | { result: AgentResult }
+  /** `limit`: it was silent because it waited out a usage limit. */
+  | { end: AttemptEnd; limit?: AgentError };
+
+/** One call of an agent's CLI, from command line to result. */
+export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Turn): Promise<TurnEnd> {
+  const { phase, settings } = context;
+  const wall = phase.timeoutSeconds ?? settings.timeouts.agentSeconds;
+  const idle = phase.idleSeconds ?? settings.timeouts.agentIdleSeconds;
+  const reader = turn.adapter.reader({
+    now: context.now(),
+    usageBefore: turn.usageBefore,
+    wantsData: turn.wantsData,
+  });
+  let session: string | null = null;
+  let toolsOpen = 0;
+  const show = (event: AgentEvent) => {
+    switch (event.type) {
+      case 'session':
+        session = event.id;
+        return context.onSession(event.id);
+      case 'usage':
+        return context.onUsage(event.usage);
+      case 'text':
+        return context.onText(event.text);
+      case 'tool':
+        toolsOpen = Math.max(0, toolsOpen + (event.done ? -1 : 1));
+        return context.onTool(event.name, event.summary, event.done);
+      default:
+        return undefined;
+    }
+  };
+  const lines = lineSplitter((line) => reader.line(line).forEach(show));
+  const result = await runJob(context, {
+    dir: turn.dir,
+    wallSeconds: wall,
+    idleSeconds: idle,
+    onOutput: (chunk) => lines.push(chunk),
+    isBusy: () => toolsOpen > 0,
+    spec: async () => {
+      const promptFile = join(turn.dir, 'prompt.md');
+      const request = await turn.request();
+      const root = process.getuid?.() === 0;
+      const call = turn.adapter.invocation({ ...request, promptFile, newSessionId: randomUUID(), root });
+      const own = new Set(Object.keys(call.files).map((name) => `{job}/${name}`));
+      const argv = call.argv.map((arg) => (own.has(arg) ? arg.replace('{job}', turn.dir) : arg));
+      const env = { ...phaseEnvironment(context, promptFile), ...request.agent.env, ...call.env };
+      requireExecutable(argv[0] ?? '', env.PATH ?? '', request.agent.name);
+      const files = {
+        ...turn.files,
+        ...call.files,
+        'prompt.md': request.prompt,
+        'agent.json': JSON.stringify({ name: request.agent.name, adapter: turn.adapter.name }),
+      };
+      return {
+        argv,
+        cwd: context.place.worktree,
+        env,
+        stdin: call.stdin,
+        files,
+        stopSignal: call.stopSignal,
+      };
+    },
+  });
+  lines.flush();
+  const early = endOfJob(result, wall, idle);
+  if (early || !result) {
+    const soFar = reader.end({ code: null, signal: null, stderrTail: '' });
+    const end = { ...(early as AttemptEnd), sessionId: session ?? soFar.sessionId, usage: soFar.usage };
+    const waited = end.type === 'failed' && soFar.error?.class === 'limit';
+    return waited && soFar.error ? { end, limit: soFar.error } : { end };
+  }
+  return { result: reader.end({ ...result.exit, stderrTail: result.stderrTail }) };
+}
+
+/** Finds out before the start that a command is not there: the shell's own message would help nobody. */
+function requireExecutable(command: string, path: string, agent: string): void {
+  const candidates = command.includes('/')
+    ? [command]
+    : path.split(delimiter).map((dir) => join(dir || '.', command));
+  const found = candidates.some((file) => {
+    try {
+      accessSync(file, constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+  if (!found || (command.includes('/') && !isAbsolute(command))) {
+    throw new AttemptConfigError(
+      `agent "${agent}": ${found ? `${command} is a relative path` : `${command} is not installed or not executable`}`,
+    );
+  }
+}
+
+export class AttemptConfigError extends Error {}
+
+export function readNote(dir: string, name: string): string | undefined {
+  try {
+    return readFileSync(join(dir, name), 'utf8');
+  } catch {
+    return undefined;
+  }
+}

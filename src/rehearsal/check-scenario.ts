@@ -1,0 +1,99 @@
+import { checkKeys, type Field, type Fields, field, Problem } from './fields.ts';
+import type { Action, ActionName, Rule } from './scenario.ts';
+
+interface Shape {
+  fields: Fields;
+  required?: string[];
+  /** Exactly one of these must be there. */
+  either?: string[];
+  /** The field that a bare value stands for, as in `say: Hello`. */
+  short?: string;
+  /** The agent is gone after it. */
+  ends?: true;
+}
+
+const SHAPES: Record<ActionName, Shape> = {
+  write: {
+    fields: { path: field.path, text: field.string, append: field.string },
+    required: ['path'],
+    either: ['text', 'append'],
+  },
+  commit: { fields: { message: field.text }, required: ['message'], short: 'message' },
+  say: { fields: { text: field.text }, required: ['text'], short: 'text' },
+  tool: { fields: { name: field.text, summary: field.string, done: field.boolean }, required: ['name'] },
+  wait: { fields: { seconds: field.between(0, 60) }, required: ['seconds'], short: 'seconds' },
+  run: { fields: { command: field.text }, required: ['command'], short: 'command' },
+  usage: {
+    fields: { inputTokens: field.count, outputTokens: field.count, costUsd: field.between(0, 1e6) },
+  },
+  print: { fields: { bytes: field.count, oneLine: field.boolean }, required: ['bytes'], short: 'bytes' },
+  result: { fields: { text: field.string, data: field.json }, short: 'text' },
+  limit: {
+    fields: { seconds: field.between(0, 604_800), message: field.text },
+    required: ['seconds'],
+    short: 'seconds',
+    ends: true,
+  },
+  fail: {
+    fields: { class: field.errorClass, message: field.text },
+    required: ['class', 'message'],
+    ends: true,
+  },
+  crash: { fields: { signal: field.signal, code: field.exitCode }, either: ['signal', 'code'], ends: true },
+  hang: { fields: { stubborn: field.boolean }, ends: true },
+};
+const WHEN: Fields = {
+  ticket: field.text,
+  phase: field.text,
+  visit: field.positive,
+  attempt: field.positive,
+  resumed: field.boolean,
+};
+
+/** Turns the parsed file into rules, or throws a Problem that says where and what. */
+export function checkScenario(value: unknown): Rule[] {
+  if (!Array.isArray(value))
+    throw new Problem([], 'a scenario is a list of rules, each with "when" and "do"');
+  return value.map((rule, i) => checkRule(rule, [i]));
+}
+
+function checkRule(value: unknown, at: Array<string | number>): Rule {
+  const list: Field = (actions, path) => {
+    if (!Array.isArray(actions) || actions.length === 0)
+      throw new Problem(path, 'must be a list of at least one action');
+    return actions.map((action, i) => checkAction(action, [...path, i], i === actions.length - 1));
+  };
+  const when: Field = (condition, path) => checkKeys(condition, path, WHEN);
+  const rule = checkKeys(value, at, { when, do: list }, ['do']);
+  return { when: rule.when ?? {}, do: rule.do } as Rule;
+}
+
+function checkAction(value: unknown, at: Array<string | number>, last: boolean): Action {
+  const entries = typeof value === 'string' ? [[value, null] as const] : Object.entries(Object(value));
+  const [entry] = entries;
+  if (!entry || entries.length > 1 || Array.isArray(value))
+    throw new Problem(at, 'must be one action with its arguments, as in "say: Hello"');
+  const [name, raw] = entry;
+  if (!isAction(name))
+    throw new Problem(
+      at,
+      `unknown action ${JSON.stringify(name)}; there are ${Object.keys(SHAPES).join(', ')}`,
+    );
+  const shape = SHAPES[name];
+  const path = [...at, name];
+  const args = checkKeys(spellOut(shape, raw), path, shape.fields, shape.required);
+  const either = shape.either ?? [];
+  if (either.length > 0 && either.filter((key) => key in args).length !== 1)
+    throw new Problem(path, `needs either ${either.join(' or ')}`);
+  if (shape.ends && !last) throw new Problem(path, 'ends the agent, so no action may follow');
+  return { name, args } as Action;
+}
+
+function isAction(name: string): name is ActionName {
+  return Object.hasOwn(SHAPES, name);
+}
+
+function spellOut(shape: Shape, raw: unknown): unknown {
+  if (raw === null) return {};
+  return shape.short !== undefined && typeof raw !== 'object' ? { [shape.short]: raw } : raw;
+}

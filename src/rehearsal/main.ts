@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { InputError, messageOf } from '../model/errors.ts';
+import type { Json } from '../model/ticket.ts';
+import { type Arguments, parseArguments } from './arguments.ts';
+import { defaultActions } from './default-actions.ts';
+import { type Ending, perform } from './perform.ts';
+import { matchRule, type Rule, type Situation } from './scenario.ts';
+import { standardOutput as output, readStandardInput } from './stdio.ts';
+
+/** An agent without a model: it does in its working directory what a scenario says for this attempt. */
+async function main(): Promise<Ending> {
+  const args = parseArguments(process.argv.slice(2));
+  output.line({ type: 'session', id: args.session });
+  const prompt = readStandardInput();
+  const schema = args.schema === null ? null : readSchema(args.schema);
+  const cwd = process.cwd();
+  const situation = situationFrom(process.env, args);
+  const rules = await readRules(cwd, args.scenario ?? (process.env.SIGNALBOX_REHEARSAL || null));
+  const actions = matchRule(rules, situation)?.do ?? defaultActions(situation, args.access, prompt);
+  return perform({ output, access: args.access, prompt, schema, cwd, env: process.env }, actions);
+}
+
+async function readRules(cwd: string, file: string | null): Promise<Rule[]> {
+  if (file === null) return [];
+  const { loadScenario } = await import('./load-scenario.ts');
+  return loadScenario(resolve(cwd, file));
+}
+
+function situationFrom(env: NodeJS.ProcessEnv, args: Arguments): Situation {
+  return {
+    ticket: env.SIGNALBOX_TICKET || 'ticket',
+    phase: env.SIGNALBOX_PHASE || 'phase',
+    visit: Number(env.SIGNALBOX_VISIT || 1),
+    attempt: Number(env.SIGNALBOX_ATTEMPT || 1),
+    resumed: args.resumed,
+  };
+}
+
+function readSchema(file: string): { [key: string]: Json } {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as { [key: string]: Json };
+  } catch (error) {
+    throw new InputError('rehearsal/schema', `Schema ${file} cannot be used: ${messageOf(error)}.`);
+  }
+}
+
+function tell(error: unknown): Ending {
+  const known = error instanceof InputError;
+  const message = [messageOf(error), ...(known && error.hint ? [error.hint] : [])].join(' ');
+  output.line({ type: 'error', class: known ? 'config' : 'crash', message });
+  return { exit: known ? 2 : 1 };
+}
+
+/** Ends as told. A signal needs a moment to arrive, and a hang lasts until somebody ends the process. */
+function end(ending: Ending): void {
+  if ('exit' in ending) process.exit(ending.exit);
+  if ('signal' in ending) process.kill(process.pid, ending.signal);
+  else hang(ending.stubborn);
+  setInterval(() => 'waiting', 1 << 30);
+}
+
+function hang(stubborn: boolean): void {
+  const ignore = (signal: string) => output.line({ type: 'text', text: `Ignoring ${signal}.` });
+  if (stubborn) for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, ignore);
+  output.line({ type: 'text', text: 'Hanging.' });
+}
+
+end(await main().catch(tell));

@@ -1,0 +1,57 @@
+import type { ErrorClass, Json } from '../model/ticket.ts';
+import type { SpentTokens } from './protocol.ts';
+
+/** What each action of a scenario is given. */
+export interface ActionArgs {
+  write: { path: string; text?: string; append?: string };
+  commit: { message: string };
+  say: { text: string };
+  tool: { name: string; summary?: string; done?: boolean };
+  wait: { seconds: number };
+  run: { command: string };
+  usage: SpentTokens;
+  print: { bytes: number; oneLine?: boolean };
+  result: { text?: string; data?: Json };
+  limit: { seconds: number; message?: string };
+  fail: { class: ErrorClass; message: string };
+  crash: { signal?: NodeJS.Signals; code?: number };
+  hang: { stubborn?: boolean };
+}
+export type ActionName = keyof ActionArgs;
+export type Action = { [K in ActionName]: { name: K; args: ActionArgs[K] } }[ActionName];
+
+/** The first rule whose `when` holds decides what the agent does. */
+export interface Rule {
+  when: { ticket?: string; phase?: string; visit?: number; attempt?: number; resumed?: boolean };
+  do: Action[];
+}
+
+/** Which attempt this is. */
+export interface Situation {
+  ticket: string;
+  phase: string;
+  visit: number;
+  attempt: number;
+  resumed: boolean;
+}
+
+export function matchRule(rules: Rule[], now: Situation): Rule | undefined {
+  return rules.find(
+    ({ when }) =>
+      matchGlob(when.ticket, now.ticket) &&
+      matchGlob(when.phase, now.phase) &&
+      (when.visit ?? now.visit) === now.visit &&
+      (when.attempt ?? now.attempt) === now.attempt &&
+      (when.resumed ?? now.resumed) === now.resumed,
+  );
+}
+
+/** `*` stands for any text and `?` for one character. */
+function matchGlob(glob: string | undefined, text: string): boolean {
+  if (glob === undefined) return true;
+  const pattern = glob
+    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
+    .replaceAll('*', '.*')
+    .replaceAll('?', '.');
+  return new RegExp(`^${pattern}$`, 's').test(text);
+}

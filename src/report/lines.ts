@@ -1,0 +1,111 @@
+import type { EngineEvent } from '../model/events.ts';
+import { clock, duration, oneLine, type Style, usageText } from './style.ts';
+
+export interface LineOptions {
+  style: Style;
+  /** Put the plan before the ticket: a daemon works on many. */
+  withPlan: boolean;
+  /** Show what agents say and do. */
+  verbose: boolean;
+  now: number;
+}
+
+/** One line for an event, or undefined for those that a person need not see. */
+export function lineOf(event: EngineEvent, options: LineOptions): string | undefined {
+  const { style, now } = options;
+  const who = 'ticketId' in event && event.ticketId ? name(event.planId, event.ticketId, options) : '';
+  switch (event.type) {
+    case 'attempt:start': {
+      const agent = event.agent ? style.dim(` (${event.agent})`) : '';
+      return `${style.cyan('●')} ${who}: ${event.phase} started${again(event, style)}${agent}`;
+    }
+    case 'attempt:adopt':
+      return `${style.cyan('●')} ${who}: ${event.phase} taken over${again(event, style)}`;
+    case 'attempt:session':
+      return style.dim(`  ${who}: ${event.phase} session ${oneLine(event.sessionId)}`);
+    case 'attempt:end':
+      return endLine(event, who, style);
+    case 'attempt:text':
+      return options.verbose ? style.dim(`  ${who} │ ${oneLine(event.text)}`) : undefined;
+    case 'attempt:tool':
+      return options.verbose && !event.done
+        ? style.dim(`  ${who} │ ${event.name} ${oneLine(event.summary)}`)
+        : undefined;
+    case 'ticket:status':
+      return statusLine(event, who, style, now);
+    case 'workspace:keep':
+      return `${style.yellow('!')} ${who}: worktree kept at ${event.path} (${oneLine(event.reason)})`;
+    case 'plan:status':
+      return `${style.bold(event.planId)}: plan ${event.status}`;
+    case 'problem':
+      return `${style.red('✗')} ${who || event.planId}: ${oneLine(event.message, 400)}`;
+    case 'attempt:usage':
+    case 'workspace:ready':
+    case 'workspace:release':
+    case 'command':
+      return undefined;
+  }
+}
+
+function name(planId: string, ticketId: string, options: LineOptions): string {
+  return options.style.bold(options.withPlan ? `${planId}/${ticketId}` : ticketId);
+}
+
+function again(event: { visit: number; attempt: number }, style: Style): string {
+  const parts = [
+    event.visit > 1 ? `visit ${event.visit}` : '',
+    event.attempt > 1 ? `attempt ${event.attempt}` : '',
+  ];
+  const text = parts.filter(Boolean).join(', ');
+  return text ? style.dim(` [${text}]`) : '';
+}
+
+function endLine(event: Extract<EngineEvent, { type: 'attempt:end' }>, who: string, style: Style): string {
+  const facts = [duration(event.ms), usageText(event.usage)].filter(Boolean).join(' · ');
+  const tail = style.dim(` (${facts})`);
+  switch (event.status) {
+    case 'success': {
+      const plain = event.outcome === 'success' || event.outcome === null;
+      const verdict = plain ? style.green('✓') : `→ ${event.outcome}`;
+      return `${style.cyan('●')} ${who}: ${event.phase} ${verdict}${tail}`;
+    }
+    case 'limit':
+      return `${style.yellow('●')} ${who}: ${event.phase} usage limit${tail}: ${oneLine(event.error?.message ?? '')}`;
+    case 'interrupted':
+      return `${style.yellow('●')} ${who}: ${event.phase} interrupted${tail}`;
+    default: {
+      const why = event.error
+        ? `: ${oneLine(event.error.message, 300)}`
+        : event.outcome
+          ? ` → ${event.outcome}`
+          : '';
+      return `${style.red('●')} ${who}: ${event.phase} ${style.red('✗')}${tail}${why}`;
+    }
+  }
+}
+
+function statusLine(
+  event: Extract<EngineEvent, { type: 'ticket:status' }>,
+  who: string,
+  style: Style,
+  now: number,
+): string | undefined {
+  const until = event.hold?.until ? ` until ${clock(event.hold.until, now)}` : '';
+  switch (event.status) {
+    case 'complete':
+      return `${style.green('✓')} ${who} complete`;
+    case 'failed':
+      return `${style.red('✗')} ${who} failed: ${oneLine(event.error ?? '', 300)}`;
+    case 'needs_attention':
+      return `${style.yellow('!')} ${who} needs attention: ${oneLine(event.hold?.reason ?? event.error ?? '', 300)}`;
+    case 'paused':
+      return `${style.yellow('‖')} ${who} ${oneLine(event.hold?.reason ?? 'paused')}`;
+    case 'ready':
+      if (!event.hold) return undefined;
+      return `${style.yellow('◌')} ${who} waits${until}: ${oneLine(event.hold.reason)}`;
+    case 'queued':
+      return event.hold ? `${style.dim('◌')} ${who} ${oneLine(event.hold.reason)}` : undefined;
+    case 'running':
+      return undefined;
+  }
+}

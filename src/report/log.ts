@@ -1,0 +1,166 @@
+import { closeSync, existsSync, openSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import { adapterFor, lineSplitter } from '../agents/index.ts';
+import { readJson } from '../jobs/job.ts';
+import type { AgentEvent } from '../model/agent.ts';
+import type { TicketRef } from '../model/ids.ts';
+import { type Attempt, attemptKey, type Ticket } from '../model/ticket.ts';
+import type { FileStore } from '../store/file-store.ts';
+import { lineOf } from './lines.ts';
+import { oneLine, type Style } from './style.ts';
+
+export interface LogOptions {
+  planId: string;
+  ticketId: string | null;
+  phase: string | null;
+  json: boolean;
+  style: Style;
+}
+
+/** A log that can be asked for more: every call returns the lines that have come since. */
+export function createLog(store: FileStore, options: LogOptions): { more(): string[] } {
+  return options.ticketId === null ? eventLog(store, options) : ticketLog(store, options, options.ticketId);
+}
+
+function eventLog(store: FileStore, { planId, phase, json, style }: LogOptions) {
+  let shown = 0;
+  return {
+    more(): string[] {
+      const events = store.events(planId);
+      const fresh = events.slice(shown);
+      shown = events.length;
+      return fresh.flatMap((event) => {
+        if (phase && !('phase' in event && event.phase === phase)) return [];
+        if (json) return [JSON.stringify(event)];
+        const line = lineOf(event, { style, withPlan: false, verbose: false, now: Date.parse(event.at) });
+        return line === undefined ? [] : [`${style.dim(event.at.slice(11, 19))} ${line}`];
+      });
+    },
+  };
+}
+
+function ticketLog(store: FileStore, { planId, phase, json, style }: LogOptions, ticketId: string) {
+  const ref: TicketRef = { planId, ticketId };
+  const logs = new Map<string, AttemptLog>();
+  return {
+    more(): string[] {
+      const ticket: Ticket = store.ticket(ref);
+      return ticket.phaseHistory.flatMap((attempt) => {
+        if (phase && attempt.phase !== phase) return [];
+        const key = attemptKey(attempt);
+        const log = logs.get(key) ?? new AttemptLog(store.layout.job(ref, key), attempt, json, style);
+        logs.set(key, log);
+        return log.more(attempt);
+      });
+    },
+  };
+}
+
+/** What one attempt printed, in readable form, up to now. */
+class AttemptLog {
+  readonly #dir: string;
+  readonly #attempt: Attempt;
+  readonly #json: boolean;
+  readonly #style: Style;
+  readonly #offsets = new Map<string, number>();
+  readonly #lines: string[] = [];
+  readonly #splitter;
+  #begun = false;
+  #ended = false;
+
+  constructor(dir: string, attempt: Attempt, json: boolean, style: Style) {
+    this.#dir = dir;
+    this.#attempt = attempt;
+    this.#json = json;
+    this.#style = style;
+    this.#splitter = lineSplitter(readable(dir, attempt, (text) => this.#say('stdout', text)));
+  }
+
+  more(attempt: Attempt): string[] {
+    if (this.#ended) return [];
+    if (!this.#begun) {
+      this.#begun = true;
+      const agent = attempt.agent ? ` (${attempt.agent})` : '';
+      this.#say(
+        'begin',
+        `── ${attempt.phase} ${attempt.visit}.${attempt.attempt}${agent} ${attempt.startedAt}`,
+      );
+    }
+    this.#read('stdout', (chunk) => this.#splitter.push(chunk));
+    if (attempt.completedAt !== null) {
+      this.#splitter.flush();
+      this.#read('stderr', (chunk) =>
+        chunk
+          .toString('utf8')
+          .trimEnd()
+          .split('\n')
+          .forEach((line) => this.#say('stderr', line)),
+      );
+      const error = attempt.error ? `: ${attempt.error.message}` : '';
+      this.#say('end', `── ${attempt.status}${error}`);
+      this.#ended = true;
+    }
+    return this.#lines.splice(0);
+  }
+
+  #say(kind: string, text: string): void {
+    const { phase, visit, attempt } = this.#attempt;
+    if (this.#json) this.#lines.push(JSON.stringify({ phase, visit, attempt, kind, text }));
+    else
+      this.#lines.push(
+        kind === 'begin' || kind === 'end' ? this.#style.dim(oneLine(text, 400)) : oneLine(text, 2000),
+      );
+  }
+
+  #read(name: string, take: (chunk: Buffer) => void): void {
+    const file = join(this.#dir, name);
+    if (!existsSync(file)) return;
+    const fd = openSync(file, 'r');
+    try {
+      const buffer = Buffer.alloc(64 * 1024);
+      for (let offset = this.#offsets.get(name) ?? 0; ; ) {
+        const count = readSync(fd, buffer, 0, buffer.length, offset);
+        offset += count;
+        this.#offsets.set(name, offset);
+        if (count === 0) return;
+        take(buffer.subarray(0, count));
+      }
+    } finally {
+      closeSync(fd);
+    }
+  }
+}
+
+/** Agents speak in protocols of their own: shows what they say and do. Anything else is shown as it is. */
+function readable(dir: string, attempt: Attempt, say: (text: string) => void): (line: string) => void {
+  const adapterName = readJson<{ adapter?: string }>(join(dir, 'agent.json'))?.adapter;
+  if (!attempt.agent || !adapterName) return say;
+  const reader = adapterFor(adapterName).reader({
+    now: attempt.startedAt,
+    usageBefore: null,
+    wantsData: false,
+  });
+  return (line) => {
+    for (const event of reader.line(line)) {
+      const text = textOf(event);
+      if (text) say(text);
+    }
+  };
+}
+
+function textOf(event: AgentEvent): string {
+  switch (event.type) {
+    case 'session':
+      return `session ${event.id}`;
+    case 'text':
+      return event.text;
+    case 'tool':
+      return event.done ? '' : `▸ ${event.name} ${event.summary}`;
+    case 'limit':
+      return `usage limit: ${event.message}`;
+    case 'warning':
+      return `warning: ${event.message}`;
+    case 'usage':
+      return '';
+  }
+}

@@ -1,0 +1,121 @@
+import { explain } from '../model/explain.ts';
+import { refKey } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import { openAttempt, type Ticket } from '../model/ticket.ts';
+import { totalUsage } from '../model/usage.ts';
+import type { StoreProblem, StoreView } from '../store/port.ts';
+import { ago, clock, oneLine, type Style, usageText } from './style.ts';
+
+export interface TicketStatus extends Ticket {
+  why: string;
+  next: string;
+}
+
+export interface PlanStatus {
+  plan: Plan;
+  tickets: TicketStatus[];
+  problems: StoreProblem[];
+}
+
+export interface StatusInput {
+  view: StoreView;
+  isLive: (claim: NonNullable<Ticket['claim']>) => boolean;
+  daemon: boolean;
+}
+
+/** Plans with their tickets in order, each with why it is not moving and what comes next. */
+export function statusOf({ view, isLive, daemon }: StatusInput): PlanStatus[] {
+  return view.plans.map((plan) => {
+    const engine = daemon || (plan.claim !== null && isLive(plan.claim));
+    const entries = plan.tickets
+      .map((entry, index) => ({ ...entry, index }))
+      .sort((a, b) => a.order - b.order || a.index - b.index);
+    const tickets = entries.flatMap((entry) => {
+      const ticket = view.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }));
+      if (!ticket) return [];
+      const driven = ticket.claim !== null && isLive(ticket.claim);
+      return [{ ...ticket, ...explain(ticket, plan, { driven, engine }) }];
+    });
+    return { plan, tickets, problems: view.problems.filter((problem) => problem.planId === plan.id) };
+  });
+}
+
+/** Files whose plan could not be read at all. */
+export function homeless(view: StoreView): StoreProblem[] {
+  const known = new Set(view.plans.map((plan) => plan.id));
+  return view.problems.filter((problem) => !known.has(problem.planId));
+}
+
+const MARKS: Record<Ticket['status'], string> = {
+  queued: '◌',
+  ready: '◌',
+  running: '●',
+  paused: '‖',
+  complete: '✓',
+  failed: '✗',
+  needs_attention: '!',
+};
+
+export function planLines(
+  { plan, tickets, problems }: PlanStatus,
+  style: Style,
+  now: number,
+  detailed: boolean,
+): string[] {
+  const count = (status: Ticket['status']) => tickets.filter((ticket) => ticket.status === status).length;
+  const facts = [`${count('complete')}/${plan.tickets.length} complete`];
+  for (const status of ['running', 'failed', 'needs_attention', 'paused'] as const) {
+    if (count(status) > 0) facts.push(`${count(status)} ${status.replace('_', ' ')}`);
+  }
+  const usage = usageText(
+    totalUsage(tickets.flatMap((ticket) => ticket.phaseHistory.map((attempt) => attempt.usage))),
+  );
+  if (usage) facts.push(usage);
+  const title =
+    plan.name && plan.name !== plan.id
+      ? `${style.bold(oneLine(plan.name))} (${plan.id})`
+      : style.bold(plan.id);
+  const lines = [title, `  ${plan.status} — ${plan.workflow ?? 'default workflow'} — ${facts.join(', ')}`];
+  const width = Math.max(4, ...tickets.map((ticket) => ticket.ticketId.length));
+  for (const ticket of tickets) lines.push(...ticketLines(ticket, style, now, width, detailed));
+  for (const problem of problems) lines.push(`  ${style.red('✗')} ${oneLine(problem.message, 300)}`);
+  return lines;
+}
+
+function ticketLines(
+  ticket: TicketStatus,
+  style: Style,
+  now: number,
+  width: number,
+  detailed: boolean,
+): string[] {
+  const since = ticket.status === 'complete' ? '' : ` ${style.dim(`since ${ago(ticket.since, now)}`)}`;
+  const status = ticket.status.replace('_', ' ');
+  const mark = paint(ticket, style)(MARKS[ticket.status]);
+  const lines = [
+    `  ${mark} ${ticket.ticketId.padEnd(width)}  ${status.padEnd(9)}${ticket.since ? since : ''}  ${oneLine(ticket.title, 60)}`,
+  ];
+  const indent = ' '.repeat(width + 6);
+  const until = ticket.hold?.until ? ` (until ${clock(ticket.hold.until, now)})` : '';
+  if (ticket.why) lines.push(`${indent}${oneLine(ticket.why, 200)}${until}`);
+  if (ticket.next) lines.push(`${indent}${style.dim(`→ ${ticket.next}`)}`);
+  if (!detailed) return lines;
+  const phase = ticket.currentPhase;
+  if (phase) lines.push(`${indent}phase ${phase}, branch ${ticket.branch ?? '(not made yet)'}`);
+  if (ticket.worktree && ticket.status !== 'complete') lines.push(`${indent}worktree ${ticket.worktree}`);
+  const pr = ticket.context.pr_url;
+  if (typeof pr === 'string') lines.push(`${indent}pull request ${pr}`);
+  const session =
+    openAttempt(ticket)?.sessionId ?? ticket.phaseHistory.findLast((attempt) => attempt.sessionId)?.sessionId;
+  if (session) lines.push(`${indent}session ${session}`);
+  const used = usageText(totalUsage(ticket.phaseHistory.map((attempt) => attempt.usage)));
+  if (used) lines.push(`${indent}${used}`);
+  return lines;
+}
+
+function paint(ticket: Ticket, style: Style): (text: string) => string {
+  if (ticket.status === 'complete') return style.green;
+  if (ticket.status === 'failed') return style.red;
+  if (ticket.status === 'running') return style.cyan;
+  return ticket.status === 'needs_attention' || ticket.status === 'paused' ? style.yellow : style.dim;
+}

@@ -1,0 +1,70 @@
+/** Colours that vanish when nobody would see them. */
+export interface Style {
+  dim(text: string): string;
+  bold(text: string): string;
+  red(text: string): string;
+  green(text: string): string;
+  yellow(text: string): string;
+  cyan(text: string): string;
+}
+
+export function style(color: boolean): Style {
+  const paint = (code: number, end: number) => (text: string) =>
+    color ? `\u001b[${code}m${text}\u001b[${end}m` : text;
+  return {
+    dim: paint(2, 22),
+    bold: paint(1, 22),
+    red: paint(31, 39),
+    green: paint(32, 39),
+    yellow: paint(33, 39),
+    cyan: paint(36, 39),
+  };
+}
+
+/** `0.4s`, `45s`, `4m 6s`, `2h 3m`. */
+export function duration(ms: number): string {
+  const seconds = ms / 1000;
+  if (seconds < 10) return `${seconds.toFixed(1)}s`;
+  if (seconds < 60) return `${Math.round(seconds)}s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes}m ${Math.floor(seconds % 60)}s`;
+  return `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
+}
+
+export function ago(from: string | null, now: number): string {
+  if (from === null) return '';
+  return duration(Math.max(0, now - Date.parse(from)));
+}
+
+/** `until 14:03`, or with the day when it is not today. */
+export function clock(iso: string, now: number): string {
+  const date = new Date(iso);
+  const pad = (value: number) => String(value).padStart(2, '0');
+  const time = `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
+  const sameDay = new Date(now).toDateString() === date.toDateString();
+  return sameDay ? time : `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())} ${time}`;
+}
+
+/** `1.2k tokens · $0.01`; unknown parts are left out. */
+export function usageText(
+  usage: { inputTokens: number | null; outputTokens: number | null; costUsd: number | null } | null,
+): string {
+  if (!usage) return '';
+  const parts: string[] = [];
+  if (usage.inputTokens !== null || usage.outputTokens !== null) {
+    const tokens = (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0);
+    parts.push(`${tokens < 1000 ? tokens : `${(tokens / 1000).toFixed(1)}k`} tokens`);
+  }
+  if (usage.costUsd !== null) parts.push(`$${usage.costUsd.toFixed(usage.costUsd < 0.1 ? 4 : 2)}`);
+  return parts.join(' · ');
+}
+
+/** One line, no control characters: text from agents and trackers must not move the cursor. */
+export function oneLine(text: string, max = 160): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: stripping them is the point
+  const flat = text
+    .replace(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, '')
+    .replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
+    .trim();
+  return flat.length > max ? `${flat.slice(0, max - 1)}…` : flat;
+}

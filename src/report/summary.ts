@@ -1,0 +1,46 @@
+import type { Plan } from '../model/plan.ts';
+import type { Ticket, Usage } from '../model/ticket.ts';
+import { totalUsage } from '../model/usage.ts';
+import { duration, oneLine, type Style, usageText } from './style.ts';
+import { table } from './table.ts';
+
+/** What a run came to: a row per ticket, the reason and the way on for each that is not complete. */
+export function summary(
+  run: { plan: Plan; tickets: readonly Ticket[]; problems: readonly string[]; ms: number; stopped: boolean },
+  style: Style,
+): string {
+  const rows = run.tickets.map((ticket) => [
+    mark(ticket, style),
+    ticket.ticketId,
+    ticket.status.replace('_', ' '),
+    ticket.branch ?? '',
+    usageText(usageOf(ticket)),
+    ticket.status === 'complete' ? '' : oneLine(ticket.hold?.reason ?? ticket.error ?? '', 80),
+  ]);
+  const complete = run.tickets.filter((ticket) => ticket.status === 'complete').length;
+  const total = totalUsage(run.tickets.map(usageOf));
+  const facts = [`${complete}/${run.tickets.length} complete`, duration(run.ms), usageText(total)].filter(
+    Boolean,
+  );
+  const lines = [
+    '',
+    table(['', 'ticket', 'status', 'branch', 'usage', 'why'], rows, style),
+    '',
+    style.bold(facts.join(' · ')),
+  ];
+  for (const problem of run.problems) lines.push(`${style.red('✗')} ${oneLine(problem, 300)}`);
+  const open = run.tickets.filter((ticket) => ticket.status !== 'complete');
+  if (run.stopped) lines.push(`Stopped. Go on with: signalbox resume ${run.plan.id}`);
+  else if (open.length > 0) lines.push(`Details: signalbox status --plan ${run.plan.id}`);
+  return lines.join('\n');
+}
+
+function mark(ticket: Ticket, style: Style): string {
+  if (ticket.status === 'complete') return style.green('✓');
+  if (ticket.status === 'failed') return style.red('✗');
+  return ticket.status === 'needs_attention' ? style.yellow('!') : style.dim('◌');
+}
+
+function usageOf(ticket: Ticket): Usage | null {
+  return totalUsage(ticket.phaseHistory.map((attempt) => attempt.usage));
+}

@@ -1,0 +1,36 @@
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+let counter = 0;
+
+/**
+ * Replaces a file so that a reader sees the old or the new text and a crash keeps one of them:
+ * temporary file, fsync, rename, fsync of the directory. Synchronous on purpose: half a millisecond,
+ * and a thread-pool round trip costs more than the write.
+ */
+export function writeAtomic(path: string, text: string, mode = 0o600): void {
+  const temporary = `${path}.${process.pid}.${++counter}.tmp`;
+  try {
+    const fd = openSync(temporary, 'wx', mode);
+    try {
+      writeSync(fd, text);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+  syncDirectory(dirname(path));
+}
+
+function syncDirectory(path: string): void {
+  const fd = openSync(path, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -1,0 +1,111 @@
+import { readFileSync, statSync } from 'node:fs';
+import type { z } from 'zod';
+import { InputError } from '../model/errors.ts';
+import { Plan, SCHEMA_VERSION } from '../model/plan.ts';
+import { Ticket } from '../model/ticket.ts';
+
+interface Cached<T> {
+  stamp: string;
+  value: T | undefined;
+  problem: string | undefined;
+}
+
+/** Parses a state file; the error says which file, where and why. */
+export function parseState<T>(schema: z.ZodType<T>, text: string, path: string): T {
+  const problem = (message: string) =>
+    new InputError('state/malformed', `${path}: ${message}`, {
+      hint: 'Mend or delete the file; everything else goes on.',
+      details: { path },
+    });
+  if (text.trim() === '') throw problem('the file is empty');
+  let data: unknown;
+  try {
+    data = JSON.parse(text);
+  } catch (error) {
+    throw problem(`not valid JSON (${(error as Error).message})`);
+  }
+  const version = (data as { schema?: unknown } | null)?.schema;
+  if (typeof version === 'number' && version > SCHEMA_VERSION) {
+    throw problem(`written by a newer Signalbox (schema ${version}; this one reads up to ${SCHEMA_VERSION})`);
+  }
+  const parsed = schema.safeParse(data);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const where = issue?.path.length ? `${issue.path.join('.')}: ` : '';
+  throw problem(`${where}${issue?.message ?? 'does not fit the schema'}`);
+}
+
+/** Reads state files and remembers them until they change on disk. */
+export class StateReader {
+  readonly #cache = new Map<string, Cached<unknown>>();
+
+  plan(path: string, id: string): Plan {
+    const plan = this.#read(Plan, path);
+    if (plan.id !== id) {
+      throw new InputError(
+        'state/mismatch',
+        `${path}: the plan calls itself "${plan.id}" but its directory is "${id}"`,
+        {
+          hint: 'Rename one of them.',
+          details: { path },
+        },
+      );
+    }
+    return plan;
+  }
+
+  ticket(path: string, planId: string, ticketId: string): Ticket {
+    const ticket = this.#read(Ticket, path);
+    if (ticket.planId !== planId || ticket.ticketId !== ticketId) {
+      const own = `${ticket.planId}/${ticket.ticketId}`;
+      throw new InputError(
+        'state/mismatch',
+        `${path}: the ticket calls itself "${own}" but lies at "${planId}/${ticketId}"`,
+        {
+          hint: 'Correct planId and ticketId, or move the file.',
+          details: { path },
+        },
+      );
+    }
+    return ticket;
+  }
+
+  /** True when the file is as this process last saw or wrote it. */
+  knows(path: string): boolean {
+    const cached = this.#cache.get(path);
+    return cached !== undefined && cached.stamp === stampOf(path);
+  }
+
+  forget(path: string): void {
+    this.#cache.delete(path);
+  }
+
+  remember(path: string, value: Plan | Ticket): void {
+    this.#cache.set(path, { stamp: stampOf(path) ?? '', value, problem: undefined });
+  }
+
+  #read<T>(schema: z.ZodType<T>, path: string): T {
+    const stamp = stampOf(path);
+    if (stamp === undefined) {
+      throw new InputError('state/missing', `${path} does not exist`, { details: { path } });
+    }
+    const cached = this.#cache.get(path) as Cached<T> | undefined;
+    if (cached?.stamp === stamp) {
+      if (cached.value !== undefined) return cached.value;
+      throw new InputError('state/malformed', cached.problem ?? path, { details: { path } });
+    }
+    try {
+      const value = parseState(schema, readFileSync(path, 'utf8'), path);
+      this.#cache.set(path, { stamp, value, problem: undefined });
+      return value;
+    } catch (error) {
+      this.#cache.set(path, { stamp, value: undefined, problem: (error as Error).message });
+      throw error;
+    }
+  }
+}
+
+function stampOf(path: string): string | undefined {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat ? `${stat.ino}:${stat.size}:${stat.mtimeMs}` : undefined;
+}

@@ -1,0 +1,69 @@
+import { type FSWatcher, readdirSync, watch } from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * Watches the directories that planners and people write to: plans/, each plan, each tickets/.
+ * Changes that this process made itself (`known`) are not reported; bursts are reported once.
+ */
+export function watchPlans(root: string, known: (path: string) => boolean, onChange: () => void): () => void {
+  const watchers = new Map<string, FSWatcher>();
+  let timer: NodeJS.Timeout | undefined;
+  const report = () => {
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      refresh();
+      onChange();
+    }, 5);
+  };
+  const follow = (dir: string, kind: 'root' | 'plan' | 'tickets') => {
+    if (watchers.has(dir)) return;
+    try {
+      const watcher = watch(dir, { persistent: false }, (_event, name) => {
+        // A directory that was replaced needs a new watch: the old one follows the old directory.
+        if (kind === 'root' && name !== null) {
+          drop(join(dir, name));
+          drop(join(dir, name, 'tickets'));
+        }
+        if (kind === 'plan' && name === 'tickets') drop(join(dir, name));
+        const isState = kind === 'root' || name === null || name.endsWith('.json') || name === 'tickets';
+        if (isState && !(name !== null && kind !== 'root' && known(join(dir, name)))) report();
+      });
+      watcher.on('error', () => drop(dir));
+      watchers.set(dir, watcher);
+    } catch {
+      // The directory went away, or the system has no watches left: the engine's timer still looks.
+      drop(dir);
+    }
+  };
+  const drop = (dir: string) => {
+    watchers.get(dir)?.close();
+    watchers.delete(dir);
+  };
+  const refresh = () => {
+    follow(root, 'root');
+    const present = new Set<string>([root]);
+    for (const entry of list(root)) {
+      const plan = join(root, entry);
+      const tickets = join(plan, 'tickets');
+      present.add(plan).add(tickets);
+      follow(plan, 'plan');
+      follow(tickets, 'tickets');
+    }
+    for (const dir of watchers.keys()) if (!present.has(dir)) drop(dir);
+  };
+  refresh();
+  return () => {
+    if (timer) clearTimeout(timer);
+    for (const dir of [...watchers.keys()]) drop(dir);
+  };
+}
+
+function list(root: string): string[] {
+  try {
+    return readdirSync(root, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => entry.name);
+  } catch {
+    return [];
+  }
+}

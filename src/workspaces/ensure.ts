@@ -1,0 +1,192 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { WorkspaceError } from '../model/errors.ts';
+import { addWorktree, freeBranch } from './add.ts';
+import { inspect, register, type Worktree } from './admin.ts';
+import { checkOut, checkOutSlot, repairCheckout } from './checkout.ts';
+import { type Context, lockRepo } from './context.ts';
+import { copyUntracked } from './copy.ts';
+import { runHooks } from './hooks.ts';
+import { type Owner, readOwner, writeOwner } from './owner.ts';
+import { canonical, checkBranch, pathTaken, realDirectory, refuseInside } from './place.ts';
+import { branchRef, readRef } from './refs.ts';
+import type { Repo } from './repo.ts';
+import { discardSlot, takeSlot } from './slots.ts';
+import type { WorkspaceSpec } from './spec.ts';
+import { findStart, type Start } from './start.ts';
+
+export interface Ensured {
+  path: string;
+  branch: string;
+  base: { ref: string; commit: string };
+  /** False when the worktree was there already. */
+  created: boolean;
+  /** True when it was made from a slot. */
+  reused: boolean;
+  /** What went another way than wished, such as a fetch that failed. */
+  notes: string[];
+}
+
+/** Makes a ticket's worktree, or finds it as it was left. */
+export async function ensureWorkspace(context: Context, given: WorkspaceSpec): Promise<Ensured> {
+  checkBranch(given.branch);
+  if (given.base !== null) checkBranch(given.base, 'base branch');
+  for (const branch of given.stackOn) checkBranch(branch, 'prerequisite branch');
+  const repo = await context.repo(given.repo);
+  const spec = { ...given, path: canonical(given.path), worktreeRoot: realDirectory(given.worktreeRoot) };
+  refuseInside(repo, spec.path, spec.worktreeRoot);
+  const ensured = await context.inTurn(spec.path, () => ensureAt(context, repo, spec));
+  return { ...ensured, path: given.path };
+}
+
+async function ensureAt(context: Context, repo: Repo, spec: WorkspaceSpec): Promise<Ensured> {
+  const found = inspect(spec.path);
+  if (found.kind === 'absent' || found.kind === 'empty') return create(context, repo, spec);
+  if (found.kind !== 'worktree') throw pathTaken(spec.path, found.kind);
+  const { worktree } = found;
+  if (worktree.commonDir !== repo.commonDir) throw pathTaken(spec.path, 'a worktree of another repository');
+  const owner = readOwner(worktree.adminDir) ?? ownerOfUnfinished(worktree, spec);
+  if (owner?.state === 'slot') return create(context, repo, spec, worktree);
+  if (owner && owner.owner !== spec.owner)
+    throw new WorkspaceError('workspace/owned', `The worktree ${spec.path} belongs to ${owner.owner}.`, {
+      hint: 'Give one of the two tickets another `worktree` and `branch`.',
+      details: { path: spec.path, owner: owner.owner },
+    });
+  if (owner?.state === 'checkout') {
+    const whole = await repairCheckout(context, repo, worktree, spec.path);
+    return create(context, repo, { ...spec, recordedBase: spec.recordedBase ?? owner.base }, whole);
+  }
+  return reopen(context, repo, spec, worktree, owner);
+}
+
+/** A detached worktree without index or files is what an engine that died right after `worktree add` left behind. */
+function ownerOfUnfinished(worktree: Worktree, spec: WorkspaceSpec): Owner | undefined {
+  const unfinished = worktree.head.oid !== undefined && !existsSync(join(worktree.adminDir, 'index'));
+  return unfinished && readdirSync(worktree.path).length === 1 ? newOwner(spec, null) : undefined;
+}
+
+function newOwner(spec: WorkspaceSpec, base: Owner['base']): Owner {
+  return {
+    owner: spec.owner,
+    branch: spec.branch,
+    state: 'checkout',
+    created: true,
+    base,
+    copied: {},
+    caches: false,
+  };
+}
+
+/** Goes on in a worktree that is as it should be. */
+async function reopen(
+  context: Context,
+  repo: Repo,
+  spec: WorkspaceSpec,
+  worktree: Worktree,
+  owner: Owner | undefined,
+): Promise<Ensured> {
+  const { path, branch } = spec;
+  if (worktree.head.branch !== branch)
+    throw pathTaken(
+      path,
+      worktree.head.branch ? `a worktree on branch ${worktree.head.branch}` : 'a worktree on no branch',
+      `If it is this ticket's: git -C ${path} switch ${branch}. Else set \`worktree\` of the ticket to another place.`,
+    );
+  if (worktree.registeredAt !== worktree.path) {
+    if (!owner)
+      throw pathTaken(
+        path,
+        'a worktree that git has registered elsewhere',
+        `Run: git -C ${path} worktree repair`,
+      );
+    await lockRepo(repo, () => register(worktree, path));
+  }
+  const recordedBase = spec.recordedBase ?? owner?.base ?? null;
+  const start = await findStart(context, repo, { ...spec, recordedBase });
+  const kept = owner ?? { ...newOwner(spec, start.base), state: 'ready', created: false };
+  if (kept.state === 'setup') await setUp(context, repo, spec, worktree, kept);
+  else if (!owner) writeOwner(worktree.adminDir, kept);
+  return { path, branch, base: start.base, created: false, reused: false, notes: start.notes };
+}
+
+/** Makes the worktree: from the slot that lies at the path already, from another slot, or anew. */
+async function create(
+  context: Context,
+  repo: Repo,
+  spec: WorkspaceSpec,
+  inPlace?: Worktree,
+): Promise<Ensured> {
+  const start = await findStart(context, repo, spec);
+  if (start.tip && inPlace?.head.branch !== spec.branch) await freeBranch(context, repo, spec.branch);
+  const owner = newOwner(spec, start.base);
+  const notes = [...start.notes];
+  let reused = true;
+  let worktree = await fromSlot(context, repo, { spec, start, owner, inPlace, notes });
+  if (!worktree) {
+    reused = false;
+    worktree = await lockRepo(repo, () =>
+      addWorktree(context, repo, { path: spec.path, commit: start.tip ?? start.base.commit, owner }),
+    );
+    // A slot may have failed after it had made the branch.
+    const tip = start.tip ?? (await readRef(context.git, repo, branchRef(spec.branch)));
+    await checkOut(context, worktree, { branch: spec.branch, tip, start: start.base.commit });
+  }
+  await setUp(context, repo, spec, worktree, owner);
+  return { path: spec.path, branch: spec.branch, base: start.base, created: true, reused, notes };
+}
+
+interface SlotRequest {
+  spec: WorkspaceSpec;
+  start: Start;
+  owner: Owner;
+  inPlace: Worktree | undefined;
+  notes: string[];
+}
+
+async function fromSlot(context: Context, repo: Repo, request: SlotRequest): Promise<Worktree | undefined> {
+  const { spec, start, owner, inPlace } = request;
+  const taken = inPlace
+    ? adopt(inPlace, owner)
+    : await lockRepo(repo, () => takeSlot(context, repo, { ...spec, owner }));
+  if (!taken) return undefined;
+  try {
+    if (inPlace?.head.branch !== spec.branch)
+      await checkOutSlot(context, taken.worktree, {
+        branch: spec.branch,
+        tip: start.tip,
+        start: start.base.commit,
+        caches: taken.caches,
+        keepCaches: spec.caches.length > 0,
+      });
+    return taken.worktree;
+  } catch (error) {
+    if (!(error instanceof WorkspaceError)) throw error;
+    const note = await lockRepo(repo, () => discardSlot(context, repo, taken.worktree, spec));
+    if (note) request.notes.push(note);
+    return undefined;
+  }
+}
+
+function adopt(worktree: Worktree, owner: Owner) {
+  const caches = readOwner(worktree.adminDir)?.caches !== false;
+  writeOwner(worktree.adminDir, { ...owner, caches });
+  return { worktree, caches };
+}
+
+/** What makes a checkout usable: copied files, then the user's own commands. */
+async function setUp(
+  context: Context,
+  repo: Repo,
+  spec: WorkspaceSpec,
+  worktree: Worktree,
+  owner: Owner,
+): Promise<void> {
+  let copied = owner.copied;
+  if (spec.copy.length > 0 || spec.hooks.length > 0) {
+    const fresh = await copyUntracked(context.git, repo, { patterns: spec.copy, to: worktree.path });
+    copied = { ...copied, ...fresh };
+    writeOwner(worktree.adminDir, { ...owner, state: 'setup', copied });
+    await runHooks(spec.hooks, { cwd: worktree.path, env: context.env });
+  }
+  writeOwner(worktree.adminDir, { ...owner, state: 'ready', copied });
+}

@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto';
+import { copyFileSync, existsSync, lstatSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { WorkspaceError } from '../model/errors.ts';
+import { inspect, type Worktree } from './admin.ts';
+import type { Context } from './context.ts';
+import { withoutCopies } from './copy.ts';
+import { readOwner } from './owner.ts';
+import { canonical, checkBranch } from './place.ts';
+import { branchRef, hasFileRefs, isOid, readFileRef } from './refs.ts';
+import { readStatus } from './status.ts';
+
+export interface Evidence {
+  head: string;
+  /** Commits on HEAD that the base does not have. */
+  ahead: number;
+  /** Uncommitted files, untracked ones included; copies that we made ourselves are not. */
+  dirty: string[];
+  /** Files changed since the base, committed or not. */
+  files: string[];
+}
+
+/** What an agent really did in a worktree. */
+export async function gatherEvidence(context: Context, path: string, baseCommit: string): Promise<Evidence> {
+  const worktree = openWorktree(path);
+  checkCommit(baseCommit);
+  const unmoved = quickHead(worktree) === baseCommit;
+  const [status, count, changed] = await Promise.all([
+    readStatus(context.git, worktree.at, { all: true }),
+    unmoved ? '0' : output(context, worktree, ['rev-list', '--count', `${baseCommit}..HEAD`, '--']),
+    unmoved ? '' : output(context, worktree, [...CHANGED, baseCommit, 'HEAD', '--']),
+  ]);
+  const copied = readOwner(worktree.adminDir)?.copied ?? {};
+  const dirty = [...status.changed, ...(await withoutCopies(worktree.path, status.untracked, copied))].sort();
+  const files = new Set([...changed.split('\0').filter((file) => file !== ''), ...dirty]);
+  return { head: status.head ?? '', ahead: Number(count.trim()), dirty, files: [...files].sort() };
+}
+
+const CHANGED = ['diff-tree', '-r', '-z', '--name-only', '--no-renames', '--no-ext-diff', '--no-textconv'];
+
+async function output(context: Context, worktree: Worktree, args: string[]): Promise<string> {
+  return (await context.git(args, { at: worktree.at })).stdout;
+}
+
+/** HEAD's commit without a git call, where refs are files. */
+function quickHead({ head, commonDir }: Worktree): string | undefined {
+  if (head.branch === undefined || !hasFileRefs(commonDir)) return head.oid;
+  return readFileRef(commonDir, branchRef(head.branch));
+}
+
+/** Changes whenever HEAD, a tracked file or an untracked file does; ignored files do not count. */
+export async function takeFingerprint(context: Context, path: string): Promise<string> {
+  const worktree = openWorktree(path);
+  const status = await readStatus(context.git, worktree.at, { all: true });
+  const hash = createHash('sha256').update(status.raw);
+  // Status names a dirty file but not its content: the change time tells whether it was written again.
+  for (const file of [...status.changed, ...status.untracked]) {
+    const stat = lstatSync(join(worktree.path, file), { bigint: true, throwIfNoEntry: false });
+    hash.update(`${file}\0${stat?.ino}\0${stat?.size}\0${stat?.ctimeNs}\0`);
+  }
+  return hash.digest('hex');
+}
+
+const DIFF = [
+  'diff',
+  '--no-ext-diff',
+  '--no-textconv',
+  '--no-color',
+  '--src-prefix=a/',
+  '--dst-prefix=b/',
+  '--ignore-submodules=dirty',
+];
+
+export interface DiffSpec {
+  repo: string;
+  path: string;
+  branch: string;
+}
+
+/** A ticket's work against its base: of the worktree with everything uncommitted, else of the branch. */
+export async function diffWork(
+  context: Context,
+  spec: DiffSpec,
+  baseCommit: string,
+  options: { stat?: boolean } = {},
+): Promise<string> {
+  checkCommit(baseCommit);
+  checkBranch(spec.branch);
+  const repo = await context.repo(spec.repo);
+  const args = options.stat ? [...DIFF, '--stat=100'] : DIFF;
+  const found = inspect(canonical(spec.path));
+  const here =
+    found.kind === 'worktree' && found.worktree.commonDir === repo.commonDir ? found.worktree : undefined;
+  if (here?.head.branch !== spec.branch)
+    return (await context.git([...args, baseCommit, branchRef(spec.branch), '--'], { at: repo })).stdout;
+  const status = await readStatus(context.git, here.at, { all: true });
+  const fresh = await withoutCopies(here.path, status.untracked, readOwner(here.adminDir)?.copied ?? {});
+  if (fresh.length === 0) return output(context, here, [...args, baseCommit, '--']);
+  return withScratchIndex(here, async (index) => {
+    const env = { GIT_INDEX_FILE: index };
+    const pathspecs = `${fresh.map((file) => `:(top,literal)${file}`).join('\0')}\0`;
+    const add = ['add', '--intent-to-add', '--pathspec-from-file=-', '--pathspec-file-nul'];
+    await context.git(add, { at: here.at, env, input: pathspecs, write: true });
+    return (await context.git([...args, baseCommit, '--'], { at: here.at, env })).stdout;
+  });
+}
+
+/** Untracked files show in a diff only when the index knows them: a copy of it does, the real one stays. */
+async function withScratchIndex<T>(worktree: Worktree, fn: (index: string) => Promise<T>): Promise<T> {
+  const directory = mkdtempSync(join(tmpdir(), 'signalbox-index-'));
+  try {
+    const index = join(worktree.adminDir, 'index');
+    if (existsSync(index)) copyFileSync(index, join(directory, 'index'));
+    return await fn(join(directory, 'index'));
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+function openWorktree(path: string): Worktree {
+  const found = inspect(canonical(path));
+  if (found.kind === 'worktree' && found.worktree.registeredAt === found.worktree.path) return found.worktree;
+  throw new WorkspaceError('workspace/not-a-worktree', `${path} is not a git worktree.`, {
+    hint: 'Its directory or .git file was moved or replaced; look at it before the ticket goes on.',
+    details: { path },
+  });
+}
+
+function checkCommit(commit: string): void {
+  if (!isOid(commit))
+    throw new WorkspaceError(
+      'workspace/commit',
+      `${JSON.stringify(commit.slice(0, 60))} is not a full commit id.`,
+    );
+}

@@ -1,0 +1,154 @@
+import { WorkspaceError } from '../model/errors.ts';
+import { checkedOutAt } from './admin.ts';
+import { contains, integrationBranch, remember, resolveBase } from './base.ts';
+import { type Context, lockMerges } from './context.ts';
+import { GitError } from './git.ts';
+import { mergeCommits } from './merge.ts';
+import { checkBranch } from './place.ts';
+import { branchRef, readRef } from './refs.ts';
+import type { Repo } from './repo.ts';
+import type { WorkspaceSpec } from './spec.ts';
+
+export type IntegrateSpec = Pick<WorkspaceSpec, 'repo' | 'branch' | 'base' | 'recordedBase'> & {
+  message: string;
+};
+export type Integrated =
+  /** `fastForward` is the command that brings it into the base branch's checkout. */
+  | { target: string; commit: string; fastForward: string | null }
+  /** Files that both sides changed; `target` is what has to be merged into the branch. */
+  | { conflict: string[]; target: string };
+
+const TRIES = 5;
+
+/** Merges a ticket's branch into its base without touching any checkout. */
+export async function integrateBranch(context: Context, spec: IntegrateSpec): Promise<Integrated> {
+  checkBranch(spec.branch);
+  if (spec.base !== null) checkBranch(spec.base, 'base branch');
+  const repo = await context.repo(spec.repo);
+  return lockMerges(repo, async () => {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await integrateOnce(context, repo, spec);
+      } catch (error) {
+        // Somebody else moved the target between our look and our update.
+        if (tries === TRIES || !(error instanceof GitError) || !/cannot lock ref/.test(error.stderr))
+          throw error;
+      }
+    }
+  });
+}
+
+export async function isMerged(context: Context, spec: Omit<IntegrateSpec, 'message'>): Promise<boolean> {
+  const repo = await context.repo(spec.repo);
+  const tip = await readRef(context.git, repo, branchRef(spec.branch));
+  if (!tip) return true;
+  const base = await resolveBase(context, repo, spec.recordedBase?.ref ?? spec.base, { fetch: false });
+  const integrated = base.name && (await readRef(context.git, repo, branchRef(integrationBranch(base.name))));
+  for (const commit of [base.commit, integrated])
+    if (commit && (await contains(context, repo, commit, tip))) return true;
+  return false;
+}
+
+async function integrateOnce(context: Context, repo: Repo, spec: IntegrateSpec): Promise<Integrated> {
+  const tip = await readRef(context.git, repo, branchRef(spec.branch));
+  if (!tip)
+    throw new WorkspaceError(
+      'workspace/branch-missing',
+      `The branch ${spec.branch} does not exist in ${repo.workTree}.`,
+    );
+  const target = await findTarget(context, repo, spec);
+  if ('conflict' in target) return target;
+  if (await contains(context, repo, target.tip, tip)) {
+    if (target.old && target.old !== target.tip) await moveBranch(context, repo, target, target.tip);
+    return done(target, target.old ? target.branch : target.name, target.tip);
+  }
+  const message = `Merge ${spec.branch}: ${spec.message}`;
+  const merged = await mergeCommits(context, repo, { ours: target.tip, theirs: tip, message });
+  if ('conflict' in merged) return { ...merged, target: target.old ? target.branch : target.name };
+  await moveBranch(context, repo, target, merged.commit);
+  remember(context, merged.commit, target.base, true);
+  remember(context, merged.commit, tip, true);
+  return done(target, target.branch, merged.commit);
+}
+
+function done(target: Target, branch: string, commit: string): Integrated {
+  return { target: branch, commit, fastForward: commit === target.base ? null : target.fastForward };
+}
+
+interface Target {
+  /** The base branch. */
+  name: string;
+  /** What is moved: the base branch or its integration branch. */
+  branch: string;
+  /** Where the branch is now; undefined when it has to be made. */
+  old: string | undefined;
+  /** What to merge into: `old`, brought up to the base. */
+  tip: string;
+  base: string;
+  fastForward: string | null;
+}
+
+async function findTarget(
+  context: Context,
+  repo: Repo,
+  spec: IntegrateSpec,
+): Promise<Target | { conflict: string[]; target: string }> {
+  const base = await resolveBase(context, repo, spec.recordedBase?.ref ?? spec.base, { fetch: false });
+  if (base.name === undefined)
+    throw new WorkspaceError(
+      'workspace/no-base-branch',
+      'The work started from a commit on no branch: there is nothing to merge it into.',
+      {
+        hint: 'Set `base` of the plan to a branch.',
+        details: { base: base.ref },
+      },
+    );
+  const { name } = base;
+  const local = await readRef(context.git, repo, branchRef(name));
+  const where = checkedOutAt(repo.commonDir, name);
+  if (local && !where) return { name, branch: name, old: local, tip: local, base: local, fastForward: null };
+
+  const branch = integrationBranch(name);
+  const busy = checkedOutAt(repo.commonDir, branch);
+  if (busy)
+    throw new WorkspaceError(
+      'workspace/target-busy',
+      `The branch ${branch} is checked out in ${busy.path}.`,
+      {
+        hint: `Work is merged into that branch; free it with git -C ${busy.path} switch --detach.`,
+        details: { branch, path: busy.path },
+      },
+    );
+  const old = await readRef(context.git, repo, branchRef(branch));
+  const from = local ?? base.commit;
+  const tip = await broughtUp(context, repo, { old, base: from, name });
+  if (typeof tip !== 'string') return { ...tip, target: branch };
+  const fastForward = where
+    ? `git -C ${quote(where.path)} merge --ff-only ${branch}`
+    : `git -C ${quote(repo.workTree)} branch ${name} ${branch}`;
+  return { name, branch, old, tip, base: from, fastForward };
+}
+
+/** The integration branch with everything the base got since. */
+async function broughtUp(
+  context: Context,
+  repo: Repo,
+  { old, base, name }: { old: string | undefined; base: string; name: string },
+): Promise<string | { conflict: string[] }> {
+  if (old === undefined || (await contains(context, repo, base, old))) return base;
+  if (await contains(context, repo, old, base)) return old;
+  const message = `Merge ${name} into ${integrationBranch(name)}`;
+  const merged = await mergeCommits(context, repo, { ours: old, theirs: base, message });
+  return 'conflict' in merged ? merged : merged.commit;
+}
+
+/** Moves the branch only if it still is where it was. */
+async function moveBranch(context: Context, repo: Repo, target: Target, commit: string): Promise<void> {
+  const expected = target.old ?? '0'.repeat(commit.length);
+  const args = ['update-ref', '-m', 'signalbox: integrate', branchRef(target.branch), commit, expected];
+  await context.git(args, { at: repo, write: true });
+}
+
+function quote(path: string): string {
+  return /^[\w./@+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,97 @@
+import { existsSync, readdirSync, realpathSync, rmdirSync } from 'node:fs';
+import { basename, dirname, isAbsolute, join, sep } from 'node:path';
+import { WorkspaceError } from '../model/errors.ts';
+import { branchProblem } from '../model/ids.ts';
+import type { Found } from './admin.ts';
+import { commonDirOf, type Repo } from './repo.ts';
+
+export const slotsOf = (worktreeRoot: string) => join(worktreeRoot, '.slots');
+
+export function isInside(path: string, directory: string): boolean {
+  return path === directory || path.startsWith(directory + sep);
+}
+
+export function checkBranch(branch: string, what = 'branch'): void {
+  const problem = branchProblem(branch);
+  if (problem)
+    throw new WorkspaceError(
+      'workspace/branch-name',
+      `The ${what} ${JSON.stringify(branch.slice(0, 60))} ${problem}.`,
+      {
+        hint: 'Choose a name that git accepts, such as feature/12-short-title.',
+        details: { branch },
+      },
+    );
+}
+
+/** An absolute path with the symlinks of everything that exists resolved, but not of its own last part. */
+export function canonical(path: string): string {
+  if (!isAbsolute(path))
+    throw new WorkspaceError('workspace/path-relative', `The path ${path} is not absolute.`);
+  const clean = join(path).replace(/(?<=.)\/+$/, '');
+  return join(realDirectory(dirname(clean)), basename(clean));
+}
+
+/** A directory, existing or not yet, with symlinks resolved. */
+export function realDirectory(path: string): string {
+  if (existsSync(path)) return realpathSync.native(path);
+  return join(realDirectory(dirname(path)), basename(path));
+}
+
+/** Refuses a workspace in a checkout of the repository, in its git directory or among the slots. */
+export function refuseInside(repo: Repo, path: string, worktreeRoot: string): void {
+  let existing = dirname(path);
+  while (!existsSync(existing)) existing = dirname(existing);
+  const inside =
+    isInside(path, repo.workTree) ||
+    isInside(path, repo.commonDir) ||
+    commonDirOf(existing) === repo.commonDir;
+  if (inside)
+    throw new WorkspaceError(
+      'workspace/inside-checkout',
+      `The worktree path ${path} lies inside a checkout of its own repository.`,
+      {
+        hint: 'Set `worktreeRoot` of the plan or `worktree` of the ticket to a place outside it.',
+        details: { path, repo: repo.workTree },
+      },
+    );
+  if (isInside(path, slotsOf(worktreeRoot)))
+    throw new WorkspaceError(
+      'workspace/inside-slots',
+      `The worktree path ${path} is reserved for reused worktrees.`,
+      {
+        hint: 'Set `worktree` of the ticket to another place.',
+        details: { path },
+      },
+    );
+}
+
+const WHAT: Record<Exclude<Found['kind'], 'absent' | 'worktree'>, string> = {
+  empty: 'an empty directory',
+  file: 'a file',
+  symlink: 'a symbolic link',
+  directory: 'a directory with other content',
+  checkout: 'another git repository',
+};
+
+export function pathTaken(path: string, what: Found['kind'] | string, hint?: string): WorkspaceError {
+  const said = what in WHAT ? WHAT[what as keyof typeof WHAT] : what;
+  return new WorkspaceError('workspace/path-taken', `The worktree path ${path} is taken by ${said}.`, {
+    hint: hint ?? 'Move it away, or set `worktree` of the ticket to another place.',
+    details: { path, what: said },
+  });
+}
+
+/** Removes directories that a moved worktree left empty, up to the root of all worktrees. */
+export function removeEmptyParents(path: string, root: string): void {
+  for (let at = dirname(path); at !== root && isInside(at, root); at = dirname(at)) {
+    if (existsSync(at) && readdirSync(at).length > 0) return;
+    try {
+      rmdirSync(at);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'ENOTEMPTY' || code === 'EEXIST') return;
+      if (code !== 'ENOENT') throw error;
+    }
+  }
+}

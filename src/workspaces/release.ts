@@ -1,0 +1,182 @@
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { messageOf } from '../model/errors.ts';
+import { inspect, type Worktree } from './admin.ts';
+import { type Context, lockRepo } from './context.ts';
+import { withoutCopies } from './copy.ts';
+import { GitError } from './git.ts';
+import { type Owner, readOwner, writeOwner } from './owner.ts';
+import { canonical, isInside, realDirectory, removeEmptyParents } from './place.ts';
+import type { Repo } from './repo.ts';
+import { attach, detach, isReachable, putSlot, removeWorktree } from './slots.ts';
+import type { WorkspaceSpec } from './spec.ts';
+import { readStatus, type Status } from './status.ts';
+
+export type ReleaseSpec = Pick<
+  WorkspaceSpec,
+  'repo' | 'branch' | 'path' | 'owner' | 'caches' | 'slots' | 'worktreeRoot'
+>;
+export type Released = { released: true; slot: boolean } | { released: false; reason: string };
+
+/** Gives a finished ticket's worktree back, to the slots or for good, unless something would be lost. */
+export async function releaseWorkspace(context: Context, given: ReleaseSpec): Promise<Released> {
+  const repo = await context.repo(given.repo);
+  const spec = { ...given, path: canonical(given.path), worktreeRoot: realDirectory(given.worktreeRoot) };
+  return context.inTurn(spec.path, () => releaseAt(context, repo, spec));
+}
+
+async function releaseAt(context: Context, repo: Repo, spec: ReleaseSpec): Promise<Released> {
+  const found = inspect(spec.path);
+  if (found.kind === 'absent') return { released: true, slot: false };
+  if (found.kind !== 'worktree' || found.worktree.commonDir !== repo.commonDir)
+    return keep('it is not a worktree of this repository');
+  const { worktree } = found;
+  if (worktree.registeredAt !== worktree.path) return keep('git has it registered elsewhere');
+  const owner = readOwner(worktree.adminDir);
+  if (!owner?.created) return keep('it was there before Signalbox used it');
+  if (owner.owner !== spec.owner) return keep(`it belongs to ${owner.owner}`);
+  const status = await readStatus(context.git, worktree.at, { ignored: true });
+  const reason = await unsafe(context, repo, { worktree, owner, status, spec });
+  if (reason) return keep(reason);
+  return giveBack(context, repo, { worktree, owner, status, spec });
+}
+
+const keep = (reason: string): Released => ({ released: false, reason });
+
+interface Candidate {
+  worktree: Worktree;
+  owner: Owner;
+  status: Status;
+  spec: ReleaseSpec;
+}
+
+/** Why a worktree must stay, or undefined when nothing in it is unique and nobody is in it. */
+async function unsafe(context: Context, repo: Repo, candidate: Candidate): Promise<string | undefined> {
+  const { worktree, owner, status, spec } = candidate;
+  if (status.head === undefined) return 'its branch has no commit';
+  if (status.branch !== undefined && status.branch !== spec.branch) return `it is on branch ${status.branch}`;
+  const loose = [...status.changed, ...(await withoutCopies(worktree.path, status.untracked, owner.copied))];
+  if (loose.length > 0) return `it has uncommitted files: ${some(loose)}`;
+  const underWay = operationIn(worktree.adminDir);
+  if (underWay) return `${underWay} is under way in it`;
+  if (await hasSubmodules(context, worktree)) return 'it has submodules';
+  const nested = await nestedRepo(worktree.path, disposable(status, spec.caches));
+  if (nested) return `it holds another git repository, ${nested}`;
+  if (status.branch === undefined && !(await isReachable(context, repo, status.head)))
+    return `no branch holds its commit ${status.head}`;
+  const pid = processIn(worktree.path);
+  if (pid !== undefined) return `process ${pid} works in it`;
+  return undefined;
+}
+
+function some(files: string[]): string {
+  const more = files.length > 3 ? ` and ${files.length - 3} more` : '';
+  return files.slice(0, 3).join(', ') + more;
+}
+
+const OPERATIONS: Record<string, string> = {
+  MERGE_HEAD: 'a merge',
+  CHERRY_PICK_HEAD: 'a cherry-pick',
+  REVERT_HEAD: 'a revert',
+  BISECT_LOG: 'a bisect',
+  'rebase-merge': 'a rebase',
+  'rebase-apply': 'a rebase',
+  sequencer: 'a cherry-pick or revert',
+  'index.lock': 'a git command',
+  'HEAD.lock': 'a git command',
+  locked: 'a `git worktree lock`',
+};
+
+function operationIn(adminDir: string): string | undefined {
+  const name = readdirSync(adminDir).find((file) => file in OPERATIONS);
+  return name === undefined ? undefined : OPERATIONS[name];
+}
+
+const GITLINK = Buffer.from([0, 0, 0xe0, 0]);
+
+/** Looks for the mode of a submodule in the index and asks git only when its bytes are there. */
+async function hasSubmodules(context: Context, { adminDir, at }: Worktree): Promise<boolean> {
+  const names = readdirSync(adminDir);
+  if (names.includes('modules')) return true;
+  const split = names.some((name) => name.startsWith('sharedindex.'));
+  if (!split && !readFileSync(join(adminDir, 'index')).includes(GITLINK)) return false;
+  const { stdout } = await context.git(['ls-files', '--stage', '-z'], { at });
+  return stdout.split('\0').some((line) => line.startsWith('160000 '));
+}
+
+/** Ignored files that a slot does not keep. */
+function disposable(status: Status, caches: string[]): string[] {
+  return status.ignored.filter((path) => !caches.some((cache) => isCache(path, cache)));
+}
+
+function isCache(path: string, cache: string): boolean {
+  const name = cache.replace(/^\/+|\/+$/g, '');
+  const plain = path.replace(/\/$/, '');
+  return name.includes('/') ? isInside(plain, name) : plain.split('/').includes(name);
+}
+
+async function nestedRepo(root: string, paths: string[]): Promise<string | undefined> {
+  for (const path of paths) {
+    if (!path.endsWith('/')) continue;
+    const entries = await readdir(join(root, path), { withFileTypes: true });
+    if (entries.some((entry) => entry.name === '.git')) return path;
+    const below = entries.filter((entry) => entry.isDirectory()).map((entry) => `${path}${entry.name}/`);
+    const found = await nestedRepo(root, below);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** A process whose working directory is inside; only Linux tells. */
+function processIn(path: string): string | undefined {
+  if (!existsSync('/proc/self/cwd')) return undefined;
+  return readdirSync('/proc').find((pid) => /^\d/.test(pid) && isInside(cwdOf(pid), path));
+}
+
+function cwdOf(pid: string): string {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    // Ended meanwhile, or another user's.
+    return '';
+  }
+}
+
+async function giveBack(context: Context, repo: Repo, candidate: Candidate): Promise<Released> {
+  const { worktree, owner, status, spec } = candidate;
+  for (const file of status.untracked) rmSync(join(worktree.path, file), { force: true });
+  if (spec.slots > 0 && !existsSync(join(worktree.path, '.gitmodules'))) {
+    const rest = disposable(status, spec.caches);
+    writeOwner(worktree.adminDir, {
+      ...owner,
+      state: 'slot',
+      caches: rest.length < status.ignored.length,
+      copied: {},
+    });
+    if (status.branch !== undefined && status.head) await detach(context, worktree, status.head);
+    if (rest.length > 0) await clean(context, worktree, spec.caches);
+    if (await lockRepo(repo, () => putSlot(context, repo, worktree, spec)))
+      return { released: true, slot: true };
+  }
+  try {
+    await lockRepo(repo, async () => {
+      await removeWorktree(context, repo, worktree.path);
+      removeEmptyParents(worktree.path, spec.worktreeRoot);
+    });
+    return { released: true, slot: false };
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error;
+    if (inspect(worktree.path).kind === 'worktree') {
+      if (status.branch !== undefined) await attach(context, worktree, status.branch);
+      // Copied and ignored files are gone: they are made again when the ticket goes on.
+      writeOwner(worktree.adminDir, { ...owner, state: 'setup', copied: {} });
+    }
+    return keep(messageOf(error));
+  }
+}
+
+async function clean(context: Context, worktree: Worktree, caches: string[]): Promise<void> {
+  const excludes = caches.flatMap((cache) => ['-e', cache.replace(/^[!#]/, '\\$&')]);
+  await context.git(['clean', '-ffdxq', ...excludes], { at: worktree.at, write: true });
+}

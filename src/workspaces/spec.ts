@@ -1,0 +1,25 @@
+/** Everything that decides what a ticket's workspace is. */
+export interface WorkspaceSpec {
+  /** Any directory of the user's checkout. */
+  repo: string;
+  branch: string;
+  /** Where the worktree must be. */
+  path: string;
+  /** The plan's base branch; null: origin's default branch, else the current one. */
+  base: string | null;
+  /** Branches of finished prerequisites; those that the base does not contain are built upon. */
+  stackOn: string[];
+  /** `<planId>/<ticketId>`; written beside the worktree so that nobody else takes it. */
+  owner: string;
+  /** Shell commands run in a worktree that was made or reused. */
+  hooks: string[];
+  /** Globs of untracked files copied from the checkout, such as `.env`. */
+  copy: string[];
+  /** Directories that a slot keeps, such as `node_modules`. */
+  caches: string[];
+  /** Most slots under one worktree root; 0 turns them off. */
+  slots: number;
+  worktreeRoot: string;
+  /** What the ticket recorded when it started. */
+  recordedBase: { ref: string; commit: string } | null;
+}

@@ -1,0 +1,101 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { isoFromEpoch, resetFromProse } from '../../src/agents/reset-time.ts';
+
+const NOW = '2026-11-15T18:37:03.000Z';
+
+describe('resetFromProse', () => {
+  it.each([
+    // The minute that is named has to be over.
+    ['resets 8:07pm (UTC)', '2026-11-15T20:08:00.000Z'],
+    ['resets 6:37pm (UTC)', '2026-11-15T18:38:00.000Z'],
+    ['resets 6:36pm (UTC)', '2026-11-16T18:37:00.000Z'],
+    ['resets at 3pm (Europe/Madrid)', '2026-11-16T14:01:00.000Z'],
+    ['resets 12am (America/New_York)', '2026-11-16T05:01:00.000Z'],
+    ['resets 12pm (Nowhere/Land)', '2026-11-16T12:01:00.000Z'],
+    ['resets 15:00', '2026-11-16T15:01:00.000Z'],
+    ['resets Nov 20, 5pm (UTC)', '2026-11-20T17:01:00.000Z'],
+    ['resets Nov 20 at 5:30pm (UTC)', '2026-11-20T17:31:00.000Z'],
+    ['resets Jan 2, 5pm (UTC)', '2027-01-02T17:01:00.000Z'],
+    ['or try again at 8:07 PM.', '2026-11-15T20:08:00.000Z'],
+    ['or try again at Nov 20th, 2026 3:39 AM.', '2026-11-20T03:40:00.000Z'],
+    ['try again at Nov 10th, 2026 3:39 AM.', null],
+    ['Please try again in 17.5s.', '2026-11-15T18:37:20.500Z'],
+    ['try again in 3 days 4 hours 5 minutes', '2026-11-18T22:42:03.000Z'],
+    ['limit resets in 2h 30m', '2026-11-15T21:07:03.000Z'],
+    ['Claude AI usage limit reached|1794773222', '2026-11-15T20:07:02.000Z'],
+    ['try again later', null],
+    ['try again in a moment', null],
+    ['resets 3', null],
+    ['resets 13pm', null],
+    ['resets 8:99pm', null],
+    ['resets Foo 3, 5pm', null],
+    ['', null],
+  ])('%j', (text, at) => {
+    expect(resetFromProse(text, NOW, 'UTC')).toBe(at);
+  });
+
+  it('reads a time without a zone in the zone of the machine', () => {
+    expect(resetFromProse('try again at 8:07 PM', NOW, 'America/Los_Angeles')).toBe(
+      '2026-11-16T04:08:00.000Z',
+    );
+    expect(resetFromProse('try again at 8:07 PM', NOW)).toMatch(
+      /:08:00\.000Z$|:38:00\.000Z$|:23:00\.000Z$|:53:00\.000Z$/,
+    );
+  });
+
+  it('survives a change of the clocks', () => {
+    const before = '2026-03-29T00:30:00.000Z';
+    expect(resetFromProse('resets 3:30am (Europe/Berlin)', before, 'UTC')).toBe('2026-03-29T01:31:00.000Z');
+    expect(resetFromProse('resets 4pm (Europe/Berlin)', before, 'UTC')).toBe('2026-03-29T14:01:00.000Z');
+  });
+
+  it('gives a time after now, within a day and a minute, for every clock time', () => {
+    fc.assert(
+      fc.property(
+        fc.date({ min: new Date('2020-01-01'), max: new Date('2040-01-01'), noInvalidDate: true }),
+        fc.integer({ min: 0, max: 23 }),
+        fc.integer({ min: 0, max: 59 }),
+        (now, hour, minute) => {
+          const text = `resets ${hour}:${String(minute).padStart(2, '0')} (UTC)`;
+          const wait = Date.parse(resetFromProse(text, now.toISOString()) ?? '') - now.getTime();
+          expect(wait).toBeGreaterThan(0);
+          expect(wait).toBeLessThanOrEqual(24 * 3600_000);
+        },
+      ),
+    );
+  });
+
+  it('never throws', () => {
+    const words = fc.constantFrom(
+      'resets ',
+      'again ',
+      'at ',
+      'in ',
+      '99',
+      '12',
+      ':',
+      '07',
+      'pm',
+      ' (UTC)',
+      ' (x)',
+      'Feb 31, ',
+      'h ',
+      '|9999999999',
+    );
+    fc.assert(
+      fc.property(fc.array(fc.oneof(words, fc.string())), fc.string(), (all, now) => {
+        resetFromProse(all.join(''), now);
+        resetFromProse(all.join(''), NOW);
+      }),
+    );
+  });
+});
+
+describe('isoFromEpoch', () => {
+  it('takes seconds and milliseconds', () => {
+    expect(isoFromEpoch(1794773222)).toBe('2026-11-15T20:07:02.000Z');
+    expect(isoFromEpoch(1794773222000)).toBe('2026-11-15T20:07:02.000Z');
+    expect(isoFromEpoch(1e300)).toBeNull();
+  });
+});

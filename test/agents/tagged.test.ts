@@ -1,0 +1,67 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { extractTagged, repairPrompt, resultInText, taggedInstruction } from '../../src/agents/tagged.ts';
+
+const SCHEMA = { type: 'object', properties: { outcome: { enum: ['success'] } } };
+
+describe('extractTagged', () => {
+  it.each([
+    ['none', 'no block', undefined],
+    ['one', 'Text <signalbox>{"a":1}</signalbox> more', { a: 1 }],
+    ['the last of several', '<signalbox>{"a":1}</signalbox><signalbox>{"a":2}</signalbox>', { a: 2 }],
+    ['a fence inside', '<signalbox>\n```json\n{"a":1}\n```\n</signalbox>', { a: 1 }],
+    ['a fence without a language', '<signalbox>```\n[1]\n```</signalbox>', [1]],
+    [
+      'not the one before a broken one',
+      '<signalbox>{"a":1}</signalbox> <signalbox>{"a":</signalbox>',
+      undefined,
+    ],
+    ['an empty block', '<signalbox> </signalbox>', undefined],
+    ['no closing tag', '<signalbox>{"a":1}', undefined],
+    ['the tag inside a value', '<signalbox>{"a":"<signalbox>"}</signalbox>', { a: '<signalbox>' }],
+    ['a mention in prose before', 'I use <signalbox> now: <signalbox>{"a":1}</signalbox>', { a: 1 }],
+  ])('%s', (_, text, value) => {
+    expect(extractTagged(text)).toEqual(value);
+  });
+
+  it('finds what was put in, whatever stands around it', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.jsonValue(), fc.string(), (before, value, after) => {
+        const json = JSON.stringify(value);
+        expect(extractTagged(`${before}<signalbox>${json}</signalbox>${after}`)).toEqual(JSON.parse(json));
+      }),
+    );
+  });
+
+  it('never throws', () => {
+    const parts = fc.constantFrom(
+      '<signalbox>',
+      '</signalbox>',
+      '```json\n',
+      '\n```',
+      '{',
+      '}',
+      '"a":1',
+      ' ',
+    );
+    fc.assert(fc.property(fc.array(parts), (all) => void resultInText(all.join(''))));
+  });
+});
+
+describe('resultInText', () => {
+  it('takes a message that is nothing but JSON', () => {
+    expect(resultInText(' {"a":1} ')).toEqual({ a: 1 });
+    expect(resultInText('```json\n{"a":1}\n```')).toEqual({ a: 1 });
+    expect(resultInText('It is {"a":1}.')).toBeUndefined();
+  });
+});
+
+describe('the instructions', () => {
+  it('show the schema and the tags, and do not hold a result themselves', () => {
+    const text = taggedInstruction(SCHEMA);
+    expect(text).toContain('"enum"');
+    expect(text).toContain('<signalbox>');
+    expect(repairPrompt('outcome: missing', SCHEMA)).toContain('outcome: missing');
+    expect(repairPrompt('x', SCHEMA)).toContain(text);
+  });
+});

@@ -1,0 +1,98 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { schemaProblem, validateResult } from '../../src/agents/validate.ts';
+
+const SCHEMA = {
+  $id: 'result',
+  type: 'object',
+  properties: {
+    outcome: { type: 'string', enum: ['success', 'failure'] },
+    score: { type: 'integer', minimum: 1, maximum: 5 },
+    notes: {
+      type: 'array',
+      items: { type: 'object', properties: { file: { type: 'string' } }, required: ['file'] },
+    },
+    reason: { type: ['string', 'null'] },
+  },
+  required: ['outcome'],
+};
+
+describe('validateResult', () => {
+  it.each([
+    [{ outcome: 'success' }],
+    [{ outcome: 'success', score: 3, notes: [{ file: 'a', more: 1 }], reason: null, unknown: true }],
+  ])('accepts %j as it is', (value) => {
+    expect(validateResult(SCHEMA, value)).toEqual({ ok: true, value });
+  });
+
+  it.each([
+    [undefined, 'there was no result'],
+    ['success', 'object'],
+    [{}, 'outcome:'],
+    [{ outcome: 'maybe' }, 'outcome:'],
+    [{ outcome: null }, 'outcome:'],
+    [{ outcome: 'success', score: 9 }, 'score:'],
+    [{ outcome: 'success', notes: [{}] }, 'notes.0.file:'],
+  ])('refuses %j and says where', (value, where) => {
+    expect(validateResult(SCHEMA, value)).toMatchObject({
+      ok: false,
+      problem: expect.stringContaining(where),
+    });
+  });
+
+  it('takes null for an optional property as not given', () => {
+    expect(validateResult(SCHEMA, { outcome: 'success', score: null, notes: null, reason: null })).toEqual({
+      ok: true,
+      value: { outcome: 'success', reason: null },
+    });
+  });
+
+  it('refuses further properties where the schema does', () => {
+    const closed = { ...SCHEMA, additionalProperties: false };
+    expect(validateResult(closed, { outcome: 'success', x: 1 })).toMatchObject({ ok: false });
+  });
+
+  it('says so when the schema itself is unusable', () => {
+    expect(validateResult({ type: 'nonsense' }, {})).toMatchObject({
+      ok: false,
+      problem: expect.stringContaining('the schema cannot be used'),
+    });
+  });
+
+  it('never throws', () => {
+    fc.assert(
+      fc.property(fc.object({ maxDepth: 3 }), fc.anything(), (schema, value) => {
+        expect(typeof validateResult(schema, value).ok).toBe('boolean');
+        schemaProblem(schema);
+      }),
+    );
+  });
+});
+
+describe('schemaProblem', () => {
+  it('finds nothing wrong with a good schema', () => {
+    expect(schemaProblem(SCHEMA)).toBeUndefined();
+    expect(schemaProblem({ type: 'object' })).toBeUndefined();
+    const ref = {
+      type: 'object',
+      properties: { a: { $ref: '#/$defs/a' } },
+      $defs: { a: { type: 'string' } },
+    };
+    expect(schemaProblem(ref)).toBeUndefined();
+  });
+
+  it.each([
+    [{}, 'must be an object'],
+    [{ type: 'array' }, 'must be an object'],
+    [{ type: 'object', properties: { a: { type: 'strin' } } }, 'strin'],
+    [{ type: 'object', properties: { a: { properties: {} } } }, 'a has "properties" but not "type: object"'],
+    [{ type: 'object', properties: { a: { items: {} } } }, 'a has "items" but not "type: array"'],
+    [{ type: 'object', required: ['a'] }, 'requires "a"'],
+    [{ type: 'object', properties: [] }, 'is not a map'],
+    [{ type: 'object', properties: { a: { type: 'string', pattern: '(' } } }, 'regular expression'],
+    [{ type: 'object', properties: { a: { $ref: 'other.json' } } }, '$ref'],
+    [{ type: 'object', if: {} }, 'not supported'],
+  ])('%j: %s', (schema, problem) => {
+    expect(schemaProblem(schema)).toContain(problem);
+  });
+});

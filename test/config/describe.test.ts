@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { configTemplate, settingsDocRows, settingsJsonSchema } from '../../src/config/describe.ts';
+import { ROWS, variableOf } from '../../src/config/table.ts';
+import { scratch } from './scratch.ts';
+
+interface Node {
+  properties: Record<string, Node>;
+  [other: string]: unknown;
+}
+
+describe('what is made from the table', () => {
+  it('a JSON Schema that knows every key and no other', () => {
+    const schema = settingsJsonSchema() as unknown as Node;
+    const keys = ROWS.map(({ key }) => key.split('.')[0]);
+    expect(new Set(Object.keys(schema.properties))).toEqual(new Set(['$schema', 'version', ...keys]));
+    expect(schema.additionalProperties).toBe(false);
+    expect(schema.properties.maxConcurrency).toEqual({
+      type: 'integer',
+      minimum: 1,
+      default: 3,
+      description: 'Most tickets that run at once on this machine.',
+    });
+    expect(Object.keys(schema.properties.timeouts?.properties ?? {})).toHaveLength(5);
+    expect(schema.properties.timeouts?.additionalProperties).toBe(false);
+    expect(schema.properties.worktreeRoot?.anyOf).toEqual([
+      { type: 'string', minLength: 1 },
+      { type: 'null' },
+    ]);
+    expect(JSON.parse(JSON.stringify(schema))).toEqual(schema);
+  });
+
+  it('a pattern for paths inside the repository that agrees with the check', () => {
+    const schema = settingsJsonSchema() as unknown as {
+      properties: { copy: { items: { pattern: string } } };
+    };
+    const pattern = new RegExp(schema.properties.copy.items.pattern);
+    for (const good of ['.env', '.env.*', 'a/b', '..a', 'a/..b']) expect(pattern.test(good), good).toBe(true);
+    for (const bad of ['../a', 'a/..', '..', '/a', '~/a', '-a']) expect(pattern.test(bad), bad).toBe(false);
+  });
+
+  it('a docs row for every key', () => {
+    const rows = settingsDocRows();
+    expect(rows.map(({ key }) => key)).toEqual(ROWS.map(({ key }) => key));
+    expect(rows.find(({ key }) => key === 'stateDir')).toEqual({
+      key: 'stateDir',
+      allowed: 'a path',
+      default: '"state"',
+      variable: 'SIGNALBOX_STATE_DIR',
+      flag: '--state-dir',
+      about: 'Plans, tickets and jobs.',
+      needsTrust: false,
+      example: null,
+      fields: [],
+    });
+    const agents = rows.find(({ key }) => key === 'agents');
+    expect(agents).toMatchObject({ variable: null, needsTrust: true });
+    expect(agents?.fields.map(({ name }) => name)).toEqual([
+      'adapter',
+      'command',
+      'defaultArgs',
+      'env',
+      'model',
+    ]);
+  });
+
+  it.each([
+    ['maxConcurrency', 'SIGNALBOX_MAX_CONCURRENCY'],
+    ['timeouts.agentIdleSeconds', 'SIGNALBOX_TIMEOUTS_AGENT_IDLE_SECONDS'],
+    ['slots', 'SIGNALBOX_SLOTS'],
+  ])('%s is set by %s', (key, variable) => {
+    expect(variableOf(key)).toBe(variable);
+  });
+
+  it('examples that are valid settings', async () => {
+    const { write, load } = scratch();
+    const file = 'user/.signalbox/config.yaml';
+    for (const { key, example } of settingsDocRows()) {
+      if (example === null) continue;
+      const path = write(file, `${example}\n`);
+      expect((await load()).origin[key], example).toContain(path);
+    }
+  });
+
+  it('a config file to start from that changes nothing, even with every line in force', async () => {
+    const { write, load } = scratch();
+    const { origin: _none, configFile: _nothing, ...defaults } = await load();
+    const path = write('user/.signalbox/config.yaml', configTemplate());
+    const { origin, configFile, ...started } = await load();
+    expect(started).toEqual(defaults);
+    expect(configFile).toBe(path);
+    expect(new Set(Object.values(origin))).toEqual(new Set(['default']));
+
+    const inForce = configTemplate().replace(/^#((?: {2})?[A-Za-z]+:)/gm, '$1');
+    write('user/.signalbox/config.yaml', inForce);
+    const { origin: all, configFile: _file, ...full } = await load();
+    expect(full).toEqual(defaults);
+    for (const { key } of ROWS) expect(all[key], key).toContain(path);
+  });
+});

@@ -1,0 +1,85 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { Command } from 'commander';
+import { onTestFinished } from 'vitest';
+import type { Io } from '../../src/cli/io.ts';
+import { type LoadOptions, loadSettings } from '../../src/config/load.ts';
+import type { Settings } from '../../src/config/settings.ts';
+import { SignalboxError } from '../../src/model/errors.ts';
+
+export interface Scratch {
+  dir: string;
+  /** Writes a file below the directory and gives back its path. */
+  write(name: string, text: string, mode?: number): string;
+  path(...names: string[]): string;
+  /** Loads as a user whose home is `user/` and who stands in `cwd/`. */
+  load(options?: Partial<LoadOptions>): Promise<Settings>;
+}
+
+/** A directory that is gone after the test. */
+export function scratch(): Scratch {
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), 'signalbox-config-')));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const path = (...names: string[]) => join(dir, ...names);
+  for (const name of ['user', 'cwd', 'package']) mkdirSync(path(name));
+  return {
+    dir,
+    path,
+    write(name, text, mode = 0o644) {
+      mkdirSync(dirname(path(name)), { recursive: true });
+      writeFileSync(path(name), text, { mode });
+      return path(name);
+    },
+    load: (options = {}) =>
+      loadSettings({
+        cwd: path('cwd'),
+        env: { HOME: path('user') },
+        packageDir: path('package'),
+        ...options,
+      }),
+  };
+}
+
+/** The error a promise ends with, which must be one of ours. */
+export async function failure(promise: Promise<unknown>): Promise<SignalboxError> {
+  try {
+    await promise;
+  } catch (error) {
+    if (error instanceof SignalboxError) return error;
+    throw error;
+  }
+  throw new Error('no error was thrown');
+}
+
+export interface Said {
+  out: string;
+  err: string;
+  code: number;
+}
+
+/** Runs one command as the program would, in a world of the test's own. */
+export async function runCommand(
+  register: (program: Command, io: Io) => void,
+  args: string[],
+  world: { cwd: string; env: NodeJS.ProcessEnv },
+): Promise<Said> {
+  const said: Said = { out: '', err: '', code: 0 };
+  const program = new Command('signalbox').option('-C, --config <path>', 'config file').exitOverride();
+  register(program, {
+    ...world,
+    out: (text) => {
+      said.out += `${text}\n`;
+    },
+    err: (text) => {
+      said.err += `${text}\n`;
+    },
+    tty: false,
+    color: false,
+    exit: (code) => {
+      said.code = code;
+    },
+  });
+  await program.parseAsync(args, { from: 'user' });
+  return said;
+}

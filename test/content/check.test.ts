@@ -1,0 +1,363 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { checkAll, checkWorkflow } from '../../src/content/check.ts';
+import { directory, problemsOf, searchPath } from './helpers.ts';
+
+const phases = (...body: string[]) => `name: w\nphases:\n${body.map((line) => `  - ${line}`).join('\n')}`;
+const FILES = { 'scripts/s.sh': '', 'prompts/p.md': 'Do {{ title }}.' };
+const script = (rest: string) => `{id: a, type: script, command: s.sh${rest}}`;
+const agent = (rest: string) => `{id: a, type: agent, prompt: x${rest}}`;
+const D = '{id: d, type: terminal}';
+
+describe('edges and loops', () => {
+  it.each<[string, string, string[]]>([
+    [
+      'a doubled id',
+      phases(script(', onSuccess: b'), '{id: a, type: terminal}', '{id: b, type: terminal}'),
+      ['4:10: Phase id "a" is taken by the phase at line 3.'],
+    ],
+    [
+      'edges to phases that are not there',
+      phases(script(', onSuccess: chekcs, on: {timeout: zzz}'), '{id: checks, type: terminal}'),
+      ['3:53: There is no phase "chekcs". Did you mean "checks"?', '3:75: There is no phase "zzz".'],
+    ],
+    [
+      'phases that nothing leads to',
+      phases(script(''), '{id: b, type: script, command: s.sh, onSuccess: c}', '{id: c, type: terminal}'),
+      ['4:10: Phase "b" cannot be reached from "a".', '5:10: Phase "c" cannot be reached from "a".'],
+    ],
+    [
+      'a loop that nothing bounds',
+      phases(
+        script(', onSuccess: b, onFailure: d'),
+        '{id: b, type: script, command: s.sh, onSuccess: d, onFailure: c}',
+        '{id: c, type: script, command: s.sh, onSuccess: a, onFailure: d}',
+        D,
+      ),
+      ['5:53: Nothing bounds the loop a → b → c → a.'],
+    ],
+    ['a phase that leads to itself', phases(script(', onFailure: a')), ['3:53: Nothing bounds the loop a → a.']],
+    [
+      'a second loop beside a bounded one',
+      phases(
+        script(', onSuccess: b, maxVisits: 3'),
+        '{id: b, type: script, command: s.sh, onSuccess: d, on: {timeout: b}, onFailure: a}',
+        D,
+      ),
+      ['4:70: Nothing bounds the loop b → b.'],
+    ],
+    [
+      'no way to complete',
+      phases(script(', onSuccess: b, maxVisits: 3'), '{id: b, type: script, command: s.sh, onSuccess: a}'),
+      ['2:1: No ticket can complete: every success edge leads on.'],
+    ],
+    [
+      'no way to complete through a gate',
+      phases('{id: g, type: gate, on: {yes: a}, maxVisits: 2}', script(', onSuccess: g')),
+      ['2:1: No ticket can complete: every success edge leads on.'],
+    ],
+    ['a bounded loop', phases(script(', maxVisits: 3, onFailure: a')), []],
+    ['no terminal, but a success that completes', phases(script('')), []],
+  ])('%s', async (_, text, expected) => {
+    expect(await problemsOf(text, FILES)).toEqual(expected);
+  });
+});
+
+describe('rules of one phase', () => {
+  it.each<[string, string, string[]]>([
+    [
+      'the same thing said twice',
+      phases(script(', maxRetries: 1, retry: {max: 2}, onSuccess: d, onFailure: d, on: {success: d, failure: d}'), D),
+      [
+        '3:42: "maxRetries" and "retry" exclude each other.',
+        '3:74: "onSuccess" and "on.success" are the same edge.',
+        '3:88: "onFailure" and "on.failure" are the same edge.',
+      ],
+    ],
+    ['an agent without a prompt', phases('{id: a, type: agent}'), ['3:5: Agent phase "a" has no prompt.']],
+    [
+      'an agent with two prompts',
+      phases(agent(', promptTemplate: p.md')),
+      ['3:26: "prompt" and "promptTemplate" exclude each other.'],
+    ],
+    [
+      'a prompt file that is not there',
+      phases('{id: a, type: agent, promptTemplate: pp.md}'),
+      ['3:42: There is no prompt "pp.md". Did you mean "p.md"?'],
+    ],
+    [
+      'a prompt outside its directory',
+      phases('{id: a, type: agent, promptTemplate: ../p.md}'),
+      ['3:42: Prompt "../p.md" has an empty, "." or ".." part.'],
+    ],
+    [
+      'a script that is not there',
+      phases('{id: a, type: script, command: S.sh}'),
+      ['3:36: There is no script "S.sh". Did you mean "s.sh"?'],
+    ],
+    [
+      'a script outside its directory',
+      phases('{id: a, type: poll, command: /bin/sh}'),
+      ['3:34: Script "/bin/sh" is a path of its own.'],
+    ],
+    ['a gate without decisions', phases('{id: g, type: gate, on: {}}'), ['3:29: A gate needs at least one decision.']],
+    [
+      'outcomes a script cannot have',
+      phases(script(', on: {ready: d, timeout: d}'), D),
+      ['3:47: A script phase cannot end with "ready".'],
+    ],
+    [
+      'outcomes a poll cannot have',
+      phases('{id: a, type: poll, command: s.sh, on: {timout: d}}', D),
+      ['3:45: A poll phase cannot end with "timout". Did you mean "timeout"?'],
+    ],
+    [
+      'outcomes of an agent that returns no result',
+      phases(agent(', on: {approve: d, sucess: d}'), D),
+      [
+        '3:42: An agent phase without "output" cannot end with "approve".',
+        '3:54: An agent phase without "output" cannot end with "sucess". Did you mean "success"?',
+      ],
+    ],
+  ])('%s', async (_, text, expected) => {
+    expect(await problemsOf(text, FILES)).toEqual(expected);
+  });
+});
+
+describe('results and captures', () => {
+  const output = (schema: string, rest = '') => phases(agent(`, output: ${schema}${rest}`), D);
+  it.each<[string, string, string[]]>([
+    [
+      'a result of a script, and a name that is taken',
+      phases(script(', capture: {x: result.y, title: stdout}')),
+      [
+        '3:55: Only an agent phase has a result, not a script phase.',
+        '3:65: "title" is a template variable of its own, so this capture could never be read.',
+      ],
+    ],
+    [
+      'a result without output',
+      phases(agent(', capture: {x: result.y}')),
+      ['3:50: "result.y" needs "output": without it the agent returns no result.'],
+    ],
+    [
+      'fields the result does not have',
+      phases(
+        agent(
+          ', capture: {x: result.sumary, y: result.outcome, z: result, q: result.list.0.file}, output: {type: object, properties: {summary: {type: string}, list: {type: array, items: {type: object, properties: {file: {type: string}}}}}}',
+        ),
+      ),
+      [
+        '3:50: The result has no field "sumary". Did you mean "summary"?',
+        '3:87: Name a field of the result, for example "result.summary".',
+      ],
+    ],
+    [
+      'a schema of something else than an object',
+      output('{properties: {}}', ', onSuccess: d'),
+      ['3:45: A result must be an object: write "type: object".'],
+    ],
+    [
+      'a schema with an unknown type',
+      output('{type: object, properties: {n: {type: strng}}}', ', onSuccess: d'),
+      ['3:45: The schema cannot be used: Unsupported type: strng.'],
+    ],
+    [
+      'a schema that would check nothing',
+      output('{type: object, properties: {n: {properties: {}}}}', ', onSuccess: d'),
+      ['3:76: A schema with "properties" needs "type: object".'],
+    ],
+    [
+      'a required field that is not there',
+      output('{type: object, required: [x], properties: {n: {type: string}}}', ', onSuccess: d'),
+      ['3:71: "x" is required but not among the properties.'],
+    ],
+    [
+      'outcomes that differ from the edges',
+      phases(
+        agent(
+          ', on: {approve: d, changes: d}, onFailure: d, output: {type: object, properties: {outcome: {enum: [approve, reject]}}}',
+        ),
+        D,
+      ),
+      ['3:54: Outcome "changes" is not in the enum of "outcome".', '3:143: Outcome "reject" has no edge in "on".'],
+    ],
+    [
+      'an outcome of any text',
+      output('{type: object, properties: {outcome: {type: string}}}', ', on: {approve: d}'),
+      ['3:82: "outcome" must list its values with "enum".'],
+    ],
+    [
+      'outcomes that equal the edges',
+      output('{type: object, properties: {outcome: {enum: [approve, failure]}}}', ', on: {approve: d}, onFailure: d'),
+      [],
+    ],
+    ['outcomes filled in from the edges', output('{type: object}', ', on: {approve: d, changes: d}'), []],
+  ])('%s', async (_, text, expected) => {
+    expect(await problemsOf(text, FILES)).toEqual(expected);
+  });
+});
+
+describe('templates', () => {
+  it('are looked at where they are written in the workflow', async () => {
+    const text = `name: w
+phases:
+  - id: a
+    type: agent
+    prompt: |
+      Do {{ titel }}
+      and {{ plan.nam }} {{ foo.bar }}
+      {% if xx %}{{ context.yy }}{% endif %}
+    onSuccess: b
+  - id: b
+    type: script
+    command: s.sh
+    args: ["{{ title }}", "x {{ later }}", '{{ title | upper }}', "{{ title"]
+    onSuccess: c
+  - id: c
+    type: script
+    command: s.sh
+    capture:
+      later: stdout
+      q: echo \`{{ title }}\``;
+    expect(await problemsOf(text, FILES)).toEqual([
+      '6:13: Unknown variable "titel". Did you mean "title"?',
+      '7:14: "plan" has no "nam". Did you mean "name"?',
+      '7:29: Unknown variable "foo".',
+      '8:13: Unknown variable "xx".',
+      '8:21: No phase captures "yy".',
+      '13:33: "later" is captured by "c", which never comes before "b".',
+      '13:56: There is no filter "upper".',
+      '13:68: Output "{{ title" not closed.',
+      '20:10: A value after "`" cannot be quoted for the shell with certainty.',
+    ]);
+  });
+
+  it('are looked at in prompt files and what those include, each mistake once', async () => {
+    const text = phases(
+      '{id: a, type: agent, promptTemplate: p.md, onSuccess: b}',
+      '{id: b, type: agent, promptTemplate: p.md}',
+    );
+    const files = {
+      'prompts/p.md': 'Hi {{ titel }}\n{% include "q.md" %}{% include "nix.md" %}\n{% render "r.md", who: title %}',
+      'prompts/q.md': '{{ tittle }}\n{% include "q.md" %}',
+      'prompts/r.md': '{{ who }} {{ branch }} {{ whom }}',
+    };
+    expect(await problemsOf(text, files)).toEqual([
+      'prompts/p.md:1:7: Unknown variable "titel". Did you mean "title"?',
+      'prompts/p.md:2:21: There is no prompt "nix.md" to include.',
+      'prompts/q.md:1:4: Unknown variable "tittle". Did you mean "title"?',
+      'prompts/q.md:2:1: Prompt "q.md" includes itself.',
+      'prompts/r.md:1:27: Unknown variable "whom".',
+    ]);
+  });
+
+  it('may use what a phase on some way to them captures, gates and later phases of a loop included', async () => {
+    const text = phases(
+      '{id: a, type: agent, prompt: "{{ verdict }} {{ g_message }} {{ context.g_decision }}", maxVisits: 3, onSuccess: r}',
+      '{id: r, type: script, command: s.sh, capture: {verdict: stdout}, onSuccess: g, onFailure: a}',
+      '{id: g, type: gate, prompt: "{{ verdict }}", on: {again: a, ok: d}}',
+      D,
+    );
+    expect(await problemsOf(text, FILES)).toEqual([]);
+  });
+
+  it('may use context that a ticket brings along when they allow for its absence', async () => {
+    const text = phases(
+      '{id: a, type: agent, prompt: "{% if context.pr %}{{ context.pr }}{% endif %}{{ context.x | default: 1 }}"}',
+    );
+    expect(await problemsOf(text)).toEqual([]);
+  });
+
+  it.each([
+    ['{% set x = title %}', '{% set %}', 'Write {% assign x = title %}.'],
+    ['{% set x %}y{% endset %}', '{% set %}', 'Write {% capture x %} … {% endcapture %}.'],
+    ['{{ title | default("x, y") }}', 'default(…)', 'Write | default: "x, y".'],
+    ['{{ title | upper() }}', 'upper(…)', 'Write | upcase.'],
+    ['{{ loop.index }}', 'loop.index', 'Write forloop.index.'],
+    ['{% if title %}{% elif branch %}{% endif %}', '{% elif %}', 'Write {% elsif … %}.'],
+    ['{# note #}', '{# … #}', 'Write {% comment %} … {% endcomment %}.'],
+    [
+      '{{ title if branch else repo }}',
+      '"… if … else …"',
+      'Write {% if branch %}{{ title }}{% else %}{{ repo }}{% endif %}.',
+    ],
+    ['{% if title is defined %}x{% endif %}', '"is defined"', 'Write {% if name %}: null counts as false.'],
+    ['{{ title ~ branch }}', '"~"', 'Write {{ a | append: b }}.'],
+  ])('that were written for Nunjucks are answered with the Liquid form: %s', async (prompt, what, hint) => {
+    const text = `name: w\nphases:\n  - id: a\n    type: agent\n    prompt: |\n      ${prompt}\n`;
+    const problems = await checkWorkflow({ file: 'w.yaml', text }, { prompts: [], scripts: [] });
+    expect(problems[0]).toMatchObject({ line: 6, message: `${what} is Nunjucks; templates are Liquid.`, hint });
+    expect(problems.filter(({ message }) => !message.includes('Nunjucks'))).toEqual([]);
+  });
+
+  it('may speak of Nunjucks in raw text and in quotes', async () => {
+    const prompt = '{% raw %}{% set x = 1 %} {# c #}{% endraw %} {{ title | append: "loop.index ~ default(1)" }}';
+    const text = `name: w\nphases:\n  - id: a\n    type: agent\n    prompt: |\n      ${prompt}\n`;
+    expect(await problemsOf(text)).toEqual([]);
+  });
+});
+
+describe('a workflow with a bad phase', () => {
+  it('has its other phases checked, and no variable doubted', async () => {
+    const text = phases(
+      script(', foo: 1, capture: {x: stdout}, onSuccess: b'),
+      '{id: b, type: agent, prompt: "{{ x }} {{ y | nope }}", onSuccess: c, onFailure: a}',
+    );
+    expect(await problemsOf(text, FILES)).toEqual([
+      '3:42: Unknown key "foo".',
+      '4:50: There is no filter "nope".',
+      '4:71: There is no phase "c".',
+    ]);
+  });
+});
+
+describe('all workflows of the search path', () => {
+  it('are checked file by file: user files hide bundled ones by name, a bad one hides none', async () => {
+    const user = directory({
+      'workflows/mine.yaml': `name: local\nphases:\n  - {id: done, type: terminal}`,
+      'workflows/broken.yaml': 'phases: [',
+      'workflows/again.yml': `name: local\nphases:\n  - {id: done, type: terminal}`,
+    });
+    const bundled = directory({
+      'workflows/local.yaml': 'name: local\nphases:\n  - {id: a, type: script, command: none.sh}',
+      'workflows/minimal.yaml': 'name: minimal\nphases:\n  - {id: done, type: terminal}',
+    });
+    const found = await checkAll({ searchPath: searchPath(user, bundled) });
+    expect(
+      found.map(({ file, name, problems, shadowedBy }) => ({
+        file: file.replace(user, 'user').replace(bundled, 'bundled'),
+        name,
+        problems: problems.map(({ line, message }) => `${line}: ${message.replace(user, 'user')}`),
+        hidden: shadowedBy !== undefined,
+      })),
+    ).toEqual([
+      { file: 'user/workflows/again.yml', name: 'local', problems: [], hidden: false },
+      {
+        file: 'user/workflows/broken.yaml',
+        name: 'broken',
+        problems: ['1: Flow sequence in block collection must be sufficiently indented and end with a ].'],
+        hidden: false,
+      },
+      {
+        file: 'user/workflows/mine.yaml',
+        name: 'local',
+        problems: ['1: The name "local" is taken by user/workflows/again.yml, in the same directory.'],
+        hidden: false,
+      },
+      { file: 'bundled/workflows/local.yaml', name: 'local', problems: ['3: There is no script "none.sh".'], hidden: true },
+      { file: 'bundled/workflows/minimal.yaml', name: 'minimal', problems: [], hidden: false },
+    ]);
+  });
+
+  it('may hold a file that cannot be read', async () => {
+    const root = directory({ 'workflows/good.yaml': 'phases:\n  - {id: done, type: terminal}', 'workflows/x/y': '' });
+    writeFileSync(join(root, 'workflows', 'bin.yaml'), Buffer.from([0xff, 0xfe, 0x00, 0x3a]));
+    const found = await checkAll({ searchPath: searchPath(root, join(root, 'not-there')) });
+    expect(found.map(({ name, problems }) => [name, problems.length > 0])).toEqual([
+      ['bin', true],
+      ['good', false],
+    ]);
+  });
+});

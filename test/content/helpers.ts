@@ -1,0 +1,49 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach } from 'vitest';
+import { checkWorkflow } from '../../src/content/check.ts';
+import type { SearchPath } from '../../src/content/find.ts';
+import { loadWorkflow } from '../../src/content/load.ts';
+import type { Workflow } from '../../src/model/workflow.ts';
+
+const made: string[] = [];
+afterEach(() => {
+  for (const dir of made.splice(0)) rmSync(dir, { recursive: true, force: true });
+});
+
+/** A directory with these files, gone after the test. Scripts are executable. */
+export function directory(files: Record<string, string>): string {
+  const root = mkdtempSync(join(tmpdir(), 'signalbox-content-'));
+  made.push(root);
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, name)), { recursive: true });
+    writeFileSync(join(root, name), text);
+    if (name.endsWith('.sh')) chmodSync(join(root, name), 0o755);
+  }
+  return root;
+}
+
+export function searchPath(...roots: string[]): SearchPath {
+  return {
+    workflows: roots.map((root) => join(root, 'workflows')),
+    prompts: roots.map((root) => join(root, 'prompts')),
+    scripts: roots.map((root) => join(root, 'scripts')),
+  };
+}
+
+/** Problems of a workflow as `line:column: message`, those of prompts with the file in front. */
+export async function problemsOf(text: string, files: Record<string, string> = {}): Promise<string[]> {
+  const root = directory(files);
+  const problems = await checkWorkflow({ file: 'w.yaml', text }, searchPath(root));
+  return problems.map(({ file, line, column, message }) => {
+    const where = file === 'w.yaml' ? '' : `${file.slice(root.length + 1)}:`;
+    return `${where}${line}:${column}: ${message}`.replaceAll(root, '<root>');
+  });
+}
+
+export async function workflowOf(text: string): Promise<Workflow> {
+  const { workflow, problems } = await loadWorkflow({ file: 'w.yaml', text });
+  if (!workflow) throw new Error(JSON.stringify(problems));
+  return workflow;
+}

@@ -1,0 +1,126 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'rolldown';
+
+export const root = fileURLToPath(new URL('../../', import.meta.url));
+
+export interface Said {
+  type: string;
+  [key: string]: unknown;
+}
+
+export interface Rehearsed {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  lines: Said[];
+  /** Raw standard output. */
+  stdout: string;
+  stderr: string;
+  last: Said | undefined;
+}
+
+export interface Call {
+  cwd?: string;
+  access?: 'read' | 'write' | 'full';
+  args?: string[];
+  resume?: boolean;
+  prompt?: string;
+  env?: Record<string, string>;
+  /** Written to a JSON file; a string is a path. */
+  scenario?: unknown;
+  schema?: unknown;
+}
+
+/** Bundles the agent as the package does; the caller removes the directory. */
+export async function buildAgent(): Promise<string> {
+  const dir = mkdtempSync(join(tmpdir(), 'rehearsal-dist-'));
+  await build({
+    input: join(root, 'src/rehearsal/main.ts'),
+    platform: 'node',
+    logLevel: 'silent',
+    output: { dir, format: 'esm', entryFileNames: 'rehearsal.js' },
+  });
+  return dir;
+}
+
+/** A temporary place with an empty home and a repository with one commit. */
+export interface Bench {
+  dir: string;
+  home: string;
+  repo: string;
+  git(...args: string[]): string;
+  start(call?: Call): ChildProcess;
+  rehearse(call?: Call): Promise<Rehearsed>;
+  remove(): void;
+}
+
+export function makeBench(dist: string): Bench {
+  const dir = mkdtempSync(join(tmpdir(), 'rehearsal-'));
+  const home = join(dir, 'home');
+  const repo = join(dir, 'repo');
+  mkdirSync(home);
+  const base = {
+    PATH: process.env.PATH ?? '',
+    HOME: home,
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_GLOBAL: '/dev/null',
+  };
+  const git = (...args: string[]) =>
+    execFileSync('git', args, { cwd: repo, env: base, encoding: 'utf8' }).trim();
+  mkdirSync(repo);
+  git('init', '--quiet', '--initial-branch=main');
+  const author = ['-c', 'user.name=Tester', '-c', 'user.email=tester@localhost'];
+  git(...author, 'commit', '--quiet', '--allow-empty', '-m', 'Begin');
+
+  const toFile = (name: string, value: unknown) => {
+    if (typeof value === 'string') return value;
+    writeFileSync(join(dir, name), JSON.stringify(value));
+    return join(dir, name);
+  };
+  const start = (call: Call = {}) => {
+    const args = [call.resume ? '--resume' : '--session', 'session-1', '--access', call.access ?? 'write'];
+    if (call.scenario !== undefined) args.push('--scenario', toFile('scenario.json', call.scenario));
+    if (call.schema !== undefined) args.push('--schema', toFile('schema.json', call.schema));
+    const env = {
+      ...base,
+      SIGNALBOX_PLAN: 'plan',
+      SIGNALBOX_TICKET: 'T-1',
+      SIGNALBOX_PHASE: 'implement',
+      ...call.env,
+    };
+    const child = spawn(process.execPath, [join(dist, 'rehearsal.js'), ...(call.args ?? args)], {
+      cwd: call.cwd ?? repo,
+      env,
+    });
+    child.stdin.on('error', () => 'the agent may end before it has read');
+    child.stdin.end(call.prompt ?? '# Make tea\nHot.\n');
+    return child;
+  };
+  const rehearse = (call?: Call) => collect(start(call));
+  const remove = () => rmSync(dir, { recursive: true, force: true });
+  return { dir, home, repo, git, start, rehearse, remove };
+}
+
+function collect(child: ChildProcess): Promise<Rehearsed> {
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.on('data', (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr?.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code, signal) => {
+      const lines = stdout
+        .split('\n')
+        .filter((line) => line.startsWith('{'))
+        .map((line) => JSON.parse(line) as Said);
+      resolve({ code, signal, stdout, stderr, lines, last: lines.at(-1) });
+    });
+  });
+}

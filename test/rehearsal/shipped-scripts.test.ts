@@ -1,0 +1,107 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { root } from './agent.ts';
+
+const quiet = { GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null', PATH: process.env.PATH ?? '' };
+let dir: string;
+let repo: string;
+let tree: string;
+
+beforeEach(() => {
+  dir = realpathSync(mkdtempSync(join(tmpdir(), 'scripts-')));
+  repo = join(dir, 're po');
+  tree = join(dir, 'tree');
+  mkdirSync(repo);
+  git('init', '--quiet', '--initial-branch=main');
+  git(
+    '-c',
+    'user.name=T',
+    '-c',
+    'user.email=t@localhost',
+    'commit',
+    '--quiet',
+    '--allow-empty',
+    '-m',
+    'Begin',
+  );
+  // Stands in for the command line: notes how it was called.
+  writeFileSync(
+    join(dir, 'cli.mjs'),
+    `import { writeFileSync } from 'node:fs';
+writeFileSync(${JSON.stringify(join(dir, 'called'))}, process.argv.slice(2).join(' '));
+process.exitCode = Number(process.env.EXIT ?? 0);`,
+  );
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+function git(...args: string[]): void {
+  execFileSync('git', args, { cwd: repo, env: quiet });
+}
+
+function script(name: string, args: string[] = [], env: Record<string, string> = {}) {
+  const known = { SIGNALBOX_NODE: process.execPath, SIGNALBOX_CLI: join(dir, 'cli.mjs') };
+  return spawnSync(join(root, 'scripts', name), args, {
+    cwd: dir,
+    env: { ...quiet, ...known, ...env },
+    encoding: 'utf8',
+  });
+}
+const called = () => readFileSync(join(dir, 'called'), 'utf8');
+
+describe('scripts', () => {
+  it.each(['setup-worktree.sh', 'cleanup-worktree.sh', 'checks.sh', 'integrate.sh'])(
+    '%s refuses to run outside a workflow',
+    (name) => {
+      const run = script(name, ['a', 'b', 'c'], { SIGNALBOX_CLI: '' });
+      expect(run.status).toBe(2);
+      expect(run.stderr).toContain(`${name}: SIGNALBOX_CLI and SIGNALBOX_NODE are not set`);
+    },
+  );
+
+  it.each([
+    ['checks.sh', 'checks'],
+    ['integrate.sh', 'integrate'],
+  ])('%s runs `%s` and passes its exit code on', (name, command) => {
+    expect(script(name, [], { EXIT: '3' }).status).toBe(3);
+    expect(called()).toBe(command);
+  });
+
+  it('setup-worktree.sh ensures the worktree and sees that it is the right one', () => {
+    git('worktree', 'add', '--quiet', '-b', 'ticket/a', tree);
+    expect(script('setup-worktree.sh', [repo, 'ticket/a', tree])).toMatchObject({ status: 0, stderr: '' });
+    expect(called()).toBe('workspace ensure');
+    const other = script('setup-worktree.sh', [repo, 'ticket/b', tree]);
+    expect(other.status).toBe(1);
+    expect(other.stderr).toContain('is on branch ticket/a; expected ticket/b');
+  });
+
+  it('setup-worktree.sh fails when there is no worktree, or one of another repository', () => {
+    expect(script('setup-worktree.sh', [repo, 'ticket/a', tree]).stderr).toContain('there is no worktree at');
+    execFileSync('git', ['init', '--quiet', '--initial-branch=ticket/a', tree], { env: quiet });
+    expect(script('setup-worktree.sh', [repo, 'ticket/a', tree]).stderr).toContain('is not a worktree of');
+    expect(script('setup-worktree.sh', [repo]).status).toBe(2);
+  });
+
+  it('setup-worktree.sh fails when the worktree cannot be made', () => {
+    expect(script('setup-worktree.sh', [repo, 'ticket/a', tree], { EXIT: '4' }).status).toBe(4);
+  });
+
+  it('cleanup-worktree.sh releases the worktree, and again when it is gone', () => {
+    git('worktree', 'add', '--quiet', '-b', 'ticket/a', tree);
+    expect(script('cleanup-worktree.sh', [repo, 'ticket/a', tree]).status).toBe(0);
+    expect(called()).toBe('workspace release');
+    rmSync(tree, { recursive: true });
+    expect(script('cleanup-worktree.sh', [repo, 'ticket/a', tree]).status).toBe(0);
+  });
+
+  it('cleanup-worktree.sh leaves a worktree alone that has become another one', () => {
+    git('worktree', 'add', '--quiet', '-b', 'ticket/b', tree);
+    const run = script('cleanup-worktree.sh', [repo, 'ticket/a', tree]);
+    expect(run.status).toBe(1);
+    expect(run.stderr).toContain('it is left as it is');
+    expect(called).toThrow();
+  });
+});

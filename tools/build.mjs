@@ -1,0 +1,62 @@
+// Bundles the CLI, the library and the rehearsal agent into dist/, with everything they need inside.
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'rolldown';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const dist = join(root, 'dist');
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+rmSync(dist, { recursive: true, force: true });
+const executables = { cli: 'src/cli/main.ts', rehearsal: 'src/rehearsal/main.ts' };
+await build({
+  cwd: root,
+  input: { ...executables, index: 'src/api/index.ts', generate: 'src/content/generate.ts' },
+  platform: 'node',
+  transform: { define: { __VERSION__: JSON.stringify(version) } },
+  output: {
+    dir: dist,
+    format: 'esm',
+    entryFileNames: '[name].js',
+    chunkFileNames: 'chunks/[name]-[hash].js',
+    banner: (chunk) => (chunk.isEntry && chunk.name in executables ? '#!/usr/bin/env node' : ''),
+    minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
+  },
+  logLevel: 'warn',
+});
+for (const name of Object.keys(executables)) chmodSync(join(dist, `${name}.js`), 0o755);
+writeFileSync(join(dist, 'THIRD-PARTY.txt'), licences(['commander', 'liquidjs', 'yaml', 'zod']));
+if (!process.argv.includes('--no-types')) emitTypes();
+
+/** The bundle carries these packages, so it carries their licences too. */
+function licences(names) {
+  return names.map((name) => `${name}\n\n${licence(join(root, 'node_modules', name))}`).join('\n\n----\n\n');
+}
+
+function licence(dir) {
+  const file = readdirSync(dir).find((each) => /^licen[cs]e/i.test(each));
+  return file
+    ? readFileSync(join(dir, file), 'utf8').trim()
+    : `${JSON.parse(readFileSync(join(dir, 'package.json'), 'utf8')).license}`;
+}
+
+function emitTypes() {
+  const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+  if (!existsSync(tsc)) throw new Error('TypeScript is not installed: run npm ci');
+  const args = [
+    '--declaration',
+    '--emitDeclarationOnly',
+    '--noEmit',
+    'false',
+    '--outDir',
+    'dist/types',
+    '--rootDir',
+    'src',
+    '--project',
+    'tsconfig.build.json',
+  ];
+  const result = spawnSync(process.execPath, [tsc, ...args], { cwd: root, stdio: 'inherit' });
+  if (result.status !== 0) process.exit(result.status ?? 1);
+}
