@@ -9,7 +9,9 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const dist = join(root, 'dist');
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-rmSync(dist, { recursive: true, force: true });
+// A quick rebuild leaves old chunks alone: a program that is running may still load them.
+const quick = process.argv.includes('--no-types');
+if (!quick) rmSync(dist, { recursive: true, force: true });
 const executables = { cli: 'src/cli/main.ts', rehearsal: 'src/rehearsal/main.ts' };
 await build({
   cwd: root,
@@ -28,7 +30,7 @@ await build({
 });
 for (const name of Object.keys(executables)) chmodSync(join(dist, `${name}.js`), 0o755);
 writeFileSync(join(dist, 'THIRD-PARTY.txt'), licences(['commander', 'liquidjs', 'yaml', 'zod']));
-if (!process.argv.includes('--no-types')) emitTypes();
+if (!quick) emitTypes();
 
 /** The bundle carries these packages, so it carries their licences too. */
 function licences(names) {

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Claim } from '../model/claim.ts';
 import { type Io, outJson } from './io.ts';
-import { type GlobalOptions, openEngine, openStore, positiveInteger } from './open.ts';
+import { type GlobalOptions, openRunner, openStore, positiveInteger } from './open.ts';
 import { eventPrinter, stopOnSignals } from './show-events.ts';
 
 interface Options extends GlobalOptions {
@@ -63,7 +63,7 @@ async function start(options: Options, io: Io): Promise<void> {
     ...(options.agent ? { defaultAgent: options.agent } : {}),
     ...(concurrency ? { maxConcurrency: concurrency } : {}),
   };
-  const parts = await openEngine(io, options, 'daemon', {
+  const parts = await openRunner(io, options, 'daemon', {
     flags,
     listen: eventPrinter(io, { ...options, withPlan: true }),
   });
@@ -92,7 +92,7 @@ function limits(settings: { maxConcurrency: number; pollInterval: number }) {
 }
 
 async function tick(options: Options, io: Io): Promise<void> {
-  const parts = await openEngine(io, options, 'tick', {
+  const parts = await openRunner(io, options, 'tick', {
     listen: eventPrinter(io, { ...options, withPlan: true }),
   });
   const { runTick } = await import('../engine/daemon.ts');

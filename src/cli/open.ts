@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import type { Settings } from '../config/index.ts';
 import type { Parts } from '../engine/parts.ts';
 import type { EngineEvent } from '../model/events.ts';
@@ -15,8 +16,13 @@ export async function openSettings(
   flags: Record<string, unknown> = {},
 ): Promise<Settings> {
   const { loadSettings } = await import('../config/index.ts');
-  const configPath = options.config ?? io.env.SIGNALBOX_CONFIG;
-  return loadSettings({ cwd: io.cwd, env: io.env, configPath, flags, packageDir: packageDir() });
+  return loadSettings({
+    cwd: io.cwd,
+    env: io.env,
+    configPath: options.config,
+    flags,
+    packageDir: packageDir(),
+  });
 }
 
 /** The store alone, for commands that only look. */
@@ -39,6 +45,22 @@ export async function openEngine(
     import('../engine/open.ts'),
   ]);
   return openParts({ settings, env: io.env, by, ...(more.listen ? { listen: more.listen } : {}) });
+}
+
+/** What runs agents: a repository that nobody has trusted could bring plans and workflows of its own with it. */
+export async function openRunner(...args: Parameters<typeof openEngine>): Promise<Parts> {
+  const parts = await openEngine(...args);
+  const file = parts.settings.untrusted;
+  if (file === null) return parts;
+  const { InputError } = await import('../model/errors.ts');
+  throw new InputError(
+    'config/untrusted',
+    `${file} decides where plans come from, and you have not trusted its directory.`,
+    {
+      hint: `Read it first; if you agree with it, run: signalbox config trust ${dirname(file)}`,
+      details: { file },
+    },
+  );
 }
 
 /** Refuses what is not a positive whole number, before anything is opened. */

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { RunResult } from '../engine/foreground.ts';
-import { type Io, outJson } from './io.ts';
-import { type GlobalOptions, openEngine, positiveInteger } from './open.ts';
+import type { Io } from './io.ts';
+import { type GlobalOptions, openRunner, positiveInteger } from './open.ts';
 import { eventPrinter, stopOnSignals } from './show-events.ts';
 
 interface Options extends GlobalOptions {
@@ -42,7 +42,7 @@ async function run(planId: string, ticketIds: string[], options: Options, io: Io
     ...(options.agent ? { defaultAgent: options.agent } : {}),
     ...(concurrency ? { maxConcurrency: concurrency } : {}),
   };
-  const parts = await openEngine(io, options, 'run', {
+  const parts = await openRunner(io, options, 'run', {
     flags,
     listen: eventPrinter(io, { ...options, withPlan: false }),
   });
@@ -74,10 +74,8 @@ async function show(
 ): Promise<void> {
   if (options.json) {
     const { plan, tickets, problems, ok } = result;
-    return outJson(
-      { ...io, out: io.out },
-      { type: 'result', ok, stopped, planId: plan.id, plan: plan.status, problems, tickets },
-    );
+    const line = { type: 'result', ok, stopped, planId: plan.id, plan: plan.status, problems, tickets };
+    return io.out(JSON.stringify(line));
   }
   const [{ summary }, { style }] = await Promise.all([
     import('../report/summary.ts'),

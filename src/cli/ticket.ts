@@ -18,25 +18,21 @@ export function register(program: Command, io: Io): void {
         await action(plan, ticket, rest, command.optsWithGlobals<GlobalOptions>());
       });
 
-  const wish =
-    (type: 'pause' | 'retry'): Action =>
-    async (plan, ticket, _rest, options) =>
-      act(io, options, plan, ticket, { type });
-
   add(
     'pause',
     '<plan> <ticket>',
     'stop a ticket’s agent now and keep everything',
     'pause sprint-12 PROJ-101',
-    wish('pause'),
+    async (plan, ticket, _rest, options) => act(io, options, plan, ticket, { type: 'pause' }),
   );
   add(
     'retry',
     '<plan> <ticket>',
     'run the failed phase again, counters at zero',
     'retry sprint-12 PROJ-101',
-    wish('retry'),
-  );
+    async (plan, ticket, _rest, options: GlobalOptions & { latest?: boolean }) =>
+      act(io, options, plan, ticket, { type: 'retry', latest: options.latest === true }),
+  ).option('--latest', 'with the workflow as it is now, not as it was when the ticket started');
   add(
     'skip',
     '<plan> <ticket> <phase>',

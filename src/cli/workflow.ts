@@ -156,7 +156,7 @@ async function checkOne(file: string, searchPath: SearchPath, io: Io): Promise<C
   const found = all.filter(({ loaded, shadowedBy }) => loaded.name === file && !shadowedBy);
   const [first] = found;
   if (!first) {
-    const { unknownWorkflow } = await import('../content/pin.ts');
+    const { unknownWorkflow } = await import('../content/resolve.ts');
     throw unknownWorkflow(
       file,
       all.map(({ loaded }) => loaded.name),
@@ -171,7 +171,7 @@ async function checkOne(file: string, searchPath: SearchPath, io: Io): Promise<C
 }
 
 async function resolve(name: string, options: Options, io: Io) {
-  const { resolveWorkflow } = await import('../content/pin.ts');
+  const { resolveWorkflow } = await import('../content/resolve.ts');
   return await resolveWorkflow(name, await searchPathOf(options, io));
 }
 

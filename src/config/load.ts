@@ -47,7 +47,9 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
     agents: agents(values.agents as Record<string, AgentEntry>, entries, packageDir),
     mcpServers: mcpServers(values.mcpServers as Record<string, Partial<McpServer>>, entries),
     configFile: config?.file ?? null,
+    untrusted: config?.kind === 'project' && !isTrusted(projectOf(config.file), home) ? config.file : null,
     home,
+    userHome: user,
     packageDir,
   } as Settings;
   for (const name of Object.keys(settings.agents)) settings.origin[`agents.${name}`] ??= 'default';

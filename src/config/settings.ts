@@ -22,7 +22,11 @@ export interface Settings extends Flat, Grouped {
   /** By key (and `agents.<name>`): `default`, `<file>:<line>`, a variable, or a flag. */
   origin: Record<string, string>;
   configFile: string | null;
+  /** A repository's own config file that nobody has trusted yet: its state may be looked at, not run. */
+  untrusted: string | null;
   home: string;
+  /** What `~` stands for. */
+  userHome: string;
   /** Where the package with its bundled content lies. */
   packageDir: string;
   /** Directories in the order they are looked at: the user's own, then the bundled ones. */

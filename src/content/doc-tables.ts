@@ -103,6 +103,7 @@ function rowsOf(schema: Schema): { name: string; value: string; meaning: string;
 function describeValue(schema: Schema): string {
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (Array.isArray(schema.enum)) return schema.enum.join(', ');
+  if (Array.isArray(schema.oneOf)) return 'mapping';
   if (Array.isArray(schema.anyOf))
     return schema.anyOf.map((part) => describeValue(part as Schema)).join(' or ');
   switch (schema.type) {

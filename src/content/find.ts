@@ -1,3 +1,4 @@
+import type { Dirent } from 'node:fs';
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join, sep } from 'node:path';
 import { InputError } from '../model/errors.ts';
@@ -10,7 +11,8 @@ export interface SearchPath {
 }
 
 /** More than this is no prompt: agents refuse it or lose its beginning. */
-export const MAX_PROMPT_BYTES = 1_000_000;
+export const MAX_PROMPT_BYTES = 1024 * 1024;
+const MOST_NAMES = 500;
 
 export function findPrompt(name: string, dirs: readonly string[]): Promise<string | undefined> {
   return findFile('prompt', name, dirs);
@@ -51,19 +53,28 @@ export function nameProblem(name: string): string | undefined {
   return undefined;
 }
 
-/** Every file below the directories by the name one would write for it, for suggestions. */
+/** Files below the directories by the name one would write for them, for suggestions; not endlessly many. */
 export async function namesIn(dirs: readonly string[]): Promise<string[]> {
   const names = new Set<string>();
   for (const dir of dirs) {
-    for (const entry of await list(dir, true)) names.add(entry);
+    const open = [''];
+    for (let below = open.shift(); below !== undefined && names.size < MOST_NAMES; below = open.shift()) {
+      for (const entry of await list(join(dir, below))) {
+        if (entry.isDirectory()) open.push(join(below, entry.name));
+        else names.add(join(below, entry.name));
+      }
+    }
   }
   return [...names].sort();
 }
 
 /** Workflow files of one directory, sorted. A directory that does not exist has none. */
 export async function workflowFiles(dir: string): Promise<string[]> {
-  const names = await list(dir, false);
-  return names.filter((name) => /\.ya?ml$/.test(name)).map((name) => join(dir, name));
+  const names = (await list(dir)).filter((entry) => !entry.isDirectory()).map((entry) => entry.name);
+  return names
+    .filter((name) => /\.ya?ml$/.test(name))
+    .sort()
+    .map((name) => join(dir, name));
 }
 
 async function findFile(kind: string, name: string, dirs: readonly string[]): Promise<string | undefined> {
@@ -90,14 +101,9 @@ function outside(kind: string, name: string, problem: string): InputError {
   });
 }
 
-async function list(dir: string, recursive: boolean): Promise<string[]> {
-  const entries = (await readdir(dir, { withFileTypes: true, recursive }).catch(absent)) ?? [];
-  const prefix = dir.endsWith(sep) ? dir : dir + sep;
-  return entries
-    .filter((entry) => !entry.isDirectory() && !entry.name.startsWith('.'))
-    .map((entry) => join(entry.parentPath, entry.name))
-    .map((path) => (path.startsWith(prefix) ? path.slice(prefix.length) : path))
-    .sort();
+async function list(dir: string): Promise<Dirent[]> {
+  const entries = (await readdir(dir, { withFileTypes: true }).catch(absent)) ?? [];
+  return entries.filter((entry) => !entry.name.startsWith('.'));
 }
 
 /** A missing file or directory is an answer; anything else is an error. */

@@ -14,10 +14,10 @@ export {
   pinWorkflow,
   readPinned,
   renderPhasePrompt,
-  resolveWorkflow,
   scriptOf,
 } from './pin.ts';
 export { type Problem, sayProblem } from './problem.ts';
+export { type ResolvedWorkflow, resolveWorkflow } from './resolve.ts';
 export { type RenderOptions, renderArg, renderCommand, renderPrompt } from './template.ts';
 export {
   feedbackText,

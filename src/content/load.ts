@@ -7,6 +7,8 @@ import { type Finding, type Problem, placed, problemFrom } from './problem.ts';
 import { readPhase } from './read-phase.ts';
 import { isMapping, issueFinding } from './schema-words.ts';
 
+const Head = Workflow.omit({ phases: true });
+
 export interface WorkflowSource {
   file: string;
   text: string;
@@ -64,7 +66,7 @@ function readHead(loaded: LoadedWorkflow, data: unknown, findings: Finding[]) {
     return undefined;
   }
   const { phases: _, ...head } = { name: loaded.name, ...data } as Record<string, unknown>;
-  const result = Workflow.omit({ phases: true }).safeParse(head);
+  const result = Head.safeParse(head);
   if (result.success) {
     loaded.name = result.data.name;
     return result.data;

@@ -1,11 +1,6 @@
 import { createHash } from 'node:crypto';
-import { didYouMean } from '../config/near.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import { type PhaseOf, phaseOf, Workflow } from '../model/workflow.ts';
-import { checkLoaded, listWorkflows } from './check.ts';
-import { findScript, readPrompt, type SearchPath } from './find.ts';
-import { readClosure } from './partials.ts';
-import { problemsError } from './problem.ts';
 import { renderPrompt } from './template.ts';
 
 /** A workflow with everything it names: what a ticket keeps from its start to its end. */
@@ -47,29 +42,6 @@ export function readPinned(text: string): PinnedWorkflow {
   }
 }
 
-/** Finds a workflow by name, checks it, and collects what it names. Throws one error with everything that is wrong. */
-export async function resolveWorkflow(
-  name: string,
-  searchPath: SearchPath,
-): Promise<PinnedWorkflow & { hash: string; text: string; file: string }> {
-  const all = await listWorkflows(searchPath.workflows);
-  const named = all.filter(({ loaded, shadowedBy }) => loaded.name === name && !shadowedBy);
-  const [first] = named;
-  if (!first)
-    throw unknownWorkflow(
-      name,
-      all.map(({ loaded }) => loaded.name),
-      searchPath.workflows,
-    );
-  const { loaded } = first;
-  const problems = [...named.flatMap((one) => one.problems), ...(await checkLoaded(loaded, searchPath))];
-  const { workflow } = loaded;
-  if (problems.length > 0 || !workflow)
-    throw problemsError('workflow/invalid', `Workflow "${name}"`, problems);
-  const pinned = { workflow, ...(await collect(workflow, searchPath)) };
-  return { ...pinned, ...pinWorkflow(pinned), file: loaded.file };
-}
-
 /** The prompt of an agent phase, rendered from what was pinned and from nothing else. */
 export async function renderPhasePrompt(
   pinned: PinnedWorkflow,
@@ -93,37 +65,6 @@ export function scriptOf(pinned: PinnedWorkflow, phaseId: string): string | unde
   return phase && 'command' in phase ? pinned.scripts[phase.command] : undefined;
 }
 
-async function collect(
-  workflow: Workflow,
-  searchPath: SearchPath,
-): Promise<Omit<PinnedWorkflow, 'workflow'>> {
-  const prompts: Record<string, string> = {};
-  const scripts: Record<string, string> = {};
-  for (const phase of workflow.phases) {
-    if ('command' in phase)
-      scripts[phase.command] = (await findScript(phase.command, searchPath.scripts)) ?? '';
-    if (phase.type !== 'agent') continue;
-    const found =
-      phase.promptTemplate === undefined
-        ? undefined
-        : await readPrompt(phase.promptTemplate, searchPath.prompts);
-    if (found && phase.promptTemplate !== undefined) prompts[phase.promptTemplate] = found.text;
-    Object.assign(
-      prompts,
-      (await readClosure(found?.text ?? phase.prompt ?? '', searchPath.prompts)).prompts,
-    );
-  }
-  return { prompts: sorted(prompts), scripts: sorted(scripts) };
-}
-
-export function unknownWorkflow(name: string, known: string[], dirs: readonly string[]): InputError {
-  const names = [...new Set(known)].sort();
-  return new InputError('workflow/unknown', `There is no workflow "${name}".${didYouMean(name, names)}`, {
-    hint: names.length > 0 ? `Workflows: ${names.join(', ')}.` : `There is none in ${dirs.join(' and ')}.`,
-    details: { name, known: names },
-  });
-}
-
-function sorted(record: Readonly<Record<string, string>>): Record<string, string> {
+export function sorted(record: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

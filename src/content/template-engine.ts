@@ -12,7 +12,7 @@ export function liquidModule(): Promise<LiquidModule> {
 }
 
 /** A template that computes for long or grows without end is stopped. */
-const LIMITS = { parseLimit: 5_000_000, renderLimit: 5_000, memoryLimit: 50_000_000 };
+const LIMITS = { parseLimit: 5_000_000, renderLimit: 10_000, memoryLimit: 50_000_000 };
 const MOST_PARSED = 500;
 
 /** Not in prompts: page layout, and the filter that would switch off quoting in commands. */
@@ -26,6 +26,8 @@ export interface TemplateEngine {
   liquid: Liquid;
   /** Parses, or gives back what an equal text was parsed to. */
   parse(text: string): Template[];
+  /** The name of the partial that has this text. */
+  nameOf(text: string): string | undefined;
 }
 
 /** An engine whose partials come from memory and from nowhere else. */
@@ -52,6 +54,7 @@ export async function createEngine(
   const parsed = new Map<string, Template[]>();
   return {
     liquid,
+    nameOf: (text) => Object.keys(partials).find((name) => partials[name] === text),
     parse(text) {
       const known = parsed.get(text);
       if (known) return known;

@@ -24,8 +24,7 @@ export async function renderPrompt(
   variables: Variables,
   options: RenderOptions = {},
 ): Promise<string> {
-  const prompts =
-    options.prompts ?? (options.dirs ? (await readClosure(text, options.dirs)).prompts : undefined);
+  const prompts = options.prompts ?? (options.dirs ? await readClosure(text, options.dirs) : undefined);
   const name = options.name ?? 'the prompt';
   const rendered = isTemplate(text) ? await render(await engineFor(prompts), text, variables, name) : text;
   const size = Buffer.byteLength(rendered);
@@ -71,7 +70,7 @@ async function render(
     const values = { ...variables };
     return String(await engine.liquid.render(engine.parse(text), values, { globals: values }));
   } catch (error) {
-    throw renderError(error, name);
+    throw renderError(error, name, (part) => (part === text ? undefined : engine.nameOf(part)));
   }
 }
 
@@ -88,16 +87,17 @@ function sharedEngine(kind: TemplateKind): Promise<TemplateEngine> {
   return engine;
 }
 
-function renderError(error: unknown, name: string): Error {
+function renderError(error: unknown, name: string, partial: (text: string) => string | undefined): Error {
   if (error instanceof InputError) return error;
-  const { token } = error as { token?: { file?: string; getPosition(): [number, number] } };
+  const { token } = error as { token?: { input: string; getPosition(): [number, number] } };
   const [line, column] = token?.getPosition() ?? [];
   const message = plainMessage(error);
-  const of = token?.file ? ` of "${token.file}"` : '';
+  const file = token && partial(token.input);
+  const of = file ? ` of "${file}"` : '';
   const where = line === undefined ? '' : ` (line ${line}, column ${column}${of})`;
   return new InputError('template/render', `${capital(name)} cannot be rendered: ${message}${where}.`, {
     hint: '`signalbox workflow check` finds such mistakes before anything runs.',
-    details: { line, column, file: token?.file },
+    details: { line, column, file },
     cause: error,
   });
 }

@@ -142,8 +142,10 @@ export function feedbackText(value: Json | undefined): string | null {
 function feedbackLine(value: Json): string {
   if (value === null || typeof value !== 'object') return String(value ?? '');
   if (Array.isArray(value)) return JSON.stringify(value);
-  const { file, line, message, ...rest } = value;
-  if (typeof message !== 'string') return JSON.stringify(value);
+  const { file, line, ...said } = value;
+  const key = ['message', 'problem', 'description', 'text'].find((name) => typeof said[name] === 'string');
+  if (key === undefined) return JSON.stringify(value);
+  const { [key]: message, ...rest } = said;
   const place =
     typeof file === 'string' ? `${file}${line === undefined || line === null ? '' : `:${line}`}: ` : '';
   const more = Object.keys(rest).length > 0 ? ` ${JSON.stringify(rest)}` : '';

@@ -10,7 +10,9 @@ import { pinnedFor } from './pinned.ts';
 import { recoverOrphan } from './recover.ts';
 
 type Wish =
-  | { type: 'pause' | 'stop' | 'resume' | 'retry' }
+  | { type: 'pause' | 'stop' | 'resume' }
+  /** `latest`: with the workflow as it is now, instead of the one the ticket started with. */
+  | { type: 'retry'; latest?: boolean }
   | { type: 'skip'; phase: string }
   | { type: 'respond'; decision: string; message: string };
 
@@ -20,15 +22,26 @@ const STOP_TIMEOUT_MS = 30_000;
 export async function control(parts: Parts, ref: TicketRef, wish: Wish, by: string): Promise<Ticket> {
   const { store, now } = parts;
   const plan = store.plan(ref.planId);
+  const found = store.ticket(ref);
+  const orphaned = found.claim !== null && !parts.holder.isLive(found.claim);
+  if (orphaned && found.status !== 'running') await recoverOrphan(parts, found, store.view());
   const before = store.ticket(ref);
-  const { workflow } = await pinnedFor(parts, before, plan);
+  const latest = wish.type === 'retry' && wish.latest === true;
+  const { workflow, hash } = await pinnedFor(
+    parts,
+    latest ? { ...before, workflowHash: null } : before,
+    plan,
+  );
   const cmd = commandOf(wish, by, isUnblocked(parts, plan, ref));
   if (wish.type === 'skip' && before.status === 'running') {
     // Ask the model first, so that an unknown phase does not stop anything.
     command(workflow, { ...before, status: 'ready', phaseHistory: [] }, cmd, now());
     await control(parts, ref, { type: 'pause' }, by);
   }
-  const after = await store.updateTicket(ref, (latest) => command(workflow, latest, cmd, now()));
+  const after = await store.updateTicket(ref, (ticket) => {
+    const moved = command(workflow, ticket, cmd, now());
+    return latest ? { ...moved, workflowHash: hash } : moved;
+  });
   const { type, ...detail } = wish;
   emit(parts, { type: 'command', command: type, detail: detail as Record<string, Json>, ...ref });
   tellStatus(parts, before, after);

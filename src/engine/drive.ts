@@ -1,16 +1,18 @@
 import { existsSync } from 'node:fs';
-import { HeldError, messageOf, SignalboxError } from '../model/errors.ts';
+import { stopJob } from '../jobs/stop.ts';
+import { HeldError, InputError, messageOf } from '../model/errors.ts';
 import type { TicketRef } from '../model/ids.ts';
 import { isDue, next, type Step } from '../model/next.ts';
 import type { AttemptEnd } from '../model/outcome.ts';
 import type { Plan } from '../model/plan.ts';
 import type { TicketEvent } from '../model/reduce.ts';
 import { attemptKey, openAttempt, type Ticket, type Usage } from '../model/ticket.ts';
+import { editOpen } from '../model/walk.ts';
 import { type PhaseContext, type Place, perform } from '../phases/index.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import { agentOf, workspaceSpec } from './facts.ts';
 import { Journal } from './journal.ts';
-import { emit, type Parts } from './parts.ts';
+import { emit, isFatal, type Parts } from './parts.ts';
 import { type Pinned, pinnedFor } from './pinned.ts';
 import { Writer } from './writer.ts';
 
@@ -29,14 +31,14 @@ export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOp
   try {
     pinned = await pinnedFor(parts, found, plan);
   } catch (error) {
-    return hold(parts, found, messageOf(error));
+    return holdBroken(parts, ref, messageOf(error));
   }
   const journal = new Journal(parts, pinned.workflow, found);
   if (!(await journal.claim(pinned.hash, (latest) => mayTake(latest, parts.now())))) return;
   parts.crash('ticket:claimed');
   tellStatus(parts, found, journal.ticket);
-  const spec = workspaceSpec(journal.ticket, plan, parts.settings, parts.store.view());
   try {
+    const spec = workspaceSpec(journal.ticket, plan, parts.settings, parts.store.view());
     for (
       let step = next(pinned.workflow, journal.ticket);
       step;
@@ -56,7 +58,10 @@ export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOp
     await journal.apply({ type: 'release' });
     tellStatus(parts, before, journal.ticket);
   } catch (error) {
-    if (!(error instanceof HeldError)) throw error;
+    // Another engine has it now, and with it everything that is left to do.
+    if (error instanceof HeldError) return;
+    if (!(error instanceof InputError)) throw error;
+    await holdBroken(parts, ref, messageOf(error));
   }
 }
 
@@ -68,16 +73,21 @@ function mayTake(ticket: Ticket, now: string): boolean {
   return possible && (ticket.status === 'queued' || isDue(ticket, now));
 }
 
-/** A ticket whose workflow cannot be loaded waits for a person, with the reason. */
-async function hold(parts: Parts, ticket: Ticket, reason: string): Promise<void> {
-  const after = await parts.store.updateTicket(ticket, (latest) => ({
-    ...latest,
+/** A ticket that cannot be driven as it is waits for a person, with the reason. */
+export async function holdBroken(parts: Parts, ref: TicketRef, reason: string): Promise<void> {
+  const before = parts.store.ticket(ref);
+  const now = parts.now();
+  const open = openAttempt(before);
+  if (open) await stopJob(parts.store.layout.job(ref, attemptKey(open)), 'stopped');
+  const after = await parts.store.updateTicket(ref, (latest) => ({
+    ...editOpen(latest, (attempt) => ({ ...attempt, status: 'interrupted', completedAt: now })),
     status: 'needs_attention',
     hold: { kind: 'broken', reason, until: null },
     error: reason,
-    since: parts.now(),
+    since: now,
+    claim: null,
   }));
-  tellStatus(parts, ticket, after);
+  tellStatus(parts, before, after);
 }
 
 interface StepInput {
@@ -177,7 +187,7 @@ export async function releaseWorkspace(parts: Parts, ticket: Ticket, spec: Works
     const released = await parts.workspaces.release(spec);
     kept = released.released ? undefined : released.reason;
   } catch (error) {
-    if (error instanceof SignalboxError && error.code.startsWith('state/')) throw error;
+    if (isFatal(error)) throw error;
     kept = messageOf(error);
   }
   parts.crash('workspace:released');

@@ -2,15 +2,16 @@ import type { Claim } from '../model/claim.ts';
 import { command } from '../model/commands.ts';
 import { dependencyProblems } from '../model/dependencies.ts';
 import { type Decision, eligible } from '../model/eligible.ts';
-import { messageOf } from '../model/errors.ts';
+import { InputError, messageOf } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Plan, PlanEntry } from '../model/plan.ts';
 import { isOver } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
-import { driveTicket, tellStatus } from './drive.ts';
-import { emit, type Parts } from './parts.ts';
+import { driveTicket, holdBroken, tellStatus } from './drive.ts';
+import { emit, isFatal, type Parts } from './parts.ts';
 import { pinnedFor } from './pinned.ts';
 import { recoverOrphans } from './recover.ts';
+import { sweepOutput } from './retention.ts';
 
 export interface EngineOptions {
   /** `until-idle` ends when nothing moves by itself any more; `forever` never; `once` starts what it can and no more. */
@@ -63,6 +64,7 @@ export class Engine {
         await this.#sleep(decision.wakeAt);
       }
       await this.#land();
+      sweepOutput(this.#parts);
     } finally {
       unwatch();
       holder.stop();
@@ -79,8 +81,11 @@ export class Engine {
   /** Stops all agents. `pause` leaves the tickets paused, for a person to resume; `leave` leaves them ready. */
   async stop(how: 'pause' | 'leave', by: string): Promise<void> {
     this.#stopping = how;
-    if (how === 'pause')
-      await Promise.all([...this.#flights.values()].map((flight) => this.#pause(flight, by)));
+    if (how === 'pause') {
+      const paused = [...this.#flights.values()].map((flight) => this.#pause(flight, by));
+      for (const done of await Promise.allSettled(paused))
+        if (done.status === 'rejected') this.#failure ??= done.reason;
+    }
     for (const flight of this.#flights.values()) flight.abort.abort();
     this.wake();
   }
@@ -173,10 +178,20 @@ export class Engine {
     this.#flights.set(key, { ref, slot, abort, done });
   }
 
-  /** A drive that throws could not record what it did: stop everything rather than go on blind. */
-  #crashed(ref: TicketRef, error: unknown): void {
-    this.#failure ??= error;
+  /** What cannot be recorded stops everything; any other surprise holds its own ticket back and no other. */
+  async #crashed(ref: TicketRef, error: unknown): Promise<void> {
     this.#parts.listen({ type: 'problem', ...ref, message: messageOf(error), path: null });
+    if (isFatal(error)) return this.#giveUp(error);
+    try {
+      await holdBroken(this.#parts, ref, messageOf(error));
+    } catch (worse) {
+      // A file that cannot be read is a problem of its own, told by the next look.
+      if (!(worse instanceof InputError)) this.#giveUp(worse);
+    }
+  }
+
+  #giveUp(error: unknown): void {
+    this.#failure ??= error;
     for (const flight of this.#flights.values()) flight.abort.abort();
   }
 

@@ -1,4 +1,3 @@
-import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { Settings } from '../config/index.ts';
 import { InputError } from '../model/errors.ts';
@@ -20,14 +19,14 @@ export function agentOf(phase: Phase | undefined, ticket: Ticket, plan: Plan, se
   return own ?? ticket.agent ?? plan.agent ?? settings.defaultAgent;
 }
 
-export function repoOf(ticket: Ticket, plan: Plan): string {
+export function repoOf(ticket: Ticket, plan: Plan, settings: Settings): string {
   const repo = ticket.repo ?? plan.repo;
   if (!repo) {
     throw new InputError('ticket/repo', `Neither ticket ${refKey(ticket)} nor its plan names a repository.`, {
       hint: 'Set "repo" in plan.json to the path of a git repository.',
     });
   }
-  const path = repo.startsWith('~/') ? join(homedir(), repo.slice(2)) : repo;
+  const path = expand(repo, settings);
   if (!isAbsolute(path)) {
     throw new InputError('ticket/repo', `The repository path "${repo}" of ${refKey(ticket)} is relative.`, {
       hint: 'Write it as an absolute path.',
@@ -54,17 +53,21 @@ export function workspaceSpec(
   settings: Settings,
   view: Pick<StoreView, 'tickets' | 'plans'>,
 ): WorkspaceSpec {
-  const repo = repoOf(ticket, plan);
+  const repo = repoOf(ticket, plan, settings);
   const branch = branchOf(ticket);
   const rootSetting = plan.worktreeRoot ?? settings.worktreeRoot;
-  const worktreeRoot = rootSetting ? resolve(repo, expand(rootSetting)) : join(dirname(repo), 'worktrees');
-  const path = ticket.worktree ? resolve(repo, expand(ticket.worktree)) : join(worktreeRoot, branch);
+  const worktreeRoot = rootSetting
+    ? resolve(repo, expand(rootSetting, settings))
+    : join(dirname(repo), 'worktrees');
+  const path = ticket.worktree
+    ? resolve(repo, expand(ticket.worktree, settings))
+    : join(worktreeRoot, branch);
   return {
     repo,
     branch,
     path,
     base: plan.base,
-    stackOn: prerequisiteBranches(ticket, plan, repo, view),
+    stackOn: prerequisiteBranches(ticket, plan, repo, settings, view),
     owner: refKey(ticket),
     hooks: settings.hooks.afterCreate,
     copy: settings.copy,
@@ -75,14 +78,15 @@ export function workspaceSpec(
   };
 }
 
-function expand(path: string): string {
-  return path.startsWith('~/') ? join(homedir(), path.slice(2)) : path;
+function expand(path: string, settings: Settings): string {
+  return path.startsWith('~/') ? join(settings.userHome, path.slice(2)) : path;
 }
 
 function prerequisiteBranches(
   ticket: Ticket,
   plan: Plan,
   repo: string,
+  settings: Settings,
   view: Pick<StoreView, 'tickets' | 'plans'>,
 ): string[] {
   const entry = plan.tickets.find((each) => each.ticketId === ticket.ticketId);
@@ -90,7 +94,7 @@ function prerequisiteBranches(
     const ref = parseRef(text, plan.id);
     const blocker = view.tickets.get(refKey(ref));
     const owner = view.plans.find((each) => each.id === ref.planId);
-    if (!blocker?.branch || !owner || repoOf(blocker, owner) !== repo) return [];
+    if (!blocker?.branch || !owner || repoOf(blocker, owner, settings) !== repo) return [];
     return [blocker.branch];
   });
 }

@@ -1,4 +1,5 @@
 import type { Settings } from '../config/index.ts';
+import { SignalboxError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { TRANSIENT } from '../model/events.ts';
 import type { FileStore } from '../store/file-store.ts';
@@ -17,6 +18,11 @@ export interface Parts {
   /** Every event, in order. Must not throw. */
   listen(event: EngineEvent): void;
   crash: Crash;
+}
+
+/** The state cannot be written: going on would be going blind. Anything else concerns one ticket or plan only. */
+export function isFatal(error: unknown): boolean {
+  return error instanceof SignalboxError && error.code === 'state/storage';
 }
 
 /** Keeps an event and shows it. Losing one must never stop the work, so a full disk is ignored here; state writes report it. */

@@ -62,7 +62,7 @@ async function checkTicket(
     }
   };
   await attempt('repo', async () => {
-    const repo = repoOf(ticket, plan);
+    const repo = repoOf(ticket, plan, parts.settings);
     await parts.workspaces.checkRepo(repo);
     const branch = branchOf(ticket);
     const other = branches.get(`${repo}\n${branch}`);

@@ -1,10 +1,11 @@
 import { stopJob } from '../jobs/stop.ts';
+import { messageOf } from '../model/errors.ts';
 import { reduce } from '../model/reduce.ts';
 import { attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
 import { releaseWorkspace } from './drive.ts';
 import { workspaceSpec } from './facts.ts';
-import type { Parts } from './parts.ts';
+import { isFatal, type Parts } from './parts.ts';
 import { pinnedFor } from './pinned.ts';
 
 /**
@@ -16,7 +17,14 @@ export async function recoverOrphans(parts: Parts, view: StoreView): Promise<voi
   for (const ticket of view.tickets.values()) {
     const orphaned = ticket.claim !== null && !parts.holder.isLive(ticket.claim);
     const settled = ticket.status !== 'running' && ticket.status !== 'ready' && ticket.status !== 'queued';
-    if (orphaned && settled) await recoverOrphan(parts, ticket, view);
+    if (!orphaned || !settled) continue;
+    try {
+      await recoverOrphan(parts, ticket, view);
+    } catch (error) {
+      if (isFatal(error)) throw error;
+      const { planId, ticketId } = ticket;
+      parts.listen({ type: 'problem', planId, ticketId, message: messageOf(error), path: null });
+    }
   }
 }
 
@@ -33,7 +41,8 @@ export async function recoverOrphan(parts: Parts, ticket: Ticket, view: StoreVie
   await parts.store.updateTicket(ticket, (latest) => {
     if (latest.claim && parts.holder.isLive(latest.claim)) return latest;
     const now = parts.now();
-    const end = { type: 'interrupted', reason: 'the engine was gone' } as const;
+    const deliberate = latest.status === 'paused';
+    const end = { type: 'interrupted', reason: 'the engine was gone', deliberate } as const;
     const closed = open && !waits ? reduce(workflow, latest, { type: 'end', end }, now) : latest;
     return reduce(workflow, closed, { type: 'release' }, now);
   });

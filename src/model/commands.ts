@@ -62,8 +62,7 @@ function illegal(ticket: Ticket, name: string, legal: string[]): IllegalMoveErro
 /** A process of the ticket may still live: its attempt has to be closed first. */
 function notRunning(ticket: Ticket, name: string): Ticket {
   const open = openAttempt(ticket);
-  if (!open || ticket.hold?.kind === 'gate' || ticket.hold?.kind === 'poll') return ticket;
-  if (ticket.status !== 'running' && ticket.status !== 'paused') return ticket;
+  if (!open || ticket.claim === null) return ticket;
   throw new IllegalMoveError(
     'ticket/busy',
     `Cannot ${name} ${refKey(ticket)}: ${open.phase} is still running.`,

@@ -35,6 +35,9 @@ export interface Decision {
   wakeAt: string | null;
 }
 
+/** Looks of polls at once; they take no slot, but a hundred processes at one moment would be felt. */
+const MOST_LOOKS = 8;
+
 interface Candidate {
   plan: Plan;
   entry: PlanEntry;
@@ -122,6 +125,7 @@ function inTurn(a: Candidate, b: Candidate): number {
 
 function fill(candidates: Candidate[], limits: Limits, decision: Decision): void {
   let free = limits.maxConcurrency - limits.busy.size;
+  let looks = MOST_LOOKS - (limits.driven.size - limits.busy.size);
   const perPlan = new Map<string, number>();
   for (const key of limits.busy) {
     const planId = key.slice(0, key.indexOf('/'));
@@ -130,6 +134,7 @@ function fill(candidates: Candidate[], limits: Limits, decision: Decision): void
   for (const { plan, ticket, slot } of candidates) {
     const ref = { planId: ticket.planId, ticketId: ticket.ticketId };
     if (!slot) {
+      if (looks-- <= 0) continue;
       decision.dispatch.push({ ...ref, slot });
       continue;
     }

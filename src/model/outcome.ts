@@ -16,7 +16,8 @@ export type AttemptEnd = AttemptFacts &
     | { type: 'done'; outcome: string; captured: Record<string, Json> }
     | { type: 'failed'; error: { class: ErrorClass; message: string }; outcome?: string }
     | { type: 'parked'; until: string; reason: string }
-    | { type: 'interrupted'; reason: string }
+    /** `deliberate`: a person or a shutdown stopped it, which is no sign that something is wrong with it. */
+    | { type: 'interrupted'; reason: string; deliberate: boolean }
     | { type: 'waiting'; until: string | null; reason: string; gate: boolean }
   );
 

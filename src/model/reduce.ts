@@ -112,7 +112,11 @@ function close(attempt: Attempt, end: Exclude<AttemptEnd, { type: 'waiting' }>, 
     case 'parked':
       return { ...known, status: 'limit', error: { class: 'limit', message: end.reason } };
     case 'interrupted':
-      return { ...known, status: 'interrupted', error: { class: 'interrupted', message: end.reason } };
+      return {
+        ...known,
+        status: 'interrupted',
+        error: { class: end.deliberate ? 'stopped' : 'interrupted', message: end.reason },
+      };
   }
 }
 
@@ -120,8 +124,10 @@ function close(attempt: Attempt, end: Exclude<AttemptEnd, { type: 'waiting' }>, 
 function interrupted(workflow: Workflow, ticket: Ticket, phase: Phase, reason: string, now: string): Ticket {
   if (ticket.status === 'paused') return ticket;
   let inARow = 0;
-  for (let i = ticket.phaseHistory.length - 1; ticket.phaseHistory[i]?.status === 'interrupted'; i--)
-    inARow++;
+  for (const entry of ticket.phaseHistory.toReversed()) {
+    if (entry.status !== 'interrupted') break;
+    if (entry.error?.class === 'interrupted') inARow++;
+  }
   if (inARow <= MAX_INTERRUPTIONS) return ticket;
   const message = `Phase "${phase.id}" was interrupted ${inARow} times in a row (${reason}).`;
   return failed(workflow, ticket, phase, { error: { class: 'crash', message } }, now);

@@ -45,6 +45,7 @@ export const ERROR_CLASSES = [
   'timeout',
   'idle',
   'interrupted',
+  'stopped',
   'config',
   'protocol',
   'crash',

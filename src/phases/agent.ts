@@ -148,8 +148,9 @@ async function judge(
 ): Promise<AttemptEnd> {
   const facts = factsOf(result);
   if (result.error?.class === 'limit') return parked(context, result.error, facts);
-  if (result.error?.class === 'interrupted')
-    return { type: 'interrupted', reason: result.error.message, ...facts };
+  if (result.error?.class === 'interrupted') {
+    return { type: 'interrupted', reason: result.error.message, deliberate: false, ...facts };
+  }
   if (!result.ok) {
     return {
       ...failure(result.error?.class ?? 'protocol', result.error?.message ?? 'ended without a result'),

@@ -13,7 +13,7 @@ export async function perform(context: PhaseContext): Promise<AttemptEnd> {
   try {
     return await execute(context);
   } catch (error) {
-    if (error instanceof SignalboxError && error.code.startsWith('state/')) throw error;
+    if (error instanceof SignalboxError && error.code === 'state/storage') throw error;
     return unexpected(error);
   }
 }

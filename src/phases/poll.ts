@@ -15,7 +15,8 @@ export async function performPoll(context: PhaseContext<PhaseOf<'poll'>>): Promi
   // A look has no effect that could be lost: one that was cut off is simply repeated.
   const result = await runJob({ ...context, resumed: false }, scriptJob(context, check, null));
   const early = endOfJob(result, check, null);
-  if (early?.type === 'interrupted' || !result) return early ?? { type: 'interrupted', reason: 'stopped' };
+  if (early?.type === 'interrupted' || !result)
+    return early ?? { type: 'interrupted', reason: 'stopped', deliberate: true };
   if (result.reason === 'exited' && result.exit.code === 0) return finishCommand(context, result);
   if (result.reason === 'exited' && result.exit.code !== 1) return exitFailure(result);
   if (waited >= wall) {

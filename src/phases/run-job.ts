@@ -46,12 +46,13 @@ export function endOfJob(
   wallSeconds: number,
   idleSeconds: number | null,
 ): AttemptEnd | undefined {
-  if (result === null) return { type: 'interrupted', reason: 'its process is gone without an exit record' };
+  if (result === null)
+    return { type: 'interrupted', reason: 'its process is gone without an exit record', deliberate: false };
   switch (result.reason) {
     case 'lost':
-      return { type: 'interrupted', reason: 'its process is gone without an exit record' };
+      return { type: 'interrupted', reason: 'its process is gone without an exit record', deliberate: false };
     case 'stopped':
-      return { type: 'interrupted', reason: 'stopped' };
+      return { type: 'interrupted', reason: 'stopped', deliberate: true };
     case 'timeout':
       return {
         type: 'failed',

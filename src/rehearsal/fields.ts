@@ -48,6 +48,7 @@ const CLASSES: Record<ErrorClass, true> = {
   timeout: true,
   idle: true,
   interrupted: true,
+  stopped: true,
   config: true,
   protocol: true,
   crash: true,

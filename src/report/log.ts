@@ -89,13 +89,9 @@ class AttemptLog {
     this.#read('stdout', (chunk) => this.#splitter.push(chunk));
     if (attempt.completedAt !== null) {
       this.#splitter.flush();
-      this.#read('stderr', (chunk) =>
-        chunk
-          .toString('utf8')
-          .trimEnd()
-          .split('\n')
-          .forEach((line) => this.#say('stderr', line)),
-      );
+      this.#read('stderr', (chunk) => {
+        for (const line of chunk.toString('utf8').trimEnd().split('\n')) this.#say('stderr', line);
+      });
       const error = attempt.error ? `: ${attempt.error.message}` : '';
       this.#say('end', `── ${attempt.status}${error}`);
       this.#ended = true;

@@ -55,16 +55,20 @@ export function usageText(
     const tokens = (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0);
     parts.push(`${tokens < 1000 ? tokens : `${(tokens / 1000).toFixed(1)}k`} tokens`);
   }
-  if (usage.costUsd !== null) parts.push(`$${usage.costUsd.toFixed(usage.costUsd < 0.1 ? 4 : 2)}`);
+  if (usage.costUsd !== null) {
+    const cents = usage.costUsd > 0 && usage.costUsd < 0.1 ? 4 : 2;
+    parts.push(`$${usage.costUsd.toFixed(cents)}`);
+  }
   return parts.join(' · ');
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: stripping them is the point
+const ESCAPES = /\u001b\[[0-9;?]*[ -/]*[@-~]/g;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: stripping them is the point
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/g;
+
 /** One line, no control characters: text from agents and trackers must not move the cursor. */
 export function oneLine(text: string, max = 160): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: stripping them is the point
-  const flat = text
-    .replace(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, '')
-    .replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
-    .trim();
+  const flat = text.replace(ESCAPES, '').replace(CONTROLS, ' ').trim();
   return flat.length > max ? `${flat.slice(0, max - 1)}…` : flat;
 }

@@ -20,7 +20,7 @@ export async function withLock<T>(
   options: LockOptions = {},
 ): Promise<T> {
   const before = queues.get(path);
-  let done = () => {};
+  let done = (): void => undefined;
   const turn = new Promise<void>((resolve) => {
     done = resolve;
   });

@@ -40,29 +40,30 @@ export function inspect(path: string): Found {
 
 function readWorktree(path: string): Worktree | undefined {
   const link = /^gitdir: (.+)$/.exec(readText(join(path, '.git')) ?? '')?.[1];
-  if (link === undefined || !existsSync(resolve(path, link))) return undefined;
-  const adminDir = realpathSync.native(resolve(path, link));
+  const adminDir = link === undefined ? undefined : realOf(resolve(path, link));
+  if (adminDir === undefined) return undefined;
   const back = readText(join(adminDir, 'gitdir'));
   const common = readText(join(adminDir, 'commondir'));
   if (back === undefined || common === undefined) return undefined;
-  const commonDir = resolve(adminDir, common);
-  if (!existsSync(commonDir)) return undefined;
+  const commonDir = common === '../..' ? dirname(dirname(adminDir)) : realOf(resolve(adminDir, common));
+  if (commonDir === undefined) return undefined;
   const real = realpathSync.native(path);
+  const registeredAt = dirname(resolve(adminDir, back));
   return {
     path: real,
     adminDir,
-    commonDir: realpathSync.native(commonDir),
+    commonDir,
     head: readHead(adminDir),
-    registeredAt: realOf(dirname(resolve(adminDir, back))),
+    registeredAt: registeredAt === real ? real : (realOf(registeredAt) ?? registeredAt),
     at: { gitDir: adminDir, workTree: real },
   };
 }
 
-function realOf(path: string): string {
+function realOf(path: string): string | undefined {
   try {
     return realpathSync.native(path);
   } catch {
-    return path;
+    return undefined;
   }
 }
 
