@@ -198,8 +198,8 @@ export function resultSchemaOf(phase: PhaseOf<'agent'>): Record<string, unknown>
   const properties = (phase.output.properties ?? {}) as Record<string, unknown>;
   const required = Array.isArray(phase.output.required) ? (phase.output.required as string[]) : [];
   if (properties.outcome) return { ...phase.output, required: [...new Set([...required, 'outcome'])] };
-  const outcomes = Object.keys(edgesOf(phase));
-  if (outcomes.length === 0) outcomes.push('success', 'failure');
+  const named = Object.keys(edgesOf(phase)).filter((key) => key !== 'success' && key !== 'failure');
+  const outcomes = named.length > 0 ? Object.keys(edgesOf(phase)) : ['success', 'failure'];
   return {
     ...phase.output,
     type: 'object',

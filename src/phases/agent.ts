@@ -7,7 +7,7 @@ import {
   taggedInstruction,
   validateResult,
 } from '../agents/index.ts';
-import { feedbackText, renderPhasePrompt } from '../content/index.ts';
+import { feedbackText, MAX_PROMPT_BYTES, renderPhasePrompt } from '../content/index.ts';
 import type { AgentAdapter, AgentConfig, AgentError, AgentRequest, AgentResult } from '../model/agent.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { AttemptEnd } from '../model/outcome.ts';
@@ -23,8 +23,6 @@ import { AttemptConfigError, readNote, type Turn, takeTurn } from './turn.ts';
 
 type Context = PhaseContext<PhaseOf<'agent'>>;
 type Facts = Pick<AttemptEnd, 'sessionId' | 'usage' | 'output'>;
-
-const MOST_PROMPT_BYTES = 1024 * 1024;
 
 /** Lets an agent work and then believes only what can be seen: its end event, its checked result, and the tree. */
 export async function performAgent(context: Context): Promise<AttemptEnd> {
@@ -103,8 +101,8 @@ async function promptOf(
   const prompt =
     schema && adapter.capabilities.schema === 'tagged' ? `${text}\n\n${taggedInstruction(schema)}` : text;
   const bytes = Buffer.byteLength(prompt);
-  if (bytes > MOST_PROMPT_BYTES) {
-    throw new AttemptConfigError(`the prompt has ${bytes} bytes; at most ${MOST_PROMPT_BYTES} are allowed`);
+  if (bytes > MAX_PROMPT_BYTES) {
+    throw new AttemptConfigError(`the prompt has ${bytes} bytes; at most ${MAX_PROMPT_BYTES} are allowed`);
   }
   return prompt;
 }

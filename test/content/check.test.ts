@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { checkAll, checkWorkflow } from '../../src/content/check.ts';
 import { directory, problemsOf, searchPath } from './helpers.ts';
@@ -37,7 +38,11 @@ describe('edges and loops', () => {
       ),
       ['5:53: Nothing bounds the loop a → b → c → a.'],
     ],
-    ['a phase that leads to itself', phases(script(', onFailure: a')), ['3:53: Nothing bounds the loop a → a.']],
+    [
+      'a phase that leads to itself',
+      phases(script(', onFailure: a')),
+      ['3:53: Nothing bounds the loop a → a.'],
+    ],
     [
       'a second loop beside a bounded one',
       phases(
@@ -68,7 +73,10 @@ describe('rules of one phase', () => {
   it.each<[string, string, string[]]>([
     [
       'the same thing said twice',
-      phases(script(', maxRetries: 1, retry: {max: 2}, onSuccess: d, onFailure: d, on: {success: d, failure: d}'), D),
+      phases(
+        script(', maxRetries: 1, retry: {max: 2}, onSuccess: d, onFailure: d, on: {success: d, failure: d}'),
+        D,
+      ),
       [
         '3:42: "maxRetries" and "retry" exclude each other.',
         '3:74: "onSuccess" and "on.success" are the same edge.',
@@ -101,7 +109,11 @@ describe('rules of one phase', () => {
       phases('{id: a, type: poll, command: /bin/sh}'),
       ['3:34: Script "/bin/sh" is a path of its own.'],
     ],
-    ['a gate without decisions', phases('{id: g, type: gate, on: {}}'), ['3:29: A gate needs at least one decision.']],
+    [
+      'a gate without decisions',
+      phases('{id: g, type: gate, on: {}}'),
+      ['3:29: A gate needs at least one decision.'],
+    ],
     [
       'outcomes a script cannot have',
       phases(script(', on: {ready: d, timeout: d}'), D),
@@ -181,7 +193,10 @@ describe('results and captures', () => {
         ),
         D,
       ),
-      ['3:54: Outcome "changes" is not in the enum of "outcome".', '3:143: Outcome "reject" has no edge in "on".'],
+      [
+        '3:54: Outcome "changes" is not in the enum of "outcome".',
+        '3:143: Outcome "reject" has no edge in "on".',
+      ],
     ],
     [
       'an outcome of any text',
@@ -190,7 +205,10 @@ describe('results and captures', () => {
     ],
     [
       'outcomes that equal the edges',
-      output('{type: object, properties: {outcome: {enum: [approve, failure]}}}', ', on: {approve: d}, onFailure: d'),
+      output(
+        '{type: object, properties: {outcome: {enum: [approve, failure]}}}',
+        ', on: {approve: d}, onFailure: d',
+      ),
       [],
     ],
     ['outcomes filled in from the edges', output('{type: object}', ', on: {approve: d, changes: d}'), []],
@@ -240,7 +258,8 @@ phases:
       '{id: b, type: agent, promptTemplate: p.md}',
     );
     const files = {
-      'prompts/p.md': 'Hi {{ titel }}\n{% include "q.md" %}{% include "nix.md" %}\n{% render "r.md", who: title %}',
+      'prompts/p.md':
+        'Hi {{ titel }}\n{% include "q.md" %}{% include "nix.md" %}\n{% render "r.md", who: title %}',
       'prompts/q.md': '{{ tittle }}\n{% include "q.md" %}',
       'prompts/r.md': '{{ who }} {{ branch }} {{ whom }}',
     };
@@ -288,12 +307,17 @@ phases:
   ])('that were written for Nunjucks are answered with the Liquid form: %s', async (prompt, what, hint) => {
     const text = `name: w\nphases:\n  - id: a\n    type: agent\n    prompt: |\n      ${prompt}\n`;
     const problems = await checkWorkflow({ file: 'w.yaml', text }, { prompts: [], scripts: [] });
-    expect(problems[0]).toMatchObject({ line: 6, message: `${what} is Nunjucks; templates are Liquid.`, hint });
+    expect(problems[0]).toMatchObject({
+      line: 6,
+      message: `${what} is Nunjucks; templates are Liquid.`,
+      hint,
+    });
     expect(problems.filter(({ message }) => !message.includes('Nunjucks'))).toEqual([]);
   });
 
   it('may speak of Nunjucks in raw text and in quotes', async () => {
-    const prompt = '{% raw %}{% set x = 1 %} {# c #}{% endraw %} {{ title | append: "loop.index ~ default(1)" }}';
+    const prompt =
+      '{% raw %}{% set x = 1 %} {# c #}{% endraw %} {{ title | append: "loop.index ~ default(1)" }}';
     const text = `name: w\nphases:\n  - id: a\n    type: agent\n    prompt: |\n      ${prompt}\n`;
     expect(await problemsOf(text)).toEqual([]);
   });
@@ -310,6 +334,15 @@ describe('a workflow with a bad phase', () => {
       '4:50: There is no filter "nope".',
       '4:71: There is no phase "c".',
     ]);
+  });
+});
+
+describe('the shipped workflows', () => {
+  it('have no problem', async () => {
+    const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
+    const checked = await checkAll({ searchPath: searchPath(root) });
+    expect(checked.map(({ name }) => name)).toContain('local');
+    expect(checked.flatMap(({ problems }) => problems)).toEqual([]);
   });
 });
 
@@ -346,13 +379,21 @@ describe('all workflows of the search path', () => {
         problems: ['1: The name "local" is taken by user/workflows/again.yml, in the same directory.'],
         hidden: false,
       },
-      { file: 'bundled/workflows/local.yaml', name: 'local', problems: ['3: There is no script "none.sh".'], hidden: true },
+      {
+        file: 'bundled/workflows/local.yaml',
+        name: 'local',
+        problems: ['3: There is no script "none.sh".'],
+        hidden: true,
+      },
       { file: 'bundled/workflows/minimal.yaml', name: 'minimal', problems: [], hidden: false },
     ]);
   });
 
   it('may hold a file that cannot be read', async () => {
-    const root = directory({ 'workflows/good.yaml': 'phases:\n  - {id: done, type: terminal}', 'workflows/x/y': '' });
+    const root = directory({
+      'workflows/good.yaml': 'phases:\n  - {id: done, type: terminal}',
+      'workflows/x/y': '',
+    });
     writeFileSync(join(root, 'workflows', 'bin.yaml'), Buffer.from([0xff, 0xfe, 0x00, 0x3a]));
     const found = await checkAll({ searchPath: searchPath(root, join(root, 'not-there')) });
     expect(found.map(({ name, problems }) => [name, problems.length > 0])).toEqual([

@@ -18,12 +18,23 @@ describe('finding a file', () => {
     expect(await namesIn(dirs)).toEqual(['a.md', 'b.md', 'sub/c.md']);
   });
 
-  it.each(['', ' ', '..', '../a.md', 'sub/../../a.md', './a.md', 'sub//a.md', '/etc/passwd', '~/a.md', 'a\\b', 'a\0b'])(
-    'refuses the name %j',
-    async (name) => {
-      await expect(findPrompt(name, [directory({ 'a.md': '' })])).rejects.toMatchObject({ code: 'prompt/name' });
-    },
-  );
+  it.each([
+    '',
+    ' ',
+    '..',
+    '../a.md',
+    'sub/../../a.md',
+    './a.md',
+    'sub//a.md',
+    '/etc/passwd',
+    '~/a.md',
+    'a\\b',
+    'a\0b',
+  ])('refuses the name %j', async (name) => {
+    await expect(findPrompt(name, [directory({ 'a.md': '' })])).rejects.toMatchObject({
+      code: 'prompt/name',
+    });
+  });
 
   it('refuses a link that leads out of the directory, and follows one that stays inside', async () => {
     const outside = directory({ 'secret.md': 'x' });
@@ -46,10 +57,10 @@ describe('finding a file', () => {
   });
 
   it('refuses a prompt file of more than a megabyte', async () => {
-    const dir = directory({ 'big.md': 'x'.repeat(1_000_001) });
+    const dir = directory({ 'big.md': 'x'.repeat(1_048_577) });
     await expect(readPrompt('big.md', [dir])).rejects.toMatchObject({
       code: 'prompt/too-large',
-      message: `Prompt ${join(dir, 'big.md')} has 1000001 bytes; at most 1000000 are allowed.`,
+      message: `Prompt ${join(dir, 'big.md')} has 1048577 bytes; at most 1048576 are allowed.`,
     });
   });
 });

@@ -13,11 +13,20 @@ async function formProblems(text: string, file = 'w.yaml'): Promise<string[]> {
 describe('a file that is no workflow', () => {
   it.each([
     ['', ['1:1: A workflow must be a mapping with "name" and "phases"; found nothing.']],
-    ['just text', ['1:1: A workflow must be a mapping with "name" and "phases"; found the text "just text".']],
+    [
+      'just text',
+      ['1:1: A workflow must be a mapping with "name" and "phases"; found the text "just text".'],
+    ],
     ['- a', ['1:1: A workflow must be a mapping with "name" and "phases"; found a list.']],
     ['name: w', ['1:1: A workflow needs "phases", a list with at least one phase; found nothing.']],
-    ['name: w\nphases: []', ['2:1: A workflow needs "phases", a list with at least one phase; found an empty list.']],
-    ['name: w\nphases: {}', ['2:1: A workflow needs "phases", a list with at least one phase; found a mapping.']],
+    [
+      'name: w\nphases: []',
+      ['2:1: A workflow needs "phases", a list with at least one phase; found an empty list.'],
+    ],
+    [
+      'name: w\nphases: {}',
+      ['2:1: A workflow needs "phases", a list with at least one phase; found a mapping.'],
+    ],
     ['name: [', ['1:8: Flow sequence in block collection must be sufficiently indented and end with a ].']],
     ['name: w\nname: x', ['2:1: Map keys must be unique.']],
     ['name: w\n\tphases: 1', ['2:1: Tabs are not allowed as indentation.']],
@@ -28,7 +37,10 @@ describe('a file that is no workflow', () => {
 
 describe('the head of a workflow', () => {
   it.each([
-    [`nam: w\n${'phases:\n'}${END}\nextra: 1`, ['1:1: Unknown key "nam". Did you mean "name"?', '4:1: Unknown key "extra".']],
+    [
+      `nam: w\n${'phases:\n'}${END}\nextra: 1`,
+      ['1:1: Unknown key "nam". Did you mean "name"?', '4:1: Unknown key "extra".'],
+    ],
     [`name: 5\nphases:\n${END}`, ['1:7: "name" must be text; found 5.']],
     [
       `name: "a b"\nphases:\n${END}`,
@@ -52,7 +64,10 @@ describe('the head of a workflow', () => {
   });
 
   it('knows the name of a file that cannot be parsed', async () => {
-    const { name, workflow } = await loadWorkflow({ file: 'x.yaml', text: 'name: "local" # the one\nphases: [' });
+    const { name, workflow } = await loadWorkflow({
+      file: 'x.yaml',
+      text: 'name: "local" # the one\nphases: [',
+    });
     expect([name, workflow]).toEqual(['local', undefined]);
   });
 });
@@ -66,8 +81,14 @@ describe('a phase', () => {
     ['  - id: a\n    type: script', ['3:5: A script phase needs "command".']],
     ['  - id: a\n    type: gate', ['3:5: A gate phase needs "on".']],
     ['  - type: agent\n    prompt: x', ['3:5: An agent phase needs "id".']],
-    ['  - id: a\n    type: terminal\n    onSuccess: b', ['5:5: "onSuccess" is not allowed on a terminal phase.']],
-    ['  - id: a\n    type: terminal\n    notify: yes', ['5:13: "notify" must be true or false; found the text "yes".']],
+    [
+      '  - id: a\n    type: terminal\n    onSuccess: b',
+      ['5:5: "onSuccess" is not allowed on a terminal phase.'],
+    ],
+    [
+      '  - id: a\n    type: terminal\n    notify: yes',
+      ['5:13: "notify" must be true or false; found the text "yes".'],
+    ],
   ])('%j is refused', async (body, expected) => {
     expect(await formProblems(phases(body))).toEqual(expected);
   });
@@ -84,7 +105,9 @@ describe('a phase', () => {
     on: {x: 5}
     maxTurns: 3
     comand: x`);
-    expect((await formProblems(text)).sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))).toEqual([
+    expect(
+      (await formProblems(text)).sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10)),
+    ).toEqual([
       '3:9: "id" is the text "1a", but a phase id starts with a letter and holds letters, digits, "_" and "-".',
       '5:14: "command" must be text; found 5.',
       '6:11: "args" must be a list; found the text "x".',
@@ -121,7 +144,8 @@ describe('a phase', () => {
   });
 
   it('names in its hint the types that have a foreign key, the keys it could have, the value that was meant', async () => {
-    const text = phases(`  - {id: a, type: poll, command: x, maxTurns: 3, idleSeconds: 3, retry: {max: 1, n: 2}, foo: 1}
+    const text =
+      phases(`  - {id: a, type: poll, command: x, maxTurns: 3, idleSeconds: 3, retry: {max: 1, n: 2}, foo: 1}
   - {id: b, type: agent, prompt: x, effort: hihg}`);
     const { problems } = await loadWorkflow({ file: 'w.yaml', text });
     expect(problems.map(({ hint }) => hint)).toEqual([
@@ -144,7 +168,9 @@ describe('a phase', () => {
 
 describe('a good workflow', () => {
   it('has its defaults filled in', async () => {
-    const workflow = await workflowOf(phases(`  - {id: a, type: script, command: s.sh, retry: {max: 2}}\n${END}`));
+    const workflow = await workflowOf(
+      phases(`  - {id: a, type: script, command: s.sh, retry: {max: 2}}\n${END}`),
+    );
     expect(workflow).toEqual({
       name: 'w',
       description: '',
@@ -166,6 +192,8 @@ describe('a good workflow', () => {
     const text = phases(`  - &a {id: a, type: script, command: s.sh, timeoutSeconds: &t 60, onSuccess: b}
   - {id: b, type: script, command: s.sh, timeoutSeconds: *t}`);
     const workflow = await workflowOf(text);
-    expect(workflow.phases.map((phase) => 'timeoutSeconds' in phase && phase.timeoutSeconds)).toEqual([60, 60]);
+    expect(workflow.phases.map((phase) => 'timeoutSeconds' in phase && phase.timeoutSeconds)).toEqual([
+      60, 60,
+    ]);
   });
 });

@@ -31,9 +31,13 @@ describe('a prompt', () => {
   it('never reads data as a template', async () => {
     const text = '{{ title }}{% include "part.md" %}';
     const evil = '{{ description }}{% include "part.md" %}';
-    expect(await renderPrompt(text, { title: evil, description: 'no' }, { prompts: { 'part.md': '<{{ title }}>' } })).toBe(
-      `${evil}<${evil}>`,
-    );
+    expect(
+      await renderPrompt(
+        text,
+        { title: evil, description: 'no' },
+        { prompts: { 'part.md': '<{{ title }}>' } },
+      ),
+    ).toBe(`${evil}<${evil}>`);
   });
 
   it.each<[string, RegExp]>([
@@ -63,23 +67,27 @@ describe('a prompt', () => {
     const prompts = { 'a.md': '{{ title }} {{ own }}', 'b.md': '{{ title }} {{ arg }}' };
     const text = '{% assign own = "o" %}{% include "a.md" %} {% render "b.md", arg: own %}';
     expect(await renderPrompt(text, { title: 'T' }, { prompts })).toBe('T o T o');
-    await expect(renderPrompt('{% assign own = 1 %}{% render "a.md" %}', { title: 'T' }, { prompts })).rejects.toThrow(
-      /undefined variable: own \(line 1, column 16 of "a.md"\)/,
-    );
+    await expect(
+      renderPrompt('{% assign own = 1 %}{% render "a.md" %}', { title: 'T' }, { prompts }),
+    ).rejects.toThrow(/undefined variable: own \(line 1, column 16 of "a.md"\)/);
   });
 
   it('includes from directories, the first that has a file', async () => {
     const user = directory({ 'a.md': 'user {% include "sub/b.md" %}' });
     const bundled = directory({ 'a.md': 'bundled', 'sub/b.md': 'b of bundled' });
-    expect(await renderPrompt('{% include "a.md" %}', {}, { dirs: [user, bundled] })).toBe('user b of bundled');
-    await expect(renderPrompt('{% include "../x" %}', {}, { dirs: [user] })).rejects.toThrow(/cannot be rendered/);
+    expect(await renderPrompt('{% include "a.md" %}', {}, { dirs: [user, bundled] })).toBe(
+      'user b of bundled',
+    );
+    await expect(renderPrompt('{% include "../x" %}', {}, { dirs: [user] })).rejects.toThrow(
+      /cannot be rendered/,
+    );
   });
 
   it('over a megabyte is refused', async () => {
     const variables = { x: 'ä'.repeat(600_000) };
     await expect(renderPrompt('{{ x }}', variables, { name: 'prompt "a.md"' })).rejects.toMatchObject({
       code: 'prompt/too-large',
-      message: 'With its variables, prompt "a.md" has 1200000 bytes; at most 1000000 are allowed.',
+      message: 'With its variables, prompt "a.md" has 1200000 bytes; at most 1048576 are allowed.',
     });
   });
 });
@@ -99,10 +107,16 @@ describe('a command', () => {
     .oneof(
       fc.string({ unit: 'binary' }),
       fc.string({ unit: fc.constantFrom(...`'"\`$\\(){}[]<>|&;#!~*? \n\tab-=%`) }),
-      fc.constantFrom("'; touch pwned; '", '$(touch pwned)', '`touch pwned`', "\\'; touch pwned #", '" && touch pwned "'),
+      fc.constantFrom(
+        "'; touch pwned; '",
+        '$(touch pwned)',
+        '`touch pwned`',
+        "\\'; touch pwned #",
+        '" && touch pwned "',
+      ),
     )
     // Neither half a character nor NUL can be part of any argument.
-    .map((text) => text.replaceAll('\0', '').toWellFormed());
+    .map((text) => text.replaceAll('\0', '').replace(/\p{Surrogate}/gu, ''));
 
   it('hands every value on unchanged, between words and in either quotes', async () => {
     await fc.assert(
@@ -111,7 +125,9 @@ describe('a command', () => {
         const command = await renderCommand(text, { title });
         const home = process.env.HOME ?? '';
         expect(shell(command)).toBe(
-          [title, `x${title}y`, `in ${title} " quotes`, `in ${title} quotes`, `${home}${title}`, ''].join('|'),
+          [title, `x${title}y`, `in ${title} " quotes`, `in ${title} quotes`, `${home}${title}`, ''].join(
+            '|',
+          ),
         );
       }),
       { numRuns: 60 },
@@ -121,24 +137,29 @@ describe('a command', () => {
   it('never runs a value', async () => {
     const dir = directory({});
     await fc.assert(
-      fc.asyncProperty(value, fc.constantFrom('{{ title }}', '"{{ title }}"', "'{{ title }}'"), async (title, place) => {
-        const command = await renderCommand(`cd ${shellQuote(dir)} && : ${place}`, { title });
-        shell(command);
-        expect(existsSync(join(dir, 'pwned'))).toBe(false);
-      }),
+      fc.asyncProperty(
+        value,
+        fc.constantFrom('{{ title }}', '"{{ title }}"', "'{{ title }}'"),
+        async (title, place) => {
+          const command = await renderCommand(`cd ${shellQuote(dir)} && : ${place}`, { title });
+          shell(command);
+          expect(existsSync(join(dir, 'pwned'))).toBe(false);
+        },
+      ),
       { numRuns: 60 },
     );
   });
 
+  const dollar = '$';
   it.each<[string, RegExp]>([
     ['echo `{{ title }}`', /after "`"/],
     ['echo "$(echo {{ title }})"', /after "\$\(" in double quotes/],
     ['cat <<E\n{{ title }}\nE', /after "<<"/],
     ['echo \\{{ title }}', /after a backslash/],
-    ['echo ${{ title }}', /after "\$"/],
+    [`echo ${dollar}{{ title }}`, /after "\$"/],
     ["echo $'{{ title }}'", /after \$'/],
     ['echo $(( {{ title }} ))', /after arithmetic/],
-    ['echo ${x:-{{ title }}}', /after a parameter expansion/],
+    [`echo ${dollar}{x:-{{ title }}}`, /after a parameter expansion/],
     ['echo a # {{ title }}', /in a comment/],
     ['a[{{ title }}]=1', /after an array index/],
   ])('%j is refused: the shell’s quoting is not certain there', async (text, message) => {
@@ -150,7 +171,7 @@ describe('a command', () => {
 
   it.each([
     ['echo "$(echo hi)"', 'hi\n'],
-    ["x={{ title }}; printf %s \"$x$(printf '%s' \"$x\")\"", 'a bca bc'],
+    ['x={{ title }}; printf %s "$x$(printf \'%s\' "$x")"', 'a bca bc'],
     ['echo $(printf %s {{ title }}) a#b', 'a bc a#b\n'],
     ['{% for c in list %}printf "%s," {{ c }};{% endfor %}', '1,2,'],
     ['{% if title %}echo yes{% else %}echo no{% endif %}', 'yes\n'],
@@ -159,12 +180,14 @@ describe('a command', () => {
     expect(shell(await renderCommand(text, { title: 'a bc', list: [1, 2], none: null }))).toBe(expected);
   });
 
-  it.each(['{% capture x %}{{ title }}{% endcapture %}', '{% include "a" %}', '{% render "a" %}', '{{ title | raw }}'])(
-    '%s is not allowed: it could carry a value past the quoting',
-    async (text) => {
-      await expect(renderCommand(text, { title: 'x' })).rejects.toMatchObject({ code: 'template/render' });
-    },
-  );
+  it.each([
+    '{% capture x %}{{ title }}{% endcapture %}',
+    '{% include "a" %}',
+    '{% render "a" %}',
+    '{{ title | raw }}',
+  ])('%s is not allowed: it could carry a value past the quoting', async (text) => {
+    await expect(renderCommand(text, { title: 'x' })).rejects.toMatchObject({ code: 'template/render' });
+  });
 
   it('refuses a value with a NUL character', async () => {
     await expect(renderCommand('echo {{ title }}', { title: 'a\0b' })).rejects.toThrow(/NUL/);
