@@ -24,11 +24,15 @@ import { AttemptConfigError, readNote, type Turn, takeTurn } from './turn.ts';
 type Context = PhaseContext<PhaseOf<'agent'>>;
 type Facts = Pick<AttemptEnd, 'sessionId' | 'usage' | 'output'>;
 
+/** Kept beside the job of a phase that may only read: the tree as it was. */
+const BEFORE = 'before.txt';
+
 /** Lets an agent work and then believes only what can be seen: its end event, its checked result, and the tree. */
 export async function performAgent(context: Context): Promise<AttemptEnd> {
-  const agent = context.settings.agents[context.agentName];
+  const { agents } = context.settings;
+  const agent = Object.hasOwn(agents, context.agentName) ? agents[context.agentName] : undefined;
   if (!agent) {
-    const known = Object.keys(context.settings.agents).join(', ');
+    const known = Object.keys(agents).join(', ');
     return failure('config', `agent "${context.agentName}" is not configured (known: ${known})`);
   }
   const adapter = adapterFor(agent.adapter);
@@ -63,13 +67,13 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
     allowedTools: phase.allowedTools ?? null,
     gitDirs: context.workspaces.gitDirs(context.place.worktree),
   });
-  const before = access === 'read' ? await fingerprint(context) : '';
+  const before = access === 'read' ? (readNote(jobDir, BEFORE) ?? (await fingerprint(context))) : '';
   const shared = { adapter, wantsData: schema !== null };
   const first: Turn = {
     ...shared,
     dir: jobDir,
     usageBefore: choice.usageBefore,
-    files: before ? { 'before.txt': before } : {},
+    files: before ? { [BEFORE]: before } : {},
     request: async () =>
       ask(choice.cutOff ? CONTINUE : await promptOf(context, adapter, schema), choice.resume),
   };
@@ -155,30 +159,48 @@ async function judge(
       ...facts,
     };
   }
-  const noted = readNote(context.jobDir, 'before.txt') ?? before;
-  if (noted && noted !== (await fingerprint(context))) {
+  const moved = misplaced(context);
+  if (moved) return { ...failure('workspace', moved), ...facts };
+  if (before && before !== (await fingerprint(context))) {
     return { ...failure('evidence', 'the phase may only read, but the working tree was changed'), ...facts };
   }
   const missing = context.phase.expect && (await missingEvidence(context, context.phase.expect));
   if (missing) return { ...failure('evidence', missing), ...facts };
   const captured = await capture(context, { stdout: result.text, result: result.data });
-  if (!captured.ok) return { type: 'failed', error: captured.error, ...facts };
+  if (!captured.ok) return { ...captured.end, ...facts };
   const outcome = schema ? String((result.data as { outcome: string }).outcome) : 'success';
   return { type: 'done', outcome, captured: captured.values, ...facts };
+}
+
+/** Commits on another branch, or in a tree that was replaced, are nobody's evidence. */
+function misplaced(context: Context): string | undefined {
+  const { repo, branch, worktree } = context.place;
+  try {
+    context.workspaces.verify({ repo, branch, path: worktree });
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 function fingerprint(context: Context): Promise<string> {
   return context.workspaces.fingerprint(context.place.worktree);
 }
 
-/** Without a reset time the wait grows with every limit in a row, up to an hour. */
+/**
+ * Without a reset time the wait grows with every limit in a row, up to an hour. A reset time is believed once;
+ * when the limit is still there then, each further wait is longer, so that a wrong one does not make us spin.
+ */
 function parked(context: Context, limit: AgentError, facts: Facts): AttemptEnd {
   const history = context.ticket.phaseHistory.filter((entry) => entry.completedAt !== null);
   let inARow = 0;
   for (let i = history.length - 1; history[i]?.status === 'limit'; i--) inARow++;
-  const guess = Math.min(300 * 2 ** inARow, 3600) * 1000;
-  const until = limit.resetAt ?? new Date(Date.parse(context.now()) + guess).toISOString();
+  const now = Date.parse(context.now());
+  const later = (seconds: number) => now + Math.min(seconds * 2 ** inARow, 3600) * 1000;
+  const reset = limit.resetAt ? Date.parse(limit.resetAt) : Number.NaN;
+  const time = Number.isNaN(reset) ? later(300) : inARow === 0 ? reset : Math.max(reset, later(1));
   const { sessionId, usage, output } = facts;
+  const until = new Date(time).toISOString();
   return { type: 'parked', until, reason: limit.message, sessionId, usage, output };
 }
 

@@ -1,15 +1,15 @@
-import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { renderCommand } from '../content/index.ts';
+import type { AttemptEnd } from '../model/outcome.ts';
 import type { ErrorClass, Json } from '../model/ticket.ts';
 import { type PhaseContext, variablesOf } from './context.ts';
 import { phaseEnvironment } from './environment.ts';
+import { endOfJob, runJob } from './run-job.ts';
 
 const MOST_BYTES = 64 * 1024;
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_SECONDS = 60;
 
-export type Captured =
-  | { ok: true; values: Record<string, Json> }
-  | { ok: false; error: { class: ErrorClass; message: string } };
+export type Captured = { ok: true; values: Record<string, Json> } | { ok: false; end: AttemptEnd };
 
 /** Collects what the phase captures. One that fails fails the attempt: an empty value would be a lie. */
 export async function capture(
@@ -24,13 +24,9 @@ export async function capture(
     } else if (source.startsWith('result.')) {
       values[name] = fieldOf(from.result, source.slice('result.'.length)) ?? null;
     } else {
-      const command = await renderCommand(source, variablesOf(context));
-      const { code, stdout, stderr } = await shell(context, command);
-      if (code !== 0) {
-        const message = `capture "${name}" exited with code ${code}: ${(stderr.trim() || command).slice(0, 300)}`;
-        return { ok: false, error: { class: 'exit', message } };
-      }
-      values[name] = stdout.trim();
+      const said = await run(context, name, source);
+      if ('end' in said) return { ok: false, end: said.end };
+      values[name] = said.stdout.trim();
     }
   }
   return { ok: true, values };
@@ -39,30 +35,50 @@ export async function capture(
 function fieldOf(value: Json | undefined, path: string): Json | undefined {
   let here: Json | undefined = value;
   for (const key of path.split('.')) {
-    if (here === null || typeof here !== 'object') return undefined;
+    if (here === null || typeof here !== 'object' || !Object.hasOwn(here, key)) return undefined;
     here = Array.isArray(here) ? here[Number(key)] : here[key];
   }
   return here;
 }
 
-function shell(
+/** The command is a job like any other: it ends in time, is stopped with its ticket, and leaves nothing running. */
+async function run(
   context: PhaseContext,
-  command: string,
-): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  return new Promise((resolve, reject) => {
-    const child = spawn('/bin/sh', ['-c', command], {
-      cwd: context.place.worktree,
-      env: phaseEnvironment(context, ''),
-      stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: TIMEOUT_MS,
-    });
-    const texts = { stdout: '', stderr: '' };
-    for (const name of ['stdout', 'stderr'] as const) {
-      child[name].setEncoding('utf8').on('data', (chunk: string) => {
-        if (texts[name].length < MOST_BYTES) texts[name] += chunk.slice(0, MOST_BYTES - texts[name].length);
-      });
-    }
-    child.once('error', reject);
-    child.once('close', (code) => resolve({ code, ...texts }));
-  });
+  name: string,
+  source: string,
+): Promise<{ stdout: string } | { end: AttemptEnd }> {
+  const dir = `${context.jobDir}.capture-${name}`;
+  const chunks: Buffer[] = [];
+  let room = MOST_BYTES;
+  const result = await runJob(
+    { ...context, resumed: context.resumed && existsSync(dir) },
+    {
+      dir,
+      wallSeconds: TIMEOUT_SECONDS,
+      idleSeconds: null,
+      onOutput: (chunk) => {
+        // A copy: the reader uses its buffer again.
+        if (room > 0) chunks.push(Buffer.from(chunk.subarray(0, room)));
+        room -= chunk.length;
+      },
+      spec: async () => ({
+        argv: ['/bin/sh', '-c', await renderCommand(source, variablesOf(context))],
+        cwd: context.place.worktree,
+        env: phaseEnvironment(context, `${context.jobDir}/prompt.md`),
+        stdin: null,
+        stopSignal: 'SIGTERM',
+      }),
+    },
+  );
+  const early = endOfJob(result, TIMEOUT_SECONDS, null);
+  if (early?.type === 'failed') return failed(early.error.class, name, early.error.message);
+  if (early || !result) return { end: early as AttemptEnd };
+  const { code, signal } = result.exit;
+  if (code === 0) return { stdout: Buffer.concat(chunks).toString('utf8') };
+  const how = signal ? `was killed by ${signal}` : `exited with code ${code}`;
+  return failed('exit', name, `${how}: ${(result.stderrTail.trim() || source).slice(0, 300)}`);
+}
+
+function failed(kind: ErrorClass, name: string, what: string): { end: AttemptEnd } {
+  return { end: { type: 'failed', error: { class: kind, message: `capture "${name}" ${what}` } } };
 }

@@ -34,6 +34,8 @@ export interface PhaseContext<P extends Phase = Phase> {
   signal: AbortSignal;
   now(): string;
   env: Record<string, string>;
+  /** A process of the attempt was started. Must not throw. */
+  onProcess(): void;
   /** As soon as the stream has them. May be called often; must not throw. */
   onSession(sessionId: string): void;
   onUsage(usage: Usage): void;

@@ -4,10 +4,12 @@ import type { PhaseContext } from './context.ts';
 /** What the engine itself sees of an agent's work, against what the phase expects. Undefined when all is there. */
 export async function missingEvidence(context: PhaseContext, expect: Expect): Promise<string | undefined> {
   const { worktree, base } = context.place;
-  const seen = await context.workspaces.evidence(worktree, base.commit);
+  const wish = { dirty: expect.clean === true, files: expect.files !== undefined };
+  const seen = await context.workspaces.evidence(worktree, base.commit, wish);
   const commits = expect.commits === true ? 1 : (expect.commits ?? 0);
   if (seen.ahead < commits) {
-    const dirty = seen.dirty.length > 0 ? ` (${seen.dirty.length} uncommitted files)` : '';
+    const all = await context.workspaces.evidence(worktree, base.commit);
+    const dirty = all.dirty.length > 0 ? ` (${all.dirty.length} uncommitted files)` : '';
     return `expected at least ${commits} commit${commits === 1 ? '' : 's'} ahead of ${base.ref}, found ${seen.ahead}${dirty}`;
   }
   if (expect.clean && seen.dirty.length > 0) {

@@ -1,3 +1,5 @@
+import { readJob } from '../jobs/job.ts';
+import { stopJob } from '../jobs/stop.ts';
 import { SignalboxError } from '../model/errors.ts';
 import type { AttemptEnd } from '../model/outcome.ts';
 import { performAgent, unexpected } from './agent.ts';
@@ -14,6 +16,8 @@ export async function perform(context: PhaseContext): Promise<AttemptEnd> {
     return await execute(context);
   } catch (error) {
     if (error instanceof SignalboxError && error.code === 'state/storage') throw error;
+    // Whatever went wrong, the attempt is over: none of its processes may go on.
+    if (readJob(context.jobDir).state === 'running') await stopJob(context.jobDir, 'stopped');
     return unexpected(error);
   }
 }

@@ -1,3 +1,5 @@
+import { readJob } from '../jobs/job.ts';
+import { stopJob } from '../jobs/stop.ts';
 import type { AttemptEnd } from '../model/outcome.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import type { PhaseContext } from './context.ts';
@@ -12,7 +14,8 @@ export async function performPoll(context: PhaseContext<PhaseOf<'poll'>>): Promi
   // A clock that jumped back must not make the wait longer than it is.
   const waited = Math.max(0, Date.parse(context.now()) - began) / 1000;
   const check = settings.timeouts.pollCheckSeconds;
-  // A look has no effect that could be lost: one that was cut off is simply repeated.
+  // A look has no effect that could be lost: one that was cut off is ended and repeated.
+  if (context.resumed && readJob(context.jobDir).state === 'running') await stopJob(context.jobDir, 'lost');
   const result = await runJob({ ...context, resumed: false }, scriptJob(context, check, null));
   const early = endOfJob(result, check, null);
   if (early?.type === 'interrupted' || !result)

@@ -14,6 +14,8 @@ export interface JobRun {
   isBusy?: () => boolean;
 }
 
+const NOTHING = { exit: { code: null, signal: null }, ms: 0, stdoutTail: '', stderrTail: '' };
+
 /**
  * Runs a job to its end, or takes over one that an earlier engine began: a live one is followed where it is, a finished
  * one is read, and of a dead one nothing may be left running. Null means that it was lost and has to run again.
@@ -36,8 +38,10 @@ export async function runJob(context: PhaseContext, run: JobRun): Promise<JobRes
     return null;
   }
   const spec = await run.spec();
-  if (context.signal.aborted) return null;
-  return follow(startJob({ ...spec, dir: run.dir }).exited);
+  if (context.signal.aborted) return { ...NOTHING, reason: 'stopped' };
+  const { exited } = startJob({ ...spec, dir: run.dir });
+  context.onProcess();
+  return follow(exited);
 }
 
 /** The ends that mean the same for every kind of process; undefined when it ended by itself. */

@@ -51,7 +51,7 @@ export async function performScript(context: PhaseContext<PhaseOf<'script'>>): P
 
 export async function finishCommand(context: PhaseContext<Command>, result: JobResult): Promise<AttemptEnd> {
   const captured = await capture(context, { stdout: result.stdoutTail, result: undefined });
-  if (!captured.ok) return { type: 'failed', error: captured.error, output: outputOf(result) };
+  if (!captured.ok) return { ...captured.end, output: outputOf(result) };
   return { type: 'done', outcome: 'success', captured: captured.values, output: outputOf(result) };
 }
 

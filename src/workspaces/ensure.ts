@@ -9,6 +9,7 @@ import { copyUntracked } from './copy.ts';
 import { runHooks } from './hooks.ts';
 import { type Owner, readOwner, writeOwner } from './owner.ts';
 import { canonical, checkBranch, pathTaken, realDirectory, refuseInside } from './place.ts';
+import { waitForGit } from './processes.ts';
 import { branchRef, readRef } from './refs.ts';
 import type { Repo } from './repo.ts';
 import { discardSlot, takeSlot } from './slots.ts';
@@ -45,24 +46,37 @@ async function ensureAt(context: Context, repo: Repo, spec: WorkspaceSpec): Prom
   if (found.kind !== 'worktree') throw pathTaken(spec.path, found.kind);
   const { worktree } = found;
   if (worktree.commonDir !== repo.commonDir) throw pathTaken(spec.path, 'a worktree of another repository');
-  const owner = readOwner(worktree.adminDir) ?? ownerOfUnfinished(worktree, spec);
-  if (owner?.state === 'slot') return create(context, repo, spec, worktree);
+  const owner = readOwner(worktree.adminDir) ?? ownUnfinished(worktree, spec);
+  if (owner?.state === 'slot') return create(context, repo, spec, await settled(worktree));
   if (owner && owner.owner !== spec.owner)
     throw new WorkspaceError('workspace/owned', `The worktree ${spec.path} belongs to ${owner.owner}.`, {
       hint: 'Give one of the two tickets another `worktree` and `branch`.',
       details: { path: spec.path, owner: owner.owner },
     });
   if (owner?.state === 'checkout') {
-    const whole = await repairCheckout(context, repo, worktree, spec.path);
+    const whole = await repairCheckout(context, repo, await settled(worktree), spec.path);
     return create(context, repo, { ...spec, recordedBase: spec.recordedBase ?? owner.base }, whole);
   }
   return reopen(context, repo, spec, worktree, owner);
 }
 
-/** A detached worktree without index or files is what an engine that died right after `worktree add` left behind. */
-function ownerOfUnfinished(worktree: Worktree, spec: WorkspaceSpec): Owner | undefined {
+/** The worktree as it is once a git call of an engine that died has ended. */
+async function settled(worktree: Worktree): Promise<Worktree> {
+  await waitForGit(worktree.path);
+  const found = inspect(worktree.path);
+  return found.kind === 'worktree' ? found.worktree : worktree;
+}
+
+/**
+ * A detached worktree without index or files is what an engine that died right after `worktree add` left behind.
+ * Noted before it is filled: half-filled and without an owner it would be a stranger's.
+ */
+function ownUnfinished(worktree: Worktree, spec: WorkspaceSpec): Owner | undefined {
   const unfinished = worktree.head.oid !== undefined && !existsSync(join(worktree.adminDir, 'index'));
-  return unfinished && readdirSync(worktree.path).length === 1 ? newOwner(spec, null) : undefined;
+  if (!unfinished || readdirSync(worktree.path).length !== 1) return undefined;
+  const owner = newOwner(spec, null);
+  writeOwner(worktree.adminDir, owner);
+  return owner;
 }
 
 function newOwner(spec: WorkspaceSpec, base: Owner['base']): Owner {

@@ -21,20 +21,38 @@ export interface Evidence {
   files: string[];
 }
 
+/** What is asked for; a git call that nobody needs is not made, and its part stays empty. */
+export interface EvidenceWish {
+  dirty?: boolean;
+  files?: boolean;
+}
+
 /** What an agent really did in a worktree. */
-export async function gatherEvidence(context: Context, path: string, baseCommit: string): Promise<Evidence> {
+export async function gatherEvidence(
+  context: Context,
+  path: string,
+  baseCommit: string,
+  { files: wantFiles = true, dirty: wantDirty = true }: EvidenceWish = {},
+): Promise<Evidence> {
   const worktree = openWorktree(path);
   checkCommit(baseCommit);
   const unmoved = quickHead(worktree) === baseCommit;
   const [status, count, changed] = await Promise.all([
-    readStatus(context.git, worktree.at, { all: true }),
+    wantDirty || wantFiles ? readStatus(context.git, worktree.at, { all: true }) : undefined,
     unmoved ? '0' : output(context, worktree, ['rev-list', '--count', `${baseCommit}..HEAD`, '--']),
-    unmoved ? '' : output(context, worktree, [...CHANGED, baseCommit, 'HEAD', '--']),
+    unmoved || !wantFiles ? '' : output(context, worktree, [...CHANGED, baseCommit, 'HEAD', '--']),
   ]);
   const copied = readOwner(worktree.adminDir)?.copied ?? {};
-  const dirty = [...status.changed, ...(await withoutCopies(worktree.path, status.untracked, copied))].sort();
+  const dirty = status
+    ? [...status.changed, ...(await withoutCopies(worktree.path, status.untracked, copied))].sort()
+    : [];
   const files = new Set([...changed.split('\0').filter((file) => file !== ''), ...dirty]);
-  return { head: status.head ?? '', ahead: Number(count.trim()), dirty, files: [...files].sort() };
+  return {
+    head: status?.head ?? quickHead(worktree) ?? '',
+    ahead: Number(count.trim()),
+    dirty,
+    files: [...files].sort(),
+  };
 }
 
 const CHANGED = ['diff-tree', '-r', '-z', '--name-only', '--no-renames', '--no-ext-diff', '--no-textconv'];

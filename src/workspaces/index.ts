@@ -2,7 +2,14 @@ import { WorkspaceError } from '../model/errors.ts';
 import { inspect } from './admin.ts';
 import { type Context, createTurns, lockRepo } from './context.ts';
 import { type Ensured, ensureWorkspace } from './ensure.ts';
-import { type DiffSpec, diffWork, type Evidence, gatherEvidence, takeFingerprint } from './evidence.ts';
+import {
+  type DiffSpec,
+  diffWork,
+  type Evidence,
+  type EvidenceWish,
+  gatherEvidence,
+  takeFingerprint,
+} from './evidence.ts';
 import { createGit } from './git.ts';
 import { type Integrated, type IntegrateSpec, integrateBranch, isMerged } from './integrate.ts';
 import { realDirectory } from './place.ts';
@@ -23,7 +30,7 @@ export interface Workspaces {
   ensure(spec: WorkspaceSpec): Promise<Ensured>;
   /** Throws unless the path is this repository's registered worktree on this branch. Reads files, starts nothing. */
   verify(spec: { repo: string; path: string; branch: string }): void;
-  evidence(path: string, baseCommit: string): Promise<Evidence>;
+  evidence(path: string, baseCommit: string, wish?: EvidenceWish): Promise<Evidence>;
   /** Changes whenever HEAD or any file that is not ignored does. */
   fingerprint(path: string): Promise<string>;
   /** Never throws for what is in the worktree: what would be lost is kept, with the reason. */
@@ -79,7 +86,7 @@ export function createWorkspaces(options: {
     },
     ensure: (spec) => ensureWorkspace(context, spec),
     verify: (spec) => verifyWorkspace(spec, commonDirs.get(spec.repo) ?? commonDirOf(spec.repo)),
-    evidence: (path, baseCommit) => gatherEvidence(context, path, baseCommit),
+    evidence: (path, baseCommit, wish) => gatherEvidence(context, path, baseCommit, wish),
     fingerprint: (path) => takeFingerprint(context, path),
     release: (spec) => releaseWorkspace(context, spec),
     integrate: (spec) => integrateBranch(context, spec),

@@ -38,6 +38,7 @@ export async function integrateBranch(context: Context, spec: IntegrateSpec): Pr
   });
 }
 
+/** True when the base or its integration branch has all of the branch, or the branch is gone. */
 export async function isMerged(context: Context, spec: Omit<IntegrateSpec, 'message'>): Promise<boolean> {
   const repo = await context.repo(spec.repo);
   const tip = await readRef(context.git, repo, branchRef(spec.branch));

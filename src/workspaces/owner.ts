@@ -46,7 +46,10 @@ export function readOwner(adminDir: string): Owner | undefined {
 export function writeOwner(adminDir: string, owner: Owner): void {
   const path = join(adminDir, FILE);
   const text = `${JSON.stringify(owner)}\n`;
-  if (existsSync(path)) return overwrite(path, text);
+  if (existsSync(path)) {
+    overwrite(path, text);
+    return;
+  }
   const temporary = `${path}.tmp`;
   writeFileSync(temporary, text, { mode: 0o600 });
   renameSync(temporary, path);

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../model/errors.ts';
@@ -8,6 +8,7 @@ import { withoutCopies } from './copy.ts';
 import { GitError } from './git.ts';
 import { type Owner, readOwner, writeOwner } from './owner.ts';
 import { canonical, isInside, realDirectory, removeEmptyParents } from './place.ts';
+import { processesIn } from './processes.ts';
 import type { Repo } from './repo.ts';
 import { attach, detach, isReachable, putSlot, removeWorktree } from './slots.ts';
 import type { WorkspaceSpec } from './spec.ts';
@@ -36,7 +37,10 @@ async function releaseAt(context: Context, repo: Repo, spec: ReleaseSpec): Promi
   const owner = readOwner(worktree.adminDir);
   if (!owner?.created) return keep('it was there before Signalbox used it');
   if (owner.owner !== spec.owner) return keep(`it belongs to ${owner.owner}`);
-  const status = await readStatus(context.git, worktree.at, { ignored: true });
+  const status = await readStatus(context.git, worktree.at, {
+    ignored: true,
+    all: Object.keys(owner.copied).length > 0,
+  });
   const reason = await unsafe(context, repo, { worktree, owner, status, spec });
   if (reason) return keep(reason);
   return giveBack(context, repo, { worktree, owner, status, spec });
@@ -65,7 +69,7 @@ async function unsafe(context: Context, repo: Repo, candidate: Candidate): Promi
   if (nested) return `it holds another git repository, ${nested}`;
   if (status.branch === undefined && !(await isReachable(context, repo, status.head)))
     return `no branch holds its commit ${status.head}`;
-  const pid = processIn(worktree.path);
+  const [pid] = processesIn(worktree.path);
   if (pid !== undefined) return `process ${pid} works in it`;
   return undefined;
 }
@@ -128,24 +132,12 @@ async function nestedRepo(root: string, paths: string[]): Promise<string | undef
   return undefined;
 }
 
-/** A process whose working directory is inside; only Linux tells. */
-function processIn(path: string): string | undefined {
-  if (!existsSync('/proc/self/cwd')) return undefined;
-  return readdirSync('/proc').find((pid) => /^\d/.test(pid) && isInside(cwdOf(pid), path));
-}
-
-function cwdOf(pid: string): string {
-  try {
-    return readlinkSync(`/proc/${pid}/cwd`);
-  } catch {
-    // Ended meanwhile, or another user's.
-    return '';
-  }
-}
-
 async function giveBack(context: Context, repo: Repo, candidate: Candidate): Promise<Released> {
   const { worktree, owner, status, spec } = candidate;
-  for (const file of status.untracked) rmSync(join(worktree.path, file), { force: true });
+  for (const file of status.untracked) {
+    rmSync(join(worktree.path, file), { force: true });
+    removeEmptyParents(join(worktree.path, file), worktree.path);
+  }
   if (spec.slots > 0 && !existsSync(join(worktree.path, '.gitmodules'))) {
     const rest = disposable(status, spec.caches);
     writeOwner(worktree.adminDir, {

@@ -1,0 +1,306 @@
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createWorkspaces } from '../../src/workspaces/index.ts';
+import { bench, commit, failure, git, makeRepo, read, write } from './helpers.ts';
+
+const adminOf = (path: string) => git(path, 'rev-parse', '--absolute-git-dir');
+
+describe('ensure', () => {
+  it('makes a worktree on a new branch at the base and leaves the checkout alone', async () => {
+    const { repo, first, spec, workspaces } = bench();
+    const one = spec('one');
+    const made = await workspaces.ensure(one);
+    expect(made).toEqual({
+      path: one.path,
+      branch: one.branch,
+      base: { ref: 'main', commit: first },
+      created: true,
+      reused: false,
+      notes: [],
+    });
+    expect(git(one.path, 'status', '--porcelain', '--branch')).toBe('## ticket/one');
+    expect(read(one.path, 'dir/b.txt')).toBe('b\n');
+    expect(git(repo, 'status', '--porcelain', '--branch')).toBe('## main');
+    expect(git(repo, 'config', '--list', '--local')).not.toContain('ticket/one');
+    workspaces.verify(one);
+  });
+
+  it('is idempotent: the second call changes nothing, in this process or another', async () => {
+    const { spec, env, workspaces } = bench();
+    const one = spec('one');
+    const made = await workspaces.ensure(one);
+    write(one.path, { work: 'uncommitted' });
+    const before = git(one.path, 'reflog');
+    const again = await workspaces.ensure({ ...one, recordedBase: made.base });
+    const elsewhere = await createWorkspaces({ env }).ensure(one);
+    expect(again).toEqual({ ...made, created: false });
+    expect(elsewhere).toEqual({ ...made, created: false });
+    expect(read(one.path, 'work')).toBe('uncommitted');
+    expect(git(one.path, 'reflog')).toBe(before);
+  });
+
+  it('serves calls for one path one after the other', async () => {
+    const { spec, workspaces } = bench();
+    const all = await Promise.all([1, 2, 3].map(() => workspaces.ensure(spec('one'))));
+    expect(all.map((made) => made.created)).toEqual([true, false, false]);
+  });
+
+  it('continues an existing branch, with the recorded base or the merge base', async () => {
+    const { repo, first, spec, workspaces } = bench();
+    git(repo, 'switch', '--quiet', '-c', 'ticket/one');
+    const tip = commit(repo, { work: 'x' });
+    git(repo, 'switch', '--quiet', 'main');
+    commit(repo, { other: 'y' });
+    const one = spec('one');
+    expect((await workspaces.ensure(one)).base).toEqual({ ref: 'main', commit: first });
+    expect(git(one.path, 'rev-parse', 'HEAD')).toBe(tip);
+    const recordedBase = { ref: 'main', commit: tip };
+    expect((await workspaces.ensure({ ...one, recordedBase })).base).toEqual(recordedBase);
+  });
+
+  it('makes the worktree again after somebody deleted its directory', async () => {
+    const { spec, workspaces } = bench();
+    const one = spec('one');
+    const made = await workspaces.ensure(one);
+    const work = commit(one.path, { work: 'x' });
+    rmSync(one.path, { recursive: true });
+    const again = await workspaces.ensure({ ...one, recordedBase: made.base });
+    expect(again).toMatchObject({ created: true, base: made.base });
+    expect(git(one.path, 'rev-parse', 'HEAD')).toBe(work);
+    expect(git(one.path, 'worktree', 'list', '--porcelain').match(/^worktree /gm)).toHaveLength(2);
+  });
+
+  it('uses an empty directory at the path', async () => {
+    const { spec, workspaces } = bench();
+    mkdirSync(spec('one').path, { recursive: true });
+    expect((await workspaces.ensure(spec('one'))).created).toBe(true);
+  });
+
+  it('adopts a worktree that a person made for the branch and never releases it', async () => {
+    const { repo, spec, workspaces } = bench();
+    const one = spec('one');
+    git(repo, 'worktree', 'add', '--quiet', '-b', one.branch, one.path);
+    expect((await workspaces.ensure(one)).created).toBe(false);
+    expect(await workspaces.release(one)).toMatchObject({ released: false });
+    expect((await failure(workspaces.ensure({ ...one, owner: 'plan/two' }))).code).toBe('workspace/owned');
+  });
+
+  it('finishes a checkout that was interrupted', async () => {
+    const { spec, workspaces } = bench();
+    const one = spec('one');
+    const made = await workspaces.ensure(one);
+    const admin = adminOf(one.path);
+    const owner = JSON.parse(read(admin, 'signalbox-owner'));
+    writeFileSync(join(admin, 'signalbox-owner'), JSON.stringify({ ...owner, state: 'checkout' }));
+    writeFileSync(join(admin, 'index.lock'), '');
+    rmSync(join(admin, 'index'));
+    rmSync(join(one.path, 'dir'), { recursive: true });
+    const again = await workspaces.ensure(one);
+    expect(again.base).toEqual(made.base);
+    expect(git(one.path, 'status', '--porcelain', '--branch')).toBe('## ticket/one');
+    workspaces.verify(one);
+  });
+
+  it('finishes a worktree that was registered and no more', async () => {
+    const { repo, spec, workspaces } = bench();
+    const one = spec('one');
+    git(repo, 'worktree', 'add', '--quiet', '--no-checkout', '--detach', one.path);
+    await workspaces.ensure(one);
+    expect(git(one.path, 'status', '--porcelain', '--branch')).toBe('## ticket/one');
+    expect(await workspaces.release(one)).toMatchObject({ released: true });
+  });
+});
+
+describe('a path that is taken', () => {
+  it.each([
+    ['a file', (path: string) => write(join(path, '..'), { one: 'text' })],
+    ['a directory with other content', (path: string) => write(path, { file: 'text' })],
+    ['another git repository', (path: string) => makeRepo(path)],
+    [
+      'a symbolic link',
+      (path: string) => {
+        mkdirSync(join(path, '../target'), { recursive: true });
+        symlinkSync(join(path, '../target'), path);
+      },
+    ],
+  ])('by %s is refused and left alone', async (what, make) => {
+    const { spec, workspaces } = bench();
+    const one = spec('one');
+    make(one.path);
+    const before = statSync(one.path).mtimeMs;
+    const error = await failure(workspaces.ensure(one));
+    expect(error).toMatchObject({ code: 'workspace/path-taken', message: expect.stringContaining(what) });
+    expect(error.hint).toContain('worktree');
+    expect(statSync(one.path).mtimeMs).toBe(before);
+  });
+
+  it('by a worktree on another branch is refused with the command that puts it right', async () => {
+    const { spec, workspaces } = bench();
+    const one = spec('one');
+    await workspaces.ensure(one);
+    git(one.path, 'switch', '--quiet', '-c', 'wandered');
+    const error = await failure(workspaces.ensure(one));
+    expect(error.message).toContain('branch wandered');
+    expect(error.hint).toContain('switch ticket/one');
+    git(one.path, 'switch', '--quiet', 'ticket/one');
+    expect((await workspaces.ensure(one)).created).toBe(false);
+  });
+
+  it('by another owner is refused', async () => {
+    const { spec, workspaces } = bench();
+    await workspaces.ensure(spec('one'));
+    const error = await failure(workspaces.ensure(spec('one', { owner: 'other/one' })));
+    expect(error).toMatchObject({ code: 'workspace/owned', message: expect.stringContaining('plan/one') });
+  });
+
+  it('by a worktree of another repository is refused', async () => {
+    const { root, spec, workspaces } = bench();
+    const one = spec('one');
+    makeRepo(join(root, 'other'));
+    git(join(root, 'other'), 'worktree', 'add', '--quiet', '-b', one.branch, one.path);
+    expect((await failure(workspaces.ensure(one))).message).toContain('another repository');
+  });
+
+  it('inside the checkout, also by way of a symlink, is refused', async () => {
+    const { repo, root, spec, workspaces } = bench();
+    symlinkSync(repo, join(root, 'link'));
+    await workspaces.ensure(spec('one'));
+    for (const path of [
+      repo,
+      join(repo, 'worktrees/x'),
+      join(repo, '.git/x'),
+      join(root, 'link/deep/x'),
+      join(spec('one').path, 'nested'),
+    ]) {
+      expect((await failure(workspaces.ensure(spec('two', { path })))).code).toBe(
+        'workspace/inside-checkout',
+      );
+    }
+    const reserved = spec('two', { path: join(root, 'worktrees/.slots/0') });
+    expect((await failure(workspaces.ensure(reserved))).code).toBe('workspace/inside-slots');
+    expect((await failure(workspaces.ensure(spec('two', { path: 'x' })))).code).toBe(
+      'workspace/path-relative',
+    );
+    expect(git(repo, 'status', '--porcelain')).toBe('');
+  });
+});
+
+describe('a branch', () => {
+  it.each(['-d', '--force', 'a b', 'a..b', 'a.lock', 'HEAD', '', 'x~1', 'a\nb'])(
+    'named %j is refused',
+    async (branch) => {
+      const { repo, spec, workspaces } = bench();
+      const wrong = [
+        spec('one', { branch }),
+        spec('one', { base: branch }),
+        spec('one', { stackOn: [branch] }),
+      ];
+      for (const one of wrong)
+        expect((await failure(workspaces.ensure(one))).code).toBe('workspace/branch-name');
+      expect(git(repo, 'branch', '--list')).toBe('* main');
+    },
+  );
+
+  it('that is checked out elsewhere is refused with the place', async () => {
+    const { repo, root, spec, workspaces } = bench();
+    git(repo, 'worktree', 'add', '--quiet', '-b', 'ticket/one', join(root, 'mine'));
+    const error = await failure(workspaces.ensure(spec('one')));
+    expect(error).toMatchObject({
+      code: 'workspace/branch-elsewhere',
+      message: expect.stringContaining(join(root, 'mine')),
+    });
+    const main = await failure(workspaces.ensure(spec('two', { branch: 'main' })));
+    expect(main.message).toContain(repo);
+  });
+
+  it('held by a worktree whose directory is gone is free again', async () => {
+    const { repo, root, spec, workspaces } = bench();
+    git(repo, 'worktree', 'add', '--quiet', '-b', 'ticket/one', join(root, 'mine'));
+    rmSync(join(root, 'mine'), { recursive: true });
+    expect((await workspaces.ensure(spec('one'))).created).toBe(true);
+    expect(git(repo, 'worktree', 'list')).not.toContain('mine');
+  });
+
+  it('in the way of another by its name fails with what git says', async () => {
+    const { repo, spec, workspaces } = bench();
+    git(repo, 'branch', 'ticket');
+    expect((await failure(workspaces.ensure(spec('one')))).message).toContain('cannot lock ref');
+  });
+});
+
+describe('verify', () => {
+  it('accepts the worktree alone, also in an instance that has not looked at the repository', async () => {
+    const { env, repo, spec, workspaces } = bench();
+    const one = spec('one');
+    await workspaces.ensure(one);
+    createWorkspaces({ env }).verify(one);
+    createWorkspaces({ env }).verify({ ...one, repo: join(repo, 'dir') });
+  });
+
+  it('refuses everything else', async () => {
+    const { root, repo, spec, workspaces } = bench();
+    const one = spec('one');
+    await workspaces.ensure(one);
+    await workspaces.ensure(spec('two'));
+    makeRepo(join(root, 'other'));
+    symlinkSync(one.path, join(root, 'link'));
+    const refused = (more: object, why: string) =>
+      expect(() => workspaces.verify({ ...one, ...more }), why).toThrow(
+        expect.objectContaining({ code: 'workspace/unexpected' }),
+      );
+    refused({ path: join(root, 'absent') }, 'absent');
+    refused({ path: root }, 'plain directory');
+    refused({ path: repo }, 'the checkout');
+    refused({ path: join(root, 'link') }, 'symlink');
+    refused({ path: join(one.path, 'dir') }, 'subdirectory');
+    refused({ path: spec('two').path }, 'other ticket');
+    refused({ repo: join(root, 'other') }, 'other repository');
+    refused({ repo: root }, 'no repository');
+    refused({ branch: 'main' }, 'other branch');
+    git(one.path, 'switch', '--quiet', '--detach');
+    refused({}, 'detached');
+  });
+
+  it('refuses a copy of the worktree, a moved one and a replaced .git', async () => {
+    const { root, spec, workspaces } = bench();
+    const one = spec('one');
+    await workspaces.ensure(one);
+    const link = read(one.path, '.git');
+    write(join(root, 'copy'), { '.git': link });
+    expect(() => workspaces.verify({ ...one, path: join(root, 'copy') })).toThrow('registered at');
+    renameSync(one.path, join(root, 'moved'));
+    expect(() => workspaces.verify({ ...one, path: join(root, 'moved') })).toThrow('registered at');
+    expect(() => workspaces.verify(one)).toThrow('does not exist');
+    makeRepo(one.path);
+    expect(() => workspaces.verify(one)).toThrow('not a git worktree');
+  });
+
+  it('takes less than a millisecond', async () => {
+    const { spec, workspaces } = bench();
+    await workspaces.ensure(spec('one'));
+    const start = performance.now();
+    for (let count = 0; count < 200; count += 1) workspaces.verify(spec('one'));
+    expect((performance.now() - start) / 200).toBeLessThan(1);
+  });
+});
+
+it('leaves nothing of its own in the worktree or among the refs', async () => {
+  const { repo, spec, workspaces } = bench();
+  await workspaces.ensure(spec('one'));
+  expect(readdirSync(spec('one').path).sort()).toEqual(['.git', 'a.txt', 'dir']);
+  expect(git(repo, 'for-each-ref', '--format=%(refname)').split('\n')).toEqual([
+    'refs/heads/main',
+    'refs/heads/ticket/one',
+  ]);
+  expect(existsSync(join(repo, '.git/signalbox.lock'))).toBe(false);
+});

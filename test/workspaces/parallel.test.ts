@@ -1,0 +1,42 @@
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { createWorkspaces } from '../../src/workspaces/index.ts';
+import { bench, commit, git } from './helpers.ts';
+
+const names = (count: number) => Array.from({ length: count }, (_, index) => `t${index}`);
+
+it('loses nothing in 30 ensures and releases at once, with and without slots, from two engines', async () => {
+  const all = bench(Object.fromEntries(names(40).map((name) => [`src/${name}.txt`, name])));
+  const engines = [all.workspaces, createWorkspaces({ env: all.env })];
+  const spec = (id: string, index: number) => all.spec(id, { slots: index % 3 === 0 ? 0 : 4 });
+  const ids = names(30);
+  const tips = await Promise.all(
+    ids.map(async (id, index) => {
+      const engine = engines[index % 2] ?? all.workspaces;
+      const one = spec(id, index);
+      const made = await engine.ensure(one);
+      engine.verify(one);
+      expect(made.base.commit).toBe(all.first);
+      const tip = commit(one.path, { [id]: id });
+      expect(await engine.release(one)).toMatchObject({ released: true });
+      return tip;
+    }),
+  );
+  expect(ids.map((id) => git(all.repo, 'rev-parse', `ticket/${id}`))).toEqual(tips);
+  expect(tips.map((tip) => git(all.repo, 'rev-parse', `${tip}^`))).toEqual(tips.map(() => all.first));
+  const left = git(all.repo, 'worktree', 'list', '--porcelain').match(/^worktree .*/gm) ?? [];
+  expect(left.length).toBeLessThanOrEqual(5);
+  expect(git(all.repo, 'worktree', 'prune', '--dry-run')).toBe('');
+  expect(git(all.repo, 'fsck', '--no-dangling')).toBe('');
+  for (const line of left.slice(1)) expect(line).toContain(join(all.worktreeRoot, '.slots'));
+}, 60_000);
+
+it('gives every ticket its own directory while all are open', async () => {
+  const all = bench();
+  const made = await Promise.all(names(16).map((id) => all.workspaces.ensure(all.spec(id))));
+  await Promise.all(names(16).map((id) => all.workspaces.release(all.spec(id))));
+  const again = await Promise.all(names(16).map((id) => all.workspaces.ensure(all.spec(`x${id}`))));
+  for (const list of [made, again]) expect(new Set(list.map(({ path }) => path)).size).toBe(16);
+  expect(again.filter(({ reused }) => reused)).toHaveLength(4);
+  for (const { path, branch } of again) all.workspaces.verify({ repo: all.repo, path, branch });
+}, 60_000);

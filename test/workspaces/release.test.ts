@@ -1,0 +1,330 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createWorkspaces, type WorkspaceSpec } from '../../src/workspaces/index.ts';
+import { bench, commit, git, makeRepo, read, write } from './helpers.ts';
+
+const worktrees = (repo: string) =>
+  git(repo, 'worktree', 'list', '--porcelain').match(/(?<=^worktree ).*/gm) ?? [];
+
+describe('release keeps', () => {
+  type Bench = ReturnType<typeof bench>;
+  const rows: Array<[string, string, (one: WorkspaceSpec, all: Bench) => unknown]> = [
+    ['a changed file', 'a.txt', ({ path }) => write(path, { 'a.txt': 'changed' })],
+    [
+      'a staged file',
+      'staged',
+      ({ path }) => {
+        write(path, { staged: 'x' });
+        git(path, 'add', 'staged');
+      },
+    ],
+    ['an untracked file', 'notes.md', ({ path }) => write(path, { 'notes.md': 'x' })],
+    ['a deleted file', 'a.txt', ({ path }) => rmSync(join(path, 'a.txt'))],
+    ['a nested repository', 'nested/', ({ path }) => makeRepo(join(path, 'nested'))],
+    ['an ignored nested repository', 'vendored/', ({ path }) => makeRepo(join(path, 'tmp/vendored'))],
+    [
+      'a nested repository that was committed as a link',
+      'submodules',
+      ({ path }) => {
+        makeRepo(join(path, 'linked'));
+        git(path, 'add', 'linked');
+        git(path, 'commit', '--quiet', '-m', 'link');
+      },
+    ],
+    ['another branch', 'branch side', ({ path }) => git(path, 'switch', '--quiet', '-c', 'side')],
+    [
+      'a branch without commits',
+      'no commit',
+      ({ path }) => git(path, 'switch', '--quiet', '--orphan', 'empty'),
+    ],
+    [
+      'a commit that no ref holds',
+      'no branch holds',
+      ({ path }) => {
+        git(path, 'switch', '--quiet', '--detach');
+        commit(path, { lost: 'x' });
+      },
+    ],
+    [
+      'a merge under way',
+      'a merge',
+      ({ path }, { repo }) => {
+        git(repo, 'switch', '--quiet', '-c', 'theirs');
+        commit(repo, { theirs: 'x' });
+        git(repo, 'switch', '--quiet', 'main');
+        commit(path, { mine: 'x' });
+        git(path, 'merge', '--quiet', '--no-commit', '-s', 'ours', 'theirs');
+      },
+    ],
+    ['a worktree somebody locked', 'lock', ({ path, repo }) => git(repo, 'worktree', 'lock', path)],
+    [
+      'a worktree registered elsewhere',
+      'registered',
+      ({ path }) => {
+        const admin = git(path, 'rev-parse', '--absolute-git-dir');
+        writeFileSync(join(admin, 'gitdir'), '/nowhere/.git\n');
+      },
+    ],
+  ];
+
+  it.each(rows)('%s', async (_name, reason, act) => {
+    const all = bench({ 'a.txt': 'a\n', '.gitignore': 'tmp/\n' });
+    const one = all.spec('one');
+    await all.workspaces.ensure(one);
+    act(one, all);
+    for (const slots of [4, 0]) {
+      const result = await all.workspaces.release({ ...one, slots });
+      expect(result).toEqual({ released: false, reason: expect.stringContaining(reason) });
+      expect(existsSync(join(one.path, '.git'))).toBe(true);
+    }
+  });
+
+  it('a worktree that a process works in, until it is gone', async () => {
+    const { spec, workspaces } = bench();
+    const one = spec('one');
+    await workspaces.ensure(one);
+    const child = spawn('sleep', ['600'], { cwd: join(one.path, 'dir'), stdio: 'ignore' });
+    await once(child, 'spawn');
+    expect(await workspaces.release(one)).toEqual({
+      released: false,
+      reason: `process ${child.pid} works in it`,
+    });
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    expect(await workspaces.release(one)).toEqual({ released: true, slot: true });
+  });
+
+  it("another owner's worktree and what is no worktree at all", async () => {
+    const { root, spec, workspaces } = bench();
+    await workspaces.ensure(spec('one'));
+    expect(await workspaces.release(spec('one', { owner: 'plan/two' }))).toMatchObject({ released: false });
+    write(join(root, 'plain'), { file: 'x' });
+    expect(await workspaces.release(spec('two', { path: join(root, 'plain') }))).toMatchObject({
+      released: false,
+    });
+    expect(read(root, 'plain/file')).toBe('x');
+  });
+});
+
+describe('release gives back', () => {
+  it('a finished worktree; the branch stays and is free, and the second call is satisfied', async () => {
+    const { repo, spec, workspaces } = bench();
+    const one = spec('one', { slots: 0 });
+    await workspaces.ensure(one);
+    const work = commit(one.path, { work: 'x' });
+    expect(await workspaces.release(one)).toEqual({ released: true, slot: false });
+    expect(worktrees(repo)).toEqual([repo]);
+    expect(existsSync(join(one.path, '..'))).toBe(false);
+    expect(git(repo, 'rev-parse', 'ticket/one')).toBe(work);
+    expect(await workspaces.release(one)).toEqual({ released: true, slot: false });
+  });
+
+  it('a detached worktree whose commit a ref holds', async () => {
+    const { spec, workspaces } = bench();
+    await workspaces.ensure(spec('one'));
+    git(spec('one').path, 'switch', '--quiet', '--detach', 'main');
+    expect(await workspaces.release(spec('one'))).toEqual({ released: true, slot: true });
+  });
+
+  it('a worktree with ignored files, without slots', async () => {
+    const { repo, spec, workspaces } = bench({ '.gitignore': 'out/\n' });
+    const one = spec('one', { slots: 0 });
+    await workspaces.ensure(one);
+    write(one.path, { 'out/file': 'x' });
+    expect(await workspaces.release(one)).toEqual({ released: true, slot: false });
+    expect(worktrees(repo)).toEqual([repo]);
+  });
+});
+
+describe('slots', () => {
+  const slotOf = ({ worktreeRoot }: { worktreeRoot: string }, number = 0) =>
+    join(worktreeRoot, '.slots', String(number));
+
+  it('take over a released worktree and serve the next ticket with it', async () => {
+    const all = bench();
+    const { repo, first, spec, workspaces } = all;
+    await workspaces.ensure(spec('one'));
+    const admin = git(spec('one').path, 'rev-parse', '--absolute-git-dir');
+    const work = commit(spec('one').path, { work: 'x', 'a.txt': 'changed\n' });
+    expect(await workspaces.release(spec('one'))).toEqual({ released: true, slot: true });
+    expect(worktrees(repo)).toEqual([repo, slotOf(all)]);
+    expect(existsSync(join(all.worktreeRoot, 'ticket'))).toBe(false);
+    git(repo, 'switch', '--quiet', 'ticket/one');
+    git(repo, 'switch', '--quiet', 'main');
+
+    const two = spec('two', { path: join(all.root, 'elsewhere/two') });
+    expect(await workspaces.ensure(two)).toMatchObject({
+      created: true,
+      reused: true,
+      base: { commit: first },
+    });
+    expect(git(two.path, 'rev-parse', '--absolute-git-dir')).toBe(admin);
+    expect(git(two.path, 'status', '--porcelain', '--branch', '--ignored')).toBe('## ticket/two');
+    expect([read(two.path, 'a.txt'), existsSync(join(two.path, 'work'))]).toEqual(['a\n', false]);
+    expect(worktrees(repo)).toEqual([repo, two.path]);
+    expect(git(repo, 'worktree', 'prune', '--dry-run')).toBe('');
+    expect(git(repo, 'rev-parse', 'ticket/one')).toBe(work);
+    workspaces.verify(two);
+    expect(git(repo, 'fsck', '--no-dangling')).toBe('');
+  });
+
+  it('serve an existing branch, and another process', async () => {
+    const all = bench();
+    const made = await all.workspaces.ensure(all.spec('one'));
+    const work = commit(all.spec('one').path, { work: 'x' });
+    await all.workspaces.release(all.spec('one'));
+    const again = await createWorkspaces({ env: all.env }).ensure(
+      all.spec('one', { recordedBase: made.base }),
+    );
+    expect(again).toMatchObject({ created: true, reused: true, base: made.base });
+    expect(git(all.spec('one').path, 'rev-parse', 'HEAD')).toBe(work);
+  });
+
+  it('are bounded; what finds no room is deleted', async () => {
+    const all = bench();
+    const ids = ['one', 'two', 'three'];
+    for (const id of ids) await all.workspaces.ensure(all.spec(id, { slots: 2 }));
+    const released = [];
+    for (const id of ids) released.push(await all.workspaces.release(all.spec(id, { slots: 2 })));
+    expect(released.map((result) => 'slot' in result && result.slot)).toEqual([true, true, false]);
+    expect(worktrees(all.repo)).toEqual([all.repo, slotOf(all, 0), slotOf(all, 1)]);
+    expect(await all.workspaces.sweep(all)).toBe(2);
+    expect(worktrees(all.repo)).toEqual([all.repo]);
+  });
+
+  it('are not shared between repositories', async () => {
+    const all = bench();
+    await all.workspaces.ensure(all.spec('one'));
+    await all.workspaces.release(all.spec('one'));
+    makeRepo(join(all.root, 'second'), { second: 'x' });
+    const two = all.spec('two', { repo: join(all.root, 'second') });
+    expect((await all.workspaces.ensure(two)).reused).toBe(false);
+    expect(await all.workspaces.release(two)).toEqual({ released: true, slot: true });
+    expect(worktrees(two.repo)).toEqual([two.repo, slotOf(all, 1)]);
+  });
+
+  it('keep caches and nothing else that is ignored', async () => {
+    const { repo, spec, workspaces } = bench({
+      '.gitignore': 'node_modules\nout/\n*.log\n',
+      'package-lock.json': '1',
+    });
+    await workspaces.ensure(spec('one'));
+    write(spec('one').path, {
+      'node_modules/m/i.js': 'x',
+      'p/node_modules/m.js': 'y',
+      'out/o': 'z',
+      'x.log': 'l',
+    });
+    commit(spec('one').path, { work: 'x' });
+    await workspaces.release(spec('one'));
+    await workspaces.ensure(spec('two'));
+    expect(
+      git(spec('two').path, 'status', '--porcelain', '--ignored=matching', '--untracked-files=all'),
+    ).toBe('!! node_modules/\n!! p/node_modules/');
+    expect(git(repo, 'rev-parse', 'ticket/two')).toBe(git(repo, 'rev-parse', 'main'));
+  });
+
+  it.each(['package-lock.json', 'packages/a/Cargo.lock'])('drop caches when %s differs', async (lockfile) => {
+    const { spec, workspaces } = bench({ '.gitignore': 'node_modules\n', [lockfile]: '1' });
+    const next = async (id: string) => {
+      await workspaces.ensure(spec(id));
+      return existsSync(join(spec(id).path, 'node_modules/m'));
+    };
+    await next('one');
+    write(spec('one').path, { 'node_modules/m': 'x' });
+    commit(spec('one').path, { other: 'x' });
+    await workspaces.release(spec('one'));
+    expect(await next('two')).toBe(true);
+    commit(spec('two').path, { [lockfile]: '2' });
+    await workspaces.release(spec('two'));
+    expect(await next('three')).toBe(false);
+  });
+
+  it('that somebody changed are set aside, not reused and not lost', async () => {
+    const all = bench();
+    await all.workspaces.ensure(all.spec('one'));
+    await all.workspaces.release(all.spec('one'));
+    write(slotOf(all), { 'a.txt': 'precious\n' });
+    const made = await all.workspaces.ensure(all.spec('two'));
+    expect(made).toMatchObject({ created: true, reused: false, notes: [expect.stringContaining('kept-1')] });
+    expect(git(all.spec('two').path, 'status', '--porcelain', '--branch')).toBe('## ticket/two');
+    expect(read(all.worktreeRoot, '.slots/kept-1/a.txt')).toBe('precious\n');
+    expect(git(join(all.worktreeRoot, '.slots/kept-1'), 'status', '--porcelain')).toBe('M a.txt');
+  });
+
+  it('that are broken are replaced by a new worktree', async () => {
+    const all = bench();
+    await all.workspaces.ensure(all.spec('one'));
+    const admin = git(all.spec('one').path, 'rev-parse', '--absolute-git-dir');
+    await all.workspaces.release(all.spec('one'));
+    writeFileSync(join(admin, 'index'), 'garbage');
+    expect(await all.workspaces.ensure(all.spec('two'))).toMatchObject({ created: true, reused: false });
+    expect(git(all.spec('two').path, 'status', '--porcelain', '--branch')).toBe('## ticket/two');
+  });
+
+  it('are taken again when an engine died while taking or leaving one', async () => {
+    const all = bench();
+    const one = all.spec('one');
+    await all.workspaces.ensure(one);
+    const admin = git(one.path, 'rev-parse', '--absolute-git-dir');
+    const owner = () => JSON.parse(read(admin, 'signalbox-owner'));
+    const set = (more: object) =>
+      writeFileSync(join(admin, 'signalbox-owner'), JSON.stringify({ ...owner(), ...more }));
+
+    set({ state: 'slot' });
+    git(one.path, 'switch', '--quiet', '--detach');
+    expect(await all.workspaces.ensure(one)).toMatchObject({ created: true, reused: true });
+    all.workspaces.verify(one);
+
+    await all.workspaces.release(one);
+    set({ state: 'checkout', owner: 'plan/dead' });
+    expect(await all.workspaces.ensure(one)).toMatchObject({ reused: true });
+    writeFileSync(join(admin, 'gitdir'), `${slotOf(all)}/.git\n`);
+    set({ state: 'checkout' });
+    git(one.path, 'switch', '--quiet', '--detach');
+    expect(await all.workspaces.ensure(one)).toMatchObject({ reused: true });
+    all.workspaces.verify(one);
+    expect(git(one.path, 'status', '--porcelain', '--branch')).toBe('## ticket/one');
+  });
+});
+
+it('a warm cycle costs two git calls, and finding an open workspace none', async () => {
+  const all = bench({ '.gitignore': 'node_modules\n', 'a.txt': 'a\n' });
+  const log = join(all.root, 'calls');
+  const program = join(all.root, 'counting-git');
+  writeFileSync(program, `#!/bin/sh\necho "$1" >> ${log}\nexec git "$@"\n`, { mode: 0o755 });
+  const workspaces = createWorkspaces({ env: all.env, git: program });
+  const cycle = async (id: string) => {
+    const { base } = await workspaces.ensure(all.spec(id));
+    await workspaces.ensure(all.spec(id));
+    await workspaces.ensure(all.spec(id, { recordedBase: base }));
+    commit(all.spec(id).path, { [id]: 'x' });
+    expect(await workspaces.release(all.spec(id))).toEqual({ released: true, slot: true });
+  };
+  await cycle('cold');
+  writeFileSync(log, '');
+  await cycle('warm');
+  expect(read(log).trim().split('\n')).toEqual(['switch', 'status']);
+});
+
+describe('other layouts of git', () => {
+  it('moves a worktree with relative pointers by git itself', async () => {
+    const all = bench();
+    const one = all.spec('one');
+    await all.workspaces.ensure(one);
+    writeFileSync(join(one.path, '.git'), 'gitdir: ../../../repo/.git/worktrees/one\n');
+    all.workspaces.verify(one);
+    expect(await all.workspaces.release(one)).toEqual({ released: true, slot: true });
+    expect(await all.workspaces.ensure(all.spec('two'))).toMatchObject({ reused: true });
+    all.workspaces.verify(all.spec('two'));
+  });
+
+  it('does not keep a slot of a repository with submodules', async () => {
+    const { spec, workspaces } = bench({ '.gitmodules': '' });
+    await workspaces.ensure(spec('one'));
+    expect(await workspaces.release(spec('one'))).toEqual({ released: true, slot: false });
+  });
+});
