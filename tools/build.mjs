@@ -1,6 +1,6 @@
 // Bundles the CLI, the library and the rehearsal agent into dist/, with everything they need inside.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'rolldown';
@@ -9,9 +9,10 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const dist = join(root, 'dist');
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-// A quick rebuild leaves old chunks alone: a program that is running may still load them.
+// Built beside and then swapped in, so that nobody finds half of it. A quick rebuild keeps the old chunks:
+// a program that is running may still load them.
 const quick = process.argv.includes('--no-types');
-if (!quick) rmSync(dist, { recursive: true, force: true });
+const out = quick ? dist : `${dist}.${process.pid}`;
 const executables = { cli: 'src/cli/main.ts', rehearsal: 'src/rehearsal/main.ts' };
 await build({
   cwd: root,
@@ -19,7 +20,7 @@ await build({
   platform: 'node',
   transform: { define: { __VERSION__: JSON.stringify(version) } },
   output: {
-    dir: dist,
+    dir: out,
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name]-[hash].js',
@@ -28,9 +29,15 @@ await build({
   },
   logLevel: 'warn',
 });
-for (const name of Object.keys(executables)) chmodSync(join(dist, `${name}.js`), 0o755);
-writeFileSync(join(dist, 'THIRD-PARTY.txt'), licences(['commander', 'liquidjs', 'yaml', 'zod']));
-if (!quick) emitTypes();
+for (const name of Object.keys(executables)) chmodSync(join(out, `${name}.js`), 0o755);
+writeFileSync(join(out, 'THIRD-PARTY.txt'), licences(['commander', 'liquidjs', 'yaml', 'zod']));
+if (!quick) {
+  emitTypes();
+  const old = `${out}.old`;
+  if (existsSync(dist)) renameSync(dist, old);
+  renameSync(out, dist);
+  rmSync(old, { recursive: true, force: true });
+}
 
 /** The bundle carries these packages, so it carries their licences too. */
 function licences(names) {
@@ -53,7 +60,7 @@ function emitTypes() {
     '--noEmit',
     'false',
     '--outDir',
-    'dist/types',
+    join(out, 'types'),
     '--rootDir',
     'src',
     '--project',

@@ -12,6 +12,8 @@ const ROOMS = [
   'agents',
   'jobs',
   'workspaces',
+  'forge',
+  'sources',
   'content',
   'store',
   'config',

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { InputError } from '../model/errors.ts';
 import type { Io } from './io.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
@@ -15,13 +16,12 @@ export function register(program: Command, io: Io): void {
     )
     .action((shell: string, options: { json?: boolean }) => {
       const words = vocabulary(program);
-      if (options.json) return io.out(JSON.stringify(words));
-      const script = scripts(words)[shell];
-      if (!script) {
-        io.err(`❌ Unknown shell "${shell}".\n   Use one of: ${SHELLS.join(', ')}.`);
-        return io.exit(2);
-      }
-      io.out(script);
+      const script = SHELLS.some((name) => name === shell) ? scripts(words)[shell] : undefined;
+      if (script === undefined)
+        throw new InputError('usage', `There is no completion for "${shell}".`, {
+          hint: `Use one of: ${SHELLS.join(', ')}.`,
+        });
+      io.out(options.json ? JSON.stringify(words) : script);
     });
 }
 

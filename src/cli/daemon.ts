@@ -1,17 +1,20 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync, openSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Claim } from '../model/claim.ts';
+import { HeldError } from '../model/errors.ts';
 import { type Io, outJson } from './io.ts';
 import { type GlobalOptions, openRunner, openStore, positiveInteger } from './open.ts';
-import { eventPrinter, stopOnSignals } from './show-events.ts';
+import { type EventView, eventView, goOnUnread, signalCode, stopOnSignals } from './show-events.ts';
 
 interface Options extends GlobalOptions {
   concurrency?: string;
   agent?: string;
   verbose?: boolean;
+  plain?: boolean;
   detach?: boolean;
 }
 
@@ -23,6 +26,7 @@ export function register(program: Command, io: Io): void {
     .option('-a, --agent <name>', 'agent of tickets and plans that name none')
     .option('-v, --verbose', 'show what agents say and do')
     .option('--detach', 'go on in the background')
+    .option('--plain', 'one line per event, also on a terminal')
     .option('--json', 'print events as JSON lines')
     .addHelpText(
       'after',
@@ -41,50 +45,55 @@ Examples:
     .command('status')
     .description('tell whether a daemon runs')
     .option('--json', 'print JSON')
+    .addHelpText('after', '\nEnds with 1 when none runs.\n\nExamples:\n  $ signalbox daemon status')
     .action(async (_options: unknown, command: Command) => showSeat(command.optsWithGlobals<Options>(), io));
   daemon
     .command('stop')
     .description('stop the daemon and its agents')
     .option('--json', 'print JSON')
+    .addHelpText('after', '\nExamples:\n  $ signalbox daemon stop')
     .action(async (_options: unknown, command: Command) => stop(command.optsWithGlobals<Options>(), io));
   program
     .command('tick')
     .description('start what can start now, wait for it, and end')
     .option('-v, --verbose', 'show what agents say and do')
+    .option('--plain', 'one line per event, also on a terminal')
     .option('--json', 'print events as JSON lines')
     .addHelpText('after', '\nExamples:\n  $ signalbox tick')
     .action(async (_options: unknown, command: Command) => tick(command.optsWithGlobals<Options>(), io));
 }
 
 async function start(options: Options, io: Io): Promise<void> {
-  const concurrency = positiveInteger('--concurrency', options.concurrency);
+  const flags = flagsOf(options);
   if (options.detach) return detach(options, io);
-  const flags = {
-    ...(options.agent ? { defaultAgent: options.agent } : {}),
-    ...(concurrency ? { maxConcurrency: concurrency } : {}),
-  };
-  const parts = await openRunner(io, options, 'daemon', {
-    flags,
-    listen: eventPrinter(io, { ...options, withPlan: true }),
-  });
+  const view = await eventView(io, { ...options, withPlan: true });
+  io.onUnread = goOnUnread;
+  const parts = await openRunner(io, options, 'daemon', { flags, listen: view.listen });
+  view.watch(parts.store);
   const { runDaemon } = await import('../engine/daemon.ts');
   const abort = new AbortController();
-  const unhook = stopOnSignals(io, abort, 'the daemon and its agents');
+  const unhook = stopOnSignals(view, abort, 'the daemon and its agents');
   try {
     await runDaemon(parts, {
       ...limits(parts.settings),
       signal: abort.signal,
-      onSeat: (claim) => announce(claim, parts.settings.stateDir, options, io),
+      onSeat: (claim) => announce(claim, parts.settings.stateDir, options, view),
     });
   } finally {
+    view.close();
     unhook();
   }
   if (!options.json) io.out('The daemon has stopped.');
 }
 
-function announce(claim: Claim, stateDir: string, options: Options, io: Io): void {
-  if (options.json) io.out(JSON.stringify({ type: 'daemon:start', pid: claim.pid, stateDir }));
-  else io.out(`Daemon ${claim.pid} works on ${stateDir}. Ctrl-C stops it.`);
+function flagsOf({ agent, concurrency }: Options): Record<string, unknown> {
+  const most = positiveInteger('--concurrency', concurrency);
+  return { ...(agent ? { defaultAgent: agent } : {}), ...(most ? { maxConcurrency: most } : {}) };
+}
+
+function announce(claim: Claim, stateDir: string, options: Options, view: EventView): void {
+  if (options.json) view.out(JSON.stringify({ type: 'daemon:start', pid: claim.pid, stateDir }));
+  else view.out(`Daemon ${claim.pid} works on ${stateDir}. Ctrl-C stops it.`);
 }
 
 function limits(settings: { maxConcurrency: number; pollInterval: number }) {
@@ -92,15 +101,18 @@ function limits(settings: { maxConcurrency: number; pollInterval: number }) {
 }
 
 async function tick(options: Options, io: Io): Promise<void> {
-  const parts = await openRunner(io, options, 'tick', {
-    listen: eventPrinter(io, { ...options, withPlan: true }),
-  });
+  const view = await eventView(io, { ...options, withPlan: true });
+  io.onUnread = goOnUnread;
+  const parts = await openRunner(io, options, 'tick', { listen: view.listen });
+  view.watch(parts.store);
   const { runTick } = await import('../engine/daemon.ts');
   const abort = new AbortController();
-  const unhook = stopOnSignals(io, abort, 'the agents');
+  const unhook = stopOnSignals(view, abort, 'the agents');
   try {
     await runTick(parts, { ...limits(parts.settings), signal: abort.signal });
+    if (abort.signal.aborted) io.exit(signalCode(abort.signal.reason));
   } finally {
+    view.close();
     unhook();
   }
 }
@@ -119,9 +131,9 @@ async function seat(io: Io, options: GlobalOptions): Promise<{ claim: Claim | un
 
 /** Starts the same command again without a terminal and waits until it sits in the daemon's seat. */
 async function detach(options: Options, io: Io): Promise<void> {
+  await openRunner(io, options, 'daemon', { flags: flagsOf(options) });
   const { logDir, claim } = await seat(io, options);
   if (claim) {
-    const { HeldError } = await import('../model/errors.ts');
     throw new HeldError('daemon/held', `A daemon already runs here: pid ${claim.pid} on ${claim.host}.`, {
       hint: 'Stop it with: signalbox daemon stop',
     });
@@ -173,9 +185,15 @@ async function stop(options: Options, io: Io): Promise<void> {
     say({ stopped: false, pid: null }, 'No daemon runs.', options, io);
     return;
   }
+  if (claim.host !== hostname())
+    throw new HeldError('daemon/elsewhere', `Daemon ${claim.pid} runs on ${claim.host}, not here.`, {
+      hint: `Run there: signalbox daemon stop`,
+      details: { holder: claim },
+    });
+  const { isAlive } = await import('../store/identity.ts');
   process.kill(claim.pid, 'SIGTERM');
   for (let waited = 0; waited < 60_000; waited += 50) {
-    if (!(await seat(io, options)).claim)
+    if (!isAlive(claim))
       return say({ stopped: true, pid: claim.pid }, `Daemon ${claim.pid} has stopped.`, options, io);
     await delay(50);
   }

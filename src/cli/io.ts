@@ -9,6 +9,8 @@ export interface Io {
   color: boolean;
   /** Sets the exit code; the process ends when its work is done. */
   exit(code: number): void;
+  /** Called when nobody reads the output any more. Without it the process ends then. */
+  onUnread?: () => void;
 }
 
 export function outJson(io: Io, value: unknown): void {

@@ -45,10 +45,18 @@ async function show(planId: string, ticketId: string | undefined, options: Optio
   };
   print();
   if (!options.follow) return;
-  const timer = setInterval(print, 200);
-  await new Promise<void>((resolve) => {
+  let timer: NodeJS.Timeout | undefined;
+  const ended = new Promise<void>((resolve, reject) => {
     process.once('SIGINT', resolve);
     process.once('SIGTERM', resolve);
+    // The plan may be deleted while somebody watches it.
+    timer = setInterval(() => {
+      try {
+        print();
+      } catch (error) {
+        reject(error);
+      }
+    }, 200);
   });
-  clearInterval(timer);
+  await ended.finally(() => clearInterval(timer));
 }

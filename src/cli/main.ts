@@ -1,33 +1,49 @@
 import { SignalboxError } from '../model/errors.ts';
 import type { Io } from './io.ts';
+import { forTerminal } from './terminal.ts';
 
 declare const __VERSION__: string;
+
+const args = process.argv.slice(2);
+const json = args.includes('--json');
+const usesColor = !process.env.NO_COLOR && process.env.TERM !== 'dumb';
+let unread = false;
 
 const io: Io = {
   cwd: process.cwd(),
   env: process.env,
-  out: (text) => void process.stdout.write(`${text}\n`),
-  err: (text) => void process.stderr.write(`${text}\n`),
+  out: (text) => {
+    if (!unread) write(process.stdout, text);
+  },
+  err: (text) => write(process.stderr, text),
   tty: process.stdout.isTTY === true,
-  color: process.stdout.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== 'dumb',
+  color: process.stdout.isTTY === true && usesColor,
   exit: (code) => {
     process.exitCode = code;
   },
 };
 
+function write(stream: NodeJS.WriteStream, text: string): void {
+  stream.write(`${stream.isTTY ? forTerminal(text, usesColor) : text}\n`);
+}
+
 // `status | head` closes our output: that is no error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(0);
-  throw error;
+  if (error.code !== 'EPIPE') throw error;
+  unread = true;
+  if (io.onUnread) io.onUnread();
+  else process.exit();
 });
 
-const args = process.argv.slice(2);
 if (args[0] === '--version' || args[0] === '-V') io.out(__VERSION__);
 else await main();
 
 async function main(): Promise<void> {
+  process.stderr.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
   const { createProgram } = await import('./program.ts');
-  const program = createProgram(io, __VERSION__);
+  const program = createProgram(io, __VERSION__, { quiet: json });
   try {
     await program.parseAsync(process.argv);
   } catch (error) {
@@ -38,25 +54,32 @@ async function main(): Promise<void> {
 function report(error: unknown): void {
   const { code, exitCode } = error as { code?: string; exitCode?: number };
   if (code?.startsWith('commander.')) {
-    process.exitCode = exitCode === 0 ? 0 : 2;
+    reportUsage(error as Error, exitCode);
     return;
   }
   const message = error instanceof Error ? error.message : String(error);
   const hint = error instanceof SignalboxError ? error.hint : undefined;
-  if (args.includes('--json'))
-    io.err(JSON.stringify({ error: { code: code ?? 'error', message, hint: hint ?? null } }));
-  else {
-    io.err(`❌ ${message}`);
-    if (hint) io.err(`   ${hint.replaceAll('\n', '\n   ')}`);
-  }
+  tell(code ?? 'error', message, hint);
   if (args.includes('--debug') && error instanceof Error) io.err(error.stack ?? '');
   process.exitCode = exitCodeOf(error);
 }
 
+/** Help and version end without an error; wrong words were explained already, unless JSON was asked for. */
+function reportUsage(error: Error, exitCode: number | undefined): void {
+  if (exitCode === 0) return;
+  process.exitCode = 2;
+  const message = error.message.startsWith('(') ? 'Which command?' : error.message.replace(/^error: /, '');
+  if (json) tell('usage', message, 'signalbox --help shows the commands');
+}
+
+function tell(code: string, message: string, hint: string | undefined): void {
+  if (json) io.err(JSON.stringify({ error: { code, message, hint: hint ?? null } }));
+  else io.err(`❌ ${[message, ...(hint?.split('\n') ?? [])].join('\n   ')}`);
+}
+
 /** 1: the answer is no; 2: bad input; 3: somebody else holds it; 4: the state cannot be written. */
 function exitCodeOf(error: unknown): number {
-  if (!(error instanceof SignalboxError))
-    return error instanceof Error && error.constructor.name === 'UsageError' ? 2 : 1;
+  if (!(error instanceof SignalboxError)) return 1;
   if (error.code === 'state/storage') return 4;
   if (error.name === 'HeldError') return 3;
   return error.name === 'InputError' ? 2 : 1;

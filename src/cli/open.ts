@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import type { Settings } from '../config/index.ts';
 import type { Parts } from '../engine/parts.ts';
+import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { Io } from './io.ts';
 import { packageDir } from './package-dir.ts';
@@ -52,7 +53,6 @@ export async function openRunner(...args: Parameters<typeof openEngine>): Promis
   const parts = await openEngine(...args);
   const file = parts.settings.untrusted;
   if (file === null) return parts;
-  const { InputError } = await import('../model/errors.ts');
   throw new InputError(
     'config/untrusted',
     `${file} decides where plans come from, and you have not trusted its directory.`,
@@ -63,12 +63,17 @@ export async function openRunner(...args: Parameters<typeof openEngine>): Promis
   );
 }
 
+/** A problem of the store with its file, unless the message has it already. */
+export function sayProblem({ path, message }: { path: string; message: string }): string {
+  return message.includes(path) ? message : `${path}: ${message}`;
+}
+
 /** Refuses what is not a positive whole number, before anything is opened. */
 export function positiveInteger(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (!/^[1-9]\d{0,5}$/.test(text))
-    throw new UsageError(`Invalid ${flag} value: ${text}. Must be a positive integer.`);
+    throw new InputError('usage', `${flag} ${text} is not a whole number from 1 to 999999.`, {
+      hint: `For example: ${flag} 4`,
+    });
   return Number(text);
 }
-
-export class UsageError extends Error {}

@@ -1,6 +1,7 @@
+import { isAbsolute } from 'node:path';
 import type { Command } from 'commander';
 import { type Io, outJson } from './io.ts';
-import { type GlobalOptions, openEngine, openStore } from './open.ts';
+import { type GlobalOptions, openEngine, openStore, sayProblem } from './open.ts';
 
 export function register(program: Command, io: Io): void {
   const plan = program
@@ -20,6 +21,7 @@ export function register(program: Command, io: Io): void {
       .command(`${name} ${args}`.trim())
       .description(about)
       .option('--json', 'print JSON')
+      .addHelpText('after', `\nExamples:\n  $ signalbox plan ${name}${args ? ' sprint-12' : ''}`)
       .action(async (...given: unknown[]) => {
         const command = given.at(-1) as Command;
         await action(command.args[0] ?? '', command.optsWithGlobals());
@@ -54,14 +56,19 @@ async function list(io: Io, options: GlobalOptions): Promise<void> {
     };
   });
   if (options.json) return outJson(io, rows);
-  const [{ table }, { style }] = await Promise.all([
+  const [{ table }, { style, oneLine }] = await Promise.all([
     import('../report/table.ts'),
     import('../report/style.ts'),
   ]);
   const look = style(io.color);
-  const body = rows.map((row) => [row.id, row.status, `${row.complete}/${row.tickets}`, row.name]);
+  const body = rows.map((row) => [
+    row.id,
+    row.status,
+    `${row.complete}/${row.tickets}`,
+    oneLine(row.name, 60),
+  ]);
   io.out(body.length > 0 ? table(['plan', 'status', 'complete', 'name'], body, look) : 'No plans yet.');
-  for (const problem of problems) io.err(`${look.red('✗')} ${problem.message}`);
+  for (const problem of problems) io.err(`${look.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
 }
 
 async function show(io: Io, options: GlobalOptions, id: string): Promise<void> {
@@ -73,7 +80,7 @@ async function show(io: Io, options: GlobalOptions, id: string): Promise<void> {
     import('../report/table.ts'),
     import('../report/style.ts'),
   ]);
-  io.out(`${plan.name || plan.id} (${plan.id}), ${plan.status}`);
+  io.out(`${oneLine(plan.name) || plan.id} (${plan.id}), ${plan.status}`);
   const facts = [
     ['repository', plan.repo],
     ['workflow', plan.workflow],
@@ -81,14 +88,14 @@ async function show(io: Io, options: GlobalOptions, id: string): Promise<void> {
     ['base', plan.base],
     ['worktrees', plan.worktreeRoot],
   ];
-  for (const [name, value] of facts) if (value) io.out(`  ${`${name}`.padEnd(10)} ${value}`);
+  for (const [name, value] of facts) if (value) io.out(`  ${`${name}`.padEnd(10)} ${oneLine(value, 400)}`);
   const rows = plan.tickets.map((entry) => {
     const ticket = tickets.find((each) => each.ticketId === entry.ticketId);
     return [
       String(entry.order),
       entry.ticketId,
       ticket?.status ?? 'unreadable',
-      entry.blockedBy.join(', '),
+      oneLine(entry.blockedBy.join(', '), 60),
       oneLine(ticket?.title ?? '', 60),
     ];
   });
@@ -102,11 +109,13 @@ async function check(io: Io, options: GlobalOptions, id: string): Promise<void> 
   const errors = problems.filter((problem) => problem.severity === 'error');
   if (options.json) outJson(io, { plan: id, ok: errors.length === 0, problems });
   else {
-    const { style } = await import('../report/style.ts');
+    const { style, oneLine } = await import('../report/style.ts');
     const look = style(io.color);
     for (const { severity, ticketId, place, message } of problems) {
       const mark = severity === 'error' ? look.red('✗') : look.yellow('!');
-      io.out(`${mark} ${ticketId ?? id}: ${message} ${look.dim(`(${place})`)}`);
+      const said = isAbsolute(place) && message.includes(place);
+      const where = said ? '' : ` ${look.dim(`(${oneLine(place)})`)}`;
+      io.out(`${mark} ${oneLine(ticketId ?? id)}: ${oneLine(message, 400)}${where}`);
     }
     if (errors.length === 0) io.out(`${look.green('✓')} Plan ${id} can run.`);
   }

@@ -34,8 +34,8 @@ const COMMANDS = [
   completion,
 ];
 
-/** All commands. Each file says what it takes and shows; the work is behind `import()`. */
-export function createProgram(io: Io, version: string): Command {
+/** All commands. Each file says what it takes and shows; the work is behind `import()`. `quiet`: wrong words are not explained here. */
+export function createProgram(io: Io, version: string, options: { quiet: boolean }): Command {
   const program = new Command('signalbox')
     .description(
       'Drives tickets through YAML workflows with headless coding agents, each in its own git worktree.',
@@ -46,7 +46,7 @@ export function createProgram(io: Io, version: string): Command {
     .exitOverride()
     .configureOutput({
       writeOut: (text) => io.out(text.trimEnd()),
-      writeErr: (text) => io.err(text.trimEnd()),
+      writeErr: (text) => options.quiet || io.err(text.trimEnd()),
     })
     .showHelpAfterError('(signalbox --help shows the commands)')
     .helpCommand(false);

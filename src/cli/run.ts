@@ -2,12 +2,13 @@ import type { Command } from 'commander';
 import type { RunResult } from '../engine/foreground.ts';
 import type { Io } from './io.ts';
 import { type GlobalOptions, openRunner, positiveInteger } from './open.ts';
-import { eventPrinter, stopOnSignals } from './show-events.ts';
+import { eventView, goOnUnread, signalCode, stopOnSignals } from './show-events.ts';
 
 interface Options extends GlobalOptions {
   concurrency?: string;
   agent?: string;
   verbose?: boolean;
+  plain?: boolean;
 }
 
 export function register(program: Command, io: Io): void {
@@ -19,6 +20,7 @@ export function register(program: Command, io: Io): void {
     .option('-c, --concurrency <n>', 'most tickets at once')
     .option('-a, --agent <name>', 'agent of tickets and plans that name none')
     .option('-v, --verbose', 'show what agents say and do')
+    .option('--plain', 'one line per event, also on a terminal')
     .option('--json', 'print events, then the result, as JSON lines')
     .addHelpText(
       'after',
@@ -42,13 +44,16 @@ async function run(planId: string, ticketIds: string[], options: Options, io: Io
     ...(options.agent ? { defaultAgent: options.agent } : {}),
     ...(concurrency ? { maxConcurrency: concurrency } : {}),
   };
+  const view = await eventView(io, { ...options, withPlan: false });
+  io.onUnread = goOnUnread;
   const parts = await openRunner(io, options, 'run', {
     flags,
-    listen: eventPrinter(io, { ...options, withPlan: false }),
+    listen: view.listen,
   });
+  view.watch(parts.store, { planId, ...(ticketIds.length > 0 ? { ticketIds } : {}) });
   const { runPlan } = await import('../engine/foreground.ts');
   const abort = new AbortController();
-  const unhook = stopOnSignals(io, abort, 'the agents');
+  const unhook = stopOnSignals(view, abort, 'the agents');
   const began = Date.now();
   try {
     const result = await runPlan(parts, {
@@ -58,9 +63,11 @@ async function run(planId: string, ticketIds: string[], options: Options, io: Io
       lookEveryMs: parts.settings.pollInterval * 1000,
       signal: abort.signal,
     });
+    view.close();
     await show(result, Date.now() - began, abort.signal.aborted, options, io);
-    io.exit(abort.signal.aborted ? 130 : result.ok ? 0 : 1);
+    io.exit(abort.signal.aborted ? signalCode(abort.signal.reason) : result.ok ? 0 : 1);
   } finally {
+    view.close();
     unhook();
   }
 }

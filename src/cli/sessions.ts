@@ -1,4 +1,6 @@
+import { constants } from 'node:os';
 import type { Command } from 'commander';
+import { InputError } from '../model/errors.ts';
 import type { Attempt } from '../model/ticket.ts';
 import { type Io, outJson } from './io.ts';
 import { type GlobalOptions, openEngine, openStore } from './open.ts';
@@ -51,18 +53,13 @@ async function list(planId: string, ticketId: string, options: Options, io: Io):
     return io.out(
       `${planId}/${ticketId} has no sessions${options.phase ? ` of phase ${options.phase}` : ''} yet.`,
     );
-  const [{ table }, { style }] = await Promise.all([
+  const [{ table }, { style, oneLine }] = await Promise.all([
     import('../report/table.ts'),
     import('../report/style.ts'),
   ]);
-  const rows = found.map((entry, index) => [
-    `${index + 1}.`,
-    entry.phase,
-    entry.status,
-    entry.agent ?? '',
-    entry.startedAt,
-    entry.sessionId ?? '',
-  ]);
+  const rows = found.map(({ phase, status, agent, startedAt, sessionId }, index) =>
+    [`${index + 1}.`, phase, status, agent ?? '', startedAt, sessionId ?? ''].map((cell) => oneLine(cell)),
+  );
   io.out(table(['', 'phase', 'status', 'agent', 'started', 'session'], rows, style(io.color)));
   io.out(`Go on in one with: signalbox resume-session ${planId} ${ticketId} <session>`);
 }
@@ -81,20 +78,39 @@ async function resume(
   const parts = await openEngine(io, options, 'session');
   const { planSession, inSession } = await import('../engine/sessions.ts');
   const launch = planSession(parts, { planId, ticketId }, session, options.phase);
-  if (options.json) return outJson(io, launch);
-  io.out(`Session ${launch.sessionId} of ${planId}/${ticketId} (${launch.phase}) in ${launch.cwd}`);
+  if (options.json) return outJson(io, { ...launch, env: masked(launch.env) });
   const code = await inSession(parts, { planId, ticketId }, launch, async () => {
     const { spawn } = await import('node:child_process');
     const [command = '', ...args] = launch.argv;
-    return new Promise<number>((done, failed) => {
-      const child = spawn(command, args, {
-        cwd: launch.cwd,
-        env: { ...io.env, ...launch.env },
-        stdio: 'inherit',
-      });
-      child.once('error', failed);
-      child.once('exit', (status, signal) => done(status ?? (signal ? 128 : 1)));
+    io.out(`Session ${launch.sessionId} of ${planId}/${ticketId} (${launch.phase}) in ${launch.cwd}`);
+    const child = spawn(command, args, {
+      cwd: launch.cwd,
+      env: { ...io.env, ...launch.env },
+      stdio: 'inherit',
     });
+    // Ctrl-C is for the agent: the ticket stays held until it is gone.
+    const pass = (signal: NodeJS.Signals) => void (signal === 'SIGINT' || child.kill(signal));
+    process.on('SIGINT', pass).on('SIGTERM', pass);
+    return new Promise<number>((done, failed) => {
+      child.once('error', (error) => failed(notStarted(launch.agent, command, error)));
+      child.once('exit', (status, signal) => done(status ?? 128 + (signal ? constants.signals[signal] : 1)));
+    }).finally(() => process.off('SIGINT', pass).off('SIGTERM', pass));
   });
   io.exit(code);
+}
+
+/** Names of variables help, their values may be keys. */
+function masked(env: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.keys(env).map((name) => [name, '***']));
+}
+
+function notStarted(agent: string, command: string, cause: Error): InputError {
+  return new InputError(
+    'agent/missing',
+    `Agent "${agent}": ${command} cannot be started (${cause.message}).`,
+    {
+      hint: 'See what is missing with: signalbox doctor',
+      cause,
+    },
+  );
 }

@@ -1,36 +1,113 @@
 import type { EngineEvent } from '../model/events.ts';
 import { lineOf } from '../report/lines.ts';
+import type { Live } from '../report/live.ts';
 import { style } from '../report/style.ts';
+import type { Store } from '../store/port.ts';
 import type { Io } from './io.ts';
+import { forTerminal } from './terminal.ts';
 
-/** Shows events as they come: one line each, or one JSON object each. */
-export function eventPrinter(
-  io: Io,
-  options: { json?: boolean; verbose?: boolean; withPlan: boolean },
-): (event: EngineEvent) => void {
+/** Where events are shown, and everything else that is said while they come. */
+export interface EventView {
+  listen(event: EngineEvent): void;
+  /** Tells the view which tickets there are; without a scope it is those of all active plans. */
+  watch(store: Store, scope?: { planId: string; ticketIds?: readonly string[] }): void;
+  out(text: string): void;
+  err(text: string): void;
+  /** After this, only `out` and `err` show anything. May be called again. */
+  close(): void;
+}
+
+interface ViewOptions {
+  json?: boolean;
+  plain?: boolean;
+  verbose?: boolean;
+  withPlan: boolean;
+}
+
+/** Shows events as they come: on a terminal above a live block, elsewhere one line or one JSON object each. */
+export async function eventView(io: Io, options: ViewOptions): Promise<EventView> {
+  const live = io.tty && io.env.TERM !== 'dumb' && !options.json && !options.plain;
+  return live ? liveView(io, options) : lineView(io, options);
+}
+
+function lineView(io: Io, options: ViewOptions): EventView {
   const look = style(io.color);
-  return (event) => {
-    if (options.json) {
-      io.out(JSON.stringify({ ...event, at: new Date().toISOString() }));
-      return;
-    }
-    const line = lineOf(event, {
-      style: look,
-      withPlan: options.withPlan,
-      verbose: options.verbose === true,
-      now: Date.now(),
-    });
+  const { withPlan, verbose = false } = options;
+  const listen = (event: EngineEvent) => {
+    const now = Date.now();
+    const line = options.json
+      ? JSON.stringify({ ...event, at: new Date(now).toISOString() })
+      : lineOf(event, { style: look, withPlan, verbose, now });
     if (line !== undefined) io.out(line);
+  };
+  return { listen, watch: () => undefined, out: io.out, err: io.err, close: () => undefined };
+}
+
+async function liveView(io: Io, { withPlan, verbose = false }: ViewOptions): Promise<EventView> {
+  const [{ Live: LiveBlock }, { ticketsIn }] = await Promise.all([
+    import('../report/live.ts'),
+    import('../report/live-state.ts'),
+  ]);
+  const { stdout } = process;
+  let tickets: () => ReturnType<typeof ticketsIn> = () => [];
+  let watch: (() => () => void) | undefined;
+  let unwatch: (() => void) | undefined;
+  const live: Live = new LiveBlock({
+    screen: {
+      columns: () => stdout.columns || 80,
+      rows: () => stdout.rows || 24,
+      write: (text) => void stdout.write(text),
+    },
+    style: style(io.color),
+    withPlan,
+    safe: (line) => forTerminal(line, io.color),
+    verbose,
+    tickets: () => tickets(),
+  });
+  const onResize = () => live.resized();
+  stdout.on('resize', onResize);
+  return {
+    listen(event) {
+      unwatch ??= watch?.();
+      live.event(event);
+    },
+    watch(store, scope) {
+      tickets = () => ticketsIn(store.view(), scope ?? null);
+      watch = () => store.watch(() => live.changed());
+    },
+    out: (text) => live.print(text),
+    err: (text) => live.print(text.trimStart()),
+    close() {
+      unwatch?.();
+      watch = undefined;
+      stdout.off('resize', onResize);
+      live.close();
+    },
   };
 }
 
+/** What a shell says of a process that a signal ended. */
+export function signalCode(signal: unknown): number {
+  return signal === 'SIGTERM' ? 143 : 130;
+}
+
+/** `run | head` ends the showing, not the work. */
+export const goOnUnread = (): void => undefined;
+
 /** Two Ctrl-C: the first asks to stop, the second ends at once. */
-export function stopOnSignals(io: Io, abort: AbortController, what: string): () => void {
+export function stopOnSignals(
+  view: Pick<EventView, 'err' | 'close'>,
+  abort: AbortController,
+  what: string,
+): () => void {
   let asked = false;
   const onSignal = (signal: NodeJS.Signals) => {
-    if (asked) process.exit(signal === 'SIGINT' ? 130 : 143);
+    if (asked) {
+      view.close();
+      process.exit(signalCode(signal));
+    }
     asked = true;
-    io.err(`\nStopping ${what}… (again to leave at once)`);
+    view.err(`\nStopping ${what}… (again to leave at once)`);
     abort.abort(signal);
   };
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);

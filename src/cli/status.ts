@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type Io, outJson } from './io.ts';
-import { type GlobalOptions, openStore } from './open.ts';
+import { type GlobalOptions, openStore, sayProblem } from './open.ts';
 
 export function register(program: Command, io: Io): void {
   program
@@ -17,12 +17,13 @@ export function register(program: Command, io: Io): void {
 
 async function show(options: GlobalOptions & { plan?: string }, io: Io): Promise<void> {
   const { store } = await openStore(io, options);
-  const [{ statusOf, planLines, homeless }, { style }, { Holder }, { readDaemon }] = await Promise.all([
-    import('../report/status.ts'),
-    import('../report/style.ts'),
-    import('../engine/claims.ts'),
-    import('../engine/seat.ts'),
-  ]);
+  const [{ statusOf, planLines, homeless }, { style, oneLine }, { Holder }, { readDaemon }] =
+    await Promise.all([
+      import('../report/status.ts'),
+      import('../report/style.ts'),
+      import('../engine/claims.ts'),
+      import('../engine/seat.ts'),
+    ]);
   const holder = new Holder('status', store.layout.engines);
   const view = store.view();
   const daemon = readDaemon(store.layout, holder) !== undefined;
@@ -35,7 +36,8 @@ async function show(options: GlobalOptions & { plan?: string }, io: Io): Promise
     ...(index > 0 ? [''] : []),
     ...planLines(each, look, Date.now(), options.plan !== undefined),
   ]);
-  if (!options.plan) for (const problem of homeless(view)) lines.push(`${look.red('✗')} ${problem.message}`);
+  if (!options.plan)
+    for (const problem of homeless(view)) lines.push(`${look.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
   io.out(lines.length > 0 ? lines.join('\n') : `No plans in ${store.layout.plans}.`);
 }
 

@@ -11,7 +11,13 @@ interface Options {
 }
 
 export function register(program: Command, io: Io): void {
-  const workflow = program.command('workflow').description('list, show, check and draw workflows');
+  const workflow = program
+    .command('workflow')
+    .description('list, show, check and draw workflows')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ signalbox workflow list\n  $ signalbox workflow check my-workflow.yaml',
+    );
 
   workflow
     .command('list')

@@ -5,7 +5,10 @@ import { type GlobalOptions, openEngine } from './open.ts';
 
 /** Worktrees by hand, and for the setup and cleanup scripts of workflows. */
 export function register(program: Command, io: Io): void {
-  const workspace = program.command('workspace').description('make or give back a ticket’s worktree');
+  const workspace = program
+    .command('workspace')
+    .description('make or give back a ticket’s worktree')
+    .addHelpText('after', '\nExamples:\n  $ signalbox workspace ensure sprint-12 PROJ-101');
   const add = (name: 'ensure' | 'release', about: string) =>
     workspace
       .command(name)

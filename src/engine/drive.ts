@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { readJob } from '../jobs/job.ts';
 import { stopJob } from '../jobs/stop.ts';
 import { HeldError, InputError, messageOf } from '../model/errors.ts';
 import type { TicketRef } from '../model/ids.ts';
@@ -21,6 +22,8 @@ export interface DriveOptions {
   slot: boolean;
   /** Aborting stops the attempt under way; the ticket is left so that it can go on. */
   signal: AbortSignal;
+  /** Called once the ticket is ours, with the way in which it is written. */
+  onClaim?(journal: Journal): void;
 }
 
 /** Walks one ticket as far as it goes: to its end, to a hold, or until it is stopped. */
@@ -36,6 +39,7 @@ export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOp
   const journal = new Journal(parts, pinned.workflow, found);
   if (!(await journal.claim(pinned.hash, (latest) => mayTake(latest, parts.now())))) return;
   parts.crash('ticket:claimed');
+  options.onClaim?.(journal);
   tellStatus(parts, found, journal.ticket);
   try {
     const spec = workspaceSpec(journal.ticket, plan, parts.settings, parts.store.view());
@@ -108,7 +112,7 @@ async function takeStep(parts: Parts, input: StepInput): Promise<void> {
   let refused: AttemptEnd | undefined;
   if (step.phase.type !== 'gate') {
     try {
-      place = await prepare(parts, journal.ticket, spec);
+      place = adoptedPlace(parts, journal.ticket, spec) ?? (await prepare(parts, journal.ticket, spec));
       const { ref, commit } = place.base;
       if (journal.ticket.base?.commit !== commit || journal.ticket.worktree !== place.worktree) {
         begin.push({ type: 'base', base: { ref, commit }, branch: place.branch, worktree: place.worktree });
@@ -153,6 +157,7 @@ async function takeStep(parts: Parts, input: StepInput): Promise<void> {
     signal,
     now: parts.now,
     env: parts.env,
+    onProcess: () => parts.crash('attempt:running'),
     onSession: (id) => writer.session(id, agent),
     onUsage: (usage: Usage) => writer.usage(usage),
     onText: (text) => emit(parts, { type: 'attempt:text', text, ...about }),
@@ -164,6 +169,18 @@ async function takeStep(parts: Parts, input: StepInput): Promise<void> {
   await journal.apply({ type: 'end', end });
   parts.crash('attempt:closed');
   tellEnd(parts, journal.ticket, about);
+}
+
+/**
+ * Where a process that an earlier engine started already is, or was. Its tree is looked at when it has ended:
+ * in the middle of a rebase, say, it is on no branch, and refusing it now would leave it running unwatched.
+ */
+function adoptedPlace(parts: Parts, ticket: Ticket, spec: WorkspaceSpec): Place | undefined {
+  const open = openAttempt(ticket);
+  if (!open || !ticket.base || ticket.worktree !== spec.path) return undefined;
+  const { state } = readJob(parts.store.layout.job(ticket, attemptKey(open)));
+  if (state !== 'running' && state !== 'ended') return undefined;
+  return { repo: spec.repo, branch: spec.branch, worktree: spec.path, base: ticket.base };
 }
 
 /** The directory is the expected worktree on the expected branch, or nothing runs. */

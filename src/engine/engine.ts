@@ -5,9 +5,10 @@ import { type Decision, eligible } from '../model/eligible.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Plan, PlanEntry } from '../model/plan.ts';
-import { isOver } from '../model/ticket.ts';
+import { isOver, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
 import { driveTicket, holdBroken, tellStatus } from './drive.ts';
+import type { Journal } from './journal.ts';
 import { emit, isFatal, type Parts } from './parts.ts';
 import { pinnedFor } from './pinned.ts';
 import { recoverOrphans } from './recover.ts';
@@ -28,6 +29,9 @@ interface Flight {
   slot: boolean;
   abort: AbortController;
   done: Promise<void>;
+  /** Set once the ticket is claimed. */
+  journal?: Journal;
+  reclaiming?: boolean;
 }
 
 /** Decides what runs, and sees to it. All decisions come from the pure model; this orders the effects. */
@@ -52,17 +56,7 @@ export class Engine {
     holder.start();
     const unwatch = store.watch(() => this.wake());
     try {
-      for (let passes = 0; !this.#stopping && !this.#failure; passes++) {
-        this.#woken = false;
-        const view = store.view();
-        await recoverOrphans(this.#parts, view);
-        this.#obey(view);
-        const decision = this.#decide(view);
-        const full = this.#options.mode === 'once' && passes > 0;
-        if (!full) await this.#carryOut(decision);
-        if (this.#isDone(view, decision, full)) break;
-        await this.#sleep(decision.wakeAt);
-      }
+      await this.#look().catch((error: unknown) => this.#giveUp(error));
       await this.#land();
       sweepOutput(this.#parts);
     } finally {
@@ -70,6 +64,20 @@ export class Engine {
       holder.stop();
     }
     if (this.#failure) throw this.#failure;
+  }
+
+  async #look(): Promise<void> {
+    for (let passes = 0; !this.#stopping && !this.#failure; passes++) {
+      this.#woken = false;
+      const view = this.#parts.store.view();
+      await recoverOrphans(this.#parts, view);
+      this.#obey(view);
+      const decision = this.#decide(view);
+      const full = this.#options.mode === 'once' && passes > 0;
+      if (!full) await this.#carryOut(decision);
+      if (this.#isDone(view, decision, full)) return;
+      await this.#sleep(decision.wakeAt);
+    }
   }
 
   /** Look again now. */
@@ -148,34 +156,43 @@ export class Engine {
   }
 
   async #carryOut(decision: Decision): Promise<void> {
-    const { store, now } = this.#parts;
-    for (const changed of decision.changes) {
-      const before = store.ticket(changed);
-      const after = await store.updateTicket(changed, (latest) =>
-        latest.rev === changed.rev ? changed : latest,
-      );
-      tellStatus(this.#parts, before, after);
-    }
-    for (const planId of decision.completed) {
-      const plan = await store.updatePlan(planId, (latest) =>
-        latest.status === 'active' ? { ...latest, status: 'complete', completedAt: now() } : latest,
-      );
-      if (plan.status === 'complete') emit(this.#parts, { type: 'plan:status', planId, status: 'complete' });
-    }
+    for (const changed of decision.changes) await ifReadable(() => this.#change(changed));
+    for (const planId of decision.completed) await ifReadable(() => this.#complete(planId));
+    // Stopped meanwhile: what is started now would be stopped by nobody.
+    if (this.#stopping || this.#failure) return;
     for (const { planId, ticketId, slot } of decision.dispatch) this.#launch({ planId, ticketId }, slot);
     if (decision.changes.length > 0 || decision.completed.length > 0) this.wake();
+  }
+
+  async #change(changed: Ticket): Promise<void> {
+    const { store } = this.#parts;
+    const before = store.ticket(changed);
+    const after = await store.updateTicket(changed, (latest) =>
+      latest.rev === changed.rev ? changed : latest,
+    );
+    tellStatus(this.#parts, before, after);
+  }
+
+  async #complete(planId: string): Promise<void> {
+    const { store, now } = this.#parts;
+    const plan = await store.updatePlan(planId, (latest) =>
+      latest.status === 'active' ? { ...latest, status: 'complete', completedAt: now() } : latest,
+    );
+    if (plan.status === 'complete') emit(this.#parts, { type: 'plan:status', planId, status: 'complete' });
   }
 
   #launch(ref: TicketRef, slot: boolean): void {
     const key = refKey(ref);
     const abort = new AbortController();
-    const done = driveTicket(this.#parts, ref, { slot, signal: abort.signal })
+    const onClaim = (journal: Journal) => Object.assign(flight, { journal });
+    const flight: Flight = { ref, slot, abort, done: Promise.resolve() };
+    this.#flights.set(key, flight);
+    flight.done = driveTicket(this.#parts, ref, { slot, signal: abort.signal, onClaim })
       .catch((error: unknown) => this.#crashed(ref, error))
       .finally(() => {
         this.#flights.delete(key);
         this.wake();
       });
-    this.#flights.set(key, { ref, slot, abort, done });
   }
 
   /** What cannot be recorded stops everything; any other surprise holds its own ticket back and no other. */
@@ -195,24 +212,41 @@ export class Engine {
     for (const flight of this.#flights.values()) flight.abort.abort();
   }
 
-  /** A person's pause of a ticket or plan ends what runs for it, at once. */
+  /** A person's pause of a ticket or plan ends what runs for it, at once; an old copy saved over a ticket is put right. */
   #obey(view: StoreView): void {
     const status = new Map(view.plans.map((plan) => [plan.id, plan.status]));
     for (const [key, flight] of this.#flights) {
       const ticket = view.tickets.get(key);
       const plan = status.get(flight.ref.planId);
       if (ticket?.status === 'paused' || plan === 'paused' || plan === 'archived') flight.abort.abort();
+      if (ticket?.claim?.token !== this.#parts.holder.token) void this.#reclaim(flight);
     }
   }
 
+  /** Without our claim in its file the ticket looks free: another engine would start it a second time. */
+  async #reclaim(flight: Flight): Promise<void> {
+    const { journal } = flight;
+    if (flight.reclaiming || journal?.ticket.claim?.token !== this.#parts.holder.token) return;
+    flight.reclaiming = true;
+    try {
+      await journal.apply();
+    } catch (error) {
+      // Too late, or the file is beyond help: in both cases nothing more may be done for the ticket.
+      if (isFatal(error)) this.#giveUp(error);
+      else flight.abort.abort();
+    } finally {
+      flight.reclaiming = false;
+    }
+  }
+
+  /** The drive tells it when the agent is gone. */
   async #pause(flight: Flight, by: string): Promise<void> {
     const { store, now } = this.#parts;
     const ticket = store.ticket(flight.ref);
     const { workflow } = await pinnedFor(this.#parts, ticket, store.plan(flight.ref.planId));
-    const after = await store.updateTicket(flight.ref, (latest) =>
+    await store.updateTicket(flight.ref, (latest) =>
       latest.status === 'running' ? command(workflow, latest, { type: 'stop', by }, now()) : latest,
     );
-    tellStatus(this.#parts, ticket, after);
   }
 
   #isDone(view: StoreView, decision: Decision, full: boolean): boolean {
@@ -256,5 +290,14 @@ export class Engine {
   async #land(): Promise<void> {
     while (this.#flights.size > 0)
       await Promise.all([...this.#flights.values()].map((flight) => flight.done));
+  }
+}
+
+/** A file that somebody broke since the last look is a problem of its own, told by the next one. */
+async function ifReadable(fn: () => Promise<void>): Promise<void> {
+  try {
+    await fn();
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
   }
 }

@@ -13,7 +13,7 @@ export interface FollowOptions {
   exited?: Promise<void>;
   wallMs: number;
   idleMs: number | null;
-  /** Called with every chunk of stdout, in order, once. */
+  /** Called with every chunk of stdout, in order, once. The buffer is used again: copy what is to be kept. */
   onOutput?: (chunk: Buffer) => void;
   /** While true, silence does not count as idle: a tool is at work. */
   isBusy?: () => boolean;
@@ -34,15 +34,21 @@ export async function followJob(options: FollowOptions): Promise<JobResult> {
   const { dir, signal } = options;
   const begin = startOf(dir);
   const reader = new OutputReader(join(dir, 'stdout'), options.onOutput);
+  const errors = new OutputReader(join(dir, 'stderr'), undefined);
   let lastOutput = performance.now();
   let ended = false;
+  let wake = (): void => undefined;
   options.exited?.then(() => {
     ended = true;
+    wake();
   });
   let stop: EndReason | undefined;
   while (!ended) {
-    await Promise.race([options.exited ?? never, pause(LOOK_MS, signal)]);
-    if (reader.pull()) lastOutput = performance.now();
+    await pause(LOOK_MS, signal, (done) => {
+      wake = done;
+    });
+    const printed = reader.pull();
+    if (errors.pull() || printed) lastOutput = performance.now();
     if (!options.exited && readJob(dir).state !== 'running') break;
     if (ended) break;
     stop = reasonToStop(options, begin, lastOutput);
@@ -52,6 +58,7 @@ export async function followJob(options: FollowOptions): Promise<JobResult> {
   else await sweepJob(dir);
   while (reader.pull());
   reader.close();
+  errors.close();
   const state = readJob(dir);
   const reason = state.state === 'ended' ? state.reason : 'lost';
   return {
@@ -62,8 +69,6 @@ export async function followJob(options: FollowOptions): Promise<JobResult> {
     stderrTail: tail(join(dir, 'stderr')),
   };
 }
-
-const never = new Promise<void>(() => undefined);
 
 function reasonToStop(
   options: FollowOptions,
@@ -84,7 +89,8 @@ function startOf(dir: string): { wall: number; mono: number } {
   return { wall, mono: performance.now() - age };
 }
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
+/** Ends early by the signal or by whoever is given the way to. Nothing is left waiting: a job may run for hours. */
+function pause(ms: number, signal: AbortSignal, giveWake: (done: () => void) => void): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();
     const done = () => {
@@ -94,6 +100,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
     };
     const timer = setTimeout(done, ms);
     signal.addEventListener('abort', done);
+    giveWake(done);
   });
 }
 
@@ -148,7 +155,9 @@ function tail(path: string): string {
     const size = fstatSync(fd).size;
     const buffer = Buffer.alloc(Math.min(size, TAIL));
     readSync(fd, buffer, 0, buffer.length, size - buffer.length);
-    return buffer.toString('utf8');
+    // The cut may go through a character: its rest is left out.
+    const start = size > TAIL ? buffer.findIndex((byte) => (byte & 0xc0) !== 0x80) : 0;
+    return buffer.toString('utf8', start);
   } finally {
     closeSync(fd);
   }

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { constants, hostname } from 'node:os';
 import { join } from 'node:path';
 import { bootId, isAlive, type ProcessIdentity } from '../store/identity.ts';
@@ -53,6 +53,8 @@ export function startJob(spec: JobSpec): { exited: Promise<void> } {
     boot: bootId(),
   };
   writeFileSync(join(spec.dir, 'command.json'), JSON.stringify(record), { mode: 0o600 });
+  // Made here, so that nobody else can read them whatever the umask of the command is.
+  for (const name of ['stdout', 'stderr', 'pid']) writeFileSync(join(spec.dir, name), '', { mode: 0o600 });
   const input = spec.stdin === null ? '/dev/null' : join(spec.dir, 'prompt.md');
   const child = spawn('/bin/sh', ['-c', SUPERVISOR, 'signalbox-job', spec.dir, input, ...argv], {
     cwd,
@@ -63,7 +65,8 @@ export function startJob(spec: JobSpec): { exited: Promise<void> } {
   const exited = new Promise<void>((resolve) => {
     child.once('error', (error) => {
       // Neither the directory nor a shell: there is no supervisor to say so.
-      writeFileSync(join(spec.dir, 'stderr'), `cannot start: ${error.message}\n`, { mode: 0o600 });
+      const why = existsSync(cwd) ? error.message : `the directory ${cwd} does not exist`;
+      writeFileSync(join(spec.dir, 'stderr'), `cannot start: ${why}\n`, { mode: 0o600 });
       writeFileSync(join(spec.dir, 'exit.json'), '{"code":126}\n', { mode: 0o600 });
       resolve();
     });

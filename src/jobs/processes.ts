@@ -27,9 +27,19 @@ export async function markedProcesses(marker: string, since = 0): Promise<number
 function fromProc(marker: string, since: number): number[] {
   const pids = readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
   // Pids start again from the bottom at some point; then every process has to be looked at.
-  const wrapped = pids.every((pid) => pid <= since);
-  const wanted = `${MARKER}=${marker}\0`;
+  const wrapped = newestPid() < since;
+  // Environments are bytes, and paths need not be ASCII.
+  const wanted = Buffer.from(`${MARKER}=${marker}\0`).toString('latin1');
   return pids.filter((pid) => pid !== process.pid && (wrapped || pid >= since) && carries(pid, wanted));
+}
+
+/** The pid that was given out last; 0 when the system does not tell. */
+function newestPid(): number {
+  try {
+    return Number.parseInt(readFileSync('/proc/loadavg', 'latin1').split(' ').at(-1) ?? '', 10) || 0;
+  } catch {
+    return 0;
+  }
 }
 
 function carries(pid: number, wanted: string): boolean {

@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isAlive } from '../store/identity.ts';
@@ -6,13 +6,16 @@ import { type EndReason, readIdentity, readJob, readJson } from './job.ts';
 import { killMarked, signalGroup } from './processes.ts';
 
 const GRACE_MS = 5_000;
+const YOUNG_MS = 10_000;
 
 /**
  * Ends a job and everything it started: gentle signal to the group, SIGKILL after a grace time, then whatever still
  * carries the marker. Resolves when all of it is gone. May be called twice and by two processes: the first reason wins.
  */
 export async function stopJob(dir: string, reason: EndReason, graceMs = GRACE_MS): Promise<void> {
-  if (readJob(dir).state === 'running') noteReason(dir, reason);
+  // One that seems lost may have been started so recently that it has not said yet who it is.
+  const { state } = readJob(dir);
+  if (state === 'running' || state === 'lost') noteReason(dir, reason);
   const command = readJson<{ host: string; boot: string; stopSignal: 'SIGTERM' | 'SIGINT' }>(
     join(dir, 'command.json'),
   );
@@ -26,7 +29,7 @@ export async function stopJob(dir: string, reason: EndReason, graceMs = GRACE_MS
       await gone(() => isAlive(identity) !== true, 10_000);
     }
   }
-  await killMarked(dir, identity?.pid ?? 0, (ms) => delay(ms));
+  await killMarked(dir, identity ? since(dir, identity.pid) : 0, (ms) => delay(ms));
   if (!existsSync(join(dir, 'exit.json'))) {
     writeFileSync(join(dir, 'exit.json'), '{"code":null,"signal":"SIGKILL"}\n', { mode: 0o600 });
   }
@@ -36,7 +39,14 @@ export async function stopJob(dir: string, reason: EndReason, graceMs = GRACE_MS
 export async function sweepJob(dir: string): Promise<void> {
   const command = readJson<{ host: string; boot: string }>(join(dir, 'command.json'));
   const identity = command && readIdentity(dir, command);
-  if (identity) await killMarked(dir, identity.pid, (ms) => delay(ms));
+  if (identity) await killMarked(dir, since(dir, identity.pid), (ms) => delay(ms));
+}
+
+/** Pids go round in a circle, so only of a young job is it sure that what it started has higher ones. */
+function since(dir: string, pid: number): number {
+  const began = statSync(join(dir, 'command.json'), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const age = Date.now() - began;
+  return age >= 0 && age < YOUNG_MS ? pid : 0;
 }
 
 function noteReason(dir: string, reason: EndReason): void {

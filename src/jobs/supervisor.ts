@@ -1,7 +1,8 @@
 /**
  * The supervisor of every job: plain sh, so that it starts in a millisecond and has nothing that can fail.
  * It leads its own session, notes who it is, runs the command in the foreground (a background one would ignore
- * SIGINT), lives through the signals meant for the command, and leaves the exit record last.
+ * SIGINT), lives through the signals meant for the command, and leaves the exit record last. `exec` in a subshell
+ * makes the command a program whatever its name, never a word of the shell.
  * A record counts only when its closing brace and newline are there, so half a write is no record.
  */
 export const SUPERVISOR = `
@@ -10,6 +11,7 @@ trap : TERM INT HUP QUIT
 field20() { shift 19; printf '%s' "$1"; }
 if [ -r /proc/$$/stat ]; then read -r s < /proc/$$/stat; t=$(field20 \${s##*) }); else t=$(ps -o lstart= -p $$); fi
 printf '%s\\n%s\\n' "$$" "$t" > "$d/pid"
-"$@" < "$in" > "$d/stdout" 2> "$d/stderr"
-printf '{"code":%d}\\n' "$?" > "$d/exit.json"
+(exec "$@" < "$in" > "$d/stdout" 2> "$d/stderr")
+c=$?; umask 077
+printf '{"code":%d}\\n' "$c" > "$d/exit.json"
 `;

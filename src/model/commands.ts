@@ -1,6 +1,6 @@
 import { IllegalMoveError } from './errors.ts';
 import { refKey } from './ids.ts';
-import { openAttempt, type Ticket, type TicketStatus } from './ticket.ts';
+import { lastAttemptOf, openAttempt, type Ticket, type TicketStatus } from './ticket.ts';
 import { editOpen, enter, settle } from './walk.ts';
 import { phaseOf, type Workflow } from './workflow.ts';
 
@@ -25,7 +25,9 @@ const LEGAL: Record<TicketStatus, readonly TicketCommand['type'][]> = {
 };
 
 export function legalCommands(ticket: Ticket): TicketCommand['type'][] {
-  return LEGAL[ticket.status].filter((name) => name !== 'respond' || ticket.hold?.kind === 'gate');
+  const legal = LEGAL[ticket.status].filter((name) => name !== 'respond' || ticket.hold?.kind === 'gate');
+  // Pausing again finishes a stop that was itself cut off.
+  return ticket.status === 'paused' && openAttempt(ticket) ? [...legal, 'pause', 'stop'] : legal;
 }
 
 /** The state after a person's command; throws IllegalMoveError, naming the legal ones, and then nothing changed. */
@@ -35,16 +37,20 @@ export function command(workflow: Workflow, ticket: Ticket, cmd: TicketCommand, 
   switch (cmd.type) {
     case 'pause':
     case 'stop': {
+      if (ticket.status === 'paused') return ticket;
       const word = cmd.type === 'pause' ? 'paused' : 'stopped';
       const hold = { kind: 'stopped', reason: `${word} by ${cmd.by}`, until: null } as const;
       return settle(ticket, now, { status: 'paused', hold });
     }
     case 'resume':
-      return settle(notRunning(ticket, 'resume'), now, { status: cmd.ready ? 'ready' : 'queued' });
+      if (ticket.claim && openAttempt(ticket)) throw busy(ticket, 'resume');
+      return settle(ticket, now, { status: cmd.ready ? 'ready' : 'queued' });
     case 'retry':
-      return retry(workflow, notRunning(ticket, 'retry'), cmd.ready, now);
+      if (mayLive(ticket)) throw busy(ticket, 'retry');
+      return retry(workflow, ticket, cmd.ready, now);
     case 'skip':
-      return skip(workflow, notRunning(ticket, 'skip'), cmd, now);
+      if (mayLive(ticket)) throw busy(ticket, 'skip');
+      return skip(workflow, ticket, cmd, now);
     case 'respond':
       return respond(workflow, ticket, cmd, now);
   }
@@ -59,18 +65,19 @@ function illegal(ticket: Ticket, name: string, legal: string[]): IllegalMoveErro
   });
 }
 
-/** A process of the ticket may still live: its attempt has to be closed first. */
-function notRunning(ticket: Ticket, name: string): Ticket {
-  const open = openAttempt(ticket);
-  if (!open || ticket.claim === null) return ticket;
-  throw new IllegalMoveError(
-    'ticket/busy',
-    `Cannot ${name} ${refKey(ticket)}: ${open.phase} is still running.`,
-    {
-      hint: `Pause it first: signalbox pause ${ticket.planId} ${ticket.ticketId}`,
-      details: { legal: ['pause', 'stop'], status: ticket.status },
-    },
-  );
+/** A process may stand behind the open attempt, unless it only waits for the next look or for an answer. */
+function mayLive(ticket: Ticket): boolean {
+  const waits = ticket.claim === null && (ticket.hold?.kind === 'gate' || ticket.hold?.kind === 'poll');
+  return openAttempt(ticket) !== undefined && !waits;
+}
+
+/** Its attempt has to be closed first. */
+function busy(ticket: Ticket, name: string): IllegalMoveError {
+  const phase = openAttempt(ticket)?.phase;
+  return new IllegalMoveError('ticket/busy', `Cannot ${name} ${refKey(ticket)}: ${phase} is still running.`, {
+    hint: `Pause it first: signalbox pause ${ticket.planId} ${ticket.ticketId}`,
+    details: { legal: ['pause', 'stop'], status: ticket.status },
+  });
 }
 
 function closeOpen(ticket: Ticket, status: 'skipped' | 'interrupted', now: string): Ticket {
@@ -99,7 +106,8 @@ function skip(
   cmd: { phase: string; ready: boolean },
   now: string,
 ): Ticket {
-  if (!phaseOf(workflow, cmd.phase)) {
+  const target = phaseOf(workflow, cmd.phase);
+  if (!target) {
     const phases = workflow.phases.map((phase) => phase.id);
     throw new IllegalMoveError('ticket/phase', `Workflow "${workflow.name}" has no phase "${cmd.phase}".`, {
       hint: `Its phases: ${phases.join(', ')}.`,
@@ -108,14 +116,7 @@ function skip(
   }
   const left = openAttempt(ticket) ? closeOpen(ticket, 'skipped', now) : noteSkipped(ticket, now);
   const there = enter(workflow, fresh({ ...left, error: null }, cmd.phase), cmd.phase, now);
-  if (
-    there.status === 'complete' ||
-    (there.status === 'needs_attention' && there.currentPhase === cmd.phase)
-  ) {
-    return phaseOf(workflow, cmd.phase)?.type === 'terminal'
-      ? there
-      : settle(there, now, { status: 'ready' });
-  }
+  if (target.type === 'terminal') return there;
   return settle(there, now, { status: cmd.ready ? 'ready' : 'queued' });
 }
 
@@ -123,12 +124,10 @@ function noteSkipped(ticket: Ticket, now: string): Ticket {
   const phase = ticket.currentPhase;
   if (phase === null) return ticket;
   const visit = ticket.visits[phase] ?? 1;
-  const before = ticket.phaseHistory.filter((entry) => entry.phase === phase && entry.visit === visit);
-  const attempt = Math.max(0, ...before.map((entry) => entry.attempt)) + 1;
   const entry = {
     phase,
     visit,
-    attempt,
+    attempt: lastAttemptOf(ticket, phase, visit) + 1,
     status: 'skipped',
     startedAt: now,
     completedAt: now,
@@ -150,7 +149,8 @@ function respond(
 ): Ticket {
   const phase = phaseOf(workflow, ticket.currentPhase ?? '');
   const decisions = phase?.type === 'gate' ? Object.keys(phase.on) : [];
-  const target = phase?.type === 'gate' ? phase.on[cmd.decision] : undefined;
+  const target =
+    phase?.type === 'gate' && decisions.includes(cmd.decision) ? phase.on[cmd.decision] : undefined;
   if (!phase || !target) {
     throw new IllegalMoveError(
       'gate/decision',

@@ -40,35 +40,57 @@ export function dependencyProblems(plan: Plan, others: readonly Plan[]): PlanPro
   return problems;
 }
 
-/** Every cycle that a ticket of this plan is part of, each once. */
+/** Cycles through tickets of this plan: at least one for each ticket that waits for itself, that one first. */
 function cycles(plan: Plan, plans: ReadonlyMap<string, Plan>): TicketRef[][] {
+  const graph = stuck(plans);
   const found: TicketRef[][] = [];
-  const done = new Set<string>();
-  const blockers = (ref: TicketRef): TicketRef[] =>
-    plans
-      .get(ref.planId)
-      ?.tickets.find((entry) => entry.ticketId === ref.ticketId)
-      ?.blockedBy.map((text) => parseRef(text, ref.planId)) ?? [];
-  for (const entry of plan.tickets) {
-    const path: TicketRef[] = [{ planId: plan.id, ticketId: entry.ticketId }];
-    const open: TicketRef[][] = [blockers(path[0] as TicketRef)];
-    const onPath = new Set(path.map(refKey));
-    while (path.length > 0) {
-      const ref = open.at(-1)?.pop();
-      if (!ref) {
-        const left = path.pop() as TicketRef;
-        open.pop();
-        onPath.delete(refKey(left));
-        done.add(refKey(left));
-      } else if (onPath.has(refKey(ref))) {
-        const cycle = path.slice(path.findIndex((each) => refKey(each) === refKey(ref)));
-        if (cycle.some((each) => each.planId === plan.id)) found.push(cycle);
-      } else if (!done.has(refKey(ref))) {
-        path.push(ref);
-        open.push(blockers(ref));
-        onPath.add(refKey(ref));
-      }
-    }
+  const named = new Set<string>();
+  for (const { ticketId } of plan.tickets) {
+    const key = refKey({ planId: plan.id, ticketId });
+    if (named.has(key)) continue;
+    const cycle = shortestCycle(key, graph);
+    for (const each of cycle ?? []) named.add(each);
+    if (cycle) found.push(cycle.map((each) => parseRef(each, plan.id)));
   }
   return found;
+}
+
+/** Blockers by ticket, without all that can be done in some order: what is left waits for a cycle or is in one. */
+function stuck(plans: ReadonlyMap<string, Plan>): Map<string, string[]> {
+  const blockers = new Map<string, string[]>();
+  const waiting = new Map<string, string[]>();
+  for (const plan of plans.values()) {
+    for (const { ticketId, blockedBy } of plan.tickets) {
+      const key = refKey({ planId: plan.id, ticketId });
+      const before = blockedBy.map((text) => refKey(parseRef(text, plan.id)));
+      blockers.set(key, [...(blockers.get(key) ?? []), ...before]);
+      for (const blocker of before) waiting.set(blocker, [...(waiting.get(blocker) ?? []), key]);
+    }
+  }
+  const left = new Map([...blockers].map(([key, before]) => [key, before.length]));
+  const done = [...blockers].flatMap(([key, before]) => (before.length === 0 ? [key] : []));
+  for (const key of waiting.keys()) if (!blockers.has(key)) done.push(key);
+  for (let key = done.pop(); key !== undefined; key = done.pop()) {
+    blockers.delete(key);
+    for (const next of waiting.get(key) ?? []) {
+      const count = (left.get(next) ?? 0) - 1;
+      left.set(next, count);
+      if (count === 0) done.push(next);
+    }
+  }
+  return blockers;
+}
+
+function shortestCycle(start: string, graph: ReadonlyMap<string, string[]>): string[] | undefined {
+  const ways: string[][] = [[start]];
+  const seen = new Set<string>();
+  for (let way = ways.shift(); way; way = ways.shift()) {
+    for (const key of graph.get(way.at(-1) ?? '') ?? []) {
+      if (key === start) return way;
+      if (seen.has(key)) continue;
+      seen.add(key);
+      ways.push([...way, key]);
+    }
+  }
+  return undefined;
 }

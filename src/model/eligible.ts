@@ -66,7 +66,7 @@ export function eligible(picture: Picture, limits: Limits, now: string): Decisio
     });
   }
   candidates.sort(inTurn);
-  fill(candidates, limits, decision);
+  fill(candidates, limits, decision, now);
   return decision;
 }
 
@@ -82,17 +82,14 @@ function consider(
   const key = refKey({ planId: plan.id, ticketId: entry.ticketId });
   const ticket = picture.tickets.get(key);
   if (!ticket || limits.driven.has(key) || !limits.mine(plan, entry)) return undefined;
-  if (ticket.status === 'queued') {
+  if (!movesByItself(ticket)) return undefined;
+  if (ticket.status === 'queued' || ticket.phaseHistory.length === 0) {
     const hold = blockedBy(picture, plan, entry) ?? (halted ? haltedHold(halted) : null);
     if (hold) {
-      if (!sameHold(ticket.hold, hold))
+      if (ticket.status !== 'queued' || !sameHold(ticket.hold, hold))
         decision.changes.push(settle(ticket, now, { status: 'queued', hold }));
       return undefined;
     }
-  } else if (ticket.status !== 'ready' && ticket.status !== 'running' && !isGateDue(ticket, now)) {
-    return undefined;
-  } else if (halted && ticket.phaseHistory.length === 0) {
-    return undefined;
   }
   if (!isDue(ticket, now) && ticket.status !== 'queued') {
     const until = ticket.hold?.until ?? null;
@@ -103,14 +100,10 @@ function consider(
   return { plan, entry, ticket, slot: ticket.hold?.kind !== 'poll' && ticket.hold?.kind !== 'gate' };
 }
 
-/** A gate with a deadline comes back by itself to take its failure edge. */
-function isGateDue(ticket: Ticket, now: string): boolean {
-  return (
-    ticket.status === 'needs_attention' &&
-    ticket.hold?.kind === 'gate' &&
-    ticket.hold.until !== null &&
-    isDue(ticket, now)
-  );
+/** Nobody but a person moves what is over, paused or in need of one; a gate with a deadline comes back for its failure edge. */
+function movesByItself(ticket: Ticket): boolean {
+  if (ticket.status === 'needs_attention') return ticket.hold?.kind === 'gate' && ticket.hold.until !== null;
+  return ticket.status === 'queued' || ticket.status === 'ready' || ticket.status === 'running';
 }
 
 /** What has begun is finished first; then by order, then as listed. */
@@ -123,7 +116,7 @@ function inTurn(a: Candidate, b: Candidate): number {
   );
 }
 
-function fill(candidates: Candidate[], limits: Limits, decision: Decision): void {
+function fill(candidates: Candidate[], limits: Limits, decision: Decision, now: string): void {
   let free = limits.maxConcurrency - limits.busy.size;
   let looks = MOST_LOOKS - (limits.driven.size - limits.busy.size);
   const perPlan = new Map<string, number>();
@@ -139,7 +132,11 @@ function fill(candidates: Candidate[], limits: Limits, decision: Decision): void
       continue;
     }
     const used = perPlan.get(plan.id) ?? 0;
-    if (free <= 0 || (plan.concurrency !== null && used >= plan.concurrency)) continue;
+    if (free <= 0 || (plan.concurrency !== null && used >= plan.concurrency)) {
+      // What it was blocked by is complete: now it waits for a slot alone.
+      if (ticket.hold?.kind === 'blocked') decision.changes.push(settle(ticket, now, { status: 'ready' }));
+      continue;
+    }
     free--;
     perPlan.set(plan.id, used + 1);
     decision.dispatch.push({ ...ref, slot });

@@ -40,7 +40,8 @@ export function parseRef(text: string, planId: string): TicketRef {
 /** Says why a text cannot be a branch name, by git's own ref rules plus "no leading dash". */
 export function branchProblem(name: string): string | undefined {
   if (name.length === 0) return 'is empty';
-  if (name.length > 200) return 'is longer than 200 characters';
+  // Each part becomes a file name in .git, and file systems count bytes.
+  if (new TextEncoder().encode(name).length > 200) return 'is longer than 200 bytes';
   if (name.startsWith('-')) return 'starts with "-"';
   // biome-ignore lint/suspicious/noControlCharactersInRegex: git refuses control characters in refs
   if (/[\x00-\x20\x7f~^:?*[\\]/.test(name)) return 'contains a space or one of ~ ^ : ? * [ \\';

@@ -1,4 +1,4 @@
-import { type Attempt, openAttempt, type Ticket } from './ticket.ts';
+import { type Attempt, lastAttemptOf, openAttempt, type Ticket } from './ticket.ts';
 import { type Phase, phaseOf, type Workflow } from './workflow.ts';
 
 /** What an engine does with a ticket that it drives. */
@@ -17,27 +17,20 @@ export function next(workflow: Workflow, ticket: Ticket): Step | null {
   if (!phase || phase.type === 'terminal') return null;
   if (open) return { do: 'continue', phase, attempt: open };
   const visit = ticket.visits[phase.id] ?? 1;
-  return { do: 'start', phase, visit, attempt: attemptsIn(ticket, phase.id, visit) + 1 };
+  return { do: 'start', phase, visit, attempt: lastAttemptOf(ticket, phase.id, visit) + 1 };
 }
 
 /**
  * A hold ends by itself only when it has a time, and that time has come.
  * One that seems to have begun in the future was set before the clock jumped back: it has waited long enough.
+ * A time that cannot be read keeps nobody waiting either.
  */
 export function isDue(ticket: Ticket, now: string): boolean {
   if (!ticket.hold) return true;
   if (ticket.hold.until === null) return false;
   const time = Date.parse(now);
   return (
-    Date.parse(ticket.hold.until) <= time ||
+    !(Date.parse(ticket.hold.until) > time) ||
     (ticket.since !== null && Date.parse(ticket.since) > time + CLOCK_SLACK_MS)
   );
-}
-
-function attemptsIn(ticket: Ticket, phase: string, visit: number): number {
-  let most = 0;
-  for (const entry of ticket.phaseHistory) {
-    if (entry.phase === phase && entry.visit === visit) most = Math.max(most, entry.attempt);
-  }
-  return most;
 }

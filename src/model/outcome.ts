@@ -34,10 +34,14 @@ export const HOPELESS: ReadonlySet<string> = new Set([
 /** An engine or agent that dies over and over is a failure after all. */
 export const MAX_INTERRUPTIONS = 5;
 
+const LONGEST_DELAY_SECONDS = 365 * 86_400;
+
 /** Backoff before repetition number `n` (1-based), in seconds. */
 export function backoffSeconds(
   rule: { delaySeconds: number; factor: number; maxDelaySeconds: number },
   n: number,
 ): number {
-  return Math.min(rule.maxDelaySeconds, rule.delaySeconds * rule.factor ** (n - 1));
+  if (rule.delaySeconds <= 0) return 0;
+  const grown = rule.delaySeconds * rule.factor ** (n - 1);
+  return Math.min(LONGEST_DELAY_SECONDS, rule.maxDelaySeconds, grown);
 }

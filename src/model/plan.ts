@@ -12,6 +12,11 @@ export const PlanEntry = z.looseObject({
     .array(z.string())
     .default([])
     .describe('Tickets that must be complete first: `ticket` or `plan/ticket`'),
+  group: z
+    .number()
+    .int()
+    .default(0)
+    .describe('Starts only when nothing of a lower group will move any more, complete or not'),
 });
 export type PlanEntry = z.infer<typeof PlanEntry>;
 

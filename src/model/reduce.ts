@@ -1,6 +1,6 @@
 import type { Claim } from './claim.ts';
 import { type AttemptEnd, backoffSeconds, HOPELESS, MAX_INTERRUPTIONS } from './outcome.ts';
-import { type Attempt, openAttempt, type Ticket, type Usage } from './ticket.ts';
+import { type Attempt, isOver, openAttempt, type Ticket, type Usage } from './ticket.ts';
 import { begin, editOpen, follow, settle } from './walk.ts';
 import { type Phase, phaseOf, retryOf, type Workflow } from './workflow.ts';
 
@@ -15,15 +15,16 @@ export type TicketEvent =
   | { type: 'fail'; message: string }
   | { type: 'release' };
 
-/** The next state of a ticket. Pure: the same arguments give the same ticket, for every engine. */
+/**
+ * The next state of a ticket. Pure: the same arguments give the same ticket, for every engine.
+ * What is over changes no more, and what a person paused is not set going again, whatever an engine reports late.
+ */
 export function reduce(workflow: Workflow, ticket: Ticket, event: TicketEvent, now: string): Ticket {
   switch (event.type) {
-    case 'claim': {
-      const begun = begin(workflow, { ...ticket, claim: event.claim, workflowHash: event.workflowHash }, now);
-      if (begun.status === 'failed' || begun.hold?.kind === 'broken') return { ...begun, claim: null };
-      return settle(begun, now, { status: 'running' });
-    }
+    case 'claim':
+      return claim(workflow, ticket, event, now);
     case 'base':
+      if (isOver(ticket)) return ticket;
       return { ...ticket, base: event.base, branch: event.branch, worktree: event.worktree };
     case 'start':
       return start(ticket, event, now);
@@ -34,10 +35,26 @@ export function reduce(workflow: Workflow, ticket: Ticket, event: TicketEvent, n
     case 'end':
       return end(workflow, ticket, event.end, now);
     case 'fail':
+      if (isOver(ticket)) return ticket;
       return settle(ticket, now, { status: 'needs_attention', error: event.message });
     case 'release':
       return release(ticket, now);
   }
+}
+
+function claim(
+  workflow: Workflow,
+  ticket: Ticket,
+  event: { claim: Claim; workflowHash: string },
+  now: string,
+): Ticket {
+  if (isOver(ticket) || ticket.status === 'paused') return ticket;
+  if (ticket.status === 'needs_attention' && ticket.hold?.kind !== 'gate') return ticket;
+  const begun = begin(workflow, { ...ticket, claim: event.claim, workflowHash: event.workflowHash }, now);
+  // One that begins at its end, or nowhere, gives an engine nothing to do.
+  const idle = phaseOf(workflow, begun.currentPhase ?? '')?.type === 'terminal';
+  if (idle || isOver(begun) || begun.hold?.kind === 'broken') return { ...begun, claim: null };
+  return settle(begun, now, { status: 'running' });
 }
 
 /** Lets go of a ticket; one that could go on at once is ready again. */
@@ -47,6 +64,7 @@ function release(ticket: Ticket, now: string): Ticket {
 }
 
 function start(ticket: Ticket, event: { attempt: number; agent: string | null }, now: string): Ticket {
+  if (ticket.status !== 'running' || openAttempt(ticket)) return ticket;
   const phase = ticket.currentPhase ?? '';
   const attempt: Attempt = {
     phase,
@@ -68,7 +86,9 @@ function start(ticket: Ticket, event: { attempt: number; agent: string | null },
 function end(workflow: Workflow, ticket: Ticket, end: AttemptEnd, now: string): Ticket {
   const open = openAttempt(ticket);
   const phase = open && phaseOf(workflow, open.phase);
-  if (!open || !phase) return ticket;
+  if (!open || !phase || isOver(ticket)) return ticket;
+  const driven = ticket.status === 'running' || ticket.status === 'paused';
+  if (!driven && end.type !== 'interrupted') return ticket;
   if (end.type === 'waiting') return wait(ticket, end, now);
   const closed = editOpen(ticket, (attempt) => close(attempt, end, now));
   switch (end.type) {
@@ -78,11 +98,13 @@ function end(workflow: Workflow, ticket: Ticket, end: AttemptEnd, now: string): 
       return follow(workflow, { ...closed, context, error }, phase, end.outcome, now);
     }
     case 'parked':
+      if (closed.status === 'paused') return closed;
       return settle(closed, now, {
         status: 'ready',
         hold: { kind: 'limit', reason: end.reason, until: end.until },
       });
     case 'interrupted':
+      if (end.deliberate) return closed;
       return interrupted(workflow, closed, phase, end.reason, now);
     case 'failed':
       return failed(workflow, closed, phase, end, now);
@@ -91,6 +113,7 @@ function end(workflow: Workflow, ticket: Ticket, end: AttemptEnd, now: string): 
 
 function wait(ticket: Ticket, end: Extract<AttemptEnd, { type: 'waiting' }>, now: string): Ticket {
   const looked = editOpen(ticket, (attempt) => ({ ...attempt, checks: (attempt.checks ?? 0) + 1 }));
+  if (looked.status === 'paused') return looked;
   const kind = end.gate ? 'gate' : 'poll';
   const hold = { kind, reason: end.reason, until: end.until } as const;
   return settle(looked, now, { status: end.gate ? 'needs_attention' : 'ready', hold });
@@ -125,7 +148,8 @@ function interrupted(workflow: Workflow, ticket: Ticket, phase: Phase, reason: s
   if (ticket.status === 'paused') return ticket;
   let inARow = 0;
   for (const entry of ticket.phaseHistory.toReversed()) {
-    if (entry.status !== 'interrupted') break;
+    // An entry with an outcome was the one too many; a person has sent the ticket on since.
+    if (entry.status !== 'interrupted' || entry.outcome !== null) break;
     if (entry.error?.class === 'interrupted') inARow++;
   }
   if (inARow <= MAX_INTERRUPTIONS) return ticket;

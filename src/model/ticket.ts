@@ -122,6 +122,10 @@ export const Ticket = z.looseObject({
     .default({})
     .describe('Failed attempts of the present visit, by phase'),
   visits: z.record(z.string(), z.number().int()).default({}).describe('How often each phase was entered'),
+  skipPhases: z
+    .array(z.string())
+    .default([])
+    .describe('Phases that are recorded as skipped and follow their success edge'),
   error: z.string().nullable().default(null).describe('The last error, in one sentence'),
   base: z
     .looseObject({ ref: z.string(), commit: z.string() })
@@ -141,6 +145,15 @@ export function openAttempt(ticket: Ticket): Attempt | undefined {
 /** Names one attempt for ever: its job directory, its journal entry, its log. */
 export function attemptKey(attempt: Pick<Attempt, 'phase' | 'visit' | 'attempt'>): string {
   return `${attempt.phase}#${attempt.visit}#${attempt.attempt}`;
+}
+
+/** Number of the last attempt at one visit of a phase; the next one is one more, so that keys never repeat. */
+export function lastAttemptOf(ticket: Ticket, phase: string, visit: number): number {
+  let last = 0;
+  for (const entry of ticket.phaseHistory) {
+    if (entry.phase === phase && entry.visit === visit) last = Math.max(last, entry.attempt);
+  }
+  return last;
 }
 
 export function isOver(ticket: Ticket): boolean {

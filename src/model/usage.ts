@@ -43,7 +43,8 @@ export function subtractUsage(total: Usage, before: Usage | null): Usage {
   return rest;
 }
 
-// Dollars are fractions: keeps 0.3 - 0.1 from becoming 0.19999999999999998.
+// Dollars are fractions: keeps 0.3 - 0.1 from becoming 0.19999999999999998. Token counts are exact as they are.
 function round(value: number): number {
+  if (Number.isInteger(value)) return value;
   return Math.round(value * 1e10) / 1e10;
 }

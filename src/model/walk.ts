@@ -1,4 +1,4 @@
-import { type Attempt, openAttempt, type Ticket, type TicketStatus } from './ticket.ts';
+import { type Attempt, lastAttemptOf, openAttempt, type Ticket, type TicketStatus } from './ticket.ts';
 import { edgesOf, firstPhase, type Phase, phaseOf, type Workflow } from './workflow.ts';
 
 /** No phase is entered more often than this, whatever its workflow says. */
@@ -25,7 +25,9 @@ export function settle(
 /** Gives a ticket its place in the workflow when it has none yet. */
 export function begin(workflow: Workflow, ticket: Ticket, now: string): Ticket {
   if (ticket.currentPhase === null) return enter(workflow, ticket, firstPhase(workflow).id, now);
-  if (!phaseOf(workflow, ticket.currentPhase)) {
+  const phase = phaseOf(workflow, ticket.currentPhase);
+  if (phase?.type === 'terminal') return finish(ticket, phase, now);
+  if (!phase) {
     const error = `Workflow "${workflow.name}" has no phase "${ticket.currentPhase}".`;
     return settle(ticket, now, {
       status: 'needs_attention',
@@ -62,7 +64,7 @@ function exhaust(workflow: Workflow, ticket: Ticket, phase: Phase, most: number,
   const entry: Attempt = {
     phase: phase.id,
     visit,
-    attempt: 1,
+    attempt: lastAttemptOf(ticket, phase.id, visit) + 1,
     status: 'failure',
     startedAt: now,
     completedAt: now,
@@ -95,7 +97,8 @@ export function follow(
   now: string,
 ): Ticket {
   const edges = edgesOf(phase);
-  const target = edges[outcome] ?? (outcome === 'success' ? undefined : edges.failure);
+  const own = Object.hasOwn(edges, outcome) ? edges[outcome] : undefined;
+  const target = own ?? (outcome === 'success' ? undefined : edges.failure);
   if (target) return enter(workflow, ticket, target, now);
   if (outcome === 'success') return settle(ticket, now, { status: 'complete', error: null });
   const error = ticket.error ?? `Phase "${phase.id}" ended with "${outcome}" and has no edge for it.`;

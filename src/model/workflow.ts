@@ -5,7 +5,9 @@ const PhaseId = z
   .regex(
     /^[A-Za-z][A-Za-z0-9_-]{0,63}$/,
     'a phase id starts with a letter and holds letters, digits, "_" and "-"',
-  );
+  )
+  // Counters are kept by phase id in plain objects.
+  .refine((id) => !(id in Object.prototype), 'a phase id must not be a word of JavaScript objects');
 const Seconds = z.number().positive();
 const Name = z.string().min(1);
 

@@ -48,7 +48,7 @@ async function act(scene: Scene, { name, args }: Action): Promise<Ending | undef
     case 'say':
       return void output.line({ type: 'text', text: args.text });
     case 'tool':
-      return void output.line({ type: 'tool', summary: '', done: true, ...args });
+      return void tool(output, { summary: '', ...args });
     case 'usage':
       return void output.line({ type: 'usage', ...args });
     case 'result':
@@ -65,7 +65,7 @@ async function act(scene: Scene, { name, args }: Action): Promise<Ending | undef
       const { commitAll } = await import('./git.ts');
       const done = await commitAll(scene, args.message);
       const summary = done === 'committed' ? args.message : 'nothing to commit';
-      return void output.line({ type: 'tool', name, summary, done: true });
+      return void tool(output, { name, summary });
     }
     case 'run':
       mayWrite(scene, name);
@@ -99,7 +99,16 @@ function write(scene: Scene, { path, text, append }: ActionArgs['write']): void 
   mkdirSync(dirname(target), { recursive: true });
   if (append === undefined) writeFileSync(target, text ?? '');
   else appendFileSync(target, append);
-  scene.output.line({ type: 'tool', name: 'write', summary: path, done: true });
+  tool(scene.output, { name: 'write', summary: path });
+}
+
+/** A tool that is over in a moment begins and ends; a scenario may leave one open. */
+function tool(
+  output: Scene['output'],
+  { done = true, ...about }: { name: string; summary: string; done?: boolean },
+): void {
+  output.line({ type: 'tool', ...about, done: false });
+  if (done) output.line({ type: 'tool', ...about, done: true });
 }
 
 async function run(scene: Scene, command: string): Promise<Ending | undefined> {

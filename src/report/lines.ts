@@ -1,5 +1,6 @@
 import type { EngineEvent } from '../model/events.ts';
 import { clock, duration, oneLine, type Style, usageText } from './style.ts';
+import { cells } from './width.ts';
 
 export interface LineOptions {
   style: Style;
@@ -8,37 +9,43 @@ export interface LineOptions {
   /** Show what agents say and do. */
   verbose: boolean;
   now: number;
+  /** Cells that the names take, for lines that stand below each other. */
+  names?: number;
 }
 
 /** One line for an event, or undefined for those that a person need not see. */
 export function lineOf(event: EngineEvent, options: LineOptions): string | undefined {
   const { style, now } = options;
-  const who = 'ticketId' in event && event.ticketId ? name(event.planId, event.ticketId, options) : '';
+  const name = 'ticketId' in event && event.ticketId ? nameOf(event.planId, event.ticketId, options) : '';
+  const pad = ' '.repeat(Math.max(0, (options.names ?? 0) - cells(name)));
+  const bold = style.bold(name);
+  const who = options.names ? `${bold} ${pad}` : bold;
+  const at = `${bold}:${pad}`;
   switch (event.type) {
     case 'attempt:start': {
       const agent = event.agent ? style.dim(` (${event.agent})`) : '';
-      return `${style.cyan('●')} ${who}: ${event.phase} started${again(event, style)}${agent}`;
+      return `${style.cyan('●')} ${at} ${event.phase} started${again(event, style)}${agent}`;
     }
     case 'attempt:adopt':
-      return `${style.cyan('●')} ${who}: ${event.phase} taken over${again(event, style)}`;
+      return `${style.cyan('●')} ${at} ${event.phase} taken over${again(event, style)}`;
     case 'attempt:session':
-      return style.dim(`  ${who}: ${event.phase} session ${oneLine(event.sessionId)}`);
+      return style.dim(`  ${name}:${pad} ${event.phase} session ${oneLine(event.sessionId)}`);
     case 'attempt:end':
-      return endLine(event, who, style);
+      return endLine(event, at, style);
     case 'attempt:text':
-      return options.verbose ? style.dim(`  ${who} │ ${oneLine(event.text)}`) : undefined;
+      return options.verbose ? style.dim(`  ${name}${pad} │ ${oneLine(event.text)}`) : undefined;
     case 'attempt:tool':
       return options.verbose && !event.done
-        ? style.dim(`  ${who} │ ${event.name} ${oneLine(event.summary)}`)
+        ? style.dim(`  ${name}${pad} │ ${event.name} ${oneLine(event.summary)}`)
         : undefined;
     case 'ticket:status':
       return statusLine(event, who, style, now);
     case 'workspace:keep':
-      return `${style.yellow('!')} ${who}: worktree kept at ${event.path} (${oneLine(event.reason)})`;
+      return `${style.yellow('!')} ${at} worktree kept at ${event.path} (${oneLine(event.reason)})`;
     case 'plan:status':
       return `${style.bold(event.planId)}: plan ${event.status}`;
     case 'problem':
-      return `${style.red('✗')} ${who || event.planId}: ${oneLine(event.message, 400)}`;
+      return `${style.red('✗')} ${name ? at : `${event.planId}:`} ${oneLine(event.message, 400)}`;
     case 'attempt:usage':
     case 'workspace:ready':
     case 'workspace:release':
@@ -47,8 +54,8 @@ export function lineOf(event: EngineEvent, options: LineOptions): string | undef
   }
 }
 
-function name(planId: string, ticketId: string, options: LineOptions): string {
-  return options.style.bold(options.withPlan ? `${planId}/${ticketId}` : ticketId);
+function nameOf(planId: string, ticketId: string, { withPlan }: LineOptions): string {
+  return withPlan ? `${planId}/${ticketId}` : ticketId;
 }
 
 function again(event: { visit: number; attempt: number }, style: Style): string {
@@ -60,26 +67,27 @@ function again(event: { visit: number; attempt: number }, style: Style): string 
   return text ? style.dim(` [${text}]`) : '';
 }
 
-function endLine(event: Extract<EngineEvent, { type: 'attempt:end' }>, who: string, style: Style): string {
+function endLine(event: Extract<EngineEvent, { type: 'attempt:end' }>, at: string, style: Style): string {
   const facts = [duration(event.ms), usageText(event.usage)].filter(Boolean).join(' · ');
   const tail = style.dim(` (${facts})`);
+  const phase = `${at} ${event.phase}${again(event, style)}`;
   switch (event.status) {
     case 'success': {
       const plain = event.outcome === 'success' || event.outcome === null;
       const verdict = plain ? style.green('✓') : `→ ${event.outcome}`;
-      return `${style.cyan('●')} ${who}: ${event.phase} ${verdict}${tail}`;
+      return `${style.dim('·')} ${phase} ${verdict}${tail}`;
     }
     case 'limit':
-      return `${style.yellow('●')} ${who}: ${event.phase} usage limit${tail}: ${oneLine(event.error?.message ?? '')}`;
+      return `${style.yellow('●')} ${phase} usage limit${tail}`;
     case 'interrupted':
-      return `${style.yellow('●')} ${who}: ${event.phase} interrupted${tail}`;
+      return `${style.yellow('●')} ${phase} interrupted${tail}`;
     default: {
       const why = event.error
         ? `: ${oneLine(event.error.message, 300)}`
         : event.outcome
           ? ` → ${event.outcome}`
           : '';
-      return `${style.red('●')} ${who}: ${event.phase} ${style.red('✗')}${tail}${why}`;
+      return `${style.red('●')} ${phase} ${style.red('✗')}${tail}${why}`;
     }
   }
 }

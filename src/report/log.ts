@@ -92,8 +92,11 @@ class AttemptLog {
       this.#read('stderr', (chunk) => {
         for (const line of chunk.toString('utf8').trimEnd().split('\n')) this.#say('stderr', line);
       });
-      const error = attempt.error ? `: ${attempt.error.message}` : '';
-      this.#say('end', `── ${attempt.status}${error}`);
+      this.#say('end', `── ${endOf(attempt)}`);
+      const verdict =
+        attempt.outcome !== null && attempt.outcome !== 'success' && attempt.outcome !== 'failure';
+      if (verdict && attempt.output)
+        for (const line of attempt.output.split('\n')) this.#say('verdict', line);
       this.#ended = true;
     }
     return this.#lines.splice(0);
@@ -125,6 +128,11 @@ class AttemptLog {
       closeSync(fd);
     }
   }
+}
+
+function endOf(attempt: Attempt): string {
+  const outcome = attempt.outcome && attempt.outcome !== attempt.status ? ` → ${attempt.outcome}` : '';
+  return `${attempt.status}${outcome}${attempt.error ? `: ${attempt.error.message}` : ''}`;
 }
 
 /** Agents speak in protocols of their own: shows what they say and do. Anything else is shown as it is. */

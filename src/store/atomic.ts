@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 let counter = 0;
@@ -11,9 +11,11 @@ let counter = 0;
 export function writeAtomic(path: string, text: string, mode = 0o600): void {
   const temporary = `${path}.${process.pid}.${++counter}.tmp`;
   try {
-    const fd = openSync(temporary, 'wx', mode);
+    // Not exclusively: a process of the same number, before a restart, may have left one behind.
+    const fd = openSync(temporary, 'w', mode);
     try {
-      writeSync(fd, text);
+      // Writes on until everything is written; a single write call stops short on a disk that is nearly full.
+      writeFileSync(fd, text);
       fsyncSync(fd);
     } finally {
       closeSync(fd);

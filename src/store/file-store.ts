@@ -1,30 +1,24 @@
-import {
-  appendFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { InputError, messageOf, SignalboxError } from '../model/errors.ts';
+import { InputError, messageOf } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
 import { idProblem, refKey, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { writeAtomic } from './atomic.ts';
+import { appendEvent, readEvents } from './event-log.ts';
 import { Layout } from './layout.ts';
 import { withLock } from './lock.ts';
 import type { Store, StoreProblem, StoreView } from './port.ts';
 import { StateReader } from './read.ts';
-import { watchPlans } from './watch.ts';
+import { asStorageError } from './storage-error.ts';
+import { type PlanWatch, watchPlans } from './watch.ts';
 
 /** One JSON file per plan and per ticket, as planners write them. */
 export class FileStore implements Store {
   readonly layout: Layout;
   readonly #reader = new StateReader();
+  readonly #watches = new Set<PlanWatch>();
 
   constructor(stateDir: string) {
     this.layout = new Layout(stateDir);
@@ -95,22 +89,26 @@ export class FileStore implements Store {
 
   async updateTicket(ref: TicketRef, change: (ticket: Ticket) => Ticket): Promise<Ticket> {
     const file = this.layout.ticketFile(ref);
-    return this.#locked(`${ref.planId}+${ref.ticketId}`, () => {
-      this.#reader.forget(file);
-      const before = this.ticket(ref);
-      const after = change(before);
-      return after === before ? before : this.#write(file, { ...after, rev: before.rev + 1 });
-    });
+    return this.#locked(`${ref.planId}+${ref.ticketId}`, () =>
+      this.#change(file, () => this.ticket(ref), change),
+    );
   }
 
   async updatePlan(id: string, change: (plan: Plan) => Plan): Promise<Plan> {
     const file = this.layout.planFile(id);
-    return this.#locked(id, () => {
-      this.#reader.forget(file);
-      const before = this.plan(id);
-      const after = change(before);
-      return after === before ? before : this.#write(file, { ...after, rev: before.rev + 1 });
-    });
+    return this.#locked(id, () => this.#change(file, () => this.plan(id), change));
+  }
+
+  #change<T extends Plan | Ticket>(file: string, read: () => T, change: (value: T) => T): T {
+    const foreign = !this.#reader.owns(file);
+    this.#reader.forget(file);
+    const before = read();
+    const after = change(before);
+    if (after === before) return before;
+    const written = this.#write(file, { ...after, rev: before.rev + 1 });
+    // Somebody else's change that we have just written over has to wake our watchers all the same.
+    if (foreign) for (const watch of this.#watches) watch.report();
+    return written;
   }
 
   async create(plan: Plan, tickets: readonly Ticket[]): Promise<void> {
@@ -120,15 +118,21 @@ export class FileStore implements Store {
           hint: 'Choose another id.',
         });
       }
-      this.#guard(() => mkdirSync(this.layout.ticketDir(plan.id), { recursive: true, mode: 0o700 }));
-      for (const ticket of tickets) this.#write(this.layout.ticketFile(ticket), ticket);
-      this.#write(this.layout.planFile(plan.id), plan);
+      try {
+        mkdirSync(this.layout.ticketDir(plan.id), { recursive: true, mode: 0o700 });
+        for (const ticket of tickets) this.#write(this.layout.ticketFile(ticket), ticket);
+        this.#write(this.layout.planFile(plan.id), plan);
+      } catch (error) {
+        rmSync(this.layout.planDir(plan.id), { recursive: true, force: true });
+        throw error;
+      }
     });
   }
 
   async deletePlan(id: string): Promise<void> {
     await this.#locked(id, () => {
-      const gone = `${this.layout.planDir(id)}.deleted.${process.pid}`;
+      const gone = `${this.layout.planDir(id)}${DELETED}${process.pid}`;
+      rmSync(gone, { recursive: true, force: true });
       renameSync(this.layout.planDir(id), gone);
       rmSync(gone, { recursive: true, force: true });
       rmSync(join(this.layout.root, 'jobs', id), { recursive: true, force: true });
@@ -136,22 +140,21 @@ export class FileStore implements Store {
   }
 
   append(planId: string, event: StoredEvent): void {
-    this.#guard(() =>
-      appendFileSync(this.layout.events(planId), `${JSON.stringify(event)}\n`, { mode: 0o600 }),
-    );
+    this.#guard(() => appendEvent(this.layout.events(planId), event));
   }
 
   events(planId: string): StoredEvent[] {
-    const file = this.layout.events(planId);
-    if (!existsSync(file)) return [];
-    const lines = readFileSync(file, 'utf8').split('\n');
-    // A crash may leave half a last line; it was never an event.
-    return lines.flatMap((line) => (line.endsWith('}') ? [JSON.parse(line) as StoredEvent] : []));
+    return readEvents(this.layout.events(planId));
   }
 
   watch(onChange: () => void): () => void {
-    mkdirSync(this.layout.plans, { recursive: true, mode: 0o700 });
-    return watchPlans(this.layout.plans, (path) => this.#reader.knows(path), onChange);
+    this.#guard(() => mkdirSync(this.layout.plans, { recursive: true, mode: 0o700 }));
+    const watch = watchPlans(this.layout.plans, (path) => this.#reader.owns(path), onChange);
+    this.#watches.add(watch);
+    return () => {
+      this.#watches.delete(watch);
+      watch.close();
+    };
   }
 
   pin(hash: string, text: string): void {
@@ -172,9 +175,21 @@ export class FileStore implements Store {
   async restoreTicket(ticket: Ticket): Promise<void> {
     const file = this.layout.ticketFile(ticket);
     await this.#locked(`${ticket.planId}+${ticket.ticketId}`, () => {
+      this.#reader.forget(file);
+      if (this.#isReadable(ticket)) return;
       if (existsSync(file)) writeFileSync(`${file}.broken`, readFileSync(file), { mode: 0o600 });
       this.#write(file, { ...ticket, rev: ticket.rev + 1 });
     });
+  }
+
+  #isReadable(ref: TicketRef): boolean {
+    try {
+      this.ticket(ref);
+      return true;
+    } catch (error) {
+      if (error instanceof InputError) return false;
+      throw error;
+    }
   }
 
   #write<T extends Plan | Ticket>(file: string, value: T): T {
@@ -184,8 +199,13 @@ export class FileStore implements Store {
   }
 
   async #locked<T>(name: string, fn: () => T): Promise<T> {
-    this.#guard(() => mkdirSync(this.layout.locks, { recursive: true, mode: 0o700 }));
-    return withLock(this.layout.lock(name), fn);
+    const lock = this.layout.lock(name);
+    try {
+      mkdirSync(this.layout.locks, { recursive: true, mode: 0o700 });
+      return await withLock(lock, fn);
+    } catch (error) {
+      throw asStorageError(error, this.layout.root);
+    }
   }
 
   /** A full or read-only disk is told as such; the previous state is intact because every write is a rename. */
@@ -198,28 +218,13 @@ export class FileStore implements Store {
   }
 }
 
-const STORAGE: Record<string, string> = {
-  ENOSPC: 'the disk is full',
-  EDQUOT: 'the disk quota is used up',
-  EROFS: 'it is on a read-only file system',
-  EACCES: 'permission denied',
-  EPERM: 'permission denied',
-};
-
-function asStorageError(error: unknown, root: string): unknown {
-  const reason = STORAGE[(error as NodeJS.ErrnoException).code ?? ''];
-  if (!reason) return error;
-  return new SignalboxError('state/storage', `Cannot write the state directory ${root}: ${reason}.`, {
-    hint: 'The previous state is intact. Make room or choose another stateDir, then start again.',
-    details: { path: root },
-    cause: error,
-  });
-}
+/** In the name of a plan directory that is being deleted; no id has a "+". */
+const DELETED = '+deleted.';
 
 function directories(path: string): string[] {
   if (!existsSync(path)) return [];
   return readdirSync(path, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && !entry.name.includes('.deleted.'))
+    .filter((entry) => entry.isDirectory() && !entry.name.includes(DELETED))
     .map((entry) => entry.name)
     .sort();
 }

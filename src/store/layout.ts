@@ -41,7 +41,9 @@ export class Layout {
   events(planId: string): string {
     return join(this.planDir(planId), 'events.jsonl');
   }
+  /** `name` is an id, or `plan+ticket`. */
   lock(name: string): string {
+    for (const part of name.split('+')) checked(part, 'lock');
     return join(this.locks, `${name}.lock`);
   }
   jobsOf(ref: TicketRef): string {

@@ -62,6 +62,8 @@ function tryCreate(path: string): boolean {
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    // Created but not written, as on a full disk: nobody holds it.
+    rmSync(path, { force: true });
     throw error;
   }
 }

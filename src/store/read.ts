@@ -38,6 +38,7 @@ export function parseState<T>(schema: z.ZodType<T>, text: string, path: string):
 /** Reads state files and remembers them until they change on disk. */
 export class StateReader {
   readonly #cache = new Map<string, Cached<unknown>>();
+  readonly #written = new Map<string, string>();
 
   plan(path: string, id: string): Plan {
     const plan = this.#read(Plan, path);
@@ -70,10 +71,10 @@ export class StateReader {
     return ticket;
   }
 
-  /** True when the file is as this process last saw or wrote it. */
-  knows(path: string): boolean {
-    const cached = this.#cache.get(path);
-    return cached !== undefined && cached.stamp === stampOf(path);
+  /** True when nobody else has written the file since this process did. Having read it does not count. */
+  owns(path: string): boolean {
+    const written = this.#written.get(path);
+    return written !== undefined && written === stampOf(path);
   }
 
   forget(path: string): void {
@@ -81,7 +82,9 @@ export class StateReader {
   }
 
   remember(path: string, value: Plan | Ticket): void {
-    this.#cache.set(path, { stamp: stampOf(path) ?? '', value, problem: undefined });
+    const stamp = stampOf(path) ?? '';
+    this.#cache.set(path, { stamp, value, problem: undefined });
+    this.#written.set(path, stamp);
   }
 
   #read<T>(schema: z.ZodType<T>, path: string): T {

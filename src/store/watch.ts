@@ -1,11 +1,17 @@
 import { type FSWatcher, readdirSync, watch } from 'node:fs';
 import { join } from 'node:path';
 
+export interface PlanWatch {
+  /** Reports a change that was noticed in another way. */
+  report(): void;
+  close(): void;
+}
+
 /**
  * Watches the directories that planners and people write to: plans/, each plan, each tickets/.
- * Changes that this process made itself (`known`) are not reported; bursts are reported once.
+ * Changes that this process made itself (`own`) are not reported; bursts are reported once.
  */
-export function watchPlans(root: string, known: (path: string) => boolean, onChange: () => void): () => void {
+export function watchPlans(root: string, own: (path: string) => boolean, onChange: () => void): PlanWatch {
   const watchers = new Map<string, FSWatcher>();
   let timer: NodeJS.Timeout | undefined;
   const report = () => {
@@ -26,7 +32,7 @@ export function watchPlans(root: string, known: (path: string) => boolean, onCha
         }
         if (kind === 'plan' && name === 'tickets') drop(join(dir, name));
         const isState = kind === 'root' || name === null || name.endsWith('.json') || name === 'tickets';
-        if (isState && !(name !== null && kind !== 'root' && known(join(dir, name)))) report();
+        if (isState && !(name !== null && kind !== 'root' && own(join(dir, name)))) report();
       });
       watcher.on('error', () => drop(dir));
       watchers.set(dir, watcher);
@@ -52,10 +58,11 @@ export function watchPlans(root: string, known: (path: string) => boolean, onCha
     for (const dir of watchers.keys()) if (!present.has(dir)) drop(dir);
   };
   refresh();
-  return () => {
+  const close = () => {
     if (timer) clearTimeout(timer);
     for (const dir of [...watchers.keys()]) drop(dir);
   };
+  return { report, close };
 }
 
 function list(root: string): string[] {

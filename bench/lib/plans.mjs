@@ -1,0 +1,60 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** A home with the stub as its agent and a workflow of `phases` agent phases, each of which must leave a commit. */
+export function writeHome(place, { phases, concurrency, stub, state: under = 'state' }) {
+  const state = join(place.dir, under);
+  const workflows = join(place.dir, 'workflows');
+  mkdirSync(workflows, { recursive: true });
+  const config = join(place.dir, 'config.yaml');
+  writeFileSync(
+    config,
+    [
+      'defaultAgent: stub',
+      'defaultWorkflow: bench',
+      `agents: {stub: {adapter: custom, command: ${JSON.stringify(stub)}}}`,
+      'pollInterval: 60',
+      `maxConcurrency: ${concurrency}`,
+      `stateDir: ${JSON.stringify(state)}`,
+      `workflowDir: ${JSON.stringify(workflows)}`,
+      '',
+    ].join('\n'),
+  );
+  writeFileSync(join(workflows, 'bench.yaml'), workflow(phases));
+  return { ...place, config, state };
+}
+
+function workflow(count) {
+  const phases = Array.from({ length: count }, (_, index) => {
+    const next = index + 1 < count ? `p${index + 2}` : 'complete';
+    const head = `  - id: p${index + 1}\n    type: agent\n    prompt: "Do {{ title }}."\n`;
+    return `${head}    expect: {commits: ${index + 1}}\n    onSuccess: ${next}\n`;
+  });
+  return `name: bench\nphases:\n${phases.join('')}  - id: complete\n    type: terminal\n`;
+}
+
+export const ticketIds = (count) => Array.from({ length: count }, (_, index) => `t${index + 1}`);
+
+/** Writes a plan as a planner does: everything in a directory of its own, which then gets its name. */
+export function writePlan(home, { id = 'bench', count, blockedBy = () => [], extra = {} }) {
+  const plans = join(home.state, 'plans');
+  const draft = join(home.dir, `draft-${id}`);
+  mkdirSync(join(draft, 'tickets'), { recursive: true });
+  const tickets = ticketIds(count).map((ticketId, index) => ({
+    ticketId,
+    order: index,
+    blockedBy: blockedBy(index),
+  }));
+  const plan = { id, name: id, createdBy: 'bench', repo: home.repo, status: 'active', tickets };
+  writeFileSync(join(draft, 'plan.json'), JSON.stringify(plan));
+  for (const { ticketId } of tickets) {
+    const ticket = { planId: id, ticketId, title: `Ticket ${ticketId}`, description: 'One file.', ...extra };
+    writeFileSync(join(draft, 'tickets', `${ticketId}.json`), JSON.stringify(ticket));
+  }
+  mkdirSync(plans, { recursive: true });
+  renameSync(draft, join(plans, id));
+}
+
+export function readTicket(home, ticketId, planId = 'bench') {
+  return JSON.parse(readFileSync(join(home.state, 'plans', planId, 'tickets', `${ticketId}.json`), 'utf8'));
+}

@@ -1,0 +1,105 @@
+// Measures Signalbox against a bare shell loop that does the same work in the same run.
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { measureColdStart } from './cases/cold-start.mjs';
+import { measureDispatch } from './cases/dispatch.mjs';
+import { measureMemory } from './cases/memory.mjs';
+import { comparePhases } from './cases/phases.mjs';
+import { compareTickets } from './cases/tickets.mjs';
+import { createBench } from './lib/bench.mjs';
+import { table } from './lib/rows.mjs';
+
+const HELP = `Usage: npm run bench -- [options] [case...]
+
+Cases: w1 (20 tickets), w2 (100 tickets), w3 (10 phases), dispatch, start, memory. Default: all.
+
+  --quick         fewer rounds and smaller sizes: a smoke test, not a measurement
+  --rounds <n>    rounds of w1, w2 and w3
+  --dir <path>    work here instead of in the system's temporary directory (a memory disk takes the disk out)
+  --cli <file>    measure this build instead of dist/cli.js
+  --json          print the result as JSON
+`;
+
+const here = dirname(fileURLToPath(import.meta.url));
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    quick: { type: 'boolean', default: false },
+    rounds: { type: 'string' },
+    dir: { type: 'string' },
+    cli: { type: 'string', default: join(here, '..', 'dist', 'cli.js') },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', short: 'h', default: false },
+  },
+});
+
+const { quick } = values;
+const rounds = (usual, few) => Number(values.rounds ?? (quick ? few : usual));
+const W1 = {
+  id: 'w1',
+  count: 20,
+  concurrency: 4,
+  goal: { goal: '≤ floor + 0.3 s', limit: (floor) => floor + 300 },
+};
+const W2 = {
+  id: 'w2',
+  count: quick ? 40 : 100,
+  concurrency: 8,
+  goal: { goal: '≤ 1.25x', limit: (floor) => floor * 1.25 },
+};
+const CASES = {
+  w1: (bench) => compareTickets(bench, { ...W1, rounds: rounds(6, 2) }),
+  w2: (bench) => compareTickets(bench, { ...W2, rounds: rounds(4, 1) }),
+  w3: (bench) => comparePhases(bench, { rounds: rounds(7, 2) }),
+  dispatch: (bench) => measureDispatch(bench, { times: quick ? 5 : 20 }),
+  start: (bench) => measureColdStart(bench, { rounds: quick ? 5 : 15 }),
+  memory: (bench) => measureMemory(bench, { sizes: quick ? [20, 60] : [20, 100, 200] }),
+};
+
+const unknown = positionals.find((name) => !(name in CASES));
+if (values.help) process.stdout.write(HELP);
+else if (unknown) complain(`There is no case "${unknown}".\n\n${HELP}`);
+else if (!existsSync(values.cli)) complain(`${values.cli} is not there: run npm run build first.\n`);
+else await main(positionals.length > 0 ? positionals : Object.keys(CASES));
+
+function complain(text) {
+  process.stderr.write(text);
+  process.exitCode = 2;
+}
+
+async function main(names) {
+  const bench = createBench({ cli: values.cli, dir: values.dir, secondsPerCase: quick ? 5 : 50 });
+  const rows = [];
+  try {
+    for (const name of names) {
+      try {
+        rows.push(...(await CASES[name](bench)));
+      } catch (error) {
+        bench.fail(`${name}: ${error.message}`);
+      }
+    }
+  } finally {
+    bench.close();
+  }
+  show(rows, bench.result());
+}
+
+function show(rows, result) {
+  const { runs, tickets, lost, floorLost, failures } = result;
+  if (values.json) {
+    process.stdout.write(`${JSON.stringify({ node: process.version, quick, rows, ...result }, null, 2)}\n`);
+  } else {
+    process.stdout.write(`\n${table(rows)}\n\n`);
+    process.stdout.write(
+      'A goal is met when the median or the minimum meets it: on a busy machine only the minimum tells.\n',
+    );
+    const mark = lost.length === 0 ? '✓' : '✗';
+    process.stdout.write(
+      `${mark} ${lost.length} of ${tickets} tickets lost in ${runs} runs; the floor lost ${floorLost}\n`,
+    );
+    for (const line of [...lost.slice(0, 10), ...failures]) process.stdout.write(`✗ ${line}\n`);
+  }
+  if (lost.length + failures.length > 0) process.exitCode = 1;
+}

@@ -1,0 +1,7 @@
+#!/bin/bash
+# The agent of every measurement: writes and commits one file, says one line. BENCH_TIMES names a file for its times.
+began=$EPOCHREALTIME
+name="work-$SIGNALBOX_TICKET-$SIGNALBOX_PHASE.txt"
+echo "done" > "$name" && git add "$name" && git commit -q -m "Work on $SIGNALBOX_TICKET" || exit 1
+echo "committed $name"
+if [ -n "$BENCH_TIMES" ]; then echo "$SIGNALBOX_TICKET $began $EPOCHREALTIME" >> "$BENCH_TIMES"; fi

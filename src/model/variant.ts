@@ -1,0 +1,36 @@
+import type { Phase, Workflow } from './workflow.ts';
+
+/** What one run asks of a workflow, beyond what its file says. */
+export interface Wishes {
+  /** By phase; `*` is every agent phase that has none of its own. */
+  models: Record<string, string>;
+  efforts: Record<string, string>;
+  /** Wall-clock limit of agent phases. */
+  timeoutSeconds: number | null;
+  /** False: one attempt of everything. */
+  retry: boolean;
+  /** How often work may come back to a phase that loops; 1 means that nothing comes back. */
+  loops: { phase: string; visits: number } | null;
+}
+
+/** The workflow as this run wants it. It is pinned like any other, so it stays what it was when the run is resumed. */
+export function specialise(workflow: Workflow, wishes: Wishes): Workflow {
+  return { ...workflow, phases: workflow.phases.map((phase) => adapt(phase, wishes)) };
+}
+
+function adapt(phase: Phase, wishes: Wishes): Phase {
+  const visits = wishes.loops?.phase === phase.id ? { maxVisits: wishes.loops.visits } : {};
+  if (phase.type === 'terminal' || phase.type === 'gate') return phase;
+  const once = wishes.retry ? {} : { retry: undefined, maxRetries: undefined };
+  if (phase.type !== 'agent') return { ...phase, ...once, ...visits };
+  const model = wishes.models[phase.id] ?? wishes.models['*'];
+  const effort = (wishes.efforts[phase.id] ?? wishes.efforts['*']) as typeof phase.effort;
+  return {
+    ...phase,
+    ...once,
+    ...visits,
+    ...(model ? { model } : {}),
+    ...(effort ? { effort } : {}),
+    ...(wishes.timeoutSeconds ? { timeoutSeconds: wishes.timeoutSeconds } : {}),
+  };
+}

@@ -1,0 +1,90 @@
+import type { TicketStatus } from '../model/ticket.ts';
+import { totalUsage } from '../model/usage.ts';
+import type { LiveState, LiveTicket } from './live-state.ts';
+import { clock, type Style, usageText } from './style.ts';
+
+/** What the live block says about one ticket. */
+export interface LiveRow {
+  kind: 'running' | 'waiting' | 'gate' | 'queued';
+  name: string;
+  phase: string;
+  time: string;
+  text: string;
+  usage: string;
+}
+
+/** Undefined for a ticket that neither runs nor waits for something to come. */
+export function liveRow(ticket: LiveTicket, withPlan: boolean, now: number): LiveRow | undefined {
+  const { hold } = ticket;
+  const row = {
+    name: nameOf(ticket, withPlan),
+    phase: ticket.phase ?? '',
+    time: elapsed(now - ticket.since),
+    usage: usageText(totalUsage([ticket.used, ticket.using])),
+  };
+  const until = hold?.until ? ` until ${clock(hold.until, now)}` : '';
+  switch (ticket.status) {
+    case 'running':
+      return { ...row, kind: 'running', text: `${again(ticket)}${ticket.activity}` };
+    case 'ready':
+      if (hold) return { ...row, kind: 'waiting', text: `waits${until}: ${hold.reason}` };
+      return { ...row, kind: 'queued', text: 'waits for a free slot' };
+    case 'queued':
+      return { ...row, kind: 'queued', phase: 'queued', text: hold?.reason ?? 'waits for a free slot' };
+    case 'needs_attention':
+      if (hold?.kind !== 'gate') return undefined;
+      return { ...row, kind: 'gate', text: `waits for you${until}: ${hold.reason}` };
+    case 'paused':
+    case 'complete':
+    case 'failed':
+      return undefined;
+  }
+}
+
+export function nameOf({ planId, ticketId }: LiveTicket, withPlan: boolean): string {
+  return withPlan ? `${planId}/${ticketId}` : ticketId;
+}
+
+function again({ visit, attempt }: LiveTicket): string {
+  const parts = [visit > 1 ? `visit ${visit}` : '', attempt > 1 ? `attempt ${attempt}` : ''].filter(Boolean);
+  return parts.length > 0 ? `[${parts.join(', ')}] ` : '';
+}
+
+/** Whole seconds, so that nothing changes more often: `9s`, `4m 06s`, `2h 03m`. */
+export function elapsed(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const two = (value: number) => String(value).padStart(2, '0');
+  if (seconds < 60) return `${seconds}s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m ${two(seconds % 60)}s`;
+  return `${Math.floor(seconds / 3600)}h ${two(Math.floor(seconds / 60) % 60)}m`;
+}
+
+/** How far everything is, in one line. */
+export function totals(state: LiveState, now: number): string {
+  const tickets = [...state.tickets.values()];
+  const count = (...statuses: TicketStatus[]) =>
+    tickets.filter((ticket) => statuses.includes(ticket.status)).length;
+  const attention = count('needs_attention');
+  const counts: [number, string][] = [
+    [count('running'), 'running'],
+    [count('ready', 'queued'), 'waiting'],
+    [count('paused'), 'paused'],
+    [attention, attention === 1 ? 'needs attention' : 'need attention'],
+    [count('failed'), 'failed'],
+  ];
+  return [
+    `${count('complete')}/${tickets.length} complete`,
+    ...counts.flatMap(([number, what]) => (number > 0 ? [`${number} ${what}`] : [])),
+    elapsed(now - state.startedAt),
+    usageText(totalUsage(tickets.flatMap((ticket) => [ticket.used, ticket.using]))),
+  ]
+    .filter(Boolean)
+    .join(' · ');
+}
+
+export const MARKS: Record<LiveRow['kind'], { sign: string; paint: keyof Style }> = {
+  running: { sign: '●', paint: 'cyan' },
+  waiting: { sign: '◌', paint: 'yellow' },
+  gate: { sign: '!', paint: 'yellow' },
+  queued: { sign: '◌', paint: 'dim' },
+};

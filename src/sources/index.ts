@@ -1,0 +1,11 @@
+export { acceptanceCriteria } from './criteria.ts';
+export { type FetchResult, fetchItems } from './fetch.ts';
+export { GhError, type GhFailure } from './gh-error.ts';
+export { type FailureContext, ghFailure, type HttpAnswer, splitAnswer } from './gh-failure.ts';
+export type { FetchOptions, Source, SourceProblem, WorkItem } from './item.ts';
+export { dependencyMentions, labelMentions } from './mentions.ts';
+export { type Ordered, orderByDependencies } from './order.ts';
+export { parseReference, type Reference, referenceFromKey } from './reference.ts';
+export { ownRepository } from './repository.ts';
+export { parseRemote, parseRepository, type RepositoryName, repositoryText } from './repository-name.ts';
+export { type GhOptions, type GhResult, runGh } from './run-gh.ts';

@@ -1,0 +1,153 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { InputError } from '../model/errors.ts';
+import { slug } from '../model/ids.ts';
+import { acceptanceCriteria, isCriteriaTitle } from './criteria.ts';
+import { type FrontMatter, readFrontMatter, splitFrontMatter } from './front-matter.ts';
+import { headingAt, isUnderline } from './headings.ts';
+import type { Source, Sourced, Wait } from './item.ts';
+import { dependencyMentions } from './mentions.ts';
+import { orError, problemOf } from './problem.ts';
+import type { MarkdownReference } from './reference.ts';
+import { repositoryText } from './repository-name.ts';
+import { cleanLabels, cleanLine, cleanText } from './text.ts';
+import { visibleLines } from './visible.ts';
+
+const MAX_FILE = 4 * 1024 * 1024;
+const EMPTY: FrontMatter = { id: undefined, title: undefined, labels: [], dependsOn: [] };
+
+/** Issues in local files: front matter id, title, labels and dependsOn; the rest is the text. */
+export const markdownSource: Source<MarkdownReference> = {
+  kind: 'markdown',
+  async fetch(references) {
+    const results = await Promise.all(
+      references.map((reference) =>
+        orError(
+          () => readIssueFile(reference),
+          (error) => problemOf(reference.text, error),
+        ),
+      ),
+    );
+    return {
+      found: results.flatMap((result) => ('item' in result ? [result] : [])),
+      problems: results.flatMap((result) => ('item' in result ? [] : [result])),
+    };
+  },
+};
+
+async function readIssueFile(reference: MarkdownReference): Promise<Sourced<MarkdownReference>> {
+  const { path } = reference;
+  const text = (await readText(path)).replace(/^\ufeff/, '').replace(/\r\n?/g, '\n');
+  const parts = splitFrontMatter(text);
+  if (parts.unclosed)
+    throw new InputError('markdown/front-matter', `${path}:1:1: The front matter is never closed.`, {
+      hint: 'End it with a line of three dashes (---).',
+      details: { file: path, line: 1, column: 1 },
+    });
+  const front = parts.yaml === undefined ? EMPTY : await readFrontMatter(parts.yaml, path);
+  const { title, body } = takeTitle(parts.body);
+  const id = front.id ?? slug(fileName(path), 80);
+  const clean = cleanText(body);
+  return {
+    reference,
+    item: {
+      key: front.id === undefined ? `markdown:${path}` : `markdown:${front.id}`,
+      id,
+      number: null,
+      title: cleanLine(front.title ?? '') || title || cleanLine(words(fileName(path))) || id,
+      body: clean,
+      labels: cleanLabels(front.labels),
+      acceptanceCriteria: acceptanceCriteria(clean),
+      url: null,
+      state: 'open',
+      dependsOn: [],
+      repository: null,
+    },
+    waits: [...front.dependsOn, ...writtenWaits(clean, path)],
+  };
+}
+
+function writtenWaits(body: string, path: string): Wait[] {
+  return dependencyMentions(body, { linear: true }).map((mention) => {
+    if (mention.kind === 'linear') return { text: mention.key, place: path };
+    const repository = mention.repository ? repositoryText(mention.repository) : '';
+    return { text: `${repository}#${mention.number}`, place: path };
+  });
+}
+
+/** The first heading is the title, unless it names a section; it is not repeated in the text. */
+function takeTitle(body: string): { title: string; body: string } {
+  const lines = body.split('\n');
+  const seen = visibleLines(body);
+  const isHeading = (index: number) => (headingAt(seen, index)?.level ?? 7) < 7;
+  const first = seen.findIndex((_, index) => isHeading(index));
+  const text = first < 0 ? '' : (headingAt(seen, first)?.text ?? '');
+  const section = isCriteriaTitle(text) || isDescription(text);
+  if (first >= 0 && !section) lines.splice(first, height(seen, first));
+  const rest = lines
+    .join('\n')
+    .replace(/^(?:[ \t]*\n)+/, '')
+    .trimEnd();
+  return { title: section ? '' : cleanLine(text), body: withoutDescription(rest) };
+}
+
+function withoutDescription(body: string): string {
+  const lines = body.split('\n');
+  const heading = headingAt(lines, 0);
+  if (!heading || heading.level === 7 || !isDescription(heading.text)) return body;
+  return lines
+    .slice(height(lines, 0))
+    .join('\n')
+    .replace(/^(?:[ \t]*\n)+/, '');
+}
+
+/** A heading by underlining has two lines. */
+function height(lines: readonly string[], index: number): number {
+  return /^ {0,3}#/.test(lines[index] ?? '') || !isUnderline(lines[index + 1] ?? '') ? 1 : 2;
+}
+
+function isDescription(text: string): boolean {
+  return /^description$/i.test(text);
+}
+
+function fileName(path: string): string {
+  return basename(path).replace(/\.(md|markdown)$/i, '');
+}
+
+function words(name: string): string {
+  return name.replace(/[-_]+/g, ' ');
+}
+
+async function readText(path: string): Promise<string> {
+  const bytes = await readBytes(path);
+  if (bytes.length > MAX_FILE)
+    throw unreadable(path, 'is larger than 4 MB', 'Shorten it: an issue is what an agent has to read.');
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    if (!text.includes('\0')) return text;
+  } catch (error) {
+    throw unreadable(path, 'is not UTF-8 text', 'Save it as UTF-8.', error);
+  }
+  throw unreadable(path, 'is not a text file', 'Name a Markdown file.');
+}
+
+async function readBytes(path: string): Promise<Uint8Array> {
+  let file: FileHandle | undefined;
+  try {
+    file = await open(path);
+    const { size } = await file.stat();
+    const buffer = Buffer.alloc(Math.min(size, MAX_FILE) + 1);
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
+    return buffer.subarray(0, bytesRead);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code ?? 'unknown error'})`;
+    throw unreadable(path, why, `Check it: ls -l ${path}`, error);
+  } finally {
+    await file?.close();
+  }
+}
+
+function unreadable(path: string, why: string, hint: string, cause?: unknown): InputError {
+  return new InputError('markdown/unreadable', `${path} ${why}.`, { hint, cause, details: { file: path } });
+}

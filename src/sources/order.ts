@@ -1,0 +1,96 @@
+import type { WorkItem } from './item.ts';
+
+export interface Ordered {
+  /** All items, each behind what it depends on; otherwise as given. Those that wait for a cycle come last. */
+  order: WorkItem[];
+  /** Keys that wait for each other, each cycle once, beginning with the item that was given first. */
+  cycles: string[][];
+  /** Dependencies that are not among the items. */
+  missing: { key: string; on: string }[];
+}
+
+/** Puts items in an order in which they can be done. */
+export function orderByDependencies(items: readonly WorkItem[]): Ordered {
+  const place = new Map(items.map((item, index) => [item.key, index]));
+  const waiting = items.map(() => new Set<number>());
+  const followers = items.map((): number[] => []);
+  const missing: Ordered['missing'] = [];
+  for (const [index, item] of items.entries()) {
+    for (const on of new Set(item.dependsOn)) {
+      const before = place.get(on);
+      if (before === undefined) missing.push({ key: item.key, on });
+      else {
+        waiting[index]?.add(before);
+        followers[before]?.push(index);
+      }
+    }
+  }
+  const order = free(waiting, followers);
+  const done = new Set(order);
+  const stuck = items.flatMap((_, index) => (done.has(index) ? [] : [index]));
+  return {
+    order: [...order, ...stuck].flatMap((index) => items[index] ?? []),
+    cycles: cycles(stuck, waiting).map((cycle) => cycle.map((index) => items[index]?.key ?? '')),
+    missing,
+  };
+}
+
+/** Everything that can be done, the first given first whenever there is a choice. */
+function free(waiting: readonly ReadonlySet<number>[], followers: readonly number[][]): number[] {
+  const left = waiting.map((before) => before.size);
+  const ready = left.flatMap((count, index) => (count === 0 ? [index] : []));
+  const order: number[] = [];
+  for (let index = ready.shift(); index !== undefined; index = ready.shift()) {
+    order.push(index);
+    for (const follower of followers[index] ?? []) {
+      left[follower] = (left[follower] ?? 0) - 1;
+      if (left[follower] === 0) insert(ready, follower);
+    }
+  }
+  return order;
+}
+
+function insert(sorted: number[], value: number): void {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle] ?? 0) < value) low = middle + 1;
+    else high = middle;
+  }
+  sorted.splice(low, 0, value);
+}
+
+/** One shortest cycle through each item that is in one, unless an earlier cycle already names it. */
+function cycles(stuck: readonly number[], waiting: readonly ReadonlySet<number>[]): number[][] {
+  const inside = new Set(stuck);
+  const named = new Set<number>();
+  const found: number[][] = [];
+  for (const start of stuck) {
+    if (named.has(start)) continue;
+    const cycle = shortestCycle(start, (index) => [...(waiting[index] ?? [])].filter((on) => inside.has(on)));
+    for (const index of cycle ?? []) named.add(index);
+    if (cycle) found.push(cycle);
+  }
+  return found;
+}
+
+function shortestCycle(start: number, next: (index: number) => number[]): number[] | undefined {
+  const from = new Map<number, number>();
+  const queue = [start];
+  for (const index of queue) {
+    for (const on of next(index)) {
+      if (on === start) return way(index, from);
+      if (from.has(on)) continue;
+      from.set(on, index);
+      queue.push(on);
+    }
+  }
+  return undefined;
+}
+
+function way(last: number, from: ReadonlyMap<number, number>): number[] {
+  const path: number[] = [];
+  for (let index: number | undefined = last; index !== undefined; index = from.get(index))
+    path.unshift(index);
+  return path;
+}

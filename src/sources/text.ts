@@ -1,0 +1,42 @@
+import { stripVTControlCharacters } from 'node:util';
+
+export const MAX_BODY = 200_000;
+export const MAX_TITLE = 300;
+const MAX_LABELS = 200;
+const MAX_LABEL = 100;
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
+const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
+/** Marks that make a line show in another order than it is written. */
+const BIDI = /[\u202a-\u202e\u2066-\u2069]/g;
+
+/** Text of many lines from elsewhere: LF line ends, no terminal sequences, bounded. */
+export function cleanText(text: string, max = MAX_BODY): string {
+  const clean = stripVTControlCharacters(text.replace(/\r\n?/g, '\n')).replace(CONTROL, '');
+  if (clean.length <= max) return clean;
+  const kept = clean.slice(0, endOfCharacter(clean, max));
+  return `${kept}\n\n[${clean.length - kept.length} more characters were left out.]`;
+}
+
+/** A title, label or message from elsewhere: one line. */
+export function cleanLine(text: string, max = MAX_TITLE): string {
+  const clean = stripVTControlCharacters(text).replace(BIDI, '').replace(CONTROL, ' ');
+  const line = clean.replace(/\s+/g, ' ').trim();
+  return line.length <= max ? line : `${line.slice(0, endOfCharacter(line, max - 1)).trimEnd()}…`;
+}
+
+export function cleanLabels(labels: readonly string[]): string[] {
+  const lines = labels.map((label) => cleanLine(label, MAX_LABEL)).filter((label) => label !== '');
+  return [...new Set(lines)].slice(0, MAX_LABELS);
+}
+
+/** What a person typed, fit for a message. */
+export function quoted(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 79)}…` : text);
+}
+
+/** Never cuts a surrogate pair in two. */
+function endOfCharacter(text: string, end: number): number {
+  const before = text.charCodeAt(end - 1);
+  return before >= 0xd800 && before <= 0xdbff ? end - 1 : end;
+}

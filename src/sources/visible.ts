@@ -1,0 +1,135 @@
+/** Stands for inline code, so that a line which begins with code does not begin with the word behind it. */
+export const CODE = '\ufffc';
+
+const FENCE = /^[\s>]*(?:(?:[-*+]|\d{1,9}[.)])\s+)*(`{3,}|~{3,})([^\n]*)$/;
+
+interface Options {
+  /** Inline code is replaced too. */
+  inline?: boolean;
+}
+
+/**
+ * The lines of a Markdown text that a reader of the page sees as prose: code blocks and HTML comments are empty,
+ * line numbers stay the same. One pass, so that a fence in a comment and a comment in a fence are what they look like.
+ */
+export function visibleLines(text: string, options: Options = {}): string[] {
+  let fence: string | undefined;
+  let hidden: Hidden | undefined;
+  const lines = text.split('\n').map((line) => {
+    if (fence !== undefined) {
+      if (closes(line, fence)) fence = undefined;
+      return '';
+    }
+    if (hidden === undefined) {
+      fence = opens(line);
+      if (fence !== undefined) return '';
+    }
+    const seen = unhide(line, hidden);
+    hidden = seen.hidden;
+    return seen.text;
+  });
+  return options.inline ? withoutInlineCode(lines) : lines;
+}
+
+function opens(line: string): string | undefined {
+  const [, marks, info] = FENCE.exec(line) ?? [];
+  // A backtick behind the marks makes it inline code.
+  return marks?.startsWith('`') && info?.includes('`') ? undefined : marks;
+}
+
+function closes(line: string, fence: string): boolean {
+  const marks = line.replace(/^[\s>]*/, '').trimEnd();
+  return marks.length >= fence.length && marks === (fence[0] ?? '').repeat(marks.length);
+}
+
+/** Cuts comments and `<pre>` blocks out of a line; `hidden` is what ends the one that is still open. */
+function unhide(line: string, hidden: Hidden | undefined): { text: string; hidden: Hidden | undefined } {
+  let text = '';
+  let open = hidden;
+  for (let at = 0; at < line.length; ) {
+    if (open !== undefined) {
+      const end = endOf(line, at, open);
+      if (end === undefined) return { text, hidden: open };
+      at = end;
+      open = undefined;
+      continue;
+    }
+    const next = nextHidden(line, at);
+    if (!next) return { text: text + line.slice(at), hidden: undefined };
+    text += line.slice(at, next.start);
+    at = next.behind;
+    open = next.kind;
+  }
+  return { text, hidden: open };
+}
+
+type Hidden = 'comment' | 'pre';
+
+const OPENING = /(`+)|<!--|<pre[\s>]/gi;
+const ENDS = { comment: /-->/g, pre: /<\/pre>/gi };
+
+function endOf(line: string, from: number, kind: Hidden): number | undefined {
+  ENDS[kind].lastIndex = from;
+  return ENDS[kind].test(line) ? ENDS[kind].lastIndex : undefined;
+}
+
+/** The next comment or `<pre>` of a line that does not stand in inline code. */
+function nextHidden(line: string, from: number): { start: number; behind: number; kind: Hidden } | undefined {
+  OPENING.lastIndex = from;
+  for (let match = OPENING.exec(line); match; match = OPENING.exec(line)) {
+    const ticks = match[1];
+    if (ticks === undefined) {
+      const kind = match[0] === '<!--' ? 'comment' : 'pre';
+      return { start: match.index, behind: OPENING.lastIndex, kind };
+    }
+    const end = closingTicks(line, OPENING.lastIndex, ticks.length);
+    if (end !== undefined) OPENING.lastIndex = end;
+  }
+  return undefined;
+}
+
+function closingTicks(line: string, from: number, count: number): number | undefined {
+  const runs = /`+/g;
+  runs.lastIndex = from;
+  for (let run = runs.exec(line); run; run = runs.exec(line))
+    if (run[0].length === count) return runs.lastIndex;
+  return undefined;
+}
+
+/** Inline code may go over several lines of one paragraph; an opening without an end is text. */
+function withoutInlineCode(lines: readonly string[]): string[] {
+  const out: string[] = [];
+  for (let start = 0; start < lines.length; ) {
+    let end = start;
+    while (end < lines.length && (end === start || (lines[end] ?? '').trim() !== '')) end += 1;
+    out.push(...paragraph(lines.slice(start, end).join('\n')).split('\n'));
+    start = end;
+  }
+  return out;
+}
+
+function paragraph(text: string): string {
+  const runs = [...text.matchAll(/`+/g)].map((run) => ({ at: run.index, length: run[0].length }));
+  /** Places of runs by length, last first, so that the next one is always at the end. */
+  const places = new Map<number, number[]>();
+  for (const [index, { length }] of [...runs.entries()].reverse()) {
+    const same = places.get(length);
+    if (same) same.push(index);
+    else places.set(length, [index]);
+  }
+  let out = '';
+  let done = 0;
+  for (let index = 0; index < runs.length; index += 1) {
+    const open = runs[index];
+    if (!open) break;
+    const same = places.get(open.length) ?? [];
+    while ((same.at(-1) ?? Number.POSITIVE_INFINITY) <= index) same.pop();
+    const close = runs[same.at(-1) ?? -1];
+    if (!close) continue;
+    const code = text.slice(open.at, close.at + close.length);
+    out += text.slice(done, open.at) + CODE + '\n'.repeat(code.split('\n').length - 1);
+    done = close.at + close.length;
+    index = same.at(-1) ?? index;
+  }
+  return out + text.slice(done);
+}

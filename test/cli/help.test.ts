@@ -1,0 +1,163 @@
+import type { Command } from 'commander';
+import { describe, expect } from 'vitest';
+import type { Io } from '../../src/cli/io.ts';
+import { createProgram } from '../../src/cli/program.ts';
+import { errorIn, it } from './support.ts';
+
+/** Commands with their full names. */
+function walk(command: Command, name = ''): [string, Command][] {
+  return command.commands.flatMap((each): [string, Command][] => {
+    const full = `${name} ${each.name()}`.trim();
+    return [[full, each], ...walk(each, full)];
+  });
+}
+
+function helpOf(command: Command): string {
+  let text = '';
+  command.configureOutput({
+    writeOut: (more) => {
+      text += more;
+    },
+  });
+  command.outputHelp();
+  return text;
+}
+
+const nowhere: Io = {
+  cwd: '/',
+  env: {},
+  out: () => undefined,
+  err: () => undefined,
+  tty: false,
+  color: false,
+  exit: () => undefined,
+};
+const commands = new Map(walk(createProgram(nowhere, '1.2.3', { quiet: false })));
+const groups = ['plan', 'workflow', 'workspace'];
+
+describe.concurrent('help', () => {
+  it('knows these commands', () => {
+    expect([...commands.keys()]).toEqual(
+      expect.arrayContaining([
+        'init',
+        'status',
+        'run',
+        'daemon',
+        'daemon status',
+        'daemon stop',
+        'tick',
+        'pause',
+        'resume',
+        'skip',
+        'retry',
+        'stop',
+        'respond',
+        'diff',
+        'pause-plan',
+        'resume-plan',
+        'sessions',
+        'resume-session',
+        'logs',
+        'plan list',
+        'plan show',
+        'plan check',
+        'plan approve',
+        'plan archive',
+        'plan delete',
+        'workflow list',
+        'workflow show',
+        'workflow check',
+        'workflow graph',
+        'workspace ensure',
+        'workspace release',
+        'integrate',
+        'checks',
+        'config',
+        'config path',
+        'config trust',
+        'doctor',
+        'completion',
+      ]),
+    );
+  });
+
+  it('describes every command and gives an example of it', () => {
+    for (const [name, command] of commands) {
+      expect(command.description(), name).not.toBe('');
+      const shown = groups.includes(name) ? name : name.replace(/^(\S+ \S+).*/, '$1');
+      expect(helpOf(command), name).toMatch(new RegExp(`Examples:\\n(.*\\n)*?.*\\$.* ?signalbox ${shown}\\b`));
+    }
+  });
+
+  it('offers --json with every command that does something', () => {
+    const without = [...commands].filter(([, command]) => !command.options.some(({ long }) => long === '--json'));
+    expect(without.map(([name]) => name)).toEqual(groups);
+  });
+
+  it('is printed on standard output', async ({ world }) => {
+    const whole = await world.cli('--help');
+    expect(whole).toMatchObject({ code: 0, err: '' });
+    for (const name of ['run', 'daemon', 'resume-session', 'completion']) expect(whole.out).toContain(`  ${name} `);
+    const one = await world.cli('run', '--help');
+    expect(one).toMatchObject({ code: 0, err: '' });
+    expect(one.out).toContain('Exit code 0 when all tickets are complete, 1 when not, 130 after Ctrl-C.');
+  });
+
+  it('goes to standard error, with exit code 2, when no command is named', async ({ world }) => {
+    const { code, out, err } = await world.cli();
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain('Usage: signalbox');
+  });
+});
+
+describe.concurrent('a command line that cannot be understood', () => {
+  const wrong: [string[], string][] = [
+    [['statsu'], "unknown command 'statsu'"],
+    [['run'], "missing required argument 'plan'"],
+    [['status', '--paln', 'x'], "unknown option '--paln'"],
+    [['respond', 'p', 'a'], "missing required argument 'decision'"],
+    [['plan', 'aprove', 'p'], "unknown command 'aprove'"],
+    [['pause', 'p', 'a', 'b'], 'too many arguments'],
+  ];
+
+  for (const [args, message] of wrong)
+    it(`is refused with exit code 2: ${args.join(' ')}`, async ({ world }) => {
+      const { code, out, err } = await world.cli(...args);
+      expect({ code, out }).toEqual({ code: 2, out: '' });
+      expect(err).toContain(`error: ${message}`);
+      expect(err).toContain('(signalbox --help shows the commands)');
+    });
+
+  it('suggests what was probably meant', async ({ world }) => {
+    expect((await world.cli('statsu')).err).toContain('Did you mean status?');
+    expect((await world.cli('status', '--paln', 'x')).err).toContain('Did you mean --plan?');
+  });
+
+  it('is told as JSON when JSON was asked for', async ({ world }) => {
+    const ended = await world.cli('status', '--palln', '--json');
+    expect(ended.code).toBe(2);
+    expect(errorIn(ended)).toMatchObject({ code: 'usage', message: expect.stringContaining('--palln') });
+  });
+
+  it('refuses a number that is none', async ({ world }) => {
+    world.agent('agent', 'commit');
+    for (const [command, number] of [
+      ['run', '0'],
+      ['run', '2.5'],
+      ['daemon', '-1'],
+      ['daemon', ''],
+    ] as const) {
+      const ended = await world.cli(command, `--concurrency=${number}`, ...(command === 'run' ? ['p'] : []));
+      expect(ended, number).toMatchObject({ code: 2, out: '' });
+      expect(ended.err).toContain(`--concurrency ${number} is not a whole number`);
+    }
+  });
+});
+
+describe.concurrent('--version', () => {
+  it('prints the version alone', async ({ world }) => {
+    const { default: manifest } = await import('../../package.json', { with: { type: 'json' } });
+    for (const flag of ['--version', '-V'])
+      expect(await world.cli(flag)).toMatchObject({ code: 0, out: `${manifest.version}\n`, err: '' });
+  });
+});

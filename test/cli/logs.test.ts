@@ -1,0 +1,88 @@
+import { rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { describe, expect } from 'vitest';
+import { BUILD, DONE, it, linesOf, refusal, STUCK, setUp, type World } from './support.ts';
+
+function twoPhases(world: World): void {
+  world.agent('agent', 'echo from the agent; echo aside >&2; commit');
+  world.script('check.sh', 'echo from the check');
+  world.workflow('work', [
+    { ...BUILD, onSuccess: 'check' },
+    { id: 'check', type: 'script', command: 'check.sh', onSuccess: 'done' },
+    DONE,
+    STUCK,
+  ]);
+  world.plan('p', { tickets: { a: {}, b: {} } });
+}
+
+describe.concurrent('logs', () => {
+  it('of a plan are its events in order, of one phase on demand', async ({ world }) => {
+    twoPhases(world);
+    await world.cli('run', 'p', '--concurrency', '1');
+    const { out, code } = await world.cli('logs', 'p');
+    expect(code).toBe(0);
+    expect(out).toMatch(/^\d\d:\d\d:\d\d .*a: build started/m);
+    expect(out.indexOf('a: build started')).toBeLessThan(out.indexOf('✓ a complete'));
+    const check = (await world.cli('logs', 'p', '--phase', 'check')).out;
+    expect(check).toContain('b: check started');
+    expect(check).not.toContain('build');
+    const events = linesOf<{ v: number; type: string }>((await world.cli('logs', 'p', '--json')).out);
+    expect(events).toEqual(world.events('p'));
+  });
+
+  it('of a ticket are what its attempts printed', async ({ world }) => {
+    twoPhases(world);
+    await world.cli('run', 'p');
+    const { out } = await world.cli('logs', 'p', 'a');
+    expect(out).toMatch(
+      /^── build 1\.1 \(agent\) .*\nfrom the agent\naside\n── success\n── check 1\.1 .*\nfrom the check\n── success\n$/,
+    );
+    const lines = linesOf((await world.cli('logs', 'p', 'a', '--phase', 'check', '--json')).out);
+    expect(lines).toMatchObject([
+      { phase: 'check', visit: 1, attempt: 1, kind: 'begin' },
+      { phase: 'check', kind: 'stdout', text: 'from the check' },
+      { phase: 'check', kind: 'end' },
+    ]);
+  });
+
+  it('can be followed until Ctrl-C', async ({ world }) => {
+    setUp(world, 'echo one; go; echo two; commit');
+    const run = world.start(['run', 'p']);
+    await world.call('start');
+    const log = world.start(['logs', 'p', 'a', '-f']);
+    await log.says('one');
+    expect(log.out).not.toContain('two');
+    world.go();
+    await log.says('── success');
+    expect(log.out).toContain('two');
+    expect((await run.ended).code).toBe(0);
+    expect(log.alive).toBe(true);
+    expect(await log.kill('SIGINT')).toMatchObject({ code: 0, signal: null, err: '' });
+  });
+
+  it('end with a message when the plan goes away meanwhile', async ({ world }) => {
+    setUp(world);
+    await world.cli('run', 'p');
+    const log = world.start(['logs', 'p', 'a', '--follow']);
+    await log.says('── success');
+    rmSync(dirname(world.planFile('p')), { recursive: true });
+    const { code, err } = await log.ended;
+    expect(code).toBe(2);
+    expect(err).toContain('❌ There is no plan "p".');
+    expect(err).not.toContain('at ');
+  });
+
+  it('are empty for a ticket that has not begun', async ({ world }) => {
+    setUp(world);
+    expect(await world.cli('logs', 'p')).toMatchObject({ code: 0, out: '' });
+    expect(await world.cli('logs', 'p', 'a')).toMatchObject({ code: 0, out: '' });
+  });
+
+  it('of what is not there are refused', async ({ world }) => {
+    setUp(world);
+    expect((await world.cli('logs', 'x')).code).toBe(2);
+    const ended = await world.cli('logs', 'p', 'z');
+    expect(ended.code).toBe(2);
+    expect(refusal(ended)).toContain('Its tickets: a.');
+  });
+});

@@ -1,0 +1,155 @@
+import { describe, expect } from 'vitest';
+import { processStart } from '../../src/store/identity.ts';
+import { BUILD, DONE, errorIn, git, it, linesOf, refusal, type Shown, STUCK, setUp, waitFor, worktreesOf } from './support.ts';
+
+describe.concurrent('run', () => {
+  it('works a plan off, shows each step and sums it up', async ({ world }) => {
+    setUp(world, 'commit', { a: {}, b: { blockedBy: ['a'] } });
+    const { code, out, err } = await world.cli('run', 'p');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(/◌ b waits for a/);
+    const shown = ['a: build started (agent)', 'a: build ✓ (', '✓ a complete', 'b: build started', 'p: plan complete'];
+    const places = shown.map((line) => out.indexOf(line));
+    expect(places).toEqual([...places].sort((x, y) => x - y));
+    expect(places[0]).toBeGreaterThan(0);
+    expect(out).toMatch(/✓ {2}a {7}complete {2}ticket\/p\/a/);
+    expect(out).toMatch(/^2\/2 complete · /m);
+    expect(world.readPlan('p').status).toBe('complete');
+    expect(git(world.repo, 'branch', '--list', 'ticket/*', '--format=%(refname:short)')).toBe(
+      'ticket/p/a\nticket/p/b',
+    );
+    expect(worktreesOf(world.repo)).toEqual([]);
+  });
+
+  it('ends with 1 when a ticket is not complete, and says why and how to go on', async ({ world }) => {
+    setUp(world, 'exit 7');
+    const { code, out } = await world.cli('run', 'p');
+    expect(code).toBe(1);
+    expect(out).toContain('build: the agent ended with exit code 7');
+    expect(out).toContain('Details: signalbox status --plan p');
+    expect(world.ticket('p', 'a').status).toBe('needs_attention');
+  });
+
+  it('runs only the tickets that are named', async ({ world }) => {
+    setUp(world, 'commit', { a: {}, b: {}, c: {} });
+    expect((await world.cli('run', 'p', 'a', 'c')).code).toBe(0);
+    const { tickets } = await world.json<Shown>('status', '--plan', 'p');
+    expect(tickets.map(({ status }) => status)).toEqual(['complete', 'queued', 'complete']);
+    expect(world.readPlan('p').status).toBe('active');
+  });
+
+  it('uses another agent for tickets and plans that name none', async ({ world }) => {
+    setUp(world, 'exit 1', { a: {}, b: { agent: 'agent' } });
+    expect((await world.cli('run', 'p', '--agent', 'rehearsal')).code).toBe(1);
+    expect(world.ticket('p', 'a').phaseHistory[0]).toMatchObject({ agent: 'rehearsal', status: 'success' });
+    expect(world.ticket('p', 'b').phaseHistory[0]).toMatchObject({ agent: 'agent', status: 'failure' });
+    expect((await world.cli('run', 'p', '--agent', 'rehersal')).err).toContain('did you mean "rehearsal"?');
+  });
+
+  it('prints events and then the result as JSON lines', async ({ world }) => {
+    setUp(world);
+    const { out, code } = await world.cli('run', 'p', '--json');
+    expect(code).toBe(0);
+    const lines = linesOf<{ type: string; at?: string }>(out);
+    expect(lines.map(({ type }) => type)).toEqual(
+      expect.arrayContaining(['workspace:ready', 'attempt:start', 'attempt:end', 'ticket:status', 'plan:status']),
+    );
+    expect(lines.slice(0, -1).every(({ at }) => at && !Number.isNaN(Date.parse(at)))).toBe(true);
+    expect(lines.at(-1)).toMatchObject({
+      type: 'result',
+      ok: true,
+      stopped: false,
+      planId: 'p',
+      plan: 'complete',
+      problems: [],
+      tickets: [{ ticketId: 'a', status: 'complete' }],
+    });
+  });
+
+  it('has nothing to do for a plan that is complete', async ({ world }) => {
+    setUp(world);
+    await world.cli('run', 'p');
+    expect((await world.cli('run', 'p')).code).toBe(0);
+    expect(world.calls('start')).toHaveLength(1);
+  });
+
+  const refused: [string, string[], number, RegExp][] = [
+    ['a plan that is not there', ['x'], 2, /no plan "x"\.\n {3}Plans: draft, loop, p\./],
+    ['a ticket that is not there', ['p', 'z'], 2, /Plan "p" has no ticket "z"\.\n {3}Its tickets: a\./],
+    ['a draft', ['draft'], 1, /is draft\.\n {3}.*signalbox plan approve draft/],
+    ['tickets that wait for each other', ['loop'], 2, /a → b → a\.\n {3}Correct blockedBy in plan\.json/],
+    ['an id that is a path', ['../p'], 2, /plan id "\.\.\/p"/],
+  ];
+  for (const [what, args, code, message] of refused)
+    it(`refuses ${what}`, async ({ world }) => {
+      setUp(world);
+      world.plan('draft', { status: 'draft', tickets: { d: {} } });
+      world.plan('loop', { tickets: { a: { blockedBy: ['b'] }, b: { blockedBy: ['a'] } } });
+      const ended = await world.cli('run', ...args);
+      expect(ended.code).toBe(code);
+      expect(refusal(ended)).toMatch(message);
+      expect(world.calls()).toEqual([]);
+    });
+
+  it('is refused with 3 while another run has the plan, and told who that is', async ({ world }) => {
+    setUp(world, 'go; commit');
+    const first = world.start(['run', 'p']);
+    await world.call('start');
+    const second = await world.cli('run', 'p', '--json');
+    expect(second.code).toBe(3);
+    expect(errorIn(second)).toMatchObject({
+      code: 'plan/held',
+      message: expect.stringContaining(`run (pid ${first.pid} on `),
+      hint: 'Watch it with: signalbox status --plan p',
+    });
+    world.go();
+    expect((await first.ended).code).toBe(0);
+  });
+});
+
+describe.concurrent('Ctrl-C', () => {
+  it('stops the agents, ends with 130 and leaves everything to go on with', async ({ world }) => {
+    setUp(world, 'note working; go; commit');
+    const run = world.start(['run', 'p']);
+    const { pid } = await world.call('working');
+    const { code, err, out } = await run.kill('SIGINT');
+    expect(code).toBe(130);
+    expect(err).toContain('Stopping the agents… (again to leave at once)');
+    expect(out).toContain('Stopped. Go on with: signalbox resume p');
+    expect(processStart(pid)).toBeUndefined();
+    expect(world.ticket('p', 'a')).toMatchObject({ status: 'paused', claim: null });
+    expect(world.readPlan('p')).toMatchObject({ status: 'paused', claim: null });
+    const refused = await world.cli('run', 'p');
+    expect(refused.code).toBe(1);
+    expect(refused.err).toContain('Go on with: signalbox resume-plan p');
+
+    world.go();
+    const resumed = await world.cli('resume');
+    expect(resumed).toMatchObject({ code: 0, out: 'Plan p is active (a resumed). Run it with: signalbox run p\n' });
+    expect((await world.cli('run', 'p')).code).toBe(0);
+  });
+
+  it('is answered in the same way when it is SIGTERM, with 143', async ({ world }) => {
+    setUp(world, 'note working; go; commit');
+    const run = world.start(['run', 'p', '--json']);
+    await world.call('working');
+    const { code, out } = await run.kill('SIGTERM');
+    expect(code).toBe(143);
+    expect(linesOf(out).at(-1)).toMatchObject({ type: 'result', ok: false, stopped: true, plan: 'paused' });
+  });
+
+  it('leaves at once the second time; the agent is found again by the next run', async ({ world }) => {
+    world.workflow('work', [BUILD, DONE, STUCK]);
+    world.agent('agent', "trap '' TERM; note working; go; commit");
+    world.plan('p', { tickets: { a: {} } });
+    const run = world.start(['run', 'p']);
+    await world.call('working');
+    process.kill(run.pid, 'SIGINT');
+    await run.says('Stopping the agents');
+    expect((await run.kill('SIGINT')).code).toBe(130);
+    world.go();
+    await waitFor('the agent to end by itself or by the stop', () => world.ticket('p', 'a').status === 'paused');
+    expect((await world.cli('resume', 'p')).code).toBe(0);
+    expect((await world.cli('run', 'p')).code).toBe(0);
+  });
+});

@@ -1,0 +1,178 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect } from 'vitest';
+import { DONE, errorIn, git, it, linesOf, refusal, type Shown, waitFor, type World } from './support.ts';
+
+const FIXTURES = fileURLToPath(new URL('./fixtures', import.meta.url));
+
+interface Call {
+  args: string[];
+  cwd: string;
+  branch: string;
+  fromConfig: string | null;
+}
+
+interface Session {
+  phase: string;
+  agent: string;
+  status: string;
+  sessionId: string;
+}
+
+/** A plan whose ticket has worked with the fixture `claude` in two phases and waits for a person now. */
+async function worked(world: World): Promise<Session[]> {
+  world.agent('agent', 'commit');
+  world.config({ agents: { claude: { command: join(FIXTURES, 'claude'), env: { FROM_CONFIG: 'a secret' } } } });
+  world.workflow('work', [
+    { id: 'build', type: 'agent', agent: 'claude', prompt: 'Build.', onSuccess: 'review' },
+    { id: 'review', type: 'agent', agent: 'claude', prompt: 'Review.', onSuccess: 'ask' },
+    { id: 'ask', type: 'gate', prompt: 'Good?', on: { yes: 'last', no: 'done' } },
+    { id: 'last', type: 'agent', agent: 'agent', prompt: 'End.', onSuccess: 'done' },
+    DONE,
+  ]);
+  world.plan('p', { tickets: { a: {} } });
+  await world.cli('run', 'p');
+  expect(world.ticket('p', 'a')).toMatchObject({ status: 'needs_attention', hold: { kind: 'gate', reason: 'Good? (yes | no)' } });
+  return world.json<Session[]>('sessions', 'p', 'a');
+}
+
+function callsOf(world: World): (Call | string)[] {
+  const file = join(world.dir, 'calls');
+  return existsSync(file) ? linesOf(world.read('calls')) : [];
+}
+
+function variables(world: World, more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+  return { CLAUDE_CALLS: join(world.dir, 'calls'), ...more };
+}
+
+describe.concurrent('sessions', () => {
+  it('are listed, of one phase or of all', async ({ world }) => {
+    const all = await worked(world);
+    expect(all.map(({ phase, agent, status }) => [phase, agent, status])).toEqual([
+      ['build', 'claude', 'success'],
+      ['review', 'claude', 'success'],
+    ]);
+    const { out, code } = await world.cli('sessions', 'p', 'a');
+    expect(code).toBe(0);
+    for (const { phase, sessionId } of all) expect(out).toMatch(new RegExp(`\\d\\. +${phase} +success .* ${sessionId}`));
+    expect(out).toContain('signalbox resume-session p a <session>');
+    expect(await world.json('sessions', 'p', 'a', '--phase', 'review')).toEqual(all.slice(1));
+    expect((await world.cli('sessions', 'p', 'a', '--phase', 'last')).out).toBe('p/a has no sessions of phase last yet.\n');
+  });
+});
+
+describe.concurrent('resume-session', () => {
+  it('starts the agent on the latest session, in the ticket’s worktree and on its branch', async ({ world }) => {
+    const [, review] = await worked(world);
+    expect((await world.cli('workspace', 'release', 'p', 'a')).code).toBe(0);
+    expect(existsSync(world.worktree('p', 'a'))).toBe(false);
+    const ended = await world.start(['resume-session', 'p', 'a'], variables(world, { CLAUDE_EXIT: '5' })).ended;
+    expect(ended.code).toBe(5);
+    expect(ended.out).toContain(`Session ${review?.sessionId} of p/a (review) in ${world.worktree('p', 'a')}`);
+    expect(callsOf(world)).toEqual([
+      {
+        args: ['--resume', review?.sessionId],
+        cwd: world.worktree('p', 'a'),
+        branch: 'ticket/p/a',
+        fromConfig: 'a secret',
+      },
+    ]);
+    expect(world.ticket('p', 'a').claim).toBeNull();
+  });
+
+  it('takes the session of a phase, or the one that is named', async ({ world }) => {
+    const [build, review] = await worked(world);
+    await world.start(['resume-session', 'p', 'a', '--phase', 'build'], variables(world)).ended;
+    await world.start(['resume-session', 'p', 'a', review?.sessionId ?? ''], variables(world)).ended;
+    const sessions = (callsOf(world) as Call[]).map(({ args }) => args[1]);
+    expect(sessions).toEqual([build?.sessionId, review?.sessionId]);
+  });
+
+  it('holds the ticket meanwhile: a run does not take it, and no second person gets in', async ({ world }) => {
+    await worked(world);
+    const go = join(world.dir, 'go', 'claude');
+    const person = world.start(['resume-session', 'p', 'a'], variables(world, { CLAUDE_GO: go }));
+    await waitFor('the agent', () => callsOf(world).length > 0);
+    expect((await world.cli('respond', 'p', 'a', 'yes')).code).toBe(0);
+    const run = world.start(['run', 'p']);
+    const second = await world.cli('resume-session', 'p', 'a');
+    expect(second.code).toBe(3);
+    expect(refusal(second)).toContain(`p/a is driven by session (pid ${person.pid} on `);
+    const { tickets } = await world.json<Shown>('status', '--plan', 'p');
+    expect(tickets[0]).toMatchObject({ status: 'ready', claim: { by: 'session', pid: person.pid } });
+    expect(world.calls('start', { attempt: 'last.1.1' })).toEqual([]);
+
+    writeFileSync(go, '');
+    expect((await person.ended).code).toBe(0);
+    expect((await run.ended).code).toBe(0);
+    expect(world.calls('start', { attempt: 'last.1.1' })).toHaveLength(1);
+  });
+
+  it('leaves Ctrl-C to the agent and the ticket held until the agent is gone', async ({ world }) => {
+    await worked(world);
+    const go = join(world.dir, 'go', 'claude');
+    const person = world.start(['resume-session', 'p', 'a'], variables(world, { CLAUDE_GO: go }));
+    await waitFor('the agent', () => callsOf(world).length > 0);
+    process.kill(person.pid, 'SIGINT');
+    expect(world.ticket('p', 'a').claim?.pid).toBe(person.pid);
+    expect((await world.cli('workspace', 'release', 'p', 'a')).code).toBe(3);
+    expect(person.alive).toBe(true);
+    writeFileSync(go, '');
+    expect((await person.ended).code).toBe(0);
+    expect(world.ticket('p', 'a').claim).toBeNull();
+  });
+
+  it('prints the launch as JSON and starts nothing; values of variables stay secret', async ({ world }) => {
+    const [, review] = await worked(world);
+    const { out, code } = await world.start(['resume-session', 'p', 'a', '--json'], variables(world)).ended;
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toEqual({
+      sessionId: review?.sessionId,
+      phase: 'review',
+      agent: 'claude',
+      argv: [join(FIXTURES, 'claude'), '--resume', review?.sessionId],
+      env: { FROM_CONFIG: '***' },
+      cwd: world.worktree('p', 'a'),
+    });
+    expect(callsOf(world)).toEqual([]);
+    expect(world.ticket('p', 'a').claim).toBeNull();
+  });
+
+  it('refuses when the worktree is on another branch, and starts nothing', async ({ world }) => {
+    await worked(world);
+    git(world.worktree('p', 'a'), 'switch', '--quiet', '--create', 'elsewhere');
+    const ended = await world.start(['resume-session', 'p', 'a'], variables(world)).ended;
+    expect(ended.code).toBe(1);
+    expect(ended.err).toContain('is taken by a worktree on branch elsewhere');
+    expect(ended.err).toContain(`git -C ${world.worktree('p', 'a')} switch ticket/p/a`);
+    expect(callsOf(world)).toEqual([]);
+    expect(world.ticket('p', 'a').claim).toBeNull();
+  });
+
+  it('refuses a session it does not know, an agent that cannot, and a ticket without any', async ({ world }) => {
+    const [build, review] = await worked(world);
+    const unknown = await world.cli('resume-session', 'p', 'a', 'nope');
+    expect(unknown.code).toBe(2);
+    expect(refusal(unknown)).toContain(`Its sessions: ${build?.sessionId}, ${review?.sessionId}.`);
+    world.plan('q', { agent: 'rehearsal', workflow: 'minimal', tickets: { b: {}, c: {} } });
+    await world.cli('run', 'q', 'b');
+    const cannot = await world.cli('resume-session', 'q', 'b', '--json');
+    expect(cannot.code).toBe(1);
+    expect(errorIn(cannot)).toMatchObject({
+      code: 'session/agent',
+      hint: 'Read it instead: signalbox logs q b --phase implement',
+    });
+    expect((await world.cli('resume-session', 'q', 'c')).err).toContain('q/c has no session yet.');
+  });
+
+  it('says so when the agent is not installed, and lets go of the ticket', async ({ world }) => {
+    await worked(world);
+    world.config({ agents: { claude: { command: 'no-such-claude', adapter: 'claude' } } });
+    const ended = await world.cli('resume-session', 'p', 'a');
+    expect(ended.code).toBe(2);
+    expect(ended.err).toContain('Agent "claude": no-such-claude cannot be started');
+    expect(ended.err).toContain('signalbox doctor');
+    expect(world.ticket('p', 'a').claim).toBeNull();
+  });
+});

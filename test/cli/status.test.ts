@@ -1,0 +1,90 @@
+import { writeFileSync } from 'node:fs';
+import { describe, expect } from 'vitest';
+import { errorIn, it, refusal, type Shown, setUp } from './support.ts';
+
+describe.concurrent('status', () => {
+  it('says where there are no plans', async ({ world }) => {
+    setUp(world, 'commit', {});
+    expect(await world.cli('status')).toMatchObject({ code: 0, out: `No plans in ${world.stateDir}/plans.\n` });
+    expect(await world.json<Shown[]>('status')).toEqual([]);
+  });
+
+  it('tells why each ticket does not move and what comes next', async ({ world }) => {
+    setUp(world, 'commit', {
+      waits: {},
+      blocked: { blockedBy: ['failed'] },
+      failed: { status: 'failed', error: 'build: no evidence', since: '2020-01-01T00:00:00.000Z' },
+      paused: { status: 'paused', hold: { kind: 'stopped', reason: 'paused by Ann', until: null } },
+      over: { status: 'complete' },
+    });
+    world.plan('d', { status: 'draft', tickets: { x: {} } });
+    const { out, code } = await world.cli('status');
+    expect(code).toBe(0);
+    expect(out).toContain('active — default workflow — 1/5 complete, 1 failed, 1 paused');
+    expect(out).toMatch(/◌ waits .*\n +no engine is running\n +→ signalbox run p\n/);
+    expect(out).toMatch(/✗ failed .*since \d+h.*\n +build: no evidence\n +→ signalbox retry p failed\n/);
+    expect(out).toMatch(/‖ paused .*\n +paused by Ann\n +→ signalbox resume p paused\n/);
+    expect(out).toMatch(/✓ over .*\n/);
+    expect(out).toMatch(/◌ x .*\n +the plan is draft\n +→ signalbox plan approve d\n/);
+  });
+
+  it('is an array of {plan, tickets} as JSON, or one of them with --plan', async ({ world }) => {
+    setUp(world, 'commit', { a: { order: 2 }, b: { order: 1 } });
+    world.plan('q', { tickets: { c: {} } });
+    const all = await world.json<Shown[]>('status');
+    expect(all.map(({ plan, tickets }) => [plan?.id, tickets.map(({ ticketId }) => ticketId)])).toEqual([
+      ['p', ['b', 'a']],
+      ['q', ['c']],
+    ]);
+    const one = await world.json<Shown>('status', '--plan', 'p');
+    expect(one).toEqual(all[0]);
+    expect(one.tickets[0]).toMatchObject({
+      planId: 'p',
+      ticketId: 'b',
+      status: 'queued',
+      hold: null,
+      why: 'no engine is running',
+      next: 'signalbox run p',
+    });
+  });
+
+  it('shows a file that cannot be read with path and reason, and everything else as ever', async ({ world }) => {
+    setUp(world, 'commit', { a: {}, b: {} });
+    world.plan('q', { tickets: { c: {} } });
+    writeFileSync(world.ticketFile('p', 'b'), '{"planId": "p", "tick');
+    writeFileSync(world.planFile('q'), '');
+    const { out, code } = await world.cli('status');
+    expect(code).toBe(0);
+    expect(out).toContain(`✗ ${world.ticketFile('p', 'b')}: not valid JSON`);
+    expect(out).toContain(`✗ ${world.planFile('q')}: the file is empty`);
+    expect(out).toContain('no engine is running');
+    const [p, q] = await world.json<Shown[]>('status');
+    expect(p?.problems).toMatchObject([{ ticketId: 'b', path: world.ticketFile('p', 'b') }]);
+    expect(q).toMatchObject({ plan: null, tickets: [], problems: [{ planId: 'q', path: world.planFile('q') }] });
+  });
+
+  it('refuses a plan that is not there and names those that are', async ({ world }) => {
+    setUp(world);
+    const ended = await world.cli('status', '--plan', 'x');
+    expect(ended.code).toBe(2);
+    expect(refusal(ended)).toBe('❌ There is no plan "x".\n   Plans: p.\n');
+    const json = await world.cli('status', '--plan', 'x', '--json');
+    expect(json.code).toBe(2);
+    expect(errorIn(json)).toEqual({ code: 'plan/unknown', message: 'There is no plan "x".', hint: 'Plans: p.' });
+  });
+
+  it('shows a running ticket with its phase, branch, worktree and session', async ({ world }) => {
+    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'x' }]);
+    world.agent('agent', 'commit');
+    world.rehearsal([{ do: [{ say: 'Here.' }, 'hang'] }]);
+    world.plan('p', { agent: 'rehearsal', tickets: { a: {} } });
+    world.start(['run', 'p']);
+    const { phaseHistory } = await world.reaches('p', 'a', (ticket) => ticket.phaseHistory?.[0]?.sessionId);
+    const { out } = await world.cli('status', '--plan', 'p');
+    expect(out).toMatch(/● a .*running.*since /);
+    expect(out).toContain('phase build, branch ticket/p/a');
+    expect(out).toContain(`worktree ${world.worktree('p', 'a')}`);
+    expect(out).toContain(`session ${phaseHistory[0]?.sessionId}`);
+    expect((await world.json<Shown>('status', '--plan', 'p')).tickets[0]?.why).toBe('build');
+  });
+});

@@ -1,0 +1,125 @@
+import { describe, expect } from 'vitest';
+import { DONE, errorIn, it, refusal, STUCK, setUp, type World } from './support.ts';
+
+/** Works in the background until the test lets it go on. */
+async function atWork(world: World, command: string[] = ['run', 'p']): Promise<ReturnType<World['start']>> {
+  const run = world.start(command);
+  await world.call('working');
+  return run;
+}
+
+describe.concurrent('pause and resume', () => {
+  it('end the agent at once with all its processes, and go on later', async ({ world }) => {
+    setUp(world, 'sleep 300 & note working; go; commit');
+    const run = await atWork(world);
+    const { pid } = await world.call('working');
+    expect(await world.cli('pause', 'p', 'a')).toMatchObject({ code: 0, out: 'p/a is paused at build.\n' });
+    expect(() => process.kill(-pid, 0)).toThrow('ESRCH');
+    expect(world.ticket('p', 'a').hold).toMatchObject({ kind: 'stopped', reason: 'paused by a person' });
+    expect((await run.ended).code).toBe(1);
+    world.go();
+    expect(await world.cli('resume', 'p', 'a')).toMatchObject({ code: 0, out: 'p/a is ready at build.\n' });
+    expect((await world.cli('run', 'p')).code).toBe(0);
+    expect(world.ticket('p', 'a').phaseHistory.map(({ status }) => status)).toEqual(['interrupted', 'success']);
+  });
+
+  it('print the ticket as JSON', async ({ world }) => {
+    setUp(world);
+    expect(await world.json('pause', 'p', 'a')).toMatchObject({ ticketId: 'a', status: 'paused' });
+    expect(await world.json('resume', 'p', 'a')).toMatchObject({ ticketId: 'a', status: 'ready', hold: null });
+  });
+
+  it('work for a whole plan, and leave its tickets as they are', async ({ world }) => {
+    setUp(world, 'note working; go; commit', { a: {}, b: { blockedBy: ['a'] } });
+    const run = await atWork(world);
+    expect(await world.cli('pause-plan', 'p')).toMatchObject({ code: 0, out: 'Plan p is paused.\n' });
+    expect((await run.ended).code).toBe(1);
+    expect(world.ticket('p', 'a')).toMatchObject({ status: 'ready', claim: null });
+    world.go();
+    expect((await world.cli('resume-plan', 'p')).out).toBe('Plan p is active. Run it with: signalbox run p\n');
+    expect((await world.cli('run', 'p')).code).toBe(0);
+  });
+
+  it('stop a ticket, or the plan, in the same way', async ({ world }) => {
+    setUp(world, 'note working; go; commit', { a: {}, b: {} });
+    expect((await world.cli('stop', 'p', 'b')).out).toBe('p/b is paused.\n');
+    expect(world.ticket('p', 'b').hold?.reason).toBe('stopped by a person');
+    const run = await atWork(world);
+    expect((await world.cli('stop', 'p')).out).toBe('Plan p is paused.\n');
+    await run.ended;
+    expect(await world.json('resume')).toMatchObject({ plan: { id: 'p', status: 'active' }, resumed: ['b'] });
+  });
+
+  it('say so when there is nothing to resume', async ({ world }) => {
+    setUp(world);
+    const ended = await world.cli('resume', '--json');
+    expect(ended.code).toBe(1);
+    expect(errorIn(ended)).toMatchObject({ message: 'Nothing is paused or stopped.', hint: 'See: signalbox status' });
+  });
+});
+
+describe.concurrent('retry and skip', () => {
+  it('run a failed phase again with its counters at zero', async ({ world }) => {
+    setUp(world, '[ -e "$HOME/works" ] || exit 3; commit');
+    expect((await world.cli('run', 'p')).code).toBe(1);
+    world.append('user/works', '');
+    expect((await world.cli('retry', 'p', 'a')).out).toBe('p/a is ready at build.\n');
+    expect(world.ticket('p', 'a')).toMatchObject({ retries: { build: 0 }, error: null });
+    expect((await world.cli('run', 'p')).code).toBe(0);
+  });
+
+  it('go on at another phase, also out of a running one', async ({ world }) => {
+    world.agent('agent', 'note working; go; commit');
+    world.workflow('work', [
+      { id: 'build', type: 'agent', prompt: 'x', onSuccess: 'check' },
+      { id: 'check', type: 'script', command: 'check.sh', onSuccess: 'done' },
+      DONE,
+    ]);
+    world.script('check.sh', 'true');
+    world.plan('p', { tickets: { a: {} } });
+    const run = await atWork(world, ['daemon']);
+    expect((await world.cli('skip', 'p', 'a', 'check')).code).toBe(0);
+    const { phaseHistory } = await world.reaches('p', 'a', 'complete');
+    expect(phaseHistory.map(({ phase, status }) => `${phase} ${status}`)).toEqual([
+      'build interrupted',
+      'build skipped',
+      'check success',
+    ]);
+    await run.kill('SIGTERM');
+  });
+});
+
+describe.concurrent('respond', () => {
+  async function asked(world: World): Promise<void> {
+    world.agent('agent', 'commit');
+    world.workflow('work', [
+      { id: 'build', type: 'agent', prompt: 'x', onSuccess: 'ask' },
+      { id: 'ask', type: 'gate', prompt: 'Ship {{ title }}?', on: { ship: 'done', hold: 'stuck' } },
+      DONE,
+      STUCK,
+    ]);
+    world.plan('p', { tickets: { a: { title: 'the thing' } } });
+    expect((await world.cli('run', 'p')).code).toBe(1);
+  }
+
+  it('answers a gate, with a message that later phases can use', async ({ world }) => {
+    await asked(world);
+    const { out } = await world.cli('status');
+    expect(out).toContain('Ship the thing?');
+    expect(out).toContain('signalbox respond p a <decision>');
+    expect((await world.cli('respond', 'p', 'a', 'ship', 'looks', 'good')).code).toBe(0);
+    expect(world.ticket('p', 'a')).toMatchObject({
+      status: 'complete',
+      context: { ask_decision: 'ship', ask_message: 'looks good' },
+    });
+  });
+
+  it('refuses a decision that the gate does not have, and names those it has', async ({ world }) => {
+    await asked(world);
+    const before = world.ticket('p', 'a');
+    const ended = await world.cli('respond', 'p', 'a', 'maybe');
+    expect(ended.code).toBe(1);
+    expect(refusal(ended)).toBe('❌ "maybe" is not a decision of gate "ask".\n   Decisions: ship, hold.\n');
+    expect(world.ticket('p', 'a')).toEqual(before);
+  });
+});

@@ -1,0 +1,176 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { cliIn, errorIn, git, it, refusal, setUp, type World } from './support.ts';
+
+describe.concurrent('workspace', () => {
+  it('ensure makes the worktree of a ticket, or finds it as it is', async ({ world }) => {
+    setUp(world);
+    const path = world.worktree('p', 'a');
+    const first = await world.json<{ ok: boolean; path: string; message: string }>('workspace', 'ensure', 'p', 'a');
+    expect(first).toEqual({ ok: true, path, message: `${path} is on ticket/p/a, from main` });
+    writeFileSync(join(path, 'mine.txt'), 'x');
+    expect(await world.cli('workspace', 'ensure', 'p', 'a')).toMatchObject({ code: 0, out: `${first.message}\n` });
+    expect(existsSync(join(path, 'mine.txt'))).toBe(true);
+    expect(git(path, 'branch', '--show-current')).toBe('ticket/p/a');
+  });
+
+  it('release gives it back, unless something in it would be lost', async ({ world }) => {
+    setUp(world);
+    const path = world.worktree('p', 'a');
+    await world.cli('workspace', 'ensure', 'p', 'a');
+    writeFileSync(join(path, 'mine.txt'), 'x');
+    const kept = await world.cli('workspace', 'release', 'p', 'a');
+    expect(kept.code).toBe(1);
+    expect(kept.out).toMatch(new RegExp(`^Kept ${path}: .*`));
+    expect(existsSync(join(path, 'mine.txt'))).toBe(true);
+    git(path, 'add', '--all');
+    git(path, 'commit', '--quiet', '--message=Mine');
+    const released = await world.cli('workspace', 'release', 'p', 'a');
+    expect(released).toMatchObject({ code: 0, out: `${path} was given back; branch ticket/p/a stays\n` });
+    expect(existsSync(path)).toBe(false);
+    expect(git(world.repo, 'log', '-1', '--format=%s', 'ticket/p/a')).toBe('Mine');
+  });
+
+  it('release is refused while an engine works there', async ({ world }) => {
+    setUp(world, 'note working; go; commit');
+    const run = world.start(['run', 'p']);
+    await world.call('working');
+    const ended = await world.cli('workspace', 'release', 'p', 'a', '--json');
+    expect(ended.code).toBe(3);
+    expect(errorIn(ended)).toMatchObject({ code: 'ticket/held', hint: 'Pause it first: signalbox pause p a' });
+    world.go();
+    expect((await run.ended).code).toBe(0);
+  });
+
+  it('takes the ticket of the phase it is called from', async ({ world }) => {
+    setUp(world);
+    const inPhase = { SIGNALBOX_PLAN: 'p', SIGNALBOX_TICKET: 'a' };
+    expect((await cliIn(world, world.dir, ['workspace', 'ensure'], inPhase)).code).toBe(0);
+    const outside = await world.cli('workspace', 'ensure');
+    expect(outside.code).toBe(2);
+    expect(refusal(outside)).toBe('❌ Which ticket?\n   Name a plan and a ticket, or call this from a phase.\n');
+  });
+});
+
+describe.concurrent('diff', () => {
+  it('shows a ticket’s work against its base, uncommitted changes included', async ({ world }) => {
+    setUp(world, 'commit; echo loose > loose.txt');
+    await world.cli('run', 'p');
+    const { out, code } = await world.cli('diff', 'p', 'a');
+    expect(code).toBe(0);
+    expect(out).toMatch(/^diff --git a\/work-a\.txt b\/work-a\.txt$/m);
+    expect(out).toContain('+build 1 1');
+    expect((await world.cli('diff', 'p', 'a', '--stat')).out).toMatch(/work-a\.txt \| 1 \+/);
+    const json = await world.json<{ base: string; branch: string; text: string }>('diff', 'p', 'a');
+    expect(json).toEqual({ base: git(world.repo, 'rev-parse', 'main'), branch: 'ticket/p/a', text: expect.any(String) });
+    expect(json.text.trimEnd()).toBe(out.trimEnd());
+    expect(out).toContain('+loose');
+  });
+
+  it('has nothing to show before the ticket has begun', async ({ world }) => {
+    setUp(world);
+    const ended = await world.cli('diff', 'p', 'a');
+    expect(ended.code).toBe(1);
+    expect(refusal(ended)).toBe('❌ p/a has no workspace yet: it is queued.\n   See: signalbox status --plan p\n');
+  });
+});
+
+describe.concurrent('integrate', () => {
+  const worked = async (world: World) => {
+    setUp(world, 'echo ticket > file.txt; commit');
+    await world.cli('run', 'p');
+  };
+
+  it('merges into the base branch where nobody has it checked out', async ({ world }) => {
+    await worked(world);
+    git(world.repo, 'switch', '--quiet', '--create', 'mine');
+    const done = await world.json<{ target: string; commit: string }>('integrate', 'p', 'a');
+    expect(done.target).toBe('main');
+    expect(done.commit).toBe(git(world.repo, 'rev-parse', 'main'));
+    expect(git(world.repo, 'show', 'main:file.txt')).toBe('ticket');
+    expect(existsSync(join(world.repo, 'file.txt'))).toBe(false);
+  });
+
+  it('moves a branch of its own where the base is checked out, and says how to go on', async ({ world }) => {
+    await worked(world);
+    const before = git(world.repo, 'rev-parse', 'main');
+    const { out, code } = await world.cli('integrate', 'p', 'a');
+    expect(code).toBe(0);
+    const [, command] = /^To bring it into your checkout: (git .*)$/m.exec(out) ?? [];
+    expect(git(world.repo, 'rev-parse', 'main')).toBe(before);
+    git(world.repo, ...(command ?? '').split(' ').slice(1));
+    expect(existsSync(join(world.repo, 'file.txt'))).toBe(true);
+  });
+
+  it('ends with 1 on a conflict, names the files, and touches nothing', async ({ world }) => {
+    await worked(world);
+    writeFileSync(join(world.repo, 'file.txt'), 'main\n');
+    git(world.repo, 'add', '--all');
+    git(world.repo, 'commit', '--quiet', '--message=Other');
+    const before = git(world.repo, 'rev-parse', 'main');
+    const ended = await world.cli('integrate', 'p', 'a');
+    expect(ended.code).toBe(1);
+    expect(ended.err).toContain('Conflict with the base in file.txt.');
+    expect(git(world.repo, 'rev-parse', 'main')).toBe(before);
+    expect(git(world.repo, 'status', '--porcelain')).toBe('');
+    const json = await world.cli('integrate', 'p', 'a', '--json');
+    expect(json.code).toBe(1);
+    expect(JSON.parse(json.out)).toMatchObject({ conflict: ['file.txt'], branch: 'ticket/p/a' });
+  });
+});
+
+describe.concurrent('checks', () => {
+  it('runs the commands of the settings in order and stops at the first that fails', async ({ world }) => {
+    setUp(world);
+    world.config({ checks: ['echo one', 'echo two >&2; exit 4', 'echo three'] });
+    const { code, out, err } = await world.cli('checks');
+    expect(code).toBe(1);
+    expect(out).toContain('one\n');
+    expect(err).toContain('$ echo one\n');
+    expect(err).toContain('two\n');
+    expect(out).toContain('✗ echo two >&2; exit 4 exited with code 4');
+    expect(out + err).not.toContain('three');
+  });
+
+  it('takes the project’s own scripts where nothing is configured', async ({ world }) => {
+    setUp(world);
+    const scripts = { test: 'echo tested', build: 'echo built', other: 'exit 1' };
+    writeFileSync(join(world.repo, 'package.json'), JSON.stringify({ scripts }));
+    const { code, out, err } = await cliIn(world, world.repo, ['checks']);
+    expect({ code, end: out.trimEnd().split('\n').at(-1) }).toEqual({ code: 0, end: '✓ 2 passed' });
+    expect(err).toContain('$ npm run test\n');
+    expect(err).toContain('$ npm run build\n');
+  });
+
+  it('works on the worktree of the phase it is called from', async ({ world }) => {
+    setUp(world);
+    world.config({ checks: ['pwd'] });
+    const { out } = await cliIn(world, world.dir, ['checks'], { SIGNALBOX_WORKTREE: world.repo });
+    expect(out).toContain(`${world.repo}\n`);
+  });
+
+  it('prints nothing but JSON on standard output when asked for JSON', async ({ world }) => {
+    setUp(world);
+    world.config({ checks: ['echo one', 'false'] });
+    const { code, out, err } = await world.cli('checks', '--json');
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toEqual({
+      ok: false,
+      results: [
+        { command: 'echo one', code: 0 },
+        { command: 'false', code: 1 },
+      ],
+    });
+    expect(err).toContain('one\n');
+  });
+
+  it('says so when there are none', async ({ world }) => {
+    setUp(world);
+    const { code, out } = await world.cli('checks');
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: 'No checks are configured and the project has none of its own.\n',
+    });
+  });
+});

@@ -1,0 +1,43 @@
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { Holder } from '../../src/engine/claims.ts';
+import { ownIdentity } from '../../src/store/identity.ts';
+import { it } from '../support/index.ts';
+
+describe('a claim', () => {
+  it('is live while its process is the one that made it', ({ world }) => {
+    const holder = new Holder('run', join(world.dir, 'engines'));
+    const claim = holder.claim('2026-01-01T00:00:00.000Z');
+    expect(claim).toMatchObject({ ...ownIdentity(), by: 'run', host: hostname() });
+    expect(holder.isLive(claim)).toBe(true);
+    expect(holder.isLive({ ...claim, started: '1' })).toBe(false);
+    expect(holder.isLive({ ...claim, boot: 'before the power cut' })).toBe(false);
+    expect(holder.isLive({ ...claim, pid: 0x3fffff })).toBe(false);
+  });
+
+  it('of another host is live while its heartbeat is fresh', ({ world }) => {
+    const holder = new Holder('run', join(world.dir, 'engines'));
+    const far = { ...holder.claim('2026-01-01T00:00:00.000Z'), host: 'elsewhere', token: 'far' };
+    expect(holder.isLive(far)).toBe(false);
+    world.append('engines/far.json', '{}');
+    expect(holder.isLive(far)).toBe(true);
+    world.age('engines/far.json', 61);
+    expect(holder.isLive(far)).toBe(false);
+  });
+
+  it('of a token that is a path does not leave its directory', ({ world }) => {
+    const holder = new Holder('run', join(world.dir, 'engines'));
+    world.append('outside.json', '{}');
+    const far = { ...holder.claim('2026-01-01T00:00:00.000Z'), host: 'elsewhere', token: '../outside' };
+    expect(holder.isLive(far)).toBe(false);
+  });
+
+  it('has a heartbeat that is gone when its engine has ended', ({ world }) => {
+    const holder = new Holder('run', join(world.dir, 'engines'));
+    holder.start();
+    expect(world.exists(`engines/${holder.token}.json`)).toBe(true);
+    holder.stop();
+    expect(world.exists(`engines/${holder.token}.json`)).toBe(false);
+  });
+});

@@ -1,0 +1,120 @@
+import { describe, expect } from 'vitest';
+import { Engine } from '../../src/engine/engine.ts';
+import type { EngineEvent } from '../../src/model/events.ts';
+import { it, type World, waitFor } from '../support/index.ts';
+import { partsOf } from './parts.ts';
+
+const OPTIONS = { maxConcurrency: 4, lookEveryMs: 60_000 };
+
+function prepare(world: World): void {
+  world.agent('agent', 'go; commit');
+  world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.' }]);
+  world.plan('p', { tickets: { a: {}, b: { blockedBy: ['a'] } } });
+}
+
+describe('the engine', () => {
+  it.concurrent('starts nothing more once it was told to stop, wherever it is in its round', async ({
+    world,
+  }) => {
+    prepare(world);
+    const engine = new Engine(await partsOf(world), { ...OPTIONS, mode: 'forever' });
+    const running = engine.run();
+    await engine.stop('leave', 'the test');
+    await running;
+    expect(engine.inFlight).toBe(0);
+    expect(world.calls()).toEqual([]);
+    expect(world.ticket('p', 'a').claim).toBeNull();
+  });
+
+  it.concurrent('sees a pause that comes together with its own write to the same ticket', async ({
+    world,
+  }) => {
+    prepare(world);
+    const parts = await partsOf(world);
+    const engine = new Engine(parts, { ...OPTIONS, mode: 'until-idle', scope: { planId: 'p' } });
+    const running = engine.run();
+    await world.call('start');
+    const somebodyElse = (await partsOf(world)).store;
+    const ref = { planId: 'p', ticketId: 'a' };
+    const pause = somebodyElse.updateTicket(ref, (ticket) => ({ ...ticket, status: 'paused' }));
+    // Our own write follows before the file system has told anybody about the other one.
+    const own = parts.store.updateTicket(ref, (ticket) => ({ ...ticket, note: 'ours' }));
+    await Promise.all([pause, own]);
+    await running;
+    expect(world.ticket('p', 'a')).toMatchObject({ status: 'paused', claim: null, note: 'ours' });
+  });
+
+  it.concurrent('sees a pause that it has already read while looking for something else', async ({
+    world,
+  }) => {
+    prepare(world);
+    const parts = await partsOf(world);
+    const engine = new Engine(parts, { ...OPTIONS, mode: 'until-idle', scope: { planId: 'p' } });
+    const running = engine.run();
+    await world.call('start');
+    const somebodyElse = (await partsOf(world)).store;
+    const ref = { planId: 'p', ticketId: 'a' };
+    await somebodyElse.updateTicket(ref, (ticket) => {
+      return { ...ticket, status: 'paused' };
+    });
+    parts.store.view();
+    await running;
+    expect(world.ticket('p', 'a').status).toBe('paused');
+  });
+
+  it.concurrent('lands what is in the air when the state directory can no longer be written', async ({
+    world,
+  }) => {
+    prepare(world);
+    const told: EngineEvent[] = [];
+    const parts = await partsOf(world, (event) => told.push(event));
+    const engine = new Engine(parts, { ...OPTIONS, mode: 'forever' });
+    const running = engine.run();
+    await world.call('start');
+    const { SignalboxError } = await import('../../src/model/errors.ts');
+    parts.store.updateTicket = async () => {
+      throw new SignalboxError('state/storage', 'the disk is full');
+    };
+    world.go();
+    await expect(running).rejects.toThrow('the disk is full');
+    expect(engine.inFlight).toBe(0);
+    expect(told.some((event) => event.type === 'problem' && event.message === 'the disk is full')).toBe(true);
+  });
+
+  it.concurrent('takes over after such an end without running anything twice', async ({ world }) => {
+    prepare(world);
+    world.go();
+    const parts = await partsOf(world);
+    const original = parts.store.updateTicket.bind(parts.store);
+    const { SignalboxError } = await import('../../src/model/errors.ts');
+    parts.store.updateTicket = async (ref, change) => {
+      if (world.calls('end').length > 0) throw new SignalboxError('state/storage', 'the disk is full');
+      return original(ref, change);
+    };
+    await expect(new Engine(parts, { ...OPTIONS, mode: 'forever' }).run()).rejects.toThrow(
+      'the disk is full',
+    );
+    expect(world.ticket('p', 'a').status).toBe('running');
+    // The claim is that of the test's own process, which lives: to others it is held.
+    world.writeTicket('p', 'a', { ...world.ticket('p', 'a'), claim: null });
+    const again = await world.cli('run', 'p');
+    expect(again.code, again.out + again.err).toBe(0);
+    expect(world.calls('end', { ticket: 'p/a' })).toHaveLength(1);
+  });
+
+  it.concurrent('tells each problem once, however often it looks', async ({ world }) => {
+    prepare(world);
+    world.plan('cycle', { tickets: { x: { blockedBy: ['x'] } } });
+    const told: EngineEvent[] = [];
+    const engine = new Engine(await partsOf(world, (event) => told.push(event)), {
+      ...OPTIONS,
+      mode: 'forever',
+    });
+    const running = engine.run();
+    world.go();
+    await waitFor('the plan', () => told.some((event) => event.type === 'plan:status'));
+    await engine.stop('leave', 'the test');
+    await running;
+    expect(told.filter((event) => event.type === 'problem')).toHaveLength(1);
+  });
+});

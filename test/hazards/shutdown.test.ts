@@ -1,0 +1,104 @@
+import { describe, expect } from 'vitest';
+import { isRunning, it, story, type World } from '../support/index.ts';
+
+function prepare(world: World): void {
+  world.agent('agent', 'alone; note at; go; commit');
+  world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.', expect: { commits: true } }]);
+  world.plan('p', { tickets: { a: {}, b: {}, c: { order: 1 }, d: { blockedBy: ['a'] } } });
+}
+
+async function twoAtWork(world: World): Promise<number[]> {
+  const calls = [await world.call('at', { ticket: 'p/a' }), await world.call('at', { ticket: 'p/b' })];
+  return calls.map((call) => call.pid);
+}
+
+describe('the end of an engine', () => {
+  it.concurrent('Ctrl-C on a run: agents gone, tickets and plan paused, 130; resume and run finish', async ({
+    world,
+  }) => {
+    prepare(world);
+    const run = world.start(['run', 'p', '-c', '2']);
+    const pids = await twoAtWork(world);
+    const ended = await run.kill('SIGINT');
+    expect(ended.code, ended.err).toBe(130);
+    expect(ended.out).toContain('Go on with: signalbox resume p');
+    expect(pids.map(isRunning)).toEqual([false, false]);
+    expect(world.readPlan('p')).toMatchObject({ status: 'paused', claim: null });
+    for (const id of ['a', 'b']) {
+      expect(world.ticket('p', id)).toMatchObject({ status: 'paused', claim: null });
+      expect(world.ticket('p', id).hold?.reason).toBe('stopped by Ctrl-C');
+      expect(story(world.ticket('p', id))).toEqual(['build interrupted']);
+    }
+    expect(world.calls('start', { ticket: 'p/c' })).toEqual([]);
+    const refused = await world.cli('run', 'p');
+    expect(refused.code).toBe(1);
+    expect(refused.err).toContain('signalbox resume');
+    world.go();
+    const resumed = await world.cli('resume');
+    expect(resumed.out).toContain('a, b resumed');
+    const again = await world.cli('run', 'p');
+    expect(again.code, again.out + again.err).toBe(0);
+    for (const id of ['a', 'b', 'c', 'd'])
+      expect(world.calls('end', { ticket: `p/${id}` }), id).toHaveLength(1);
+  });
+
+  it.concurrent('SIGTERM to a daemon: agents gone, tickets ready, the next daemon goes on', async ({
+    world,
+  }) => {
+    prepare(world);
+    const first = world.start(['daemon', '-c', '2']);
+    const pids = await twoAtWork(world);
+    const ended = await first.kill('SIGTERM');
+    expect(ended.code, ended.err).toBe(0);
+    expect(pids.map(isRunning)).toEqual([false, false]);
+    expect(world.readPlan('p').status).toBe('active');
+    for (const id of ['a', 'b'])
+      expect(world.ticket('p', id)).toMatchObject({ status: 'ready', claim: null, hold: null });
+    expect((await world.cli('daemon', 'status')).code).toBe(1);
+    world.go();
+    const second = world.start(['daemon']);
+    for (const id of ['a', 'b', 'c', 'd']) await world.reaches('p', id, 'complete');
+    await second.says('p: plan complete');
+    await second.kill('SIGINT');
+    for (const id of ['a', 'b', 'c', 'd'])
+      expect(world.calls('end', { ticket: `p/${id}` }), id).toHaveLength(1);
+    expect(story(world.ticket('p', 'a'))).toEqual(['build interrupted', 'build success']);
+    expect(world.calls('clash')).toEqual([]);
+  });
+
+  it.concurrent('stopping again and again is not held against a ticket', async ({ world }) => {
+    prepare(world);
+    world.plan('p', { tickets: { a: {} } });
+    for (let times = 1; times <= 7; times++) {
+      const tick = world.start(['tick']);
+      await world.call('at', {}, times);
+      await tick.kill('SIGTERM');
+      expect(world.ticket('p', 'a')).toMatchObject({ status: 'ready', claim: null });
+    }
+    world.go();
+    expect((await world.cli('run', 'p')).code).toBe(0);
+  });
+
+  it.concurrent('a second Ctrl-C leaves at once; the next command ends what was left running', async ({
+    world,
+  }) => {
+    // The first request to end is ignored, so that there is time for a second Ctrl-C.
+    const trap = `[ -e '${world.dir}/asked' ] && exit 1; : > '${world.dir}/asked'`;
+    world.agent('agent', `alone; trap "${trap}" TERM; note at; go; commit`);
+    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.', expect: { commits: true } }]);
+    world.plan('p', { tickets: { a: {} } });
+    const run = world.start(['run', 'p']);
+    const { pid } = await world.call('at');
+    process.kill(run.pid, 'SIGINT');
+    await run.says('Stopping');
+    const ended = await run.kill('SIGINT');
+    expect(ended.code).toBe(130);
+    const resumed = await world.cli('resume', 'p');
+    expect(resumed.code, resumed.err).toBe(0);
+    world.go();
+    const again = await world.cli('run', 'p');
+    expect(again.code, again.out + again.err).toBe(0);
+    expect(isRunning(pid)).toBe(false);
+    expect(world.calls('clash')).toEqual([]);
+  });
+});

@@ -1,0 +1,166 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { git, isRunning, it, story, type World } from '../support/index.ts';
+
+/** Ways to spoil a worktree between two phases, by ticket; each runs in it. */
+const SPOILED: Record<string, string> = {
+  'other-branch': 'git switch --quiet --create somewhere-else',
+  detached: 'git switch --quiet --detach',
+  'plain-directory':
+    'cd ..; mv plain-directory aside-1; mkdir plain-directory; cp aside-1/*.txt plain-directory',
+  'plain-file': 'cd ..; mv plain-file aside-2; echo mine > plain-file',
+  'another-repository':
+    'b=$SIGNALBOX_BRANCH; cd ..; mv another-repository aside-3; git init --quiet -b "$b" another-repository',
+  'link-to-the-checkout':
+    'cd ..; mv link-to-the-checkout aside-4; ln -s "$SCRATCH_REPO" link-to-the-checkout',
+  'link-to-a-sibling': 'cd ..; mv link-to-a-sibling aside-5; ln -s detached link-to-a-sibling',
+};
+
+function prepare(world: World, tickets: string[], spoiled = SPOILED): void {
+  const cases = Object.entries(spoiled).map(([id, lines]) => `${id}) ${lines};;`);
+  world.agent('agent', 'commit');
+  world.script(
+    'spoil.sh',
+    `SCRATCH_REPO='${world.repo}'\ncase $SIGNALBOX_TICKET in\n${cases.join('\n')}\nesac`,
+  );
+  world.workflow('work', [
+    { id: 'build', type: 'agent', prompt: 'Build it.', onSuccess: 'spoil' },
+    { id: 'spoil', type: 'script', command: 'spoil.sh', onSuccess: 'polish' },
+    { id: 'polish', type: 'agent', prompt: 'Polish it.', maxRetries: 2 },
+  ]);
+  world.plan('p', { tickets: Object.fromEntries(tickets.map((id) => [id, {}])) });
+}
+
+describe('a worktree that is not what the ticket recorded', () => {
+  it.concurrent('fails the attempt before the agent is started, whatever was put in its place', async ({
+    world,
+  }) => {
+    prepare(world, Object.keys(SPOILED));
+    const head = git(world.repo, 'rev-parse', 'HEAD');
+    const { code, out } = await world.cli('run', 'p');
+    expect(code, out).toBe(1);
+    for (const id of Object.keys(SPOILED)) {
+      const ticket = world.ticket('p', id);
+      expect(story(ticket), id).toEqual(['build success', 'spoil success', 'polish failure']);
+      expect(ticket.status, id).toBe('failed');
+      expect(ticket.phaseHistory.at(-1)?.error, id).toMatchObject({ class: 'workspace' });
+      expect(ticket.error, id).toContain(world.worktree('p', id));
+      expect(git(world.repo, 'log', '--format=%s', '-1', `ticket/p/${id}`)).toBe('build');
+    }
+    const polished = world.calls().filter((call) => call.attempt.startsWith('polish'));
+    expect(polished).toEqual([]);
+    expect(git(world.repo, 'rev-parse', 'HEAD')).toBe(head);
+    expect(git(world.repo, 'status', '--porcelain')).toBe('');
+  });
+
+  it.concurrent('is made again from its branch when somebody deleted it', async ({ world }) => {
+    prepare(world, ['gone'], { gone: 'cd ..; rm -rf gone' });
+    const { code, out, err } = await world.cli('run', 'p');
+    expect(code, out + err).toBe(0);
+    const [polish] = world.calls('start', { attempt: 'polish.1.1' });
+    expect(polish?.cwd).toBe(world.worktree('p', 'gone'));
+    expect(git(world.repo, 'log', '--format=%s', 'main..ticket/p/gone')).toBe('polish\nbuild');
+  });
+
+  it.concurrent('a path that is taken before the first phase fails the ticket and is left alone', async ({
+    world,
+  }) => {
+    prepare(world, ['file', 'directory', 'checkout', 'fine']);
+    const place = (id: string) => world.worktree('p', id);
+    mkdirSync(join(place('directory'), 'sub'), { recursive: true });
+    writeFileSync(place('file'), 'precious');
+    writeFileSync(join(place('directory'), 'sub', 'precious.txt'), 'precious');
+    git(dirname(place('checkout')), 'clone', '--quiet', world.repo, 'checkout');
+    const { code } = await world.cli('run', 'p');
+    expect(code).toBe(1);
+    for (const id of ['file', 'directory', 'checkout']) {
+      expect(world.ticket('p', id).phaseHistory).toMatchObject([
+        { status: 'failure', error: { class: 'workspace' } },
+      ]);
+      expect(world.ticket('p', id).error).toContain('is taken by');
+      expect(world.calls('start', { ticket: `p/${id}` })).toEqual([]);
+    }
+    expect(world.ticket('p', 'fine').status).toBe('complete');
+    expect(existsSync(join(place('directory'), 'sub', 'precious.txt'))).toBe(true);
+  });
+
+  it.concurrent('two tickets of one path: the second fails, and never works in the first one’s tree', async ({
+    world,
+  }) => {
+    prepare(world, []);
+    world.agent('agent', 'alone; go; commit');
+    const worktree = join(world.worktrees, 'shared');
+    world.plan('p', { tickets: { a: { worktree }, b: { worktree } } });
+    const run = world.start(['run', 'p']);
+    await world.reaches(
+      'p',
+      'b',
+      (ticket) => ticket.status === 'failed' || world.ticket('p', 'a').status === 'failed',
+    );
+    world.go();
+    expect((await run.ended).code).toBe(1);
+    const statuses = ['a', 'b'].map((id) => world.ticket('p', id).status).sort();
+    expect(statuses).toEqual(['complete', 'failed']);
+    expect(new Set(world.calls().map((call) => call.ticket)).size).toBe(1);
+  });
+
+  it.concurrent('a live agent whose tree was spoiled while no engine watched does not count as success', async ({
+    world,
+  }) => {
+    world.agent('agent', 'alone; go; commit');
+    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build it.', expect: { commits: true } }]);
+    world.plan('p', { tickets: { a: {} } });
+    const first = world.start(['run', 'p']);
+    const { pid } = await world.call('start');
+    await first.kill('SIGKILL');
+    git(world.worktree('p', 'a'), 'switch', '--quiet', '--create', 'somewhere-else');
+    const second = world.start(['run', 'p']);
+    await second.says('taken over');
+    world.go();
+    expect((await second.ended).code).toBe(1);
+    const ticket = world.ticket('p', 'a');
+    expect(ticket).toMatchObject({ status: 'failed', claim: null });
+    expect(ticket.phaseHistory.at(-1)?.error?.class).toBe('workspace');
+    expect(world.calls('start')).toHaveLength(1);
+    expect(isRunning(pid)).toBe(false);
+  });
+
+  it.concurrent('commits on another branch are no evidence', async ({ world }) => {
+    world.agent('agent', 'git switch --quiet --create somewhere-else; commit');
+    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build it.', expect: { commits: true } }]);
+    world.plan('p', { tickets: { a: {} } });
+    expect((await world.cli('run', 'p')).code).toBe(1);
+    expect(world.ticket('p', 'a')).toMatchObject({ status: 'failed' });
+    expect(world.ticket('p', 'a').error).toContain('it is on branch somewhere-else');
+  });
+
+  it.concurrent('a repository that is missing, bare or without a commit holds back only its own ticket', async ({
+    world,
+  }) => {
+    prepare(world, []);
+    const at = (name: string) => join(world.dir, name);
+    git(world.dir, 'init', '--quiet', '--bare', 'bare');
+    git(world.dir, 'init', '--quiet', 'unborn');
+    mkdirSync(at('plain'));
+    world.plan('p', {
+      tickets: {
+        missing: { repo: at('nowhere') },
+        bare: { repo: at('bare') },
+        unborn: { repo: at('unborn') },
+        plain: { repo: at('plain') },
+        relative: { repo: 'some/where' },
+        fine: {},
+      },
+    });
+    world.plan('q', { repo: null, tickets: { homeless: {} } });
+    const daemon = world.start(['daemon', '-c', '8']);
+    await world.reaches('p', 'fine', 'complete');
+    for (const id of ['missing', 'bare', 'unborn', 'plain'])
+      expect((await world.reaches('p', id, 'failed')).error, id).toContain(at(''));
+    expect((await world.reaches('p', 'relative', 'needs_attention')).error).toContain('is relative');
+    expect((await world.reaches('q', 'homeless', 'needs_attention')).error).toContain('names a repository');
+    expect((await daemon.kill('SIGTERM')).code).toBe(0);
+    expect(world.calls('start').every((call) => call.ticket === 'p/fine')).toBe(true);
+  });
+});

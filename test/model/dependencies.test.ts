@@ -1,0 +1,118 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { dependencyProblems } from '../../src/model/dependencies.ts';
+import { parseRef, refKey } from '../../src/model/ids.ts';
+import type { Plan } from '../../src/model/plan.ts';
+import { plan } from './build.ts';
+
+/** `a<b` reads: a is blocked by b. */
+function planOf(id: string, ...entries: string[]): Plan {
+  return plan({
+    id,
+    tickets: entries.map((text) => {
+      const [ticketId, ...blockedBy] = text.split('<');
+      return { ticketId, blockedBy };
+    }),
+  });
+}
+
+const messages = (of: Plan, ...others: Plan[]) => dependencyProblems(of, others).map((each) => each.message);
+
+describe('dependencyProblems', () => {
+  it.each([
+    ['no tickets', []],
+    ['a chain', ['a', 'b<a', 'c<b']],
+    ['a diamond', ['a', 'b<a', 'c<a', 'd<b<c']],
+    ['a blocker listed later', ['b<a', 'a']],
+    ['the same blocker twice', ['a', 'b<a<a']],
+  ])('finds nothing in %s', (_name, entries) => {
+    expect(messages(planOf('p', ...entries))).toEqual([]);
+  });
+
+  it.each([
+    ['a ticket listed twice', ['a', 'a'], ['Ticket "a" is listed twice.']],
+    ['an unknown blocker', ['a<x'], ['Ticket "a" is blocked by "x", which does not exist.']],
+    ['an unknown plan', ['a<q/x'], ['Ticket "a" is blocked by "q/x", which does not exist.']],
+    ['an empty name', ['a<'], ['Ticket "a" is blocked by "", which does not exist.']],
+    ['a ticket that waits for itself', ['a<a'], ['Tickets wait for each other: a → a.']],
+    ['itself by its full name', ['a<p/a'], ['Tickets wait for each other: a → a.']],
+    ['two that wait for each other', ['a<b', 'b<a'], ['Tickets wait for each other: a → b → a.']],
+    ['a cycle behind a chain', ['x<a', 'a<b', 'b<c', 'c<a'], ['Tickets wait for each other: a → b → c → a.']],
+    ['a cycle whose edge is written twice', ['a<b', 'b<a<a'], ['Tickets wait for each other: a → b → a.']],
+  ])('finds %s', (_name, entries, expected) => {
+    expect(messages(planOf('p', ...entries))).toEqual(expected);
+  });
+
+  it('says which ticket of the plan it is about', () => {
+    const [problem] = dependencyProblems(planOf('p', 'ok', 'a<x'), []);
+    expect(problem).toMatchObject({ planId: 'p', ticketId: 'a' });
+  });
+
+  it('follows blockers into other plans', () => {
+    const q = planOf('q', 'x<p/a');
+    expect(messages(planOf('p', 'a<q/x'), q)).toEqual(['Tickets wait for each other: a → q/x → a.']);
+    expect(messages(planOf('p', 'b<q/x', 'a'), q)).toEqual([]);
+  });
+
+  it('leaves a cycle of another plan to that plan', () => {
+    const q = planOf('q', 'x<y', 'y<x');
+    expect(messages(planOf('p', 'a<q/x'), q)).toEqual([]);
+    expect(messages(q)).toHaveLength(1);
+  });
+
+  it('sees a cycle that leads through a knot of another plan', () => {
+    const p = planOf('p', 'r<q/v', 't<q/w');
+    const q = planOf('q', 'v<p/t<w', 'w<v');
+    expect(messages(p, q)).toEqual(['Tickets wait for each other: t → q/w → q/v → t.']);
+  });
+
+  it('names every ticket of the plan that is part of some cycle, and no cycle that does not exist', () => {
+    const edge = fc.record({ from: fc.nat(7), to: fc.nat(7) });
+    fc.assert(
+      fc.property(fc.array(edge, { maxLength: 14 }), (edges) => {
+        const name = (n: number) => (n < 4 ? `p/t${n}` : `q/t${n}`);
+        const blockers = (n: number) => edges.filter((each) => each.from === n).map((each) => name(each.to));
+        const make = (id: string, numbers: number[]) =>
+          plan({ id, tickets: numbers.map((n) => ({ ticketId: `t${n}`, blockedBy: blockers(n) })) });
+        const p = make('p', [0, 1, 2, 3]);
+        const q = make('q', [4, 5, 6, 7]);
+        const problems = dependencyProblems(p, [q]);
+        const cycles = problems.map((problem) =>
+          (problem.message.match(/: (.*)\.$/)?.[1] ?? '')
+            .split(' → ')
+            .map((text) => refKey(parseRef(text, 'p'))),
+        );
+        const has = (from: string, to: string) =>
+          edges.some((each) => name(each.from) === from && name(each.to) === to);
+        for (const cycle of cycles) {
+          expect(cycle.at(-1)).toBe(cycle[0]);
+          for (const [i, key] of cycle.slice(1).entries()) expect(has(cycle[i] ?? '', key)).toBe(true);
+        }
+        const onCycle = (n: number) => {
+          const seen = new Set<number>();
+          const open = [n];
+          for (let at = open.pop(); at !== undefined; at = open.pop()) {
+            for (const { from, to } of edges) {
+              if (from !== at) continue;
+              if (to === n) return true;
+              if (!seen.has(to)) open.push(to);
+              seen.add(to);
+            }
+          }
+          return false;
+        };
+        for (const n of [0, 1, 2, 3]) {
+          expect(cycles.some((cycle) => cycle.includes(name(n)))).toBe(onCycle(n));
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('looks through a thousand tickets in no time', () => {
+    const chain = Array.from({ length: 1000 }, (_, n) => (n === 0 ? 't0' : `t${n}<t${n - 1}`));
+    const began = performance.now();
+    expect(messages(planOf('p', ...chain))).toEqual([]);
+    expect(performance.now() - began).toBeLessThan(500);
+  });
+});

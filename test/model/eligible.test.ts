@@ -1,0 +1,327 @@
+import { describe, expect, it } from 'vitest';
+import { blockedBy, eligible, type Limits, type Picture } from '../../src/model/eligible.ts';
+import type { Plan } from '../../src/model/plan.ts';
+import { PLAN_STATUSES } from '../../src/model/plan.ts';
+import { at, attempt, NOW, plan, ticket } from './build.ts';
+
+type Fields = Record<string, unknown> & { order?: number; blockedBy?: string[]; missing?: boolean };
+
+/** A picture of one plan: its tickets by name, in the order they are listed. */
+function picture(
+  tickets: Record<string, Fields>,
+  planFields: Record<string, unknown> = {},
+  id = 'p',
+): Picture {
+  const entries = Object.entries(tickets);
+  return {
+    plans: [
+      plan({
+        id,
+        tickets: entries.map(([ticketId, { order, blockedBy }]) => ({ ticketId, order, blockedBy })),
+        ...planFields,
+      }),
+    ],
+    tickets: new Map(
+      entries.flatMap(([ticketId, { order: _, blockedBy: __, missing, ...fields }]) =>
+        missing ? [] : [[`${id}/${ticketId}`, ticket({ planId: id, ticketId, ...fields })]],
+      ),
+    ),
+    broken: new Map(),
+  };
+}
+
+function together(...pictures: Picture[]): Picture {
+  return {
+    plans: pictures.flatMap((each) => each.plans),
+    tickets: new Map(pictures.flatMap((each) => [...each.tickets])),
+    broken: new Map(pictures.flatMap((each) => [...each.broken])),
+  };
+}
+
+const limits = (more: Partial<Limits> = {}): Limits => ({
+  maxConcurrency: 10,
+  busy: new Set(),
+  driven: new Set(),
+  mine: () => true,
+  ...more,
+});
+const decide = (given: Picture, more: Partial<Limits> = {}, now = NOW) => eligible(given, limits(more), now);
+const dispatched = (given: Picture, more: Partial<Limits> = {}, now = NOW) =>
+  decide(given, more, now).dispatch.map((each) => `${each.planId}/${each.ticketId}`);
+
+const begun = { status: 'ready', phaseHistory: [attempt('a', 'failure')] };
+const poll = (until: string) => ({
+  ...begun,
+  phaseHistory: [attempt('a', 'running')],
+  hold: { kind: 'poll', reason: 'r', until },
+});
+
+describe('which plans', () => {
+  it.each(PLAN_STATUSES)('a %s plan', (status) => {
+    expect(dispatched(picture({ a: {} }, { status }))).toEqual(status === 'active' ? ['p/a'] : []);
+  });
+
+  it('a broken plan is not run; another is', () => {
+    const given = together(picture({ a: {} }), picture({ b: {} }, {}, 'q'));
+    expect(dispatched({ ...given, broken: new Map([['p', 'cycle']]) })).toEqual(['q/b']);
+  });
+
+  it('a plan is complete when all its tickets are', () => {
+    expect(decide(picture({ a: { status: 'complete' }, b: { status: 'complete' } }))).toMatchObject({
+      completed: ['p'],
+      dispatch: [],
+    });
+    expect(decide(picture({ a: { status: 'complete' }, b: { status: 'failed' } })).completed).toEqual([]);
+    expect(decide(picture({ a: { status: 'complete' }, b: { missing: true } })).completed).toEqual([]);
+    expect(decide(picture({})).completed).toEqual([]);
+  });
+
+  it('only what is mine', () => {
+    const given = picture({ a: {}, b: {} });
+    expect(dispatched(given, { mine: (_plan, entry) => entry.ticketId === 'b' })).toEqual(['p/b']);
+  });
+});
+
+describe('which tickets', () => {
+  it.each<[string, Fields, boolean]>([
+    ['queued', { status: 'queued' }, true],
+    ['ready', { status: 'ready' }, true],
+    ['left running by a dead engine', { status: 'running' }, true],
+    ['paused', { status: 'paused' }, false],
+    ['complete', { status: 'complete' }, false],
+    ['failed', { status: 'failed' }, false],
+    ['in need of a person', { status: 'needs_attention' }, false],
+    ['not readable', { missing: true }, false],
+    ['held by a limit', { ...begun, hold: { kind: 'limit', reason: 'r', until: at(1) } }, false],
+    ['whose limit has ended', { ...begun, hold: { kind: 'limit', reason: 'r', until: at(0) } }, true],
+    ['held without an end', { ...begun, hold: { kind: 'budget', reason: 'r', until: null } }, false],
+    ['a poll that may look again', poll(at(-1)), true],
+    ['a poll that waits', poll(at(1)), false],
+    [
+      'at a gate',
+      {
+        status: 'needs_attention',
+        hold: { kind: 'gate', reason: 'r' },
+        phaseHistory: [attempt('g', 'running')],
+      },
+      false,
+    ],
+    [
+      'at a gate before its deadline',
+      {
+        status: 'needs_attention',
+        hold: { kind: 'gate', reason: 'r', until: at(1) },
+        phaseHistory: [attempt('g', 'running')],
+      },
+      false,
+    ],
+    [
+      'at a gate past its deadline',
+      {
+        status: 'needs_attention',
+        hold: { kind: 'gate', reason: 'r', until: at(-1) },
+        phaseHistory: [attempt('g', 'running')],
+      },
+      true,
+    ],
+    ['broken', { status: 'needs_attention', hold: { kind: 'broken', reason: 'r', until: at(-1) } }, false],
+  ])('%s', (_name, fields, goes) => {
+    expect(dispatched(picture({ a: fields, z: { status: 'failed' } }))).toEqual(goes ? ['p/a'] : []);
+  });
+
+  it('not one that somebody drives', () => {
+    expect(dispatched(picture({ a: {}, b: {} }), { driven: new Set(['p/a']) })).toEqual(['p/b']);
+  });
+});
+
+describe('blockers', () => {
+  it('hold a ticket back until they are complete', () => {
+    const given = (status: string) => picture({ a: { status }, b: { blockedBy: ['a'] } });
+    expect(dispatched(given('complete'))).toEqual(['p/b']);
+    for (const status of ['queued', 'ready', 'running']) expect(dispatched(given(status))).toEqual(['p/a']);
+    for (const status of ['paused', 'failed', 'needs_attention'])
+      expect(dispatched(given(status))).toEqual([]);
+  });
+
+  it.each([
+    ['failed', {}, 'waits for a (failed)'],
+    ['paused', {}, 'waits for a (paused)'],
+    ['needs_attention', {}, 'waits for a (needs attention)'],
+    ['running', {}, 'waits for a (not complete yet)'],
+    ['queued', { hold: { kind: 'blocked', reason: 'r' } }, 'waits for a (itself blocked)'],
+  ])('are named with what is wrong: %s', (status, more, reason) => {
+    const given = picture({ a: { status, ...more }, b: { blockedBy: ['a'] } });
+    const [change] = decide(given, { driven: new Set(['p/a']) }).changes;
+    expect(change).toMatchObject({
+      ticketId: 'b',
+      status: 'queued',
+      hold: { kind: 'blocked', reason },
+      since: NOW,
+    });
+  });
+
+  it('of another plan count too', () => {
+    const other = picture({ x: { status: 'failed' } }, {}, 'q');
+    const given = together(picture({ b: { blockedBy: ['q/x'] } }), other);
+    expect(decide(given).changes[0]?.hold?.reason).toBe('waits for q/x (failed)');
+    const fine = together(
+      picture({ b: { blockedBy: ['q/x'] } }),
+      picture({ x: { status: 'complete' } }, { status: 'archived' }, 'q'),
+    );
+    expect(dispatched(fine)).toEqual(['p/b']);
+  });
+
+  it('that cannot be read are named', () => {
+    const given = picture({ a: { missing: true }, b: { blockedBy: ['a'] } });
+    expect(decide(given).changes[0]?.hold?.reason).toBe('waits for a (its file cannot be read)');
+  });
+
+  it('hold back a ticket that was written as ready, too', () => {
+    const given = picture({ a: {}, b: { status: 'ready', blockedBy: ['a'] } });
+    expect(dispatched(given)).toEqual(['p/a']);
+    expect(decide(given).changes).toMatchObject([
+      { ticketId: 'b', status: 'queued', hold: { kind: 'blocked' } },
+    ]);
+  });
+
+  it('do not hold back what has begun', () => {
+    expect(dispatched(picture({ a: { status: 'failed' }, b: { ...begun, blockedBy: ['a'] } }))).toEqual([
+      'p/b',
+    ]);
+  });
+
+  it('are told once, and again only when something changed', () => {
+    const hold = { kind: 'blocked', reason: 'waits for a (failed)', until: null };
+    const given = picture({ a: { status: 'failed' }, b: { blockedBy: ['a'], hold } });
+    expect(decide(given).changes).toEqual([]);
+  });
+
+  it('leave no false reason behind when there is no slot yet', () => {
+    const hold = { kind: 'blocked', reason: 'waits for a (not complete yet)', until: null };
+    const given = picture({ a: { status: 'complete' }, b: { blockedBy: ['a'], hold } });
+    const decision = decide(given, { maxConcurrency: 0 });
+    expect(decision.dispatch).toEqual([]);
+    expect(decision.changes).toMatchObject([{ ticketId: 'b', status: 'ready', hold: null }]);
+    expect(decide(given).changes).toEqual([]);
+  });
+
+  it('blockedBy says null when all are complete', () => {
+    const given = picture({ a: { status: 'complete' }, b: { blockedBy: ['a', 'p/a'] } });
+    const [of] = given.plans as [Plan];
+    expect(blockedBy(given, of, of.tickets[1] as Plan['tickets'][number])).toBeNull();
+  });
+});
+
+describe('stopOnFailure', () => {
+  const failing = [
+    ['failed', { status: 'failed' }],
+    ['in need of a person', { status: 'needs_attention', hold: { kind: 'broken', reason: 'r' } }],
+  ] as const;
+  it.each(failing)('starts nothing more after a ticket %s', (_name, fields) => {
+    for (const status of ['queued', 'ready']) {
+      const decision = decide(picture({ a: fields, b: { status } }, { stopOnFailure: true }));
+      expect(decision.dispatch).toEqual([]);
+      expect(decision.changes).toMatchObject([
+        {
+          ticketId: 'b',
+          status: 'queued',
+          hold: { reason: 'the plan stops at the first failure, and a failed' },
+        },
+      ]);
+    }
+  });
+
+  it('finishes what has begun', () => {
+    expect(dispatched(picture({ a: { status: 'failed' }, b: begun }, { stopOnFailure: true }))).toEqual([
+      'p/b',
+    ]);
+  });
+
+  it('does not take a gate for a failure', () => {
+    const gate = { status: 'needs_attention', hold: { kind: 'gate', reason: 'r' } };
+    expect(dispatched(picture({ a: gate, b: {} }, { stopOnFailure: true }))).toEqual(['p/b']);
+  });
+
+  it('is off by default', () => {
+    expect(dispatched(picture({ a: { status: 'failed' }, b: {} }))).toEqual(['p/b']);
+  });
+});
+
+describe('order', () => {
+  it('what has begun first, then by order, then by plan, then as listed', () => {
+    const given = together(
+      picture({ late: { order: 2 }, b: {}, a: {}, going: { ...begun, order: 9 } }, {}, 'q'),
+      picture({ x: {} }),
+    );
+    expect(dispatched(given)).toEqual(['q/going', 'p/x', 'q/b', 'q/a', 'q/late']);
+  });
+
+  it('may be negative and broken', () => {
+    expect(dispatched(picture({ a: {}, b: { order: -1 }, c: { order: -0.5 } }))).toEqual([
+      'p/b',
+      'p/c',
+      'p/a',
+    ]);
+  });
+});
+
+describe('limits', () => {
+  it('fills the slots that are free', () => {
+    const given = picture({ a: {}, b: {}, c: {} });
+    expect(dispatched(given, { maxConcurrency: 2 })).toEqual(['p/a', 'p/b']);
+    const busy = new Set(['p/a', 'x/y']);
+    expect(dispatched(given, { maxConcurrency: 3, busy, driven: busy })).toEqual(['p/b']);
+    expect(dispatched(given, { maxConcurrency: 1, busy, driven: busy })).toEqual([]);
+  });
+
+  it('keeps to the plan’s own number, others included', () => {
+    const given = together(
+      picture({ a: {}, b: {}, c: {} }, { concurrency: 2 }),
+      picture({ x: {}, y: {} }, {}, 'q'),
+    );
+    expect(dispatched(given)).toEqual(['p/a', 'p/b', 'q/x', 'q/y']);
+    const busy = new Set(['p/a']);
+    expect(dispatched(given, { busy, driven: busy })).toEqual(['p/b', 'q/x', 'q/y']);
+  });
+
+  it('a poll that looks again takes no slot', () => {
+    const given = picture({ a: poll(at(-1)), b: {} });
+    expect(decide(given, { maxConcurrency: 1 }).dispatch).toEqual([
+      { planId: 'p', ticketId: 'a', slot: false },
+      { planId: 'p', ticketId: 'b', slot: true },
+    ]);
+    expect(dispatched(given, { maxConcurrency: 0 })).toEqual(['p/a']);
+  });
+
+  it('looks at no more than eight polls at once', () => {
+    const many = Object.fromEntries(Array.from({ length: 12 }, (_, n) => [`t${n}`, poll(at(-1))]));
+    expect(dispatched(picture(many))).toHaveLength(8);
+    const driven = new Set(['p/t0', 'p/t1', 'p/t2']);
+    expect(dispatched(picture(many), { driven })).toHaveLength(5);
+    expect(dispatched(picture(many), { driven, busy: driven })).toHaveLength(8);
+  });
+});
+
+describe('wakeAt', () => {
+  it('is the earliest end of a hold, in whatever zone it is written', () => {
+    const given = picture({ a: poll(at(30)), b: poll('2026-01-01T14:00:10+02:00'), c: poll(at(20)) });
+    expect(decide(given).wakeAt).toBe('2026-01-01T14:00:10+02:00');
+  });
+
+  it('is the deadline of a gate as well', () => {
+    const hold = { kind: 'gate', reason: 'r', until: at(30) };
+    const phaseHistory = [attempt('g', 'running')];
+    expect(decide(picture({ a: { status: 'needs_attention', hold, phaseHistory } })).wakeAt).toBe(at(30));
+  });
+
+  it('is null when nothing ends by itself', () => {
+    const gate = { status: 'needs_attention', hold: { kind: 'gate', reason: 'r' } };
+    expect(decide(picture({ a: gate, b: { status: 'paused' }, c: { status: 'failed' } })).wakeAt).toBeNull();
+  });
+
+  it('does not count what is not ours, or not run', () => {
+    expect(decide(picture({ a: poll(at(30)) }), { mine: () => false }).wakeAt).toBeNull();
+    expect(decide(picture({ a: poll(at(30)) }, { status: 'paused' })).wakeAt).toBeNull();
+    expect(decide(picture({ a: poll(at(30)) }), { driven: new Set(['p/a']) }).wakeAt).toBeNull();
+  });
+});

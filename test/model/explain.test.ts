@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import { explain } from '../../src/model/explain.ts';
+import type { Ticket } from '../../src/model/ticket.ts';
+import { attempt, plan, running, ticket } from './build.ts';
+
+const say = (of: Ticket, around: { driven?: boolean; engine?: boolean } = {}, status = 'active') =>
+  explain(of, plan({ status }), { driven: false, engine: true, ...around });
+const hold = (kind: string, reason: string) => ({ kind, reason, until: null });
+
+describe('explain', () => {
+  it.each<[string, Ticket, { why: string; next: string }]>([
+    ['complete', ticket({ status: 'complete' }), { why: '', next: '' }],
+    [
+      'failed',
+      ticket({ status: 'failed', error: 'a: broke' }),
+      { why: 'a: broke', next: 'signalbox retry p t' },
+    ],
+    ['failed without a word', ticket({ status: 'failed' }), { why: 'failed', next: 'signalbox retry p t' }],
+    [
+      'paused',
+      ticket({ status: 'paused', hold: hold('stopped', 'paused by me') }),
+      { why: 'paused by me', next: 'signalbox resume p t' },
+    ],
+    ['paused by a planner', ticket({ status: 'paused' }), { why: 'paused', next: 'signalbox resume p t' }],
+    [
+      'at a gate',
+      ticket({ status: 'needs_attention', hold: hold('gate', 'ok? (yes | no)') }),
+      { why: 'ok? (yes | no)', next: 'signalbox respond p t <decision>' },
+    ],
+    [
+      'at a terminal that notifies',
+      ticket({ status: 'needs_attention', error: 'a: broke' }),
+      { why: 'a: broke', next: 'signalbox retry p t' },
+    ],
+    [
+      'broken',
+      ticket({ status: 'needs_attention', hold: hold('broken', 'no such phase') }),
+      { why: 'no such phase', next: 'signalbox retry p t' },
+    ],
+    [
+      'blocked',
+      ticket({ hold: hold('blocked', 'waits for a (failed)') }),
+      { why: 'waits for a (failed)', next: '' },
+    ],
+    [
+      'at a limit',
+      ticket({ status: 'ready', hold: hold('limit', 'five hours') }),
+      { why: 'usage limit: five hours', next: 'goes on at the reset' },
+    ],
+    [
+      'after a failure',
+      ticket({ status: 'ready', hold: hold('backoff', 'attempt 1 failed: x') }),
+      { why: 'attempt 1 failed: x', next: 'is tried again' },
+    ],
+    [
+      'polling',
+      ticket({ status: 'ready', hold: hold('poll', 'ci: pending') }),
+      { why: 'ci: pending', next: 'looks again' },
+    ],
+    ['waiting', ticket({ status: 'ready' }), { why: 'waits for a free slot', next: '' }],
+    [
+      'left alone',
+      running('a'),
+      { why: 'its engine is gone', next: 'the next run or daemon takes it over where it is' },
+    ],
+  ])('%s', (_name, of, expected) => {
+    expect(say(of)).toEqual(expected);
+  });
+
+  it('says that nobody is there to run it', () => {
+    expect(say(ticket(), { engine: false })).toEqual({
+      why: 'no engine is running',
+      next: 'signalbox run p',
+    });
+  });
+
+  it.each([
+    ['draft', 'signalbox plan approve p'],
+    ['paused', 'signalbox resume-plan p'],
+    ['archived', ''],
+  ])('says that the plan is %s', (status, next) => {
+    expect(say(ticket(), {}, status)).toEqual({ why: `the plan is ${status}`, next });
+  });
+
+  it('says which phase runs, and the how-manyth attempt it is', () => {
+    const open = (n: number) => running('a', { phaseHistory: [attempt('a', 'running', { attempt: n })] });
+    expect(say(open(1), { driven: true }).why).toBe('a');
+    expect(say(open(3), { driven: true }).why).toBe('a, attempt 3');
+    expect(say(running('a'), { driven: true }).why).toBe('');
+  });
+});

@@ -1,0 +1,54 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Usage } from '../../src/model/ticket.ts';
+import { addUsage, noUsage, subtractUsage, totalUsage } from '../../src/model/usage.ts';
+
+const usage = (fields: Partial<Usage>): Usage => ({ ...noUsage(), ...fields });
+const count = fc.option(fc.integer({ min: 0, max: 1e9 }));
+const cost = fc.option(fc.integer({ min: 0, max: 1e6 }).map((cents) => cents / 100));
+const anyUsage: fc.Arbitrary<Usage> = fc.record({
+  inputTokens: count,
+  outputTokens: count,
+  cacheReadTokens: count,
+  cacheWriteTokens: count,
+  costUsd: cost,
+});
+
+describe('usage', () => {
+  it('unknown is null and never becomes 0', () => {
+    expect(addUsage(null, noUsage())).toEqual(noUsage());
+    expect(totalUsage([])).toBeNull();
+    expect(totalUsage([null, null])).toBeNull();
+  });
+
+  it('adds what is known', () => {
+    expect(
+      addUsage(usage({ inputTokens: 1, costUsd: 0.1 }), usage({ costUsd: 0.2, outputTokens: 4 })),
+    ).toEqual(usage({ inputTokens: 1, outputTokens: 4, costUsd: 0.3 }));
+    expect(totalUsage([usage({ inputTokens: 1 }), null, usage({ inputTokens: 2 })])?.inputTokens).toBe(3);
+  });
+
+  it('a part of a running total is the difference', () => {
+    const before = usage({ inputTokens: 10, costUsd: 0.1 });
+    expect(subtractUsage(usage({ inputTokens: 15, costUsd: 0.3 }), before)).toEqual(
+      usage({ inputTokens: 5, costUsd: 0.2 }),
+    );
+    expect(subtractUsage(usage({ inputTokens: 15 }), null).inputTokens).toBe(15);
+  });
+
+  it('a total below the earlier one was counted anew', () => {
+    const anew = usage({ inputTokens: 5, outputTokens: 99 });
+    expect(subtractUsage(anew, usage({ inputTokens: 10, outputTokens: 1 }))).toEqual(anew);
+  });
+
+  it('taking away what was added gives back the rest', () => {
+    fc.assert(
+      fc.property(anyUsage, anyUsage, (a, b) => {
+        const rest = subtractUsage(addUsage(a, b), a);
+        for (const key of Object.keys(noUsage()) as (keyof Usage & string)[]) {
+          if (a[key] !== null && b[key] !== null) expect(rest[key]).toBeCloseTo(b[key] as number, 6);
+        }
+      }),
+    );
+  });
+});

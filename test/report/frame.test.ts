@@ -1,0 +1,167 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { TICKET_STATUSES } from '../../src/model/ticket.ts';
+import { frame } from '../../src/report/frame.ts';
+import { elapsed } from '../../src/report/live-rows.ts';
+import { type LiveState, type LiveTicket, liveState } from '../../src/report/live-state.ts';
+import { style } from '../../src/report/style.ts';
+import { cells } from '../../src/report/width.ts';
+import { START, usage } from './samples.ts';
+
+const view = { columns: 80, rows: 24, style: style(false), withPlan: false };
+const at = (seconds: number) => START + seconds * 1000;
+
+function live(ticketId: string, more: Partial<LiveTicket> = {}): LiveTicket {
+  const rest = {
+    hold: null,
+    since: START,
+    phase: null,
+    visit: 1,
+    attempt: 1,
+    activity: '',
+    used: null,
+    using: null,
+  };
+  return { planId: 'tea', ticketId, status: 'queued', ...rest, ...more };
+}
+
+function stateOf(...tickets: LiveTicket[]): LiveState {
+  return { ...liveState(START), tickets: new Map(tickets.map((each) => [`tea/${each.ticketId}`, each])) };
+}
+
+describe('frame', () => {
+  it('has a row for each ticket that runs or waits, and the totals', () => {
+    const until = new Date(2026, 2, 1, 14, 3, 0);
+    const now = until.getTime() - 60_000;
+    const state = stateOf(
+      live('parser', {
+        status: 'running',
+        phase: 'implement',
+        since: now - 125_000,
+        activity: 'read src/teas.js',
+        used: usage(5210, 0.0123),
+      }),
+      live('cli', {
+        hold: { kind: 'blocked', reason: 'waits for parser (not complete yet)', until: null },
+        since: now - 9_000,
+      }),
+      live('docs', {
+        status: 'running',
+        phase: 'self_review',
+        visit: 2,
+        attempt: 3,
+        since: now - 59_999,
+        activity: 'Four teas.',
+      }),
+      live('cache', {
+        status: 'ready',
+        phase: 'implement',
+        hold: { kind: 'limit', reason: 'limit reached', until: until.toISOString() },
+        since: now,
+      }),
+      live('gate', {
+        status: 'needs_attention',
+        phase: 'approve',
+        hold: { kind: 'gate', reason: 'merge it?', until: null },
+        since: now,
+      }),
+      live('slot', { since: now }),
+      live('done', { status: 'complete', used: usage(100) }),
+      live('bad', { status: 'failed' }),
+      live('off', { status: 'paused' }),
+    );
+    state.startedAt = now - 3_600_000 - 180_000;
+    expect(frame(state, { ...view, columns: 116 }, now)).toEqual([
+      '─'.repeat(115),
+      `● parser  implement    2m 05s  ${'read src/teas.js'.padEnd(61)}  5.2k tokens · $0.0123`,
+      '◌ cli     queued           9s  waits for parser (not complete yet)',
+      '● docs    self_review     59s  [visit 2, attempt 3] Four teas.',
+      '◌ cache   implement        0s  waits until 14:03:00: limit reached',
+      '! gate    approve          0s  waits for you: merge it?',
+      '◌ slot    queued           0s  waits for a free slot',
+      '1/9 complete · 2 running · 3 waiting · 1 paused · 1 needs attention · 1 failed · 1h 03m · 5.3k tokens · $0.0123',
+    ]);
+  });
+
+  it('is empty before there is any ticket, and only totals when none runs or waits', () => {
+    expect(frame(liveState(START), view, START)).toEqual([]);
+    expect(frame(stateOf(live('a', { status: 'complete' })), view, at(5))[1]).toBe('1/1 complete · 5s');
+  });
+
+  it('puts the plan before the ticket where there are many plans', () => {
+    const [, row] = frame(stateOf(live('a')), { ...view, withPlan: true }, START);
+    expect(row).toContain('tea/a');
+  });
+
+  it.each([
+    [60, '● parser  implement    5s  One expression for each family…'],
+    [40, '● parser  implement    5s  One express…'],
+    [30, '● parser  implement    5s  O…'],
+    [24, '● parser implement 5s'],
+    [12, '● parser i…'],
+  ])('leaves out what has no room in %i columns', (columns, row) => {
+    const ticket = live('parser', {
+      status: 'running',
+      phase: 'implement',
+      activity: 'One expression for each family of spellings.',
+      used: usage(5000, 1),
+    });
+    expect(frame(stateOf(ticket), { ...view, columns }, at(5))[1]).toBe(row);
+  });
+
+  it('shows the running ones when there are too many, and counts the others', () => {
+    const tickets = Array.from({ length: 50 }, (_, at) =>
+      live(`t${at}`, at % 10 === 9 ? { status: 'running', phase: 'implement' } : {}),
+    );
+    const lines = frame(stateOf(...tickets), { ...view, rows: 12 }, START);
+    expect(lines).toHaveLength(11);
+    expect(lines.filter((line) => line.startsWith('●'))).toHaveLength(5);
+    expect(lines.at(-2)).toBe('  … and 42 more');
+    expect(lines.at(-1)).toBe('0/50 complete · 5 running · 45 waiting · 0s');
+  });
+
+  it('shows nothing that moves the cursor or turns the text', () => {
+    const activity = 'a\u001b[2Jb\u001b]0;x\u0007c\r\nd\u202ee\u200df\tg';
+    const [, row] = frame(stateOf(live('a', { status: 'running', activity })), view, START);
+    expect(row).toBe('● a               0s  ab ]0;x c d ef g');
+  });
+
+  it('is never wider or higher than the terminal, whatever there is to show', () => {
+    const text = fc.string({ unit: 'binary', maxLength: 60 });
+    const ticket = fc.record({
+      status: fc.constantFrom(...TICKET_STATUSES),
+      hold: fc.option(
+        fc.record({ kind: fc.constant('gate' as const), reason: text, until: fc.constant(null) }),
+      ),
+      phase: fc.option(fc.stringMatching(/^[a-z_]{1,40}$/)),
+      visit: fc.integer({ min: 1, max: 12 }),
+      activity: text,
+      since: fc.integer({ min: START - 1e9, max: START + 1e6 }),
+      used: fc.option(fc.constant(usage(123_456, 12.3))),
+    });
+    const size = { columns: fc.integer({ min: 1, max: 120 }), rows: fc.integer({ min: 1, max: 30 }) };
+    fc.assert(
+      fc.property(fc.array(ticket, { maxLength: 40 }), size.columns, size.rows, (tickets, columns, rows) => {
+        const state = stateOf(...tickets.map((more, at) => live(`ticket-${at}`, more)));
+        const lines = frame(state, { ...view, columns, rows }, START);
+        expect(lines.length).toBeLessThan(Math.max(rows, 1));
+        for (const line of lines) expect(cells(line)).toBeLessThan(Math.max(columns, 2));
+      }),
+    );
+  });
+});
+
+describe('elapsed', () => {
+  it.each([
+    [-5, '0s'],
+    [0, '0s'],
+    [999, '0s'],
+    [59_999, '59s'],
+    [60_000, '1m 00s'],
+    [246_000, '4m 06s'],
+    [3_600_000, '1h 00m'],
+    [360_000_000, '100h 00m'],
+  ])('%i ms is %s', (ms, text) => {
+    expect(elapsed(ms)).toBe(text);
+  });
+});

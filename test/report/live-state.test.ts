@@ -1,0 +1,157 @@
+import { describe, expect, it } from 'vitest';
+import { Plan } from '../../src/model/plan.ts';
+import { liveState, observe, refresh, ticketsIn } from '../../src/report/live-state.ts';
+import { attemptOf, START, status, ticket, usage } from './samples.ts';
+
+const at = (seconds: number) => START + seconds * 1000;
+
+function known(...ids: string[]) {
+  const state = liveState(START);
+  refresh(
+    state,
+    ids.map((id) => ticket(id)),
+    START,
+  );
+  const of = (id: string) => state.tickets.get(`tea/${id}`);
+  return { state, of };
+}
+
+describe('observe', () => {
+  it('follows an attempt: what it does last, and what it has used', () => {
+    const { state, of } = known('parser');
+    const implement = attemptOf('parser', 'implement', 2, 3);
+    observe(state, implement.start('claude'), at(5));
+    expect(of('parser')).toMatchObject({
+      status: 'running',
+      phase: 'implement',
+      visit: 2,
+      attempt: 3,
+      since: at(5),
+    });
+    observe(state, implement.session('s-1'), at(6));
+    expect(of('parser')?.activity).toBe('session s-1');
+    observe(state, implement.text('Reading…'), at(6));
+    observe(state, implement.text('  \n'), at(6));
+    expect(of('parser')?.activity).toBe('Reading…');
+    observe(state, implement.tool('read', 'src/parse.js'), at(7));
+    observe(state, implement.tool('read', 'src/parse.js', true), at(7));
+    observe(state, implement.session('s-1'), at(7));
+    expect(of('parser')).toMatchObject({ activity: 'read src/parse.js', since: at(5) });
+  });
+
+  it('takes usage of an attempt as a total so far, and adds up attempts', () => {
+    const { state, of } = known('parser');
+    const first = attemptOf('parser', 'implement');
+    observe(state, first.start(), at(0));
+    observe(state, first.usage(usage(100)), at(1));
+    observe(state, first.usage(usage(250)), at(2));
+    expect(of('parser')).toMatchObject({ used: null, using: { inputTokens: 250 } });
+    observe(state, first.end({ usage: usage(300, 0.5) }), at(3));
+    expect(of('parser')).toMatchObject({ used: { inputTokens: 300, costUsd: 0.5 }, using: null });
+    const second = attemptOf('parser', 'self_review');
+    observe(state, second.usage(usage(40)), at(4));
+    observe(state, second.end(), at(5));
+    expect(of('parser')?.used).toMatchObject({ inputTokens: 340, costUsd: 0.5 });
+  });
+
+  it('keeps why a ticket waits, and since when', () => {
+    const { state, of } = known('cache');
+    const hold = { kind: 'limit', reason: 'limit reached', until: null } as const;
+    observe(state, attemptOf('cache', 'implement').start(), at(0));
+    observe(state, status('cache', 'ready', { hold, phase: 'implement' }), at(9));
+    expect(of('cache')).toMatchObject({
+      status: 'ready',
+      hold,
+      phase: 'implement',
+      since: at(9),
+      activity: '',
+    });
+  });
+
+  it('leaves the start of an attempt that was taken over as it was', () => {
+    const state = liveState(START);
+    const open = { ...ticket('docs'), currentPhase: 'implement', status: 'running' as const };
+    open.phaseHistory = [
+      {
+        phase: 'implement',
+        visit: 1,
+        attempt: 2,
+        status: 'running',
+        startedAt: new Date(at(-60)).toISOString(),
+        completedAt: null,
+        outcome: null,
+        output: null,
+        agent: 'claude',
+        sessionId: null,
+        usage: usage(70),
+        error: null,
+      },
+    ];
+    refresh(state, [open], START);
+    observe(state, attemptOf('docs', 'implement', 1, 2).adopt(), at(1));
+    expect(state.tickets.get('tea/docs')).toMatchObject({
+      since: at(-60),
+      attempt: 2,
+      using: { inputTokens: 70 },
+    });
+  });
+
+  it('is not moved by what is not about the course of a ticket', () => {
+    const { state } = known('docs');
+    const before = structuredClone(state);
+    observe(state, { type: 'problem', planId: 'tea', ticketId: 'x', message: 'broken', path: null }, at(1));
+    observe(state, { type: 'plan:status', planId: 'tea', status: 'complete' }, at(1));
+    observe(state, { type: 'workspace:release', planId: 'tea', ticketId: 'docs', path: '/w' }, at(1));
+    expect(state).toEqual(before);
+  });
+
+  it('shows a ticket that it has not heard of', () => {
+    const { state, of } = known();
+    observe(state, attemptOf('new', 'implement').start(), at(1));
+    expect(of('new')).toMatchObject({ status: 'running', phase: 'implement' });
+  });
+});
+
+describe('refresh', () => {
+  it('takes over what somebody else changed, in the order of the store, but not of what runs here', () => {
+    const { state, of } = known('a', 'b', 'c');
+    observe(state, attemptOf('b', 'implement').start(), at(1));
+    refresh(
+      state,
+      [ticket('d'), ticket('b', { status: 'paused' }), ticket('a', { status: 'paused' })],
+      at(2),
+    );
+    expect([...state.tickets.keys()]).toEqual(['tea/d', 'tea/b', 'tea/a']);
+    expect([of('d')?.since, of('a')?.since]).toEqual([at(2), START]);
+    expect([of('d')?.status, of('b')?.status, of('a')?.status]).toEqual(['queued', 'running', 'paused']);
+  });
+
+  it('keeps a running ticket whose file cannot be read for a moment', () => {
+    const { state, of } = known('a', 'b');
+    observe(state, attemptOf('b', 'implement').start(), at(1));
+    refresh(state, [ticket('a')], at(2));
+    expect(of('b')?.status).toBe('running');
+  });
+});
+
+describe('ticketsIn', () => {
+  const plan = (id: string, planStatus: 'active' | 'complete', ...ids: [string, number][]) =>
+    Plan.parse({ id, status: planStatus, tickets: ids.map(([ticketId, order]) => ({ ticketId, order })) });
+  const view = {
+    plans: [plan('tea', 'active', ['b', 2], ['a', 1], ['gone', 3]), plan('old', 'complete', ['z', 1])],
+    tickets: new Map(
+      [ticket('a'), ticket('b'), { ...ticket('z'), planId: 'old' }].map((each) => [
+        `${each.planId}/${each.ticketId}`,
+        each,
+      ]),
+    ),
+  };
+  it.each([
+    ['all active plans', null, ['a', 'b']],
+    ['one plan', { planId: 'old' }, ['z']],
+    ['some tickets', { planId: 'tea', ticketIds: ['b', 'gone'] }, ['b']],
+    ['an unknown plan', { planId: 'none' }, []],
+  ])('gives those of %s', (_what, scope, ids) => {
+    expect(ticketsIn(view, scope).map((each) => each.ticketId)).toEqual(ids);
+  });
+});

@@ -1,0 +1,186 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Ticket } from '../../src/model/ticket.ts';
+import { Live } from '../../src/report/live.ts';
+import { style } from '../../src/report/style.ts';
+import { attemptOf, START, status, ticket, usage } from './samples.ts';
+import { Terminal } from './terminal.ts';
+
+beforeEach(() => void vi.useFakeTimers({ now: START }));
+afterEach(() => void vi.useRealTimers());
+
+function open(size: { columns?: number; rows?: number; verbose?: boolean; color?: boolean } = {}) {
+  const terminal = new Terminal(size.columns ?? 60, size.rows ?? 24);
+  let tickets: Ticket[] = [ticket('parser'), ticket('docs')];
+  const live = new Live({
+    screen: terminal,
+    style: style(size.color ?? false),
+    withPlan: false,
+    safe: (line) => line.replaceAll('\u0007', ''),
+    verbose: size.verbose ?? false,
+    tickets: () => tickets,
+  });
+  const store = (...now: Ticket[]) => {
+    tickets = now;
+  };
+  return { live, terminal, store };
+}
+
+const rule = '─'.repeat(59);
+const implement = attemptOf('parser', 'implement');
+
+describe('the live view', () => {
+  it('writes cursor up and clear, the new lines, and the block again', () => {
+    const { live, terminal } = open();
+    live.event(implement.start('claude'));
+    expect(terminal.writes).toEqual([]);
+    vi.advanceTimersByTime(0);
+    live.event(implement.end({ usage: usage(900) }));
+    vi.advanceTimersByTime(100);
+    const block = (row: string, totals: string) =>
+      `${rule}\n${row}\n◌ docs    queued       0s  waits for a free slot\n${totals}\n`;
+    expect(terminal.writes).toEqual([
+      block('● parser  implement    0s', '0/2 complete · 1 running · 1 waiting · 0s'),
+      `\r\u001b[4A\u001b[J· parser: implement ✓ (1.2s · 900 tokens)\n${block(
+        '● parser  implement    0s                        900 tokens',
+        '0/2 complete · 1 running · 1 waiting · 0s · 900 tokens',
+      )}`,
+    ]);
+  });
+
+  it('leaves the lines alone on the screen when it is closed', () => {
+    const { live, terminal } = open({ color: true });
+    live.event(
+      status('docs', 'queued', { hold: { kind: 'blocked', reason: 'waits for parser', until: null } }),
+    );
+    live.event(implement.start('claude'));
+    vi.advanceTimersByTime(500);
+    live.event(implement.text('Reading…'));
+    live.event(implement.end());
+    vi.advanceTimersByTime(500);
+    live.event(status('parser', 'complete'));
+    live.close();
+    live.close();
+    const lines = ['◌ docs    waits for parser', '· parser: implement ✓ (1.2s)', '✓ parser  complete'];
+    expect(terminal.lines).toEqual(lines);
+    live.print('The\u0007 end.');
+    live.event({ type: 'plan:status', planId: 'tea', status: 'complete' });
+    vi.advanceTimersByTime(5000);
+    expect(terminal.lines).toEqual([...lines, 'The end.', 'tea: plan complete']);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('draws at most ten times a second, however much an agent says', () => {
+    const { live, terminal } = open();
+    live.event(implement.start());
+    for (let ms = 0; ms < 2000; ms++) {
+      live.event(implement.text(`word ${ms}`));
+      vi.advanceTimersByTime(1);
+    }
+    expect(terminal.writes.length).toBeGreaterThan(15);
+    expect(terminal.writes.length).toBeLessThanOrEqual(21);
+    vi.advanceTimersByTime(100);
+    expect(terminal.lines.join('\n')).toContain('word 1999');
+  });
+
+  it('writes once a second while nothing but time changes, and not at all when that shows nowhere', () => {
+    const { live, terminal } = open();
+    live.event(implement.start());
+    vi.advanceTimersByTime(10_050);
+    expect(terminal.writes).toHaveLength(11);
+    expect(terminal.lines[1]).toBe('● parser  implement    10s');
+    vi.setSystemTime(START + 2 * 3_600_000);
+    vi.advanceTimersByTime(1000);
+    const before = terminal.writes.length;
+    vi.advanceTimersByTime(58_000);
+    expect(terminal.writes.length).toBe(before);
+  });
+
+  it('goes on drawing when the clock is set back', () => {
+    const { live, terminal } = open();
+    live.event(implement.start());
+    vi.advanceTimersByTime(100);
+    vi.setSystemTime(START - 86_400_000);
+    live.event(implement.text('Still here.'));
+    vi.advanceTimersByTime(100);
+    expect(terminal.lines[1]).toBe('● parser  implement    0s  Still here.');
+  });
+
+  it('does not write what is on the screen already', () => {
+    const { live, terminal } = open();
+    live.event(implement.start());
+    vi.advanceTimersByTime(10);
+    live.event(implement.tool('read', 'x', true));
+    vi.advanceTimersByTime(900);
+    expect(terminal.writes).toHaveLength(1);
+  });
+
+  it.each([
+    [40, 24],
+    [25, 24],
+    [90, 24],
+    [25, 14],
+  ])('survives a resize to %i by %i', (columns, rows) => {
+    const { live, terminal } = open({ columns: 60, rows: 24 });
+    const long = 'a line that is longer than the terminal is wide, so that it takes two rows of it';
+    live.print(long);
+    live.event(implement.start());
+    live.event(implement.text('Reading the code to see how times are kept'));
+    vi.advanceTimersByTime(200);
+    terminal.resize(columns, rows);
+    live.resized();
+    vi.advanceTimersByTime(200);
+    expect(terminal.lines.filter((line) => line.startsWith('─'))).toHaveLength(1);
+    expect(terminal.lines.at(-1)).toMatch(/^0\/2 complete/);
+    live.close();
+    expect(terminal.text).toBe(long);
+  });
+
+  it('keeps every line when more is to be shown than fits on the screen', () => {
+    const { live, terminal, store } = open({ rows: 10 });
+    const ids = Array.from({ length: 30 }, (_, at) => `t${at}`);
+    store(...ids.map((id) => ticket(id)));
+    for (const id of ids) {
+      live.event(attemptOf(id, 'implement').start());
+      live.event(attemptOf(id, 'implement').end());
+      vi.advanceTimersByTime(70);
+    }
+    expect(terminal.lines.at(-2)).toBe('  … and 24 more');
+    live.close();
+    expect(terminal.lines).toEqual(ids.map((id) => `· ${`${id}:`.padEnd(4)} implement ✓ (1.2s)`));
+  });
+
+  it('shows starts, sessions and what agents say as lines only when asked to', () => {
+    const told = (verbose: boolean) => {
+      const { live, terminal } = open({ verbose });
+      live.event(implement.start('claude'));
+      live.event(implement.session('s-1'));
+      vi.advanceTimersByTime(100);
+      expect(terminal.lines.find((line) => line.startsWith('● parser  '))).toContain('session s-1');
+      live.event(implement.text('Reading…'));
+      live.event(implement.tool('read', 'src/teas.js'));
+      live.close();
+      return terminal.lines;
+    };
+    expect(told(false)).toEqual([]);
+    expect(told(true)).toEqual([
+      '● parser: implement started (claude)',
+      '  parser: implement session s-1',
+      '  parser │ Reading…',
+      '  parser │ read src/teas.js',
+    ]);
+  });
+
+  it('takes over what somebody else changes in the store', () => {
+    const { live, terminal, store } = open();
+    live.event(implement.start());
+    vi.advanceTimersByTime(100);
+    store(ticket('parser'), ticket('docs', { status: 'paused' }), ticket('new'));
+    live.changed();
+    vi.advanceTimersByTime(100);
+    expect(terminal.lines.slice(1)).toEqual([
+      '● parser  implement    0s',
+      '◌ new     queued       0s  waits for a free slot',
+      '0/3 complete · 1 running · 1 waiting · 1 paused · 0s',
+    ]);
+  });
+});

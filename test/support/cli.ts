@@ -1,0 +1,52 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { waitFor } from './wait-for.ts';
+
+const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+
+export interface Ended {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  out: string;
+  err: string;
+}
+
+/** The built command, running as a process of its own. */
+export class Running {
+  readonly pid: number;
+  readonly ended: Promise<Ended>;
+  readonly #child: ChildProcess;
+  out = '';
+  err = '';
+
+  constructor(args: readonly string[], options: { cwd: string; env: NodeJS.ProcessEnv }) {
+    this.#child = spawn(process.execPath, [CLI, ...args], { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.pid = this.#child.pid ?? 0;
+    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.out += text;
+    });
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.err += text;
+    });
+    this.ended = new Promise((resolve, reject) => {
+      this.#child.once('error', reject);
+      this.#child.once('close', (code, signal) => resolve({ code, signal, out: this.out, err: this.err }));
+    });
+  }
+
+  kill(signal: NodeJS.Signals): Promise<Ended> {
+    this.#child.kill(signal);
+    return this.ended;
+  }
+
+  get alive(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  async says(text: string): Promise<void> {
+    const state = () => `${this.out}\n${this.err}`;
+    await waitFor(`"${text}" in its output`, () => this.out.includes(text) || this.err.includes(text), {
+      state,
+    });
+  }
+}

@@ -1,0 +1,6 @@
+import { processStart } from '../../src/store/identity.ts';
+
+/** Whether a process still does anything; one that only waits to be buried does not. */
+export function isRunning(pid: number): boolean {
+  return processStart(pid) !== undefined;
+}
