@@ -45,7 +45,7 @@ const W1 = {
 };
 const W2 = {
   id: 'w2',
-  count: quick ? 40 : 100,
+  count: quick ? 24 : 100,
   concurrency: 8,
   goal: { goal: '≤ 1.25x', limit: (floor) => floor * 1.25 },
 };
@@ -53,9 +53,9 @@ const CASES = {
   w1: (bench) => compareTickets(bench, { ...W1, rounds: rounds(6, 2) }),
   w2: (bench) => compareTickets(bench, { ...W2, rounds: rounds(4, 1) }),
   w3: (bench) => comparePhases(bench, { rounds: rounds(7, 2) }),
-  dispatch: (bench) => measureDispatch(bench, { times: quick ? 5 : 20 }),
-  start: (bench) => measureColdStart(bench, { rounds: quick ? 5 : 15 }),
-  memory: (bench) => measureMemory(bench, { sizes: quick ? [20, 60] : [20, 100, 200] }),
+  dispatch: (bench) => measureDispatch(bench, { times: quick ? 3 : 20 }),
+  start: (bench) => measureColdStart(bench, { rounds: quick ? 3 : 15 }),
+  memory: (bench) => measureMemory(bench, { sizes: quick ? [10, 40] : [20, 100, 200] }),
 };
 
 const unknown = positionals.find((name) => !(name in CASES));

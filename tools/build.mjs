@@ -1,6 +1,15 @@
 // Bundles the CLI, the library and the rehearsal agent into dist/, with everything they need inside.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'rolldown';
@@ -13,10 +22,12 @@ const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 // a program that is running may still load them.
 const quick = process.argv.includes('--no-types');
 const out = quick ? dist : `${dist}.${process.pid}`;
+if (process.argv.includes('--if-stale') && isCurrent()) process.exit(0);
+const library = { 'lib/settings': 'src/api/settings.ts', 'lib/manifest': 'src/api/manifest.ts' };
 const executables = { cli: 'src/cli/main.ts', rehearsal: 'src/rehearsal/main.ts' };
 await build({
   cwd: root,
-  input: { ...executables, index: 'src/api/index.ts', generate: 'src/content/generate.ts' },
+  input: { ...executables, index: 'src/api/index.ts', ...library, generate: 'src/content/generate.ts' },
   platform: 'node',
   transform: { define: { __VERSION__: JSON.stringify(version) } },
   output: {
@@ -37,6 +48,18 @@ if (!quick) {
   if (existsSync(dist)) renameSync(dist, old);
   renameSync(out, dist);
   rmSync(old, { recursive: true, force: true });
+}
+
+/** Nothing that goes into the build is newer than it. */
+function isCurrent() {
+  const built = existsSync(join(dist, 'types')) ? statSync(join(dist, 'cli.js')).mtimeMs : 0;
+  const inputs = [
+    'package.json',
+    'package-lock.json',
+    'tools/build.mjs',
+    ...readdirSync(join(root, 'src'), { recursive: true }).map((name) => join('src', name)),
+  ];
+  return inputs.every((name) => statSync(join(root, name)).mtimeMs <= built);
 }
 
 /** The bundle carries these packages, so it carries their licences too. */

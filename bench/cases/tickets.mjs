@@ -47,6 +47,6 @@ export async function runTickets(bench, count, concurrency) {
   const run = await measure(argv, { cwd: home.repo, env: bench.env, log: home.log, sample: true });
   const lost = verifyRun(bench.sandbox, home, { count });
   bench.count(count, lost);
-  if (run.code !== 0 && lost.length === 0) bench.fail(`run ended with ${run.code}:\n${tailOf(home.log)}`);
+  if (run.code !== 0 || lost.length > 0) bench.fail(`run ended with ${run.code}:\n${tailOf(home.log)}`);
   return run;
 }

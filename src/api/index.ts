@@ -1,9 +1,29 @@
 export type { Settings } from '../config/index.ts';
 export { loadSettings } from '../config/index.ts';
-export { type RunOptions, type RunResult, runPlan } from '../engine/foreground.ts';
+export {
+  type RunOptions as PlanRunOptions,
+  type RunResult as PlanRunResult,
+  runPlan,
+} from '../engine/foreground.ts';
 export { openParts } from '../engine/open.ts';
 export { SignalboxError } from '../model/errors.ts';
 export type { EngineEvent, StoredEvent } from '../model/events.ts';
 export type { Plan } from '../model/plan.ts';
 export type { Ticket } from '../model/ticket.ts';
 export type { Workflow } from '../model/workflow.ts';
+export { parseBatches } from './batches.ts';
+export { type ConfigLayers, ConfigResolver } from './config-resolver.ts';
+export { buildExecutionConfig, type ExecutionConfig } from './execution-config.ts';
+export type { IssueResult, PhaseResult } from './issue-result.ts';
+export type { ProgressCallback, ProgressEvent } from './progress.ts';
+export type { IssueLog, RunLog, RunLogWriter } from './run-log.ts';
+export { type MergedRunOptions, type RunOptions, resolveRunOptions } from './run-options.ts';
+export {
+  type OrchestratorConfig,
+  type OrchestratorServices,
+  type RunInit,
+  RunOrchestrator,
+  type RunResult,
+  type WorktreeInfo,
+} from './run-orchestrator.ts';
+export type { SignalboxSettings } from './settings.ts';

@@ -9,14 +9,16 @@ export function register(program: Command, io: Io): void {
     .description(
       'run the project’s checks: `checks` of the settings, else its lint, typecheck, test and build scripts',
     )
+    .option('--related', 'only the tests that the files changed since the base touch')
     .option('--json', 'print the results as JSON at the end')
     .addHelpText(
       'after',
-      '\nIn a phase it works on the ticket’s worktree, elsewhere on the current directory.\n\nExamples:\n  $ signalbox checks',
+      '\nIn a phase it works on the ticket’s worktree, elsewhere on the current directory.\n\nExamples:\n  $ signalbox checks\n  $ signalbox checks --related',
     )
-    .action(async (_options: unknown, command: Command) =>
-      checks(command.optsWithGlobals<GlobalOptions>(), io),
-    );
+    .action(async (_options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions & { related?: boolean }>();
+      return options.related ? related(options, io) : checks(options, io);
+    });
   program
     .command('integrate')
     .argument('[plan]', 'default: the plan of this phase')
@@ -39,8 +41,28 @@ async function checks(options: GlobalOptions, io: Io): Promise<void> {
   const failed = results.find((result) => result.code !== 0);
   if (options.json) outJson(io, { ok: !failed, results });
   else if (commands.length === 0) io.out('No checks are configured and the project has none of its own.');
-  else io.out(failed ? `✗ ${failed.command} exited with code ${failed.code}` : `✓ ${results.length} passed`);
+  else if (failed) io.err(`✗ ${failed.command} exited with code ${failed.code}`);
+  else io.out(`✓ ${results.length} passed`);
   if (failed) io.exit(1);
+}
+
+async function related(options: GlobalOptions, io: Io): Promise<void> {
+  const { runRelated } = await import('../engine/related-tests.ts');
+  const { SIGNALBOX_WORKTREE: worktree, SIGNALBOX_BASE: base } = io.env;
+  const { results, notes } = await runRelated({
+    cwd: worktree ?? io.cwd,
+    base: (worktree !== undefined && base) || null,
+    env: io.env,
+    say: (line) => io.err(line),
+    output: options.json ? 2 : 'inherit',
+  });
+  const failed = results.find((result) => result.code !== 0);
+  if (options.json) outJson(io, { ok: !failed, results, notes });
+  else for (const note of notes) io.out(note);
+  if (failed) {
+    if (!options.json) io.err(`✗ ${failed.command} exited with code ${failed.code}`);
+    io.exit(1);
+  } else if (!options.json && results.length > 0) io.out(`✓ ${results.length} passed`);
 }
 
 async function integrate(

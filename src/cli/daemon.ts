@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, openSync } from 'node:fs';
+import { fstatSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -141,6 +141,7 @@ async function detach(options: Options, io: Io): Promise<void> {
   mkdirSync(logDir, { recursive: true, mode: 0o700 });
   const log = join(logDir, 'daemon.log');
   const out = openSync(log, 'a', 0o600);
+  const before = fstatSync(out).size;
   const args = process.argv.slice(1).filter((arg) => arg !== '--detach');
   const child = spawn(process.execPath, args, {
     cwd: io.cwd,
@@ -148,12 +149,12 @@ async function detach(options: Options, io: Io): Promise<void> {
     detached: true,
     stdio: ['ignore', out, out],
   });
-  let ended = false;
-  child.once('exit', () => {
-    ended = true;
+  let ended: number | undefined;
+  child.once('exit', (code) => {
+    ended = code ?? 1;
   });
   child.unref();
-  for (let waited = 0; waited < 10_000 && !ended; waited += 50) {
+  for (let waited = 0; waited < 10_000 && ended === undefined; waited += 50) {
     const now = await seat(io, options);
     if (now.claim)
       return say(
@@ -164,7 +165,11 @@ async function detach(options: Options, io: Io): Promise<void> {
       );
     await delay(50);
   }
-  throw new Error(`The daemon did not start; see ${log}`);
+  // What kept it from starting is the last thing it said.
+  const said = readFileSync(log).subarray(before).toString('utf8').trim();
+  if (ended === undefined || said === '') throw new Error(`The daemon did not start; see ${log}`);
+  io.err(said);
+  io.exit(ended || 1);
 }
 
 async function showSeat(options: Options, io: Io): Promise<void> {

@@ -49,10 +49,9 @@ export async function openEngine(
 }
 
 /** What runs agents: a repository that nobody has trusted could bring plans and workflows of its own with it. */
-export async function openRunner(...args: Parameters<typeof openEngine>): Promise<Parts> {
-  const parts = await openEngine(...args);
-  const file = parts.settings.untrusted;
-  if (file === null) return parts;
+export function trusted(settings: Settings): void {
+  const file = settings.untrusted;
+  if (file === null) return;
   throw new InputError(
     'config/untrusted',
     `${file} decides where plans come from, and you have not trusted its directory.`,
@@ -61,6 +60,12 @@ export async function openRunner(...args: Parameters<typeof openEngine>): Promis
       details: { file },
     },
   );
+}
+
+export async function openRunner(...args: Parameters<typeof openEngine>): Promise<Parts> {
+  const parts = await openEngine(...args);
+  trusted(parts.settings);
+  return parts;
 }
 
 /** A problem of the store with its file, unless the message has it already. */
@@ -72,7 +77,7 @@ export function sayProblem({ path, message }: { path: string; message: string })
 export function positiveInteger(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (!/^[1-9]\d{0,5}$/.test(text))
-    throw new InputError('usage', `${flag} ${text} is not a whole number from 1 to 999999.`, {
+    throw new InputError('usage', `Invalid ${flag} value: ${text}. Must be a positive integer.`, {
       hint: `For example: ${flag} 4`,
     });
   return Number(text);

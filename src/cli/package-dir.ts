@@ -1,10 +1,1 @@
-import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-
-/** Where the package lies, from the source tree and from the built one. */
-export function packageDir(): string {
-  let dir = dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(join(dir, 'package.json')) && dir !== dirname(dir)) dir = dirname(dir);
-  return dir;
-}
+export { packageDir } from '../config/package-dir.ts';

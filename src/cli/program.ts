@@ -1,10 +1,12 @@
 import { Command } from 'commander';
 import * as checks from './checks.ts';
+import * as clean from './clean.ts';
 import * as completion from './completion.ts';
 import * as config from './config.ts';
 import * as daemon from './daemon.ts';
 import * as diff from './diff.ts';
 import * as doctor from './doctor.ts';
+import * as forge from './forge.ts';
 import * as init from './init.ts';
 import type { Io } from './io.ts';
 import * as logs from './logs.ts';
@@ -29,8 +31,10 @@ const COMMANDS = [
   workflow,
   config,
   doctor,
+  clean,
   workspace,
   checks,
+  forge,
   completion,
 ];
 
@@ -49,7 +53,7 @@ export function createProgram(io: Io, version: string, options: { quiet: boolean
       writeErr: (text) => options.quiet || io.err(text.trimEnd()),
     })
     .showHelpAfterError('(signalbox --help shows the commands)')
-    .helpCommand(false);
+    .helpCommand('help [command]', 'show help for a command');
   for (const module of COMMANDS) module.register(program, io);
   for (const each of program.commands) inherit(program, each);
   return program;

@@ -1,45 +1,104 @@
-import type { Command } from 'commander';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { type Command, Option } from 'commander';
+import { flagOfOption, runFlags } from '../config/run-flags.ts';
 import type { RunResult } from '../engine/foreground.ts';
+import { InputError } from '../model/errors.ts';
 import type { Io } from './io.ts';
-import { type GlobalOptions, openRunner, positiveInteger } from './open.ts';
+import { type IssueOptions, runIssues } from './issues.ts';
+import { type GlobalOptions, openRunner, openStore, positiveInteger } from './open.ts';
 import { eventView, goOnUnread, signalCode, stopOnSignals } from './show-events.ts';
 
 interface Options extends GlobalOptions {
-  concurrency?: string;
-  agent?: string;
+  concurrency?: string | number;
+  agent?: string | null;
   verbose?: boolean;
   plain?: boolean;
 }
 
 export function register(program: Command, io: Io): void {
-  program
+  const command = program
     .command('run')
-    .argument('<plan>', 'id of the plan')
-    .argument('[tickets...]', 'only these tickets')
-    .description('run a plan, or some of its tickets, until done')
-    .option('-c, --concurrency <n>', 'most tickets at once')
-    .option('-a, --agent <name>', 'agent of tickets and plans that name none')
-    .option('-v, --verbose', 'show what agents say and do')
+    .argument(
+      '[what...]',
+      'a plan and some of its tickets, or issues: numbers, #12, URLs, ENG-12, Markdown files',
+    )
+    .description('run issues, or a plan, until done')
+    .option('--plan <id>', 'run this plan; the arguments are its tickets')
     .option('--plain', 'one line per event, also on a terminal')
-    .option('--json', 'print events, then the result, as JSON lines')
+    .option('--json', 'print events, then the result, as JSON lines');
+  for (const flag of runFlags()) {
+    const option = new Option(flag.flags, flag.about);
+    if (flag.hidden) option.hideHelp();
+    if (flag.repeat)
+      option.argParser((value: string, before: string[] | undefined) => [...(before ?? []), value]);
+    command.addOption(option);
+  }
+  command
     .addHelpText(
       'after',
       `
 Blocks until nothing moves by itself any more: polls and usage limits are waited for.
-Exit code 0 when all tickets are complete, 1 when not, 130 after Ctrl-C.
+Exit code 0 when everything is complete, 1 when not, 130 after Ctrl-C.
 
 Examples:
-  $ signalbox run sprint-12
-  $ signalbox run sprint-12 PROJ-101 --verbose
-  $ signalbox run sprint-12 --agent rehearsal      # no key, no network: a dry run`,
+  $ signalbox run 100 101 102
+  $ signalbox run 100 101 102 --chain --qa-gate
+  $ signalbox run docs/issues/cache.md --agent rehearsal   # no key, no network, no forge
+  $ signalbox run sprint-12 PROJ-101 --verbose             # a plan, and one ticket of it`,
     )
-    .action(async (planId: string, tickets: string[], _options: unknown, command: Command) =>
-      run(planId, tickets, command.optsWithGlobals<Options>(), io),
+    .action(async (what: string[], _options: unknown, self: Command) =>
+      dispatch(what, self.optsWithGlobals<Options & IssueOptions & { plan?: string }>(), io),
     );
 }
 
+/** A plan that exists is meant, unless the name could be an issue as well. */
+async function dispatch(
+  what: string[],
+  given: Options & IssueOptions & { plan?: string },
+  io: Io,
+): Promise<void> {
+  const { plan, ...options } = given;
+  positiveInteger(
+    '--concurrency',
+    options.concurrency === undefined ? undefined : String(options.concurrency),
+  );
+  if (plan !== undefined) return run(plan, what, planOptions(options), io);
+  const [first, ...rest] = what;
+  const batched = options.batch !== undefined && options.batch.length > 0;
+  if (first === undefined && !batched) throw new InputError('usage', 'Name a plan, or one or more issues.');
+  const { store } = await openStore(io, options);
+  if (first !== undefined && store.hasPlan(first)) {
+    if (/^#?\d+$/.test(first) || existsSync(resolve(io.cwd, first))) {
+      throw new InputError(
+        'usage',
+        `"${first}" is a plan and could be an issue. Say --plan ${first}, or ${/^\d+$/.test(first) ? `'#${first}'` : `./${first}`}.`,
+      );
+    }
+    return run(first, rest, planOptions(options), io);
+  }
+  return runIssues(what, options, io);
+}
+
+/** What makes sense for a plan; its own policies decide the rest, so anything else is refused. */
+function planOptions(options: Options & IssueOptions): Options {
+  const known = new Set(['concurrency', 'agent', 'verbose', 'plain', 'json', 'config', 'debug']);
+  const [other] = Object.keys(options).filter(
+    (key) => !known.has(key) && options[key as keyof typeof options] !== undefined,
+  );
+  if (other)
+    throw new InputError(
+      'usage',
+      `${flagOfOption(other)} is for runs of issues; a plan says it in plan.json.`,
+    );
+  return options;
+}
+
 async function run(planId: string, ticketIds: string[], options: Options, io: Io): Promise<void> {
-  const concurrency = positiveInteger('--concurrency', options.concurrency);
+  const concurrency = positiveInteger(
+    '--concurrency',
+    options.concurrency === undefined ? undefined : String(options.concurrency),
+  );
   const flags = {
     ...(options.agent ? { defaultAgent: options.agent } : {}),
     ...(concurrency ? { maxConcurrency: concurrency } : {}),

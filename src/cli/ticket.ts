@@ -93,7 +93,11 @@ async function act(
   const ticket = await control(parts, { planId, ticketId }, wish, 'a person');
   const at = ticket.currentPhase ? ` at ${ticket.currentPhase}` : '';
   if (options.json) outJson(io, ticket);
-  else io.out(`${planId}/${ticketId} is ${ticket.status.replace('_', ' ')}${at}.`);
+  else {
+    const moves = ticket.status === 'ready' || ticket.status === 'queued' || ticket.status === 'running';
+    const way = moves ? await wayOn(parts, planId) : '';
+    io.out(`${planId}/${ticketId} is ${ticket.status.replace('_', ' ')}${at}.${way}`);
+  }
 }
 
 async function plans(

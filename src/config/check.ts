@@ -1,5 +1,5 @@
 import { isAbsolute } from 'node:path';
-import { allowed, found, type Kind, keyRule } from './kinds.ts';
+import { allowed, found, type Kind, keyRule, refusal } from './kinds.ts';
 import { nearest } from './near.ts';
 import { expandPath } from './paths.ts';
 
@@ -20,6 +20,9 @@ export interface CheckContext {
   fail(problem: Problem): never;
 }
 
+/** What every ref name is made of; git refuses more, but nothing that looks like an option or an expression. */
+export const REF = '^[^-\\s~^:?*[\\\\][^\\s~^:?*[\\\\]*$';
+
 /** Gives back the value with its paths resolved; whatever is wrong goes to `fail`, which throws. */
 export function check(
   kind: Kind,
@@ -32,7 +35,10 @@ export function check(
       code: 'config/value',
       path,
       on: 'value',
-      text: `found ${found(value)}; allowed is ${allowed(kind)}`,
+      text:
+        kind.is === 'whole' && kind.flag
+          ? refusal(kind, value)
+          : `found ${found(value)}; allowed is ${allowed(kind)}`,
       hint,
     });
   switch (kind.is) {
@@ -40,13 +46,17 @@ export function check(
     case 'path':
     case 'command':
     case 'inside':
+    case 'project':
+    case 'ref':
       if (typeof value !== 'string') return wrong(quoteHint(value));
       return checkText(kind, value, context) ?? wrong();
+    case 'boolean':
+      return typeof value === 'boolean' ? value : wrong(booleanHint(value));
     case 'choice':
       return typeof value === 'string' && kind.of.includes(value) ? value : wrong(choiceHint(kind.of, value));
     case 'whole':
     case 'number':
-      return isNumber(kind, value) ? value : wrong();
+      return isNumber(kind, value) ? value : wrong(secondsHint(kind, value));
     case 'list':
       if (!Array.isArray(value)) return wrong();
       return value.map((item, index) => check(kind.of, item, context, [...path, index]));
@@ -68,6 +78,11 @@ function checkText(kind: Kind, value: string, { base, userHome }: CheckContext):
   }
   if (kind.is === 'inside' && (isAbsolute(value) || /^[~-]/.test(value) || value.split('/').includes('..')))
     return undefined;
+  if (kind.is === 'ref') return new RegExp(REF).test(value) && !value.includes('..') ? value : undefined;
+  if (kind.is === 'project') {
+    if (/^~[^/]/.test(value)) return undefined;
+    return value.startsWith('~') ? expandPath(value, base, userHome) : value;
+  }
   return value;
 }
 
@@ -92,7 +107,7 @@ function checkRecord(
         code: 'config/name',
         path: here,
         on: 'key',
-        text: `the name ${JSON.stringify(name)} may only hold ${text}`,
+        text: `the name ${JSON.stringify(name)} ${text}`,
       });
     return [name, check(kind.of, item, context, here)];
   });
@@ -112,6 +127,15 @@ function checkObject(
     if (!field) return context.fail(unknownKey(here, name, names));
     return [name, check(field.kind, item, context, here)];
   });
+  for (const [name, field] of Object.entries(kind.fields)) {
+    if (!field.required || Object.hasOwn(value, name)) continue;
+    context.fail({
+      code: 'config/value',
+      path,
+      on: 'value',
+      text: `"${name}" is missing; it is ${allowed(field.kind)}`,
+    });
+  }
   return Object.fromEntries(entries);
 }
 
@@ -132,9 +156,12 @@ export function isMapping(value: unknown): value is Record<string, unknown> | nu
   return value === null || (typeof value === 'object' && !Array.isArray(value));
 }
 
+const WORDS: Readonly<Record<string, boolean>> = { true: true, 1: true, false: false, 0: false };
+
 /** Reads a variable or flag, which is always text, as the kind wants it; a text that does not fit stays one. */
 export function fromText(kind: Kind, text: string): unknown {
   if (kind.is === 'maybe') return fromText(kind.of, text);
+  if (kind.is === 'boolean') return Object.hasOwn(WORDS, text) ? WORDS[text] : text;
   if (kind.is !== 'whole' && kind.is !== 'number') return text;
   return /^\s*[+-]?\d+(\.\d+)?\s*$/.test(text) ? Number(text) : text;
 }
@@ -142,6 +169,27 @@ export function fromText(kind: Kind, text: string): unknown {
 function quoteHint(value: unknown): string | undefined {
   if (typeof value !== 'number' && typeof value !== 'boolean') return undefined;
   return `Put it in quotes: "${value}".`;
+}
+
+function booleanHint(value: unknown): string | undefined {
+  const meant = /^(yes|on|y|t)$/i.test(String(value))
+    ? 'true'
+    : /^(no|off|n|f)$/i.test(String(value))
+      ? 'false'
+      : '';
+  return meant === '' ? undefined : `Write ${meant}.`;
+}
+
+const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+
+/** `30m` is a slip that would mean 30 seconds if it were read leniently. */
+function secondsHint(kind: Kind, value: unknown): string | undefined {
+  if (kind.is !== 'whole' || kind.unit !== 'seconds') return undefined;
+  const [, count, unit = ''] = /^(\d+)\s*([smhd])/.exec(String(value)) ?? [];
+  const meant = Number(count) * (UNITS[unit] ?? Number.NaN);
+  return Number.isSafeInteger(meant)
+    ? `It is in seconds, without a unit; write ${meant}.`
+    : 'It is in seconds, without a unit.';
 }
 
 function choiceHint(of: readonly string[], value: unknown): string | undefined {

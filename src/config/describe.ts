@@ -1,4 +1,5 @@
-import { allowed, isScalar, type Kind, keyRule } from './kinds.ts';
+import { REF } from './check.ts';
+import { allowed, type Field, isScalar, type Kind, keyRule } from './kinds.ts';
 import { flagOf, ROWS, variableOf } from './table.ts';
 
 export type JsonSchema = Record<string, unknown>;
@@ -11,9 +12,7 @@ export function settingsJsonSchema(): JsonSchema {
   };
   for (const row of ROWS) {
     const schema = { ...kindSchema(row.kind), description: row.about, default: row.default };
-    const [group = row.key, leaf] = row.key.split('.');
-    if (leaf === undefined) properties[row.key] = schema;
-    else properties[group] = withProperty(properties[group], leaf, schema);
+    place(properties, row.key.split('.'), schema);
   }
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -24,16 +23,30 @@ export function settingsJsonSchema(): JsonSchema {
   };
 }
 
-function withProperty(group: JsonSchema | undefined, name: string, schema: JsonSchema): JsonSchema {
-  const properties = { ...(group?.properties as object | undefined), [name]: schema };
-  return { type: ['object', 'null'], properties, additionalProperties: false };
+function place(
+  properties: Record<string, JsonSchema>,
+  [name = '', ...below]: string[],
+  schema: JsonSchema,
+): void {
+  if (below.length === 0) {
+    properties[name] = schema;
+    return;
+  }
+  const inner = { ...(properties[name]?.properties as Record<string, JsonSchema> | undefined) };
+  place(inner, below, schema);
+  properties[name] = { type: ['object', 'null'], properties: inner, additionalProperties: false };
 }
 
 function kindSchema(kind: Kind): JsonSchema {
   switch (kind.is) {
     case 'text':
     case 'path':
+    case 'project':
       return { type: 'string', minLength: 1 };
+    case 'ref':
+      return { type: 'string', pattern: REF };
+    case 'boolean':
+      return { type: 'boolean' };
     case 'command':
       return { type: 'string', pattern: '^[^-\\n]' };
     case 'inside':
@@ -59,12 +72,19 @@ function kindSchema(kind: Kind): JsonSchema {
       return {
         type: ['object', 'null'],
         properties: Object.fromEntries(fields),
+        ...requiredOf(kind.fields),
         additionalProperties: false,
       };
     }
     case 'maybe':
       return { anyOf: [kindSchema(kind.of), { type: 'null' }] };
   }
+}
+
+/** An object that must have something cannot be empty in the form of nothing. */
+function requiredOf(fields: Record<string, Field>): JsonSchema {
+  const required = Object.keys(fields).filter((name) => fields[name]?.required);
+  return required.length > 0 ? { type: 'object', required } : {};
 }
 
 function numberSchema(kind: Kind & { is: 'whole' | 'number' }): JsonSchema {
@@ -87,8 +107,8 @@ export interface DocRow {
   /** May a repository's own file set it only when trusted? */
   needsTrust: boolean;
   example: string | null;
-  /** Of records of objects: what an entry may have. */
-  fields: { name: string; allowed: string; about: string }[];
+  /** Of records and lists of objects: what an entry may have. */
+  fields: { name: string; path: string; allowed: string; about: string }[];
 }
 
 /** What the docs say about every setting. */
@@ -102,14 +122,16 @@ export function settingsDocRows(): DocRow[] {
     about: row.about,
     needsTrust: row.runs ?? false,
     example: row.example ?? null,
-    fields: fieldRows(row.kind),
+    fields: fieldRows(row),
   }));
 }
 
-function fieldRows(kind: Kind): DocRow['fields'] {
-  if (kind.is !== 'record' || kind.of.is !== 'object') return [];
+function fieldRows({ key, kind }: { key: string; kind: Kind }): DocRow['fields'] {
+  if ((kind.is !== 'record' && kind.is !== 'list') || kind.of.is !== 'object') return [];
+  const entry = kind.is === 'list' ? '[]' : kind.keys === 'phase' ? '.<phase>' : '.<name>';
   return Object.entries(kind.of.fields).map(([name, field]) => ({
     name,
+    path: `${key}${entry}.${name}`,
     allowed: allowed(field.kind),
     about: field.about,
   }));
@@ -122,16 +144,18 @@ export function configTemplate(): string {
     '# Paths are relative to this file. `signalbox config` prints what is in force and where it came from.',
     'version: 1',
   ];
-  let open = '';
+  let open: string[] = [];
   for (const row of ROWS) {
-    const [group = '', leaf] = row.key.split('.');
-    if (leaf === undefined || group !== open) lines.push('');
-    if (leaf !== undefined && group !== open) lines.push(`#${group}:`);
-    open = leaf === undefined ? '' : group;
-    const margin = leaf === undefined ? '' : '  ';
+    const groups = row.key.split('.');
+    const leaf = groups.pop();
+    if (groups.length === 0 || groups[0] !== open[0]) lines.push('');
+    for (const [depth, name] of groups.entries())
+      if (open[depth] !== name) lines.push(`#${'  '.repeat(depth)}${name}:`);
+    open = groups;
+    const margin = '  '.repeat(groups.length);
     lines.push(`#${margin} ${row.about}`);
     for (const line of row.example?.split('\n') ?? []) lines.push(`#${margin}     ${line}`);
-    lines.push(`#${margin}${leaf ?? row.key}: ${yamlValue(row.default)}`);
+    lines.push(`#${margin}${leaf}: ${yamlValue(row.default)}`);
   }
   return `${lines.join('\n')}\n`;
 }

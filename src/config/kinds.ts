@@ -1,3 +1,5 @@
+import { ISSUE_PHASES } from './issue-phases.ts';
+
 /** What a setting may hold: plain data, so that checks, types, JSON Schema and docs all come from it. */
 export type Kind =
   | { is: 'text' }
@@ -7,36 +9,57 @@ export type Kind =
   | { is: 'command' }
   /** A path or pattern inside the repository. */
   | { is: 'inside' }
+  /** A path that stays relative: to the project that is worked on, which is known later. */
+  | { is: 'project' }
+  /** A branch, as git names it. */
+  | { is: 'ref' }
+  | { is: 'boolean' }
   | { is: 'choice'; of: readonly string[] }
-  | { is: 'whole'; min: number; max?: number }
+  /** `flag`: how a refusal names it, wherever the value came from. */
+  | { is: 'whole'; min: number; max?: number; flag?: string; unit?: 'seconds' }
   | { is: 'number'; above?: number; min?: number; max?: number }
   | { is: 'list'; of: Kind }
-  | { is: 'record'; keys: 'name' | 'variable'; of: Kind }
+  | { is: 'record'; keys: 'name' | 'variable' | 'phase'; of: Kind }
   | { is: 'object'; fields: Record<string, Field> }
   | { is: 'maybe'; of: Kind };
 
 export interface Field {
   kind: Kind;
   about: string;
+  required?: true;
 }
 
 export type ValueOf<K> = K extends { is: 'whole' | 'number' }
   ? number
-  : K extends { is: 'choice'; of: readonly (infer C)[] }
-    ? C
-    : K extends { is: 'list'; of: infer O }
-      ? ValueOf<O>[]
-      : K extends { is: 'record'; of: infer O }
-        ? Record<string, ValueOf<O>>
-        : K extends { is: 'object'; fields: infer F }
-          ? { [N in keyof F]?: F[N] extends { kind: infer O } ? ValueOf<O> : never }
-          : K extends { is: 'maybe'; of: infer O }
-            ? ValueOf<O> | null
-            : string;
+  : K extends { is: 'boolean' }
+    ? boolean
+    : K extends { is: 'choice'; of: readonly (infer C)[] }
+      ? C
+      : K extends { is: 'list'; of: infer O }
+        ? ValueOf<O>[]
+        : K extends { is: 'record'; of: infer O }
+          ? Record<string, ValueOf<O>>
+          : K extends { is: 'object'; fields: infer F }
+            ? FieldsOf<F>
+            : K extends { is: 'maybe'; of: infer O }
+              ? ValueOf<O> | null
+              : string;
+
+type FieldValue<F> = F extends { kind: infer O } ? ValueOf<O> : never;
+type FieldsOf<F> = {
+  [N in keyof F as F[N] extends { required: true } ? N : never]: FieldValue<F[N]>;
+} & { [N in keyof F as F[N] extends { required: true } ? never : N]?: FieldValue<F[N]> };
 
 const KEYS = {
-  name: { pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$', text: 'letters, digits, "_" and "-"' },
-  variable: { pattern: '^[A-Za-z_][A-Za-z0-9_]*$', text: 'letters, digits and "_", not a digit first' },
+  name: { pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$', text: 'may only hold letters, digits, "_" and "-"' },
+  variable: {
+    pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
+    text: 'may only hold letters, digits and "_", not a digit first',
+  },
+  phase: {
+    pattern: `^(${ISSUE_PHASES.join('|').replace('_', '[_-]')})$`,
+    text: `is none of the phases ${ISSUE_PHASES.join(', ')}`,
+  },
 } as const;
 
 export function keyRule(keys: keyof typeof KEYS): { pattern: string; text: string } {
@@ -53,7 +76,19 @@ export function found(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'a mapping';
   if (typeof value !== 'string') return String(value);
-  return `the text ${JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)}`;
+  return `the text ${JSON.stringify(cut(value))}`;
+}
+
+/** What is said of a bad number that a flag sets: the same sentence for the flag, files, variables and callers. */
+export function refusal(kind: Kind & { is: 'whole' }, value: unknown): string {
+  const plain = typeof value === 'number' || (typeof value === 'string' && value.trim() !== '');
+  const shown = plain ? String(value) : (JSON.stringify(value) ?? 'nothing');
+  const most = kind.max === undefined ? '' : ` of at most ${kind.max}`;
+  return `Invalid ${kind.flag} value: ${cut(shown)}. Must be a positive integer${most}.`;
+}
+
+function cut(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
 export function allowed(kind: Kind): string {
@@ -66,6 +101,12 @@ export function allowed(kind: Kind): string {
       return 'the name or path of an executable';
     case 'inside':
       return 'a relative path or pattern without ".."';
+    case 'project':
+      return 'a path, relative to the project';
+    case 'ref':
+      return 'the name of a branch';
+    case 'boolean':
+      return 'true or false';
     case 'choice':
       return `one of ${kind.of.join(', ')}`;
     case 'whole':

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { InputError } from '../model/errors.ts';
 import { type CheckContext, check, fromText, isMapping, type Problem, unknownKey } from './check.ts';
-import { found, isScalar } from './kinds.ts';
+import { found, isScalar, type Kind } from './kinds.ts';
 import type { Env } from './paths.ts';
 import type { Flags } from './settings.ts';
 import { flagOf, type Key, ROWS, type Row, variableOf } from './table.ts';
@@ -22,12 +22,15 @@ export interface Entry {
 const VERSION = 1;
 /** Keys a file may have beside the settings. */
 const ABOUT_THE_FILE = ['version', '$schema'];
-const GROUPS = new Map<string, string[]>();
+/** The names below each group, the whole file being the group without a name. */
+const GROUPS = new Map<string, Set<string>>();
 for (const { key } of ROWS) {
-  const [group, leaf] = key.split('.');
-  if (group !== undefined && leaf !== undefined) GROUPS.set(group, [...(GROUPS.get(group) ?? []), leaf]);
+  const parts = key.split('.');
+  for (const [depth, name] of parts.entries()) {
+    const group = parts.slice(0, depth).join('.');
+    GROUPS.set(group, (GROUPS.get(group) ?? new Set()).add(name));
+  }
 }
-const TOP = [...new Set(ROWS.map(({ key }) => key.split('.')[0] ?? key))];
 
 /** The settings of one file, checked. */
 export function fileLayer(source: YamlSource, file: string, userHome: string): Entry[] {
@@ -64,43 +67,22 @@ interface Found {
   value: unknown;
 }
 
-/** Finds the table's rows in a file's data; a key that belongs to none is refused. */
-function paths(data: unknown, fail: (path: Path, problem: Problem) => never): Found[] {
-  if (!isMapping(data))
-    return fail([], {
-      code: 'config/value',
-      path: [],
-      on: 'value',
-      text: `found ${found(data)}; allowed is a mapping of settings`,
-    });
-  const all: Found[] = [];
-  for (const [name, value] of Object.entries(data ?? {})) {
-    const row = ROWS.find(({ key }) => key === name && !key.includes('.'));
-    const leaves = GROUPS.get(name);
-    if (row) all.push({ row, path: [name], value });
-    else if (leaves) all.push(...group(name, value, leaves, fail));
-    else if (name === 'version') checkVersion(value, fail);
-    else if (!ABOUT_THE_FILE.includes(name)) fail([], misplaced(name) ?? unknownKey([name], name, TOP));
+/** Finds the table's rows in a file's data, or in a group of it; a key that belongs to none is refused. */
+function paths(data: unknown, fail: (path: Path, problem: Problem) => never, above: string[] = []): Found[] {
+  const names = [...(GROUPS.get(above.join('.')) ?? [])];
+  const top = above.length === 0;
+  if (!isMapping(data)) {
+    const text = `found ${found(data)}; allowed is a mapping ${top ? 'of settings' : `with ${names.join(', ')}`}`;
+    return fail(above, { code: 'config/value', path: [], on: 'value', text });
   }
-  return all;
-}
-
-function group(
-  name: string,
-  value: unknown,
-  leaves: string[],
-  fail: (path: Path, problem: Problem) => never,
-): Found[] {
-  if (!isMapping(value))
-    return fail([name], {
-      code: 'config/value',
-      path: [],
-      on: 'value',
-      text: `found ${found(value)}; allowed is a mapping with ${leaves.join(', ')}`,
-    });
-  return Object.entries(value ?? {}).map(([leaf, inner]) => {
-    const row = ROWS.find(({ key }) => key === `${name}.${leaf}`);
-    return row ? { row, path: [name, leaf], value: inner } : fail([name], unknownKey([leaf], leaf, leaves));
+  return Object.entries(data ?? {}).flatMap(([name, value]): Found[] => {
+    const path = [...above, name];
+    const row = name.includes('.') ? undefined : ROWS.find(({ key }) => key === path.join('.'));
+    if (row) return [{ row, path, value }];
+    if (names.includes(name)) return paths(value, fail, path);
+    if (top && name === 'version') checkVersion(value, fail);
+    if (top && ABOUT_THE_FILE.includes(name)) return [];
+    return fail(above, (top && misplaced(name)) || unknownKey([name], name, names));
   });
 }
 
@@ -108,13 +90,14 @@ function group(
 function misplaced(name: string): Problem | undefined {
   const row = ROWS.find(({ key }) => key.includes('.') && (key === name || key.endsWith(`.${name}`)));
   if (!row) return undefined;
-  const [inGroup, leaf] = row.key.split('.');
+  const parts = row.key.split('.');
+  const lines = parts.map((part, depth) => `${'  '.repeat(depth)}${part}:`);
   return {
     code: 'config/unknown-key',
     path: [name],
     on: 'key',
-    text: `unknown key "${name}"; "${leaf}" belongs under "${inGroup}"`,
-    hint: `Write:\n${inGroup}:\n  ${leaf}: …`,
+    text: `unknown key "${name}"; "${parts.at(-1)}" belongs under "${parts.slice(0, -1).join('.')}"`,
+    hint: `Write:\n${lines.join('\n')} …`,
   };
 }
 
@@ -132,13 +115,18 @@ function checkVersion(value: unknown, fail: (path: Path, problem: Problem) => ne
   });
 }
 
+/** The commit a job started from, in its environment; there it says nothing about further runs. */
+const OF_A_JOB = 'SIGNALBOX_BASE';
+
 /** Variables that are set and not empty; paths in them are relative to the working directory. */
-export function variableLayer(env: Env, cwd: string, userHome: string): Entry[] {
-  return ROWS.filter(({ kind }) => isScalar(kind)).flatMap((row) => {
-    const name = variableOf(row.key);
-    const text = env[name];
-    return text === undefined || text === '' ? [] : [given(row, name, text, cwd, userHome)];
-  });
+export function variableLayer(env: Env, cwd: string, userHome: string, rows = ROWS): Entry[] {
+  return rows
+    .filter(({ kind }) => isScalar(kind))
+    .flatMap((row) => {
+      const name = variableOf(row.key);
+      const text = name === OF_A_JOB && env.SIGNALBOX_JOB ? '' : env[name];
+      return text === undefined || text === '' ? [] : [given(row, name, text, cwd, userHome)];
+    });
 }
 
 export function flagLayer(flags: Flags, cwd: string, userHome: string): Entry[] {
@@ -149,18 +137,23 @@ export function flagLayer(flags: Flags, cwd: string, userHome: string): Entry[] 
 }
 
 function given(row: Row & { key: Key }, name: string, value: unknown, cwd: string, userHome: string): Entry {
-  const context: CheckContext = {
-    base: cwd,
-    userHome,
-    fail: ({ code, path, text, hint }) => {
-      throw new InputError(code, `${[name, ...path].join('.')}: ${sentence(text)}`, {
-        hint,
-        details: { name, key: row.key },
-      });
-    },
-  };
-  const checked = check(row.kind, typeof value === 'string' ? fromText(row.kind, value) : value, context);
+  const checked = checkGiven(row.kind, name, value, { base: cwd, userHome, key: row.key });
   return { key: row.key, value: checked, origin: name, where: name, parts: {} };
+}
+
+/** Checks a value that stands in no file: `name` is the variable, flag or option it came from. */
+export function checkGiven(
+  kind: Kind,
+  name: string,
+  value: unknown,
+  { key = name, ...places }: { base: string; userHome: string; key?: string },
+): unknown {
+  const fail = ({ code, path, text, hint }: Problem): never => {
+    // A refusal that names the flag needs no other subject.
+    const subject = kind.is === 'whole' && kind.flag === name ? '' : `${[name, ...path].join('.')}: `;
+    throw new InputError(code, `${subject}${sentence(text)}`, { hint, details: { name, key } });
+  };
+  return check(kind, typeof value === 'string' ? fromText(kind, value) : value, { ...places, fail });
 }
 
 function sentence(text: string): string {

@@ -14,7 +14,7 @@ export function listSettings(settings: Settings): ListedSetting[] {
   const origin = (key: string) => settings.origin[key] ?? 'default';
   return ROWS.flatMap(({ key, kind }): ListedSetting[] => {
     const value = valueAt(settings, key);
-    const entries = kind.is === 'record' ? Object.entries(value as Record<string, { env: object }>) : [];
+    const entries = kind.is === 'record' ? Object.entries(value as Record<string, RecordEntry>) : [];
     if (entries.length === 0) return [{ key, value, origin: origin(key) }];
     return entries.map(([name, entry]) => ({
       key: `${key}.${name}`,
@@ -28,8 +28,13 @@ function valueAt(settings: Settings, key: string): unknown {
   return key.split('.').reduce<unknown>((value, part) => (value as Record<string, unknown>)[part], settings);
 }
 
+interface RecordEntry {
+  name?: string;
+  env?: object;
+}
+
 /** Names of variables help, their values may be keys. The name of the entry is in the row already. */
-function masked(entry: { env: object; name?: string }): unknown {
-  const { name: _name, ...rest } = entry;
-  return { ...rest, env: Object.fromEntries(Object.keys(entry.env).map((name) => [name, MASK])) };
+function masked({ name: _name, env, ...rest }: RecordEntry): unknown {
+  if (env === undefined) return rest;
+  return { ...rest, env: Object.fromEntries(Object.keys(env).map((name) => [name, MASK])) };
 }

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import type { AgentConfig } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
 import { type AgentEntry, builtInAgents, findAgent, resolveAgent } from './builtin-agents.ts';
 import { type Entry, fileLayer, flagLayer, variableLayer } from './layers.ts';
 import { type ConfigFile, type Env, findConfig, homeDir, readText, repositoryOf, userHome } from './paths.ts';
 import type { Flags, McpServer, Settings } from './settings.ts';
-import { type Key, ROWS } from './table.ts';
+import { type Key, ROWS, type Row, TABLE } from './table.ts';
 import { isTrusted } from './trust.ts';
 
 export interface LoadOptions {
@@ -54,6 +54,8 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
   } as Settings;
   for (const name of Object.keys(settings.agents)) settings.origin[`agents.${name}`] ??= 'default';
   findAgent(settings.agents, settings.defaultAgent, last(entries, 'defaultAgent')?.where);
+  if (settings.run.agent !== null)
+    findAgent(settings.agents, settings.run.agent, last(entries, 'run.agent')?.where);
   settings.searchPath = searchPath(settings, packageDir);
   return settings;
 }
@@ -75,13 +77,20 @@ function setsNothing(text: string): boolean {
 
 async function readLayer(config: ConfigFile, user: string, home: string): Promise<Entry[]> {
   if (setsNothing(config.text)) return [];
-  const { parseYaml } = await import('./yaml-source.ts');
-  const entries = fileLayer(parseYaml(config.text, config.file), config.file, user);
+  const { parseSettings } = await import('./yaml-source.ts');
+  const entries = fileLayer(parseSettings(config.text, config.file), config.file, user);
   if (config.kind !== 'project') return entries;
-  const runs = new Set(ROWS.filter((row) => row.runs).map((row) => row.key));
-  const entry = entries.find(({ key }) => runs.has(key));
-  if (entry) requireTrust(config, home, `${entry.where}: "${entry.key}" decides what is run`);
+  for (const { key, value, where } of entries) {
+    const row: Row = TABLE[key];
+    if (row.runs) requireTrust(config, home, `${where}: "${key}" decides what is run`);
+    if (row.kind.is === 'project' && leavesProject(String(value)))
+      requireTrust(config, home, `${where}: "${key}" leads out of the project`);
+  }
   return entries;
+}
+
+function leavesProject(path: string): boolean {
+  return isAbsolute(path) || path.split('/').includes('..');
 }
 
 function requireTrust(config: ConfigFile, home: string, why: string): void {
@@ -149,9 +158,13 @@ function combine(entries: Entry[], base: Bases): Values {
 }
 
 function put(values: Record<string, unknown>, key: string, value: unknown): void {
-  const [group, leaf] = key.split('.');
-  if (group === undefined || leaf === undefined) values[key] = value;
-  else values[group] = { ...(values[group] as object | undefined), [leaf]: value };
+  const [name = key, ...below] = key.split('.');
+  if (below.length === 0) values[name] = value;
+  else {
+    const group = { ...(values[name] as Record<string, unknown> | undefined) };
+    put(group, below.join('.'), value);
+    values[name] = group;
+  }
 }
 
 function last(entries: Entry[], key: Key, name?: string): { where: string } | undefined {

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { readText } from './paths.ts';
+import { InputError } from '../model/errors.ts';
+import { readText, repositoryOf } from './paths.ts';
 
 export interface Manifest {
   version: 1;
@@ -8,6 +9,15 @@ export interface Manifest {
   stack: string | null;
   packageManager: string | null;
 }
+
+export interface ProjectManifest extends Manifest {
+  /** Top of the project. */
+  root: string;
+  /** The file it was read from; null where nobody ran `signalbox init`. */
+  file: string | null;
+}
+
+const VERSION = 1;
 
 /** The first file that is there decides; lock files come before the manifests that several managers share. */
 const STACKS: readonly [file: string | RegExp, stack: string][] = [
@@ -49,6 +59,48 @@ const MANAGERS: Readonly<Record<string, readonly [file: string | RegExp, manager
   elixir: [[/./, 'mix']],
   dotnet: [[/./, 'dotnet']],
 };
+
+/** What `init` wrote down for the project a directory is in; what is missing there is told from the files. */
+export function readManifest(directory: string): ProjectManifest {
+  const root = repositoryOf(directory) ?? directory;
+  const file = join(root, '.signalbox', 'manifest.json');
+  const text = readText(file);
+  const detected = detectManifest(root);
+  if (text === undefined) return { ...detected, root, file: null };
+  const { stack, packageManager } = parseManifest(text, file);
+  const same = stack === null || stack === detected.stack;
+  return {
+    version: VERSION,
+    stack: stack ?? detected.stack,
+    packageManager: packageManager ?? (same ? detected.packageManager : null),
+    root,
+    file,
+  };
+}
+
+function parseManifest(text: string, file: string): Pick<Manifest, 'stack' | 'packageManager'> {
+  const bad = (why: string, cause?: unknown) =>
+    new InputError('manifest/value', `${file}: ${why}.`, {
+      hint: 'Correct it, or delete it and run `signalbox init`.',
+      details: { file },
+      cause,
+    });
+  let data: Record<string, unknown> | null;
+  try {
+    data = JSON.parse(text) as typeof data;
+  } catch (error) {
+    throw bad('it is not JSON', error);
+  }
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) throw bad('it is not a mapping');
+  const { version, stack = null, packageManager = null } = data;
+  if (typeof version === 'number' && version > VERSION)
+    throw bad(`version ${version} was written for a newer Signalbox`);
+  if (version !== VERSION) throw bad(`"version" is not ${VERSION}`);
+  const isName = (value: unknown): value is string | null => value === null || typeof value === 'string';
+  if (!isName(stack)) throw bad('"stack" is neither text nor null');
+  if (!isName(packageManager)) throw bad('"packageManager" is neither text nor null');
+  return { stack, packageManager };
+}
 
 /** Tells stack and package manager from the files at the top of a project. */
 export function detectManifest(dir: string): Manifest {

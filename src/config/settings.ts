@@ -2,10 +2,17 @@ import type { AgentConfig } from '../model/agent.ts';
 import type { ValueOf } from './kinds.ts';
 import type { Key, TABLE } from './table.ts';
 
-type Group = Key extends infer K ? (K extends `${infer G}.${string}` ? G : never) : never;
 type Value<K extends Key> = ValueOf<(typeof TABLE)[K]['kind']>;
-type Flat = { [K in Exclude<Key, `${string}.${string}` | 'agents' | 'mcpServers'>]: Value<K> };
-type Grouped = { [G in Group]: { [K in Key as K extends `${G}.${infer L}` ? L : never]: Value<K> } };
+/** The names right below a prefix: of `run.`, `concurrency` and `rotation` among others. */
+type Child<P extends string, K = Key> = K extends `${P}${infer Rest}`
+  ? Rest extends `${infer Head}.${string}`
+    ? Head
+    : Rest
+  : never;
+/** Dotted keys as the nested values they stand for. */
+type Tree<P extends string> = {
+  [N in Child<P>]: `${P}${N}` extends Key ? Value<`${P}${N}`> : Tree<`${P}${N}.`>;
+};
 
 export interface McpServer {
   command: string;
@@ -16,7 +23,9 @@ export interface McpServer {
 /** What a flag may set: any row, by key; text is read as the row wants it. */
 export type Flags = { [K in Key]?: unknown };
 
-export interface Settings extends Flat, Grouped {
+export type RunSettings = Tree<'run.'>;
+
+export interface Settings extends Omit<Tree<''>, 'agents' | 'mcpServers'> {
   agents: Record<string, AgentConfig>;
   mcpServers: Record<string, McpServer>;
   /** By key (and `agents.<name>`): `default`, `<file>:<line>`, a variable, or a flag. */

@@ -1,5 +1,6 @@
 import { ADAPTERS } from './builtin-agents.ts';
 import type { Kind } from './kinds.ts';
+import { RUN_ROWS } from './run-table.ts';
 
 export interface Row {
   kind: Kind;
@@ -8,8 +9,16 @@ export interface Row {
   about: string;
   /** Names what will be executed or obeyed: a file of a repository may set it only when that is trusted. */
   runs?: true;
-  /** Where the flag is not simply the key in kebab-case. */
-  flag?: string;
+  /** Where the flag is not simply the key in kebab-case; null where no command has one. */
+  flag?: string | null;
+  /** The flag's short form. */
+  letter?: string;
+  /** What the help says of the flag, where `about` does not fit: of a switch that is on, what happens without it. */
+  help?: string;
+  /** Where the variable is not simply the key in capitals. */
+  variable?: string;
+  /** Of settings of runs: the option's name, where it is not the key's. */
+  option?: string;
   /** YAML, for docs and the file that `init` writes. */
   example?: string;
 }
@@ -183,6 +192,7 @@ export const TABLE = {
     default: 120,
     about: 'Wall-clock limit of one look of a poll phase.',
   },
+  ...RUN_ROWS,
 } as const satisfies Record<string, Row>;
 
 export type Key = keyof typeof TABLE;
@@ -191,9 +201,10 @@ export const ROWS: readonly (Row & { key: Key })[] = Object.entries<Row>(TABLE).
   ...row,
 }));
 
-/** `timeouts.agentSeconds` → `SIGNALBOX_TIMEOUTS_AGENT_SECONDS`. */
+/** `timeouts.agentSeconds` → `SIGNALBOX_TIMEOUTS_AGENT_SECONDS`; `run.` is left out: `SIGNALBOX_CONCURRENCY`. */
 export function variableOf(key: string): string {
-  return `SIGNALBOX_${words(key).join('_').toUpperCase()}`;
+  const row: Row | undefined = Object.hasOwn(TABLE, key) ? TABLE[key as Key] : undefined;
+  return row?.variable ?? `SIGNALBOX_${words(key).join('_').toUpperCase()}`;
 }
 
 export function flagOf(row: Row & { key: Key }): string {
@@ -201,5 +212,6 @@ export function flagOf(row: Row & { key: Key }): string {
 }
 
 function words(key: string): string[] {
-  return key.split('.').flatMap((part) => part.split(/(?=[A-Z])/));
+  const parts = key.replace(/^run\./, '').split('.');
+  return parts.flatMap((part) => part.split(/(?<=[a-z])(?=[A-Z])/));
 }

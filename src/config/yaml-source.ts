@@ -41,6 +41,24 @@ export function parseYaml(text: string, file: string): YamlSource {
   };
 }
 
+/** A settings file: YAML, or JSON in which `//` and slash-star comments may stand. */
+export function parseSettings(text: string, file: string): YamlSource {
+  return parseYaml(file.endsWith('.json') ? blankComments(text, file) : text, file);
+}
+
+/** Strings are passed over; comments become spaces, so that places stay what they were. */
+function blankComments(text: string, file: string): string {
+  return text.replace(/"(?:[^"\\\n]|\\.)*"|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, (part, offset: number) => {
+    if (part.startsWith('"')) return part;
+    if (part.startsWith('/*') && !(part.length > 3 && part.endsWith('*/'))) {
+      const before = text.slice(0, offset).split('\n');
+      const at = { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+      throw yamlError(file, at, 'The comment that begins here does not end');
+    }
+    return part.replace(/[^\n]/g, ' ');
+  });
+}
+
 export function yamlError(file: string, at: Place, message: string, cause?: unknown): InputError {
   const first = (message.split('\n')[0] ?? '').replace(/[.:]?\s*$/, '');
   return new InputError('yaml/syntax', `${file}:${at.line}:${at.column}: ${first}.`, {

@@ -70,13 +70,7 @@ function variableTable(): string {
 function settingsTable(): string {
   const cells = settingsDocRows().flatMap((row) => [
     [code(row.key), row.allowed, code(row.default), row.variable ? code(row.variable) : '', row.about],
-    ...row.fields.map((field) => [
-      code(`${row.key}.<name>.${field.name}`),
-      field.allowed,
-      '',
-      '',
-      field.about,
-    ]),
+    ...row.fields.map((field) => [code(field.path), field.allowed, '', '', field.about]),
   ]);
   return table(['Setting', 'Value', 'Default', 'Variable', 'Meaning'], cells);
 }

@@ -110,9 +110,10 @@ function changed(parts: Parts): Promise<void> {
 
 /** Pausing a plan stops what runs for it and leaves its tickets as they are, so that resuming needs no list. */
 export async function pausePlan(parts: Parts, planId: string, by: string): Promise<Plan> {
-  const plan = await parts.store.updatePlan(planId, (latest) =>
-    latest.status === 'active' ? { ...latest, status: 'paused', pausedBy: by } : latest,
-  );
+  const plan = await parts.store.updatePlan(planId, (latest) => {
+    if (latest.status !== 'active') throw illegalPlan(latest, 'pause', 'active');
+    return { ...latest, status: 'paused', pausedBy: by };
+  });
   emit(parts, { type: 'plan:status', planId, status: plan.status });
   for (const entry of plan.tickets) {
     const ticket = parts.store.view().tickets.get(refKey({ planId, ticketId: entry.ticketId }));
@@ -122,31 +123,47 @@ export async function pausePlan(parts: Parts, planId: string, by: string): Promi
 }
 
 export async function resumePlan(parts: Parts, planId: string): Promise<Plan> {
-  const plan = await parts.store.updatePlan(planId, (latest) =>
-    latest.status === 'paused' ? { ...latest, status: 'active', pausedBy: null } : latest,
-  );
+  const before = parts.store.plan(planId);
+  const plan = await parts.store.updatePlan(planId, (latest) => {
+    if (latest.status !== 'paused') throw illegalPlan(latest, 'resume', 'paused');
+    return { ...latest, status: 'active', pausedBy: null };
+  });
   emit(parts, { type: 'plan:status', planId, status: plan.status });
+  // What was stopped together with the plan goes on with it; what somebody paused by itself does not.
+  const together = `stopped by ${String(before.pausedBy)}`;
+  for (const ticket of parts.store.view().tickets.values()) {
+    if (ticket.planId !== planId || ticket.status !== 'paused' || ticket.hold?.reason !== together) continue;
+    await control(parts, { planId, ticketId: ticket.ticketId }, { type: 'resume' }, 'a person');
+  }
   return plan;
+}
+
+function illegalPlan(plan: Plan, verb: string, from: string): IllegalMoveError {
+  const hints: Partial<Record<Plan['status'], string>> = {
+    draft: `Approve it with: signalbox plan approve ${plan.id}`,
+    active: `Run it with: signalbox run ${plan.id}`,
+  };
+  return new IllegalMoveError(
+    'plan/illegal',
+    `Cannot ${verb} plan "${plan.id}": it is ${plan.status}, not ${from}.`,
+    {
+      hint: hints[plan.status],
+      details: { status: plan.status, legal: [from] },
+    },
+  );
 }
 
 /** Continues a plan and every ticket in it that was paused or stopped. */
 export async function resumeAll(parts: Parts, planId: string): Promise<{ plan: Plan; tickets: string[] }> {
-  const plan = await resumePlan(parts, planId);
-  if (plan.status !== 'active') {
-    throw new IllegalMoveError(
-      'plan/status',
-      `Plan "${planId}" is ${plan.status}; there is nothing to resume.`,
-      {
-        hint: plan.status === 'draft' ? `Approve it with: signalbox plan approve ${planId}` : undefined,
-      },
+  const paused = () =>
+    [...parts.store.view().tickets.values()].filter(
+      (ticket) => ticket.planId === planId && ticket.status === 'paused',
     );
-  }
-  const tickets: string[] = [];
-  for (const ticket of parts.store.view().tickets.values()) {
-    if (ticket.planId !== planId || ticket.status !== 'paused') continue;
-    await control(parts, { planId, ticketId: ticket.ticketId }, { type: 'resume' }, 'a person');
-    tickets.push(ticket.ticketId);
-  }
+  const tickets = paused().map((ticket) => ticket.ticketId);
+  const found = parts.store.plan(planId);
+  const plan = found.status === 'active' && tickets.length > 0 ? found : await resumePlan(parts, planId);
+  for (const { ticketId } of paused())
+    await control(parts, { planId, ticketId }, { type: 'resume' }, 'a person');
   return { plan, tickets };
 }
 

@@ -40,7 +40,14 @@ export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOp
   if (!(await journal.claim(pinned.hash, (latest) => mayTake(latest, parts.now())))) return;
   parts.crash('ticket:claimed');
   options.onClaim?.(journal);
-  tellStatus(parts, found, journal.ticket);
+  // A poll that only looks again is no news until it finds something.
+  const look = found.hold?.kind === 'poll' ? found.hold.reason : undefined;
+  const tell = () => {
+    const { before, ticket } = journal;
+    const same = look !== undefined && (ticket.status === 'running' || ticket.hold?.reason === look);
+    if (!same) tellStatus(parts, before, ticket);
+  };
+  tell();
   try {
     const spec = workspaceSpec(journal.ticket, plan, parts.settings, parts.store.view());
     for (
@@ -53,14 +60,12 @@ export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOp
         (!options.slot && step.phase.type !== 'poll' && step.phase.type !== 'gate')
       )
         break;
-      const before = journal.ticket;
       await takeStep(parts, { plan, pinned, journal, spec, step, signal: options.signal });
-      tellStatus(parts, before, journal.ticket);
+      tell();
     }
     if (journal.ticket.status === 'complete') await releaseWorkspace(parts, journal.ticket, spec);
-    const before = journal.ticket;
     await journal.apply({ type: 'release' });
-    tellStatus(parts, before, journal.ticket);
+    tell();
   } catch (error) {
     // Another engine has it now, and with it everything that is left to do.
     if (error instanceof HeldError) return;

@@ -24,6 +24,8 @@ export interface EngineOptions {
   lookEveryMs: number;
 }
 
+const TIDY_EVERY_MS = 3_600_000;
+
 interface Flight {
   ref: TicketRef;
   slot: boolean;
@@ -44,6 +46,7 @@ export class Engine {
   #woken = false;
   #stopping: 'pause' | 'leave' | undefined;
   #failure: unknown;
+  #tidyAfter = 0;
 
   constructor(parts: Parts, options: EngineOptions) {
     this.#parts = parts;
@@ -58,7 +61,7 @@ export class Engine {
     try {
       await this.#look().catch((error: unknown) => this.#giveUp(error));
       await this.#land();
-      sweepOutput(this.#parts);
+      this.#tidy();
     } finally {
       unwatch();
       holder.stop();
@@ -74,10 +77,18 @@ export class Engine {
       this.#obey(view);
       const decision = this.#decide(view);
       const full = this.#options.mode === 'once' && passes > 0;
-      if (!full) await this.#carryOut(decision);
+      await this.#carryOut(full ? { ...decision, dispatch: [] } : decision);
       if (this.#isDone(view, decision, full)) return;
+      this.#tidy();
       await this.#sleep(decision.wakeAt);
     }
+  }
+
+  /** Old output goes while there is nothing better to do; a daemon may run for months. */
+  #tidy(): void {
+    if (this.#flights.size > 0 || performance.now() < this.#tidyAfter) return;
+    this.#tidyAfter = performance.now() + TIDY_EVERY_MS;
+    sweepOutput(this.#parts);
   }
 
   /** Look again now. */
@@ -116,11 +127,16 @@ export class Engine {
     }
     const { maxConcurrency } = this.#options;
     const mine = (plan: Plan, entry: PlanEntry) => this.#isMine(plan, entry);
-    return eligible(
+    const decision = eligible(
       { plans: view.plans, tickets: view.tickets, broken },
       { maxConcurrency, busy, driven, mine },
       now(),
     );
+    const completed = view.plans.filter((plan) => decision.completed.includes(plan.id));
+    return {
+      ...decision,
+      completed: completed.filter((plan) => this.#isMyPlan(plan)).map((plan) => plan.id),
+    };
   }
 
   #broken(view: StoreView): Map<string, string> {
@@ -145,10 +161,13 @@ export class Engine {
   }
 
   #isMine(plan: Plan, entry: PlanEntry): boolean {
+    const ids = this.#options.scope?.ticketIds;
+    return this.#isMyPlan(plan) && (!ids || ids.includes(entry.ticketId));
+  }
+
+  #isMyPlan(plan: Plan): boolean {
     const { scope } = this.#options;
-    if (scope)
-      return plan.id === scope.planId && (!scope.ticketIds || scope.ticketIds.includes(entry.ticketId));
-    return !this.#heldByRun(plan.claim);
+    return scope ? plan.id === scope.planId : !this.#heldByRun(plan.claim);
   }
 
   #heldByRun(claim: Claim | null): boolean {
@@ -229,7 +248,7 @@ export class Engine {
     if (flight.reclaiming || journal?.ticket.claim?.token !== this.#parts.holder.token) return;
     flight.reclaiming = true;
     try {
-      await journal.apply();
+      await journal.reclaim();
     } catch (error) {
       // Too late, or the file is beyond help: in both cases nothing more may be done for the ticket.
       if (isFatal(error)) this.#giveUp(error);
@@ -239,19 +258,19 @@ export class Engine {
     }
   }
 
-  /** The drive tells it when the agent is gone. */
   async #pause(flight: Flight, by: string): Promise<void> {
     const { store, now } = this.#parts;
     const ticket = store.ticket(flight.ref);
     const { workflow } = await pinnedFor(this.#parts, ticket, store.plan(flight.ref.planId));
-    await store.updateTicket(flight.ref, (latest) =>
+    const after = await store.updateTicket(flight.ref, (latest) =>
       latest.status === 'running' ? command(workflow, latest, { type: 'stop', by }, now()) : latest,
     );
+    tellStatus(this.#parts, ticket, after);
   }
 
   #isDone(view: StoreView, decision: Decision, full: boolean): boolean {
     if (this.#options.mode === 'forever' || this.#flights.size > 0 || this.#woken) return false;
-    if (full) return true;
+    if (full) return decision.completed.length === 0;
     if (decision.dispatch.length > 0 || decision.completed.length > 0 || decision.changes.length > 0)
       return false;
     return this.#options.mode === 'once' || (decision.wakeAt === null && !this.#othersAtWork(view));

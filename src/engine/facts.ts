@@ -7,6 +7,7 @@ import type { Ticket } from '../model/ticket.ts';
 import type { Phase } from '../model/workflow.ts';
 import type { StoreView } from '../store/port.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
+import { frozenInstall } from './install.ts';
 
 /** Everything a ticket may leave to its plan or to a default, decided in one place. */
 export function workflowNameOf(ticket: Ticket, plan: Plan, settings: Settings): string {
@@ -69,13 +70,21 @@ export function workspaceSpec(
     base: plan.base,
     stackOn: prerequisiteBranches(ticket, plan, repo, settings, view),
     owner: refKey(ticket),
-    hooks: settings.hooks.afterCreate,
+    takesOver: (ticket.supersedes as string[] | undefined) ?? [],
+    hooks: hooksOf(plan, settings, repo),
     copy: settings.copy,
     caches: settings.caches,
     slots: settings.slots,
     worktreeRoot,
     recordedBase: ticket.base,
   };
+}
+
+/** Runs of issues install what the project needs; anybody may say instead what should happen. */
+function hooksOf(plan: Plan, settings: Settings, repo: string): string[] {
+  if (settings.hooks.afterCreate.length > 0 || plan.install !== true) return settings.hooks.afterCreate;
+  const install = frozenInstall(repo);
+  return install ? [install] : [];
 }
 
 function expand(path: string, settings: Settings): string {

@@ -60,7 +60,7 @@ function checkRunnable(parts: Parts, planId: string, ticketIds: readonly string[
   }
   const fix: Partial<Record<Plan['status'], string>> = {
     draft: `Look it over, then: signalbox plan approve ${planId}`,
-    paused: `Go on with: signalbox resume-plan ${planId}`,
+    paused: `Go on with: signalbox resume ${planId}`,
     archived: 'An archived plan is not run any more.',
   };
   const hint = fix[plan.status];

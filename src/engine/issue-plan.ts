@@ -20,7 +20,7 @@ export interface IssuePlanInput {
   concurrency: number;
   agent: string | null;
   workflow: string;
-  workflowHash: string;
+  workflowHash(item: WorkItem): string;
   /** Phases of the workflow that this item leaves out. */
   skipPhases(item: WorkItem): string[];
   /** Tickets of earlier runs that this run takes the place of, by item key. */
@@ -90,7 +90,7 @@ function ticketOf(input: IssuePlanInput, item: WorkItem): Ticket {
     branch: before?.branch ?? branchOfItem(item),
     status: before ? 'complete' : 'queued',
     since: input.now,
-    workflowHash: input.workflowHash,
+    workflowHash: input.workflowHash(item),
     skipPhases: input.skipPhases(item),
     supersedes: input.supersedes(item),
     source: {

@@ -29,13 +29,17 @@ export class Journal {
   readonly #parts: Parts;
   readonly #workflow: Workflow;
   readonly #ref: TicketRef;
+  #released = false;
   ticket: Ticket;
+  /** What lay on disk before the last change; differs from our own last state when a person did something. */
+  before: Ticket;
 
   constructor(parts: Parts, workflow: Workflow, ticket: Ticket) {
     this.#parts = parts;
     this.#workflow = workflow;
     this.#ref = { planId: ticket.planId, ticketId: ticket.ticketId };
     this.ticket = ticket;
+    this.before = ticket;
   }
 
   /** Takes the ticket, unless a live engine has it or a person stopped it meanwhile. */
@@ -51,10 +55,18 @@ export class Journal {
     return taken;
   }
 
+  /** Puts our part back into a file over which somebody saved an old copy. */
+  async reclaim(): Promise<void> {
+    await this.#persist((latest) => (this.#released ? latest : this.#mine(latest)));
+  }
+
   async apply(...events: TicketEvent[]): Promise<Ticket> {
     const now = this.#parts.now();
-    const change = (latest: Ticket) =>
-      events.reduce((ticket, event) => reduce(this.#workflow, ticket, event, now), this.#mine(latest));
+    this.#released ||= events.some((event) => event.type === 'release');
+    const change = (latest: Ticket) => {
+      this.before = latest;
+      return events.reduce((ticket, event) => reduce(this.#workflow, ticket, event, now), this.#mine(latest));
+    };
     this.ticket = await this.#persist(change);
     return this.ticket;
   }
@@ -62,14 +74,16 @@ export class Journal {
   /** The latest state as ours to change; throws when another engine has taken over. */
   #mine(latest: Ticket): Ticket {
     const { holder } = this.#parts;
-    if (latest.claim?.token === holder.token) return latest;
-    if (latest.claim && holder.isLive(latest.claim)) {
+    const ours = latest.claim?.token === holder.token;
+    if (ours && latest.rev >= this.ticket.rev) return latest;
+    if (!ours && latest.claim && holder.isLive(latest.claim)) {
       throw new HeldError(
         'claim/lost',
         `Another engine has taken ${this.#ref.planId}/${this.#ref.ticketId}.`,
       );
     }
-    const restored: Ticket = { ...latest };
+    // An editor saved an old copy: what it says of the work counts, what it says of the run does not.
+    const restored: Ticket = { ...latest, rev: Math.max(latest.rev, this.ticket.rev) };
     for (const key of OWNED) Object.assign(restored, { [key]: this.ticket[key] });
     const paused = latest.status === 'paused' && this.ticket.status === 'running';
     return paused ? { ...restored, status: 'paused', hold: latest.hold } : restored;

@@ -4,7 +4,8 @@ import type { Parts } from './parts.ts';
 
 const DAY_MS = 86_400_000;
 
-interface Kept {
+/** Output of one attempt. */
+export interface Kept {
   path: string;
   bytes: number;
   at: number;
@@ -15,12 +16,22 @@ interface Kept {
  * Once a day is enough. What an unfinished ticket may still need is never touched; events and results stay for ever.
  */
 export function sweepOutput(parts: Parts, force = false): number {
-  const { layout } = parts.store;
-  const root = join(layout.root, 'jobs');
+  const root = jobsRoot(parts);
   const mark = join(root, '.swept');
-  const now = Date.parse(parts.now());
   const last = statSync(mark, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  if (!existsSync(root) || (!force && now - last < DAY_MS)) return 0;
+  if (!existsSync(root) || (!force && Date.parse(parts.now()) - last < DAY_MS)) return 0;
+  const old = oldOutput(parts);
+  for (const { path } of old) rmSync(path, { recursive: true, force: true });
+  writeFileSync(mark, '', { mode: 0o600 });
+  return old.length;
+}
+
+/** What a sweep would delete now. */
+export function oldOutput(parts: Parts): Kept[] {
+  const { layout } = parts.store;
+  const root = jobsRoot(parts);
+  if (!existsSync(root)) return [];
+  const now = Date.parse(parts.now());
   const open = new Set<string>();
   for (const ticket of parts.store.view().tickets.values()) {
     if (ticket.status !== 'complete') open.add(layout.jobsOf(ticket));
@@ -29,15 +40,17 @@ export function sweepOutput(parts: Parts, force = false): number {
   const all = attempts(root).filter((kept) => !open.has(dirname(kept.path)));
   all.sort((a, b) => a.at - b.at);
   let bytes = all.reduce((sum, kept) => sum + kept.bytes, 0);
-  let deleted = 0;
+  const old: Kept[] = [];
   for (const kept of all) {
     if (now - kept.at <= days * DAY_MS && bytes <= gigabytes * 1e9) break;
-    rmSync(kept.path, { recursive: true, force: true });
     bytes -= kept.bytes;
-    deleted++;
+    old.push(kept);
   }
-  writeFileSync(mark, '', { mode: 0o600 });
-  return deleted;
+  return old;
+}
+
+function jobsRoot(parts: Parts): string {
+  return join(parts.store.layout.root, 'jobs');
 }
 
 function attempts(root: string): Kept[] {

@@ -108,13 +108,14 @@ function pause(ms: number, signal: AbortSignal, giveWake: (done: () => void) => 
 class OutputReader {
   readonly #path: string;
   readonly #onChunk: ((chunk: Buffer) => void) | undefined;
-  readonly #buffer = Buffer.alloc(CHUNK);
+  readonly #buffer: Buffer;
   #fd: number | undefined;
   #offset = 0;
 
   constructor(path: string, onChunk: ((chunk: Buffer) => void) | undefined) {
     this.#path = path;
     this.#onChunk = onChunk;
+    this.#buffer = Buffer.alloc(onChunk ? CHUNK : 0);
   }
 
   /** True when there was something new. */

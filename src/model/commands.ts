@@ -1,7 +1,7 @@
 import { IllegalMoveError } from './errors.ts';
 import { refKey } from './ids.ts';
-import { lastAttemptOf, openAttempt, type Ticket, type TicketStatus } from './ticket.ts';
-import { editOpen, enter, settle } from './walk.ts';
+import { openAttempt, type Ticket, type TicketStatus } from './ticket.ts';
+import { editOpen, enter, noteOf, settle } from './walk.ts';
 import { phaseOf, type Workflow } from './workflow.ts';
 
 /** What a person does to a ticket. */
@@ -121,23 +121,8 @@ function skip(
 }
 
 function noteSkipped(ticket: Ticket, now: string): Ticket {
-  const phase = ticket.currentPhase;
-  if (phase === null) return ticket;
-  const visit = ticket.visits[phase] ?? 1;
-  const entry = {
-    phase,
-    visit,
-    attempt: lastAttemptOf(ticket, phase, visit) + 1,
-    status: 'skipped',
-    startedAt: now,
-    completedAt: now,
-    outcome: null,
-    output: null,
-    agent: null,
-    sessionId: null,
-    usage: null,
-    error: null,
-  } as const;
+  if (ticket.currentPhase === null) return ticket;
+  const entry = noteOf(ticket, ticket.currentPhase, 'skipped', now);
   return { ...ticket, phaseHistory: [...ticket.phaseHistory, entry] };
 }
 

@@ -60,7 +60,9 @@ export function eligible(picture: Picture, limits: Limits, now: string): Decisio
       continue;
     }
     const halted = plan.stopOnFailure ? firstFailure(picture, plan) : undefined;
+    const group = lowestMoving(picture, plan);
     plan.tickets.forEach((entry, index) => {
+      if (entry.group > group) return;
       const candidate = consider(picture, limits, plan, entry, halted, decision, now);
       if (candidate) candidates.push({ ...candidate, index });
     });
@@ -141,6 +143,30 @@ function fill(candidates: Candidate[], limits: Limits, decision: Decision, now: 
     perPlan.set(plan.id, used + 1);
     decision.dispatch.push({ ...ref, slot });
   }
+}
+
+/** The first group in which something still moves; later ones wait for it. */
+function lowestMoving(picture: Picture, plan: Plan): number {
+  const moving = plan.tickets.filter((entry) => willMove(picture, plan, entry, new Set()));
+  return Math.min(...moving.map((entry) => entry.group), Number.POSITIVE_INFINITY);
+}
+
+/** Whether a ticket may still come to an end without a person. One that waits for what will not does not. */
+function willMove(picture: Picture, plan: Plan, entry: PlanEntry, seen: Set<string>): boolean {
+  const key = refKey({ planId: plan.id, ticketId: entry.ticketId });
+  const ticket = picture.tickets.get(key);
+  if (!ticket || seen.has(key)) return false;
+  seen.add(key);
+  if (ticket.status === 'needs_attention') return ticket.hold?.kind === 'gate';
+  if (!movesByItself(ticket)) return false;
+  if (ticket.phaseHistory.length > 0) return true;
+  return entry.blockedBy.every((text) => {
+    const ref = parseRef(text, plan.id);
+    if (picture.tickets.get(refKey(ref))?.status === 'complete') return true;
+    const owner = picture.plans.find((each) => each.id === ref.planId);
+    const blocker = owner?.tickets.find((each) => each.ticketId === ref.ticketId);
+    return owner !== undefined && blocker !== undefined && willMove(picture, owner, blocker, seen);
+  });
 }
 
 function statusOf(picture: Picture, plan: Plan, entry: PlanEntry): string | undefined {

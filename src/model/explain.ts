@@ -24,7 +24,10 @@ export function explain(ticket: Ticket, plan: Plan, around: Surroundings): Expla
     case 'failed':
       return { why: ticket.error ?? 'failed', next: `signalbox retry ${names}` };
     case 'paused':
-      return { why: ticket.hold?.reason ?? 'paused', next: `signalbox resume ${names}` };
+      return {
+        why: ticket.hold?.reason ?? 'paused',
+        next: `signalbox resume ${plan.status === 'paused' ? plan.id : names}`,
+      };
     case 'needs_attention':
       return attention(ticket, names);
     case 'running':
@@ -58,7 +61,7 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
   if (plan.status !== 'active' && plan.status !== 'complete') {
     const fix: Record<string, string> = {
       draft: `signalbox plan approve ${plan.id}`,
-      paused: `signalbox resume-plan ${plan.id}`,
+      paused: `signalbox resume ${plan.id}`,
     };
     return { why: `the plan is ${plan.status}`, next: fix[plan.status] ?? '' };
   }

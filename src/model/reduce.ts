@@ -1,7 +1,7 @@
 import type { Claim } from './claim.ts';
 import { type AttemptEnd, backoffSeconds, HOPELESS, MAX_INTERRUPTIONS } from './outcome.ts';
 import { type Attempt, isOver, openAttempt, type Ticket, type Usage } from './ticket.ts';
-import { begin, editOpen, follow, settle } from './walk.ts';
+import { begin, editOpen, follow, noteOf, settle } from './walk.ts';
 import { type Phase, phaseOf, retryOf, type Workflow } from './workflow.ts';
 
 /** What an engine does to a ticket. What a person does is in commands.ts. */
@@ -66,19 +66,12 @@ function release(ticket: Ticket, now: string): Ticket {
 function start(ticket: Ticket, event: { attempt: number; agent: string | null }, now: string): Ticket {
   if (ticket.status !== 'running' || openAttempt(ticket)) return ticket;
   const phase = ticket.currentPhase ?? '';
+  const { attempt: number, agent } = event;
   const attempt: Attempt = {
-    phase,
-    visit: ticket.visits[phase] ?? 1,
-    attempt: event.attempt,
-    status: 'running',
-    startedAt: now,
+    ...noteOf(ticket, phase, 'running', now),
+    attempt: number,
+    agent,
     completedAt: null,
-    outcome: null,
-    output: null,
-    agent: event.agent,
-    sessionId: null,
-    usage: null,
-    error: null,
   };
   return { ...ticket, phaseHistory: [...ticket.phaseHistory, attempt] };
 }

@@ -1,5 +1,5 @@
 import { type Attempt, lastAttemptOf, openAttempt, type Ticket, type TicketStatus } from './ticket.ts';
-import { edgesOf, firstPhase, type Phase, phaseOf, type Workflow } from './workflow.ts';
+import { edgesOf, firstPhase, type Phase, phaseOf, positiveEdge, type Workflow } from './workflow.ts';
 
 /** No phase is entered more often than this, whatever its workflow says. */
 const MOST_VISITS = 100;
@@ -55,26 +55,46 @@ export function enter(workflow: Workflow, ticket: Ticket, target: string, now: s
     retries: { ...ticket.retries, [target]: 0 },
   };
   const most = phase.maxVisits ?? MOST_VISITS;
-  return visit <= most ? entered : exhaust(workflow, entered, phase, most, now);
+  if (visit > most) return exhaust(workflow, entered, phase, most, now);
+  return ticket.skipPhases.includes(target) ? pass(workflow, entered, phase, now) : entered;
+}
+
+/** Records a phase that was not asked for and goes on as if it had gone well. */
+function pass(workflow: Workflow, ticket: Ticket, phase: Phase, now: string): Ticket {
+  const noted = {
+    ...ticket,
+    phaseHistory: [...ticket.phaseHistory, noteOf(ticket, phase.id, 'skipped', now)],
+  };
+  const target = positiveEdge(phase);
+  return target
+    ? enter(workflow, noted, target, now)
+    : settle(noted, now, { status: 'complete', error: null });
+}
+
+/** An entry of the history for something that took no time. */
+export function noteOf(ticket: Ticket, phase: string, status: Attempt['status'], now: string): Attempt {
+  const visit = ticket.visits[phase] ?? 1;
+  return {
+    phase,
+    visit,
+    attempt: lastAttemptOf(ticket, phase, visit) + 1,
+    status,
+    startedAt: now,
+    completedAt: now,
+    outcome: null,
+    output: null,
+    agent: null,
+    sessionId: null,
+    usage: null,
+    error: null,
+  };
 }
 
 function exhaust(workflow: Workflow, ticket: Ticket, phase: Phase, most: number, now: string): Ticket {
   const visit = ticket.visits[phase.id] ?? 0;
   const message = `Phase "${phase.id}" was entered ${visit} times; at most ${most} are allowed.`;
-  const entry: Attempt = {
-    phase: phase.id,
-    visit,
-    attempt: lastAttemptOf(ticket, phase.id, visit) + 1,
-    status: 'failure',
-    startedAt: now,
-    completedAt: now,
-    outcome: 'failure',
-    output: null,
-    agent: null,
-    sessionId: null,
-    usage: null,
-    error: { class: 'visits', message },
-  };
+  const error = { class: 'visits', message };
+  const entry: Attempt = { ...noteOf(ticket, phase.id, 'failure', now), outcome: 'failure', error };
   const noted = { ...ticket, phaseHistory: [...ticket.phaseHistory, entry], error: message };
   const edge = edgesOf(phase).failure;
   // A second time means that the failure edge itself leads back here.

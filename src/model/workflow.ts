@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { EFFORTS } from './efforts.ts';
 
 const PhaseId = z
   .string()
@@ -12,7 +13,6 @@ const Seconds = z.number().positive();
 const Name = z.string().min(1);
 
 export const ACCESS = ['read', 'write', 'full'] as const;
-export const EFFORTS = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 
 export const Retry = z.strictObject({
   max: z
@@ -171,6 +171,13 @@ export function edgesOf(phase: Phase): Record<string, string> {
   if ('onSuccess' in phase && phase.onSuccess) all.success = phase.onSuccess;
   if (phase.onFailure) all.failure = phase.onFailure;
   return all;
+}
+
+/** Where a phase leads when it goes well: its success edge, else the first outcome it names. */
+export function positiveEdge(phase: Phase): string | undefined {
+  const edges = edgesOf(phase);
+  const first = phase.type === 'terminal' ? undefined : Object.values(phase.on ?? {})[0];
+  return edges.success ?? first;
 }
 
 export interface RetryRule {

@@ -7,7 +7,7 @@ import type { TicketRef } from '../model/ids.ts';
 import { type Attempt, attemptKey, type Ticket } from '../model/ticket.ts';
 import type { FileStore } from '../store/file-store.ts';
 import { lineOf } from './lines.ts';
-import { oneLine, type Style } from './style.ts';
+import { clock, oneLine, type Style } from './style.ts';
 
 export interface LogOptions {
   planId: string;
@@ -33,7 +33,7 @@ function eventLog(store: FileStore, { planId, phase, json, style }: LogOptions) 
         if (phase && !('phase' in event && event.phase === phase)) return [];
         if (json) return [JSON.stringify(event)];
         const line = lineOf(event, { style, withPlan: false, verbose: false, now: Date.parse(event.at) });
-        return line === undefined ? [] : [`${style.dim(event.at.slice(11, 19))} ${line}`];
+        return line === undefined ? [] : [`${style.dim(clock(event.at, Date.parse(event.at)))} ${line}`];
       });
     },
   };

@@ -93,7 +93,7 @@ function ticketLines(
   const status = ticket.status.replace('_', ' ');
   const mark = paint(ticket, style)(MARKS[ticket.status]);
   const lines = [
-    `  ${mark} ${ticket.ticketId.padEnd(width)}  ${status.padEnd(9)}${ticket.since ? since : ''}  ${oneLine(ticket.title, 60)}`,
+    `  ${mark} ${ticket.ticketId.padEnd(width)}  ${status.padEnd(15)}${ticket.since ? since : ''}  ${oneLine(ticket.title, 60)}`,
   ];
   const indent = ' '.repeat(width + 6);
   const until = ticket.hold?.until ? ` (until ${clock(ticket.hold.until, now)})` : '';

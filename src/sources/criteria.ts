@@ -7,7 +7,7 @@ const MAX_CRITERION = 2_000;
 
 const TITLE =
   /^[^\p{L}\p{N}]*(?:\d+[.)]\s*)?(?:acceptance[ -]criteri(?:a|on)|ACs?)\b(?:\s*\(.*\))?[^\p{L}\p{N}]*$/iu;
-const ITEM = /^(\s*)(?:[-*+]|\d{1,9}[.)])\s+(\[[ xX]\](?:\s+|$))?(.*)$/;
+const ITEM = /^(\s*)(?:[-*+]|\d{1,9}[.)])(?:\s+|$)(\[[ xX]\](?:\s+|$))?(.*)$/;
 const RULE = /^\s*([-*_])(?:\s*\1)+\s*$/;
 const MARKED = /^\s{0,3}(?:\*\*|__)?AC[- ]?\d+\b/i;
 /** `**AC-1:** text` and `**AC-1**: text`. */
@@ -23,8 +23,9 @@ export function isCriteriaTitle(text: string): boolean {
  */
 export function acceptanceCriteria(body: string): string[] {
   const lines = visibleLines(body);
-  const found = sections(lines).flatMap(({ from, to }) => {
-    const section = lines.slice(from, to);
+  const found = sections(lines).flatMap(({ from, to, level }) => {
+    const whole = lines.slice(from, to);
+    const section = level === 7 ? untilProse(whole) : whole;
     const items = listed(section);
     return items.length > 0 ? items : paragraphs(section);
   });
@@ -36,23 +37,39 @@ function mark(_: string, __: string, name: string, colon: string): string {
   return `${name.trim()}${colon} `;
 }
 
+interface Section {
+  from: number;
+  to: number;
+  level: number;
+}
+
 /** From below a heading to the next one that is not inside it. */
-function sections(lines: readonly string[]): { from: number; to: number }[] {
-  const found: { from: number; to: number }[] = [];
+function sections(lines: readonly string[]): Section[] {
+  const found: Section[] = [];
   let open: { from: number; level: number } | undefined;
   for (let index = 0; index < lines.length; index += 1) {
     const heading = headingAt(lines, index) ?? lone(lines, index);
     if (!heading || (heading.level === 7 && MARKED.test(heading.text))) continue;
     if (open && heading.level <= open.level) {
-      found.push({ from: open.from, to: index });
+      found.push({ ...open, to: index });
       open = undefined;
     }
     if (open || !isCriteriaTitle(heading.text)) continue;
     const from = index + (isUnderline(lines[index + 1] ?? '') ? 2 : 1);
     open = { from, level: heading.level };
   }
-  if (open) found.push({ from: open.from, to: lines.length });
+  if (open) found.push({ ...open, to: lines.length });
   return found;
+}
+
+/** Below a line that is no real heading, the list ends where other text begins. */
+function untilProse(lines: readonly string[]): readonly string[] {
+  const first = lines.findIndex((line) => ITEM.test(line) || MARKED.test(line));
+  const isProse = (line: string) => /^\S/.test(line) && !ITEM.test(line) && !MARKED.test(line);
+  const end = lines.findIndex(
+    (line, index) => first >= 0 && index > first && isProse(line) && lines[index - 1]?.trim() === '',
+  );
+  return end < 0 ? lines : lines.slice(0, end);
 }
 
 /** `Acceptance criteria:` on a line of its own. */

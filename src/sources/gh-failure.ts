@@ -100,6 +100,7 @@ function sentence(
   failure: GhFailure,
   { host, what, said, resetAt }: Facts,
 ): { message: string; hint: string } {
+  const variable = host === GITHUB || host.endsWith('.ghe.com') ? 'GH_TOKEN' : 'GH_ENTERPRISE_TOKEN';
   const login = host === GITHUB ? 'gh auth login' : `gh auth login --hostname ${host}`;
   switch (failure) {
     case 'rate-limited':
@@ -110,7 +111,7 @@ function sentence(
     case 'auth':
       return {
         message: `The GitHub CLI is not logged in to ${host}, or its token is no longer valid.`,
-        hint: `Run \`${login}\`, or set GH_TOKEN; \`gh auth status\` shows what is in use.`,
+        hint: `Run \`${login}\`, or set ${variable}; \`gh auth status\` shows what is in use.`,
       };
     case 'forbidden':
       return {

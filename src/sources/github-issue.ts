@@ -4,13 +4,7 @@ import { GhError } from './gh-error.ts';
 import type { WorkItem } from './item.ts';
 import { asArray, asRecord, asText } from './json.ts';
 import { dependencyMentions, labelMentions } from './mentions.ts';
-import {
-  githubKey,
-  parseRepository,
-  type RepositoryName,
-  repositoryText,
-  sameRepository,
-} from './repository-name.ts';
+import { githubKey, parseRepository, type RepositoryName, repositoryText } from './repository-name.ts';
 import { cleanLabels, cleanLine, cleanText } from './text.ts';
 
 /** An issue as an answer of GitHub tells it, lists complete. */
@@ -59,8 +53,8 @@ function issueKey(value: unknown, host: string): string | undefined {
 
 export interface Where {
   repository: RepositoryName;
-  /** The repository of the working directory, whose issues have their number as id. */
-  own: RepositoryName | null;
+  /** True for an issue of the working directory's repository: its number alone is its id. */
+  own: boolean;
 }
 
 /** The work item for an issue. Throws when the answer has no title: one is never made up. */
@@ -75,7 +69,7 @@ export function githubItem(raw: RawIssue, { repository, own }: Where): WorkItem 
   const labels = cleanLabels(raw.labels);
   return {
     key: githubKey(repository, raw.number),
-    id: own && sameRepository(own, repository) ? String(raw.number) : foreignId(repository.name, raw.number),
+    id: own ? String(raw.number) : foreignId(repository.name, raw.number),
     number: raw.number,
     title,
     body,

@@ -7,7 +7,7 @@ import type { Fetched, Source, SourceContext } from './item.ts';
 import { orError, problemOf } from './problem.ts';
 import type { GithubReference } from './reference.ts';
 import { defaultHost } from './repository.ts';
-import { githubKey, type RepositoryName, repositoryName } from './repository-name.ts';
+import { githubKey, type RepositoryName, repositoryName, sameRepository } from './repository-name.ts';
 
 const AT_ONCE = 50;
 
@@ -34,7 +34,7 @@ export const githubSource: Source<GithubReference> = {
     }
     for (const [host, all] of hosts) {
       for (const [asked, outcome] of await fetchHost(host, [...all.values()], context))
-        collect(asked.reference, outcome, ownName, fetched);
+        collect(asked, outcome, ownName, fetched);
     }
     return fetched;
   },
@@ -80,7 +80,7 @@ async function outcomesOf(
 }
 
 function collect(
-  reference: GithubReference,
+  { reference, repository: named }: Asked,
   outcome: Outcome,
   own: RepositoryName | null,
   fetched: Fetched<GithubReference>,
@@ -90,7 +90,10 @@ function collect(
     return;
   }
   try {
-    const item = githubItem(outcome.issue, { repository: outcome.repository, own });
+    const { repository } = outcome;
+    // A renamed repository answers to the name that origin still has.
+    const isOwn = own !== null && (sameRepository(own, named) || sameRepository(own, repository));
+    const item = githubItem(outcome.issue, { repository, own: isOwn });
     fetched.found.push({ reference, item });
   } catch (error) {
     if (!(error instanceof GhError)) throw error;

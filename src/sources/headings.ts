@@ -27,11 +27,8 @@ export function isUnderline(line: string): boolean {
   return UNDERLINE.test(line);
 }
 
-/** A heading's words: emphasis, links and a closing colon are form. */
-export function plain(text: string): string {
-  return text
-    .replace(/\[([^\][]{0,300})\]\([^()\s]{0,2000}\)/g, '$1')
-    .replace(/[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?=\s|:|$)/g, '')
-    .trim()
-    .replace(/\s*:$/, '');
+/** A heading's words: links, and emphasis around all of it, are form. Inside, `__init__` is a name. */
+function plain(text: string): string {
+  const words = text.replace(/\[([^\][]{0,300})\]\([^()\s]{0,2000}\)/g, '$1').trim();
+  return /^(\*\*|__|\*|_)([^*_]+)\1$/.exec(words)?.[2]?.trim() ?? words;
 }

@@ -68,7 +68,7 @@ async function readIssueFile(reference: MarkdownReference): Promise<Sourced<Mark
 }
 
 function writtenWaits(body: string, path: string): Wait[] {
-  return dependencyMentions(body, { linear: true }).map((mention) => {
+  return dependencyMentions(body, { linear: true, anyHost: true }).map((mention) => {
     if (mention.kind === 'linear') return { text: mention.key, place: path };
     const repository = mention.repository ? repositoryText(mention.repository) : '';
     return { text: `${repository}#${mention.number}`, place: path };
@@ -107,7 +107,7 @@ function height(lines: readonly string[], index: number): number {
 }
 
 function isDescription(text: string): boolean {
-  return /^description$/i.test(text);
+  return /^\W*description\W*$/i.test(text);
 }
 
 function fileName(path: string): string {

@@ -1,5 +1,6 @@
 import { headingAt } from './headings.ts';
 import { type IssueMention, issueNumber, LINEAR_KEY, readIssue } from './issue-text.ts';
+import { GITHUB } from './repository-name.ts';
 import { visibleLines } from './visible.ts';
 
 export type Mention = ({ kind: 'issue' } & IssueMention) | { kind: 'linear'; key: string };
@@ -7,6 +8,8 @@ export type Mention = ({ kind: 'issue' } & IssueMention) | { kind: 'linear'; key
 export interface MentionOptions {
   /** Host of `owner/repo#12` in this text. */
   host?: string;
+  /** Addresses on other hosts count too. Not for text of strangers: looking them up would send a token there. */
+  anyHost?: boolean;
   /** Keys such as ENG-12 count too. They would make `SHA-256` one, so only where they belong. */
   linear?: boolean;
 }
@@ -14,7 +17,7 @@ export interface MentionOptions {
 const MAX_MENTIONS = 100;
 /** The words at the start of a line, behind a list mark, a checkbox, heading marks and emphasis. */
 const LEAD =
-  /^ {0,3}(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?|#{1,6}[ \t]+)?[*_]{0,3}(?:depends[ -]on|blocked[ -]by)\b[*_]{0,3}[ \t]*:?[*_]{0,3}/i;
+  /^ {0,3}(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?|#{1,6}[ \t]+)?[*_]{0,3}(?:depends[ -]on|blocked[ -]by)(?![A-Za-z0-9-])[*_]{0,3}[ \t]*:?[*_]{0,3}/i;
 const ITEM = /^[ \t]{0,8}(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?/;
 /** What may stand between two references. */
 const JOINT = /(?:[\s,;&+*_<>]|and\b|\([^()\n]{0,300}\))*/iy;
@@ -64,10 +67,15 @@ function readList(text: string, options: MentionOptions): Mention[] {
   for (let at = skip(text, 0); at < text.length; ) {
     const read = readOne(text, at, options);
     if (!read) break;
-    found.push(read.mention);
+    if (isNear(read.mention, options)) found.push(read.mention);
     at = skip(text, read.end);
   }
   return found;
+}
+
+function isNear(mention: Mention, { host = GITHUB, anyHost = false }: MentionOptions): boolean {
+  if (anyHost || mention.kind !== 'issue' || !mention.repository) return true;
+  return mention.repository.host === GITHUB || mention.repository.host === host.toLowerCase();
 }
 
 function skip(text: string, at: number): number {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { InputError } from '../model/errors.ts';
 import { ghFailure } from './gh-failure.ts';
 import type { FetchOptions } from './item.ts';
@@ -46,6 +47,7 @@ async function readRemotes(options: FetchOptions): Promise<Remotes | undefined> 
     git('remote', '-v'),
     git('config', '--get-regexp', '^remote\\..+\\.gh-resolved$'),
   ]);
+  if (list.error?.code === 'ENOENT' && existsSync(cwd)) throw unknown('git is not installed or not on PATH.');
   if (list.code !== 0) return undefined;
   const urls = new Map<string, string>();
   for (const line of list.stdout.split('\n')) {

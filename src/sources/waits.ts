@@ -6,7 +6,7 @@ import type { SourceContext, Sourced, SourceProblem, Wait } from './item.ts';
 import { orError, problemOf } from './problem.ts';
 import type { Reference } from './reference.ts';
 import { defaultHost } from './repository.ts';
-import { githubKey } from './repository-name.ts';
+import { GITHUB, githubKey } from './repository-name.ts';
 import { quoted } from './text.ts';
 
 /** Turns what files wait for into keys: an id of this call first, then a path, then an issue. */
@@ -66,10 +66,22 @@ async function keyOf(
   const linear = readLinear(text);
   if (linear !== undefined) return `linear:${linear}`;
   const issue = readIssue(text, 0, defaultHost(context));
-  if (issue?.mention.repository && issue.end === text.length && !issue.pull)
+  if (issue?.mention.repository && issue.end === text.length && !issue.pull) {
+    await refuseStrangers(issue.mention.repository.host, place, context);
     return githubKey(issue.mention.repository, issue.mention.number);
+  }
   if (idProblem(text) === undefined) return `markdown:${text}`;
   throw new InputError('markdown/depends-on', `${place}: ${quoted(text)} is not something to depend on.`, {
     hint: 'Name the id or path of another file, or an issue such as "#12", owner/repo#12 or ENG-12.',
+  });
+}
+
+/** A file must not be able to make gh send a token to a host of its choice. */
+async function refuseStrangers(host: string, place: string, context: SourceContext): Promise<void> {
+  if (host === GITHUB || host === defaultHost(context).toLowerCase()) return;
+  const own = await orError(context.ownRepository, () => undefined);
+  if (own?.host === host) return;
+  throw new InputError('markdown/depends-on', `${place}: Issues on ${host} are not looked up from here.`, {
+    hint: 'Name issues of github.com or of the host that origin is on; GH_HOST names another.',
   });
 }

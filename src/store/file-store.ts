@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
@@ -6,6 +6,7 @@ import { idProblem, refKey, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { writeAtomic } from './atomic.ts';
+import { makeDirectory } from './directory.ts';
 import { appendEvent, readEvents } from './event-log.ts';
 import { Layout } from './layout.ts';
 import { withLock } from './lock.ts';
@@ -63,6 +64,10 @@ export class FileStore implements Store {
     }
   }
 
+  hasPlan(id: string): boolean {
+    return idProblem(id) === undefined && existsSync(this.layout.planFile(id));
+  }
+
   plan(id: string): Plan {
     const file = this.layout.planFile(id);
     if (!existsSync(file)) {
@@ -105,7 +110,7 @@ export class FileStore implements Store {
     const before = read();
     const after = change(before);
     if (after === before) return before;
-    const written = this.#write(file, { ...after, rev: before.rev + 1 });
+    const written = this.#write(file, { ...after, rev: Math.max(before.rev, after.rev) + 1 });
     // Somebody else's change that we have just written over has to wake our watchers all the same.
     if (foreign) for (const watch of this.#watches) watch.report();
     return written;
@@ -119,7 +124,7 @@ export class FileStore implements Store {
         });
       }
       try {
-        mkdirSync(this.layout.ticketDir(plan.id), { recursive: true, mode: 0o700 });
+        makeDirectory(this.layout.ticketDir(plan.id));
         for (const ticket of tickets) this.#write(this.layout.ticketFile(ticket), ticket);
         this.#write(this.layout.planFile(plan.id), plan);
       } catch (error) {
@@ -148,7 +153,7 @@ export class FileStore implements Store {
   }
 
   watch(onChange: () => void): () => void {
-    this.#guard(() => mkdirSync(this.layout.plans, { recursive: true, mode: 0o700 }));
+    this.#guard(() => makeDirectory(this.layout.plans));
     const watch = watchPlans(this.layout.plans, (path) => this.#reader.owns(path), onChange);
     this.#watches.add(watch);
     return () => {
@@ -161,7 +166,7 @@ export class FileStore implements Store {
     const file = join(this.layout.pins, `${hash}.json`);
     if (existsSync(file)) return;
     this.#guard(() => {
-      mkdirSync(this.layout.pins, { recursive: true, mode: 0o700 });
+      makeDirectory(this.layout.pins);
       writeAtomic(file, text);
     });
   }
@@ -201,7 +206,7 @@ export class FileStore implements Store {
   async #locked<T>(name: string, fn: () => T): Promise<T> {
     const lock = this.layout.lock(name);
     try {
-      mkdirSync(this.layout.locks, { recursive: true, mode: 0o700 });
+      makeDirectory(this.layout.locks);
       return await withLock(lock, fn);
     } catch (error) {
       throw asStorageError(error, this.layout.root);

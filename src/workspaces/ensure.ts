@@ -46,7 +46,8 @@ async function ensureAt(context: Context, repo: Repo, spec: WorkspaceSpec): Prom
   if (found.kind !== 'worktree') throw pathTaken(spec.path, found.kind);
   const { worktree } = found;
   if (worktree.commonDir !== repo.commonDir) throw pathTaken(spec.path, 'a worktree of another repository');
-  const owner = readOwner(worktree.adminDir) ?? ownUnfinished(worktree, spec);
+  const recorded = readOwner(worktree.adminDir) ?? ownUnfinished(worktree, spec);
+  const owner = recorded && takenOver(worktree, recorded, spec);
   if (owner?.state === 'slot') return create(context, repo, spec, await settled(worktree));
   if (owner && owner.owner !== spec.owner)
     throw new WorkspaceError('workspace/owned', `The worktree ${spec.path} belongs to ${owner.owner}.`, {
@@ -89,6 +90,14 @@ function newOwner(spec: WorkspaceSpec, base: Owner['base']): Owner {
     copied: {},
     caches: false,
   };
+}
+
+/** A ticket that goes on with an earlier one's work owns its worktree from now on. */
+function takenOver(worktree: Worktree, owner: Owner, spec: WorkspaceSpec): Owner {
+  if (owner.state === 'slot' || !spec.takesOver?.includes(owner.owner)) return owner;
+  const mine = { ...owner, owner: spec.owner };
+  writeOwner(worktree.adminDir, mine);
+  return mine;
 }
 
 /** Goes on in a worktree that is as it should be. */

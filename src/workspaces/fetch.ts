@@ -64,7 +64,7 @@ function parseStamps(text: string | undefined): Record<string, number> {
 }
 
 /** Credential helpers and the ssh command as the user's own config has them; those of the repository may be planted. */
-async function trustedAccess(context: Context, repo: Repo) {
+export async function trustedAccess(context: Context, repo: Repo) {
   const pattern = '^(credential\\..*|core\\.sshcommand)$';
   const { stdout } = await context.git(['config', '-z', '--show-scope', '--get-regexp', pattern], {
     at: repo,

@@ -1,5 +1,16 @@
 import { WorkspaceError } from '../model/errors.ts';
 import { inspect } from './admin.ts';
+import {
+  type BranchSpec,
+  type BranchState,
+  baseHas,
+  branchAhead,
+  branchHas,
+  type DeletedBranch,
+  deleteBranch,
+  examineBranch,
+} from './branches.ts';
+import { type Changed, changedFiles } from './changed.ts';
 import { type Context, createTurns, lockRepo } from './context.ts';
 import { type Ensured, ensureWorkspace } from './ensure.ts';
 import {
@@ -13,17 +24,39 @@ import {
 import { createGit } from './git.ts';
 import { type Integrated, type IntegrateSpec, integrateBranch, isMerged } from './integrate.ts';
 import { realDirectory } from './place.ts';
+import { type Pushed, type PushSpec, pushBranch, pushUrl, remoteTips } from './push.ts';
 import { type Released, type ReleaseSpec, releaseWorkspace } from './release.ts';
 import { commonDirOf, findRepo, type Repo } from './repo.ts';
 import { listSlots, removeWorktree } from './slots.ts';
 import type { WorkspaceSpec } from './spec.ts';
 import { readStatus } from './status.ts';
+import { examineWorktree, type KnownWorktree, listWorktrees, type WouldLose } from './survey.ts';
 
-export type { DiffSpec, Ensured, Evidence, Integrated, IntegrateSpec, Released, ReleaseSpec, WorkspaceSpec };
+export { whyKeepBranch } from './branches.ts';
+export type {
+  BranchSpec,
+  BranchState,
+  Changed,
+  DeletedBranch,
+  DiffSpec,
+  Ensured,
+  Evidence,
+  Integrated,
+  IntegrateSpec,
+  KnownWorktree,
+  Pushed,
+  PushSpec,
+  Released,
+  ReleaseSpec,
+  WorkspaceSpec,
+  WouldLose,
+};
 
 export interface Workspaces {
   /** Throws a WorkspaceError unless it is the checkout of a git repository with a commit. Remembered per path. */
   checkRepo(repo: string): Promise<{ root: string; commonDir: string }>;
+  /** True when there is an `origin` to push to. */
+  hasRemote(repo: string): Promise<boolean>;
   /** True when the user's checkout has uncommitted or untracked files. */
   isDirty(repo: string): Promise<boolean>;
   /** Makes the ticket's worktree or finds it as it was left; calling it again changes nothing. */
@@ -43,6 +76,28 @@ export interface Workspaces {
   diff(spec: DiffSpec, baseCommit: string, options?: { stat?: boolean }): Promise<string>;
   /** Deletes the repository's free slots under a root and returns how many there were. */
   sweep(spec: { repo: string; worktreeRoot: string }): Promise<number>;
+  /** Pushes a branch to origin, never by force, and makes sure that it arrived. */
+  push(spec: PushSpec): Promise<Pushed>;
+  /** Where a push to origin goes; throws when there is no origin. */
+  pushUrl(repo: string): Promise<string>;
+  remoteTips(spec: { repo: string; branches: readonly string[] }): Promise<Map<string, string>>;
+  branchAhead(spec: {
+    repo: string;
+    branch: string;
+    of: string;
+  }): Promise<{ tip: string; ahead: number } | undefined>;
+  branchHas(spec: { repo: string; branch: string; commit: string }): Promise<boolean>;
+  /** True when the base that a branch is for has the commit. */
+  baseHas(spec: BranchSpec, commit: string): Promise<boolean>;
+  /** Files of a checkout that differ from a commit, or from where its branch began. */
+  changedFiles(path: string, since: string | null): Promise<Changed>;
+  /** Every worktree of the repository that has an owner. */
+  list(repo: string): Promise<KnownWorktree[]>;
+  /** What `release` would answer and what removing it would lose; touches nothing. */
+  examine(spec: ReleaseSpec): Promise<WouldLose>;
+  examineBranch(spec: BranchSpec): Promise<BranchState | undefined>;
+  /** Deletes a branch only when its base has all of it and nobody has it checked out. */
+  deleteBranch(spec: BranchSpec): Promise<DeletedBranch>;
 }
 
 export function createWorkspaces(options: {
@@ -80,6 +135,10 @@ export function createWorkspaces(options: {
       const { workTree, commonDir } = await context.repo(path);
       return { root: workTree, commonDir };
     },
+    async hasRemote(path) {
+      const { stdout } = await git(['remote'], { at: await context.repo(path) });
+      return stdout.split('\n').includes('origin');
+    },
     async isDirty(path) {
       const status = await readStatus(git, await context.repo(path));
       return status.changed.length + status.untracked.length > 0;
@@ -104,6 +163,17 @@ export function createWorkspaces(options: {
         return slots.length;
       });
     },
+    push: (spec) => pushBranch(context, spec),
+    pushUrl: async (path) => pushUrl(context, await context.repo(path)),
+    remoteTips: (spec) => remoteTips(context, spec),
+    branchAhead: (spec) => branchAhead(context, spec),
+    branchHas: (spec) => branchHas(context, spec),
+    baseHas: (spec, commit) => baseHas(context, spec, commit),
+    changedFiles: (path, since) => changedFiles(context, path, since),
+    list: (path) => listWorktrees(context, path),
+    examine: (spec) => examineWorktree(context, spec),
+    examineBranch: (spec) => examineBranch(context, spec),
+    deleteBranch: (spec) => deleteBranch(context, spec),
   };
 }
 

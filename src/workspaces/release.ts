@@ -28,27 +28,39 @@ export async function releaseWorkspace(context: Context, given: ReleaseSpec): Pr
 }
 
 async function releaseAt(context: Context, repo: Repo, spec: ReleaseSpec): Promise<Released> {
+  const candidate = await candidateAt(context, repo, spec);
+  if (candidate === undefined) return { released: true, slot: false };
+  if (typeof candidate === 'string') return keep(candidate);
+  const reason = await unsafe(context, repo, candidate);
+  if (reason) return keep(reason);
+  return giveBack(context, repo, candidate);
+}
+
+/** The worktree at the path, the reason why it is not ours to give back, or undefined when there is none. */
+export async function candidateAt(
+  context: Context,
+  repo: Repo,
+  spec: ReleaseSpec,
+): Promise<Candidate | string | undefined> {
   const found = inspect(spec.path);
-  if (found.kind === 'absent') return { released: true, slot: false };
+  if (found.kind === 'absent') return undefined;
   if (found.kind !== 'worktree' || found.worktree.commonDir !== repo.commonDir)
-    return keep('it is not a worktree of this repository');
+    return 'it is not a worktree of this repository';
   const { worktree } = found;
-  if (worktree.registeredAt !== worktree.path) return keep('git has it registered elsewhere');
+  if (worktree.registeredAt !== worktree.path) return 'git has it registered elsewhere';
   const owner = readOwner(worktree.adminDir);
-  if (!owner?.created) return keep('it was there before Signalbox used it');
-  if (owner.owner !== spec.owner) return keep(`it belongs to ${owner.owner}`);
+  if (!owner?.created) return 'it was there before Signalbox used it';
+  if (owner.owner !== spec.owner) return `it belongs to ${owner.owner}`;
   const status = await readStatus(context.git, worktree.at, {
     ignored: true,
     all: Object.keys(owner.copied).length > 0,
   });
-  const reason = await unsafe(context, repo, { worktree, owner, status, spec });
-  if (reason) return keep(reason);
-  return giveBack(context, repo, { worktree, owner, status, spec });
+  return { worktree, owner, status, spec };
 }
 
 const keep = (reason: string): Released => ({ released: false, reason });
 
-interface Candidate {
+export interface Candidate {
   worktree: Worktree;
   owner: Owner;
   status: Status;
@@ -56,7 +68,11 @@ interface Candidate {
 }
 
 /** Why a worktree must stay, or undefined when nothing in it is unique and nobody is in it. */
-async function unsafe(context: Context, repo: Repo, candidate: Candidate): Promise<string | undefined> {
+export async function unsafe(
+  context: Context,
+  repo: Repo,
+  candidate: Candidate,
+): Promise<string | undefined> {
   const { worktree, owner, status, spec } = candidate;
   if (status.head === undefined) return 'its branch has no commit';
   if (status.branch !== undefined && status.branch !== spec.branch) return `it is on branch ${status.branch}`;

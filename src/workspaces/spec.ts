@@ -11,6 +11,8 @@ export interface WorkspaceSpec {
   stackOn: string[];
   /** `<planId>/<ticketId>`; written beside the worktree so that nobody else takes it. */
   owner: string;
+  /** Earlier owners whose worktree and branch this one goes on with. */
+  takesOver?: string[];
   /** Shell commands run in a worktree that was made or reused. */
   hooks: string[];
   /** Globs of untracked files copied from the checkout, such as `.env`. */

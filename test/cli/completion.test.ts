@@ -13,7 +13,10 @@ async function offered(world: World, ...words: string[]): Promise<string[]> {
 
 describe.concurrent('completion', () => {
   it('is valid bash and says nothing by itself', async ({ world }) => {
-    expect(await shell(world, '$SIGNALBOX completion bash | bash -n', 'bash')).toMatchObject({ code: 0, err: '' });
+    expect(await shell(world, '$SIGNALBOX completion bash | bash -n', 'bash')).toMatchObject({
+      code: 0,
+      err: '',
+    });
     expect((await shell(world, 'eval "$($SIGNALBOX completion bash)"', 'bash')).out).toBe('');
   });
 

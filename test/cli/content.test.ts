@@ -20,7 +20,10 @@ describe.concurrent('workflow', () => {
     const { out } = await world.cli('workflow', 'show', 'local');
     expect(out).toContain('implement.md');
     expect(out).toContain('checks.sh');
-    expect(await world.json('workflow', 'show', 'work')).toMatchObject({ name: 'work', workflow: { name: 'work' } });
+    expect(await world.json('workflow', 'show', 'work')).toMatchObject({
+      name: 'work',
+      workflow: { name: 'work' },
+    });
     expect((await world.cli('workflow', 'graph', 'work', '--mermaid')).out).toMatch(/^flowchart|^graph/m);
     expect((await world.cli('workflow', 'graph', 'work')).out).toContain('build');
   });
@@ -33,7 +36,11 @@ describe.concurrent('workflow', () => {
     expect(code).toBe(1);
     expect(out).toMatch(/bad\.yaml:5:5: .*promt.*prompt/);
     expect(out).toMatch(/\d problems?\.\n$/);
-    const [checked] = await world.json<{ problems: { line: number; column: number }[] }[]>('workflow', 'check', file);
+    const [checked] = await world.json<{ problems: { line: number; column: number }[] }[]>(
+      'workflow',
+      'check',
+      file,
+    );
     expect(checked?.problems[0]).toMatchObject({ line: 5, column: 5 });
   });
 

@@ -40,7 +40,9 @@ describe.concurrent('daemon', () => {
       const second = await world.cli(...args);
       expect(second.code).toBe(3);
       expect(refusal(second)).toMatch(
-        new RegExp(`^❌ A daemon already runs here: .*pid ${first.pid} on .*\\n {3}Stop it with: signalbox daemon stop\\n$`),
+        new RegExp(
+          `^❌ A daemon already runs here: .*pid ${first.pid} on .*\\n {3}Stop it with: signalbox daemon stop\\n$`,
+        ),
       );
     }
     expect(errorIn(await world.cli('daemon', '--json')).code).toBe('daemon/held');
@@ -118,9 +120,9 @@ describe.concurrent('tick', () => {
     expect((await world.cli('tick')).code).toBe(0);
     expect(world.ticket('p', 'a').status).toBe('complete');
     expect(world.ticket('p', 'b').status).toBe('queued');
-    expect(linesOf<{ type: string }>((await world.cli('tick', '--json')).out).map(({ type }) => type)).toContain(
-      'attempt:end',
-    );
+    expect(
+      linesOf<{ type: string }>((await world.cli('tick', '--json')).out).map(({ type }) => type),
+    ).toContain('attempt:end');
     expect(world.ticket('p', 'b').status).toBe('complete');
   });
 

@@ -33,7 +33,9 @@ describe.concurrent('init', () => {
     const { out, code } = await cliIn(world, below, ['init', '--json']);
     expect(code).toBe(0);
     expect(JSON.parse(out)).toMatchObject({ home: world.home, repository: world.repo });
-    expect(JSON.parse(readFileSync(join(world.repo, '.signalbox', 'settings.json'), 'utf8'))).toEqual({ version: 1 });
+    expect(JSON.parse(readFileSync(join(world.repo, '.signalbox', 'settings.json'), 'utf8'))).toEqual({
+      version: 1,
+    });
     mkdirSync(join(world.repo, '.signalbox', 'logs'));
     write(world, 'repo/.signalbox/logs/run.log', 'x');
     expect(git(world.repo, 'status', '--porcelain', '--untracked-files=all').split('\n').sort()).toEqual([
@@ -48,7 +50,9 @@ describe.concurrent('init', () => {
     expect(code).toBe(0);
     const config = join(world.dir, 'other', 'config.yaml');
     expect(out).toContain(`To use it: signalbox -C ${config}`);
-    expect((await world.cli('-C', config, 'status')).out).toBe(`No plans in ${world.dir}/other/state/plans.\n`);
+    expect((await world.cli('-C', config, 'status')).out).toBe(
+      `No plans in ${world.dir}/other/state/plans.\n`,
+    );
   });
 
   it('refuses when a file is in the way, and says so', async ({ world }) => {

@@ -6,25 +6,44 @@ describe.concurrent('an illegal move is refused, with the legal ones named, and 
   const over: Partial<Ticket> = { status: 'complete', currentPhase: 'done' };
   const failed: Partial<Ticket> = { status: 'needs_attention', currentPhase: 'stuck', error: 'build: no' };
   const moves: [string, Partial<Ticket>, string[], string, string][] = [
-    ['resume a complete ticket', over, ['resume'], 'Cannot resume p/a: it is complete.', 'Nothing can be done'],
+    [
+      'resume a complete ticket',
+      over,
+      ['resume'],
+      'Cannot resume p/a: it is complete.',
+      'Nothing can be done',
+    ],
     ['pause a complete ticket', over, ['pause'], 'Cannot pause p/a: it is complete.', 'Nothing can be done'],
     ['stop a failed ticket', { status: 'failed' }, ['stop'], 'Cannot stop p/a: it is failed.', 'retry, skip'],
     ['resume a queued ticket', {}, ['resume'], 'Cannot resume p/a: it is queued.', 'pause, stop, skip'],
     ['resume a failed ticket', failed, ['resume'], 'Cannot resume p/a', 'Possible now: retry, skip, pause.'],
-    ['skip to an unknown phase', {}, ['skip', 'nowhere'], '"work" has no phase "nowhere".', 'build, done, stuck'],
-    ['answer what nobody asked', failed, ['respond', 'yes'], 'Cannot respond', 'Possible now: retry, skip, pause.'],
+    [
+      'skip to an unknown phase',
+      {},
+      ['skip', 'nowhere'],
+      '"work" has no phase "nowhere".',
+      'build, done, stuck',
+    ],
+    [
+      'answer what nobody asked',
+      failed,
+      ['respond', 'yes'],
+      'Cannot respond',
+      'Possible now: retry, skip, pause.',
+    ],
   ];
-  for (const [what, ticket, [verb = '', ...rest], message, legal] of moves)
-    it(what, async ({ world }) => {
-      setUp(world, 'commit', { a: ticket });
-      const before = stateOf(world);
-      const ended = await world.cli(verb, 'p', 'a', ...rest, '--json');
-      expect(ended.code).toBe(1);
+  it('of a ticket', async ({ world }) => {
+    setUp(world, 'commit', Object.fromEntries(moves.map(([, ticket], index) => [`t${index}`, ticket])));
+    const before = stateOf(world);
+    for (const [index, [what, , [verb = '', ...rest], message, legal]] of moves.entries()) {
+      const ended = await world.cli(verb, 'p', `t${index}`, ...rest, '--json');
+      expect(ended.code, what).toBe(1);
       const error = errorIn(ended);
-      expect(error.message).toContain(message);
-      expect(error.hint).toContain(legal);
-      expect(stateOf(world)).toEqual(before);
-    });
+      expect(error.message, what).toContain(message.replace('p/a', `p/t${index}`));
+      expect(error.hint, what).toContain(legal);
+    }
+    expect(stateOf(world)).toEqual(before);
+  });
 
   it('retry, resume, archive or delete what is running', async ({ world }) => {
     setUp(world, 'note working; go; commit');
@@ -80,19 +99,20 @@ describe.concurrent('an illegal move is refused, with the legal ones named, and 
     expect(ended.err).toContain('it is archived');
   });
 
-  for (const [status, verb] of [
-    ['draft', 'pause-plan'],
-    ['complete', 'pause-plan'],
-    ['draft', 'resume-plan'],
-    ['archived', 'resume-plan'],
-  ] as const)
-    it(`${verb} a plan that is ${status}`, async ({ world }) => {
-      setUp(world, 'commit', {});
-      world.plan('p', { status, tickets: { a: {} } });
-      const before = stateOf(world);
-      const ended = await world.cli(verb, 'p', '--json');
-      expect(ended.code).toBe(1);
+  it('pause or resume a plan that does not run', async ({ world }) => {
+    setUp(world, 'commit', {});
+    for (const [status, verb] of [
+      ['draft', 'pause-plan'],
+      ['complete', 'pause-plan'],
+      ['draft', 'resume-plan'],
+      ['archived', 'resume-plan'],
+    ] as const) {
+      world.plan(status, { status, tickets: { a: {} } });
+      const before = stateOf(world, status);
+      const ended = await world.cli(verb, status, '--json');
+      expect(ended.code, `${verb} ${status}`).toBe(1);
       expect(errorIn(ended).message).toContain(`it is ${status}`);
-      expect(stateOf(world)).toEqual(before);
-    });
+      expect(stateOf(world, status)).toEqual(before);
+    }
+  });
 });

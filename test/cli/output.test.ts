@@ -66,7 +66,11 @@ describe.concurrent('output that is piped', () => {
 
 describe('what reaches a terminal', () => {
   const table: [string, string, string][] = [
-    ['our own colours', '\u001b[31mred\u001b[39m \u001b[2mdim\u001b[22m', '\u001b[31mred\u001b[39m \u001b[2mdim\u001b[22m'],
+    [
+      'our own colours',
+      '\u001b[31mred\u001b[39m \u001b[2mdim\u001b[22m',
+      '\u001b[31mred\u001b[39m \u001b[2mdim\u001b[22m',
+    ],
     ['no cursor movement', 'a\u001b[2J\u001b[1;1Hb', 'a[2J[1;1Hb'],
     ['no window title', '\u001b]0;owned\u0007x', ']0;ownedx'],
     ['no hidden text', '\u001b[8msecret', '[8msecret'],

@@ -15,7 +15,9 @@ describe.concurrent('plan', () => {
     expect((await world.cli('plan', 'list')).out).toBe('No plans yet.\n');
     world.plan('p', { name: 'First', tickets: { a: { status: 'complete' }, b: {} } });
     world.plan('q', { status: 'draft', tickets: {} });
-    expect((await world.cli('plan', 'list')).out).toMatch(/^p {5}active {2}1\/2 {7}First\nq {5}draft {3}0\/0$/m);
+    expect((await world.cli('plan', 'list')).out).toMatch(
+      /^p {5}active {2}1\/2 {7}First\nq {5}draft {3}0\/0$/m,
+    );
     expect(await world.json('plan', 'list')).toEqual([
       { id: 'p', name: 'First', status: 'active', complete: 1, tickets: 2 },
       { id: 'q', name: '', status: 'draft', complete: 0, tickets: 0 },
@@ -24,7 +26,11 @@ describe.concurrent('plan', () => {
 
   it('show prints a plan with its tickets', async ({ world }) => {
     setUp(world, 'commit', {});
-    world.plan('p', { name: 'First', base: 'main', tickets: { a: {}, b: { order: 3, blockedBy: ['a', 'q/c'] } } });
+    world.plan('p', {
+      name: 'First',
+      base: 'main',
+      tickets: { a: {}, b: { order: 3, blockedBy: ['a', 'q/c'] } },
+    });
     const { out } = await world.cli('plan', 'show', 'p');
     expect(out).toContain(`First (p), active\n  repository ${world.repo}\n`);
     expect(out).toMatch(/^3 {6}b {7}queued {2}a, q\/c {2}Title of b$/m);
@@ -51,7 +57,9 @@ describe.concurrent('plan', () => {
     expect(out).toMatch(/✗ flow: .*wrok.*\(workflow\)/);
     expect(out).toMatch(/✗ repo: The repository .* does not exist.*\(repo\)/);
     expect(out).toMatch(/✗ twin: Branch "ticket\/p\/good" is also the branch of good\. \(repo\)/);
-    expect(out).toMatch(/✗ wait: Ticket "wait" is blocked by "later", which does not exist\. \(plan\.json: tickets\)/);
+    expect(out).toMatch(
+      /✗ wait: Ticket "wait" is blocked by "later", which does not exist\. \(plan\.json: tickets\)/,
+    );
     expect(out).toContain(`✗ torn: ${world.ticketFile('p', 'torn')}: not valid JSON`);
     expect(out).toContain('! good: The ticket has no acceptance criteria.');
     expect(out).not.toContain('✗ good');
@@ -72,7 +80,9 @@ describe.concurrent('plan', () => {
     const before = stateOf(world);
     const refused = await world.cli('plan', 'approve', 'p');
     expect(refused.code).toBe(1);
-    expect(refusal(refused)).toMatch(/has 1 problem: .*nobody.*\n {3}See all of them with: signalbox plan check p/);
+    expect(refusal(refused)).toMatch(
+      /has 1 problem: .*nobody.*\n {3}See all of them with: signalbox plan check p/,
+    );
     expect(stateOf(world)).toEqual(before);
     world.plan('p', { status: 'draft', tickets: { a: {} } });
     expect(await world.cli('plan', 'approve', 'p')).toMatchObject({ code: 0, out: 'Plan p is active.\n' });

@@ -1,6 +1,19 @@
 import { describe, expect } from 'vitest';
 import { processStart } from '../../src/store/identity.ts';
-import { BUILD, DONE, errorIn, git, it, linesOf, refusal, type Shown, STUCK, setUp, waitFor, worktreesOf } from './support.ts';
+import {
+  BUILD,
+  DONE,
+  errorIn,
+  git,
+  it,
+  linesOf,
+  refusal,
+  type Shown,
+  STUCK,
+  setUp,
+  waitFor,
+  worktreesOf,
+} from './support.ts';
 
 describe.concurrent('run', () => {
   it('works a plan off, shows each step and sums it up', async ({ world }) => {
@@ -8,7 +21,13 @@ describe.concurrent('run', () => {
     const { code, out, err } = await world.cli('run', 'p');
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toMatch(/◌ b waits for a/);
-    const shown = ['a: build started (agent)', 'a: build ✓ (', '✓ a complete', 'b: build started', 'p: plan complete'];
+    const shown = [
+      'a: build started (agent)',
+      'a: build ✓ (',
+      '✓ a complete',
+      'b: build started',
+      'p: plan complete',
+    ];
     const places = shown.map((line) => out.indexOf(line));
     expect(places).toEqual([...places].sort((x, y) => x - y));
     expect(places[0]).toBeGreaterThan(0);
@@ -52,7 +71,13 @@ describe.concurrent('run', () => {
     expect(code).toBe(0);
     const lines = linesOf<{ type: string; at?: string }>(out);
     expect(lines.map(({ type }) => type)).toEqual(
-      expect.arrayContaining(['workspace:ready', 'attempt:start', 'attempt:end', 'ticket:status', 'plan:status']),
+      expect.arrayContaining([
+        'workspace:ready',
+        'attempt:start',
+        'attempt:end',
+        'ticket:status',
+        'plan:status',
+      ]),
     );
     expect(lines.slice(0, -1).every(({ at }) => at && !Number.isNaN(Date.parse(at)))).toBe(true);
     expect(lines.at(-1)).toMatchObject({
@@ -121,11 +146,14 @@ describe.concurrent('Ctrl-C', () => {
     expect(world.readPlan('p')).toMatchObject({ status: 'paused', claim: null });
     const refused = await world.cli('run', 'p');
     expect(refused.code).toBe(1);
-    expect(refused.err).toContain('Go on with: signalbox resume-plan p');
+    expect(refused.err).toMatch(/Plan "p" is paused\.\n {3}Go on with: signalbox resume/);
 
     world.go();
     const resumed = await world.cli('resume');
-    expect(resumed).toMatchObject({ code: 0, out: 'Plan p is active (a resumed). Run it with: signalbox run p\n' });
+    expect(resumed).toMatchObject({
+      code: 0,
+      out: 'Plan p is active (a resumed). Run it with: signalbox run p\n',
+    });
     expect((await world.cli('run', 'p')).code).toBe(0);
   });
 
@@ -148,7 +176,10 @@ describe.concurrent('Ctrl-C', () => {
     await run.says('Stopping the agents');
     expect((await run.kill('SIGINT')).code).toBe(130);
     world.go();
-    await waitFor('the agent to end by itself or by the stop', () => world.ticket('p', 'a').status === 'paused');
+    await waitFor(
+      'the agent to end by itself or by the stop',
+      () => world.ticket('p', 'a').status === 'paused',
+    );
     expect((await world.cli('resume', 'p')).code).toBe(0);
     expect((await world.cli('run', 'p')).code).toBe(0);
   });

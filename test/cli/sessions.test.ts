@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect } from 'vitest';
-import { DONE, errorIn, git, it, linesOf, refusal, type Shown, waitFor, type World } from './support.ts';
+import { DONE, errorIn, git, it, linesOf, refusal, type Shown, type World, waitFor } from './support.ts';
 
 const FIXTURES = fileURLToPath(new URL('./fixtures', import.meta.url));
 
@@ -23,7 +23,9 @@ interface Session {
 /** A plan whose ticket has worked with the fixture `claude` in two phases and waits for a person now. */
 async function worked(world: World): Promise<Session[]> {
   world.agent('agent', 'commit');
-  world.config({ agents: { claude: { command: join(FIXTURES, 'claude'), env: { FROM_CONFIG: 'a secret' } } } });
+  world.config({
+    agents: { claude: { command: join(FIXTURES, 'claude'), env: { FROM_CONFIG: 'a secret' } } },
+  });
   world.workflow('work', [
     { id: 'build', type: 'agent', agent: 'claude', prompt: 'Build.', onSuccess: 'review' },
     { id: 'review', type: 'agent', agent: 'claude', prompt: 'Review.', onSuccess: 'ask' },
@@ -33,7 +35,10 @@ async function worked(world: World): Promise<Session[]> {
   ]);
   world.plan('p', { tickets: { a: {} } });
   await world.cli('run', 'p');
-  expect(world.ticket('p', 'a')).toMatchObject({ status: 'needs_attention', hold: { kind: 'gate', reason: 'Good? (yes | no)' } });
+  expect(world.ticket('p', 'a')).toMatchObject({
+    status: 'needs_attention',
+    hold: { kind: 'gate', reason: 'Good? (yes | no)' },
+  });
   return world.json<Session[]>('sessions', 'p', 'a');
 }
 
@@ -55,21 +60,29 @@ describe.concurrent('sessions', () => {
     ]);
     const { out, code } = await world.cli('sessions', 'p', 'a');
     expect(code).toBe(0);
-    for (const { phase, sessionId } of all) expect(out).toMatch(new RegExp(`\\d\\. +${phase} +success .* ${sessionId}`));
+    for (const { phase, sessionId } of all)
+      expect(out).toMatch(new RegExp(`\\d\\. +${phase} +success .* ${sessionId}`));
     expect(out).toContain('signalbox resume-session p a <session>');
     expect(await world.json('sessions', 'p', 'a', '--phase', 'review')).toEqual(all.slice(1));
-    expect((await world.cli('sessions', 'p', 'a', '--phase', 'last')).out).toBe('p/a has no sessions of phase last yet.\n');
+    expect((await world.cli('sessions', 'p', 'a', '--phase', 'last')).out).toBe(
+      'p/a has no sessions of phase last yet.\n',
+    );
   });
 });
 
 describe.concurrent('resume-session', () => {
-  it('starts the agent on the latest session, in the ticket’s worktree and on its branch', async ({ world }) => {
+  it('starts the agent on the latest session, in the ticket’s worktree and on its branch', async ({
+    world,
+  }) => {
     const [, review] = await worked(world);
     expect((await world.cli('workspace', 'release', 'p', 'a')).code).toBe(0);
     expect(existsSync(world.worktree('p', 'a'))).toBe(false);
-    const ended = await world.start(['resume-session', 'p', 'a'], variables(world, { CLAUDE_EXIT: '5' })).ended;
+    const ended = await world.start(['resume-session', 'p', 'a'], variables(world, { CLAUDE_EXIT: '5' }))
+      .ended;
     expect(ended.code).toBe(5);
-    expect(ended.out).toContain(`Session ${review?.sessionId} of p/a (review) in ${world.worktree('p', 'a')}`);
+    expect(ended.out).toContain(
+      `Session ${review?.sessionId} of p/a (review) in ${world.worktree('p', 'a')}`,
+    );
     expect(callsOf(world)).toEqual([
       {
         args: ['--resume', review?.sessionId],
@@ -89,7 +102,9 @@ describe.concurrent('resume-session', () => {
     expect(sessions).toEqual([build?.sessionId, review?.sessionId]);
   });
 
-  it('holds the ticket meanwhile: a run does not take it, and no second person gets in', async ({ world }) => {
+  it('holds the ticket meanwhile: a run does not take it, and no second person gets in', async ({
+    world,
+  }) => {
     await worked(world);
     const go = join(world.dir, 'go', 'claude');
     const person = world.start(['resume-session', 'p', 'a'], variables(world, { CLAUDE_GO: go }));
@@ -150,7 +165,9 @@ describe.concurrent('resume-session', () => {
     expect(world.ticket('p', 'a').claim).toBeNull();
   });
 
-  it('refuses a session it does not know, an agent that cannot, and a ticket without any', async ({ world }) => {
+  it('refuses a session it does not know, an agent that cannot, and a ticket without any', async ({
+    world,
+  }) => {
     const [build, review] = await worked(world);
     const unknown = await world.cli('resume-session', 'p', 'a', 'nope');
     expect(unknown.code).toBe(2);

@@ -5,7 +5,10 @@ import { errorIn, it, refusal, type Shown, setUp } from './support.ts';
 describe.concurrent('status', () => {
   it('says where there are no plans', async ({ world }) => {
     setUp(world, 'commit', {});
-    expect(await world.cli('status')).toMatchObject({ code: 0, out: `No plans in ${world.stateDir}/plans.\n` });
+    expect(await world.cli('status')).toMatchObject({
+      code: 0,
+      out: `No plans in ${world.stateDir}/plans.\n`,
+    });
     expect(await world.json<Shown[]>('status')).toEqual([]);
   });
 
@@ -48,7 +51,9 @@ describe.concurrent('status', () => {
     });
   });
 
-  it('shows a file that cannot be read with path and reason, and everything else as ever', async ({ world }) => {
+  it('shows a file that cannot be read with path and reason, and everything else as ever', async ({
+    world,
+  }) => {
     setUp(world, 'commit', { a: {}, b: {} });
     world.plan('q', { tickets: { c: {} } });
     writeFileSync(world.ticketFile('p', 'b'), '{"planId": "p", "tick');
@@ -60,7 +65,11 @@ describe.concurrent('status', () => {
     expect(out).toContain('no engine is running');
     const [p, q] = await world.json<Shown[]>('status');
     expect(p?.problems).toMatchObject([{ ticketId: 'b', path: world.ticketFile('p', 'b') }]);
-    expect(q).toMatchObject({ plan: null, tickets: [], problems: [{ planId: 'q', path: world.planFile('q') }] });
+    expect(q).toMatchObject({
+      plan: null,
+      tickets: [],
+      problems: [{ planId: 'q', path: world.planFile('q') }],
+    });
   });
 
   it('refuses a plan that is not there and names those that are', async ({ world }) => {
@@ -70,7 +79,11 @@ describe.concurrent('status', () => {
     expect(refusal(ended)).toBe('❌ There is no plan "x".\n   Plans: p.\n');
     const json = await world.cli('status', '--plan', 'x', '--json');
     expect(json.code).toBe(2);
-    expect(errorIn(json)).toEqual({ code: 'plan/unknown', message: 'There is no plan "x".', hint: 'Plans: p.' });
+    expect(errorIn(json)).toEqual({
+      code: 'plan/unknown',
+      message: 'There is no plan "x".',
+      hint: 'Plans: p.',
+    });
   });
 
   it('shows a running ticket with its phase, branch, worktree and session', async ({ world }) => {

@@ -8,7 +8,7 @@ import type { Ticket } from '../../src/model/ticket.ts';
 import { type Ended, Running } from '../support/cli.ts';
 import type { World } from '../support/index.ts';
 
-export { git, it, waitFor, World, worktreesOf } from '../support/index.ts';
+export { git, it, World, waitFor, worktreesOf } from '../support/index.ts';
 export type { Ended };
 
 export const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
@@ -33,14 +33,23 @@ export const DONE = { id: 'done', type: 'terminal' };
 export const STUCK = { id: 'stuck', type: 'terminal', notify: true };
 
 /** An agent made of shell lines, the usual workflow, and a plan `p` with these tickets. */
-export function setUp(world: World, body = 'commit', tickets: Parameters<World['plan']>[1]['tickets'] = { a: {} }): void {
+export function setUp(
+  world: World,
+  body = 'commit',
+  tickets: Parameters<World['plan']>[1]['tickets'] = { a: {} },
+): void {
   world.agent('agent', body);
   world.workflow('work', [BUILD, DONE, STUCK]);
   if (Object.keys(tickets).length > 0) world.plan('p', { tickets });
 }
 
 /** Runs a command in some directory, with more variables. */
-export function cliIn(world: World, cwd: string, args: string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
+export function cliIn(
+  world: World,
+  cwd: string,
+  args: string[],
+  env: NodeJS.ProcessEnv = {},
+): Promise<Ended> {
   return new Running(args, { cwd, env: { ...world.env, ...env } }).ended;
 }
 
@@ -72,9 +81,14 @@ export function linesOf<T>(text: string): T[] {
 }
 
 /** A command line of a shell, with the CLI as $SIGNALBOX. */
-export function shell(world: World, line: string, program = '/bin/sh'): Promise<Ended> {
+export function shell(
+  world: World,
+  line: string,
+  program = '/bin/sh',
+  more: NodeJS.ProcessEnv = {},
+): Promise<Ended> {
   return new Promise((resolve, reject) => {
-    const env = { ...world.env, SIGNALBOX: `${process.execPath} ${CLI}` };
+    const env = { ...world.env, SIGNALBOX: `${process.execPath} ${CLI}`, ...more };
     const child = spawn(program, ['-c', line], { cwd: world.dir, env, stdio: ['ignore', 'pipe', 'pipe'] });
     const said = { out: '', err: '' };
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -91,7 +105,10 @@ export function shell(world: World, line: string, program = '/bin/sh'): Promise<
 /** Every file of the state directory that a person or planner wrote, as it is now. */
 export function stateOf(world: World, planId = 'p'): Record<string, string> {
   const plan = world.readPlan(planId);
-  const files = [world.planFile(planId), ...plan.tickets.map(({ ticketId }) => world.ticketFile(planId, ticketId))];
+  const files = [
+    world.planFile(planId),
+    ...plan.tickets.map(({ ticketId }) => world.ticketFile(planId, ticketId)),
+  ];
   return Object.fromEntries(files.map((file) => [file, readFileSync(file, 'utf8')]));
 }
 

@@ -18,15 +18,24 @@ describe.concurrent('pause and resume', () => {
     expect(world.ticket('p', 'a').hold).toMatchObject({ kind: 'stopped', reason: 'paused by a person' });
     expect((await run.ended).code).toBe(1);
     world.go();
-    expect(await world.cli('resume', 'p', 'a')).toMatchObject({ code: 0, out: 'p/a is ready at build.\n' });
+    expect((await world.cli('resume', 'p', 'a')).out).toBe(
+      'p/a is ready at build. Run it with: signalbox run p\n',
+    );
     expect((await world.cli('run', 'p')).code).toBe(0);
-    expect(world.ticket('p', 'a').phaseHistory.map(({ status }) => status)).toEqual(['interrupted', 'success']);
+    expect(world.ticket('p', 'a').phaseHistory.map(({ status }) => status)).toEqual([
+      'interrupted',
+      'success',
+    ]);
   });
 
   it('print the ticket as JSON', async ({ world }) => {
     setUp(world);
     expect(await world.json('pause', 'p', 'a')).toMatchObject({ ticketId: 'a', status: 'paused' });
-    expect(await world.json('resume', 'p', 'a')).toMatchObject({ ticketId: 'a', status: 'ready', hold: null });
+    expect(await world.json('resume', 'p', 'a')).toMatchObject({
+      ticketId: 'a',
+      status: 'ready',
+      hold: null,
+    });
   });
 
   it('work for a whole plan, and leave its tickets as they are', async ({ world }) => {
@@ -36,7 +45,9 @@ describe.concurrent('pause and resume', () => {
     expect((await run.ended).code).toBe(1);
     expect(world.ticket('p', 'a')).toMatchObject({ status: 'ready', claim: null });
     world.go();
-    expect((await world.cli('resume-plan', 'p')).out).toBe('Plan p is active. Run it with: signalbox run p\n');
+    expect((await world.cli('resume-plan', 'p')).out).toBe(
+      'Plan p is active. Run it with: signalbox run p\n',
+    );
     expect((await world.cli('run', 'p')).code).toBe(0);
   });
 
@@ -54,7 +65,10 @@ describe.concurrent('pause and resume', () => {
     setUp(world);
     const ended = await world.cli('resume', '--json');
     expect(ended.code).toBe(1);
-    expect(errorIn(ended)).toMatchObject({ message: 'Nothing is paused or stopped.', hint: 'See: signalbox status' });
+    expect(errorIn(ended)).toMatchObject({
+      message: 'Nothing is paused or stopped.',
+      hint: 'See: signalbox status',
+    });
   });
 });
 
@@ -63,7 +77,9 @@ describe.concurrent('retry and skip', () => {
     setUp(world, '[ -e "$HOME/works" ] || exit 3; commit');
     expect((await world.cli('run', 'p')).code).toBe(1);
     world.append('user/works', '');
-    expect((await world.cli('retry', 'p', 'a')).out).toBe('p/a is ready at build.\n');
+    expect((await world.cli('retry', 'p', 'a')).out).toBe(
+      'p/a is ready at build. Run it with: signalbox run p\n',
+    );
     expect(world.ticket('p', 'a')).toMatchObject({ retries: { build: 0 }, error: null });
     expect((await world.cli('run', 'p')).code).toBe(0);
   });

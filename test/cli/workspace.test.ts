@@ -7,10 +7,18 @@ describe.concurrent('workspace', () => {
   it('ensure makes the worktree of a ticket, or finds it as it is', async ({ world }) => {
     setUp(world);
     const path = world.worktree('p', 'a');
-    const first = await world.json<{ ok: boolean; path: string; message: string }>('workspace', 'ensure', 'p', 'a');
+    const first = await world.json<{ ok: boolean; path: string; message: string }>(
+      'workspace',
+      'ensure',
+      'p',
+      'a',
+    );
     expect(first).toEqual({ ok: true, path, message: `${path} is on ticket/p/a, from main` });
     writeFileSync(join(path, 'mine.txt'), 'x');
-    expect(await world.cli('workspace', 'ensure', 'p', 'a')).toMatchObject({ code: 0, out: `${first.message}\n` });
+    expect(await world.cli('workspace', 'ensure', 'p', 'a')).toMatchObject({
+      code: 0,
+      out: `${first.message}\n`,
+    });
     expect(existsSync(join(path, 'mine.txt'))).toBe(true);
     expect(git(path, 'branch', '--show-current')).toBe('ticket/p/a');
   });
@@ -38,7 +46,10 @@ describe.concurrent('workspace', () => {
     await world.call('working');
     const ended = await world.cli('workspace', 'release', 'p', 'a', '--json');
     expect(ended.code).toBe(3);
-    expect(errorIn(ended)).toMatchObject({ code: 'ticket/held', hint: 'Pause it first: signalbox pause p a' });
+    expect(errorIn(ended)).toMatchObject({
+      code: 'ticket/held',
+      hint: 'Pause it first: signalbox pause p a',
+    });
     world.go();
     expect((await run.ended).code).toBe(0);
   });
@@ -49,7 +60,9 @@ describe.concurrent('workspace', () => {
     expect((await cliIn(world, world.dir, ['workspace', 'ensure'], inPhase)).code).toBe(0);
     const outside = await world.cli('workspace', 'ensure');
     expect(outside.code).toBe(2);
-    expect(refusal(outside)).toBe('❌ Which ticket?\n   Name a plan and a ticket, or call this from a phase.\n');
+    expect(refusal(outside)).toBe(
+      '❌ Which ticket?\n   Name a plan and a ticket, or call this from a phase.\n',
+    );
   });
 });
 
@@ -63,7 +76,11 @@ describe.concurrent('diff', () => {
     expect(out).toContain('+build 1 1');
     expect((await world.cli('diff', 'p', 'a', '--stat')).out).toMatch(/work-a\.txt \| 1 \+/);
     const json = await world.json<{ base: string; branch: string; text: string }>('diff', 'p', 'a');
-    expect(json).toEqual({ base: git(world.repo, 'rev-parse', 'main'), branch: 'ticket/p/a', text: expect.any(String) });
+    expect(json).toEqual({
+      base: git(world.repo, 'rev-parse', 'main'),
+      branch: 'ticket/p/a',
+      text: expect.any(String),
+    });
     expect(json.text.trimEnd()).toBe(out.trimEnd());
     expect(out).toContain('+loose');
   });
@@ -72,7 +89,9 @@ describe.concurrent('diff', () => {
     setUp(world);
     const ended = await world.cli('diff', 'p', 'a');
     expect(ended.code).toBe(1);
-    expect(refusal(ended)).toBe('❌ p/a has no workspace yet: it is queued.\n   See: signalbox status --plan p\n');
+    expect(refusal(ended)).toBe(
+      '❌ p/a has no workspace yet: it is queued.\n   See: signalbox status --plan p\n',
+    );
   });
 });
 
@@ -129,7 +148,7 @@ describe.concurrent('checks', () => {
     expect(out).toContain('one\n');
     expect(err).toContain('$ echo one\n');
     expect(err).toContain('two\n');
-    expect(out).toContain('✗ echo two >&2; exit 4 exited with code 4');
+    expect(err).toContain('✗ echo two >&2; exit 4 exited with code 4');
     expect(out + err).not.toContain('three');
   });
 

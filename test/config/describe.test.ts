@@ -90,7 +90,7 @@ describe('what is made from the table', () => {
     expect(configFile).toBe(path);
     expect(new Set(Object.values(origin))).toEqual(new Set(['default']));
 
-    const inForce = configTemplate().replace(/^#((?: {2})?[A-Za-z]+:)/gm, '$1');
+    const inForce = configTemplate().replace(/^#((?: {2})*[A-Za-z]+:)/gm, '$1');
     write('user/.signalbox/config.yaml', inForce);
     const { origin: all, configFile: _file, ...full } = await load();
     expect(full).toEqual(defaults);

@@ -52,6 +52,17 @@ export async function failure(promise: Promise<unknown>): Promise<SignalboxError
   throw new Error('no error was thrown');
 }
 
+/** What is said when a call is refused, which must be by one of our errors. */
+export function refusal(call: () => unknown): string {
+  try {
+    call();
+  } catch (error) {
+    if (error instanceof SignalboxError) return error.message;
+    throw error;
+  }
+  throw new Error('nothing was refused');
+}
+
 export interface Said {
   out: string;
   err: string;

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { CRASH_POINTS } from '../../src/engine/crash-points.ts';
-import { git, it, story, type World, worktreesOf } from '../support/index.ts';
+import { git, isRunning, it, story, type World, worktreesOf } from '../support/index.ts';
 
 const PHASES = [
   { id: 'build', type: 'agent', prompt: 'Build it.', expect: { commits: true }, onSuccess: 'check' },
@@ -37,7 +37,7 @@ function expectDone(world: World): void {
   expect(worktreesOf(world.repo)).toEqual([]);
 }
 
-describe('kill -9 of the engine', () => {
+describe('kill -9 of the engine', { timeout: 60_000 }, () => {
   for (const point of CRASH_POINTS.filter((name) => name !== 'attempt:running')) {
     it.concurrent(`at ${point}: the next runs converge and nothing runs twice`, async ({ world }) => {
       prepare(world);
@@ -100,6 +100,26 @@ describe('kill -9 of the engine', () => {
     expect(code, out + err).toBe(0);
     expectDone(world);
     expect(world.calls('start')).toHaveLength(9);
+  });
+
+  it.concurrent('during a look of a poll: that look is ended, another is taken, the wait goes on', async ({
+    world,
+  }) => {
+    world.script('look.sh', 'note look; [ -e "$1" ] || sleep 60');
+    const args = [`${world.dir}/ready`];
+    world.workflow('work', [
+      { id: 'wait', type: 'poll', command: 'look.sh', args, capture: { x: 'echo 1' } },
+    ]);
+    world.plan('p', { tickets: { a: {} } });
+    const first = world.start(['run', 'p']);
+    const { pid } = await world.call('look');
+    await first.kill('SIGKILL');
+    world.append('ready', '');
+    const { code, out, err } = await world.cli('run', 'p');
+    expect(code, out + err).toBe(0);
+    expect(isRunning(pid)).toBe(false);
+    expect(story(world.ticket('p', 'a'))).toEqual(['wait success']);
+    expect(world.calls('look').map((call) => call.attempt)).toEqual(['wait.1.1', 'wait.1.1']);
   });
 });
 

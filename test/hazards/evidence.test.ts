@@ -1,17 +1,11 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { it, story, type World } from '../support/index.ts';
+import { it, story } from '../support/index.ts';
 
 const VERDICT = {
   type: 'object',
   properties: { outcome: { type: 'string', enum: ['pass', 'fail'] }, summary: { type: 'string' } },
   required: ['outcome', 'summary'],
 };
-
-function promptOf(world: World, ticketId: string, attempt: string): string {
-  return readFileSync(join(world.stateDir, 'jobs', 'p', ticketId, attempt, 'prompt.md'), 'utf8');
-}
 
 describe('success is evidence', () => {
   it.concurrent('exit 0 without a commit is a failure, and the next attempt is told why', async ({
@@ -28,8 +22,8 @@ describe('success is evidence', () => {
     expect(story(ticket)).toEqual(['build failure', 'build success']);
     const reason = 'expected at least 1 commit ahead of main, found 0';
     expect(ticket.phaseHistory[0]?.error).toEqual({ class: 'evidence', message: reason });
-    expect(promptOf(world, 'a', 'build.1.1')).toBe('Build.');
-    expect(promptOf(world, 'a', 'build.1.2')).toBe(`Build. Last time: ${reason}`);
+    expect(world.promptOf('p', 'a', 'build.1.1')).toBe('Build.');
+    expect(world.promptOf('p', 'a', 'build.1.2')).toBe(`Build. Last time: ${reason}`);
   });
 
   it.concurrent('each kind of evidence is looked at by the engine itself', async ({ world }) => {
@@ -151,8 +145,8 @@ describe('success is evidence', () => {
       phaseHistory: [{ outcome: 'pass' }],
     });
     expect(story(world.ticket('p', 'bad'))).toEqual(['review success', 'rework success']);
-    expect(promptOf(world, 'bad', 'rework.1.1')).toBe('Mend: not yet');
-    expect(promptOf(world, 'good', 'review.1.1')).toContain('<signalbox>');
+    expect(world.promptOf('p', 'bad', 'rework.1.1')).toBe('Mend: not yet');
+    expect(world.promptOf('p', 'good', 'review.1.1')).toContain('<signalbox>');
   });
 
   it.concurrent('a wrong result is mended in one more turn of the same session, and only one', async ({
@@ -190,12 +184,10 @@ describe('success is evidence', () => {
     });
     const dirs = world.jobDirs().filter((dir) => dir.includes('stubborn'));
     expect(dirs).toHaveLength(2);
-    const repair = JSON.parse(readFileSync(join(dirs.sort()[1] ?? '', 'command.json'), 'utf8')) as {
-      argv: string[];
-    };
-    expect(repair.argv).toContain('--resume');
-    expect(repair.argv).toContain(failed.phaseHistory[0]?.sessionId);
-    expect(promptOf(world, 'stubborn', 'review.1.1.repair')).toContain('could not be used');
+    const repair = world.argvOf('p', 'stubborn', 'review.1.1.repair');
+    expect(repair).toContain('--resume');
+    expect(repair).toContain(failed.phaseHistory[0]?.sessionId);
+    expect(world.promptOf('p', 'stubborn', 'review.1.1.repair')).toContain('could not be used');
   });
 
   it.concurrent('an agent that ends without its end event has not succeeded, whatever its exit code', async ({

@@ -1,10 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
-import { it, story, type World } from '../support/index.ts';
-
-function promptOf(world: World, ticketId: string, attempt: string): string {
-  return readFileSync(`${world.stateDir}/jobs/p/${ticketId}/${attempt}/prompt.md`, 'utf8');
-}
+import { it, story } from '../support/index.ts';
 
 describe('a ticket keeps the workflow it started with', () => {
   it.concurrent('an edited workflow and prompt reach the next ticket, not the one under way', async ({
@@ -31,9 +26,9 @@ describe('a ticket keeps the workflow it started with', () => {
     const { code, out, err } = await world.cli('run', 'p');
     expect(code, out + err).toBe(0);
     expect(story(world.ticket('p', 'old'))).toEqual(['build success', 'polish success']);
-    expect(promptOf(world, 'old', 'polish.1.1')).toBe('Polish it the old way.');
+    expect(world.promptOf('p', 'old', 'polish.1.1')).toBe('Polish it the old way.');
     expect(story(world.ticket('p', 'new'))).toEqual(['build success', 'shine success']);
-    expect(promptOf(world, 'new', 'shine.1.1')).toBe('Polish it the new way.');
+    expect(world.promptOf('p', 'new', 'shine.1.1')).toBe('Polish it the new way.');
   });
 
   it.concurrent('a workflow that was broken or deleted meanwhile does not touch it either', async ({

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { isRunning, it, story, type World } from '../support/index.ts';
 
@@ -25,11 +23,6 @@ function familyOf(world: World): number[] {
     ...['child', 'setsid', 'deep'].map((name) => Number(world.read(name))),
     world.calls('family')[0]?.pid ?? 0,
   ];
-}
-
-function argvOf(world: World, ticketId: string, attempt: string): string[] {
-  const file = join(world.stateDir, 'jobs', 'p', ticketId, attempt, 'command.json');
-  return (JSON.parse(readFileSync(file, 'utf8')) as { argv: string[] }).argv;
 }
 
 describe('pause', () => {
@@ -92,7 +85,7 @@ describe('pause', () => {
     const ticket = world.ticket('p', 'a');
     expect(story(ticket)).toEqual(['build interrupted', 'build success']);
     expect(ticket.retries.build ?? 0).toBe(0);
-    expect(argvOf(world, 'a', 'build.1.2')).toEqual(expect.arrayContaining(['--resume', session]));
+    expect(world.argvOf('p', 'a', 'build.1.2')).toEqual(expect.arrayContaining(['--resume', session]));
   });
 
   it.concurrent('of a plan stops all that runs for it and leaves its tickets where they are', async ({

@@ -16,10 +16,6 @@ function prepare(world: World): void {
   ]);
 }
 
-function promptOf(world: World, attempt: string): string {
-  return readFileSync(`${world.stateDir}/jobs/p/a/${attempt}/prompt.md`, 'utf8');
-}
-
 describe('a planner or editor writes while the engine works', () => {
   it.concurrent('an old copy saved over a running ticket: their fields are taken, ours are kept', async ({
     world,
@@ -38,7 +34,7 @@ describe('a planner or editor writes while the engine works', () => {
     const ticket = world.ticket('p', 'a');
     expect(story(ticket)).toEqual(['build success', 'polish success']);
     expect(ticket).toMatchObject({ title: 'A better title', note: 'mine', labels: ['x'], claim: null });
-    expect(promptOf(world, 'polish.1.1')).toBe('Polish A better title.');
+    expect(world.promptOf('p', 'a', 'polish.1.1')).toBe('Polish A better title.');
     expect(world.calls('start')).toHaveLength(2);
     expect(world.calls('clash')).toEqual([]);
   });

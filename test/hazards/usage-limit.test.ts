@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { it, story, type World } from '../support/index.ts';
@@ -23,11 +21,6 @@ function prepare(world: World, rules: unknown[]): void {
 
 const isParked = (ticket: Ticket) => ticket.hold?.kind === 'limit' && ticket.claim === null;
 
-function argvOf(world: World, attempt: string): string[] {
-  const file = join(world.stateDir, 'jobs', 'p', 'limited', attempt, 'command.json');
-  return (JSON.parse(readFileSync(file, 'utf8')) as { argv: string[] }).argv;
-}
-
 describe('a usage limit', () => {
   it.concurrent('parks the ticket until the reset, costs no attempt, and the session goes on after', async ({
     world,
@@ -50,7 +43,7 @@ describe('a usage limit', () => {
     expect(story(done)).toEqual(['build limit', 'build success']);
     expect(Date.parse(done.phaseHistory[1]?.startedAt ?? '')).toBeGreaterThanOrEqual(until);
     expect(done.phaseHistory[1]?.sessionId).toBe(done.phaseHistory[0]?.sessionId);
-    expect(argvOf(world, 'build.1.2')).toEqual(
+    expect(world.argvOf('p', 'limited', 'build.1.2')).toEqual(
       expect.arrayContaining(['--resume', done.phaseHistory[0]?.sessionId]),
     );
     expect(done.retries.build ?? 0).toBe(0);

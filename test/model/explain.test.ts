@@ -76,7 +76,7 @@ describe('explain', () => {
 
   it.each([
     ['draft', 'signalbox plan approve p'],
-    ['paused', 'signalbox resume-plan p'],
+    ['paused', 'signalbox resume p'],
     ['archived', ''],
   ])('says that the plan is %s', (status, next) => {
     expect(say(ticket(), {}, status)).toEqual({ why: `the plan is ${status}`, next });

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
 import { it, story, type World } from '../support/index.ts';
 
@@ -142,6 +141,6 @@ describe('what agents and scripts are given', () => {
       expect(ticket.error, id).toMatch(said);
     }
     expect(world.ticket('p', 'fits').status).toBe('complete');
-    expect(readFileSync(`${world.stateDir}/jobs/p/fits/one.1.1/prompt.md`, 'utf8')).toHaveLength(900_000);
+    expect(world.promptOf('p', 'fits', 'one.1.1')).toHaveLength(900_000);
   });
 });

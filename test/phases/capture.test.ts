@@ -1,12 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { describe, expect } from 'vitest';
-import { it, story, type World } from '../support/index.ts';
+import { it, story } from '../support/index.ts';
 
 const HOSTILE = `'; touch $HOME/pwned; echo "$(touch pwned2)" \`touch pwned3\` \\ {{ planId }}`;
-
-function promptOf(world: World, ticketId: string, attempt: string): string {
-  return readFileSync(`${world.stateDir}/jobs/p/${ticketId}/${attempt}/prompt.md`, 'utf8');
-}
 
 describe('capture', () => {
   it.concurrent('takes stdout, a command or a field of the result, for later phases', async ({ world }) => {
@@ -50,8 +46,8 @@ describe('capture', () => {
     await world.cli('run', 'p');
     const { context, base } = world.ticket('p', 'a');
     expect(context).toEqual({ version: '1.2.3', head: base?.commit, number: 7, tags: ['a', 'b'] });
-    expect(promptOf(world, 'a', 'build.1.1')).toContain('Build 1.2.3.');
-    expect(promptOf(world, 'a', 'tell.1.1')).toBe(`7 a+b 1.2.3 ${base?.commit}`);
+    expect(world.promptOf('p', 'a', 'build.1.1')).toContain('Build 1.2.3.');
+    expect(world.promptOf('p', 'a', 'tell.1.1')).toBe(`7 a+b 1.2.3 ${base?.commit}`);
   });
 
   it.concurrent('values never become shell, wherever they stand in a command', async ({ world }) => {

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
 import { it, story } from '../support/index.ts';
 
@@ -30,8 +29,7 @@ describe('a gate', () => {
     expect(wrong.err).toContain('approve, again');
     expect((await world.cli('respond', 'p', 'a', 'again', 'shorter,', 'please')).code).toBe(0);
     await world.cli('run', 'p');
-    const prompt = readFileSync(`${world.stateDir}/jobs/p/a/build.2.1/prompt.md`, 'utf8');
-    expect(prompt).toBe('Build. A person said: shorter, please');
+    expect(world.promptOf('p', 'a', 'build.2.1')).toBe('Build. A person said: shorter, please');
     expect((await world.cli('respond', 'p', 'a', 'approve')).code).toBe(0);
     const ticket = world.ticket('p', 'a');
     expect(ticket).toMatchObject({

@@ -1,5 +1,4 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 
 /** One line of the log that agents append to. It lies outside every worktree, so it counts what really ran. */
 export interface Call {
@@ -57,9 +56,4 @@ export function readCalls(log: string): Call[] {
     const [what, ticket, attempt, pid, cwd] = line.split(' ');
     return what && ticket && attempt && cwd ? [{ what, ticket, attempt, pid: Number(pid), cwd }] : [];
   });
-}
-
-/** Directory of all job directories of one attempt's key. */
-export function jobDir(stateDir: string, planId: string, ticketId: string, attempt: string): string {
-  return join(stateDir, 'jobs', planId, ticketId, attempt);
 }

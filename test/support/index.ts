@@ -1,10 +1,13 @@
-import { test } from 'vitest';
+import { afterAll, test } from 'vitest';
+import { removeTemplate } from './repo.ts';
 import { World } from './world.ts';
 
 export { isRunning } from './processes.ts';
 export { commitsOf, git, worktreesOf } from './repo.ts';
 export { waitFor } from './wait-for.ts';
 export { story, World } from './world.ts';
+
+afterAll(removeTemplate);
 
 /** A test with a world of its own, which is gone afterwards together with every process in it. */
 export const it = test.extend<{ world: World }>({

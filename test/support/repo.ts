@@ -27,10 +27,14 @@ export function makeRepo(path: string): string {
   return path;
 }
 
+export function removeTemplate(): void {
+  if (template) rmSync(template, { recursive: true, force: true });
+  template = undefined;
+}
+
 /** `agent.lock` is ignored: agents use it to notice each other. */
 function makeTemplate(): string {
   const path = mkdtempSync(join(tmpdir(), 'signalbox-test-repo-'));
-  process.once('exit', () => rmSync(path, { recursive: true, force: true }));
   git(path, 'init', '--quiet', '--template=', '--initial-branch=main');
   mkdirSync(join(path, '.git', 'info'), { recursive: true });
   appendFileSync(join(path, '.git', 'info', 'exclude'), 'agent.lock\n');

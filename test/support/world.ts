@@ -1,49 +1,17 @@
-import {
-  appendFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { stopJob } from '../../src/jobs/stop.ts';
 import type { StoredEvent } from '../../src/model/events.ts';
-import { Plan } from '../../src/model/plan.ts';
-import { type Attempt, Ticket, type TicketStatus } from '../../src/model/ticket.ts';
-import { type Call, readCalls, writeExecutable } from './agents.ts';
+import type { Attempt, Ticket, TicketStatus } from '../../src/model/ticket.ts';
+import { type Call, readCalls } from './agents.ts';
 import { type Ended, Running } from './cli.ts';
-import { GIT_ENV, makeRepo } from './repo.ts';
+import { GIT_ENV } from './repo.ts';
+import { ScratchHome } from './scratch-home.ts';
 import { waitFor } from './wait-for.ts';
 
-type TicketInput = Partial<Ticket> & { blockedBy?: string[]; order?: number };
-type PlanInput = Partial<Omit<Plan, 'tickets'>> & { tickets: Record<string, TicketInput> };
-type Phases = Record<string, unknown>[];
-type Config = Record<string, unknown> & { agents?: Record<string, unknown> };
-
-/** A scratch home, a scratch repository and everything a person or planner would write into them. */
-export class World {
-  readonly dir = realpathSync(mkdtempSync(join(tmpdir(), 'signalbox-test-')));
-  readonly home = join(this.dir, 'home');
-  readonly stateDir = join(this.home, 'state');
-  readonly worktrees = join(this.dir, 'worktrees');
-  readonly repo = makeRepo(join(this.dir, 'repo'));
-  readonly #log = join(this.dir, 'agents.log');
-  readonly #go = join(this.dir, 'go');
+/** A scratch home in which commands run as real processes, and ways to wait for what they bring about. */
+export class World extends ScratchHome {
   readonly #started: Running[] = [];
-  #config: Config = { defaultAgent: 'rehearsal', defaultWorkflow: 'work', pollInterval: 60 };
-
-  constructor() {
-    for (const name of ['user', 'bin', 'go', 'home/workflows', 'home/prompts', 'home/scripts'])
-      mkdirSync(join(this.dir, name), { recursive: true });
-    this.config({});
-  }
 
   /** Ends what the test left running, by recorded pid, and removes everything. */
   async close(): Promise<void> {
@@ -75,81 +43,6 @@ export class World {
     return JSON.parse(out) as T;
   }
 
-  /** Changes the config file; `agents` are added to those that are there. */
-  config(more: Config): void {
-    this.#config = { ...this.#config, ...more, agents: { ...this.#config.agents, ...more.agents } };
-    writeFileSync(join(this.home, 'config.yaml'), JSON.stringify(this.#config));
-  }
-
-  /** A `custom` agent made of shell lines; see agents.ts for what they may call. The one called `agent` is the default. */
-  agent(name: string, body: string, more: Record<string, unknown> = {}): string {
-    const command = writeExecutable(join(this.dir, 'bin', name), body, { log: this.#log, go: this.#go });
-    const standard = name === 'agent' ? { defaultAgent: name } : {};
-    this.config({ ...standard, agents: { [name]: { adapter: 'custom', command, ...more } } });
-    return command;
-  }
-
-  /** The built-in rehearsal agent, playing this scenario. */
-  rehearsal(rules: unknown[]): void {
-    const file = join(this.dir, 'scenario.yaml');
-    writeFileSync(file, JSON.stringify(rules));
-    this.config({ agents: { rehearsal: { defaultArgs: ['--scenario', file] } } });
-  }
-
-  script(name: string, body: string): string {
-    return writeExecutable(join(this.home, 'scripts', name), body, { log: this.#log, go: this.#go });
-  }
-
-  prompt(name: string, text: string): void {
-    writeFileSync(join(this.home, 'prompts', name), text);
-  }
-
-  workflow(name: string, phases: Phases): void {
-    writeFileSync(join(this.home, 'workflows', `${name}.yaml`), JSON.stringify({ name, phases }));
-  }
-
-  plan(id: string, input: PlanInput): void {
-    const { tickets, ...rest } = input;
-    for (const [ticketId, { blockedBy: _, order: __, ...ticket }] of Object.entries(tickets))
-      this.writeTicket(id, ticketId, { title: `Title of ${ticketId}`, ...ticket });
-    const entries = Object.entries(tickets).map(([ticketId, { blockedBy = [], order = 0 }]) => ({
-      ticketId,
-      order,
-      blockedBy,
-    }));
-    this.#write(this.planFile(id), { id, repo: this.repo, status: 'active', ...rest, tickets: entries });
-  }
-
-  writeTicket(planId: string, ticketId: string, ticket: Record<string, unknown>): void {
-    this.#write(this.ticketFile(planId, ticketId), { planId, ticketId, ...ticket });
-  }
-
-  #write(file: string, value: unknown): void {
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(`${file}.new`, JSON.stringify(value, null, 2));
-    renameSync(`${file}.new`, file);
-  }
-
-  planFile(id: string): string {
-    return join(this.stateDir, 'plans', id, 'plan.json');
-  }
-
-  ticketFile(planId: string, ticketId: string): string {
-    return join(this.stateDir, 'plans', planId, 'tickets', `${ticketId}.json`);
-  }
-
-  readPlan(id: string): Plan {
-    return Plan.parse(JSON.parse(readFileSync(this.planFile(id), 'utf8')));
-  }
-
-  ticket(planId: string, ticketId: string): Ticket {
-    return Ticket.parse(JSON.parse(readFileSync(this.ticketFile(planId, ticketId), 'utf8')));
-  }
-
-  worktree(planId: string, ticketId: string): string {
-    return join(this.worktrees, 'ticket', planId, ticketId);
-  }
-
   /** Waits until a ticket has a status, or until the check holds for it. */
   async reaches(
     planId: string,
@@ -161,28 +54,33 @@ export class World {
       const ticket = this.ticket(planId, ticketId);
       return holds(ticket) ? ticket : undefined;
     };
-    return waitFor(`${planId}/${ticketId}: ${wanted}`, look, {
-      state: () => this.describe(planId, ticketId),
-    });
+    const state = () => JSON.stringify(this.ticket(planId, ticketId), null, 1) + this.#said();
+    return waitFor(`${planId}/${ticketId}: ${wanted}`, look, { state });
   }
 
   /** Waits for a line in the agents' log. */
   async call(what: string, about: Partial<Call> = {}, nth = 1): Promise<Call> {
     const look = () => this.calls(what, about)[nth - 1];
-    const state = () =>
-      JSON.stringify(this.calls(), null, 1) + this.#started.map((each) => each.out + each.err);
+    const state = () => JSON.stringify(this.calls(), null, 1) + this.#said();
     return waitFor(`call ${nth} of ${what} ${JSON.stringify(about)}`, look, { state });
+  }
+
+  /** Waits for a file in the scratch directory. */
+  async until(name: string): Promise<void> {
+    await waitFor(`the file ${name}`, () => this.exists(name), { state: () => this.#said() });
   }
 
   calls(what?: string, about: Partial<Call> = {}): Call[] {
     const same = (call: Call) =>
       Object.entries(about).every(([key, value]) => call[key as keyof Call] === value);
-    return readCalls(this.#log).filter((call) => (what === undefined || call.what === what) && same(call));
+    return readCalls(this.places.log).filter(
+      (call) => (what === undefined || call.what === what) && same(call),
+    );
   }
 
   /** Lets the agents of a ticket, or all of them, go on. */
   go(ticketId = 'all'): void {
-    writeFileSync(join(this.#go, ticketId), '');
+    writeFileSync(join(this.places.go, ticketId), '');
   }
 
   events(planId: string): StoredEvent[] {
@@ -192,60 +90,12 @@ export class World {
     return lines.flatMap((line) => (line.endsWith('}') ? [JSON.parse(line) as StoredEvent] : []));
   }
 
-  jobDirs(): string[] {
-    const root = join(this.stateDir, 'jobs');
-    const below = (dir: string) =>
-      existsSync(dir)
-        ? readdirSync(dir, { withFileTypes: true }).flatMap((entry) =>
-            entry.isDirectory() ? [join(dir, entry.name)] : [],
-          )
-        : [];
-    return below(root).flatMap(below).flatMap(below);
-  }
-
-  /** Appends to a file in the scratch directory. */
-  append(name: string, text: string): void {
-    mkdirSync(dirname(join(this.dir, name)), { recursive: true });
-    appendFileSync(join(this.dir, name), text);
-  }
-
-  /** Makes a file look as if it had been written so many seconds ago. */
-  age(name: string, seconds: number): void {
-    const then = Date.now() / 1000 - seconds;
-    utimesSync(join(this.dir, name), then, then);
-  }
-
-  /** Changes a plan file as a planner would. */
-  editPlan(id: string, edit: (plan: { status: string; tickets: Record<string, unknown>[] }) => void): void {
-    const plan = JSON.parse(readFileSync(this.planFile(id), 'utf8'));
-    edit(plan);
-    this.#write(this.planFile(id), plan);
-  }
-
-  remove(path: string): void {
-    rmSync(path, { recursive: true, force: true });
-  }
-
-  /** Waits for a file in the scratch directory. */
-  async until(name: string): Promise<void> {
-    await waitFor(`the file ${name}`, () => this.exists(name));
-  }
-
-  exists(name: string): boolean {
-    return existsSync(join(this.dir, name));
-  }
-
-  read(name: string): string {
-    return readFileSync(join(this.dir, name), 'utf8');
-  }
-
-  describe(planId: string, ticketId: string): string {
-    const outputs = this.#started.map((each) => `--- ${each.pid}\n${each.out}${each.err}`);
-    return [JSON.stringify(this.ticket(planId, ticketId), null, 1), ...outputs].join('\n');
+  #said(): string {
+    return this.#started.map((each) => `\n--- ${each.pid}\n${each.out}${each.err}`).join('');
   }
 }
 
-/** `phase#attempt status` of every attempt, in order. */
+/** `phase status` of every attempt, in order. */
 export function story(ticket: Ticket): string[] {
   return ticket.phaseHistory.map((entry: Attempt) => `${entry.phase} ${entry.status}`);
 }

@@ -1,0 +1,81 @@
+import { InputError } from '../model/errors.ts';
+import type { RunOptions } from './run-options.ts';
+
+interface Rule {
+  when(options: RunOptions): boolean;
+  says(options: RunOptions): string;
+  hint: string;
+  /** True where settings may say the one half: only what one person asked for at once can contradict itself. */
+  asked?: true;
+}
+
+const many = ({ concurrency }: RunOptions) => concurrency !== undefined && concurrency > 1;
+const names = ({ phases = '' }: RunOptions, phase: string) => String(phases).split(',').includes(phase);
+
+const RULES: readonly Rule[] = [
+  {
+    when: ({ chain, batch }) => chain === true && (batch?.length ?? 0) > 0,
+    says: () => '--chain cannot be used with --batch: a chain is one line of issues, batches are groups.',
+    hint: 'Leave one of them out.',
+  },
+  {
+    when: (options) => options.chain === true && many(options),
+    says: ({ concurrency }) =>
+      `--chain cannot be used with --concurrency ${concurrency}: each issue starts from the one before it.`,
+    hint: 'Leave one of them out.',
+    asked: true,
+  },
+  {
+    when: ({ chain, sequential }) => chain === true && sequential === false,
+    says: () => '--chain cannot be used with --no-sequential: each issue starts from the one before it.',
+    hint: 'Leave one of them out.',
+    asked: true,
+  },
+  {
+    when: (options) => options.sequential === true && many(options),
+    says: ({ concurrency }) =>
+      `--sequential cannot be used with --concurrency ${concurrency}: it runs one issue at a time.`,
+    hint: 'Leave one of them out. To run one at a time and go on after a failure: --concurrency 1',
+    asked: true,
+  },
+  {
+    when: ({ qaGate, chain }) => qaGate === true && chain !== true,
+    says: () => '--qa-gate needs --chain: it holds back the next link of a chain.',
+    hint: 'Add --chain, or leave --qa-gate out.',
+  },
+  {
+    when: ({ quiet, verbose }) => quiet === true && verbose === true,
+    says: () => '--quiet cannot be used with --verbose.',
+    hint: 'Leave one of them out.',
+  },
+  {
+    when: (options) => options.testgen === false && names(options, 'testgen'),
+    says: () => '--no-testgen cannot be used with --phases that name testgen.',
+    hint: 'Leave one of them out.',
+    asked: true,
+  },
+  {
+    when: (options) => options.securityReview === false && names(options, 'security_review'),
+    says: () => '--no-security-review cannot be used with --phases that name security_review.',
+    hint: 'Leave one of them out.',
+    asked: true,
+  },
+];
+
+/** Refuses options that contradict each other: those of one caller, before settings are added to them. */
+export function checkCombination(options: RunOptions): void {
+  refuse(RULES, options);
+}
+
+/** The same for merged options, where a value may be no more than a setting. */
+export function checkMerged(options: RunOptions): void {
+  refuse(
+    RULES.filter((rule) => !rule.asked),
+    options,
+  );
+}
+
+function refuse(rules: readonly Rule[], options: RunOptions): void {
+  const broken = rules.find((rule) => rule.when(options));
+  if (broken) throw new InputError('run/combination', broken.says(options), { hint: broken.hint });
+}

@@ -1,0 +1,69 @@
+import { applyRules } from '../config/label-rules.ts';
+import type { IssueRunRequest } from '../engine/issue-run.ts';
+import type { Wishes } from '../model/variant.ts';
+import type { WorkItem } from '../sources/index.ts';
+import type { ExecutionConfig } from './execution-config.ts';
+
+/** Phases of the workflow that options switch, beside those that `phases` names. */
+const SWITCHED = ['testgen', 'security_review', 'smart_tests', 'qa_gate', 'pull_request', 'integrate'];
+const NAMED = ['spec', 'testgen', 'exec', 'security_review', 'qa'];
+
+export interface RequestInput {
+  cwd: string;
+  config: ExecutionConfig;
+  references: readonly string[];
+  batches: readonly (readonly string[])[] | null;
+  known?: readonly WorkItem[];
+  /** Whether the repository has a remote to push to. */
+  hasRemote: boolean;
+  options: Record<string, unknown>;
+  signal?: AbortSignal;
+}
+
+/** What the engine is asked to do, out of the configuration of a run. */
+export function issueRequest(input: RequestInput): IssueRunRequest {
+  const { config } = input;
+  const shapeOf = (item: WorkItem) => applyRules(config, item.labels);
+  return {
+    cwd: input.cwd,
+    references: input.references,
+    batches: input.batches,
+    ...(input.known ? { known: input.known } : {}),
+    ...(input.signal ? { signal: input.signal } : {}),
+    mode: config.chain ? 'chain' : config.sequential ? 'sequential' : 'parallel',
+    concurrency: config.concurrency,
+    workflow: 'issue',
+    wishes: (item) => wishesOf(config, shapeOf(item).qualityLoop),
+    agent: config.agent ?? null,
+    base: config.base ?? null,
+    force: config.force,
+    skipPhases: (item) => skipped(input, shapeOf(item).phases),
+    options: input.options,
+  };
+}
+
+function wishesOf(config: ExecutionConfig, qualityLoop: boolean): Wishes {
+  const policies = Object.entries(config.phasePolicies);
+  return {
+    models: Object.fromEntries(
+      policies.flatMap(([phase, policy]) => (policy?.model ? [[phase, policy.model]] : [])),
+    ),
+    efforts: Object.fromEntries(
+      policies.flatMap(([phase, policy]) => (policy?.effort ? [[phase, policy.effort]] : [])),
+    ),
+    timeoutSeconds: config.phaseTimeout,
+    retry: config.retry,
+    loops: { phase: 'exec', visits: qualityLoop ? config.maxIterations : 1 },
+  };
+}
+
+function skipped(input: RequestInput, phases: readonly string[]): string[] {
+  const { config } = input;
+  const wanted = new Set<string>(phases);
+  if (!config.noSmartTests && wanted.has('exec')) wanted.add('smart_tests');
+  if (config.qaGate) wanted.add('qa_gate');
+  if (config.pr && input.hasRemote && wanted.has('exec')) wanted.add('pull_request');
+  if (config.integrate && wanted.has('exec')) wanted.add('integrate');
+  if (wanted.has('exec') || wanted.has('qa')) wanted.add('checks');
+  return [...new Set([...NAMED, ...SWITCHED, 'checks'])].filter((phase) => !wanted.has(phase));
+}

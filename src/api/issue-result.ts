@@ -1,0 +1,111 @@
+import type { Refused } from '../engine/issue-run.ts';
+import type { Attempt, Ticket, Usage } from '../model/ticket.ts';
+import { totalUsage } from '../model/usage.ts';
+
+export interface PhaseResult {
+  phase: string;
+  success: boolean;
+  durationSeconds: number;
+  error?: string;
+  /** Class of the error: auth, limit, timeout, evidence… */
+  failureCategory?: string;
+  output?: string;
+  /** What the phase decided, where it decides: qa's verdict. */
+  verdict?: string;
+  usage: Usage | null;
+}
+
+export interface IssueResult {
+  /** 0 for work that has no number; `id` names it then. */
+  issueNumber: number;
+  id: string;
+  title: string;
+  success: boolean;
+  phaseResults: PhaseResult[];
+  durationSeconds: number;
+  abortReason?: string;
+  loopTriggered: boolean;
+  branch: string | null;
+  prNumber?: number;
+  prUrl?: string;
+  failureCategory?: string;
+  /** It was complete before this run and was not run again. */
+  skipped?: boolean;
+  locked?: { pid: number; hostname: string; startedAt: string; command: string };
+  usage: Usage | null;
+}
+
+/** What an issue came to. The one place where success is decided: the ticket is complete, or it is not. */
+export function issueResult(ticket: Ticket): IssueResult {
+  const source = ticket.source as { number?: number | null; already?: boolean } | undefined;
+  const attempts = ticket.phaseHistory.filter(
+    (entry) => entry.completedAt !== null && entry.status !== 'skipped',
+  );
+  const failed = attempts.findLast((entry) => entry.error !== null);
+  const success = ticket.status === 'complete';
+  const url = typeof ticket.context.pr_url === 'string' ? ticket.context.pr_url : undefined;
+  const number = url ? Number(/\/(\d+)$/.exec(url)?.[1]) : Number.NaN;
+  return {
+    issueNumber: source?.number ?? 0,
+    id: ticket.ticketId,
+    title: ticket.title,
+    success,
+    phaseResults: attempts.map(phaseResult),
+    durationSeconds: span(attempts),
+    ...(success ? {} : { abortReason: reasonOf(ticket) }),
+    loopTriggered: Object.values(ticket.visits).some((visits) => visits > 1),
+    branch: ticket.branch,
+    ...(url ? { prUrl: url } : {}),
+    ...(Number.isNaN(number) ? {} : { prNumber: number }),
+    ...(!success && failed?.error ? { failureCategory: failed.error.class } : {}),
+    ...(source?.already ? { skipped: true } : {}),
+    usage: totalUsage(attempts.map((entry) => entry.usage)),
+  };
+}
+
+export function refusedResult(refused: Refused): IssueResult {
+  const number = refused.item?.number ?? Number(/^#?(\d+)$/.exec(refused.reference)?.[1] ?? 0);
+  return {
+    issueNumber: number,
+    id: refused.item?.id ?? refused.reference,
+    title: refused.item?.title ?? '',
+    success: false,
+    phaseResults: [],
+    durationSeconds: 0,
+    abortReason: refused.reason,
+    loopTriggered: false,
+    branch: null,
+    ...(refused.locked ? { locked: refused.locked } : {}),
+    usage: null,
+  };
+}
+
+/** `Phase exec failed`, or why it never came to that. */
+export function reasonOf(ticket: Ticket): string {
+  if (ticket.status === 'paused') return ticket.hold?.reason ?? 'paused';
+  if (ticket.hold?.kind === 'gate') return 'waits for approval';
+  if (ticket.status === 'queued' || ticket.status === 'ready') return ticket.hold?.reason ?? 'not started';
+  const last = ticket.phaseHistory.findLast(
+    (entry) => entry.status === 'failure' || entry.outcome === 'AC_NOT_MET',
+  );
+  return last ? `Phase ${last.phase} failed` : (ticket.error ?? ticket.status);
+}
+
+function phaseResult(entry: Attempt): PhaseResult {
+  const verdict = entry.outcome !== null && entry.outcome !== 'success' && entry.outcome !== 'failure';
+  return {
+    phase: entry.phase,
+    success: entry.status === 'success' && entry.outcome !== 'AC_NOT_MET' && entry.outcome !== 'fail',
+    durationSeconds: span([entry]),
+    ...(entry.error ? { error: entry.error.message, failureCategory: entry.error.class } : {}),
+    ...(entry.output ? { output: entry.output } : {}),
+    ...(verdict && entry.outcome ? { verdict: entry.outcome } : {}),
+    usage: entry.usage,
+  };
+}
+
+function span(entries: readonly Attempt[]): number {
+  const [first] = entries;
+  const last = entries.at(-1)?.completedAt;
+  return first && last ? Math.max(0, Date.parse(last) - Date.parse(first.startedAt)) / 1000 : 0;
+}

@@ -1,0 +1,12 @@
+import { type ProjectManifest, readManifest } from '../config/manifest.ts';
+
+export { InputError, SignalboxError } from '../model/errors.ts';
+export type { ProjectManifest };
+
+/**
+ * Stack and package manager of the project that `cwd` is in: as `signalbox init` wrote them down, else as its files
+ * tell. A manifest that cannot be read rejects with an InputError.
+ */
+export async function getManifest({ cwd = process.cwd() }: { cwd?: string } = {}): Promise<ProjectManifest> {
+  return readManifest(cwd);
+}

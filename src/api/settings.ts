@@ -1,0 +1,29 @@
+import { loadSettings } from '../config/load.ts';
+import { packageDir } from '../config/package-dir.ts';
+import type { Env } from '../config/paths.ts';
+import type { RunSettings, Settings } from '../config/settings.ts';
+
+export { InputError, SignalboxError } from '../model/errors.ts';
+export type { RunSettings };
+export type SignalboxSettings = Settings;
+
+export interface GetSettingsOptions {
+  /** Where the project is; default the working directory of the process at the time of the call. */
+  cwd?: string;
+  /** Default the environment of the process at the time of the call. */
+  env?: Env;
+  /** A config file instead of the user's own; it must exist. */
+  configPath?: string;
+}
+
+/**
+ * All settings: defaults < the user's config.yaml < the project's .signalbox/settings.json < environment. A bad one
+ * rejects with an InputError that names file, line and what is allowed.
+ */
+export async function getSettings({
+  cwd = process.cwd(),
+  env = process.env,
+  configPath,
+}: GetSettingsOptions = {}): Promise<SignalboxSettings> {
+  return loadSettings({ cwd, env, configPath, packageDir: packageDir() });
+}

@@ -1,0 +1,19 @@
+/** Phases of the `issue` workflow, in its order. */
+export const ISSUE_PHASES = ['spec', 'testgen', 'exec', 'security_review', 'qa'] as const;
+export type IssuePhase = (typeof ISSUE_PHASES)[number];
+
+/** Those that run without being asked for. */
+export const DEFAULT_PHASES: readonly IssuePhase[] = ['spec', 'exec', 'qa'];
+/** Those that an option or a label adds. */
+export const OPTIONAL_PHASES = ['testgen', 'security_review'] as const;
+
+/** The phase a text names, `security-review` for `security_review` too; undefined for any other text. */
+export function issuePhase(text: string): IssuePhase | undefined {
+  const name = text.trim().replaceAll('-', '_');
+  return ISSUE_PHASES.find((phase) => phase === name);
+}
+
+export function inOrder(phases: Iterable<IssuePhase>): IssuePhase[] {
+  const wanted = new Set(phases);
+  return ISSUE_PHASES.filter((phase) => wanted.has(phase));
+}

@@ -1,0 +1,63 @@
+import { parseRef, refKey } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Ticket } from '../model/ticket.ts';
+import type { StoreView } from '../store/port.ts';
+import { branchOf, repoOf } from './facts.ts';
+import type { Parts } from './parts.ts';
+
+/** Tickets that build on each other, first to last, the one asked about among them. */
+export interface Stack {
+  tickets: Ticket[];
+  /** The ticket whose branch this one started from; undefined when it started from the base. */
+  below: Ticket | undefined;
+}
+
+export async function stackOf(parts: Parts, ticket: Ticket, view: StoreView): Promise<Stack> {
+  const below = await predecessor(parts, ticket, view);
+  if (!below) return { tickets: [ticket], below };
+  const tickets = [ticket];
+  for (let at: Ticket | undefined = below; at && !tickets.includes(at); ) {
+    tickets.unshift(at);
+    at = await predecessor(parts, at, view);
+  }
+  for (let at = successor(ticket, view); at && !tickets.includes(at); at = successor(at, view))
+    tickets.push(at);
+  return { tickets, below };
+}
+
+/** The prerequisite that has the commit which the ticket started from, unless the base has that commit too. */
+async function predecessor(parts: Parts, ticket: Ticket, view: StoreView): Promise<Ticket | undefined> {
+  const { workspaces, settings } = parts;
+  const plan = planOf(view, ticket.planId);
+  if (!ticket.base || !plan) return undefined;
+  const { commit } = ticket.base;
+  const repo = repoOf(ticket, plan, settings);
+  const spec = { repo, branch: branchOf(ticket), base: plan.base, recordedBase: ticket.base };
+  const candidates = blockersOf(ticket, view).filter((blocker) => {
+    const owner = planOf(view, blocker.planId);
+    return blocker.branch !== null && owner && repoOf(blocker, owner, settings) === repo;
+  });
+  if (candidates.length === 0 || (await workspaces.baseHas(spec, commit))) return undefined;
+  for (const blocker of candidates)
+    if (await workspaces.branchHas({ repo, branch: branchOf(blocker), commit })) return blocker;
+  return undefined;
+}
+
+function blockersOf(ticket: Ticket, view: StoreView): Ticket[] {
+  const entry = planOf(view, ticket.planId)?.tickets.find((each) => each.ticketId === ticket.ticketId);
+  return (entry?.blockedBy ?? []).flatMap(
+    (text) => view.tickets.get(refKey(parseRef(text, ticket.planId))) ?? [],
+  );
+}
+
+/** The one ticket of the plan that waits for this one directly; undefined when several do. */
+function successor(ticket: Ticket, view: StoreView): Ticket | undefined {
+  const own = [...view.tickets.values()].filter((each) => each.planId === ticket.planId);
+  const waiting = own.filter((each) => blockersOf(each, view).includes(ticket));
+  const direct = waiting.filter((each) => !blockersOf(each, view).some((other) => waiting.includes(other)));
+  return direct.length === 1 ? direct[0] : undefined;
+}
+
+function planOf(view: StoreView, id: string): Plan | undefined {
+  return view.plans.find((plan) => plan.id === id);
+}

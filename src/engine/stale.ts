@@ -1,0 +1,26 @@
+/** Something that nobody needs any more. */
+export interface Stale {
+  kind: 'worktree' | 'slot' | 'branch' | 'output' | 'log';
+  /** Path, or the name of a branch. */
+  name: string;
+  repo: string | null;
+  /** Why it counts as left behind. */
+  why: string;
+  /** What would be gone for good. */
+  loses: { files: number; commits: number };
+  bytes: number | null;
+  /** Why it is kept; null when removing it loses nothing. */
+  keep: string | null;
+  removed: boolean;
+}
+
+/** A stale thing and how to get rid of it. */
+export interface Found {
+  item: Stale;
+  /** Removes it after another look, or says why not. */
+  remove(): Promise<string | null>;
+}
+
+export function stale(kind: Stale['kind'], name: string, repo: string | null, why: string): Stale {
+  return { kind, name, repo, why, loses: { files: 0, commits: 0 }, bytes: null, keep: null, removed: false };
+}

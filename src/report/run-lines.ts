@@ -1,0 +1,139 @@
+import type { EngineEvent } from '../model/events.ts';
+import { oneLine } from './style.ts';
+
+const HEARTBEAT_MS = 60_000;
+
+export interface RunLinesOptions {
+  /** One whole line, in one write. */
+  out(line: string): void;
+  /** Milliseconds that never go back. */
+  clock(): number;
+  /** How an issue is called: `#100`, or its id. */
+  nameOf(ticketId: string): string;
+  /** Why an issue failed, in a few words. */
+  reasonOf(ticketId: string): string;
+  verbose: boolean;
+}
+
+type Mark = '⏳' | '✓' | '✗';
+
+/** The progress of a run of issues as plain lines: the reference for every other view, and what pipes get. */
+export class RunLines {
+  readonly #options: RunLinesOptions;
+  readonly #marks = new Map<string, Mark>();
+  readonly #began = new Map<string, number>();
+  readonly #start: number;
+  #lastLine: number;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: RunLinesOptions) {
+    this.#options = options;
+    this.#start = options.clock();
+    this.#lastLine = this.#start;
+  }
+
+  begin(ticketIds: readonly string[]): void {
+    for (const id of ticketIds) this.#marks.set(id, '⏳');
+    this.#progress();
+    this.#timer = setInterval(() => this.beat(), 1000);
+    this.#timer.unref();
+  }
+
+  /** Says that it is alive after a minute of silence. */
+  beat(): void {
+    const now = this.#options.clock();
+    if (now - this.#lastLine < HEARTBEAT_MS) return;
+    this.#say(`⏳ Still running... (${wholeSeconds(now - this.#start)} elapsed)`);
+  }
+
+  listen(event: EngineEvent): void {
+    const { nameOf } = this.#options;
+    switch (event.type) {
+      case 'attempt:start':
+        if (!this.#began.has(event.ticketId)) this.#began.set(event.ticketId, this.#options.clock());
+        return void this.#say(`● ${nameOf(event.ticketId)}: ${event.phase} started${again(event)}`);
+      case 'attempt:end':
+        return void this.#ended(event);
+      case 'ticket:status':
+        return void this.#status(event);
+      case 'workspace:keep':
+        return void this.#say(
+          `! ${nameOf(event.ticketId)}: worktree kept at ${event.path} (${oneLine(event.reason)})`,
+        );
+      case 'problem':
+        return void this.#say(
+          `! ${event.ticketId ? nameOf(event.ticketId) : event.planId}: ${oneLine(event.message, 400)}`,
+        );
+      case 'attempt:text':
+        return this.#options.verbose
+          ? void this.#say(`  ${nameOf(event.ticketId)} │ ${oneLine(event.text, 400)}`)
+          : undefined;
+      case 'attempt:tool':
+        if (!this.#options.verbose || event.done) return undefined;
+        return void this.#say(`  ${nameOf(event.ticketId)} │ ${event.name} ${oneLine(event.summary, 400)}`);
+      default:
+        return undefined;
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #ended(event: Extract<EngineEvent, { type: 'attempt:end' }>): void {
+    const name = this.#options.nameOf(event.ticketId);
+    const negative =
+      event.outcome === 'AC_NOT_MET' || event.outcome === 'fail' || event.outcome === 'failure';
+    const time = `(${wholeSeconds(event.ms)})`;
+    if (event.status === 'success' && !negative) return void this.#say(`● ${name}: ${event.phase} ✓ ${time}`);
+    if (event.status === 'limit') return void this.#say(`● ${name}: ${event.phase} ⏸ usage limit`);
+    if (event.status === 'interrupted') return void this.#say(`● ${name}: ${event.phase} stopped`);
+    this.#say(`● ${name}: ${event.phase} ✗`);
+  }
+
+  #status(event: Extract<EngineEvent, { type: 'ticket:status' }>): void {
+    const { ticketId, status } = event;
+    const name = this.#options.nameOf(ticketId);
+    const time = wholeSeconds(this.#options.clock() - (this.#began.get(ticketId) ?? this.#options.clock()));
+    if (status === 'complete') {
+      this.#marks.set(ticketId, '✓');
+      this.#say(`✓ Issue ${name} completed (${time})`);
+      return void this.#progress();
+    }
+    if (status === 'failed' || (status === 'needs_attention' && event.hold?.kind !== 'gate')) {
+      this.#marks.set(ticketId, '✗');
+      this.#say(`✗ Issue ${name} failed (${time}): ${oneLine(this.#options.reasonOf(ticketId), 200)}`);
+      return void this.#progress();
+    }
+    const until = event.hold?.until ? ` until ${event.hold.until}` : '';
+    if (event.hold && status !== 'running')
+      this.#say(`◌ ${name} waits${until}: ${oneLine(event.hold.reason, 200)}`);
+  }
+
+  #progress(): void {
+    const marks = [...this.#marks].map(([id, mark]) => `${this.#options.nameOf(id)} ${mark}`);
+    this.#say(`Progress: ${marks.join(' ')}`);
+  }
+
+  #say(line: string): void {
+    this.#lastLine = this.#options.clock();
+    this.#options.out(line);
+  }
+}
+
+function again(event: { visit: number; attempt: number }): string {
+  const parts = [
+    event.visit > 1 ? `round ${event.visit}` : '',
+    event.attempt > 1 ? `attempt ${event.attempt}` : '',
+  ];
+  const text = parts.filter(Boolean).join(', ');
+  return text ? ` (${text})` : '';
+}
+
+/** `5s`, `1m 15s`, `1h 2m`. */
+export function wholeSeconds(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds}s`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes}m ${seconds % 60}s` : `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
+}

@@ -1,0 +1,141 @@
+import { WorkspaceError } from '../model/errors.ts';
+import type { Context } from './context.ts';
+import { trustedAccess } from './fetch.ts';
+import type { GitResult } from './git.ts';
+import { checkBranch } from './place.ts';
+import { branchRef, readRef } from './refs.ts';
+import type { Repo } from './repo.ts';
+
+export interface PushSpec {
+  repo: string;
+  branch: string;
+}
+
+export interface Pushed {
+  /** The commit that the branch has here and on origin. */
+  commit: string;
+  /** False when origin had it already. */
+  pushed: boolean;
+}
+
+/** Whatever the repository's config says: this one branch, as it is, and nothing along with it. */
+const PUSH = [
+  'push',
+  '--porcelain',
+  '--no-verify',
+  '--no-follow-tags',
+  '--no-signed',
+  '--recurse-submodules=no',
+  '--receive-pack=git-receive-pack',
+  'origin',
+];
+const PLAIN = [
+  ['remote.origin.mirror', 'false'],
+  ['push.pushOption', ''],
+] as const;
+
+/** Brings a branch to origin, never by force, and looks there whether it arrived. */
+export async function pushBranch(context: Context, spec: PushSpec): Promise<Pushed> {
+  checkBranch(spec.branch);
+  const repo = await context.repo(spec.repo);
+  const commit = await readRef(context.git, repo, branchRef(spec.branch));
+  if (!commit)
+    throw new WorkspaceError(
+      'workspace/branch-missing',
+      `The branch ${spec.branch} does not exist in ${repo.workTree}.`,
+    );
+  await pushUrl(context, repo);
+  const access = await trustedAccess(context, repo);
+  // The commit by its id: what is pushed is what is compared, even if the branch moves meanwhile.
+  const result = await context.git([...PUSH, `${commit}:${branchRef(spec.branch)}`], {
+    at: repo,
+    write: true,
+    ok: [0, 1, 128],
+    config: [...access.entries, ...PLAIN],
+    env: access.env,
+  });
+  if (result.code !== 0) throw refused(spec, repo, result);
+  const tips = await remoteTips(context, { repo: spec.repo, branches: [spec.branch] });
+  const there = tips.get(spec.branch);
+  if (there === commit) return { commit, pushed: !/^=\t/m.test(result.stdout) };
+  throw new WorkspaceError(
+    'workspace/push-unverified',
+    `origin took the push of ${spec.branch} but has ${there?.slice(0, 10) ?? 'no such branch'} instead of ${commit.slice(0, 10)}.`,
+    {
+      hint: 'Somebody may have pushed or deleted it at the same moment; try again.',
+      details: { branch: spec.branch, commit, there: there ?? null },
+    },
+  );
+}
+
+/** The commits that branches have on origin; those that are not there are left out. */
+export async function remoteTips(
+  context: Context,
+  spec: { repo: string; branches: readonly string[] },
+): Promise<Map<string, string>> {
+  const repo = await context.repo(spec.repo);
+  const url = await pushUrl(context, repo);
+  const access = await trustedAccess(context, repo);
+  const args = ['ls-remote', '--quiet', '--upload-pack=git-upload-pack', '--', url];
+  const { stdout } = await context.git([...args, ...spec.branches.map(branchRef)], {
+    at: repo,
+    config: access.entries,
+    env: access.env,
+  });
+  const tips = new Map<string, string>();
+  for (const line of stdout.split('\n')) {
+    const [commit = '', ref = ''] = line.split('\t');
+    // A pattern also matches the end of longer names.
+    const branch = spec.branches.find((name) => branchRef(name) === ref);
+    if (branch !== undefined) tips.set(branch, commit);
+  }
+  return tips;
+}
+
+/** Where `git push origin` goes; throws when there is no origin. */
+export async function pushUrl(context: Context, repo: Repo): Promise<string> {
+  const { code, stdout } = await context.git(['remote', 'get-url', '--push', 'origin'], {
+    at: repo,
+    ok: [0, 2, 128],
+  });
+  if (code === 0) return stdout.trim();
+  throw new WorkspaceError(
+    'workspace/no-remote',
+    `The repository ${repo.workTree} has no remote called origin, so there is nowhere to push to.`,
+    {
+      hint: `Add it: git -C ${repo.workTree} remote add origin <address>`,
+      details: { repo: repo.workTree },
+    },
+  );
+}
+
+function refused({ branch }: PushSpec, repo: Repo, { code, stdout, stderr }: GitResult): WorkspaceError {
+  const [, summary] = /^!\t[^\t]*\t(.*)$/m.exec(stdout) ?? [];
+  const details = { branch, code, stderr: stderr.slice(-4000) };
+  if (summary !== undefined && /\((non-fast-forward|fetch first|stale info)\)/.test(summary))
+    return new WorkspaceError(
+      'workspace/push-rejected',
+      `origin refused ${branch}: it has commits there that are not here, and nothing is ever pushed by force.`,
+      {
+        hint: `Bring them in first: git -C ${repo.workTree} fetch origin ${branch}, then merge FETCH_HEAD in the ticket's worktree.`,
+        details,
+      },
+    );
+  const reason = [summary, remoteSays(stderr)].filter(Boolean).join(': ') || lastLine(stderr);
+  return new WorkspaceError(
+    'workspace/push',
+    `${branch} could not be pushed to origin: ${reason || `exit code ${code}`}`,
+    { hint: `Try it by hand to see more: git -C ${repo.workTree} push origin ${branch}`, details },
+  );
+}
+
+/** What hooks and rules of the server said. */
+function remoteSays(stderr: string): string {
+  const lines = stderr.split('\n').flatMap((line) => /^remote: (.*\S)/.exec(line)?.[1] ?? []);
+  return lines.join(' ').slice(0, 400);
+}
+
+function lastLine(stderr: string): string {
+  const lines = stderr.trim().split('\n');
+  return lines.find((line) => /^(fatal|ssh|error):/.test(line)) ?? lines.at(-1) ?? '';
+}

@@ -1,0 +1,310 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { git, it, refusal, type Shown, setUp, stateOf, type World, worktreesOf } from './support.ts';
+
+/** Runs everything there is once; the good plan must be complete afterwards whatever else there was. */
+async function othersGoOn(world: World): Promise<string> {
+  world.plan('good', { tickets: { fine: {} } });
+  const { out, err } = await world.cli('tick');
+  expect(err).toBe('');
+  expect(world.ticket('good', 'fine').status).toBe('complete');
+  return out;
+}
+
+describe.concurrent('a ticket file that cannot be used holds back that ticket alone', () => {
+  const good = { planId: 'p', ticketId: 'bad', title: 'x' };
+  const texts: [string, string, string][] = [
+    ['is truncated', JSON.stringify(good, null, 2).slice(0, 30), 'not valid JSON'],
+    ['is empty', '', 'the file is empty'],
+    ['is a list', '[]', 'expected object, received array'],
+    ['has no title', JSON.stringify({ ...good, title: undefined }), 'title: '],
+    ['has a status there is not', JSON.stringify({ ...good, status: 'dnoe' }), 'status: '],
+    ['belongs to another ticket', JSON.stringify({ ...good, ticketId: 'other' }), 'calls itself "p/other"'],
+    [
+      'was written by a newer version',
+      JSON.stringify({ ...good, schema: 99 }),
+      'written by a newer Signalbox',
+    ],
+    [
+      'has a branch that starts with -',
+      JSON.stringify({ ...good, branch: '-D' }),
+      'branch "-D" starts with "-"',
+    ],
+    ['has an illegal branch', JSON.stringify({ ...good, branch: 'a..b' }), 'branch "a..b" contains ".."'],
+    [
+      'has a branch with a space',
+      JSON.stringify({ ...good, branch: 'a b' }),
+      'branch "a b" contains a space',
+    ],
+  ];
+  it('because of what is in it', async ({ world }) => {
+    const ids = texts.map((_, index) => `bad${index}`);
+    setUp(world, 'commit', { ok: {}, ...Object.fromEntries(ids.map((id) => [id, {}])) });
+    const written = texts.map(([, text], index) => text.replace('"bad"', `"bad${index}"`));
+    for (const [index, text] of written.entries()) writeFileSync(world.ticketFile('p', `bad${index}`), text);
+    const { code, out } = await world.cli('run', 'p');
+    expect(code).toBe(1);
+    expect(world.ticket('p', 'ok').status).toBe('complete');
+    const { problems } = await world.json<Shown>('status', '--plan', 'p');
+    for (const [index, [what, , message]] of texts.entries()) {
+      const file = world.ticketFile('p', `bad${index}`);
+      const line = out.split('\n').find((each) => each.includes(`${file}: `));
+      expect(line, what).toContain(message);
+      expect(problems[index], what).toMatchObject({
+        ticketId: `bad${index}`,
+        path: file,
+        message: expect.stringContaining(message),
+      });
+      expect(readFileSync(file, 'utf8'), what).toBe(written[index]);
+    }
+    for (const id of ['bad0', 'bad5']) {
+      const ended = await world.cli('pause', 'p', id);
+      expect(ended.code).toBe(2);
+      expect(refusal(ended)).toMatch(/\n {3}(Mend or delete the file|Correct planId)/);
+    }
+  });
+
+  it('when it is missing', async ({ world }) => {
+    setUp(world, 'commit', { bad: {}, ok: {} });
+    rmSync(world.ticketFile('p', 'bad'));
+    expect((await world.cli('run', 'p')).code).toBe(1);
+    expect((await world.cli('status')).out).toContain(`✗ ${world.ticketFile('p', 'bad')} does not exist`);
+    expect(world.ticket('p', 'ok').status).toBe('complete');
+  });
+
+  it('when no plan lists it: it is named with its file', async ({ world }) => {
+    setUp(world);
+    world.writeTicket('p', 'stray', { title: 'x' });
+    const { out } = await world.cli('status');
+    expect(out).toContain(`${world.ticketFile('p', 'stray')}: the ticket is not listed in plan.json`);
+  });
+});
+
+describe.concurrent('a plan file that cannot be used holds back that plan alone', () => {
+  const plan = { id: 'bad', status: 'active' };
+  const texts: [string, string, string][] = [
+    ['is truncated', '{"id": "bad", "tick', 'not valid JSON'],
+    ['is empty', '', 'the file is empty'],
+    [
+      'calls itself otherwise than its directory',
+      JSON.stringify({ ...plan, id: 'q' }),
+      '"q" but its directory is "bad2"',
+    ],
+    ['lists an id with a slash', entries('a/b'), 'tickets.0.ticketId: id "a/b" may only hold'],
+    ['lists an id with ..', entries('..'), 'tickets.0.ticketId: id ".."'],
+    ['lists an id with a newline', entries('a\nb'), 'tickets.0.ticketId: id "a\\nb"'],
+    ['lists an id of 300 characters', entries('x'.repeat(300)), 'is 300 characters long'],
+    ['has an illegal base', JSON.stringify({ ...plan, base: '--upload-pack=x' }), 'base: branch'],
+  ];
+  function entries(ticketId: string): string {
+    return JSON.stringify({ ...plan, tickets: [{ ticketId }] });
+  }
+  it('because of what is in it', async ({ world }) => {
+    setUp(world, 'commit', {});
+    const written = texts.map(([, text], index) => text.replace('"bad"', `"bad${index}"`));
+    for (const [index, text] of written.entries()) {
+      mkdirSync(dirname(world.planFile(`bad${index}`)), { recursive: true });
+      writeFileSync(world.planFile(`bad${index}`), text);
+    }
+    const told = await othersGoOn(world);
+    const { out } = await world.cli('status');
+    for (const [index, [what, , message]] of texts.entries()) {
+      const file = world.planFile(`bad${index}`);
+      expect(told, what).toContain(`${file}: `);
+      expect(out, what).toContain(`✗ ${file}: `);
+      const ended = await world.cli('run', `bad${index}`);
+      expect(ended.code, what).toBe(2);
+      expect(refusal(ended).startsWith(`❌ ${file}: `), what).toBe(true);
+      expect(ended.err).toContain(message);
+      expect(ended.err).toMatch(/\n {3}\S/);
+      expect(readFileSync(file, 'utf8')).toBe(written[index]);
+    }
+  });
+
+  it('when its directory has a name that no plan can have', async ({ world }) => {
+    setUp(world, 'commit', {});
+    for (const name of ['bad name', '-rf', '..hidden', 'x'.repeat(200), 'red\u001b[31m']) {
+      mkdirSync(join(world.stateDir, 'plans', name), { recursive: true });
+      writeFileSync(
+        join(world.stateDir, 'plans', name, 'plan.json'),
+        JSON.stringify({ id: name, status: 'active' }),
+      );
+    }
+    const told = await othersGoOn(world);
+    const { out } = await world.cli('status');
+    for (const name of ['bad name', '-rf', '..hidden', 'red'])
+      expect(out).toContain(`✗ ${join(world.stateDir, 'plans', name)}: the plan directory's name `);
+    expect(told + out).not.toContain('\u001b');
+  });
+
+  it('when its tickets wait for each other, or for nothing there is', async ({ world }) => {
+    setUp(world, 'commit', {});
+    world.plan('loop', { tickets: { a: { blockedBy: ['b'] }, b: { blockedBy: ['a'] } } });
+    world.plan('lost', { tickets: { c: { blockedBy: ['loop/zzz'] } } });
+    const told = await othersGoOn(world);
+    expect(told).toContain('Tickets wait for each other: a → b → a.');
+    expect(told).toContain('Ticket "c" is blocked by "loop/zzz", which does not exist.');
+    const { code, err } = await world.cli('run', 'lost');
+    expect(code).toBe(2);
+    expect(err).toContain('Correct blockedBy in plan.json of "lost".');
+  });
+});
+
+describe.concurrent('ids on the command line', () => {
+  it('never become paths', async ({ world }) => {
+    setUp(world);
+    const before = stateOf(world);
+    for (const id of ['a/b', '..', '../p', 'a\nb', 'x'.repeat(300), 'a..b', ''])
+      for (const args of [
+        ['run', id],
+        ['pause', 'p', id],
+      ]) {
+        const ended = await world.cli(...args);
+        expect(ended.code, args.join(' ')).toBe(2);
+        expect(refusal(ended)).toMatch(/^❌ The (plan|ticket) id "/);
+      }
+    for (const args of [
+      ['plan', 'delete', '../plans/p', '--force'],
+      ['status', '--plan', '../plans/p'],
+    ])
+      expect((await world.cli(...args)).code).toBe(2);
+    expect(stateOf(world)).toEqual(before);
+  });
+});
+
+describe.concurrent('work that cannot begin waits for a person, with the reason and the fix', () => {
+  const told: [string, (world: World, id: string) => void, string, RegExp][] = [
+    [
+      'an unknown agent',
+      (world, id) => world.plan(id, { agent: 'nobody', tickets: { a: {} } }),
+      'agent "nobody" is not configured',
+      /known: .*agent/,
+    ],
+    [
+      'an agent whose program is not there',
+      (world, id) => {
+        world.config({ agents: { absent: { command: 'no-such-program' } } });
+        world.plan(id, { agent: 'absent', tickets: { a: {} } });
+      },
+      'agent "absent": no-such-program is not installed or not executable',
+      /signalbox doctor|PATH|command/,
+    ],
+    [
+      'an unknown workflow',
+      (world, id) => world.plan(id, { workflow: 'wrok', tickets: { a: {} } }),
+      'There is no workflow "wrok".',
+      /Did you mean "work"\?/,
+    ],
+    [
+      'no repository at all',
+      (world, id) => world.plan(id, { repo: null, tickets: { a: {} } }),
+      'names a repository',
+      /Set "repo"/,
+    ],
+    [
+      'a relative repository path',
+      (world, id) => world.plan(id, { repo: 'some/where', tickets: { a: {} } }),
+      'is relative',
+      /absolute path/,
+    ],
+    [
+      'a repository that is not there',
+      (world, id) => world.plan(id, { repo: join(world.dir, 'gone'), tickets: { a: {} } }),
+      'does not exist or is no directory',
+      /Correct `repo`/,
+    ],
+    [
+      'a directory that is no repository',
+      (world, id) => world.plan(id, { repo: join(world.dir, 'user'), tickets: { a: {} } }),
+      'is not in the checkout of a git repository',
+      /git -C \S+ init/,
+    ],
+    [
+      'a bare repository',
+      (world, id) => {
+        git(world.dir, 'init', '--quiet', '--bare', 'bare.git');
+        world.plan(id, { repo: join(world.dir, 'bare.git'), tickets: { a: {} } });
+      },
+      'is bare: it has no checkout',
+      /normal clone/,
+    ],
+    [
+      'a repository without a commit',
+      (world, id) => {
+        git(world.dir, 'init', '--quiet', 'empty');
+        world.plan(id, { repo: join(world.dir, 'empty'), tickets: { a: {} } });
+      },
+      'has no commit to start from',
+      /commit --allow-empty/,
+    ],
+    [
+      'a base branch that is not there',
+      (world, id) => world.plan(id, { base: 'nowhere', tickets: { a: {} } }),
+      'The base branch nowhere does not exist',
+      /`base`|branch/,
+    ],
+    [
+      'a worktree path that is taken',
+      (world, id) => {
+        mkdirSync(world.worktree(id, 'a'), { recursive: true });
+        writeFileSync(join(world.worktree(id, 'a'), 'mine.txt'), 'x');
+        world.plan(id, { tickets: { a: {} } });
+      },
+      'is taken by a directory with other content',
+      /Move it away|another place/,
+    ],
+  ];
+  it('for each of many reasons', async ({ world }) => {
+    setUp(world, 'commit', {});
+    world.config({ maxConcurrency: 20 });
+    for (const [index, [, prepare]] of told.entries()) prepare(world, `p${index}`);
+    await othersGoOn(world);
+    expect(world.calls('start').map(({ ticket }) => ticket)).toEqual(['good/fine']);
+    const all = await world.json<Shown[]>('status');
+    const { out } = await world.cli('status');
+    const parts = out.split('\n\n');
+    for (const [index, [what, , message, fix]] of told.entries()) {
+      const { tickets } = all.find(({ plan }) => plan?.id === `p${index}`) ?? { tickets: [] };
+      expect(tickets[0], what).toMatchObject({ status: 'needs_attention', claim: null });
+      const part = parts.find((text) => text.startsWith(`p${index}\n`));
+      expect(part, what).toContain(message);
+      expect(part, what).toContain(`→ signalbox retry p${index} a`);
+      expect(part, what).toMatch(fix);
+    }
+  });
+
+  it('a prompt over one megabyte', async ({ world }) => {
+    setUp(world, 'commit', {});
+    world.workflow('long', [{ id: 'build', type: 'agent', prompt: '{{ description }}' }]);
+    world.plan('p', { workflow: 'long', tickets: { a: { description: 'x'.repeat(1_048_577) } } });
+    await othersGoOn(world);
+    expect(world.ticket('p', 'a')).toMatchObject({
+      status: 'failed',
+      error: expect.stringContaining('has 1048577 bytes; at most 1048576 are allowed'),
+    });
+    world.plan('q', { workflow: 'long', tickets: { b: { description: 'x'.repeat(1_048_576) } } });
+    expect((await world.cli('run', 'q')).code).toBe(0);
+  });
+
+  it('leaves what is at a taken path as it is', async ({ world }) => {
+    setUp(world, 'commit');
+    mkdirSync(world.worktree('p', 'a'), { recursive: true });
+    writeFileSync(join(world.worktree('p', 'a'), 'mine.txt'), 'x');
+    await world.cli('run', 'p');
+    expect(readFileSync(join(world.worktree('p', 'a'), 'mine.txt'), 'utf8')).toBe('x');
+    expect(worktreesOf(world.repo)).toEqual([]);
+  });
+
+  it('but a dirty repository is fine: work starts from what is committed', async ({ world }) => {
+    setUp(world, 'cat README.md; commit');
+    writeFileSync(join(world.repo, 'README.md'), 'changed, not committed\n');
+    writeFileSync(join(world.repo, 'loose.txt'), 'x');
+    git(world.repo, 'add', 'README.md');
+    const before = git(world.repo, 'status', '--porcelain');
+    expect((await world.cli('run', 'p')).code).toBe(0);
+    expect((await world.cli('logs', 'p', 'a')).out).toContain('A scratch repository.');
+    expect(git(world.repo, 'diff', '--name-only', 'main', 'ticket/p/a')).toBe('work-a.txt');
+    expect(git(world.repo, 'status', '--porcelain')).toBe(before);
+  });
+});

@@ -1,0 +1,155 @@
+import {
+  appendFileSync,
+  closeSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
+import { SignalboxError } from '../../src/model/errors.ts';
+import { Plan } from '../../src/model/plan.ts';
+import { Ticket } from '../../src/model/ticket.ts';
+import { writeAtomic } from '../../src/store/atomic.ts';
+import { FileStore } from '../../src/store/file-store.ts';
+import { withLock } from '../../src/store/lock.ts';
+
+// The processes of the store's tests: started, watched and killed by them.
+
+const say = (value: unknown) => void writeSync(1, `${JSON.stringify(value)}\n`);
+const REF = { planId: 'p', ticketId: 't' };
+const [what, dir = '', count = '1'] = process.argv.slice(2);
+
+/** What an operation came to: `fine`, or the code of its error. */
+async function codeOf(operation: () => unknown): Promise<string> {
+  try {
+    await operation();
+    return 'fine';
+  } catch (error) {
+    return error instanceof SignalboxError ? error.code : `raw: ${error}`;
+  }
+}
+
+const jobs: Record<string, () => Promise<void> | void> = {
+  /** Replaces a file over and over; each text is one letter, many times. */
+  rewrite() {
+    for (let n = 0; ; n++) {
+      writeAtomic(dir, 'abcdefghij'.charAt(n % 10).repeat(300_000));
+      say(n);
+    }
+  },
+
+  /** Adds to a number in a file, with a pause between reading and writing; a second holder would be noticed. */
+  async count() {
+    const number = join(dir, 'number');
+    const inside = join(dir, 'inside');
+    for (let n = 0; n < Number(count); n++) {
+      await withLock(
+        join(dir, 'number.lock'),
+        async () => {
+          closeSync(openSync(inside, 'wx'));
+          const value = Number(readFileSync(number, 'utf8'));
+          await turn();
+          writeFileSync(number, String(value + 1));
+          rmSync(inside);
+        },
+        { timeoutMs: 25_000 },
+      );
+      await delay(1);
+    }
+    say('done');
+  },
+
+  /** Takes a lock and never lets go. */
+  async hold() {
+    const alive = setInterval(() => undefined, 1000);
+    await withLock(dir, () => new Promise(() => say('held')));
+    clearInterval(alive);
+  },
+
+  async bump() {
+    const store = new FileStore(dir);
+    for (let n = 0; n < Number(count); n++) {
+      await store.updateTicket(REF, (ticket) => ({
+        ...ticket,
+        context: { ...ticket.context, n: Number(ticket.context.n ?? 0) + 1 },
+      }));
+      await delay(1);
+    }
+    say('done');
+  },
+
+  async make() {
+    const plan = Plan.parse({ id: 'p', status: 'active', tickets: [{ ticketId: 't' }] });
+    await new FileStore(dir).create(plan, [Ticket.parse({ ...REF, title: 'T' })]);
+    say('made');
+  },
+
+  /** Tries to write where nothing can be written. */
+  async readOnly() {
+    if (process.getuid?.() === 0) {
+      process.setgid?.(65534);
+      process.setuid?.(65534);
+    }
+    say(await tryAll(new FileStore(dir)));
+  },
+
+  /** The same where only a mount forbids it. */
+  async readOnlyMount() {
+    say(await tryAll(new FileStore(dir)));
+  },
+
+  /** Makes a plan, fills the disk, tries to write, makes room again. */
+  async makeFull() {
+    const store = new FileStore(dir);
+    await jobs.make?.();
+    const filler = join(dir, 'filler');
+    const half = fill(filler);
+    const report = await tryAll(store);
+    rmSync(filler, { force: true });
+    store.append('p', { type: 'plan:status', planId: 'p', status: 'active', v: 1, at: 'later' });
+    const after = await store.updateTicket(REF, (ticket) => ({ ...ticket, description: 'room again' }));
+    say({ ...report, half, after: after.description, events: store.events('p').map((event) => event.at) });
+  },
+};
+
+/** Every way of writing, each with more than fits; then what is there to be read. */
+async function tryAll(store: FileStore): Promise<Record<string, unknown>> {
+  const big = 'x'.repeat(60_000);
+  const before = JSON.stringify([...store.view().tickets]);
+  const ticket = await codeOf(() => store.updateTicket(REF, (each) => ({ ...each, description: big })));
+  const plan = await codeOf(() => store.updatePlan('p', (each) => ({ ...each, name: big })));
+  const event = await codeOf(() =>
+    store.append('p', { type: 'plan:status', planId: 'p', status: big, v: 1, at: 'lost' }),
+  );
+  const create = await codeOf(() =>
+    store.create(Plan.parse({ id: 'q', tickets: [{ ticketId: 't' }] }), [
+      Ticket.parse({ planId: 'q', ticketId: 't', title: big }),
+    ]),
+  );
+  const pin = await codeOf(() => store.pin('0123456789abcdef', big));
+  const fresh = new FileStore(store.layout.root).view();
+  return {
+    codes: { ticket, plan, event, create, pin },
+    intact: JSON.stringify([...fresh.tickets]) === before,
+    plans: fresh.plans.map((each) => [each.id, each.name]),
+    problems: fresh.problems,
+    pinned: store.pinned('0123456789abcdef') !== undefined,
+  };
+}
+
+/** Writes until there is no room, then gives two pages back: enough for the beginning of a file. */
+function fill(path: string): boolean {
+  try {
+    for (;;) appendFileSync(path, 'x'.repeat(4096));
+  } catch {
+    const size = readFileSync(path).length;
+    truncateSync(path, Math.max(0, size - 8192));
+    return size > 0;
+  }
+}
+
+await jobs[what ?? '']?.();

@@ -1,0 +1,3 @@
+import type { FakeState } from '../fake-gh.ts';
+
+export function update<T>(file: string, change: (state: FakeState) => T): T;

@@ -1,0 +1,55 @@
+import { mkdirSync, readFileSync, renameSync, rmdirSync, writeFileSync } from 'node:fs';
+import { Exit } from './arguments.mjs';
+
+const WAIT = new Int32Array(new SharedArrayBuffer(4));
+
+/** Reads the state, lets `change` work on it and writes it back, one process at a time. */
+export function update(file, change) {
+  lock(`${file}.lock`);
+  try {
+    const state = JSON.parse(readFileSync(file, 'utf8'));
+    const result = change(state);
+    writeFileSync(`${file}.new`, JSON.stringify(state, null, 1));
+    renameSync(`${file}.new`, file);
+    return result;
+  } finally {
+    rmdirSync(`${file}.lock`);
+  }
+}
+
+function lock(path) {
+  for (let tries = 0; tries < 2_000; tries += 1) {
+    try {
+      mkdirSync(path);
+      return;
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw error;
+      Atomics.wait(WAIT, 0, 0, 5);
+    }
+  }
+  throw new Error(`${path} is held by another process`);
+}
+
+export function hostOf(state) {
+  return state.host ?? 'github.com';
+}
+
+/** The repository a command is about: named, or the current one. Hidden ones are as good as absent. */
+export function repositoryOf(state, named) {
+  const name = (named ?? state.current)
+    .replace(/^https?:\/\//, '')
+    .split('/')
+    .slice(-2)
+    .join('/');
+  const found = findRepository(state, name);
+  if (!found)
+    throw new Exit(1, `GraphQL: Could not resolve to a Repository with the name '${name}'. (repository)\n`);
+  return found;
+}
+
+export function findRepository(state, name) {
+  const found = state.repositories.find((each) =>
+    [each.nameWithOwner, each.formerly].some((known) => known?.toLowerCase() === name.toLowerCase()),
+  );
+  return found?.hidden ? undefined : found;
+}
