@@ -6,14 +6,15 @@ export {
   runPlan,
 } from '../engine/foreground.ts';
 export { openParts } from '../engine/open.ts';
-export { SignalboxError } from '../model/errors.ts';
+export { InputError, SignalboxError } from '../model/errors.ts';
 export type { EngineEvent, StoredEvent } from '../model/events.ts';
 export type { Plan } from '../model/plan.ts';
 export type { Ticket } from '../model/ticket.ts';
 export type { Workflow } from '../model/workflow.ts';
 export { parseBatches } from './batches.ts';
+export { checkCombination } from './combinations.ts';
 export { type ConfigLayers, ConfigResolver } from './config-resolver.ts';
-export { buildExecutionConfig, type ExecutionConfig } from './execution-config.ts';
+export { buildExecutionConfig, checkExecutionConfig, type ExecutionConfig } from './execution-config.ts';
 export type { IssueResult, PhaseResult } from './issue-result.ts';
 export type { ProgressCallback, ProgressEvent } from './progress.ts';
 export type { IssueLog, RunLog, RunLogWriter } from './run-log.ts';

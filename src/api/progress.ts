@@ -26,7 +26,8 @@ export function progressFeed(
   return (event) => {
     if (event.type !== 'attempt:start' && event.type !== 'attempt:end') return;
     const issue = numberOf(event.ticketId) ?? event.ticketId;
-    if (event.type === 'attempt:start') return void call(issue, event.phase, 'start', { iteration: event.visit });
+    if (event.type === 'attempt:start')
+      return void call(issue, event.phase, 'start', { iteration: event.visit });
     const negative =
       event.outcome === 'AC_NOT_MET' || event.outcome === 'fail' || event.outcome === 'failure';
     const ok = event.status === 'success' && !negative;

@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { Env } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
 import { runPlan } from '../engine/foreground.ts';
@@ -11,8 +11,9 @@ import { InputError, messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { WorkItem } from '../sources/index.ts';
 import { parseBatches } from './batches.ts';
+import { checkCombination } from './combinations.ts';
 import { EventStream } from './event-stream.ts';
-import { buildExecutionConfig, type ExecutionConfig } from './execution-config.ts';
+import { buildExecutionConfig, checkExecutionConfig, type ExecutionConfig } from './execution-config.ts';
 import { issueRequest } from './issue-request.ts';
 import { type IssueResult, issueResult, refusedResult } from './issue-result.ts';
 import { type ProgressCallback, progressFeed } from './progress.ts';
@@ -43,6 +44,8 @@ export interface RunInit extends RunSurroundings {
   settings: SignalboxSettings;
   manifest?: { stack: string; packageManager?: string | null };
   baseBranch?: string;
+  /** How errors name an option: as a property, or as the flag it is on a command line. */
+  named?: 'option' | 'flag';
   /** Called once, before the first phase, with the run that has begun. */
   onOrchestratorReady?: (orchestrator: RunOrchestrator) => void;
 }
@@ -89,6 +92,12 @@ export class RunOrchestrator {
         hint: 'Make one with buildExecutionConfig().',
       });
     }
+    checkExecutionConfig(config.config);
+    if (config.settings?.untrusted) {
+      throw new InputError('config/untrusted', `${config.settings.untrusted} is not trusted yet.`, {
+        hint: 'Trust its directory once with: signalbox config trust',
+      });
+    }
     this.#config = config;
   }
 
@@ -129,7 +138,9 @@ export class RunOrchestrator {
   ): Promise<RunResult> {
     const { cwd = process.cwd(), env = process.env, settings } = init;
     const began = performance.now();
-    const mergedOptions = resolveRunOptions(init.options, settings, { env });
+    const named = init.named ?? 'option';
+    const mergedOptions = resolveRunOptions(init.options, settings, { env, named });
+    if (batches) checkCombination({ ...init.options, batch: batches.map((group) => group.join(',')) });
     const groups =
       batches?.map((group) => group.map(String)) ??
       (mergedOptions.batch ? parseBatches(mergedOptions.batch) : null);
@@ -153,9 +164,11 @@ export class RunOrchestrator {
     });
     init.onOrchestratorReady?.(orchestrator);
     const log =
-      settings.run.logJson && mergedOptions.logJson && !config.dryRun ? mergedOptions.logPath : null;
+      mergedOptions.logJson && !config.dryRun
+        ? { path: mergedOptions.logPath, rotation: mergedOptions.rotation }
+        : null;
     try {
-      const run = await orchestrator.#run({ settings, cwd, env, references, batches: groups, logPath: log });
+      const run = await orchestrator.#run({ settings, cwd, env, references, batches: groups, log });
       const failed = run.results.some((result) => !result.success);
       const exitCode = init.signal?.aborted ? 130 : failed && !config.dryRun ? 1 : 0;
       return {
@@ -215,9 +228,10 @@ export class RunOrchestrator {
     const nothing = { logPath: null, worktreeMap: new Map(), issueInfoMap, planId: null };
     if (config.dryRun) return { ...nothing, results: refused, dryRun: preview(prepared, config) };
     if (prepared.tickets.length === 0) return { ...nothing, results: refused };
-    log = input.logPath
-      ? createRunLog(parts, prepared, config, join(cwd, input.logPath), settings.run.rotation)
-      : null;
+    if (input.log) {
+      const dir = resolve(prepared.plan.repo ?? cwd, input.log.path);
+      log = createRunLog(parts, prepared, config, dir, input.log.rotation);
+    }
     await startIssueRun(parts, prepared);
     const done = await runPlan(parts, {
       planId: prepared.plan.id,
@@ -244,7 +258,7 @@ interface RunInput {
   references: readonly string[];
   batches: readonly (readonly string[])[] | null;
   known?: readonly WorkItem[];
-  logPath?: string | null;
+  log?: { path: string; rotation: { maxSizeMB: number; maxFiles: number } } | null;
 }
 
 function itemOf(

@@ -62,7 +62,7 @@ export async function runIssues(what: readonly string[], given: IssueOptions, io
   const unhook = stopOnSignals(view, abort, 'the agents');
   try {
     const result = await RunOrchestrator.run(
-      { options, settings, cwd: io.cwd, env: io.env, signal: abort.signal, onEvent: listen },
+      { options, settings, cwd: io.cwd, env: io.env, signal: abort.signal, onEvent: listen, named: 'flag' },
       what,
     );
     lines.close();

@@ -83,6 +83,9 @@ async function readLayer(config: ConfigFile, user: string, home: string): Promis
   for (const { key, value, where } of entries) {
     const row: Row = TABLE[key];
     if (row.runs) requireTrust(config, home, `${where}: "${key}" decides what is run`);
+    // A signalbox.yaml always says where plans are; that it may be looked at is told by `untrusted`.
+    if (key === 'stateDir' && config.file.endsWith('settings.json'))
+      requireTrust(config, home, `${where}: "${key}" decides where plans come from`);
     if (row.kind.is === 'project' && leavesProject(String(value)))
       requireTrust(config, home, `${where}: "${key}" leads out of the project`);
   }

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type EndReason, type JobExit, readJob } from './job.ts';
+import { type EndReason, type JobExit, readJob, readStop } from './job.ts';
 import { stopJob, sweepJob } from './stop.ts';
 
 const CHUNK = 64 * 1024;
@@ -60,7 +60,8 @@ export async function followJob(options: FollowOptions): Promise<JobResult> {
   reader.close();
   errors.close();
   const state = readJob(dir);
-  const reason = state.state === 'ended' ? state.reason : 'lost';
+  // Without a record it was killed; a reason that was noted before says by whom.
+  const reason = state.state === 'ended' ? state.reason : (readStop(dir)?.reason ?? 'lost');
   return {
     reason,
     exit: state.state === 'ended' ? state.exit : { code: null, signal: null },

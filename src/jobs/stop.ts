@@ -7,6 +7,7 @@ import { killMarked, signalGroup } from './processes.ts';
 
 const GRACE_MS = 5_000;
 const YOUNG_MS = 10_000;
+const NEWBORN_MS = 1_000;
 
 /**
  * Ends a job and everything it started: gentle signal to the group, SIGKILL after a grace time, then whatever still
@@ -23,6 +24,9 @@ export async function stopJob(dir: string, reason: EndReason, graceMs = GRACE_MS
   const identity = await identityOf(dir, command);
   if (identity && isAlive(identity)) {
     signalGroup(identity.pid, command.stopSignal);
+    // A signal that came before the command was there is lost on it.
+    if (ageOf(dir) < NEWBORN_MS && !(await gone(() => isAlive(identity) !== true, 150)))
+      signalGroup(identity.pid, command.stopSignal);
     await gone(() => isAlive(identity) !== true, graceMs);
     if (isAlive(identity)) {
       signalGroup(identity.pid, 'SIGKILL');
@@ -44,9 +48,14 @@ export async function sweepJob(dir: string): Promise<void> {
 
 /** Pids go round in a circle, so only of a young job is it sure that what it started has higher ones. */
 function since(dir: string, pid: number): number {
+  return ageOf(dir) < YOUNG_MS ? pid : 0;
+}
+
+/** Milliseconds since the job was started; very old when the clock does not tell. */
+function ageOf(dir: string): number {
   const began = statSync(join(dir, 'command.json'), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const age = Date.now() - began;
-  return age >= 0 && age < YOUNG_MS ? pid : 0;
+  return age >= 0 ? age : Number.POSITIVE_INFINITY;
 }
 
 function noteReason(dir: string, reason: EndReason): void {
@@ -67,8 +76,9 @@ async function identityOf(dir: string, command: { host: string; boot: string }) 
   return undefined;
 }
 
-async function gone(check: () => boolean, timeoutMs: number): Promise<void> {
+async function gone(check: () => boolean, timeoutMs: number): Promise<boolean> {
   const deadline = performance.now() + timeoutMs;
   for (let wait = 2; !check() && performance.now() < deadline; wait = Math.min(wait * 2, 50))
     await delay(wait);
+  return check();
 }

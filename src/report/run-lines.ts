@@ -65,14 +65,14 @@ export class RunLines {
           `! ${event.ticketId ? nameOf(event.ticketId) : event.planId}: ${oneLine(event.message, 400)}`,
         );
       case 'attempt:text':
-        return this.#options.verbose
-          ? void this.#say(`  ${nameOf(event.ticketId)} │ ${oneLine(event.text, 400)}`)
-          : undefined;
+        if (this.#options.verbose) this.#say(`  ${nameOf(event.ticketId)} │ ${oneLine(event.text, 400)}`);
+        return;
       case 'attempt:tool':
-        if (!this.#options.verbose || event.done) return undefined;
-        return void this.#say(`  ${nameOf(event.ticketId)} │ ${event.name} ${oneLine(event.summary, 400)}`);
+        if (this.#options.verbose && !event.done)
+          this.#say(`  ${nameOf(event.ticketId)} │ ${event.name} ${oneLine(event.summary, 400)}`);
+        return;
       default:
-        return undefined;
+        return;
     }
   }
 

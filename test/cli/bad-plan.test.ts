@@ -113,7 +113,7 @@ describe.concurrent('a plan file that cannot be used holds back that plan alone'
       const file = world.planFile(`bad${index}`);
       expect(told, what).toContain(`${file}: `);
       expect(out, what).toContain(`✗ ${file}: `);
-      const ended = await world.cli('run', `bad${index}`);
+      const ended = await world.cli('run', '--plan', `bad${index}`);
       expect(ended.code, what).toBe(2);
       expect(refusal(ended).startsWith(`❌ ${file}: `), what).toBe(true);
       expect(ended.err).toContain(message);
@@ -157,7 +157,7 @@ describe.concurrent('ids on the command line', () => {
     const before = stateOf(world);
     for (const id of ['a/b', '..', '../p', 'a\nb', 'x'.repeat(300), 'a..b', ''])
       for (const args of [
-        ['run', id],
+        ['logs', id],
         ['pause', 'p', id],
       ]) {
         const ended = await world.cli(...args);

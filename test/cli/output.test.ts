@@ -37,7 +37,7 @@ describe.concurrent('output that is piped', () => {
       ['plan', 'check', 'q'],
       ['workflow', 'graph', 'work'],
       ['doctor'],
-      ['run', 'nothing'],
+      ['plan', 'show', 'nothing'],
     ];
     for (const args of commands) {
       const { out, err } = await world.cli(...args);

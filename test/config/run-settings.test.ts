@@ -169,6 +169,16 @@ describe('the run block', () => {
     expect((await failure(load())).hint).toBe(hint);
   });
 
+  it('may not say where plans come from without trust', async () => {
+    const { write, path, load } = project();
+    write(PROJECT, '{"stateDir": "theirs"}');
+    const error = await failure(load());
+    expect(error).toMatchObject({ code: 'config/untrusted', details: { dir: path('cwd') } });
+    expect(error.message).toContain('"stateDir" decides where plans come from');
+    trust(path('cwd'), path('user/.signalbox'));
+    expect((await load()).stateDir).toBe(path('cwd/.signalbox/theirs'));
+  });
+
   it('may keep its logs elsewhere only with trust', async () => {
     for (const logPath of ['/var/log/x', '../logs', '~/logs']) {
       const { write, path, load } = project();

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { loadSettings } from '../../src/config/index.ts';
 import { workspaceSpec } from '../../src/engine/facts.ts';
@@ -38,9 +38,29 @@ export class Bench {
     return openParts({ settings, env: all, by: 'test' });
   }
 
+  /** Gives origin an address on GitHub and returns the variables with which it leads to the bare repository. */
+  overSsh(address: string): NodeJS.ProcessEnv {
+    git(this.world.repo, 'remote', 'set-url', 'origin', address);
+    const ssh = join(this.world.dir, 'bin', 'ssh-to-origin');
+    writeFileSync(
+      ssh,
+      `#!/bin/sh
+for last; do :; done
+case $last in git-receive-pack*) exec git-receive-pack '${this.origin}' ;; git-upload-pack*) exec git-upload-pack '${this.origin}' ;; esac
+exit 1
+`,
+    );
+    chmodSync(ssh, 0o755);
+    return { GIT_SSH_COMMAND: ssh };
+  }
+
   /** Makes the worktree of a ticket as the engine does, and commits these files in it. */
-  async work(ticketId: string, files: Record<string, string> = { [`${ticketId}.txt`]: 'work\n' }): Promise<string> {
-    const parts = await this.parts();
+  async work(
+    ticketId: string,
+    files: Record<string, string> = { [`${ticketId}.txt`]: 'work\n' },
+    env: NodeJS.ProcessEnv = {},
+  ): Promise<string> {
+    const parts = await this.parts(env);
     const ref = { planId: 'p', ticketId };
     const ticket = parts.store.ticket(ref);
     const spec = workspaceSpec(ticket, parts.store.plan('p'), parts.settings, parts.store.view());
@@ -89,7 +109,9 @@ export function issue(number: number, more: Record<string, unknown> = {}) {
   return { title: 'Add a thing', branch: `feature/${number}-add-a-thing`, source: { ...source, ...more } };
 }
 
-export async function failure(promise: Promise<unknown>): Promise<{ code: string; message: string; hint: string }> {
+export async function failure(
+  promise: Promise<unknown>,
+): Promise<{ code: string; message: string; hint: string }> {
   try {
     await promise;
   } catch (error) {

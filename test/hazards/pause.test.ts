@@ -74,8 +74,8 @@ describe('pause', () => {
     world.plan('p', { tickets: { a: {}, other: { agent: 'rehearsal', order: 1 } } });
     const run = world.start(['run', 'p', 'a', '--verbose']);
     await run.says('Hanging');
-    const session = world.ticket('p', 'a').phaseHistory[0]?.sessionId;
-    expect(session).toBeTruthy();
+    const begun = await world.reaches('p', 'a', (ticket) => ticket.phaseHistory[0]?.sessionId);
+    const session = begun.phaseHistory[0]?.sessionId;
     await world.cli('pause', 'p', 'a');
     await run.ended;
     const resumed = await world.cli('resume', 'p', 'a');

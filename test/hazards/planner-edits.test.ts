@@ -49,8 +49,7 @@ describe('a planner or editor writes while the engine works', () => {
     const file = world.ticketFile('p', 'a');
     const broken = readFileSync(file, 'utf8').slice(0, 100);
     writeFileSync(file, broken);
-    const status = await world.cli('status', '--plan', 'p');
-    expect(status.out).toContain('not valid JSON');
+    await run.says('not valid JSON');
     await waitFor('the file to be restored', () => existsSync(`${file}.broken`));
     world.go();
     const { code, out, err } = await run.ended;

@@ -193,9 +193,14 @@ describe('the library', () => {
   it('exports exactly these names', () => {
     const script = `import * as all from 'signalbox'; console.log(JSON.stringify(Object.keys(all).sort()))`;
     expect(JSON.parse(run(process.execPath, ['--input-type=module', '--eval', script]))).toEqual([
+      'ConfigResolver',
+      'RunOrchestrator',
       'SignalboxError',
+      'buildExecutionConfig',
       'loadSettings',
       'openParts',
+      'parseBatches',
+      'resolveRunOptions',
       'runPlan',
     ]);
   });
