@@ -70,5 +70,5 @@ function git({ env }, args, cwd) {
 
 /** The end of what a run printed, for an error message. */
 export function tailOf(log) {
-  return readFileSync(log, 'utf8').trim().split('\n').slice(-60).join('\n');
+  return readFileSync(log, 'utf8').trim().split('\n').slice(-8).join('\n');
 }

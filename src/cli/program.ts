@@ -13,6 +13,7 @@ import * as logs from './logs.ts';
 import * as plan from './plan.ts';
 import * as run from './run.ts';
 import * as sessions from './sessions.ts';
+import * as stats from './stats.ts';
 import * as status from './status.ts';
 import * as ticket from './ticket.ts';
 import * as workflow from './workflow.ts';
@@ -31,6 +32,7 @@ const COMMANDS = [
   workflow,
   config,
   doctor,
+  stats,
   clean,
   workspace,
   checks,

@@ -127,7 +127,7 @@ describe('stopping', () => {
       expect(await end).toMatchObject({ reason: 'stopped' });
       expect(await job.left()).toEqual([]);
     }
-    expect(performance.now() - began).toBeLessThan(5000);
+    expect(performance.now() - began).toBeLessThan(15_000);
   });
 });
 

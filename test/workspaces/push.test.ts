@@ -100,11 +100,16 @@ describe('remoteTips', () => {
 
 describe('changedFiles', () => {
   it('has what differs from the base, committed or not, and is still there', async () => {
-    const { workspaces, at, first } = await withOrigin();
+    const { workspaces, at, first, repo } = await withOrigin();
     write(at.path, { 'a.txt': 'changed\n', 'new.txt': 'n', 'node.log': 'x' });
     git(at.path, 'rm', '--quiet', 'dir/b.txt');
     const { root, files } = await workspaces.changedFiles(at.path, first);
     expect({ root, files }).toEqual({ root: at.path, files: ['a.txt', 'new.txt', 'node.log', 'work.txt'] });
+    // Without a commit it is where the branch left origin's default branch, and without that HEAD.
+    const uncommitted = files.filter((file) => file !== 'work.txt');
+    expect((await workspaces.changedFiles(at.path, null)).files).toEqual(uncommitted);
+    git(repo, 'fetch', '--quiet', 'origin');
+    git(repo, 'remote', 'set-head', 'origin', 'main');
     expect((await workspaces.changedFiles(at.path, null)).files).toEqual(files);
   });
 

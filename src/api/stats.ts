@@ -1,0 +1,97 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { RunLog } from './run-log.ts';
+
+export interface Rate {
+  total: number;
+  passed: number;
+  /** Between 0 and 1; null when there is nothing to count. */
+  rate: number | null;
+  averageSeconds: number | null;
+}
+
+export interface RunStats {
+  runs: number;
+  issues: Rate;
+  byMode: Record<string, Rate>;
+  byPhase: Record<string, Rate>;
+  failures: Record<string, number>;
+  costUsd: number | null;
+  tokens: number | null;
+  /** Files that could not be read. */
+  unreadable: string[];
+}
+
+/** All run logs of a directory, oldest first; one that cannot be read is named, not fatal. */
+export function readRunLogs(dir: string): { logs: RunLog[]; unreadable: string[] } {
+  const logs: RunLog[] = [];
+  const unreadable: string[] = [];
+  if (!existsSync(dir)) return { logs, unreadable };
+  for (const name of readdirSync(dir)
+    .filter((each) => each.startsWith('run-') && each.endsWith('.json'))
+    .sort()) {
+    try {
+      const log = JSON.parse(readFileSync(join(dir, name), 'utf8')) as RunLog;
+      if (log.version !== 1 || !Array.isArray(log.issues)) throw new Error('not a run log');
+      logs.push(log);
+    } catch {
+      unreadable.push(name);
+    }
+  }
+  return { logs, unreadable };
+}
+
+/** Success by mode and phase, durations, cost and what went wrong, over finished runs. */
+export function runStats(logs: readonly RunLog[], unreadable: readonly string[] = []): RunStats {
+  const finished = logs.filter((log) => log.endTime !== null);
+  const issues = finished.flatMap((log) =>
+    log.issues.filter((issue) => !issue.skipped).map((issue) => ({ ...issue, mode: log.config.mode })),
+  );
+  const phases = issues.flatMap((issue) => issue.phaseResults);
+  const failures: Record<string, number> = {};
+  for (const issue of issues) {
+    if (!issue.success) {
+      const kind = issue.failureCategory ?? 'other';
+      failures[kind] = (failures[kind] ?? 0) + 1;
+    }
+  }
+  return {
+    runs: finished.length,
+    issues: rate(issues),
+    byMode: grouped(issues, (issue) => issue.mode),
+    byPhase: grouped(phases, (phase) => phase.phase),
+    failures,
+    costUsd: sum(issues.map((issue) => issue.usage?.costUsd ?? null)),
+    tokens: sum(
+      issues.flatMap((issue) => [issue.usage?.inputTokens ?? null, issue.usage?.outputTokens ?? null]),
+    ),
+    unreadable: [...unreadable],
+  };
+}
+
+function rate(entries: readonly { success: boolean; durationSeconds: number }[]): Rate {
+  const passed = entries.filter((entry) => entry.success).length;
+  const total = entries.length;
+  if (total === 0) return { total, passed, rate: null, averageSeconds: null };
+  return {
+    total,
+    passed,
+    rate: passed / total,
+    averageSeconds: entries.reduce((all, entry) => all + entry.durationSeconds, 0) / total,
+  };
+}
+
+function grouped<T extends { success: boolean; durationSeconds: number }>(
+  entries: readonly T[],
+  by: (entry: T) => string,
+): Record<string, Rate> {
+  const groups = new Map<string, T[]>();
+  for (const entry of entries) groups.set(by(entry), [...(groups.get(by(entry)) ?? []), entry]);
+  return Object.fromEntries([...groups].map(([name, group]) => [name, rate(group)]));
+}
+
+/** Unknown plus unknown is unknown. */
+function sum(values: readonly (number | null)[]): number | null {
+  const known = values.filter((value) => value !== null);
+  return known.length > 0 ? known.reduce((a, b) => a + b, 0) : null;
+}
