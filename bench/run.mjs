@@ -9,6 +9,7 @@ import { measureMemory } from './cases/memory.mjs';
 import { comparePhases } from './cases/phases.mjs';
 import { compareTickets } from './cases/tickets.mjs';
 import { createBench } from './lib/bench.mjs';
+import { endRunning } from './lib/process.mjs';
 import { table } from './lib/rows.mjs';
 
 const HELP = `Usage: npm run bench -- [options] [case...]
@@ -70,7 +71,13 @@ function complain(text) {
 }
 
 async function main(names) {
-  const bench = createBench({ cli: values.cli, dir: values.dir, secondsPerCase: quick ? 5 : 50 });
+  const bench = createBench({
+    cli: values.cli,
+    dir: values.dir,
+    secondsPerCase: quick ? 3 : 40,
+    secondsInAll: quick ? 12 : 130,
+  });
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stop(bench));
   const rows = [];
   try {
     for (const name of names) {
@@ -84,6 +91,15 @@ async function main(names) {
     bench.close();
   }
   show(rows, bench.result());
+}
+
+/** Leaves nothing behind: first the processes, then their files. */
+function stop(bench) {
+  endRunning();
+  setTimeout(() => {
+    bench.close();
+    process.exit(130);
+  }, 1000);
 }
 
 function show(rows, result) {

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 
+const running = new Set();
 const TICKS_PER_SECOND = 100;
 const SAMPLE_MS = 40;
 
@@ -15,14 +16,21 @@ export async function measure(argv, { cwd, env, log, timeoutMs = 120_000, sample
   const began = performance.now();
   const child = spawn(argv[0], argv.slice(1), { cwd, env, stdio: ['ignore', out, out] });
   closeSync(out);
+  running.add(child);
   const seen = { peakKb: undefined, selfCpu: undefined };
   const sampler = sample ? setInterval(() => look(child.pid, seen), SAMPLE_MS) : undefined;
   const killer = setTimeout(() => child.kill('SIGTERM'), timeoutMs);
   const { code, wall } = await ended(child, began);
+  running.delete(child);
   clearInterval(sampler);
   clearTimeout(killer);
   const cpu = cpuBefore === undefined ? undefined : childrenCpu() - cpuBefore;
   return { code, ms: wall, cpu, ...seen };
+}
+
+/** Asks what still runs to end. */
+export function endRunning() {
+  for (const child of running) child.kill('SIGTERM');
 }
 
 function ended(child, began) {

@@ -37,7 +37,8 @@ async function checks(options: GlobalOptions, io: Io): Promise<void> {
   const { checkCommands, runChecks } = await import('../engine/checks.ts');
   const cwd = io.env.SIGNALBOX_WORKTREE ?? io.cwd;
   const commands = checkCommands(settings.checks, cwd);
-  const results = await runChecks(commands, cwd, io.env, (line) => io.err(line));
+  const output = options.json ? 2 : 'inherit';
+  const results = await runChecks(commands, { cwd, env: io.env, say: (line) => io.err(line), output });
   const failed = results.find((result) => result.code !== 0);
   if (options.json) outJson(io, { ok: !failed, results });
   else if (commands.length === 0) io.out('No checks are configured and the project has none of its own.');

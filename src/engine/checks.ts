@@ -23,18 +23,24 @@ function packageManager(worktree: string): string {
   return existsSync(join(worktree, 'bun.lock')) ? 'bun' : 'npm';
 }
 
-/** Runs the commands in order and stops at the first that fails; their output goes where ours goes. */
+export interface CheckRun {
+  cwd: string;
+  env: NodeJS.ProcessEnv;
+  say: (line: string) => void;
+  /** Where the commands' output goes: to ours, or all of it to our standard error. */
+  output: 'inherit' | 2;
+}
+
+/** Runs the commands in order and stops at the first that fails. */
 export async function runChecks(
   commands: readonly string[],
-  cwd: string,
-  env: NodeJS.ProcessEnv,
-  say: (line: string) => void,
+  { cwd, env, say, output }: CheckRun,
 ): Promise<CheckResult[]> {
   const results: CheckResult[] = [];
   for (const command of commands) {
     say(`$ ${command}`);
     const code = await new Promise<number | null>((resolve, reject) => {
-      const child = spawn('/bin/sh', ['-c', command], { cwd, env, stdio: ['ignore', 'inherit', 'inherit'] });
+      const child = spawn('/bin/sh', ['-c', command], { cwd, env, stdio: ['ignore', output, 'inherit'] });
       child.once('error', reject);
       child.once('exit', (status) => resolve(status));
     });

@@ -111,8 +111,8 @@ export interface RelatedOptions {
   base: string | null;
   env: NodeJS.ProcessEnv;
   say(line: string): void;
-  /** Where the runners' standard output goes: ours, or our standard error. */
-  output: 'inherit' | 2;
+  /** Where the runners' output goes: to ours, all of it to our standard error, or nowhere. */
+  output: 'inherit' | 2 | 'ignore';
 }
 
 export interface RelatedResult {
@@ -124,13 +124,14 @@ export interface RelatedResult {
 export async function runRelated(options: RelatedOptions): Promise<RelatedResult> {
   const { cwd, base, env, say, output } = options;
   const plan = await planAt(cwd, base, env);
+  const errors = output === 'ignore' ? 'ignore' : 'inherit';
   const results: CheckResult[] = [];
   for (const { cwd: at, argv, ok } of plan.runs) {
     const [file = '', ...args] = argv;
     const command = [file.includes('/node_modules/') ? relative(at, file) : file, ...args].join(' ');
     say(`$ ${command}`);
     const code = await new Promise<number | null | undefined>((resolve, reject) => {
-      const child = spawn(file, args, { cwd: at, env, stdio: ['ignore', output, 'inherit'] });
+      const child = spawn(file, args, { cwd: at, env, stdio: ['ignore', output, errors] });
       child.once('error', (error: NodeJS.ErrnoException) =>
         error.code === 'ENOENT' ? resolve(undefined) : reject(error),
       );

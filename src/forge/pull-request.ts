@@ -115,7 +115,7 @@ export async function editPullRequest(spec: EditPullRequest, options: GhOptions)
     options,
   );
   if (result.code === 0) return;
-  // Before 2.66 `gh pr edit` asks for project cards, which GitHub no longer has.
+  // An older `gh pr edit`, as distributions have it, asks for project cards, which GitHub no longer has.
   const old = /projectCards|Projects \(classic\)|read:project/i.test(result.stderr);
   const again = old ? await patch(spec, options) : result;
   if (again.code !== 0)

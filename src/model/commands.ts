@@ -96,8 +96,19 @@ function retry(workflow: Workflow, ticket: Ticket, ready: boolean, now: string):
   );
   const target = here && here.type !== 'terminal' ? here.id : (last?.phase ?? workflow.phases[0]?.id ?? '');
   const base = { ...closeOpen(ticket, 'interrupted', now), error: null };
-  const back = enter(workflow, fresh(base, target), target, now);
-  return settle(back, now, { status: ready ? 'ready' : 'queued' });
+  return arrive(workflow, fresh(base, target), target, ready ? 'ready' : 'queued', now);
+}
+
+/** Enters a phase by a person's wish: it then waits for an engine, unless the way led to an end. */
+function arrive(
+  workflow: Workflow,
+  ticket: Ticket,
+  target: string,
+  status: 'ready' | 'queued',
+  now: string,
+): Ticket {
+  const there = enter(workflow, { ...ticket, status: 'running', hold: null }, target, now);
+  return there.status === 'running' ? settle(there, now, { status }) : there;
 }
 
 function skip(
@@ -106,8 +117,7 @@ function skip(
   cmd: { phase: string; ready: boolean },
   now: string,
 ): Ticket {
-  const target = phaseOf(workflow, cmd.phase);
-  if (!target) {
+  if (!phaseOf(workflow, cmd.phase)) {
     const phases = workflow.phases.map((phase) => phase.id);
     throw new IllegalMoveError('ticket/phase', `Workflow "${workflow.name}" has no phase "${cmd.phase}".`, {
       hint: `Its phases: ${phases.join(', ')}.`,
@@ -115,9 +125,8 @@ function skip(
     });
   }
   const left = openAttempt(ticket) ? closeOpen(ticket, 'skipped', now) : noteSkipped(ticket, now);
-  const there = enter(workflow, fresh({ ...left, error: null }, cmd.phase), cmd.phase, now);
-  if (target.type === 'terminal') return there;
-  return settle(there, now, { status: cmd.ready ? 'ready' : 'queued' });
+  const base = fresh({ ...left, error: null }, cmd.phase);
+  return arrive(workflow, base, cmd.phase, cmd.ready ? 'ready' : 'queued', now);
 }
 
 function noteSkipped(ticket: Ticket, now: string): Ticket {
@@ -158,8 +167,5 @@ function respond(
     [`${phase.id}_decision`]: cmd.decision,
     [`${phase.id}_message`]: cmd.message,
   };
-  const moved = enter(workflow, { ...decided, context, error: null }, target, now);
-  return moved.status === 'needs_attention' && moved.hold?.kind === 'gate'
-    ? settle(moved, now, { status: 'ready' })
-    : moved;
+  return arrive(workflow, { ...decided, context, error: null }, target, 'ready', now);
 }

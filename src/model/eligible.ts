@@ -147,16 +147,26 @@ function fill(candidates: Candidate[], limits: Limits, decision: Decision, now: 
 
 /** The first group in which something still moves; later ones wait for it. */
 function lowestMoving(picture: Picture, plan: Plan): number {
-  const moving = plan.tickets.filter((entry) => willMove(picture, plan, entry, new Set()));
+  if (plan.tickets.every((entry) => entry.group === plan.tickets[0]?.group)) return Number.POSITIVE_INFINITY;
+  const known = new Map<string, boolean>();
+  const moving = plan.tickets.filter((entry) => willMove(picture, plan, entry, known));
   return Math.min(...moving.map((entry) => entry.group), Number.POSITIVE_INFINITY);
 }
 
-/** Whether a ticket may still come to an end without a person. One that waits for what will not does not. */
-function willMove(picture: Picture, plan: Plan, entry: PlanEntry, seen: Set<string>): boolean {
+/** Whether a ticket may still come to an end without a person. One that waits for what will not, or for itself, does not. */
+function willMove(picture: Picture, plan: Plan, entry: PlanEntry, known: Map<string, boolean>): boolean {
   const key = refKey({ planId: plan.id, ticketId: entry.ticketId });
-  const ticket = picture.tickets.get(key);
-  if (!ticket || seen.has(key)) return false;
-  seen.add(key);
+  const answer = known.get(key);
+  if (answer !== undefined) return answer;
+  known.set(key, false);
+  const moves = canMove(picture, plan, entry, known);
+  known.set(key, moves);
+  return moves;
+}
+
+function canMove(picture: Picture, plan: Plan, entry: PlanEntry, known: Map<string, boolean>): boolean {
+  const ticket = picture.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }));
+  if (!ticket) return false;
   if (ticket.status === 'needs_attention') return ticket.hold?.kind === 'gate';
   if (!movesByItself(ticket)) return false;
   if (ticket.phaseHistory.length > 0) return true;
@@ -165,7 +175,7 @@ function willMove(picture: Picture, plan: Plan, entry: PlanEntry, seen: Set<stri
     if (picture.tickets.get(refKey(ref))?.status === 'complete') return true;
     const owner = picture.plans.find((each) => each.id === ref.planId);
     const blocker = owner?.tickets.find((each) => each.ticketId === ref.ticketId);
-    return owner !== undefined && blocker !== undefined && willMove(picture, owner, blocker, seen);
+    return owner !== undefined && blocker !== undefined && willMove(picture, owner, blocker, known);
   });
 }
 

@@ -130,7 +130,7 @@ describe.concurrent('a command line that cannot be understood', () => {
   });
 
   it('suggests what was probably meant', async ({ world }) => {
-    expect((await world.cli('statsu')).err).toContain('Did you mean status?');
+    expect((await world.cli('daemno')).err).toContain('Did you mean daemon?');
     expect((await world.cli('status', '--paln', 'x')).err).toContain('Did you mean --plan?');
   });
 

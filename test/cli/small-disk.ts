@@ -66,7 +66,13 @@ export class SmallDisk {
       this.#fault('EROFS');
       return;
     }
-    const remount = spawn('nsenter', [...this.#enter(), 'mount', '-o', 'remount,ro', this.#world.stateDir]);
+    const remount = spawn('nsenter', [
+      ...this.#enter(),
+      'mount',
+      '-o',
+      'remount,bind,ro',
+      this.#world.stateDir,
+    ]);
     const [code] = (await once(remount, 'exit')) as [number];
     if (code !== 0) throw new Error(`remount ended with ${code}`);
   }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -127,11 +128,10 @@ describe('related tests', () => {
 });
 
 describe('running them', () => {
-  const run = async (base: string | null = null) => {
+  const run = async (base: string | null = null, path?: string) => {
     const said: string[] = [];
-    const { PATH } = process.env;
-    const env = { PATH, ...GIT_ENV, HOME: root };
-    const done = await runRelated({ cwd: root, base, env, say: (line) => said.push(line), output: 2 });
+    const env = { PATH: path ?? process.env.PATH, ...GIT_ENV, HOME: root };
+    const done = await runRelated({ cwd: root, base, env, say: (line) => said.push(line), output: 'ignore' });
     return { ...done, said };
   };
 
@@ -193,7 +193,10 @@ describe('running them', () => {
     ]);
     rmSync(join(root, 'a/x.js'));
     rmSync(join(root, 'b/x.js'));
-    expect(await run(base)).toMatchObject({
+    const git = execFileSync('/bin/sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim();
+    mkdirSync(join(root, 'node_modules/path'));
+    symlinkSync(git, join(root, 'node_modules/path/git'));
+    expect(await run(base, join(root, 'node_modules/path'))).toMatchObject({
       results: [],
       notes: [`bun is not installed, so the tests related to ${root}/c were not run.`],
     });

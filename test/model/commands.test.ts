@@ -265,6 +265,16 @@ describe('skip', () => {
     }
   });
 
+  it('through phases that were not asked for goes where they lead', () => {
+    const more = { currentPhase: 'a', skipPhases: ['b'] };
+    const through = workflow(script('a', { onSuccess: 'b' }), script('b', { onSuccess: 'c' }), script('c'));
+    const cmd = { type: 'skip', phase: 'b', ready: true } as const;
+    expect(command(through, ticket(more), cmd, NOW)).toMatchObject({ status: 'ready', currentPhase: 'c' });
+    const last = workflow(script('a', { onSuccess: 'b' }), script('b'));
+    for (const status of ['ready', 'failed', 'paused'])
+      expect(command(last, ticket({ ...more, status }), cmd, NOW).status).toBe('complete');
+  });
+
   it('to an unknown phase is refused with the phases there are', () => {
     expect(refusal(ticket(), { type: 'skip', phase: 'x', ready: true })).toMatchObject({
       code: 'ticket/phase',

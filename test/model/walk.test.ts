@@ -138,6 +138,46 @@ describe('enter', () => {
   });
 });
 
+describe('phases that were not asked for', () => {
+  const flow = workflow(
+    script('a', { onSuccess: 'b', onFailure: 'help' }),
+    { id: 'b', type: 'agent', prompt: 'x', on: { pass: 'c', fail: 'a' } },
+    script('c'),
+    script('loop', { onSuccess: 'loop', maxVisits: 3 }),
+    { id: 'help', type: 'terminal', notify: true },
+  );
+
+  it.each<[string, string[], string, string[]]>([
+    ['none', [], 'a', []],
+    ['the first', ['a'], 'b', ['a#1#1 skipped']],
+    ['two', ['a', 'b'], 'c', ['a#1#1 skipped', 'b#1#1 skipped']],
+    ['one that does not exist', ['x'], 'a', []],
+  ])(
+    'are recorded as skipped and follow their success edge: %s',
+    (_name, skipPhases, currentPhase, expected) => {
+      const there = begin(flow, ticket({ skipPhases }), NOW);
+      expect(there).toMatchObject({ currentPhase, status: 'queued' });
+      expect(history(there)).toEqual(expected);
+    },
+  );
+
+  it('complete the ticket when there is nothing else', () => {
+    const there = begin(flow, ticket({ skipPhases: ['a', 'b', 'c'] }), NOW);
+    expect(there).toMatchObject({ status: 'complete', error: null });
+  });
+
+  it('do not go round for ever', () => {
+    const there = enter(flow, running('a', { skipPhases: ['loop'] }), 'loop', NOW);
+    expect(there.status).toBe('failed');
+    expect(history(there)).toEqual([
+      'loop#1#1 skipped',
+      'loop#2#1 skipped',
+      'loop#3#1 skipped',
+      'loop#4#1 failure',
+    ]);
+  });
+});
+
 describe('follow', () => {
   const flow = workflow(
     script('a', { on: { pass: 'b', fail: 'c' }, onFailure: 'd' }),

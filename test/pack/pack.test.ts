@@ -55,20 +55,10 @@ function signalbox(...args: string[]): string {
   return run(join(project, 'node_modules', '.bin', 'signalbox'), args);
 }
 
-/** The declarations are part of the package; a build for tests alone may have left them out. */
+/** The declarations are part of the package; a quick build leaves them out. */
 function ensureTypes(): void {
   if (existsSync(join(ROOT, 'dist', 'types', 'api', 'index.d.ts'))) return;
-  const out = [
-    '--noEmit',
-    'false',
-    '--outDir',
-    'dist/types',
-    '--rootDir',
-    'src',
-    '--project',
-    'tsconfig.build.json',
-  ];
-  execFileSync(process.execPath, [TSC, '--declaration', '--emitDeclarationOnly', ...out], { cwd: ROOT });
+  execFileSync(process.execPath, [join(ROOT, 'tools', 'build.mjs')], { cwd: ROOT });
 }
 
 beforeAll(() => {
@@ -194,9 +184,12 @@ describe('the library', () => {
     const script = `import * as all from 'signalbox'; console.log(JSON.stringify(Object.keys(all).sort()))`;
     expect(JSON.parse(run(process.execPath, ['--input-type=module', '--eval', script]))).toEqual([
       'ConfigResolver',
+      'InputError',
       'RunOrchestrator',
       'SignalboxError',
       'buildExecutionConfig',
+      'checkCombination',
+      'checkExecutionConfig',
       'loadSettings',
       'openParts',
       'parseBatches',

@@ -1,0 +1,82 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { cliIn, git, it, refusal, setUp, type World, worktreesOf } from './support.ts';
+
+interface Item {
+  kind: string;
+  name: string;
+  keep: string | null;
+  removed: boolean;
+  loses: { files: number; commits: number };
+}
+
+const clean = (world: World, ...flags: string[]) =>
+  world.json<{ items: Item[]; notes: string[] }>('clean', ...flags);
+
+describe.concurrent('clean', () => {
+  it('lists first, removes only with --yes, and never what is unique', async ({ world }) => {
+    setUp(world, 'commit; [ $SIGNALBOX_TICKET = b ] && echo loose > loose.txt; true', { a: {}, b: {} });
+    await world.cli('run', 'p');
+    git(world.repo, 'merge', '--quiet', 'ticket/p/a');
+    await world.cli('workspace', 'ensure', 'p', 'a');
+    const path = world.worktree('p', 'a');
+    const listed = await world.cli('clean');
+    expect(listed).toMatchObject({ code: 0, err: '' });
+    expect(listed.out.split('\n')).toEqual(
+      expect.arrayContaining([
+        `✓ worktree ${path}: p/a is complete; deleting it loses nothing`,
+        '✓ branch ticket/p/a: p/a is complete; deleting it loses nothing',
+        `! kept worktree ${world.worktree('p', 'b')}: p/b is complete, but it has uncommitted files: loose.txt; deleting it would lose 1 uncommitted file`,
+        '! kept branch ticket/p/b: p/b is complete, but 1 commit is not in main; deleting it would lose 1 commit',
+        '2 can be removed, 2 will be kept. Remove them: signalbox clean --yes',
+      ]),
+    );
+    expect(existsSync(path)).toBe(true);
+
+    const { items } = await clean(world, '--yes');
+    expect(items.filter(({ removed }) => removed).map(({ kind, name }) => `${kind} ${name}`)).toEqual([
+      `worktree ${path}`,
+      'branch ticket/p/a',
+    ]);
+    expect(worktreesOf(world.repo)).toEqual([world.worktree('p', 'b')]);
+    expect(git(world.repo, 'branch', '--format=%(refname:short)').split('\n')).toEqual([
+      'main',
+      'ticket/p/b',
+    ]);
+    expect((await world.cli('clean', '--yes')).out).toContain('0 removed, 2 kept.');
+  });
+
+  it('has nothing to do with a ticket that runs', async ({ world }) => {
+    setUp(world, 'note working; go; commit');
+    const run = world.start(['run', 'p']);
+    await world.call('working');
+    expect((await world.cli('clean', '--yes')).out).toBe('There is nothing to clean up.\n');
+    world.go();
+    expect((await run.ended).code).toBe(0);
+    expect(world.ticket('p', 'a').status).toBe('complete');
+  });
+
+  it('looks at the repository it is called in, and tells of those that are gone', async ({ world }) => {
+    setUp(world);
+    await world.cli('run', 'p');
+    world.plan('lost', { repo: join(world.dir, 'nowhere'), tickets: { x: {} } });
+    world.remove(join(world.stateDir, 'plans', 'p'));
+    const { notes } = await clean(world);
+    expect(notes).toEqual([
+      `The repository ${join(world.dir, 'nowhere')} does not exist or is no directory.`,
+    ]);
+    const here = await cliIn(world, world.repo, ['clean', '--json']);
+    expect((JSON.parse(here.out) as { items: Item[] }).items.map(({ kind }) => kind)).toEqual(['slot']);
+  });
+
+  it('removes nothing for a directory that nobody has trusted', async ({ world }) => {
+    setUp(world);
+    writeFileSync(join(world.repo, 'signalbox.yaml'), 'stateDir: ./state\n');
+    const env = { SIGNALBOX_HOME: join(world.dir, 'empty') };
+    expect((await cliIn(world, world.repo, ['clean'], env)).code).toBe(0);
+    const refused = await cliIn(world, world.repo, ['clean', '--yes'], env);
+    expect(refused.code).toBe(2);
+    expect(refusal(refused)).toContain('config trust');
+  });
+});
