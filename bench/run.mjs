@@ -46,7 +46,7 @@ const W1 = {
 };
 const W2 = {
   id: 'w2',
-  count: quick ? 24 : 100,
+  count: quick ? 16 : 100,
   concurrency: 8,
   goal: { goal: '≤ 1.25x', limit: (floor) => floor * 1.25 },
 };
@@ -56,7 +56,7 @@ const CASES = {
   w3: (bench) => comparePhases(bench, { rounds: rounds(7, 2) }),
   dispatch: (bench) => measureDispatch(bench, { times: quick ? 3 : 20 }),
   start: (bench) => measureColdStart(bench, { rounds: quick ? 3 : 15 }),
-  memory: (bench) => measureMemory(bench, { sizes: quick ? [10, 40] : [20, 100, 200] }),
+  memory: (bench) => measureMemory(bench, { sizes: quick ? [10, 30] : [20, 100, 200] }),
 };
 
 const unknown = positionals.find((name) => !(name in CASES));

@@ -24,11 +24,23 @@ const quick = process.argv.includes('--no-types');
 const out = quick ? dist : `${dist}.${process.pid}`;
 if (process.argv.includes('--if-stale') && isCurrent()) process.exit(0);
 const library = { 'lib/settings': 'src/api/settings.ts', 'lib/manifest': 'src/api/manifest.ts' };
+// The version is told without starting the module loader, which takes longer than everything else about it.
+const LAUNCHER = `#!/usr/bin/env node
+'use strict';
+const first = process.argv[2];
+if (first === '--version' || first === '-V') require('node:fs').writeSync(1, ${JSON.stringify(`${version}\n`)});
+else import('./cli.js');
+`;
 const executables = { cli: 'src/cli/main.ts', rehearsal: 'src/rehearsal/main.ts' };
 await build({
   cwd: root,
   input: { ...executables, index: 'src/api/index.ts', ...library, generate: 'src/content/generate.ts' },
   platform: 'node',
+  // Their ES modules start faster than their CommonJS ones, and what is not used is left out.
+  resolve: {
+    mainFields: ['module', 'main'],
+    alias: { yaml: join(root, 'node_modules/yaml/browser/index.js') },
+  },
   transform: { define: { __VERSION__: JSON.stringify(version) } },
   output: {
     dir: out,
@@ -41,6 +53,7 @@ await build({
   logLevel: 'warn',
 });
 for (const name of Object.keys(executables)) chmodSync(join(out, `${name}.js`), 0o755);
+writeFileSync(join(out, 'cli.cjs'), LAUNCHER, { mode: 0o755 });
 writeFileSync(join(out, 'THIRD-PARTY.txt'), licences(['commander', 'liquidjs', 'yaml', 'zod']));
 if (!quick) {
   emitTypes();

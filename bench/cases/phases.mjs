@@ -10,7 +10,7 @@ const MANY = 10;
 export async function comparePhases(bench, { rounds }) {
   const ours = { 1: [], [MANY]: [] };
   const floor = { 1: [], [MANY]: [] };
-  for (let turn = 0; turn < rounds && bench.hasTime('w3', turn); turn += 1) {
+  for (let turn = 0; turn < rounds && (turn < 2 || bench.hasTime('w3', turn)); turn += 1) {
     for (const phases of [1, MANY]) {
       floor[phases].push(await runFloor(bench, phases));
       ours[phases].push(await runPhases(bench, phases));
@@ -47,10 +47,12 @@ export async function comparePhases(bench, { rounds }) {
       floor: bare,
       goal: '≤ floor + 10 ms',
       ok: own.median <= bare.median + 10 || own.min <= bare.min + 10,
-      note: `+${(own.median - bare.median).toFixed(1)} ms, by minima +${(own.min - bare.min).toFixed(1)} ms`,
+      note: `floor ${signed(own.median - bare.median)} ms, by minima ${signed(own.min - bare.min)} ms`,
     }),
   ];
 }
+
+const signed = (ms) => `${ms < 0 ? '−' : '+'} ${Math.abs(ms).toFixed(1)}`;
 
 async function runFloor(bench, phases) {
   const place = bench.sandbox.place('floor');

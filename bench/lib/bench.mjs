@@ -10,7 +10,7 @@ export function createBench({ cli, dir, secondsPerCase = 60, secondsInAll = 600 
   const failures = [];
   let [runs, tickets] = [0, 0];
   const start = performance.now();
-  let began = start;
+  let [current, began] = ['', start];
   const bench = {
     sandbox,
     env: { ...sandbox.env, BENCH_SCRIPTS: scripts },
@@ -18,7 +18,7 @@ export function createBench({ cli, dir, secondsPerCase = 60, secondsInAll = 600 
     floorLost: 0,
     /** True for the first round of a case always, for further ones while there is time. */
     hasTime(name, turn) {
-      if (turn === 0) began = performance.now();
+      if (name !== current) [current, began] = [name, performance.now()];
       const now = performance.now();
       const left = now - began < secondsPerCase * 1000 && now - start < secondsInAll * 1000;
       if (!left && turn > 0) bench.progress(`${name}: out of time after ${turn} rounds`);

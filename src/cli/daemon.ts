@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Claim } from '../model/claim.ts';
 import { HeldError } from '../model/errors.ts';
+import { keepHeapSmall } from './heap.ts';
 import { type Io, outJson } from './io.ts';
 import { type GlobalOptions, openRunner, openStore, positiveInteger } from './open.ts';
 import { type EventView, eventView, goOnUnread, signalCode, stopOnSignals } from './show-events.ts';
@@ -71,6 +72,7 @@ async function start(options: Options, io: Io): Promise<void> {
   const parts = await openRunner(io, options, 'daemon', { flags, listen: view.listen });
   view.watch(parts.store);
   const { runDaemon } = await import('../engine/daemon.ts');
+  keepHeapSmall();
   const abort = new AbortController();
   const unhook = stopOnSignals(view, abort, 'the daemon and its agents');
   try {

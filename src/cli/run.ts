@@ -4,6 +4,7 @@ import { type Command, Option } from 'commander';
 import { flagOfOption, runFlags } from '../config/run-flags.ts';
 import type { RunResult } from '../engine/foreground.ts';
 import { InputError } from '../model/errors.ts';
+import { keepHeapSmall } from './heap.ts';
 import type { Io } from './io.ts';
 import { type IssueOptions, runIssues } from './issues.ts';
 import { type GlobalOptions, openRunner, openStore, positiveInteger } from './open.ts';
@@ -111,6 +112,7 @@ async function run(planId: string, ticketIds: string[], options: Options, io: Io
   });
   view.watch(parts.store, { planId, ...(ticketIds.length > 0 ? { ticketIds } : {}) });
   const { runPlan } = await import('../engine/foreground.ts');
+  keepHeapSmall();
   const abort = new AbortController();
   const unhook = stopOnSignals(view, abort, 'the agents');
   const began = Date.now();

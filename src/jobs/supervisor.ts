@@ -8,8 +8,8 @@
 export const SUPERVISOR = `
 d=$1; in=$2; shift 2
 trap : TERM INT HUP QUIT
-field20() { shift 19; printf '%s' "$1"; }
-if [ -r /proc/$$/stat ]; then read -r s < /proc/$$/stat; t=$(field20 \${s##*) }); else t=$(ps -o lstart= -p $$); fi
+field20() { shift 19; t=$1; }
+if [ -r /proc/$$/stat ]; then read -r s < /proc/$$/stat; field20 \${s##*) }; else t=$(ps -o lstart= -p $$); fi
 printf '%s\\n%s\\n' "$$" "$t" > "$d/pid"
 (exec "$@" < "$in" > "$d/stdout" 2> "$d/stderr")
 c=$?; umask 077

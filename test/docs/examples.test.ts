@@ -31,7 +31,7 @@ function put(path: string, text: string): void {
 }
 
 it('every block says what it is', () => {
-  const known = ['sh', 'console', 'json', 'yaml', 'liquid', 'text', 'mermaid', 'ini'];
+  const known = ['sh', 'console', 'json', 'yaml', 'liquid', 'text', 'mermaid', 'ini', 'js'];
   expect(BLOCKS.filter(({ lang }) => !known.includes(lang)).map(at)).toEqual([]);
 });
 

@@ -1,0 +1,87 @@
+import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { environment, run, scratch } from './cli.ts';
+import { BLOCKS, ROOT } from './markdown.ts';
+
+const blocks = BLOCKS.filter(({ lang }) => lang === 'js');
+
+let home: string;
+let project: string;
+let env: NodeJS.ProcessEnv;
+
+/** A project that has the package linked in, two issues as files, and every example. */
+beforeAll(async () => {
+  home = scratch();
+  project = join(home, 'project');
+  env = { ...environment(home), SIGNALBOX_HOME: join(home, 'signalbox'), SIGNALBOX_AGENT: 'rehearsal' };
+  mkdirSync(join(project, 'node_modules'), { recursive: true });
+  mkdirSync(join(project, 'issues'));
+  symlinkSync(ROOT, join(project, 'node_modules', 'signalbox'));
+  cpSync(join(ROOT, 'examples'), join(project, 'examples'), { recursive: true });
+  const put = (path: string, text: string) => writeFileSync(join(project, path), text);
+  put('.gitignore', 'node_modules\n.signalbox\n');
+  put('package.json', '{ "name": "project", "private": true, "type": "module" }\n');
+  put('issues/cache.md', '# Cache the answers\n\n- [ ] a second call asks nobody\n');
+  put('issues/age.md', '---\ndependsOn: [cache]\n---\n# Show the age\n\n- [ ] the age is printed\n');
+  for (const [index, { text }] of blocks.entries()) put(`block-${index}.mjs`, text);
+  for (const args of [
+    ['init', '-q', '-b', 'main'],
+    ['add', '-A'],
+    ['commit', '-q', '-m', 'Begin'],
+  ])
+    expect((await run('git', args, { cwd: project, env })).code).toBe(0);
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const FILES = ['issues/cache.md', 'issues/age.md'];
+/** Each in a state directory of its own, so that nothing is done before. */
+const play = (file: string, ...args: string[]) =>
+  run(process.execPath, [file, ...args], {
+    cwd: project,
+    env: { ...env, SIGNALBOX_HOME: join(home, file.replaceAll('/', '-')) },
+  });
+
+describe('examples', () => {
+  it('are these, and each is run here', () => {
+    expect(readdirSync(join(ROOT, 'examples')).sort()).toEqual(['ci.mjs', 'low-level.mjs', 'progress.mjs']);
+  });
+
+  it('ci.mjs says how each issue ended and passes the exit code on', async () => {
+    const { code, out, err } = await play('examples/ci.mjs', ...FILES);
+    expect(err).toBe('');
+    expect(out).toBe(
+      'cache passed (feature/cache-cache-the-answers)\nage passed (feature/age-show-the-age)\n',
+    );
+    expect(code).toBe(0);
+  });
+
+  it('progress.mjs shows every phase, and the one that waits after the one it waits for', async () => {
+    const { code, out, err } = await play('examples/progress.mjs', ...FILES);
+    expect(err).toBe('');
+    expect(out).toMatch(/^A node project\ncache spec start\ncache spec complete after \d/);
+    expect(out.indexOf('age spec start')).toBeGreaterThan(out.indexOf('cache qa complete'));
+    expect(out).toMatch(/2 of 2 passed, \d+ events, log in .*\.signalbox\/logs\/run-[\w-]+\.json\n$/);
+    expect(code).toBe(0);
+  });
+
+  it('low-level.mjs runs what it was handed', async () => {
+    const { code, out, err } = await play('examples/low-level.mjs');
+    expect(err).toBe('');
+    expect(out).toMatch(/^#1 passed: exec ok, .*qa ok\n#2 passed: exec ok, .*qa ok\n$/);
+    expect(code).toBe(0);
+  });
+});
+
+describe('library code in the docs', () => {
+  it('is there', () => expect(blocks.length).toBeGreaterThan(1));
+
+  it.each(blocks.map((block, index) => [`${block.file}:${block.line}`, index] as const))(
+    'of %s runs as it stands',
+    async (_at, index) => {
+      const { code, err } = await play(`block-${index}.mjs`);
+      expect(err).toBe('');
+      expect(code).toBe(0);
+    },
+  );
+});
