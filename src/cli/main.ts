@@ -43,8 +43,8 @@ async function main(): Promise<void> {
     if (error.code !== 'EPIPE') throw error;
   });
   const { createProgram } = await import('./program.ts');
-  const program = createProgram(io, __VERSION__, { quiet: json });
   try {
+    const program = await createProgram(io, __VERSION__, { quiet: json, first: args[0] });
     await program.parseAsync(process.argv);
   } catch (error) {
     report(error);

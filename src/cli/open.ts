@@ -3,6 +3,8 @@ import type { Settings } from '../config/index.ts';
 import type { Parts } from '../engine/parts.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
+import type { StoreView } from '../store/port.ts';
+import type { FileStore } from '../store/store-files.ts';
 import type { Io } from './io.ts';
 import { packageDir } from './package-dir.ts';
 
@@ -30,9 +32,22 @@ export async function openSettings(
 export async function openStore(io: Io, options: GlobalOptions) {
   const [settings, { FileStore }] = await Promise.all([
     openSettings(io, options),
-    import('../store/file-store.ts'),
+    import('../store/store-files.ts'),
   ]);
-  return { settings, store: new FileStore(settings.stateDir) };
+  const store = new FileStore(settings.stateDir);
+  return { settings, store, view: await lookAt(store) };
+}
+
+/** Plain files are read without the schemas, which take longer to load than a thousand tickets to read. */
+async function lookAt(store: FileStore): Promise<StoreView> {
+  const { SchemasNeeded } = await import('../store/read.ts');
+  try {
+    return store.view();
+  } catch (error) {
+    if (!(error instanceof SchemasNeeded)) throw error;
+    await import('../store/schemas.ts');
+    return store.view();
+  }
 }
 
 export async function openEngine(

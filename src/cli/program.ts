@@ -1,47 +1,49 @@
 import { Command } from 'commander';
-import * as checks from './checks.ts';
-import * as clean from './clean.ts';
-import * as completion from './completion.ts';
-import * as config from './config.ts';
-import * as daemon from './daemon.ts';
-import * as diff from './diff.ts';
-import * as doctor from './doctor.ts';
-import * as forge from './forge.ts';
-import * as init from './init.ts';
 import type { Io } from './io.ts';
-import * as logs from './logs.ts';
-import * as plan from './plan.ts';
-import * as run from './run.ts';
-import * as sessions from './sessions.ts';
-import * as stats from './stats.ts';
-import * as status from './status.ts';
-import * as ticket from './ticket.ts';
-import * as workflow from './workflow.ts';
-import * as workspace from './workspace.ts';
 
-const COMMANDS = [
-  init,
-  run,
-  daemon,
-  status,
-  logs,
-  diff,
-  ticket,
-  sessions,
-  plan,
-  workflow,
-  config,
-  doctor,
-  stats,
-  clean,
-  workspace,
-  checks,
-  forge,
-  completion,
+interface CommandFile {
+  register(program: Command, io: Io): void;
+}
+
+/** Every command with the file that has it. Each file says what it takes and shows; the work is behind another `import()`. */
+const FILES: [names: string[], load: () => Promise<CommandFile>][] = [
+  [['init'], () => import('./init.ts')],
+  [['run'], () => import('./run.ts')],
+  [['daemon', 'tick'], () => import('./daemon.ts')],
+  [['status'], () => import('./status.ts')],
+  [['logs'], () => import('./logs.ts')],
+  [['diff'], () => import('./diff.ts')],
+  [
+    ['pause', 'retry', 'skip', 'respond', 'resume', 'stop', 'pause-plan', 'resume-plan'],
+    () => import('./ticket.ts'),
+  ],
+  [['sessions', 'resume-session'], () => import('./sessions.ts')],
+  [['plan'], () => import('./plan.ts')],
+  [['workflow'], () => import('./workflow.ts')],
+  [['config'], () => import('./config.ts')],
+  [['doctor'], () => import('./doctor.ts')],
+  [['stats'], () => import('./stats.ts')],
+  [['clean'], () => import('./clean.ts')],
+  [['workspace'], () => import('./workspace.ts')],
+  [['checks', 'integrate'], () => import('./checks.ts')],
+  [['forge'], () => import('./forge.ts')],
+  [['completion'], () => import('./completion.ts')],
 ];
 
-/** All commands. Each file says what it takes and shows; the work is behind `import()`. `quiet`: wrong words are not explained here. */
-export function createProgram(io: Io, version: string, options: { quiet: boolean }): Command {
+/** The file of the command that comes first; all of them where the command is not plain to see, or asks for all. */
+function filesFor(first: string | undefined): (() => Promise<CommandFile>)[] {
+  const [one] = FILES.filter(
+    ([names]) => first !== undefined && first !== 'completion' && names.includes(first),
+  );
+  return one ? [one[1]] : FILES.map(([, load]) => load);
+}
+
+/** The program as far as these words need it. `quiet`: wrong words are not explained here. */
+export async function createProgram(
+  io: Io,
+  version: string,
+  options: { quiet: boolean; first: string | undefined },
+): Promise<Command> {
   const program = new Command('signalbox')
     .description(
       'Drives tickets through YAML workflows with headless coding agents, each in its own git worktree.',
@@ -56,7 +58,8 @@ export function createProgram(io: Io, version: string, options: { quiet: boolean
     })
     .showHelpAfterError('(signalbox --help shows the commands)')
     .helpCommand('help [command]', 'show help for a command');
-  for (const module of COMMANDS) module.register(program, io);
+  const files = await Promise.all(filesFor(options.first).map((load) => load()));
+  for (const file of files) file.register(program, io);
   for (const each of program.commands) inherit(program, each);
   return program;
 }

@@ -16,7 +16,7 @@ export function register(program: Command, io: Io): void {
 }
 
 async function show(options: GlobalOptions & { plan?: string }, io: Io): Promise<void> {
-  const { store } = await openStore(io, options);
+  const { store, view } = await openStore(io, options);
   const [{ statusOf, planLines, homeless }, { style, oneLine }, { Holder }, { readDaemon }] =
     await Promise.all([
       import('../report/status.ts'),
@@ -25,7 +25,6 @@ async function show(options: GlobalOptions & { plan?: string }, io: Io): Promise
       import('../engine/seat.ts'),
     ]);
   const holder = new Holder('status', store.layout.engines);
-  const view = store.view();
   const daemon = readDaemon(store.layout, holder) !== undefined;
   const all = statusOf({ view, isLive: (claim) => holder.isLive(claim), daemon });
   if (options.plan) store.plan(options.plan);

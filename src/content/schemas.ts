@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { settingsJsonSchema } from '../config/describe.ts';
-import { Plan } from '../model/plan.ts';
-import { Ticket } from '../model/ticket.ts';
+import { Plan } from '../model/plan-schema.ts';
+import { Ticket } from '../model/ticket-schema.ts';
 import { Workflow } from '../model/workflow.ts';
 
 export type SchemaName = 'config' | 'plan' | 'ticket' | 'workflow';

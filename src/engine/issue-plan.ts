@@ -1,7 +1,7 @@
 import { InputError } from '../model/errors.ts';
 import { slug } from '../model/ids.ts';
-import { Plan } from '../model/plan.ts';
-import { Ticket } from '../model/ticket.ts';
+import { Plan } from '../model/plan-schema.ts';
+import { Ticket } from '../model/ticket-schema.ts';
 import type { WorkItem } from '../sources/index.ts';
 import { orderByDependencies } from '../sources/index.ts';
 

@@ -1,20 +1,6 @@
-import { z } from 'zod';
+import type { Claim } from './claim-schema.ts';
 
-/** The right of one engine process to drive a ticket, a plan or the daemon's seat. */
-export const Claim = z.looseObject({
-  /** Unique for every engine process; fences writes of one that lost its claim. */
-  token: z.string(),
-  host: z.string(),
-  /** Changes at reboot, so that a reused pid of an earlier boot is never believed. */
-  boot: z.string().default(''),
-  pid: z.number().int(),
-  /** Process start time as the platform tells it; a reused pid has another one. */
-  started: z.string(),
-  /** What the holder is: `run`, `daemon`, `tick`, `session`. */
-  by: z.string(),
-  renewedAt: z.string(),
-});
-export type Claim = z.infer<typeof Claim>;
+export type { Claim };
 
 /** A claim of another host counts as lost when it was not renewed for this long. */
 export const LEASE_MS = 60_000;

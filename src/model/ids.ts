@@ -1,5 +1,3 @@
-import { z } from 'zod';
-
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 const MAX_ID = 100;
 
@@ -13,12 +11,6 @@ export function idProblem(text: string): string | undefined {
   if (text.endsWith('.lock') || text.endsWith('.')) return 'must not end in ".lock" or "."';
   return undefined;
 }
-
-export const Id = z.string().superRefine((text, ctx) => {
-  const problem = idProblem(text);
-  if (problem)
-    ctx.addIssue({ code: 'custom', message: `id ${JSON.stringify(text.slice(0, 60))} ${problem}` });
-});
 
 /** Names one ticket of one plan. */
 export interface TicketRef {
@@ -52,12 +44,6 @@ export function branchProblem(name: string): string | undefined {
     return 'has a part that starts with "." or ends in ".lock"';
   return undefined;
 }
-
-export const Branch = z.string().superRefine((text, ctx) => {
-  const problem = branchProblem(text);
-  if (problem)
-    ctx.addIssue({ code: 'custom', message: `branch ${JSON.stringify(text.slice(0, 60))} ${problem}` });
-});
 
 /** Makes a readable part of a branch or directory name out of any text. */
 export function slug(text: string, max = 40): string {

@@ -1,8 +1,10 @@
 import { readFileSync, statSync } from 'node:fs';
 import type { z } from 'zod';
 import { InputError } from '../model/errors.ts';
-import { Plan, SCHEMA_VERSION } from '../model/plan.ts';
-import { Ticket } from '../model/ticket.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Ticket } from '../model/ticket.ts';
+import { SCHEMA_VERSION } from '../model/version.ts';
+import { quickPlan, quickTicket } from './quick.ts';
 
 interface Cached<T> {
   stamp: string;
@@ -10,8 +12,31 @@ interface Cached<T> {
   problem: string | undefined;
 }
 
+interface Schemas {
+  plan: z.ZodType<Plan>;
+  ticket: z.ZodType<Ticket>;
+}
+
+let schemas: Schemas | undefined;
+
+export function useSchemas(given: Schemas): void {
+  schemas = given;
+}
+
+/** A file is not plain enough to be read without the schemas: import ./schemas.ts and read again. */
+export class SchemasNeeded extends Error {}
+
+const KINDS = {
+  plan: { quick: quickPlan, schema: () => schemas?.plan },
+  ticket: { quick: quickTicket, schema: () => schemas?.ticket },
+} as const;
+
 /** Parses a state file; the error says which file, where and why. */
-export function parseState<T>(schema: z.ZodType<T>, text: string, path: string): T {
+export function parseState<K extends keyof Schemas>(
+  kind: K,
+  text: string,
+  path: string,
+): z.infer<Schemas[K]> {
   const problem = (message: string) =>
     new InputError('state/malformed', `${path}: ${message}`, {
       hint: 'Mend or delete the file; everything else goes on.',
@@ -28,8 +53,12 @@ export function parseState<T>(schema: z.ZodType<T>, text: string, path: string):
   if (typeof version === 'number' && version > SCHEMA_VERSION) {
     throw problem(`written by a newer Signalbox (schema ${version}; this one reads up to ${SCHEMA_VERSION})`);
   }
+  const plain = KINDS[kind].quick(data);
+  if (plain) return plain as z.infer<Schemas[K]>;
+  const schema = KINDS[kind].schema();
+  if (!schema) throw new SchemasNeeded(`${path} has to be checked`);
   const parsed = schema.safeParse(data);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) return parsed.data as z.infer<Schemas[K]>;
   const issue = parsed.error.issues[0];
   const where = issue?.path.length ? `${issue.path.join('.')}: ` : '';
   throw problem(`${where}${issue?.message ?? 'does not fit the schema'}`);
@@ -41,7 +70,7 @@ export class StateReader {
   readonly #written = new Map<string, string>();
 
   plan(path: string, id: string): Plan {
-    const plan = this.#read(Plan, path);
+    const plan = this.#read('plan', path);
     if (plan.id !== id) {
       throw new InputError(
         'state/mismatch',
@@ -56,7 +85,7 @@ export class StateReader {
   }
 
   ticket(path: string, planId: string, ticketId: string): Ticket {
-    const ticket = this.#read(Ticket, path);
+    const ticket = this.#read('ticket', path);
     if (ticket.planId !== planId || ticket.ticketId !== ticketId) {
       const own = `${ticket.planId}/${ticket.ticketId}`;
       throw new InputError(
@@ -87,21 +116,22 @@ export class StateReader {
     this.#written.set(path, stamp);
   }
 
-  #read<T>(schema: z.ZodType<T>, path: string): T {
+  #read<K extends keyof Schemas>(kind: K, path: string): z.infer<Schemas[K]> {
     const stamp = stampOf(path);
     if (stamp === undefined) {
       throw new InputError('state/missing', `${path} does not exist`, { details: { path } });
     }
-    const cached = this.#cache.get(path) as Cached<T> | undefined;
+    const cached = this.#cache.get(path) as Cached<z.infer<Schemas[K]>> | undefined;
     if (cached?.stamp === stamp) {
       if (cached.value !== undefined) return cached.value;
       throw new InputError('state/malformed', cached.problem ?? path, { details: { path } });
     }
     try {
-      const value = parseState(schema, readFileSync(path, 'utf8'), path);
+      const value = parseState(kind, readFileSync(path, 'utf8'), path);
       this.#cache.set(path, { stamp, value, problem: undefined });
       return value;
     } catch (error) {
+      if (error instanceof SchemasNeeded) throw error;
       this.#cache.set(path, { stamp, value: undefined, problem: (error as Error).message });
       throw error;
     }

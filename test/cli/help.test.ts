@@ -32,7 +32,7 @@ const nowhere: Io = {
   color: false,
   exit: () => undefined,
 };
-const commands = new Map(walk(createProgram(nowhere, '1.2.3', { quiet: false })));
+const commands = new Map(walk(await createProgram(nowhere, '1.2.3', { quiet: false, first: undefined })));
 
 describe.concurrent('help', () => {
   it('knows these commands', () => {

@@ -6,8 +6,8 @@ import {
   type TemplateInput,
   templateVariables,
 } from '../../src/content/variables.ts';
-import { Plan } from '../../src/model/plan.ts';
-import { Ticket } from '../../src/model/ticket.ts';
+import { Plan } from '../../src/model/plan-schema.ts';
+import { Ticket } from '../../src/model/ticket-schema.ts';
 import { workflowOf } from './helpers.ts';
 
 async function input(context: Record<string, string> = {}): Promise<TemplateInput> {

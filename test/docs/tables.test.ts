@@ -7,14 +7,10 @@ import { CRASH_POINTS } from '../../src/engine/crash-points.ts';
 import { LEASE_MS, RENEW_MS } from '../../src/model/claim.ts';
 import { legalCommands } from '../../src/model/commands.ts';
 import { HOPELESS } from '../../src/model/outcome.ts';
-import { PLAN_STATUSES, Plan, PlanEntry } from '../../src/model/plan.ts';
-import {
-  ATTEMPT_STATUSES,
-  ERROR_CLASSES,
-  HOLD_KINDS,
-  TICKET_STATUSES,
-  Ticket,
-} from '../../src/model/ticket.ts';
+import { PLAN_STATUSES } from '../../src/model/plan.ts';
+import { Plan, PlanEntry } from '../../src/model/plan-schema.ts';
+import { ATTEMPT_STATUSES, ERROR_CLASSES, HOLD_KINDS, TICKET_STATUSES } from '../../src/model/ticket.ts';
+import { Ticket } from '../../src/model/ticket-schema.ts';
 import { ACCESS, Phase } from '../../src/model/workflow.ts';
 import { codes, DOCS, doc, firstColumn, ROOT, tables } from './markdown.ts';
 import { eventTypes, knownVariables, scenarioWords, source, sourceFiles, variablesIn } from './source.ts';

@@ -1,6 +1,6 @@
 import type { Claim } from '../../src/model/claim.ts';
-import { Plan } from '../../src/model/plan.ts';
-import { Attempt, Ticket } from '../../src/model/ticket.ts';
+import { Plan } from '../../src/model/plan-schema.ts';
+import { Attempt, Ticket } from '../../src/model/ticket-schema.ts';
 import { type Phase, phaseOf, Workflow } from '../../src/model/workflow.ts';
 
 export const NOW = '2026-01-01T12:00:00.000Z';

@@ -1,11 +1,5 @@
-import {
-  attemptKey,
-  type Hold,
-  isOver,
-  openAttempt,
-  Ticket,
-  type TicketStatus,
-} from '../../src/model/ticket.ts';
+import { attemptKey, type Hold, isOver, openAttempt, type TicketStatus } from '../../src/model/ticket.ts';
+import { Ticket } from '../../src/model/ticket-schema.ts';
 import { phaseOf, type Workflow } from '../../src/model/workflow.ts';
 import { capOf } from './random-workflows.ts';
 

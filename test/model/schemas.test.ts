@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { sayHolder } from '../../src/model/claim.ts';
 import { messageOf, SignalboxError } from '../../src/model/errors.ts';
-import { Plan } from '../../src/model/plan.ts';
+import { Plan } from '../../src/model/plan-schema.ts';
 import {
   ATTEMPT_STATUSES,
   attemptKey,
@@ -10,8 +10,8 @@ import {
   isOver,
   openAttempt,
   TICKET_STATUSES,
-  Ticket,
 } from '../../src/model/ticket.ts';
+import { Ticket } from '../../src/model/ticket-schema.ts';
 import { attempt, CLAIM, NOW, ticket } from './build.ts';
 
 /** The schemas drop the one name that would change what an object is. */

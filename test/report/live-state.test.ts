@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Plan } from '../../src/model/plan.ts';
+import { Plan } from '../../src/model/plan-schema.ts';
 import { liveState, observe, refresh, ticketsIn } from '../../src/report/live-state.ts';
 import { attemptOf, START, status, ticket, usage } from './samples.ts';
 

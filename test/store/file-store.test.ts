@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StoredEvent } from '../../src/model/events.ts';
-import { Plan } from '../../src/model/plan.ts';
-import { Ticket } from '../../src/model/ticket.ts';
+import { Plan } from '../../src/model/plan-schema.ts';
+import { Ticket } from '../../src/model/ticket-schema.ts';
 import { FileStore } from '../../src/store/file-store.ts';
 import { Fixture } from '../support/fixture.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -11,8 +11,8 @@ import {
 import { join } from 'node:path';
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
 import { SignalboxError } from '../../src/model/errors.ts';
-import { Plan } from '../../src/model/plan.ts';
-import { Ticket } from '../../src/model/ticket.ts';
+import { Plan } from '../../src/model/plan-schema.ts';
+import { Ticket } from '../../src/model/ticket-schema.ts';
 import { writeAtomic } from '../../src/store/atomic.ts';
 import { FileStore } from '../../src/store/file-store.ts';
 import { withLock } from '../../src/store/lock.ts';

@@ -13,8 +13,8 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { Plan } from '../../src/model/plan.ts';
-import { Ticket } from '../../src/model/ticket.ts';
+import { Plan } from '../../src/model/plan-schema.ts';
+import { Ticket } from '../../src/model/ticket-schema.ts';
 import { writeExecutable } from './agents.ts';
 import { makeRepo } from './repo.ts';
 

@@ -1,0 +1,17 @@
+import { z } from 'zod';
+
+/** The right of one engine process to drive a ticket, a plan or the daemon's seat. */
+export const Claim = z.looseObject({
+  /** Unique for every engine process; fences writes of one that lost its claim. */
+  token: z.string(),
+  host: z.string(),
+  /** Changes at reboot, so that a reused pid of an earlier boot is never believed. */
+  boot: z.string().default(''),
+  pid: z.number().int(),
+  /** Process start time as the platform tells it; a reused pid has another one. */
+  started: z.string(),
+  /** What the holder is: `run`, `daemon`, `tick`, `session`. */
+  by: z.string(),
+  renewedAt: z.string(),
+});
+export type Claim = z.infer<typeof Claim>;

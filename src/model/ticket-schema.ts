@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { Claim } from './claim-schema.ts';
+import { Branch, Id } from './id-schemas.ts';
+import { ATTEMPT_STATUSES, HOLD_KINDS, TICKET_STATUSES } from './ticket.ts';
+import { SCHEMA_VERSION } from './version.ts';
+
+export const Hold = z.looseObject({
+  kind: z.enum(HOLD_KINDS),
+  reason: z.string(),
+  until: z.string().nullable().default(null),
+});
+export type Hold = z.infer<typeof Hold>;
+
+export const Usage = z.looseObject({
+  inputTokens: z.number().nullable().default(null),
+  outputTokens: z.number().nullable().default(null),
+  cacheReadTokens: z.number().nullable().default(null),
+  cacheWriteTokens: z.number().nullable().default(null),
+  costUsd: z.number().nullable().default(null),
+});
+export type Usage = z.infer<typeof Usage>;
+
+export const Attempt = z.looseObject({
+  phase: z.string(),
+  visit: z.number().int().default(1),
+  attempt: z.number().int().default(1),
+  status: z.enum(ATTEMPT_STATUSES),
+  startedAt: z.string(),
+  completedAt: z.string().nullable().default(null),
+  /** The edge that was taken; null while running or when the phase is tried again. */
+  outcome: z.string().nullable().default(null),
+  output: z.string().nullable().default(null),
+  agent: z.string().nullable().default(null),
+  sessionId: z.string().nullable().default(null),
+  usage: Usage.nullable().default(null),
+  error: z.looseObject({ class: z.string(), message: z.string() }).nullable().default(null),
+  /** How often a poll has looked. */
+  checks: z.number().int().optional(),
+});
+export type Attempt = z.infer<typeof Attempt>;
+
+export const Json = z.json();
+export type Json = z.infer<typeof Json>;
+
+export const Ticket = z.looseObject({
+  schema: z.number().int().default(SCHEMA_VERSION).describe('Schema version of this file'),
+  rev: z.number().int().default(0).describe('Counts writes; owned by the runner'),
+  planId: Id.describe('The plan this ticket belongs to'),
+  ticketId: Id.describe('Same as the file name'),
+  title: z.string().describe('One line'),
+  description: z.string().default('').describe('What is to be done'),
+  acceptanceCriteria: z.array(z.string()).default([]).describe('How one can tell that it is done'),
+  linearUrl: z.string().nullable().default(null).describe('Link to the tracker, any tracker'),
+  repo: z.string().nullable().default(null).describe('Path of the git repository; default the plan’s'),
+  workflow: z.string().nullable().default(null).describe('Workflow name; default the plan’s'),
+  branch: Branch.nullable().default(null).describe('Default ticket/<planId>/<ticketId>'),
+  worktree: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('Path of the worktree; default <worktreeRoot>/<branch>'),
+  agent: z.string().nullable().default(null).describe('Agent of phases that name none; default the plan’s'),
+  status: z
+    .enum(TICKET_STATUSES)
+    .default('queued')
+    .describe('Owned by the runner; a planner writes queued or nothing'),
+  hold: Hold.nullable().default(null).describe('Why it is not moving'),
+  since: z.string().nullable().default(null).describe('When status or hold last changed'),
+  currentPhase: z.string().nullable().default(null).describe('Default the first phase of the workflow'),
+  phaseHistory: z.array(Attempt).default([]).describe('Every attempt, the open one last'),
+  context: z.record(z.string(), Json).default({}).describe('What phases captured, for templates'),
+  retries: z
+    .record(z.string(), z.number().int())
+    .default({})
+    .describe('Failed attempts of the present visit, by phase'),
+  visits: z.record(z.string(), z.number().int()).default({}).describe('How often each phase was entered'),
+  skipPhases: z
+    .array(z.string())
+    .default([])
+    .describe('Phases that are recorded as skipped and follow their success edge'),
+  error: z.string().nullable().default(null).describe('The last error, in one sentence'),
+  base: z
+    .looseObject({ ref: z.string(), commit: z.string() })
+    .nullable()
+    .default(null)
+    .describe('What the branch started from'),
+  workflowHash: z.string().nullable().default(null).describe('Content hash of the workflow it started with'),
+  claim: Claim.nullable().default(null).describe('The engine that drives it'),
+});
+export type Ticket = z.infer<typeof Ticket>;

@@ -1,0 +1,239 @@
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { InputError, messageOf } from '../model/errors.ts';
+import type { StoredEvent } from '../model/events.ts';
+import { idProblem, type TicketRef } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Ticket } from '../model/ticket.ts';
+import { writeAtomic } from './atomic.ts';
+import { makeDirectory } from './directory.ts';
+import { appendEvent, readEvents } from './event-log.ts';
+import { Layout } from './layout.ts';
+import { withLock } from './lock.ts';
+import type { Store, StoreProblem, StoreView } from './port.ts';
+import { SchemasNeeded, StateReader } from './read.ts';
+import { asStorageError } from './storage-error.ts';
+import { type PlanWatch, watchPlans } from './watch.ts';
+
+/** One JSON file per plan and per ticket, as planners write them. */
+export class FileStore implements Store {
+  readonly layout: Layout;
+  readonly #reader = new StateReader();
+  readonly #watches = new Set<PlanWatch>();
+
+  constructor(stateDir: string) {
+    this.layout = new Layout(stateDir);
+  }
+
+  view(): StoreView {
+    const view: StoreView = { plans: [], tickets: new Map(), problems: [] };
+    for (const id of directories(this.layout.plans)) this.#viewPlan(id, view);
+    return view;
+  }
+
+  #viewPlan(id: string, view: StoreView): void {
+    const note = (ticketId: string | null, path: string, message: string) =>
+      view.problems.push({ planId: id, ticketId, path, message } satisfies StoreProblem);
+    const dir = join(this.layout.plans, id);
+    const illegal = idProblem(id);
+    if (illegal) return void note(null, dir, `the plan directory's name ${illegal}`);
+    const file = this.layout.planFile(id);
+    let plan: Plan;
+    try {
+      plan = this.#reader.plan(file, id);
+    } catch (error) {
+      if (error instanceof SchemasNeeded) throw error;
+      return void note(null, file, messageOf(error));
+    }
+    view.plans.push(plan);
+    const listed = new Set(plan.tickets.map((entry) => entry.ticketId));
+    const tickets = this.layout.ticketDir(id);
+    for (const ticketId of listed) {
+      // Both ids are checked by now: joining them by hand counts when there are a thousand.
+      const path = `${tickets}/${ticketId}.json`;
+      try {
+        view.tickets.set(`${id}/${ticketId}`, this.#reader.ticket(path, id, ticketId));
+      } catch (error) {
+        if (error instanceof SchemasNeeded) throw error;
+        note(ticketId, path, messageOf(error));
+      }
+    }
+    for (const name of fileNames(tickets)) {
+      if (!name.endsWith('.json') || listed.has(name.slice(0, -5))) continue;
+      note(name.slice(0, -5), join(tickets, name), 'the ticket is not listed in plan.json, so it is not run');
+    }
+  }
+
+  hasPlan(id: string): boolean {
+    return idProblem(id) === undefined && existsSync(this.layout.planFile(id));
+  }
+
+  plan(id: string): Plan {
+    const file = this.layout.planFile(id);
+    if (!existsSync(file)) {
+      const known = directories(this.layout.plans);
+      throw new InputError('plan/unknown', `There is no plan "${id}".`, {
+        hint: known.length > 0 ? `Plans: ${known.slice(0, 20).join(', ')}.` : 'There are no plans yet.',
+        details: { path: file },
+      });
+    }
+    return this.#reader.plan(file, id);
+  }
+
+  ticket(ref: TicketRef): Ticket {
+    const file = this.layout.ticketFile(ref);
+    if (!existsSync(file)) {
+      const known = this.plan(ref.planId).tickets.map((entry) => entry.ticketId);
+      throw new InputError('ticket/unknown', `Plan "${ref.planId}" has no ticket "${ref.ticketId}".`, {
+        hint: `Its tickets: ${known.slice(0, 20).join(', ')}.`,
+        details: { path: file },
+      });
+    }
+    return this.#reader.ticket(file, ref.planId, ref.ticketId);
+  }
+
+  async updateTicket(ref: TicketRef, change: (ticket: Ticket) => Ticket): Promise<Ticket> {
+    const file = this.layout.ticketFile(ref);
+    return this.#locked(`${ref.planId}+${ref.ticketId}`, () =>
+      this.#change(file, () => this.ticket(ref), change),
+    );
+  }
+
+  async updatePlan(id: string, change: (plan: Plan) => Plan): Promise<Plan> {
+    const file = this.layout.planFile(id);
+    return this.#locked(id, () => this.#change(file, () => this.plan(id), change));
+  }
+
+  #change<T extends Plan | Ticket>(file: string, read: () => T, change: (value: T) => T): T {
+    const foreign = !this.#reader.owns(file);
+    this.#reader.forget(file);
+    const before = read();
+    const after = change(before);
+    if (after === before) return before;
+    const written = this.#write(file, { ...after, rev: Math.max(before.rev, after.rev) + 1 });
+    // Somebody else's change that we have just written over has to wake our watchers all the same.
+    if (foreign) for (const watch of this.#watches) watch.report();
+    return written;
+  }
+
+  async create(plan: Plan, tickets: readonly Ticket[]): Promise<void> {
+    await this.#locked(plan.id, () => {
+      if (existsSync(this.layout.planDir(plan.id))) {
+        throw new InputError('plan/exists', `A plan "${plan.id}" already exists.`, {
+          hint: 'Choose another id.',
+        });
+      }
+      try {
+        makeDirectory(this.layout.ticketDir(plan.id));
+        for (const ticket of tickets) this.#write(this.layout.ticketFile(ticket), ticket);
+        this.#write(this.layout.planFile(plan.id), plan);
+      } catch (error) {
+        rmSync(this.layout.planDir(plan.id), { recursive: true, force: true });
+        throw error;
+      }
+    });
+  }
+
+  async deletePlan(id: string): Promise<void> {
+    await this.#locked(id, () => {
+      const gone = `${this.layout.planDir(id)}${DELETED}${process.pid}`;
+      rmSync(gone, { recursive: true, force: true });
+      renameSync(this.layout.planDir(id), gone);
+      rmSync(gone, { recursive: true, force: true });
+      rmSync(join(this.layout.root, 'jobs', id), { recursive: true, force: true });
+    });
+  }
+
+  append(planId: string, event: StoredEvent): void {
+    this.#guard(() => appendEvent(this.layout.events(planId), event));
+  }
+
+  events(planId: string): StoredEvent[] {
+    return readEvents(this.layout.events(planId));
+  }
+
+  watch(onChange: () => void): () => void {
+    this.#guard(() => makeDirectory(this.layout.plans));
+    const watch = watchPlans(this.layout.plans, (path) => this.#reader.owns(path), onChange);
+    this.#watches.add(watch);
+    return () => {
+      this.#watches.delete(watch);
+      watch.close();
+    };
+  }
+
+  pin(hash: string, text: string): void {
+    const file = join(this.layout.pins, `${hash}.json`);
+    if (existsSync(file)) return;
+    this.#guard(() => {
+      makeDirectory(this.layout.pins);
+      writeAtomic(file, text);
+    });
+  }
+
+  pinned(hash: string): string | undefined {
+    const file = join(this.layout.pins, `${hash}.json`);
+    return /^[0-9a-f]{16,64}$/.test(hash) && existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+  }
+
+  /** Sets aside a file that cannot be read and puts the last good state in its place. */
+  async restoreTicket(ticket: Ticket): Promise<void> {
+    const file = this.layout.ticketFile(ticket);
+    await this.#locked(`${ticket.planId}+${ticket.ticketId}`, () => {
+      this.#reader.forget(file);
+      if (this.#isReadable(ticket)) return;
+      if (existsSync(file)) writeFileSync(`${file}.broken`, readFileSync(file), { mode: 0o600 });
+      this.#write(file, { ...ticket, rev: ticket.rev + 1 });
+    });
+  }
+
+  #isReadable(ref: TicketRef): boolean {
+    try {
+      this.ticket(ref);
+      return true;
+    } catch (error) {
+      if (error instanceof InputError) return false;
+      throw error;
+    }
+  }
+
+  #write<T extends Plan | Ticket>(file: string, value: T): T {
+    this.#guard(() => writeAtomic(file, `${JSON.stringify(value, null, 2)}\n`));
+    this.#reader.remember(file, value);
+    return value;
+  }
+
+  async #locked<T>(name: string, fn: () => T): Promise<T> {
+    const lock = this.layout.lock(name);
+    try {
+      makeDirectory(this.layout.locks);
+      return await withLock(lock, fn);
+    } catch (error) {
+      throw asStorageError(error, this.layout.root);
+    }
+  }
+
+  /** A full or read-only disk is told as such; the previous state is intact because every write is a rename. */
+  #guard<T>(fn: () => T): T {
+    try {
+      return fn();
+    } catch (error) {
+      throw asStorageError(error, this.layout.root);
+    }
+  }
+}
+
+/** In the name of a plan directory that is being deleted; no id has a "+". */
+const DELETED = '+deleted.';
+
+function directories(path: string): string[] {
+  if (!existsSync(path)) return [];
+  return readdirSync(path, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !entry.name.includes(DELETED))
+    .map((entry) => entry.name)
+    .sort();
+}
+
+function fileNames(path: string): string[] {
+  return existsSync(path) ? readdirSync(path) : [];
+}
