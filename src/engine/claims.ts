@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { type Claim, LEASE_MS, RENEW_MS } from '../model/claim.ts';
+import { makeDirectory } from '../store/directory.ts';
 import { isAlive, ownIdentity } from '../store/identity.ts';
+import { asStorageError } from '../store/storage-error.ts';
 
 /** This process as a holder of claims. Its heartbeat file lets other hosts see that it lives. */
 export class Holder {
@@ -21,9 +23,13 @@ export class Holder {
   }
 
   start(): void {
-    mkdirSync(this.#dir, { recursive: true, mode: 0o700 });
-    this.#beat();
-    this.#timer = setInterval(() => this.#beat(), RENEW_MS);
+    try {
+      makeDirectory(this.#dir);
+      this.#beat();
+    } catch (error) {
+      throw asStorageError(error, dirname(this.#dir));
+    }
+    this.#timer = setInterval(() => this.#renew(), RENEW_MS);
     this.#timer.unref();
   }
 
@@ -43,6 +49,15 @@ export class Holder {
 
   #file(token: string): string {
     return join(this.#dir, `${token.replaceAll(/[^A-Za-z0-9-]/g, '')}.json`);
+  }
+
+  /** A beat that cannot be written is missed; what cannot go on without writing finds out by itself. */
+  #renew(): void {
+    try {
+      this.#beat();
+    } catch (error) {
+      if (asStorageError(error, this.#dir) === error) throw error;
+    }
   }
 
   #beat(): void {

@@ -54,8 +54,8 @@ export interface PreparedRun {
 /** Everything that can be found out before anything is changed. */
 export async function prepareIssueRun(parts: Parts, request: IssueRunRequest): Promise<PreparedRun> {
   const { settings, store } = parts;
-  const { root } = await parts.workspaces.checkRepo(request.cwd);
   const { items, refused } = await collect(parts, request);
+  const { root } = await parts.workspaces.checkRepo(request.cwd);
   const view = store.view();
   const earlier = [...view.tickets.values()].filter((ticket) => ticket.planId && sourceKey(ticket));
   const done = new Map<string, { branch: string | null }>();

@@ -1,9 +1,11 @@
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { type Claim, sayHolder } from '../model/claim.ts';
 import { HeldError } from '../model/errors.ts';
 import { writeAtomic } from '../store/atomic.ts';
+import { makeDirectory } from '../store/directory.ts';
 import type { Layout } from '../store/layout.ts';
 import { withLock } from '../store/lock.ts';
+import { asStorageError } from '../store/storage-error.ts';
 import type { Holder } from './claims.ts';
 
 /** The daemon of a state directory, if one is alive. */
@@ -22,7 +24,11 @@ function read(layout: Layout): Claim | undefined {
 
 /** There is one seat for a daemon; whoever comes second is told who sits in it. */
 export async function takeSeat(layout: Layout, holder: Holder, now: string): Promise<Claim> {
-  mkdirSync(layout.locks, { recursive: true, mode: 0o700 });
+  try {
+    makeDirectory(layout.locks);
+  } catch (error) {
+    throw asStorageError(error, layout.root);
+  }
   return withLock(layout.lock('daemon'), () => {
     const sitting = readDaemon(layout, holder);
     if (sitting) {
@@ -32,7 +38,11 @@ export async function takeSeat(layout: Layout, holder: Holder, now: string): Pro
       });
     }
     const claim = holder.claim(now);
-    writeAtomic(layout.daemon, `${JSON.stringify(claim)}\n`);
+    try {
+      writeAtomic(layout.daemon, `${JSON.stringify(claim)}\n`);
+    } catch (error) {
+      throw asStorageError(error, layout.root);
+    }
     return claim;
   });
 }
