@@ -2,7 +2,9 @@
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -10,7 +12,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'rolldown';
 
@@ -117,4 +119,25 @@ function emitTypes() {
   ];
   const result = spawnSync(process.execPath, [tsc, ...args], { cwd: root, stdio: 'inherit' });
   if (result.status !== 0) process.exit(result.status ?? 1);
+  carryZodTypes(join(out, 'types'));
+}
+
+/** Our types are made from schemas, so the declarations of zod come along: the package needs no other one. */
+function carryZodTypes(types) {
+  const zod = join(root, 'node_modules', 'zod');
+  const carried = (name) =>
+    name === 'index.d.ts' ||
+    (/^v4[/\\](core|classic|locales)[/\\]/.test(name) && name.endsWith('.d.ts') && !name.includes('tests'));
+  for (const name of readdirSync(zod, { recursive: true }).filter(carried)) {
+    mkdirSync(dirname(join(types, 'zod', name)), { recursive: true });
+    copyFileSync(join(zod, name), join(types, 'zod', name));
+  }
+  for (const name of readdirSync(types, { recursive: true })) {
+    if (!name.endsWith('.d.ts') || name.startsWith('zod')) continue;
+    const file = join(types, name);
+    const up = relative(dirname(name), 'zod/index.js');
+    const path = up.startsWith('.') ? up : `./${up}`;
+    const text = readFileSync(file, 'utf8');
+    writeFileSync(file, text.replaceAll(/(from |import\()(['"])zod\2/g, `$1$2${path}$2`));
+  }
 }

@@ -9,7 +9,7 @@ import { openParts } from '../engine/open.ts';
 import type { Parts } from '../engine/parts.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
-import type { WorkItem } from '../sources/index.ts';
+import { parseReference, type WorkItem } from '../sources/index.ts';
 import { parseBatches } from './batches.ts';
 import { checkCombination } from './combinations.ts';
 import { EventStream } from './event-stream.ts';
@@ -207,6 +207,7 @@ export class RunOrchestrator {
         });
       }
     };
+    for (const text of input.known ? [] : input.references) parseReference(text, { cwd });
     const parts = openParts({ settings, env, by: 'run', listen });
     const hasRemote = await parts.workspaces.hasRemote(cwd);
     const request = issueRequest({

@@ -83,11 +83,6 @@ export async function openRunner(...args: Parameters<typeof openEngine>): Promis
   return parts;
 }
 
-/** A problem of the store with its file, unless the message has it already. */
-export function sayProblem({ path, message }: { path: string; message: string }): string {
-  return message.includes(path) ? message : `${path}: ${message}`;
-}
-
 /** Refuses what is not a positive whole number, before anything is opened. */
 export function positiveInteger(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;

@@ -1,7 +1,8 @@
 import { isAbsolute } from 'node:path';
 import type { Command } from 'commander';
+import { sayProblem } from '../report/problem-text.ts';
 import { type Io, outJson } from './io.ts';
-import { type GlobalOptions, openEngine, openStore, sayProblem } from './open.ts';
+import { type GlobalOptions, openEngine, openStore } from './open.ts';
 
 export function register(program: Command, io: Io): void {
   const plan = program

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
+import { sayProblem } from '../report/problem-text.ts';
 import { type Io, outJson } from './io.ts';
-import { type GlobalOptions, openStore, sayProblem } from './open.ts';
+import { type GlobalOptions, openStore } from './open.ts';
 
 export function register(program: Command, io: Io): void {
   program

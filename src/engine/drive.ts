@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readJob } from '../jobs/job.ts';
 import { stopJob } from '../jobs/stop.ts';
-import { HeldError, InputError, messageOf } from '../model/errors.ts';
+import { explained, HeldError, InputError, messageOf } from '../model/errors.ts';
 import type { TicketRef } from '../model/ids.ts';
 import { isDue, next, type Step } from '../model/next.ts';
 import type { AttemptEnd } from '../model/outcome.ts';
@@ -34,7 +34,7 @@ export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOp
   try {
     pinned = await pinnedFor(parts, found, plan);
   } catch (error) {
-    return holdBroken(parts, ref, messageOf(error));
+    return holdBroken(parts, ref, explained(error));
   }
   const journal = new Journal(parts, pinned.workflow, found);
   if (!(await journal.claim(pinned.hash, (latest) => mayTake(latest, parts.now())))) return;
@@ -70,7 +70,7 @@ export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOp
     // Another engine has it now, and with it everything that is left to do.
     if (error instanceof HeldError) return;
     if (!(error instanceof InputError)) throw error;
-    await holdBroken(parts, ref, messageOf(error));
+    await holdBroken(parts, ref, explained(error));
   }
 }
 
@@ -123,7 +123,7 @@ async function takeStep(parts: Parts, input: StepInput): Promise<void> {
         begin.push({ type: 'base', base: { ref, commit }, branch: place.branch, worktree: place.worktree });
       }
     } catch (error) {
-      refused = { type: 'failed', error: { class: 'workspace', message: messageOf(error) } };
+      refused = { type: 'failed', error: { class: 'workspace', message: explained(error) } };
     }
   }
   parts.crash('workspace:ready');

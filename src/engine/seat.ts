@@ -26,25 +26,23 @@ function read(layout: Layout): Claim | undefined {
 export async function takeSeat(layout: Layout, holder: Holder, now: string): Promise<Claim> {
   try {
     makeDirectory(layout.locks);
+    return await withLock(layout.lock('daemon'), () => sit(layout, holder, now));
   } catch (error) {
     throw asStorageError(error, layout.root);
   }
-  return withLock(layout.lock('daemon'), () => {
-    const sitting = readDaemon(layout, holder);
-    if (sitting) {
-      throw new HeldError('daemon/held', `A daemon already runs here: ${sayHolder(sitting)}.`, {
-        hint: 'Stop it with: signalbox daemon stop',
-        details: { holder: sitting },
-      });
-    }
-    const claim = holder.claim(now);
-    try {
-      writeAtomic(layout.daemon, `${JSON.stringify(claim)}\n`);
-    } catch (error) {
-      throw asStorageError(error, layout.root);
-    }
-    return claim;
-  });
+}
+
+function sit(layout: Layout, holder: Holder, now: string): Claim {
+  const sitting = readDaemon(layout, holder);
+  if (sitting) {
+    throw new HeldError('daemon/held', `A daemon already runs here: ${sayHolder(sitting)}.`, {
+      hint: 'Stop it with: signalbox daemon stop',
+      details: { holder: sitting },
+    });
+  }
+  const claim = holder.claim(now);
+  writeAtomic(layout.daemon, `${JSON.stringify(claim)}\n`);
+  return claim;
 }
 
 export async function leaveSeat(layout: Layout, holder: Holder): Promise<void> {

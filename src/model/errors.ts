@@ -32,6 +32,12 @@ export class HeldError extends SignalboxError {}
 /** A workspace is not what the ticket recorded, or cannot be made. */
 export class WorkspaceError extends SignalboxError {}
 
+/** What went wrong and what to do about it, for places that have one line for both. */
+export function explained(error: unknown): string {
+  const hint = error instanceof SignalboxError ? error.hint : undefined;
+  return hint ? `${messageOf(error)} ${hint}` : messageOf(error);
+}
+
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -112,7 +112,7 @@ function requireExecutable(command: string, path: string, agent: string): void {
   });
   if (!found || (command.includes('/') && !isAbsolute(command))) {
     throw new AttemptConfigError(
-      `agent "${agent}": ${found ? `${command} is a relative path` : `${command} is not installed or not executable`}`,
+      `agent "${agent}": ${found ? `${command} is a relative path` : `${command} is not installed or not executable; see: signalbox doctor`}`,
     );
   }
 }

@@ -43,9 +43,9 @@ export function lineOf(event: EngineEvent, options: LineOptions): string | undef
     case 'workspace:keep':
       return `${style.yellow('!')} ${at} worktree kept at ${event.path} (${oneLine(event.reason)})`;
     case 'plan:status':
-      return `${style.bold(event.planId)}: plan ${event.status}`;
+      return `${style.bold(oneLine(event.planId))}: plan ${event.status}`;
     case 'problem':
-      return `${style.red('✗')} ${name ? at : `${event.planId}:`} ${oneLine(event.message, 400)}`;
+      return `${style.red('✗')} ${name ? at : `${oneLine(event.planId)}:`} ${oneLine(event.message, 400)}`;
     case 'attempt:usage':
     case 'workspace:ready':
     case 'workspace:release':

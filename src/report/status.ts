@@ -4,6 +4,7 @@ import type { Plan } from '../model/plan.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
 import type { StoreProblem, StoreView } from '../store/port.ts';
+import { sayProblem } from './problem-text.ts';
 import { ago, clock, oneLine, type Style, usageText } from './style.ts';
 
 export interface TicketStatus extends Ticket {
@@ -78,7 +79,7 @@ export function planLines(
   const lines = [title, `  ${plan.status} — ${plan.workflow ?? 'default workflow'} — ${facts.join(', ')}`];
   const width = Math.max(4, ...tickets.map((ticket) => ticket.ticketId.length));
   for (const ticket of tickets) lines.push(...ticketLines(ticket, style, now, width, detailed));
-  for (const problem of problems) lines.push(`  ${style.red('✗')} ${oneLine(problem.message, 300)}`);
+  for (const problem of problems) lines.push(`  ${style.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
   return lines;
 }
 
@@ -101,13 +102,15 @@ function ticketLines(
   if (ticket.next) lines.push(`${indent}${style.dim(`→ ${ticket.next}`)}`);
   if (!detailed) return lines;
   const phase = ticket.currentPhase;
-  if (phase) lines.push(`${indent}phase ${phase}, branch ${ticket.branch ?? '(not made yet)'}`);
-  if (ticket.worktree && ticket.status !== 'complete') lines.push(`${indent}worktree ${ticket.worktree}`);
+  if (phase)
+    lines.push(`${indent}phase ${oneLine(phase)}, branch ${oneLine(ticket.branch ?? '(not made yet)')}`);
+  if (ticket.worktree && ticket.status !== 'complete')
+    lines.push(`${indent}worktree ${oneLine(ticket.worktree, 300)}`);
   const pr = ticket.context.pr_url;
-  if (typeof pr === 'string') lines.push(`${indent}pull request ${pr}`);
+  if (typeof pr === 'string') lines.push(`${indent}pull request ${oneLine(pr, 300)}`);
   const session =
     openAttempt(ticket)?.sessionId ?? ticket.phaseHistory.findLast((attempt) => attempt.sessionId)?.sessionId;
-  if (session) lines.push(`${indent}session ${session}`);
+  if (session) lines.push(`${indent}session ${oneLine(session)}`);
   const used = usageText(totalUsage(ticket.phaseHistory.map((attempt) => attempt.usage)));
   if (used) lines.push(`${indent}${used}`);
   return lines;
