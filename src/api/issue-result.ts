@@ -85,8 +85,10 @@ export function reasonOf(ticket: Ticket): string {
   if (ticket.status === 'paused') return ticket.hold?.reason ?? 'paused';
   if (ticket.hold?.kind === 'gate') return 'waits for approval';
   if (ticket.status === 'queued' || ticket.status === 'ready') return ticket.hold?.reason ?? 'not started';
+  // That it could not go back once more is a consequence; what sent it back is the reason.
   const last = ticket.phaseHistory.findLast(
-    (entry) => entry.status === 'failure' || entry.outcome === 'AC_NOT_MET',
+    (entry) =>
+      (entry.status === 'failure' && entry.error?.class !== 'visits') || entry.outcome === 'AC_NOT_MET',
   );
   return last ? `Phase ${last.phase} failed` : (ticket.error ?? ticket.status);
 }
