@@ -31,6 +31,9 @@ describe('without a scenario', () => {
     expect(run.lines.map((line) => line.type)).toEqual([
       'session',
       'text',
+      // Write and commit, each with its beginning and its end.
+      'tool',
+      'tool',
       'tool',
       'tool',
       'usage',
