@@ -40,7 +40,6 @@ export class Holder {
 
   /** Whether the holder of a claim still works: by its process on this host, by its heartbeat on another. */
   isLive(claim: Claim): boolean {
-    if (claim.token === this.token) return true;
     const alive = isAlive(claim);
     if (alive !== undefined) return alive;
     const beat = statSync(this.#file(claim.token), { throwIfNoEntry: false });

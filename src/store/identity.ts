@@ -53,5 +53,6 @@ export function ownIdentity(): ProcessIdentity {
 export function isAlive(identity: ProcessIdentity): boolean | undefined {
   if (identity.host !== hostname()) return undefined;
   if (identity.boot !== '' && identity.boot !== bootId()) return false;
-  return processStart(identity.pid) === identity.started;
+  const started = identity.pid === process.pid ? ownIdentity().started : processStart(identity.pid);
+  return started === identity.started;
 }
