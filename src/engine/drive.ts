@@ -142,6 +142,7 @@ async function takeStep(parts: Parts, input: StepInput): Promise<void> {
   else if (step.phase.type === 'agent' || step.phase.type === 'script')
     emit(parts, { type: 'attempt:adopt', ...about });
   const writer = new Writer(parts, journal, about);
+  const mayShow = limiter(SHOWN_PER_SECOND);
   const context: PhaseContext = {
     ticket: journal.ticket,
     plan,
@@ -165,7 +166,9 @@ async function takeStep(parts: Parts, input: StepInput): Promise<void> {
     onProcess: () => parts.crash('attempt:running'),
     onSession: (id) => writer.session(id, agent),
     onUsage: (usage: Usage) => writer.usage(usage),
-    onText: (text) => emit(parts, { type: 'attempt:text', text, ...about }),
+    onText: (text) => {
+      if (text.trim() !== '' && mayShow()) emit(parts, { type: 'attempt:text', text, ...about });
+    },
     onTool: (name, summary, done) => emit(parts, { type: 'attempt:tool', name, summary, done, ...about }),
   };
   const end = refused ?? (await perform(context));
@@ -186,6 +189,22 @@ function adoptedPlace(parts: Parts, ticket: Ticket, spec: WorkspaceSpec): Place 
   const { state } = readJob(parts.store.layout.job(ticket, attemptKey(open)));
   if (state !== 'running' && state !== 'ended') return undefined;
   return { repo: spec.repo, branch: spec.branch, worktree: spec.path, base: ticket.base };
+}
+
+/** What an agent says is for eyes: more lines than these per second are left to its output file. */
+const SHOWN_PER_SECOND = 100;
+
+function limiter(perSecond: number): () => boolean {
+  let began = Number.NEGATIVE_INFINITY;
+  let count = 0;
+  return () => {
+    const now = performance.now();
+    if (now - began >= 1000) {
+      began = now;
+      count = 0;
+    }
+    return ++count <= perSecond;
+  };
 }
 
 /** The directory is the expected worktree on the expected branch, or nothing runs. */

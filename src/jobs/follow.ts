@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { type EndReason, type JobExit, readJob, readStop } from './job.ts';
 import { stopJob, sweepJob } from './stop.ts';
 
-const CHUNK = 64 * 1024;
+const CHUNK = 16 * 1024;
+/** What comes from a job is read in slices: others get their turn in between, however much it prints. */
+const SLICE_MS = 10;
 const TAIL = 16 * 1024;
 const LOOK_MS = 100;
 
@@ -43,12 +45,16 @@ export async function followJob(options: FollowOptions): Promise<JobResult> {
     wake();
   });
   let stop: EndReason | undefined;
+  let more = false;
   while (!ended) {
-    await pause(LOOK_MS, signal, (done) => {
-      wake = done;
-    });
-    const printed = reader.pull();
-    if (errors.pull() || printed) lastOutput = performance.now();
+    if (more) await turn();
+    else
+      await pause(LOOK_MS, signal, (done) => {
+        wake = done;
+      });
+    const { printed, rest } = reader.pull();
+    more = rest;
+    if (errors.pull().printed || printed) lastOutput = performance.now();
     if (!options.exited && readJob(dir).state !== 'running') break;
     if (ended) break;
     stop = reasonToStop(options, begin, lastOutput);
@@ -56,12 +62,18 @@ export async function followJob(options: FollowOptions): Promise<JobResult> {
   }
   if (stop) await stopJob(dir, stop);
   else await sweepJob(dir);
-  while (reader.pull());
+  // Of a job that was stopped nobody needs the rest; of one that ended, all of it, unless a person is waiting.
+  let cut = false;
+  for (let read = reader.pull(); !stop && read.printed && !cut; read = reader.pull()) {
+    await turn();
+    cut = signal.aborted;
+  }
   reader.close();
   errors.close();
   const state = readJob(dir);
   // Without a record it was killed; a reason that was noted before says by whom.
-  const reason = state.state === 'ended' ? state.reason : (readStop(dir)?.reason ?? 'lost');
+  const recorded = state.state === 'ended' ? state.reason : (readStop(dir)?.reason ?? 'lost');
+  const reason = cut ? 'stopped' : recorded;
   return {
     reason,
     exit: state.state === 'ended' ? state.exit : { code: null, signal: null },
@@ -69,6 +81,11 @@ export async function followJob(options: FollowOptions): Promise<JobResult> {
     stdoutTail: tail(join(dir, 'stdout')),
     stderrTail: tail(join(dir, 'stderr')),
   };
+}
+
+/** Lets timers, signals and other jobs have their turn. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 function reasonToStop(
@@ -119,26 +136,26 @@ class OutputReader {
     this.#buffer = Buffer.alloc(onChunk ? CHUNK : 0);
   }
 
-  /** True when there was something new. */
-  pull(): boolean {
+  /** Reads one slice: whether there was something new, and whether there may be more already. */
+  pull(): { printed: boolean; rest: boolean } {
     try {
       this.#fd ??= openSync(this.#path, 'r');
     } catch {
-      return false;
+      return { printed: false, rest: false };
     }
     const before = this.#offset;
     if (!this.#onChunk) {
       this.#offset = fstatSync(this.#fd).size;
-      return this.#offset > before;
+      return { printed: this.#offset > before, rest: false };
     }
-    // Bounded, so that an agent that prints without end cannot hold the event loop.
-    for (let left = 64; left > 0; left--) {
+    const end = performance.now() + SLICE_MS;
+    do {
       const count = readSync(this.#fd, this.#buffer, 0, CHUNK, this.#offset);
-      if (count === 0) return this.#offset > before;
+      if (count === 0) return { printed: this.#offset > before, rest: false };
       this.#offset += count;
       this.#onChunk(this.#buffer.subarray(0, count));
-    }
-    return true;
+    } while (performance.now() < end);
+    return { printed: true, rest: true };
   }
 
   close(): void {

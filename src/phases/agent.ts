@@ -67,7 +67,7 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
     allowedTools: phase.allowedTools ?? null,
     gitDirs: context.workspaces.gitDirs(context.place.worktree),
   });
-  const before = access === 'read' ? (readNote(jobDir, BEFORE) ?? (await fingerprint(context))) : '';
+  const before = access === 'read' ? (notedBefore(context) ?? (await fingerprint(context))) : '';
   const shared = { adapter, wantsData: schema !== null };
   const first: Turn = {
     ...shared,
@@ -181,6 +181,16 @@ function misplaced(context: Context): string | undefined {
   } catch (error) {
     return messageOf(error);
   }
+}
+
+/**
+ * How the tree was before this attempt, or before the one that it repeats: what an attempt changed although it may
+ * only read must not become the measure of the next one.
+ */
+function notedBefore({ ticket, phase, attempt, jobDir }: Context): string | undefined {
+  const own = readNote(jobDir, BEFORE);
+  if (own !== undefined || (ticket.retries[phase.id] ?? 0) === 0) return own;
+  return readNote(jobDir.replace(/\d+$/, String(attempt.attempt - 1)), BEFORE);
 }
 
 function fingerprint(context: Context): Promise<string> {

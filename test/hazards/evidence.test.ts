@@ -57,6 +57,19 @@ describe('success is evidence', () => {
     expect(world.ticket('p', 'right-file').status).toBe('complete');
   });
 
+  it.concurrent('what a reading phase changed does not become the measure of its repetition', async ({
+    world,
+  }) => {
+    world.agent('agent', '[ $SIGNALBOX_ATTEMPT = 1 ] && commit; echo looked');
+    const review = { id: 'review', type: 'agent', prompt: 'Look.', access: 'read', maxRetries: 2 };
+    world.workflow('work', [review]);
+    world.plan('p', { tickets: { a: {} } });
+    expect((await world.cli('run', 'p')).code).toBe(1);
+    const ticket = world.ticket('p', 'a');
+    expect(story(ticket)).toEqual(['review failure', 'review failure', 'review failure']);
+    expect(ticket.error).toContain('may only read');
+  });
+
   it.concurrent('a phase that may only read fails when it wrote, edited or committed', async ({ world }) => {
     world.agent(
       'agent',

@@ -101,4 +101,21 @@ describe('the end of an engine', () => {
     expect(isRunning(pid)).toBe(false);
     expect(world.calls('clash')).toEqual([]);
   });
+
+  it.concurrent('an agent that prints without end holds up neither Ctrl-C nor other tickets', async ({
+    world,
+  }) => {
+    world.agent(
+      'agent',
+      '[ $SIGNALBOX_TICKET = quiet ] && exit 0; touch "$SIGNALBOX_STATE_DIR/talks"; yes \'\'',
+    );
+    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Talk.' }]);
+    world.plan('p', { tickets: { loud: {}, quiet: {} } });
+    const run = world.start(['run', 'p']);
+    await world.reaches('p', 'quiet', 'complete');
+    await world.reaches('p', 'loud', 'running');
+    run.kill('SIGINT');
+    expect((await run.ended).code).toBe(130);
+    expect(world.ticket('p', 'loud')).toMatchObject({ status: 'paused', claim: null });
+  });
 });
