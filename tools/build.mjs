@@ -34,7 +34,7 @@ if (first === '--version' || first === '-V') require('node:fs').writeSync(1, ${J
 else import('./cli.js');
 `;
 const LOOK =
-  /src\/(model\/(claim|errors|explain|ids|plan|ticket|usage|version|efforts)|store\/(?!schemas|file-store)[\w-]+|config\/(?!yaml-source|doctor|init|describe|probe|manifest)[\w-]+|report\/(status|style|table|width)|engine\/(claims|seat)|cli\/(open|io|package-dir|terminal))\.ts$/;
+  /src\/(model\/(claim|dependencies|errors|explain|ids|plan|ticket|usage|version|efforts)|store\/(?!schemas|file-store)[\w-]+|config\/(?!yaml-source|doctor|init|describe|probe|manifest)[\w-]+|report\/(status|style|table|width)|engine\/(claims|seat)|cli\/(open|io|package-dir|terminal))\.ts$/;
 const executables = { cli: 'src/cli/main.ts', rehearsal: 'src/rehearsal/main.ts' };
 await build({
   cwd: root,

@@ -1,5 +1,6 @@
 import { parseRef, refKey, type TicketRef } from './ids.ts';
-import type { Plan } from './plan.ts';
+import type { Plan, PlanEntry } from './plan.ts';
+import type { Hold, Ticket } from './ticket.ts';
 
 export interface PlanProblem {
   planId: string;
@@ -42,6 +43,7 @@ export function dependencyProblems(plan: Plan, others: readonly Plan[]): PlanPro
 
 /** Cycles through tickets of this plan: at least one for each ticket that waits for itself, that one first. */
 function cycles(plan: Plan, plans: ReadonlyMap<string, Plan>): TicketRef[][] {
+  if (plan.tickets.every((entry) => entry.blockedBy.length === 0)) return [];
   const graph = stuck(plans);
   const found: TicketRef[][] = [];
   const named = new Set<string>();
@@ -93,4 +95,28 @@ function shortestCycle(start: string, graph: ReadonlyMap<string, string[]>): str
     }
   }
   return undefined;
+}
+
+/** Why a ticket's blockers keep it from starting, or null when they are all complete. */
+export function blockedBy(
+  picture: { tickets: ReadonlyMap<string, Ticket> },
+  plan: Plan,
+  entry: PlanEntry,
+): Hold | null {
+  const reasons: string[] = [];
+  for (const text of entry.blockedBy) {
+    const ref = parseRef(text, plan.id);
+    const blocker = picture.tickets.get(refKey(ref));
+    if (blocker?.status === 'complete') continue;
+    reasons.push(blocker ? `${text} (${sayBlocker(blocker)})` : `${text} (its file cannot be read)`);
+  }
+  if (reasons.length === 0) return null;
+  return { kind: 'blocked', reason: `waits for ${reasons.join(', ')}`, until: null };
+}
+
+/** Only what a person would act on: a blocker on its way is not told apart by its phases. */
+function sayBlocker(blocker: Ticket): string {
+  if (blocker.status === 'failed' || blocker.status === 'paused') return blocker.status;
+  if (blocker.status === 'needs_attention') return 'needs attention';
+  return blocker.hold?.kind === 'blocked' ? 'itself blocked' : 'not complete yet';
 }

@@ -1,8 +1,11 @@
+import { blockedBy } from './dependencies.ts';
 import { parseRef, refKey, type TicketRef } from './ids.ts';
 import { isDue } from './next.ts';
 import type { Plan, PlanEntry } from './plan.ts';
 import type { Hold, Ticket } from './ticket.ts';
 import { settle } from './walk.ts';
+
+export { blockedBy };
 
 /** All that is known of the work, as one picture. */
 export interface Picture {
@@ -198,30 +201,6 @@ function haltedHold(failed: string): Hold {
     reason: `the plan stops at the first failure, and ${failed} failed`,
     until: null,
   };
-}
-
-/** Why a ticket's blockers keep it from starting, or null when they are all complete. */
-export function blockedBy(
-  picture: Pick<Picture, 'tickets' | 'plans'>,
-  plan: Plan,
-  entry: PlanEntry,
-): Hold | null {
-  const reasons: string[] = [];
-  for (const text of entry.blockedBy) {
-    const ref = parseRef(text, plan.id);
-    const blocker = picture.tickets.get(refKey(ref));
-    if (blocker?.status === 'complete') continue;
-    reasons.push(blocker ? `${text} (${sayBlocker(blocker)})` : `${text} (its file cannot be read)`);
-  }
-  if (reasons.length === 0) return null;
-  return { kind: 'blocked', reason: `waits for ${reasons.join(', ')}`, until: null };
-}
-
-/** Only what a person would act on: a blocker on its way is not told apart by its phases. */
-function sayBlocker(blocker: Ticket): string {
-  if (blocker.status === 'failed' || blocker.status === 'paused') return blocker.status;
-  if (blocker.status === 'needs_attention') return 'needs attention';
-  return blocker.hold?.kind === 'blocked' ? 'itself blocked' : 'not complete yet';
 }
 
 function sameHold(a: Hold | null, b: Hold | null): boolean {

@@ -7,6 +7,8 @@ export interface Surroundings {
   driven: boolean;
   /** Some live engine would take tickets of this plan. */
   engine: boolean;
+  /** What keeps it from starting, as things are now; null when nothing does. */
+  blocked?: string | null;
 }
 
 export interface Explanation {
@@ -57,7 +59,9 @@ function running(ticket: Ticket, around: Surroundings): Explanation {
 }
 
 function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation {
-  const { hold } = ticket;
+  const begun = ticket.phaseHistory.length > 0;
+  // A reason that an engine wrote down may be old; what is the case now counts.
+  const hold = ticket.hold?.kind === 'blocked' && around.blocked === null ? null : ticket.hold;
   if (plan.status !== 'active' && plan.status !== 'complete') {
     const fix: Record<string, string> = {
       draft: `signalbox plan approve ${plan.id}`,
@@ -65,6 +69,7 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
     };
     return { why: `the plan is ${plan.status}`, next: fix[plan.status] ?? '' };
   }
+  if (!begun && around.blocked) return { why: around.blocked, next: '' };
   if (hold?.kind === 'limit') return { why: `usage limit: ${hold.reason}`, next: 'goes on at the reset' };
   if (hold?.kind === 'backoff') return { why: hold.reason, next: 'is tried again' };
   if (hold?.kind === 'poll') return { why: hold.reason, next: 'looks again' };

@@ -1,3 +1,4 @@
+import { blockedBy, dependencyProblems } from '../model/dependencies.ts';
 import { explain } from '../model/explain.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
@@ -27,6 +28,7 @@ export interface StatusInput {
 /** Plans with their tickets in order, each with why it is not moving and what comes next. */
 export function statusOf({ view, isLive, daemon }: StatusInput): PlanStatus[] {
   return view.plans.map((plan) => {
+    const broken = dependencyProblems(plan, view.plans)[0]?.message;
     const engine = daemon || (plan.claim !== null && isLive(plan.claim));
     const entries = plan.tickets
       .map((entry, index) => ({ ...entry, index }))
@@ -35,7 +37,8 @@ export function statusOf({ view, isLive, daemon }: StatusInput): PlanStatus[] {
       const ticket = view.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }));
       if (!ticket) return [];
       const driven = ticket.claim !== null && isLive(ticket.claim);
-      return [{ ...ticket, ...explain(ticket, plan, { driven, engine }) }];
+      const blocked = broken ?? blockedBy(view, plan, entry)?.reason ?? null;
+      return [{ ...ticket, ...explain(ticket, plan, { driven, engine, blocked }) }];
     });
     return { plan, tickets, problems: view.problems.filter((problem) => problem.planId === plan.id) };
   });
