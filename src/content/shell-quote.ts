@@ -5,6 +5,11 @@ export function shellQuote(value: string): string {
   return `'${value.replaceAll("'", "'\\''")}'`;
 }
 
+/** Words after which quoting is undone by another reading. */
+const REPARSED = /(?:^|[\s;&|(])(?:eval|(?:\S*\/)?(?:ba|da|z|k|a)?sh\s+(?:-\S+\s+)*-\w*c\w*)\s[^;&|\n]*$/;
+/** Where the next word would be run. */
+const COMMAND_WORD = /(?:^|[;&|(\n]|\b(?:then|do|else|env|exec|command|xargs|sudo))\s*$/;
+
 type State = 'plain' | 'single' | 'double' | 'comment';
 
 /**
@@ -29,6 +34,8 @@ export function composeCommand(parts: readonly string[]): string {
       if (command.endsWith('$') && state !== 'single') throw refused('after "$"');
       if (state === 'comment') throw refused('in a comment');
       if (refusal) throw refused(refusal);
+      if (REPARSED.test(command)) throw refused('that a shell reads a second time (eval, sh -c)');
+      if (state === 'plain' && COMMAND_WORD.test(command)) throw refused('as the command itself');
       command +=
         state === 'plain'
           ? shellQuote(part)

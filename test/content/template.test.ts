@@ -161,6 +161,14 @@ describe('a command', () => {
     ['echo $(( {{ title }} ))', /after arithmetic/],
     [`echo ${dollar}{x:-{{ title }}}`, /after a parameter expansion/],
     ['echo a # {{ title }}', /in a comment/],
+    ["sh -c 'echo {{ title }}'", /a second time/],
+    ['bash -ec "echo {{ title }}"', /a second time/],
+    ['/bin/sh -x -c {{ title }}', /a second time/],
+    ['eval {{ title }}', /a second time/],
+    ['true; eval "echo {{ title }}"', /a second time/],
+    ['{{ title }} --help', /the command itself/],
+    ['true && {{ title }}', /the command itself/],
+    ['env {{ title }}', /the command itself/],
     ['a[{{ title }}]=1', /after an array index/],
   ])('%j is refused: the shell’s quoting is not certain there', async (text, message) => {
     await expect(renderCommand(text, { title: 'x' })).rejects.toMatchObject({
