@@ -124,6 +124,7 @@ interface Bases {
 function bases(config: ConfigFile | null, home: string): Bases {
   if (!config) return { data: home, content: home };
   const dir = dirname(config.file);
+  if (config.kind === 'home') return { data: home, content: dir };
   if (basename(config.file) !== 'signalbox.yaml') return { data: dir, content: dir };
   const data = join(dir, '.signalbox');
   if (config.kind !== 'project') return { data, content: data };

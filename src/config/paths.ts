@@ -36,14 +36,15 @@ interface Where {
 
 /**
  * The places a config file may be, in order. SIGNALBOX_CONFIG does as -C: it is how the engine tells the commands
- * that run inside a worktree which file is in force. With SIGNALBOX_HOME set, that is the home: when it holds no
- * config.yaml, ~/.signalbox is not looked at, so that a scratch home never mixes with the user's own.
+ * that run inside a worktree which file is in force. A SIGNALBOX_HOME without a config.yaml takes the user's own
+ * settings; state and logs stay in it all the same.
  */
 export function configChain({ cwd, env, configPath }: Where): Pick<ConfigFile, 'file' | 'kind'>[] {
   const given = configPath ?? (env.SIGNALBOX_CONFIG || undefined);
   if (given !== undefined) return [{ file: expandPath(given, cwd, userHome(env)), kind: 'given' }];
+  const homes = new Set([homeDir(env, cwd), join(userHome(env), '.signalbox')]);
   return [
-    { file: join(homeDir(env, cwd), 'config.yaml'), kind: 'home' },
+    ...[...homes].map((home) => ({ file: join(home, 'config.yaml'), kind: 'home' as const })),
     { file: join(cwd, 'signalbox.yaml'), kind: 'project' },
   ];
 }

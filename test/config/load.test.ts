@@ -15,8 +15,8 @@ describe('the chain of config files', () => {
     { there: ['given', 'cwd'], C: true, home: false, uses: 'given' },
     { there: ['home', 'user', 'cwd'], C: false, home: true, uses: 'home' },
     { there: ['home', 'user', 'cwd'], C: false, home: false, uses: 'user' },
-    { there: ['user', 'cwd'], C: false, home: true, uses: 'cwd' },
-    { there: ['user'], C: false, home: true, uses: null },
+    { there: ['user', 'cwd'], C: false, home: true, uses: 'user' },
+    { there: ['cwd'], C: false, home: true, uses: 'cwd' },
     { there: ['cwd'], C: false, home: false, uses: 'cwd' },
     { there: [], C: false, home: false, uses: null },
   ] as const)('$there with -C $C and SIGNALBOX_HOME $home uses $uses', async ({ there, C, home, uses }) => {
@@ -30,6 +30,13 @@ describe('the chain of config files', () => {
     expect(settings.slots).toBe(uses ? Object.keys(FILES).indexOf(uses) + 10 : 4);
     expect(settings.origin.slots).toBe(uses ? `${path(FILES[uses])}:1` : 'default');
     expect(settings.home).toBe(home ? path('home') : path('user/.signalbox'));
+  });
+
+  it('keeps state in SIGNALBOX_HOME also when the settings are the user’s own', async () => {
+    const { write, path, load } = scratch();
+    write('user/.signalbox/config.yaml', 'slots: 7\n');
+    const settings = await load({ env: { HOME: path('user'), SIGNALBOX_HOME: path('home') } });
+    expect(settings).toMatchObject({ slots: 7, stateDir: path('home/state'), logDir: path('home/logs') });
   });
 
   it.each([
