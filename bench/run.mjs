@@ -19,7 +19,7 @@ Cases: w1 (20 tickets), w2 (100 tickets), w3 (10 phases), dispatch, start, memor
   --quick         fewer rounds and smaller sizes: a smoke test, not a measurement
   --rounds <n>    rounds of w1, w2 and w3
   --dir <path>    work here instead of in the system's temporary directory (a memory disk takes the disk out)
-  --cli <file>    measure this build instead of dist/cli.js
+  --cli <file>    measure this build instead of dist/cli.cjs
   --json          print the result as JSON
 `;
 
@@ -30,7 +30,7 @@ const { values, positionals } = parseArgs({
     quick: { type: 'boolean', default: false },
     rounds: { type: 'string' },
     dir: { type: 'string' },
-    cli: { type: 'string', default: join(here, '..', 'dist', 'cli.js') },
+    cli: { type: 'string', default: join(here, '..', 'dist', 'cli.cjs') },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', short: 'h', default: false },
   },

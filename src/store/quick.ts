@@ -43,7 +43,10 @@ export function quickTicket(data: unknown): Ticket | undefined {
       (value) => value === null || (isObject(value) && isText(value.ref) && isText(value.commit)),
     ) &&
     maybe(t.claim, (value) => value === null || isClaim(value));
-  return good ? (Object.assign(emptyTicket(), t) as Ticket) : undefined;
+  if (!good) return undefined;
+  const ticket = Object.assign(emptyTicket(), t) as Ticket;
+  if (ticket.phaseHistory.length > 0) ticket.phaseHistory = ticket.phaseHistory.map(withDefaults);
+  return ticket;
 }
 
 export function quickPlan(data: unknown): Plan | undefined {
@@ -162,27 +165,39 @@ function isClaim(value: unknown): boolean {
   );
 }
 
-/** As we write them: with every field there. */
+/** An attempt may leave out what has a default; what its usage leaves out is the schema's business. */
 function isAttempt(value: unknown): value is Attempt {
   if (!isObject(value)) return false;
-  const { usage, error } = value;
-  const amounts = (data: Data) =>
-    ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'costUsd'].every(
-      (key) => data[key] === null || Number.isFinite(data[key]),
-    );
+  const amounts = (data: Data) => AMOUNTS.every((key) => data[key] === null || Number.isFinite(data[key]));
   return (
     isText(value.phase) &&
-    isWhole(value.visit) &&
-    isWhole(value.attempt) &&
+    maybe(value.visit, isWhole) &&
+    maybe(value.attempt, isWhole) &&
     includes(ATTEMPT_STATUSES, value.status) &&
     isText(value.startedAt) &&
-    ['completedAt', 'outcome', 'output', 'agent', 'sessionId'].every(
-      (key) => value[key] === null || isText(value[key]),
+    textsOrNull(value, ['completedAt', 'outcome', 'output', 'agent', 'sessionId']) &&
+    maybe(value.usage, (usage) => usage === null || (isObject(usage) && amounts(usage))) &&
+    maybe(
+      value.error,
+      (error) => error === null || (isObject(error) && isText(error.class) && isText(error.message)),
     ) &&
-    (usage === null || (isObject(usage) && amounts(usage))) &&
-    (error === null || (isObject(error) && isText(error.class) && isText(error.message))) &&
     maybe(value.checks, isWhole)
   );
+}
+
+const AMOUNTS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'costUsd'];
+
+function withDefaults(attempt: Attempt): Attempt {
+  const none = {
+    completedAt: null,
+    outcome: null,
+    output: null,
+    agent: null,
+    sessionId: null,
+    usage: null,
+    error: null,
+  };
+  return Object.assign({ visit: 1, attempt: 1, ...none }, attempt);
 }
 
 function isEntry(value: unknown): boolean {

@@ -32,7 +32,7 @@ const TICKET = {
   branch: 'feature/x',
   status: 'running',
   hold: { kind: 'poll', reason: 'r', until: null },
-  phaseHistory: [attempt],
+  phaseHistory: [attempt, { phase: 'b', status: 'running', startedAt: 't' }],
   context: { a: 'b', n: 1, z: null },
   retries: { a: 1 },
   visits: { a: 2 },
