@@ -52,9 +52,12 @@ export async function runIssues(what: readonly string[], given: IssueOptions, io
     if (event.type === 'plan:status' && planId === '') {
       planId = event.planId;
       view.watch(store, { planId });
-      if (!live && !json) lines.begin(store.plan(planId).tickets.map((entry) => entry.ticketId));
+      if (!live && !json && !options.quiet)
+        lines.begin(store.plan(planId).tickets.map((entry) => entry.ticketId));
       return;
     }
+    // Quiet shows the result alone; who asked for JSON reads all of it.
+    if (options.quiet && !json) return;
     if (live || json) view.listen(event);
     else lines.listen(event);
   };

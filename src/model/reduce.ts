@@ -12,7 +12,6 @@ export type TicketEvent =
   | { type: 'session'; sessionId: string }
   | { type: 'usage'; usage: Usage }
   | { type: 'end'; end: AttemptEnd }
-  | { type: 'fail'; message: string }
   | { type: 'release' };
 
 /**
@@ -34,9 +33,6 @@ export function reduce(workflow: Workflow, ticket: Ticket, event: TicketEvent, n
       return editOpen(ticket, (attempt) => ({ ...attempt, usage: event.usage }));
     case 'end':
       return end(workflow, ticket, event.end, now);
-    case 'fail':
-      if (isOver(ticket)) return ticket;
-      return settle(ticket, now, { status: 'needs_attention', error: event.message });
     case 'release':
       return release(ticket, now);
   }

@@ -359,7 +359,6 @@ describe('a late report', () => {
     { type: 'start', attempt: 9, agent: null },
     { type: 'session', sessionId: 's' },
     { type: 'usage', usage: noUsage() },
-    { type: 'fail', message: 'm' },
     ...[done(), failed(), parked, cut, stopped, waiting(false, at(1)), waiting(true, null)].map(end),
   ];
   it.each(late.map((event) => [event.type === 'end' ? event.end.type : event.type, event] as const))(
