@@ -12,7 +12,8 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { createRequire } from 'node:module';
+import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'rolldown';
 
@@ -26,15 +27,25 @@ const quick = process.argv.includes('--no-types');
 const out = quick ? dist : `${dist}.${process.pid}`;
 if (process.argv.includes('--if-stale') && isCurrent()) process.exit(0);
 const library = { 'lib/settings': 'src/api/settings.ts', 'lib/manifest': 'src/api/manifest.ts' };
-// The version is told without starting the module loader, which takes longer than everything else about it.
+// The version is told without loading anything.
 const LAUNCHER = `#!/usr/bin/env node
 'use strict';
 const first = process.argv[2];
 if (first === '--version' || first === '-V') require('node:fs').writeSync(1, ${JSON.stringify(`${version}\n`)});
-else import('./cli.js');
+else require('./cli.js');
 `;
 const LOOK =
-  /src\/(model\/(claim|dependencies|errors|explain|ids|plan|ticket|usage|version|efforts)|store\/(?!schemas|file-store)[\w-]+|config\/(?!yaml-source|doctor|init|describe|probe|manifest)[\w-]+|report\/(status|style|table|width)|engine\/(claims|seat)|cli\/(open|io|package-dir|terminal))\.ts$/;
+  /src\/(model\/(claim|dependencies|errors|explain|ids|plan|ticket|usage|version)|store\/(?!schemas|file-store)[\w-]+|config\/(paths|package-dir)|report\/(status|style|problem-text)|engine\/(claims|seat)|cli\/(open|io|package-dir|terminal|status|output))\.ts$/;
+const SETTINGS =
+  /src\/(config\/(?!yaml-source|doctor|init|describe|probe|manifest)[\w-]+|model\/efforts)\.ts$/;
+// What loads slowly and is needed by few commands. The others load it where they first use it.
+const SLOW =
+  /\b(node_(?:child_process|crypto|dns|http|https|net|readline|stream|timers_promises|url|v8|zlib))(?:\.| = (require\("[\w:/]+"\)))/g;
+const lazyBuiltins = {
+  name: 'lazy-builtins',
+  renderChunk: (code) =>
+    code.replace(SLOW, (_, name, loads) => (loads ? `${name} = () => ${loads}` : `${name}().`)),
+};
 const executables = { cli: 'src/cli/main.ts', rehearsal: 'src/rehearsal/main.ts' };
 await build({
   cwd: root,
@@ -48,7 +59,9 @@ await build({
   transform: { define: { __VERSION__: JSON.stringify(version) } },
   output: {
     dir: out,
-    format: 'esm',
+    // CommonJS starts faster than ES modules: those load every built-in module whole before they begin.
+    format: 'cjs',
+    exports: 'named',
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name]-[hash].js',
     // Every file costs a start most of a millisecond: what only looks needs is one file, and drags nothing heavy in.
@@ -59,15 +72,19 @@ await build({
         { name: 'liquid', test: /node_modules\/liquidjs\// },
         { name: 'commander', test: /node_modules\/commander\// },
         { name: 'look', test: LOOK },
+        { name: 'settings', test: SETTINGS },
       ],
     },
     banner: (chunk) => (chunk.isEntry && chunk.name in executables ? '#!/usr/bin/env node' : ''),
     minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
   },
+  plugins: [lazyBuiltins],
   checks: { ineffectiveDynamicImport: false },
   logLevel: 'warn',
 });
 for (const name of Object.keys(executables)) chmodSync(join(out, `${name}.js`), 0o755);
+writeFileSync(join(out, 'package.json'), '{ "type": "commonjs" }\n');
+for (const name of ['index', ...Object.keys(library)]) writeFacade(name);
 writeFileSync(join(out, 'cli.cjs'), LAUNCHER, { mode: 0o755 });
 writeFileSync(join(out, 'THIRD-PARTY.txt'), licences(['commander', 'liquidjs', 'yaml', 'zod']));
 if (!quick) {
@@ -76,6 +93,13 @@ if (!quick) {
   if (existsSync(dist)) renameSync(dist, old);
   renameSync(out, dist);
   rmSync(old, { recursive: true, force: true });
+}
+
+/** For those who import: the library's names as an ES module. */
+function writeFacade(name) {
+  const names = Object.keys(createRequire(import.meta.url)(join(out, `${name}.js`))).join(', ');
+  const text = `import library from './${basename(name)}.js';\nexport const { ${names} } = library;\n`;
+  writeFileSync(join(out, `${name}.mjs`), text);
 }
 
 /** Nothing that goes into the build is newer than it. */
@@ -124,6 +148,7 @@ function emitTypes() {
 
 /** Our types are made from schemas, so the declarations of zod come along: the package needs no other one. */
 function carryZodTypes(types) {
+  writeFileSync(join(types, 'package.json'), '{ "type": "module" }\n');
   const zod = join(root, 'node_modules', 'zod');
   const carried = (name) =>
     name === 'index.d.ts' ||

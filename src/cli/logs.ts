@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Io } from './io.ts';
-import { type GlobalOptions, openStore } from './open.ts';
+import { type GlobalOptions, openState } from './open.ts';
 
 interface Options extends GlobalOptions {
   phase?: string;
@@ -26,7 +26,7 @@ export function register(program: Command, io: Io): void {
 }
 
 async function show(planId: string, ticketId: string | undefined, options: Options, io: Io): Promise<void> {
-  const { store } = await openStore(io, options);
+  const { store } = await openState(io, options);
   store.plan(planId);
   if (ticketId) store.ticket({ planId, ticketId });
   const [{ createLog }, { style }] = await Promise.all([

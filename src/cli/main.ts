@@ -1,49 +1,37 @@
 import { SignalboxError } from '../model/errors.ts';
 import type { Io } from './io.ts';
-import { forTerminal } from './terminal.ts';
+import { output } from './output.ts';
+import { plainOptions, showStatus } from './status.ts';
 
 declare const __VERSION__: string;
 
 const args = process.argv.slice(2);
 const json = args.includes('--json');
-const usesColor = !process.env.NO_COLOR && process.env.TERM !== 'dumb';
-let unread = false;
+const color = !process.env.NO_COLOR && process.env.TERM !== 'dumb';
+// `status | head` closes our output: that is no error.
+const stdout = output(1, { color, onUnread: () => (io.onUnread ? io.onUnread() : process.exit()) });
+const stderr = output(2, { color });
 
 const io: Io = {
   cwd: process.cwd(),
   env: process.env,
-  out: (text) => {
-    if (!unread) write(process.stdout, text);
-  },
-  err: (text) => write(process.stderr, text),
-  tty: process.stdout.isTTY === true,
-  color: process.stdout.isTTY === true && usesColor,
+  out: (text) => stdout.write(text),
+  err: (text) => stderr.write(text),
+  tty: stdout.tty,
+  color: stdout.tty && color,
   exit: (code) => {
     process.exitCode = code;
   },
 };
 
-function write(stream: NodeJS.WriteStream, text: string): void {
-  stream.write(`${stream.isTTY ? forTerminal(text, usesColor) : text}\n`);
-}
-
-// `status | head` closes our output: that is no error.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-  unread = true;
-  if (io.onUnread) io.onUnread();
-  else process.exit();
-});
-
 if (args[0] === '--version' || args[0] === '-V') io.out(__VERSION__);
-else await main();
+else void main();
 
 async function main(): Promise<void> {
-  process.stderr.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-  });
-  const { createProgram } = await import('./program.ts');
   try {
+    const status = args[0] === 'status' ? plainOptions(args.slice(1)) : undefined;
+    if (status) return await showStatus(status, io);
+    const { createProgram } = await import('./program.ts');
     const program = await createProgram(io, __VERSION__, { quiet: json, first: args[0] });
     await program.parseAsync(process.argv);
   } catch (error) {

@@ -1,10 +1,12 @@
 import { dirname } from 'node:path';
 import type { Settings } from '../config/index.ts';
+import { plainStateDir } from '../config/paths.ts';
 import type { Parts } from '../engine/parts.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { StoreView } from '../store/port.ts';
-import type { FileStore } from '../store/store-files.ts';
+import { SchemasNeeded } from '../store/read.ts';
+import { FileStore } from '../store/store-files.ts';
 import type { Io } from './io.ts';
 import { packageDir } from './package-dir.ts';
 
@@ -29,18 +31,20 @@ export async function openSettings(
 }
 
 /** The store alone, for commands that only look. */
+export async function openState(io: Io, options: GlobalOptions) {
+  const plain = plainStateDir({ cwd: io.cwd, env: io.env, configPath: options.config });
+  const store = new FileStore(plain ?? (await openSettings(io, options)).stateDir, { once: true });
+  return { store, view: await lookAt(store) };
+}
+
 export async function openStore(io: Io, options: GlobalOptions) {
-  const [settings, { FileStore }] = await Promise.all([
-    openSettings(io, options),
-    import('../store/store-files.ts'),
-  ]);
-  const store = new FileStore(settings.stateDir);
+  const settings = await openSettings(io, options);
+  const store = new FileStore(settings.stateDir, { once: true });
   return { settings, store, view: await lookAt(store) };
 }
 
 /** Plain files are read without the schemas, which take longer to load than a thousand tickets to read. */
 async function lookAt(store: FileStore): Promise<StoreView> {
-  const { SchemasNeeded } = await import('../store/read.ts');
   try {
     return store.view();
   } catch (error) {

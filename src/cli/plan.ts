@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path';
 import type { Command } from 'commander';
 import { sayProblem } from '../report/problem-text.ts';
 import { type Io, outJson } from './io.ts';
-import { type GlobalOptions, openEngine, openStore } from './open.ts';
+import { type GlobalOptions, openEngine, openState } from './open.ts';
 
 export function register(program: Command, io: Io): void {
   const plan = program
@@ -42,7 +42,7 @@ export function register(program: Command, io: Io): void {
 }
 
 async function list(io: Io, options: GlobalOptions): Promise<void> {
-  const { store } = await openStore(io, options);
+  const { store } = await openState(io, options);
   const { plans, tickets, problems } = store.view();
   const rows = plans.map((plan) => {
     const done = plan.tickets.filter(
@@ -73,7 +73,7 @@ async function list(io: Io, options: GlobalOptions): Promise<void> {
 }
 
 async function show(io: Io, options: GlobalOptions, id: string): Promise<void> {
-  const { store } = await openStore(io, options);
+  const { store } = await openState(io, options);
   const plan = store.plan(id);
   const tickets = plan.tickets.flatMap((entry) => store.view().tickets.get(`${id}/${entry.ticketId}`) ?? []);
   if (options.json) return outJson(io, { plan, tickets });

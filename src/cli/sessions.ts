@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { InputError } from '../model/errors.ts';
 import type { Attempt } from '../model/ticket.ts';
 import { type Io, outJson } from './io.ts';
-import { type GlobalOptions, openEngine, openStore } from './open.ts';
+import { type GlobalOptions, openEngine, openState } from './open.ts';
 
 interface Options extends GlobalOptions {
   phase?: string;
@@ -45,7 +45,7 @@ export function register(program: Command, io: Io): void {
 }
 
 async function list(planId: string, ticketId: string, options: Options, io: Io): Promise<void> {
-  const { store } = await openStore(io, options);
+  const { store } = await openState(io, options);
   const { sessionsOf } = await import('../engine/sessions.ts');
   const found = sessionsOf(store.ticket({ planId, ticketId }), options.phase);
   if (options.json) return outJson(io, found.map(shape));

@@ -1,7 +1,11 @@
 import type { Command } from 'commander';
+import { Holder } from '../engine/claims.ts';
+import { readDaemon } from '../engine/seat.ts';
 import { sayProblem } from '../report/problem-text.ts';
+import { homeless, planLines, statusJson, statusOf } from '../report/status.ts';
+import { oneLine, style } from '../report/style.ts';
 import { type Io, outJson } from './io.ts';
-import { type GlobalOptions, openStore } from './open.ts';
+import { type GlobalOptions, openState } from './open.ts';
 
 export function register(program: Command, io: Io): void {
   program
@@ -13,24 +17,47 @@ export function register(program: Command, io: Io): void {
       'after',
       '\nExamples:\n  $ signalbox status\n  $ signalbox status --plan sprint-12\n  $ signalbox status --json',
     )
-    .action(async (_options: unknown, command: Command) => show(command.optsWithGlobals(), io));
+    .action(async (_options: unknown, command: Command) => showStatus(command.optsWithGlobals(), io));
 }
 
-async function show(options: GlobalOptions & { plan?: string }, io: Io): Promise<void> {
-  const { store, view } = await openStore(io, options);
-  const [{ statusOf, planLines, homeless }, { style, oneLine }, { Holder }, { readDaemon }] =
-    await Promise.all([
-      import('../report/status.ts'),
-      import('../report/style.ts'),
-      import('../engine/claims.ts'),
-      import('../engine/seat.ts'),
-    ]);
+interface StatusOptions extends GlobalOptions {
+  plan?: string;
+}
+
+const NAMES: Record<string, 'plan' | 'config'> = {
+  '-p': 'plan',
+  '--plan': 'plan',
+  '-C': 'config',
+  '--config': 'config',
+};
+
+/** The options of a call that needs no explaining. Any other is for the full parser, which takes longer to load. */
+export function plainOptions(words: readonly string[]): StatusOptions | undefined {
+  const options: StatusOptions = {};
+  for (let at = 0; at < words.length; at += 1) {
+    const word = words[at] ?? '';
+    const name = NAMES[word];
+    const value = name && words[at + 1];
+    if (word === '--json') options.json = true;
+    else if (name && value && !value.startsWith('-')) {
+      options[name] = value;
+      at += 1;
+    } else return undefined;
+  }
+  return options;
+}
+
+export async function showStatus(options: StatusOptions, io: Io): Promise<void> {
+  const { store, view } = await openState(io, options);
   const holder = new Holder('status', store.layout.engines);
   const daemon = readDaemon(store.layout, holder) !== undefined;
   const all = statusOf({ view, isLive: (claim) => holder.isLive(claim), daemon });
   if (options.plan) store.plan(options.plan);
   const wanted = options.plan ? all.filter(({ plan }) => plan.id === options.plan) : all;
-  if (options.json) return outJson(io, options.plan ? wanted[0] : [...wanted, ...lost(homeless(view))]);
+  if (options.json) {
+    const told = wanted.map(statusJson);
+    return outJson(io, options.plan ? told[0] : [...told, ...lost(homeless(view))]);
+  }
   const look = style(io.color);
   const lines = wanted.flatMap((each, index) => [
     ...(index > 0 ? [''] : []),

@@ -4,7 +4,15 @@ import type { AgentConfig } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
 import { type AgentEntry, builtInAgents, findAgent, resolveAgent } from './builtin-agents.ts';
 import { type Entry, fileLayer, flagLayer, variableLayer } from './layers.ts';
-import { type ConfigFile, type Env, findConfig, homeDir, readText, repositoryOf, userHome } from './paths.ts';
+import {
+  type ConfigFile,
+  type Env,
+  findConfig,
+  homeDir,
+  projectFile,
+  setsNothing,
+  userHome,
+} from './paths.ts';
 import type { Flags, McpServer, Settings } from './settings.ts';
 import { type Key, ROWS, type Row, TABLE } from './table.ts';
 import { isTrusted } from './trust.ts';
@@ -58,21 +66,6 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
     findAgent(settings.agents, settings.run.agent, last(entries, 'run.agent')?.where);
   settings.searchPath = searchPath(settings, packageDir);
   return settings;
-}
-
-/** `.signalbox/settings.json` of the repository one stands in. */
-function projectFile(cwd: string, home: string): ConfigFile | null {
-  const top = repositoryOf(cwd);
-  if (top === null || join(top, '.signalbox') === home) return null;
-  const file = join(top, '.signalbox', 'settings.json');
-  const text = readText(file);
-  return text === undefined ? null : { file, text, kind: 'project' };
-}
-
-/** Nothing but comments and the version, as `init` leaves it: saves loading the parser. */
-function setsNothing(text: string): boolean {
-  if (/^\s*\{\s*"version"\s*:\s*1\s*\}\s*$/.test(text)) return true;
-  return text.split('\n').every((line) => /^(#.*|version: 1|)\r?$/.test(line));
 }
 
 async function readLayer(config: ConfigFile, user: string, home: string): Promise<Entry[]> {

@@ -63,6 +63,38 @@ export function findConfig(where: Where): ConfigFile | null {
   return null;
 }
 
+/** `.signalbox/settings.json` of the repository one stands in. */
+export function projectFile(cwd: string, home: string): ConfigFile | null {
+  const top = repositoryOf(cwd);
+  if (top === null || join(top, '.signalbox') === home) return null;
+  const file = join(top, '.signalbox', 'settings.json');
+  const text = readText(file);
+  return text === undefined ? null : { file, text, kind: 'project' };
+}
+
+/** Nothing but comments and the version, as `init` leaves it: saves loading the parser. */
+export function setsNothing(text: string): boolean {
+  if (/^\s*\{\s*"version"\s*:\s*1\s*\}\s*$/.test(text)) return true;
+  return text.split('\n').every((line) => /^(#.*|version: 1|)\r?$/.test(line));
+}
+
+export const DEFAULT_STATE = 'state';
+
+/**
+ * The state directory where nobody has set anything. Undefined means no more than "load the settings": most commands
+ * that only look would spend their time on that.
+ */
+export function plainStateDir(where: Where): string | undefined {
+  const { cwd, env } = where;
+  if (Object.keys(env).some((name) => name.startsWith('SIGNALBOX_') && name !== 'SIGNALBOX_HOME'))
+    return undefined;
+  const home = homeDir(env, cwd);
+  const config = findConfig(where);
+  if (config && (config.kind !== 'home' || !setsNothing(config.text))) return undefined;
+  const project = projectFile(cwd, home);
+  return project && !setsNothing(project.text) ? undefined : join(home, DEFAULT_STATE);
+}
+
 /** A file's text, or undefined when there is none. */
 export function readText(file: string): string | undefined {
   try {

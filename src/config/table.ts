@@ -1,5 +1,6 @@
 import { ADAPTERS } from './builtin-agents.ts';
 import type { Kind } from './kinds.ts';
+import { DEFAULT_STATE } from './paths.ts';
 import { RUN_ROWS } from './run-table.ts';
 
 export interface Row {
@@ -99,7 +100,7 @@ export const TABLE = {
     about: 'MCP servers for planning sessions, by name.',
     example: 'mcpServers:\n  tracker:\n    command: npx\n    args: [-y, tracker-mcp]',
   },
-  stateDir: { kind: path, default: 'state', about: 'Plans, tickets and jobs.' },
+  stateDir: { kind: path, default: DEFAULT_STATE, about: 'Plans, tickets and jobs.' },
   logDir: { kind: path, default: 'logs', about: 'Logs.' },
   workflowDir: {
     kind: path,

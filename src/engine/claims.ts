@@ -8,14 +8,19 @@ import { asStorageError } from '../store/storage-error.ts';
 
 /** This process as a holder of claims. Its heartbeat file lets other hosts see that it lives. */
 export class Holder {
-  readonly token = randomUUID();
   readonly by: string;
+  #token: string | undefined;
   readonly #dir: string;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(by: string, enginesDir: string) {
     this.by = by;
     this.#dir = enginesDir;
+  }
+
+  get token(): string {
+    this.#token ??= randomUUID();
+    return this.#token;
   }
 
   claim(now: string): Claim {

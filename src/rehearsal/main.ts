@@ -66,4 +66,4 @@ function hang(stubborn: boolean): void {
   output.line({ type: 'text', text: 'Hanging.' });
 }
 
-end(await main().catch(tell));
+void main().catch(tell).then(end);

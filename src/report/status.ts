@@ -1,6 +1,5 @@
 import { blockedBy, dependencyProblems } from '../model/dependencies.ts';
-import { explain } from '../model/explain.ts';
-import { refKey } from '../model/ids.ts';
+import { type Explanation, explain } from '../model/explain.ts';
 import type { Plan } from '../model/plan.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
@@ -8,9 +7,8 @@ import type { StoreProblem, StoreView } from '../store/port.ts';
 import { sayProblem } from './problem-text.ts';
 import { ago, clock, oneLine, type Style, usageText } from './style.ts';
 
-export interface TicketStatus extends Ticket {
-  why: string;
-  next: string;
+export interface TicketStatus extends Explanation {
+  ticket: Ticket;
 }
 
 export interface PlanStatus {
@@ -30,18 +28,22 @@ export function statusOf({ view, isLive, daemon }: StatusInput): PlanStatus[] {
   return view.plans.map((plan) => {
     const broken = dependencyProblems(plan, view.plans)[0]?.message;
     const engine = daemon || (plan.claim !== null && isLive(plan.claim));
-    const entries = plan.tickets
-      .map((entry, index) => ({ ...entry, index }))
-      .sort((a, b) => a.order - b.order || a.index - b.index);
-    const tickets = entries.flatMap((entry) => {
-      const ticket = view.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }));
-      if (!ticket) return [];
+    const tickets: TicketStatus[] = [];
+    for (const entry of plan.tickets.toSorted((a, b) => a.order - b.order)) {
+      const ticket = view.tickets.get(`${plan.id}/${entry.ticketId}`);
+      if (!ticket) continue;
       const driven = ticket.claim !== null && isLive(ticket.claim);
       const blocked = broken ?? blockedBy(view, plan, entry)?.reason ?? null;
-      return [{ ...ticket, ...explain(ticket, plan, { driven, engine, blocked }) }];
-    });
+      const { why, next } = explain(ticket, plan, { driven, engine, blocked });
+      tickets.push({ ticket, why, next });
+    }
     return { plan, tickets, problems: view.problems.filter((problem) => problem.planId === plan.id) };
   });
+}
+
+/** As `--json` tells it: the ticket's own fields with the two that explain it. */
+export function statusJson({ plan, tickets, problems }: PlanStatus) {
+  return { plan, tickets: tickets.map(({ ticket, why, next }) => ({ ...ticket, why, next })), problems };
 }
 
 /** Files whose plan could not be read at all. */
@@ -66,13 +68,14 @@ export function planLines(
   now: number,
   detailed: boolean,
 ): string[] {
-  const count = (status: Ticket['status']) => tickets.filter((ticket) => ticket.status === status).length;
-  const facts = [`${count('complete')}/${plan.tickets.length} complete`];
+  const counts: Partial<Record<Ticket['status'], number>> = {};
+  for (const { ticket } of tickets) counts[ticket.status] = (counts[ticket.status] ?? 0) + 1;
+  const facts = [`${counts.complete ?? 0}/${plan.tickets.length} complete`];
   for (const status of ['running', 'failed', 'needs_attention', 'paused'] as const) {
-    if (count(status) > 0) facts.push(`${count(status)} ${status.replace('_', ' ')}`);
+    if (counts[status]) facts.push(`${counts[status]} ${status.replace('_', ' ')}`);
   }
   const usage = usageText(
-    totalUsage(tickets.flatMap((ticket) => ticket.phaseHistory.map((attempt) => attempt.usage))),
+    totalUsage(tickets.flatMap(({ ticket }) => ticket.phaseHistory.map((attempt) => attempt.usage))),
   );
   if (usage) facts.push(usage);
   const title =
@@ -80,30 +83,33 @@ export function planLines(
       ? `${style.bold(oneLine(plan.name))} (${plan.id})`
       : style.bold(plan.id);
   const lines = [title, `  ${plan.status} — ${plan.workflow ?? 'default workflow'} — ${facts.join(', ')}`];
-  const width = Math.max(4, ...tickets.map((ticket) => ticket.ticketId.length));
-  for (const ticket of tickets) lines.push(...ticketLines(ticket, style, now, width, detailed));
+  const width = Math.max(4, ...tickets.map(({ ticket }) => ticket.ticketId.length));
+  for (const each of tickets) tellTicket(each, { lines, style, now, width, detailed });
   for (const problem of problems) lines.push(`  ${style.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
   return lines;
 }
 
-function ticketLines(
-  ticket: TicketStatus,
-  style: Style,
-  now: number,
-  width: number,
-  detailed: boolean,
-): string[] {
+interface Page {
+  lines: string[];
+  style: Style;
+  now: number;
+  width: number;
+  detailed: boolean;
+}
+
+function tellTicket({ ticket, why, next }: TicketStatus, page: Page): void {
+  const { lines, style, now, width, detailed } = page;
   const since = ticket.status === 'complete' ? '' : ` ${style.dim(`since ${ago(ticket.since, now)}`)}`;
   const status = ticket.status.replace('_', ' ');
   const mark = paint(ticket, style)(MARKS[ticket.status]);
-  const lines = [
+  lines.push(
     `  ${mark} ${ticket.ticketId.padEnd(width)}  ${status.padEnd(15)}${ticket.since ? since : ''}  ${oneLine(ticket.title, 60)}`,
-  ];
+  );
   const indent = ' '.repeat(width + 6);
   const until = ticket.hold?.until ? ` (until ${clock(ticket.hold.until, now)})` : '';
-  if (ticket.why) lines.push(`${indent}${oneLine(ticket.why, 200)}${until}`);
-  if (ticket.next) lines.push(`${indent}${style.dim(`→ ${ticket.next}`)}`);
-  if (!detailed) return lines;
+  if (why) lines.push(`${indent}${oneLine(why, 200)}${until}`);
+  if (next) lines.push(`${indent}${style.dim(`→ ${next}`)}`);
+  if (!detailed) return;
   const phase = ticket.currentPhase;
   if (phase)
     lines.push(`${indent}phase ${oneLine(phase)}, branch ${oneLine(ticket.branch ?? '(not made yet)')}`);
@@ -116,7 +122,6 @@ function ticketLines(
   if (session) lines.push(`${indent}session ${oneLine(session)}`);
   const used = usageText(totalUsage(ticket.phaseHistory.map((attempt) => attempt.usage)));
   if (used) lines.push(`${indent}${used}`);
-  return lines;
 }
 
 function paint(ticket: Ticket, style: Style): (text: string) => string {

@@ -67,8 +67,11 @@ const ESCAPES = /\u001b\[[0-9;?]*[ -/]*[@-~]/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: stripping them is the point
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/g;
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
+const UNTIDY = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]|^\s|\s$/;
+
 /** One line, no control characters: text from agents and trackers must not move the cursor. */
 export function oneLine(text: string, max = 160): string {
-  const flat = text.replace(ESCAPES, '').replace(CONTROLS, ' ').trim();
+  const flat = UNTIDY.test(text) ? text.replace(ESCAPES, '').replace(CONTROLS, ' ').trim() : text;
   return flat.length > max ? `${flat.slice(0, max - 1)}…` : flat;
 }

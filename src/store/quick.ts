@@ -4,70 +4,35 @@ import { ATTEMPT_STATUSES, type Attempt, HOLD_KINDS, TICKET_STATUSES, type Ticke
 import { SCHEMA_VERSION } from '../model/version.ts';
 
 type Data = Record<string, unknown>;
+type Check = (value: unknown) => boolean;
+type Checks = ReadonlyMap<string, Check>;
 
 /**
  * Reads a ticket that is plainly well-formed, some twenty times faster than its schema does: a status of a thousand
  * tickets is felt otherwise. Undefined means no more than "ask the schema".
  */
 export function quickTicket(data: unknown): Ticket | undefined {
-  if (!isObject(data)) return undefined;
-  const t = data;
-  const good =
-    header(t) &&
-    isId(t.planId) &&
-    isId(t.ticketId) &&
-    isText(t.title) &&
-    maybe(t.description, isText) &&
-    maybe(t.acceptanceCriteria, areTexts) &&
-    maybe(t.skipPhases, areTexts) &&
-    textsOrNull(t, [
-      'linearUrl',
-      'repo',
-      'workflow',
-      'worktree',
-      'agent',
-      'since',
-      'currentPhase',
-      'error',
-      'workflowHash',
-    ]) &&
-    maybe(t.branch, (value) => value === null || (isText(value) && branchProblem(value) === undefined)) &&
-    maybe(t.status, (value) => includes(TICKET_STATUSES, value)) &&
-    maybe(t.hold, (value) => value === null || isHold(value)) &&
-    maybe(t.phaseHistory, (value) => Array.isArray(value) && value.every(isAttempt)) &&
-    maybe(t.context, isFlat) &&
-    maybe(t.retries, isCounts) &&
-    maybe(t.visits, isCounts) &&
-    maybe(
-      t.base,
-      (value) => value === null || (isObject(value) && isText(value.ref) && isText(value.commit)),
-    ) &&
-    maybe(t.claim, (value) => value === null || isClaim(value));
-  if (!good) return undefined;
-  const ticket = Object.assign(emptyTicket(), t) as Ticket;
+  if (!isObject(data) || !fits(data, TICKET)) return undefined;
+  if (data.planId === undefined || data.ticketId === undefined || data.title === undefined) return undefined;
+  const ticket = Object.assign(emptyTicket(), data) as Ticket;
   if (ticket.phaseHistory.length > 0) ticket.phaseHistory = ticket.phaseHistory.map(withDefaults);
   return ticket;
 }
 
 export function quickPlan(data: unknown): Plan | undefined {
-  if (!isObject(data)) return undefined;
-  const p = data;
-  const good =
-    header(p) &&
-    isId(p.id) &&
-    maybe(p.name, isText) &&
-    maybe(p.createdBy, isText) &&
-    textsOrNull(p, ['createdAt', 'repo', 'workflow', 'agent', 'worktreeRoot']) &&
-    maybe(p.base, (value) => value === null || (isText(value) && branchProblem(value) === undefined)) &&
-    maybe(p.concurrency, (value) => value === null || (isWhole(value) && value > 0)) &&
-    maybe(p.stopOnFailure, (value) => typeof value === 'boolean') &&
-    maybe(p.status, (value) => includes(PLAN_STATUSES, value)) &&
-    maybe(p.tickets, (value) => Array.isArray(value) && value.every(isEntry)) &&
-    maybe(p.claim, (value) => value === null || isClaim(value));
-  if (!good) return undefined;
-  const plan = Object.assign(emptyPlan(), p) as Plan;
+  if (!isObject(data) || !fits(data, PLAN) || data.id === undefined) return undefined;
+  const plan = Object.assign(emptyPlan(), data) as Plan;
   plan.tickets = plan.tickets.map((entry) => Object.assign({ order: 0, blockedBy: [], group: 0 }, entry));
   return plan;
+}
+
+/** Whether each field that is there and known passes its check. */
+function fits(data: Data, checks: Checks): boolean {
+  for (const key in data) {
+    const check = checks.get(key);
+    if (check !== undefined && !check(data[key])) return false;
+  }
+  return true;
 }
 
 function emptyTicket(): Partial<Ticket> {
@@ -124,18 +89,17 @@ const isText = (value: unknown): value is string => typeof value === 'string';
 const isWhole = (value: unknown): value is number => Number.isSafeInteger(value);
 const isId = (value: unknown): boolean => isText(value) && idProblem(value) === undefined;
 const areTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
-const includes = (words: readonly string[], value: unknown): boolean =>
-  isText(value) && words.includes(value);
-const maybe = (value: unknown, check: (value: unknown) => boolean): boolean =>
-  value === undefined || check(value);
-
-function header(data: Data): boolean {
-  return maybe(data.schema, (value) => value === SCHEMA_VERSION) && maybe(data.rev, isWhole);
-}
-
-function textsOrNull(data: Data, keys: readonly string[]): boolean {
-  return keys.every((key) => data[key] === undefined || data[key] === null || isText(data[key]));
-}
+const orNull =
+  (check: Check): Check =>
+  (value) =>
+    value === null || check(value);
+const oneOf =
+  (words: readonly string[]): Check =>
+  (value) =>
+    isText(value) && words.includes(value);
+const isBranch: Check = (value) => isText(value) && branchProblem(value) === undefined;
+const isVersion: Check = (value) => value === SCHEMA_VERSION;
+const textOrNull: Check = (value) => value === null || isText(value);
 
 function isCounts(value: unknown): boolean {
   return isObject(value) && Object.values(value).every(isWhole);
@@ -148,44 +112,110 @@ function isFlat(value: unknown): boolean {
   return isObject(value) && Object.values(value).every(plain);
 }
 
-function isHold(value: unknown): boolean {
-  return (
-    isObject(value) &&
-    includes(HOLD_KINDS, value.kind) &&
-    isText(value.reason) &&
-    (value.until === null || isText(value.until))
-  );
-}
+const HOLD_KIND = oneOf(HOLD_KINDS);
+const isHold: Check = (value) =>
+  isObject(value) && HOLD_KIND(value.kind) && isText(value.reason) && textOrNull(value.until);
 
-function isClaim(value: unknown): boolean {
-  return (
-    isObject(value) &&
-    [value.token, value.host, value.boot, value.started, value.by, value.renewedAt].every(isText) &&
-    isWhole(value.pid)
-  );
-}
+const isBase: Check = (value) => isObject(value) && isText(value.ref) && isText(value.commit);
 
-/** An attempt may leave out what has a default; what its usage leaves out is the schema's business. */
-function isAttempt(value: unknown): value is Attempt {
-  if (!isObject(value)) return false;
-  const amounts = (data: Data) => AMOUNTS.every((key) => data[key] === null || Number.isFinite(data[key]));
-  return (
-    isText(value.phase) &&
-    maybe(value.visit, isWhole) &&
-    maybe(value.attempt, isWhole) &&
-    includes(ATTEMPT_STATUSES, value.status) &&
-    isText(value.startedAt) &&
-    textsOrNull(value, ['completedAt', 'outcome', 'output', 'agent', 'sessionId']) &&
-    maybe(value.usage, (usage) => usage === null || (isObject(usage) && amounts(usage))) &&
-    maybe(
-      value.error,
-      (error) => error === null || (isObject(error) && isText(error.class) && isText(error.message)),
-    ) &&
-    maybe(value.checks, isWhole)
-  );
-}
+const isClaim: Check = (value) =>
+  isObject(value) &&
+  [value.token, value.host, value.boot, value.started, value.by, value.renewedAt].every(isText) &&
+  isWhole(value.pid);
 
 const AMOUNTS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'costUsd'];
+/** What usage leaves out is the schema's business. */
+const isUsage: Check = (value) =>
+  isObject(value) && AMOUNTS.every((key) => value[key] === null || Number.isFinite(value[key]));
+
+const ATTEMPT: Checks = new Map(
+  Object.entries<Check>({
+    phase: isText,
+    visit: isWhole,
+    attempt: isWhole,
+    status: oneOf(ATTEMPT_STATUSES),
+    startedAt: isText,
+    completedAt: textOrNull,
+    outcome: textOrNull,
+    output: textOrNull,
+    agent: textOrNull,
+    sessionId: textOrNull,
+    usage: orNull(isUsage),
+    error: orNull((error) => isObject(error) && isText(error.class) && isText(error.message)),
+    checks: isWhole,
+  }),
+);
+
+/** An attempt may leave out what has a default. */
+const isAttempt: Check = (value) =>
+  isObject(value) &&
+  fits(value, ATTEMPT) &&
+  value.phase !== undefined &&
+  value.status !== undefined &&
+  value.startedAt !== undefined;
+
+const TICKET: Checks = new Map(
+  Object.entries<Check>({
+    schema: isVersion,
+    rev: isWhole,
+    planId: isId,
+    ticketId: isId,
+    title: isText,
+    description: isText,
+    acceptanceCriteria: areTexts,
+    skipPhases: areTexts,
+    linearUrl: textOrNull,
+    repo: textOrNull,
+    workflow: textOrNull,
+    worktree: textOrNull,
+    agent: textOrNull,
+    since: textOrNull,
+    currentPhase: textOrNull,
+    error: textOrNull,
+    workflowHash: textOrNull,
+    branch: orNull(isBranch),
+    status: oneOf(TICKET_STATUSES),
+    hold: orNull(isHold),
+    phaseHistory: (value) => Array.isArray(value) && value.every(isAttempt),
+    context: isFlat,
+    retries: isCounts,
+    visits: isCounts,
+    base: orNull(isBase),
+    claim: orNull(isClaim),
+  }),
+);
+
+const ENTRY: Checks = new Map(
+  Object.entries<Check>({
+    ticketId: isId,
+    order: Number.isFinite,
+    blockedBy: areTexts,
+    group: isWhole,
+  }),
+);
+
+const isEntry: Check = (value) => isObject(value) && fits(value, ENTRY) && value.ticketId !== undefined;
+
+const PLAN: Checks = new Map(
+  Object.entries<Check>({
+    schema: isVersion,
+    rev: isWhole,
+    id: isId,
+    name: isText,
+    createdBy: isText,
+    createdAt: textOrNull,
+    repo: textOrNull,
+    workflow: textOrNull,
+    agent: textOrNull,
+    worktreeRoot: textOrNull,
+    base: orNull(isBranch),
+    concurrency: orNull((value) => isWhole(value) && value > 0),
+    stopOnFailure: (value) => typeof value === 'boolean',
+    status: oneOf(PLAN_STATUSES),
+    tickets: (value) => Array.isArray(value) && value.every(isEntry),
+    claim: orNull(isClaim),
+  }),
+);
 
 function withDefaults(attempt: Attempt): Attempt {
   const none = {
@@ -198,14 +228,4 @@ function withDefaults(attempt: Attempt): Attempt {
     error: null,
   };
   return Object.assign({ visit: 1, attempt: 1, ...none }, attempt);
-}
-
-function isEntry(value: unknown): boolean {
-  return (
-    isObject(value) &&
-    isId(value.ticketId) &&
-    maybe(value.order, Number.isFinite) &&
-    maybe(value.blockedBy, areTexts) &&
-    maybe(value.group, isWhole)
-  );
 }

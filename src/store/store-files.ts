@@ -18,11 +18,13 @@ import { type PlanWatch, watchPlans } from './watch.ts';
 /** One JSON file per plan and per ticket, as planners write them. */
 export class FileStore implements Store {
   readonly layout: Layout;
-  readonly #reader = new StateReader();
+  readonly #reader: StateReader;
   readonly #watches = new Set<PlanWatch>();
 
-  constructor(stateDir: string) {
+  /** `once`: each file is read only once or so, and asking whether it has changed since would take as long. */
+  constructor(stateDir: string, { once = false } = {}) {
     this.layout = new Layout(stateDir);
+    this.#reader = new StateReader({ remembers: !once });
   }
 
   view(): StoreView {
