@@ -50,17 +50,18 @@ export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOp
   tell();
   try {
     const spec = workspaceSpec(journal.ticket, plan, parts.settings, parts.store.view());
+    const mayBegin = ({ phase }: Step) =>
+      !options.signal.aborted && (options.slot || phase.type === 'poll' || phase.type === 'gate');
+    const input = { plan, pinned, journal, spec, mayBegin, signal: options.signal };
+    let begun: string | undefined;
     for (
       let step = next(pinned.workflow, journal.ticket);
       step;
       step = next(pinned.workflow, journal.ticket)
     ) {
-      if (
-        options.signal.aborted ||
-        (!options.slot && step.phase.type !== 'poll' && step.phase.type !== 'gate')
-      )
-        break;
-      await takeStep(parts, { plan, pinned, journal, spec, step, signal: options.signal });
+      const ours = step.do === 'continue' && attemptKey(step.attempt) === begun;
+      if (!ours && !mayBegin(step)) break;
+      begun = await takeStep(parts, { ...input, step, fresh: ours || step.do === 'start' });
       tell();
     }
     if (journal.ticket.status === 'complete') await releaseWorkspace(parts, journal.ticket, spec);
@@ -105,11 +106,15 @@ interface StepInput {
   journal: Journal;
   spec: WorkspaceSpec;
   step: Step;
+  /** The attempt has only just been begun, or is to be: nothing of it runs yet. */
+  fresh: boolean;
+  mayBegin(step: Step): boolean;
   signal: AbortSignal;
 }
 
-async function takeStep(parts: Parts, input: StepInput): Promise<void> {
-  const { plan, pinned, journal, spec, step, signal } = input;
+/** Takes one step to its end and gives back the attempt that was begun in the same write, if one was. */
+async function takeStep(parts: Parts, input: StepInput): Promise<string | undefined> {
+  const { plan, pinned, journal, spec, step, fresh, signal } = input;
   const agentName = agentOf(step.phase, journal.ticket, plan, parts.settings);
   const agent = step.phase.type === 'agent' ? agentName : null;
   const begin: TicketEvent[] = [];
@@ -127,18 +132,18 @@ async function takeStep(parts: Parts, input: StepInput): Promise<void> {
     }
   }
   parts.crash('workspace:ready');
-  if (step.do === 'start') begin.push({ type: 'start', attempt: step.attempt, agent });
+  if (step.do === 'start') begin.push(startOf(parts, plan, journal.ticket, step));
   if (begin.length > 0) await journal.apply(...begin);
   parts.crash('attempt:recorded');
   const attempt = openAttempt(journal.ticket);
-  if (!attempt) return;
+  if (!attempt) return undefined;
   const about = {
     ...refOf(journal.ticket),
     phase: attempt.phase,
     visit: attempt.visit,
     attempt: attempt.attempt,
   };
-  if (step.do === 'start') emit(parts, { type: 'attempt:start', agent, kind: step.phase.type, ...about });
+  if (fresh) emit(parts, { type: 'attempt:start', agent, kind: step.phase.type, ...about });
   else if (step.phase.type === 'agent' || step.phase.type === 'script')
     emit(parts, { type: 'attempt:adopt', ...about });
   const writer = new Writer(parts, journal, about);
@@ -159,7 +164,7 @@ async function takeStep(parts: Parts, input: StepInput): Promise<void> {
     settings: parts.settings,
     workspaces: parts.workspaces,
     jobDir: parts.store.layout.job(journal.ticket, attemptKey(attempt)),
-    resumed: step.do === 'continue',
+    resumed: !fresh,
     signal,
     now: parts.now,
     env: parts.env,
@@ -174,9 +179,24 @@ async function takeStep(parts: Parts, input: StepInput): Promise<void> {
   const end = refused ?? (await perform(context));
   parts.crash('attempt:performed');
   await writer.settled();
-  await journal.apply({ type: 'end', end });
+  await journal.apply({ type: 'end', end }, (ticket) => {
+    const after = next(pinned.workflow, ticket);
+    return after?.do === 'start' && input.mayBegin(after) ? startOf(parts, plan, ticket, after) : undefined;
+  });
   parts.crash('attempt:closed');
   tellEnd(parts, journal.ticket, about);
+  const open = openAttempt(journal.ticket);
+  return open && attemptKey(open) !== attemptKey(attempt) ? attemptKey(open) : undefined;
+}
+
+function startOf(
+  parts: Parts,
+  plan: Plan,
+  ticket: Ticket,
+  step: Extract<Step, { do: 'start' }>,
+): TicketEvent {
+  const agent = step.phase.type === 'agent' ? agentOf(step.phase, ticket, plan, parts.settings) : null;
+  return { type: 'start', attempt: step.attempt, agent };
 }
 
 /**

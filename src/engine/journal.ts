@@ -24,6 +24,8 @@ const OWNED = [
   'claim',
 ] as const;
 
+export type EventAfter = (ticket: Ticket) => TicketEvent | undefined;
+
 /** The only way in which an engine changes a ticket: events through `reduce`, fenced by its claim. */
 export class Journal {
   readonly #parts: Parts;
@@ -60,12 +62,16 @@ export class Journal {
     await this.#persist((latest) => (this.#released ? latest : this.#mine(latest)));
   }
 
-  async apply(...events: TicketEvent[]): Promise<Ticket> {
+  /** Events in one write. A function is asked for its event once those before it are applied. */
+  async apply(...events: (TicketEvent | EventAfter)[]): Promise<Ticket> {
     const now = this.#parts.now();
-    this.#released ||= events.some((event) => event.type === 'release');
+    this.#released ||= events.some((event) => typeof event === 'object' && event.type === 'release');
     const change = (latest: Ticket) => {
       this.before = latest;
-      return events.reduce((ticket, event) => reduce(this.#workflow, ticket, event, now), this.#mine(latest));
+      return events.reduce<Ticket>((ticket, each) => {
+        const event = typeof each === 'function' ? each(ticket) : each;
+        return event ? reduce(this.#workflow, ticket, event, now) : ticket;
+      }, this.#mine(latest));
     };
     this.ticket = await this.#persist(change);
     return this.ticket;

@@ -13,6 +13,8 @@ export interface JobSpec {
   /** What the command reads on stdin; null is an empty one. Also kept as prompt.md. */
   stdin: string | null;
   files?: Record<string, string>;
+  /** Who it is, for readers of the output. */
+  agent?: { name: string; adapter: string };
   /** The adapter's gentle signal. */
   stopSignal: 'SIGTERM' | 'SIGINT';
 }
@@ -39,9 +41,9 @@ export const MARKER = 'SIGNALBOX_JOB';
 export function startJob(spec: JobSpec): { exited: Promise<void> } {
   rmSync(spec.dir, { recursive: true, force: true });
   mkdirSync(spec.dir, { recursive: true, mode: 0o700 });
-  for (const [name, text] of Object.entries(spec.files ?? {}))
+  const files = { ...spec.files, ...(spec.stdin === null ? {} : { 'prompt.md': spec.stdin }) };
+  for (const [name, text] of Object.entries(files))
     writeFileSync(join(spec.dir, name), text, { mode: 0o600 });
-  if (spec.stdin !== null) writeFileSync(join(spec.dir, 'prompt.md'), spec.stdin, { mode: 0o600 });
   const { argv, cwd, stopSignal } = spec;
   const record = {
     argv,
@@ -49,14 +51,14 @@ export function startJob(spec: JobSpec): { exited: Promise<void> } {
     env: Object.keys(spec.env).sort(),
     marker: spec.dir,
     stopSignal,
+    ...(spec.agent ? { agent: spec.agent } : {}),
     host: hostname(),
     boot: bootId(),
   };
   writeFileSync(join(spec.dir, 'command.json'), JSON.stringify(record), { mode: 0o600 });
-  // Made here, so that nobody else can read them whatever the umask of the command is.
-  for (const name of ['stdout', 'stderr', 'pid']) writeFileSync(join(spec.dir, name), '', { mode: 0o600 });
   const input = spec.stdin === null ? '/dev/null' : join(spec.dir, 'prompt.md');
-  const child = spawn('/bin/sh', ['-c', SUPERVISOR, 'signalbox-job', spec.dir, input, ...argv], {
+  const umask = process.umask().toString(8);
+  const child = spawn('/bin/sh', ['-c', SUPERVISOR, 'signalbox-job', spec.dir, input, umask, ...argv], {
     cwd,
     env: { ...spec.env, [MARKER]: spec.dir },
     detached: true,

@@ -74,7 +74,6 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
         ...turn.files,
         ...call.files,
         'prompt.md': request.prompt,
-        'agent.json': JSON.stringify({ name: request.agent.name, adapter: turn.adapter.name }),
       };
       return {
         argv,
@@ -82,6 +81,7 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
         env,
         stdin: call.stdin,
         files,
+        agent: { name: request.agent.name, adapter: turn.adapter.name },
         stopSignal: call.stopSignal,
       };
     },

@@ -137,7 +137,7 @@ function endOf(attempt: Attempt): string {
 
 /** Agents speak in protocols of their own: shows what they say and do. Anything else is shown as it is. */
 function readable(dir: string, attempt: Attempt, say: (text: string) => void): (line: string) => void {
-  const adapterName = readJson<{ adapter?: string }>(join(dir, 'agent.json'))?.adapter;
+  const adapterName = readJson<{ agent?: { adapter: string } }>(join(dir, 'command.json'))?.agent?.adapter;
   if (!attempt.agent || !adapterName) return say;
   const reader = adapterFor(adapterName).reader({
     now: attempt.startedAt,

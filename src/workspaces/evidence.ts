@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { WorkspaceError } from '../model/errors.ts';
 import { inspect, type Worktree } from './admin.ts';
+import { countAhead } from './ahead.ts';
 import type { Context } from './context.ts';
 import { withoutCopies } from './copy.ts';
 import { readOwner } from './owner.ts';
@@ -36,10 +37,12 @@ export async function gatherEvidence(
 ): Promise<Evidence> {
   const worktree = openWorktree(path);
   checkCommit(baseCommit);
-  const unmoved = quickHead(worktree) === baseCommit;
-  const [status, count, changed] = await Promise.all([
+  const head = quickHead(worktree);
+  const unmoved = head === baseCommit;
+  const counted = head === undefined ? undefined : countAhead(worktree.commonDir, head, baseCommit);
+  const [status, ahead, changed] = await Promise.all([
     wantDirty || wantFiles ? readStatus(context.git, worktree.at, { all: true }) : undefined,
-    unmoved ? '0' : output(context, worktree, ['rev-list', '--count', `${baseCommit}..HEAD`, '--']),
+    counted ?? output(context, worktree, ['rev-list', '--count', `${baseCommit}..HEAD`, '--']),
     unmoved || !wantFiles ? '' : output(context, worktree, [...CHANGED, baseCommit, 'HEAD', '--']),
   ]);
   const copied = readOwner(worktree.adminDir)?.copied ?? {};
@@ -48,8 +51,8 @@ export async function gatherEvidence(
     : [];
   const files = new Set([...changed.split('\0').filter((file) => file !== ''), ...dirty]);
   return {
-    head: status?.head ?? quickHead(worktree) ?? '',
-    ahead: Number(count.trim()),
+    head: status?.head ?? head ?? '',
+    ahead: Number(ahead),
     dirty,
     files: [...files].sort(),
   };
