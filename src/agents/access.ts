@@ -12,11 +12,23 @@ export const PERMISSION_FLAGS: Readonly<Record<string, readonly FlagRule[]>> = {
     { names: ['--sandbox', '-s', '--ask-for-approval', '-a', '--approval-mode'], takesValue: true },
     { names: ['--config', '-c'], takesValue: true, when: /^\s*(?:sandbox_mode|approval_policy)\s*=/ },
   ],
+  opencode: [{ names: ['--auto', '--dangerously-skip-permissions'], takesValue: false }],
+  gemini: [
+    { names: ['--yolo', '-y'], takesValue: false },
+    { names: ['--approval-mode', '--policy', '--admin-policy', '--allowed-tools'], takesValue: true },
+  ],
 };
 
-const FULL_FLAGS = ['--dangerously-skip-permissions', '--dangerously-bypass-approvals-and-sandbox', '--yolo'];
+const FULL_FLAGS = [
+  '--dangerously-skip-permissions',
+  '--dangerously-bypass-approvals-and-sandbox',
+  '--yolo',
+  '-y',
+  '--auto',
+];
 const LEVELS: Readonly<Record<string, Access>> = {
   bypassPermissions: 'full',
+  yolo: 'full',
   plan: 'read',
   'danger-full-access': 'full',
   'read-only': 'read',

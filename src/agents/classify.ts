@@ -25,7 +25,7 @@ const GENERAL: [ErrorClass, RegExp][] = [
   ],
   [
     'overloaded',
-    /overloaded|at capacity|server error|unavailable|bad gateway|time[ds]? ?out|disconnected|connection|network error|econn|enotfound|eai_again/i,
+    /overloaded|at capacity|server error|unavailable|bad gateway|time[ds]? ?out|disconnected|connection|network error|terminated|econn|enotfound|eai_again/i,
   ],
   [
     'config',

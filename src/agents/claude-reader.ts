@@ -5,6 +5,7 @@ import { claudeError, isPositive, type Rejection, resultData, resultUsage } from
 import { asList, asNumber, asObject, asText, type JsonObject, oneLine, parseObject } from './json.ts';
 import { isoFromEpoch } from './reset-time.ts';
 import { sessionIdOf } from './session-id.ts';
+import { summaryOf } from './tool-summary.ts';
 import { unfinished } from './unfinished.ts';
 
 const MAX_OPEN_TOOLS = 1000;
@@ -133,26 +134,6 @@ function readToolResults(event: JsonObject, state: State): AgentEvent[] {
     state.tools.delete(id);
     return [{ type: 'tool', ...tool, done: true }];
   });
-}
-
-/** What a tool call is about, by the input that says most. */
-function summaryOf(input: unknown): string {
-  const object = asObject(input) ?? {};
-  for (const key of [
-    'command',
-    'file_path',
-    'notebook_path',
-    'path',
-    'pattern',
-    'url',
-    'query',
-    'description',
-    'prompt',
-  ]) {
-    const text = asText(object[key]);
-    if (text) return oneLine(text);
-  }
-  return '';
 }
 
 function readLimit(event: JsonObject, state: State): AgentEvent[] {

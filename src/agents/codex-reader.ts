@@ -65,7 +65,13 @@ function read(event: JsonObject, state: State, context: ReadContext): AgentEvent
     case 'error': {
       const message = asText(event.message) ?? 'unknown error';
       state.trouble = RECONNECTING.exec(message)?.[1] ?? message;
-      return [{ type: 'warning', message: oneLine(message, 300) }];
+      const warning: AgentEvent = { type: 'warning', message: oneLine(message, 300) };
+      if (classify(state.trouble, statusIn(state.trouble)) !== 'limit') return [warning];
+      const limit = errorOf('limit', state.trouble, context.now);
+      return [
+        warning,
+        { type: 'limit', resetAt: limit.resetAt ?? null, sure: false, message: limit.message },
+      ];
     }
     case 'turn.completed': {
       state.end = 'completed';

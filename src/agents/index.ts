@@ -5,6 +5,9 @@ import type { PhaseOf } from '../model/workflow.ts';
 import { claude, READ_DENIES } from './claude.ts';
 import { codex } from './codex.ts';
 import { custom } from './custom.ts';
+import { gemini } from './gemini.ts';
+import { opencode } from './opencode.ts';
+import { pi } from './pi.ts';
 import { rehearsal } from './rehearsal.ts';
 
 export { addUsage } from '../model/usage.ts';
@@ -13,7 +16,15 @@ export { type LineSplitter, lineSplitter } from './lines.ts';
 export { extractTagged, repairPrompt, taggedInstruction } from './tagged.ts';
 export { schemaProblem, type Validated, validateResult } from './validate.ts';
 
-export const ADAPTERS: Readonly<Record<string, AgentAdapter>> = { claude, codex, custom, rehearsal };
+export const ADAPTERS: Readonly<Record<string, AgentAdapter>> = {
+  claude,
+  codex,
+  opencode,
+  pi,
+  gemini,
+  rehearsal,
+  custom,
+};
 
 export function adapterFor(name: string): AgentAdapter {
   const adapter = Object.hasOwn(ADAPTERS, name) ? ADAPTERS[name] : undefined;
@@ -27,7 +38,7 @@ export function adapterFor(name: string): AgentAdapter {
 /** The adapter of a command that names none: known CLIs by their name, anything else is `custom`. */
 export function guessAdapter(command: string): string {
   const name = basename(command);
-  return name === 'claude' || name === 'codex' ? name : 'custom';
+  return ['claude', 'codex', 'opencode', 'pi', 'gemini'].includes(name) ? name : 'custom';
 }
 
 /** One sentence for every field of a phase that this adapter cannot honour. */

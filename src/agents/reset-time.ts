@@ -4,7 +4,7 @@ const UNITS: Record<string, number> = { d: 24 * 60 * MINUTE, h: 60 * MINUTE, m: 
 
 const EPOCH = /\|(\d{10})\b/;
 const AFTER =
-  /\b(?:again|retry|resets?|wait)\b[^.\n]{0,40}?\bin\s+((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*(?:and\s+)?){1,4})/i;
+  /\b(?:again|retry|resets?|wait)\b[^.\n]{0,40}?\b(?:in|after)\s+((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*(?:and\s+)?){1,4})/i;
 const AMOUNT = /(\d+(?:\.\d+)?)\s*(d|h|m|s)(?!s\b)[a-z]*/gi;
 const CLOCK = new RegExp(
   '\\b(?:again|resets?|until)\\s+(?:(?:at|on)\\s+)?' +
@@ -34,6 +34,11 @@ export function resetFromProse(text: string, now: string, zone: string = localZo
 /** A time in epoch seconds (or milliseconds) as ISO text; null when it is no time. */
 export function isoFromEpoch(value: number): string | null {
   return toIso(value > 1e11 ? value : value * 1000);
+}
+
+/** So many seconds after a time, as ISO text; null when they are none. */
+export function isoAfter(now: string, seconds: number): string | null {
+  return seconds > 0 ? toIso(Date.parse(now) + seconds * 1000) : null;
 }
 
 function nextClock(match: RegExpExecArray, start: number, zone: string): string | null {

@@ -10,7 +10,8 @@ export interface Exit {
 const USAGE =
   /unknown (?:option|argument|command)|unexpected argument|unrecognized|invalid value|required argument|cannot be used with|error loading config|invalid configuration/i;
 const NO_SESSION = /no (?:conversation|saved session|recorded session|session|rollout) found|already in use/i;
-const NOISE = /^(?:Reading additional input from stdin|WARNING: proceeding)/;
+const NOISE =
+  /^(?:Reading additional input from stdin|WARNING: proceeding|Warning: (?:Basic terminal|256-color)|YOLO mode|\[STARTUP\]|Ripgrep is not available)/;
 /** What shells and supervisors make of HUP, INT, KILL and TERM. */
 const SIGNAL_CODES = new Set([129, 130, 137, 143]);
 

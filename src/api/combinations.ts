@@ -49,6 +49,16 @@ const RULES: readonly Rule[] = [
     hint: 'Leave one of them out.',
   },
   {
+    when: ({ detach, dryRun }) => detach === true && dryRun === true,
+    says: () => '--detach cannot be used with --dry-run, which runs nothing.',
+    hint: 'Leave one of them out.',
+  },
+  {
+    when: ({ detach, verbose }) => detach === true && verbose === true,
+    says: () => '--detach cannot be used with --verbose: what goes on in the background shows nothing here.',
+    hint: 'Leave one of them out; see what agents say with: signalbox logs <run> <issue> --follow',
+  },
+  {
     when: (options) => options.testgen === false && names(options, 'testgen'),
     says: () => '--no-testgen cannot be used with --phases that name testgen.',
     hint: 'Leave one of them out.',

@@ -28,6 +28,8 @@ export interface ExecutionConfig {
   quiet: boolean;
   noSmartTests: boolean;
   dryRun: boolean;
+  /** A daemon runs it; the caller has to see that there is one. */
+  detach: boolean;
   force: boolean;
   retry: boolean;
   /** Missing: the default agent. */
@@ -65,6 +67,7 @@ export function buildExecutionConfig(
     quiet: options.quiet ?? false,
     noSmartTests: !options.smartTests,
     dryRun: options.dryRun ?? false,
+    detach: options.detach ?? false,
     force: options.force ?? false,
     retry: options.retry,
     ...(options.agent === null ? {} : { agent: options.agent }),

@@ -16,15 +16,17 @@ export { checkCombination } from './combinations.ts';
 export { type ConfigLayers, ConfigResolver } from './config-resolver.ts';
 export { buildExecutionConfig, checkExecutionConfig, type ExecutionConfig } from './execution-config.ts';
 export type { IssueResult, PhaseResult } from './issue-result.ts';
+export type { PlannedIssue } from './preview.ts';
 export type { ProgressCallback, ProgressEvent } from './progress.ts';
 export type { IssueLog, RunLog, RunLogWriter } from './run-log.ts';
 export { type MergedRunOptions, type RunOptions, resolveRunOptions } from './run-options.ts';
-export {
-  type OrchestratorConfig,
-  type OrchestratorServices,
-  type RunInit,
-  RunOrchestrator,
-  type RunResult,
-  type WorktreeInfo,
-} from './run-orchestrator.ts';
+export { RunOrchestrator } from './run-orchestrator.ts';
+export type {
+  OrchestratorConfig,
+  OrchestratorServices,
+  ResumeInit,
+  RunInit,
+  RunResult,
+  WorktreeInfo,
+} from './run-types.ts';
 export type { SignalboxSettings } from './settings.ts';

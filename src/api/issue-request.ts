@@ -14,9 +14,8 @@ export interface RequestInput {
   references: readonly string[];
   batches: readonly (readonly string[])[] | null;
   known?: readonly WorkItem[];
-  /** Whether the repository has a remote to push to. */
-  hasRemote: boolean;
-  options: Record<string, unknown>;
+  /** Kept with the plan, for `resume` and for logs. */
+  run: Record<string, unknown>;
   signal?: AbortSignal;
 }
 
@@ -33,12 +32,16 @@ export function issueRequest(input: RequestInput): IssueRunRequest {
     mode: config.chain ? 'chain' : config.sequential ? 'sequential' : 'parallel',
     concurrency: config.concurrency,
     workflow: 'issue',
-    wishes: (item) => wishesOf(config, shapeOf(item).qualityLoop),
+    wishes: (item, { hasRemote }) => ({
+      ...wishesOf(config, shapeOf(item).qualityLoop),
+      // Without a pull request there is nothing to look at.
+      looks: opensPullRequest(config, shapeOf(item).phases, hasRemote),
+    }),
     agent: config.agent ?? null,
     base: config.base ?? null,
     force: config.force,
-    skipPhases: (item) => skipped(input, shapeOf(item).phases),
-    options: input.options,
+    skipPhases: (item, { hasRemote }) => skipped(config, shapeOf(item).phases, hasRemote),
+    run: input.run,
   };
 }
 
@@ -57,12 +60,15 @@ function wishesOf(config: ExecutionConfig, qualityLoop: boolean): Wishes {
   };
 }
 
-function skipped(input: RequestInput, phases: readonly string[]): string[] {
-  const { config } = input;
+function opensPullRequest(config: ExecutionConfig, phases: readonly string[], hasRemote: boolean): boolean {
+  return config.pr && hasRemote && phases.includes('exec');
+}
+
+function skipped(config: ExecutionConfig, phases: readonly string[], hasRemote: boolean): string[] {
   const wanted = new Set<string>(phases);
   if (!config.noSmartTests && wanted.has('exec')) wanted.add('smart_tests');
   if (config.qaGate) wanted.add('qa_gate');
-  if (config.pr && input.hasRemote && wanted.has('exec')) wanted.add('pull_request');
+  if (opensPullRequest(config, phases, hasRemote)) wanted.add('pull_request');
   if (config.integrate && wanted.has('exec')) wanted.add('integrate');
   if (wanted.has('exec') || wanted.has('qa')) wanted.add('checks');
   return [...new Set([...NAMED, ...SWITCHED, 'checks'])].filter((phase) => !wanted.has(phase));

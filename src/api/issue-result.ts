@@ -1,4 +1,6 @@
 import type { Refused } from '../engine/issue-run.ts';
+import { isSuperseded } from '../engine/stopped.ts';
+import type { Plan } from '../model/plan.ts';
 import type { Attempt, Ticket, Usage } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
 
@@ -32,11 +34,17 @@ export interface IssueResult {
   /** It was complete before this run and was not run again. */
   skipped?: boolean;
   locked?: { pid: number; hostname: string; startedAt: string; command: string };
+  /** None of its phases has begun. */
+  notStarted?: boolean;
+  /** It waits for its turn: nothing has failed. Only where a run was left to a daemon. */
+  pending?: boolean;
+  /** How to go on with it: a command, or what to change. */
+  next?: string;
   usage: Usage | null;
 }
 
 /** What an issue came to. The one place where success is decided: the ticket is complete, or it is not. */
-export function issueResult(ticket: Ticket): IssueResult {
+export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
   const source = ticket.source as { number?: number | null; already?: boolean } | undefined;
   const attempts = ticket.phaseHistory.filter(
     (entry) => entry.completedAt !== null && entry.status !== 'skipped',
@@ -59,6 +67,9 @@ export function issueResult(ticket: Ticket): IssueResult {
     ...(Number.isNaN(number) ? {} : { prNumber: number }),
     ...(!success && failed?.error ? { failureCategory: failed.error.class } : {}),
     ...(source?.already ? { skipped: true } : {}),
+    ...(isWaiting(ticket) && attempts.length === 0 ? { notStarted: true } : {}),
+    ...(isPending(ticket, plan) ? { pending: true } : {}),
+    ...nextOf(ticket),
     usage: totalUsage(attempts.map((entry) => entry.usage)),
   };
 }
@@ -76,16 +87,48 @@ export function refusedResult(refused: Refused): IssueResult {
     loopTriggered: false,
     branch: null,
     ...(refused.locked ? { locked: refused.locked } : {}),
+    ...(refused.hint ? { next: refused.hint } : {}),
     usage: null,
   };
+}
+
+function isPending(ticket: Ticket, plan: Plan): boolean {
+  const { detached } = (plan.run ?? {}) as { detached?: boolean };
+  return detached === true && (isWaiting(ticket) || ticket.status === 'running');
+}
+
+function isWaiting({ status }: Ticket): boolean {
+  return status === 'queued' || status === 'ready';
+}
+
+/** The command that goes on with a ticket; none where only others keep it waiting. */
+function nextOf(ticket: Ticket): { next?: string } {
+  const { planId, ticketId } = ticket;
+  const resume = `signalbox resume ${planId}`;
+  switch (ticket.status) {
+    case 'failed':
+      return { next: `signalbox retry ${planId} ${ticketId} && ${resume}` };
+    case 'needs_attention':
+      return ticket.hold?.kind === 'gate'
+        ? { next: `signalbox respond ${planId} ${ticketId} approve && ${resume}` }
+        : { next: `signalbox retry ${planId} ${ticketId} && ${resume}` };
+    case 'paused':
+      return isSuperseded(ticket) ? {} : { next: resume };
+    default:
+      return {};
+  }
 }
 
 /** `Phase exec failed`, or why it never came to that. */
 export function reasonOf(ticket: Ticket): string {
   if (ticket.status === 'paused') return ticket.hold?.reason ?? 'paused';
   if (ticket.hold?.kind === 'gate') return 'waits for approval';
-  if (ticket.status === 'queued' || ticket.status === 'ready') return ticket.hold?.reason ?? 'not started';
+  if (isWaiting(ticket)) return ticket.hold?.reason ?? 'not started';
   // That it could not go back once more is a consequence; what sent it back is the reason.
+  const sender = ticket.phaseHistory.findLast(
+    (entry) => entry.status !== 'skipped' && entry.error?.class !== 'visits',
+  );
+  if (sender?.outcome === 'reject') return sender.output ? `rejected: ${sender.output}` : 'rejected';
   const last = ticket.phaseHistory.findLast(
     (entry) =>
       (entry.status === 'failure' && entry.error?.class !== 'visits') || entry.outcome === 'AC_NOT_MET',

@@ -1,16 +1,19 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
-import type { PreparedRun } from '../engine/issue-run.ts';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import type { Parts } from '../engine/parts.ts';
-import type { EngineEvent } from '../model/events.ts';
+import { refKey } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Ticket } from '../model/ticket.ts';
 import { writeAtomic } from '../store/atomic.ts';
 import type { ExecutionConfig } from './execution-config.ts';
 import { type IssueResult, issueResult } from './issue-result.ts';
 
 export interface RunLogWriter {
   readonly path: string;
-  listen(event: EngineEvent): void;
-  finish(results: readonly IssueResult[], aborted: boolean): void;
+  /** Writes the run as it is now. */
+  update(): void;
+  /** Writes how it ended. */
+  finish(end: { aborted: boolean }): void;
 }
 
 export interface IssueLog extends IssueResult {
@@ -41,22 +44,32 @@ export interface RunLog {
   };
 }
 
-/** One file per run, rewritten whole whenever a phase or an issue ends, so that a kill loses nothing. */
-export function createRunLog(
-  parts: Parts,
-  prepared: PreparedRun,
-  config: ExecutionConfig,
-  dir: string,
-  rotation: { maxSizeMB: number; maxFiles: number },
-): RunLogWriter {
-  const startTime = parts.now();
-  const planId = prepared.plan.id;
-  const path = join(dir, `${planId}.json`);
-  mkdirSync(dir, { recursive: true });
-  rotate(dir, rotation);
-  const labels = new Map(prepared.items.map((item) => [item.id, item.labels]));
-  const write = (results: readonly IssueResult[], end: { endTime: string | null; aborted: boolean }) => {
-    const passed = results.filter((result) => result.success).length;
+export interface RunLogOptions {
+  path: string;
+  planId: string;
+  config: ExecutionConfig;
+  /** Issues that were asked for and not taken into the run. */
+  refused?: readonly IssueResult[];
+}
+
+/** One file per run, rewritten whole whenever a phase or an issue ends, so that a kill loses nothing. A run that goes on later goes on in its file. */
+export function openRunLog(parts: Pick<Parts, 'store' | 'now'>, options: RunLogOptions): RunLogWriter {
+  const { path, planId, config } = options;
+  const before = readLog(path);
+  const began = Date.parse(parts.now());
+  const startTime = before?.startTime ?? parts.now();
+  const spent = before?.summary?.totalDurationSeconds ?? 0;
+  mkdirSync(dirname(path), { recursive: true });
+  const write = (end: { endTime: string | null; aborted: boolean }) => {
+    const { plan, tickets } = picture(parts, planId);
+    const own = tickets.map((ticket) => issueLog(issueResult(ticket, plan), labelsOf(ticket), end.endTime));
+    const ids = new Set(own.map(({ id }) => id));
+    const others =
+      options.refused?.map((result) => issueLog(result, [], end.endTime)) ?? before?.issues ?? [];
+    const issues = [...own, ...others.filter(({ id }) => !ids.has(id))];
+    const passed = issues.filter(({ success }) => success).length;
+    const failed = end.endTime === null ? issues.filter((each) => each.failureCategory).length : null;
+    const seconds = spent + Math.max(0, Date.parse(parts.now()) - began) / 1000;
     const log: RunLog = {
       version: 1,
       runId: planId,
@@ -70,39 +83,50 @@ export function createRunLog(
         maxIterations: config.maxIterations,
         qaGate: config.qaGate,
       },
-      issues: results.map((result) => ({
-        ...result,
-        labels: labels.get(result.id) ?? [],
-        status: statusOf(result, end.endTime !== null),
-      })),
+      issues,
       summary: {
-        totalIssues: results.length,
+        totalIssues: issues.length,
         passed,
-        failed:
-          end.endTime === null
-            ? results.filter((result) => result.failureCategory).length
-            : results.length - passed,
+        failed: failed ?? issues.length - passed,
         aborted: end.aborted,
-        totalDurationSeconds: Math.max(0, Date.parse(parts.now()) - Date.parse(startTime)) / 1000,
+        totalDurationSeconds: seconds,
       },
     };
     writeAtomic(path, `${JSON.stringify(log, null, 2)}\n`, 0o644);
   };
-  const now = () => {
-    const { tickets } = parts.store.view();
-    return prepared.tickets.flatMap((ticket) => {
-      const latest = tickets.get(`${planId}/${ticket.ticketId}`);
-      return latest ? [issueResult(latest)] : [];
-    });
-  };
   return {
     path,
-    listen(event) {
-      if (event.type === 'attempt:end' || event.type === 'ticket:status')
-        write(now(), { endTime: null, aborted: false });
-    },
-    finish: (results, aborted) => write(results, { endTime: parts.now(), aborted }),
+    update: () => write({ endTime: null, aborted: false }),
+    finish: ({ aborted }) => write({ endTime: parts.now(), aborted }),
   };
+}
+
+function picture({ store }: Pick<Parts, 'store'>, planId: string): { plan: Plan; tickets: Ticket[] } {
+  const { tickets } = store.view();
+  const plan = store.plan(planId);
+  return {
+    plan,
+    tickets: plan.tickets.flatMap(({ ticketId }) => tickets.get(refKey({ planId, ticketId })) ?? []),
+  };
+}
+
+function readLog(path: string): RunLog | undefined {
+  if (!existsSync(path)) return undefined;
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as RunLog;
+  } catch (error) {
+    // Somebody broke it: what it can be made of is in the store.
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function labelsOf(ticket: Ticket): string[] {
+  return (ticket.source as { labels?: string[] } | undefined)?.labels ?? [];
+}
+
+function issueLog(result: IssueResult, labels: string[], endTime: string | null): IssueLog {
+  return { ...result, labels, status: statusOf(result, endTime !== null) };
 }
 
 function statusOf(result: IssueResult, over: boolean): IssueLog['status'] {
@@ -111,11 +135,15 @@ function statusOf(result: IssueResult, over: boolean): IssueLog['status'] {
   return result.phaseResults.some((phase) => phase.success) ? 'partial' : 'failure';
 }
 
-/** Keeps the newest files, by number and by size together. */
-function rotate(dir: string, { maxSizeMB, maxFiles }: { maxSizeMB: number; maxFiles: number }): void {
+/** Keeps the newest files beside this one, by number and by size together. */
+export function rotateLogs(
+  path: string,
+  { maxSizeMB, maxFiles }: { maxSizeMB: number; maxFiles: number },
+): void {
+  const dir = dirname(path);
   if (!existsSync(dir)) return;
   const files = readdirSync(dir)
-    .filter((name) => name.startsWith('run-') && name.endsWith('.json'))
+    .filter((name) => name.startsWith('run-') && name.endsWith('.json') && name !== basename(path))
     .sort()
     .reverse()
     .map((name) => ({ path: join(dir, name), bytes: statSync(join(dir, name)).size }));

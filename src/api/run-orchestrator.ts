@@ -4,11 +4,13 @@ import { join, resolve } from 'node:path';
 import type { Env } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
 import { runPlan } from '../engine/foreground.ts';
-import { type PreparedRun, prepareIssueRun, startIssueRun } from '../engine/issue-run.ts';
+import { prepareIssueRun, startIssueRun } from '../engine/issue-run.ts';
 import { openParts } from '../engine/open.ts';
 import type { Parts } from '../engine/parts.ts';
+import { letGo, takeRun } from '../engine/resume-run.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
+import { refKey } from '../model/ids.ts';
 import { parseReference, type WorkItem } from '../sources/index.ts';
 import { parseBatches } from './batches.ts';
 import { checkCombination } from './combinations.ts';
@@ -16,70 +18,14 @@ import { EventStream } from './event-stream.ts';
 import { buildExecutionConfig, checkExecutionConfig, type ExecutionConfig } from './execution-config.ts';
 import { issueRequest } from './issue-request.ts';
 import { type IssueResult, issueResult, refusedResult } from './issue-result.ts';
-import { type ProgressCallback, progressFeed } from './progress.ts';
-import { createRunLog, type RunLogWriter } from './run-log.ts';
-import { type MergedRunOptions, type RunOptions, resolveRunOptions } from './run-options.ts';
-import { getSettings, type SignalboxSettings } from './settings.ts';
-
-export interface WorktreeInfo {
-  issue: number;
-  path: string;
-  branch: string;
-}
-
-/** Surroundings of a run; each has the process's own as its default, at the time of the call. */
-export interface RunSurroundings {
-  cwd?: string;
-  env?: Env;
-  /** Aborting stops all agents and leaves the work so that it can be resumed. */
-  signal?: AbortSignal;
-  /** Called in order for every phase of every issue; may throw. */
-  onProgress?: ProgressCallback;
-  /** Called in order with every event; may throw. */
-  onEvent?: (event: EngineEvent) => void;
-}
-
-export interface RunInit extends RunSurroundings {
-  options: RunOptions;
-  settings: SignalboxSettings;
-  manifest?: { stack: string; packageManager?: string | null };
-  baseBranch?: string;
-  /** How errors name an option: as a property, or as the flag it is on a command line. */
-  named?: 'option' | 'flag';
-  /** Called once, before the first phase, with the run that has begun. */
-  onOrchestratorReady?: (orchestrator: RunOrchestrator) => void;
-}
-
-export interface RunResult {
-  results: IssueResult[];
-  logPath: string | null;
-  /** 0 when every issue is done, 1 otherwise; 130 when the signal stopped it. */
-  exitCode: number;
-  worktreeMap: Map<number, WorktreeInfo>;
-  issueInfoMap: Map<number, { title: string; labels: string[] }>;
-  config: ExecutionConfig;
-  mergedOptions: MergedRunOptions;
-  wallClockDurationSeconds: number;
-  /** Id of the plan that the run made; null for a dry run and when there was nothing to run. */
-  planId: string | null;
-  /** What would be done, for a dry run. */
-  dryRun?: { issue: string; phases: string[]; after: string[] }[];
-}
-
-export interface OrchestratorServices {
-  logWriter?: RunLogWriter | null;
-  /** null: state is kept in a temporary directory and forgotten. */
-  stateManager?: { stateDir: string } | null;
-}
-
-export interface OrchestratorConfig extends RunSurroundings {
-  config: ExecutionConfig;
-  options?: RunOptions;
-  issueInfoMap: Map<number, { title: string; labels: string[]; body?: string }>;
-  worktreeMap?: Map<number, WorktreeInfo>;
-  services?: OrchestratorServices;
-  settings?: SignalboxSettings;
-}
+import { preview } from './preview.ts';
+import { progressFeed } from './progress.ts';
+import { infoOf, itemOf, numberOf, worktreesOf } from './run-items.ts';
+import { openRunLog, type RunLogWriter, rotateLogs } from './run-log.ts';
+import { type MergedRunOptions, resolveRunOptions } from './run-options.ts';
+import type { OrchestratorConfig, ResumeInit, RunInit, RunResult } from './run-types.ts';
+import { getSettings } from './settings.ts';
+import { storedRun } from './stored-run.ts';
 
 /** Runs issues from code. Never prints, exits, changes directory or leaves a handler behind; failures are data. */
 export class RunOrchestrator {
@@ -109,6 +55,10 @@ export class RunOrchestrator {
   /** Runs issues whose titles and labels are known. */
   async execute(issueNumbers: readonly number[]): Promise<IssueResult[]> {
     if (issueNumbers.length === 0) return [];
+    if (this.#config.config.detach)
+      throw new InputError('run/config', 'A run of issues that are handed over cannot be left to a daemon.', {
+        hint: 'Use RunOrchestrator.run, or leave detach out.',
+      });
     const { cwd = process.cwd(), env = process.env } = this.#config;
     const settings = this.#config.settings ?? (await getSettings({ cwd, env }));
     const own = this.#config.services?.stateManager;
@@ -137,7 +87,6 @@ export class RunOrchestrator {
     batches?: readonly (readonly number[])[] | null,
   ): Promise<RunResult> {
     const { cwd = process.cwd(), env = process.env, settings } = init;
-    const began = performance.now();
     const named = init.named ?? 'option';
     const mergedOptions = resolveRunOptions(init.options, settings, { env, named });
     if (batches) checkCombination({ ...init.options, batch: batches.map((group) => group.join(',')) });
@@ -151,7 +100,39 @@ export class RunOrchestrator {
       });
     const built = buildExecutionConfig(mergedOptions, settings, references.length);
     const config = init.baseBranch ? { ...built, base: init.baseBranch } : built;
-    const { signal, onProgress, onEvent } = init;
+    const { logJson, logPath, rotation } = mergedOptions;
+    const log = logJson && !config.dryRun ? { path: logPath, rotation } : null;
+    const input = { settings, cwd, env, references, batches: groups, log, options: mergedOptions };
+    return RunOrchestrator.#whole(init, config, mergedOptions, (orchestrator) => orchestrator.#run(input));
+  }
+
+  /** Goes on with a run that was stopped, or whose process is gone, as it began: in its mode, with its options, in its log. */
+  static async resume(init: ResumeInit, runId: string): Promise<RunResult> {
+    const { env = process.env, settings } = init;
+    const parts = openParts({ settings, env, by: 'run' });
+    const stored = storedRun(parts.store.plan(runId));
+    const mergedOptions = stored?.options ?? resolveRunOptions({}, settings, { env });
+    const kept = stored?.config ?? buildExecutionConfig(mergedOptions, settings, 1);
+    const config = { ...kept, detach: false };
+    return RunOrchestrator.#whole(init, config, mergedOptions, async (orchestrator) => {
+      const open = orchestrator.#open({ settings, env });
+      for (const ticket of parts.store.view().tickets.values())
+        if (ticket.planId === runId) open.numbers.set(ticket.ticketId, numberOf(ticket));
+      if (stored?.log) open.log = openRunLog(open.parts, { path: stored.log, planId: runId, config });
+      await takeRun(open.parts, runId);
+      return orchestrator.#drive(open, runId, []);
+    });
+  }
+
+  /** From the first event to the exit code. */
+  static async #whole(
+    init: ResumeInit,
+    config: ExecutionConfig,
+    mergedOptions: MergedRunOptions,
+    work: (orchestrator: RunOrchestrator) => Promise<Course>,
+  ): Promise<RunResult> {
+    const { cwd = process.cwd(), env = process.env, settings, signal, onProgress, onEvent } = init;
+    const began = performance.now();
     const orchestrator = new RunOrchestrator({
       config,
       settings,
@@ -163,17 +144,12 @@ export class RunOrchestrator {
       ...(onEvent ? { onEvent } : {}),
     });
     init.onOrchestratorReady?.(orchestrator);
-    const log =
-      mergedOptions.logJson && !config.dryRun
-        ? { path: mergedOptions.logPath, rotation: mergedOptions.rotation }
-        : null;
     try {
-      const run = await orchestrator.#run({ settings, cwd, env, references, batches: groups, log });
-      const failed = run.results.some((result) => !result.success);
-      const exitCode = init.signal?.aborted ? 130 : failed && !config.dryRun ? 1 : 0;
+      const course = await work(orchestrator);
+      const failed = course.results.some(({ success, pending }) => !success && !pending);
       return {
-        ...run,
-        exitCode,
+        ...course,
+        exitCode: signal?.aborted ? 130 : failed && !config.dryRun ? 1 : 0,
         config,
         mergedOptions,
         wallClockDurationSeconds: (performance.now() - began) / 1000,
@@ -183,73 +159,116 @@ export class RunOrchestrator {
     }
   }
 
-  async #run(
-    input: RunInput,
-  ): Promise<Pick<RunResult, 'results' | 'logPath' | 'worktreeMap' | 'issueInfoMap' | 'planId' | 'dryRun'>> {
-    const { settings, cwd, env } = input;
-    const { config, onEvent, onProgress, signal } = this.#config;
-    const numbers = new Map<string, number | null>();
-    const feed = onProgress && progressFeed(onProgress, (id) => numbers.get(id) ?? null);
-    let log: RunLogWriter | null = null;
-    const listen = (event: EngineEvent) => {
-      this.#events.push(event);
-      feed?.(event);
-      log?.listen(event);
-      try {
-        onEvent?.(event);
-      } catch (error) {
-        this.#events.push({
-          type: 'problem',
-          planId: 'planId' in event ? event.planId : '',
-          ticketId: null,
-          path: null,
-          message: `onEvent: ${messageOf(error)}`,
-        });
-      }
-    };
+  async #run(input: RunInput): Promise<Course> {
+    const { cwd } = input;
+    const { config, signal } = this.#config;
     for (const text of input.known ? [] : input.references) parseReference(text, { cwd });
-    const parts = openParts({ settings, env, by: 'run', listen });
-    const hasRemote = await parts.workspaces.hasRemote(cwd);
-    const request = issueRequest({
-      cwd,
-      config,
-      references: input.references,
-      batches: input.batches,
-      hasRemote,
-      options: { ...(this.#config.options ?? {}), phases: config.phases },
-      ...(input.known ? { known: input.known } : {}),
-      ...(signal ? { signal } : {}),
-    });
-    const prepared = await prepareIssueRun(parts, request);
-    for (const item of prepared.items) numbers.set(item.id, item.number);
+    const open = this.#open(input);
+    const { parts } = open;
+    const prepared = await prepareIssueRun(
+      parts,
+      issueRequest({
+        cwd,
+        config,
+        references: input.references,
+        batches: input.batches,
+        run: { config, options: input.options ?? null },
+        ...(input.known ? { known: input.known } : {}),
+        ...(signal ? { signal } : {}),
+      }),
+    );
+    for (const item of prepared.items) open.numbers.set(item.id, item.number);
     const refused = prepared.refused.map(refusedResult);
     const issueInfoMap = new Map(
       prepared.items.map((item) => [item.number ?? 0, { title: item.title, labels: item.labels }]),
     );
     const nothing = { logPath: null, worktreeMap: new Map(), issueInfoMap, planId: null };
-    if (config.dryRun) return { ...nothing, results: refused, dryRun: preview(prepared, config) };
-    if (prepared.tickets.length === 0) return { ...nothing, results: refused };
-    if (input.log) {
-      const dir = resolve(prepared.plan.repo ?? cwd, input.log.path);
-      log = createRunLog(parts, prepared, config, dir, input.log.rotation);
+    if (config.dryRun) {
+      const dryRun = preview(parts, prepared, input.batches !== null);
+      return { ...nothing, results: refused, dryRun };
     }
-    await startIssueRun(parts, prepared);
-    const done = await runPlan(parts, {
-      planId: prepared.plan.id,
-      maxConcurrency: Math.max(config.concurrency, 1),
-      lookEveryMs: settings.pollInterval * 1000,
-      signal: signal ?? new AbortController().signal,
-    });
-    const results = [...done.tickets.map(issueResult), ...refused];
-    log?.finish(results, signal?.aborted === true);
+    if (prepared.tickets.length === 0) return { ...nothing, results: refused };
+    const { plan } = prepared;
+    const file = input.log ? resolve(plan.repo ?? cwd, input.log.path, `${plan.id}.json`) : null;
+    const run = { ...(plan.run as object), log: file, detached: config.detach };
+    if (file && input.log) {
+      open.log = openRunLog(parts, { path: file, planId: plan.id, config, refused });
+      rotateLogs(file, input.log.rotation);
+    }
+    await startIssueRun(parts, { ...prepared, plan: { ...plan, run } });
+    return { ...(await this.#drive(open, plan.id, refused)), issueInfoMap };
+  }
+
+  /** Runs what is in the plan, which this process holds, or leaves it to a daemon. */
+  async #drive(open: Opened, planId: string, refused: IssueResult[]): Promise<Course> {
+    const { parts } = open;
+    const { config, signal } = this.#config;
+    if (config.detach) {
+      open.log?.update();
+      await letGo(parts, planId);
+    } else
+      await runPlan(parts, {
+        planId,
+        maxConcurrency: Math.max(config.concurrency, 1),
+        lookEveryMs: parts.settings.pollInterval * 1000,
+        signal: signal ?? new AbortController().signal,
+      });
+    const view = parts.store.view();
+    const plan = parts.store.plan(planId);
+    const tickets = plan.tickets.flatMap(
+      ({ ticketId }) => view.tickets.get(refKey({ planId, ticketId })) ?? [],
+    );
+    if (!config.detach) open.log?.finish({ aborted: signal?.aborted === true });
     return {
-      results,
-      logPath: log?.path ?? null,
-      worktreeMap: worktrees(parts, prepared),
-      issueInfoMap,
-      planId: prepared.plan.id,
+      results: [...tickets.map((ticket) => issueResult(ticket, plan)), ...refused],
+      logPath: open.log?.path ?? null,
+      worktreeMap: worktreesOf(tickets),
+      issueInfoMap: new Map(tickets.map((ticket) => [numberOf(ticket) ?? 0, infoOf(ticket)])),
+      planId,
+      ...(config.detach ? { detached: true } : {}),
     };
   }
+
+  /** The engine's parts, with everybody who wants to know told of every event. */
+  #open({ settings, env }: Pick<RunInput, 'settings' | 'env'>): Opened {
+    const { onEvent, onProgress } = this.#config;
+    const numbers = new Map<string, number | null>();
+    const feed = onProgress && progressFeed(onProgress, (id) => numbers.get(id) ?? null);
+    const problem = (planId: string, message: string): EngineEvent => ({
+      type: 'problem',
+      planId,
+      ticketId: null,
+      path: null,
+      message,
+    });
+    const listen = (event: EngineEvent) => {
+      this.#events.push(event);
+      feed?.(event);
+      try {
+        if (event.type === 'attempt:end' || event.type === 'ticket:status') opened.log?.update();
+      } catch (error) {
+        opened.log = null;
+        this.#events.push(problem(event.planId, `the run's log: ${messageOf(error)}`));
+      }
+      try {
+        onEvent?.(event);
+      } catch (error) {
+        this.#events.push(problem(event.planId, `onEvent: ${messageOf(error)}`));
+      }
+    };
+    const opened: Opened = { parts: openParts({ settings, env, by: 'run', listen }), numbers, log: null };
+    return opened;
+  }
+}
+
+/** What a run came to, without what was in force for it. */
+type Course = Omit<RunResult, 'exitCode' | 'config' | 'mergedOptions' | 'wallClockDurationSeconds'>;
+
+interface Opened {
+  parts: Parts;
+  /** Numbers of issues, by the id of their ticket. */
+  numbers: Map<string, number | null>;
+  log: RunLogWriter | null;
 }
 
 interface RunInput {
@@ -259,43 +278,6 @@ interface RunInput {
   references: readonly string[];
   batches: readonly (readonly string[])[] | null;
   known?: readonly WorkItem[];
+  options?: MergedRunOptions;
   log?: { path: string; rotation: { maxSizeMB: number; maxFiles: number } } | null;
-}
-
-function itemOf(
-  number: number,
-  info: { title: string; labels: string[]; body?: string } | undefined,
-): WorkItem {
-  return {
-    key: `number:${number}`,
-    id: String(number),
-    number,
-    title: info?.title ?? `Issue #${number}`,
-    body: info?.body ?? '',
-    labels: info?.labels ?? [],
-    acceptanceCriteria: [],
-    url: null,
-    state: 'open',
-    dependsOn: [],
-    repository: null,
-  };
-}
-
-function preview(prepared: PreparedRun, config: ExecutionConfig): NonNullable<RunResult['dryRun']> {
-  return prepared.plan.tickets.map((entry) => {
-    const ticket = prepared.tickets.find((each) => each.ticketId === entry.ticketId);
-    const phases = config.phases.filter((phase) => !ticket?.skipPhases.includes(phase));
-    return { issue: entry.ticketId, phases, after: entry.blockedBy };
-  });
-}
-
-function worktrees(parts: Parts, prepared: PreparedRun): Map<number, WorktreeInfo> {
-  const view = parts.store.view();
-  return new Map(
-    prepared.items.flatMap((item) => {
-      const ticket = view.tickets.get(`${prepared.plan.id}/${item.id}`);
-      if (!ticket?.worktree || !ticket.branch || item.number === null) return [];
-      return [[item.number, { issue: item.number, path: ticket.worktree, branch: ticket.branch }]];
-    }),
-  );
 }

@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
-import { fstatSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, fstatSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
+import type { Parts } from '../engine/parts.ts';
 import type { Claim } from '../model/claim.ts';
 import { HeldError } from '../model/errors.ts';
 import { keepHeapSmall } from './heap.ts';
@@ -69,7 +70,7 @@ async function start(options: Options, io: Io): Promise<void> {
   if (options.detach) return detach(options, io);
   const view = await eventView(io, { ...options, withPlan: true });
   io.onUnread = goOnUnread;
-  const parts = await openRunner(io, options, 'daemon', { flags, listen: view.listen });
+  const parts = await withLogs(view, (listen) => openRunner(io, options, 'daemon', { flags, listen }));
   view.watch(parts.store);
   const { runDaemon } = await import('../engine/daemon.ts');
   keepHeapSmall();
@@ -86,6 +87,21 @@ async function start(options: Options, io: Io): Promise<void> {
     unhook();
   }
   if (!options.json) io.out('The daemon has stopped.');
+}
+
+/** Opens an engine that keeps the logs of runs it goes on with. */
+async function withLogs(
+  view: EventView,
+  open: (listen: EventView['listen']) => Promise<Parts>,
+): Promise<Parts> {
+  const { followLogs } = await import('../api/follow-logs.ts');
+  let follow: EventView['listen'] = () => undefined;
+  const parts = await open((event) => {
+    view.listen(event);
+    follow(event);
+  });
+  follow = followLogs(parts, view.listen);
+  return parts;
 }
 
 function flagsOf({ agent, concurrency }: Options): Record<string, unknown> {
@@ -105,7 +121,7 @@ function limits(settings: { maxConcurrency: number; pollInterval: number }) {
 async function tick(options: Options, io: Io): Promise<void> {
   const view = await eventView(io, { ...options, withPlan: true });
   io.onUnread = goOnUnread;
-  const parts = await openRunner(io, options, 'tick', { listen: view.listen });
+  const parts = await withLogs(view, (listen) => openRunner(io, options, 'tick', { listen }));
   view.watch(parts.store);
   const { runTick } = await import('../engine/daemon.ts');
   const abort = new AbortController();
@@ -131,47 +147,75 @@ async function seat(io: Io, options: GlobalOptions): Promise<{ claim: Claim | un
   };
 }
 
-/** Starts the same command again without a terminal and waits until it sits in the daemon's seat. */
+/** Starts the same command again without a terminal. */
 async function detach(options: Options, io: Io): Promise<void> {
   await openRunner(io, options, 'daemon', { flags: flagsOf(options) });
-  const { logDir, claim } = await seat(io, options);
+  const { claim } = await seat(io, options);
   if (claim) {
     throw new HeldError('daemon/held', `A daemon already runs here: pid ${claim.pid} on ${claim.host}.`, {
       hint: 'Stop it with: signalbox daemon stop',
     });
   }
+  const args = process.argv.slice(2).filter((arg) => arg !== '--detach');
+  const started = await launch(args, options, io);
+  if ('pid' in started)
+    return say(
+      started,
+      `Daemon ${started.pid} runs in the background; its log is ${started.log}`,
+      options,
+      io,
+    );
+  io.err(started.said);
+  io.exit(started.code);
+}
+
+/** The daemon that is there, or a new one in the background. */
+export async function ensureDaemon(options: GlobalOptions, io: Io): Promise<{ pid: number } | Refusal> {
+  const { claim } = await seat(io, options);
+  if (claim) return { pid: claim.pid };
+  return launch(['daemon', ...(options.config ? ['--config', options.config] : [])], options, io);
+}
+
+/** What a daemon that did not start has said. */
+interface Refusal {
+  said: string;
+  code: number;
+}
+
+/** Starts a daemon without a terminal and waits until it sits in its seat, or has said why not. */
+async function launch(
+  words: readonly string[],
+  options: GlobalOptions,
+  io: Io,
+): Promise<{ pid: number; log: string } | Refusal> {
+  const { logDir } = await seat(io, options);
   mkdirSync(logDir, { recursive: true, mode: 0o700 });
   const log = join(logDir, 'daemon.log');
   const out = openSync(log, 'a', 0o600);
   const before = fstatSync(out).size;
-  const args = process.argv.slice(1).filter((arg) => arg !== '--detach');
-  const child = spawn(process.execPath, args, {
+  const child = spawn(process.execPath, [process.argv[1] ?? '', ...words], {
     cwd: io.cwd,
     env: io.env,
     detached: true,
     stdio: ['ignore', out, out],
   });
+  closeSync(out);
   let ended: number | undefined;
   child.once('exit', (code) => {
     ended = code ?? 1;
   });
   child.unref();
   for (let waited = 0; waited < 10_000 && ended === undefined; waited += 50) {
-    const now = await seat(io, options);
-    if (now.claim)
-      return say(
-        { pid: now.claim.pid, log },
-        `Daemon ${now.claim.pid} runs in the background; its log is ${log}`,
-        options,
-        io,
-      );
+    const { claim } = await seat(io, options);
+    if (claim) return { pid: claim.pid, log };
     await delay(50);
   }
+  // Somebody else may have started one at the same moment.
+  const { claim } = await seat(io, options);
+  if (claim) return { pid: claim.pid, log };
   // What kept it from starting is the last thing it said.
   const said = readFileSync(log).subarray(before).toString('utf8').trim();
-  if (ended === undefined || said === '') throw new Error(`The daemon did not start; see ${log}`);
-  io.err(said);
-  io.exit(ended || 1);
+  return { said: said || `The daemon did not start; see ${log}`, code: ended || 1 };
 }
 
 async function showSeat(options: Options, io: Io): Promise<void> {

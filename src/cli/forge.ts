@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { InputError, SignalboxError } from '../model/errors.ts';
 import { ticketHere } from './checks.ts';
 import { type Io, outJson } from './io.ts';
 import { type GlobalOptions, openEngine } from './open.ts';
@@ -7,7 +8,7 @@ import { type GlobalOptions, openEngine } from './open.ts';
 export function register(program: Command, io: Io): void {
   const forge = program
     .command('forge')
-    .description('push a ticket’s branch and open its pull request')
+    .description('push a ticket’s branch, open its pull request and see what became of it')
     .addHelpText('after', '\nExamples:\n  $ signalbox forge pr sprint-12 PROJ-101');
   forge
     .command('pr')
@@ -23,6 +24,42 @@ export function register(program: Command, io: Io): void {
       async (plan: string | undefined, ticket: string | undefined, _options: unknown, command: Command) =>
         openPr(plan, ticket, command.optsWithGlobals<GlobalOptions>(), io),
     );
+  forge
+    .command('review')
+    .argument('[plan]', 'default: the plan of this phase')
+    .argument('[ticket]', 'default: the ticket of this phase')
+    .description('tell whether a ticket’s pull request was approved')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nPrints approve or reject, then what the reviewers said. Ends with 1 while nobody has decided, with 2 when GitHub cannot be asked.\n\nExamples:\n  $ signalbox forge review sprint-12 PROJ-101',
+    )
+    .action(
+      async (plan: string | undefined, ticket: string | undefined, _options: unknown, command: Command) =>
+        review(plan, ticket, command.optsWithGlobals<GlobalOptions>(), io),
+    );
+}
+
+async function review(
+  planId: string | undefined,
+  ticketId: string | undefined,
+  options: GlobalOptions,
+  io: Io,
+): Promise<void> {
+  const ref = ticketHere(io, planId, ticketId);
+  const parts = await openEngine(io, options, 'forge');
+  const { reviewOf } = await import('../engine/review.ts');
+  try {
+    const answer = await reviewOf(parts, ref);
+    if (options.json) outJson(io, answer);
+    else io.out('waiting' in answer ? answer.waiting : `${answer.decision}\n${answer.message}`);
+    if ('waiting' in answer) io.exit(1);
+  } catch (error) {
+    // 1 would say that nobody has decided yet.
+    if (!(error instanceof SignalboxError) || error instanceof InputError) throw error;
+    io.err([error.message, error.hint ?? ''].join('\n').trim());
+    io.exit(2);
+  }
 }
 
 async function openPr(

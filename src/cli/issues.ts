@@ -1,7 +1,8 @@
-import type { IssueResult } from '../api/issue-result.ts';
 import type { RunOptions } from '../api/run-options.ts';
-import type { RunResult } from '../api/run-orchestrator.ts';
+import type { ResumeInit, RunResult } from '../api/run-types.ts';
+import type { Settings } from '../config/index.ts';
 import type { EngineEvent } from '../model/events.ts';
+import type { Mark } from '../report/run-lines.ts';
 import type { Io } from './io.ts';
 import { type GlobalOptions, openSettings, trusted } from './open.ts';
 import { eventView, goOnUnread, signalCode, stopOnSignals } from './show-events.ts';
@@ -12,28 +13,56 @@ export interface IssueOptions extends GlobalOptions, RunOptions {
 
 /** Runs issues, files or tracker keys: the same call that a library user makes, with a view on it. */
 export async function runIssues(what: readonly string[], given: IssueOptions, io: Io): Promise<void> {
-  const {
-    config: configPath,
-    json,
-    debug: _debug,
-    plain,
-    ...options
-  } = given as IssueOptions & { debug?: boolean };
-  const settings = await openSettings(io, { ...(configPath ? { config: configPath } : {}) });
+  const { config, json, debug: _debug, plain, ...options } = given as IssueOptions & { debug?: boolean };
+  const globals = { ...(config ? { config } : {}), ...(json ? { json } : {}), ...(plain ? { plain } : {}) };
+  const settings = await openSettings(io, globals);
   trusted(settings);
-  const [{ RunOrchestrator }, { RunLines }] = await Promise.all([
+  const { RunOrchestrator } = await import('../api/run-orchestrator.ts');
+  const { verbose = false, quiet = options.detach ?? false } = options;
+  const view = { ...globals, verbose, quiet };
+  await watched(io, settings, view, (init) => RunOrchestrator.run({ ...init, options, named: 'flag' }, what));
+}
+
+/** Goes on with a run as it began: in its mode, shown as it was. */
+export async function resumeIssues(
+  planId: string,
+  globals: GlobalOptions & { plain?: boolean },
+  io: Io,
+): Promise<void> {
+  const settings = await openSettings(io, globals);
+  trusted(settings);
+  const [{ RunOrchestrator }, { storedRun }, { FileStore }] = await Promise.all([
     import('../api/run-orchestrator.ts'),
-    import('../report/run-lines.ts'),
+    import('../api/stored-run.ts'),
+    import('../store/file-store.ts'),
   ]);
-  const { reasonOf } = await import('../api/issue-result.ts');
-  const { FileStore } = await import('../store/file-store.ts');
+  const config = storedRun(new FileStore(settings.stateDir).plan(planId))?.config;
+  const view = { ...globals, verbose: config?.verbose ?? false, quiet: config?.quiet ?? false };
+  await watched(io, settings, view, (init) => RunOrchestrator.resume(init, planId));
+}
+
+interface ViewOptions extends GlobalOptions {
+  plain?: boolean;
+  verbose: boolean;
+  quiet: boolean;
+}
+
+/** Shows a run while it lasts, then what it came to, and sets the exit code. */
+async function watched(
+  io: Io,
+  settings: Settings,
+  options: ViewOptions,
+  work: (init: ResumeInit) => Promise<RunResult>,
+): Promise<void> {
+  const { json = false, plain = false, quiet, verbose } = options;
+  const [{ RunLines }, { reasonOf }, { storedRun }, { FileStore }] = await Promise.all([
+    import('../report/run-lines.ts'),
+    import('../api/issue-result.ts'),
+    import('../api/stored-run.ts'),
+    import('../store/file-store.ts'),
+  ]);
   const store = new FileStore(settings.stateDir);
-  const view = await eventView(io, {
-    ...(json ? { json } : {}),
-    ...(plain ? { plain } : {}),
-    verbose: options.verbose === true,
-    withPlan: false,
-  });
+  const view = await eventView(io, { json, plain, verbose, withPlan: false });
   io.onUnread = goOnUnread;
   const live = io.tty && !json && !plain && io.env.TERM !== 'dumb';
   let planId = '';
@@ -41,38 +70,49 @@ export async function runIssues(what: readonly string[], given: IssueOptions, io
   const lines = new RunLines({
     out: io.out,
     clock: () => performance.now(),
-    verbose: options.verbose === true,
-    nameOf: (id) => ((ticketOf(id)?.source as { number?: number } | undefined)?.number ? `#${id}` : id),
+    verbose,
+    nameOf: (id) => {
+      const { number } = (ticketOf(id)?.source ?? {}) as { number?: number };
+      return String(number) === id ? `#${id}` : id;
+    },
     reasonOf: (id) => {
       const ticket = ticketOf(id);
       return ticket ? reasonOf(ticket) : '';
     },
   });
+  const begin = () => {
+    const marks: Record<string, Mark> = { complete: '✓', failed: '✗' };
+    const plan = store.plan(planId);
+    const entries = plan.tickets.map(({ ticketId }) => ticketId);
+    const of = new Map(entries.map((id) => [id, marks[ticketOf(id)?.status ?? ''] ?? '⏳']));
+    lines.begin(of, storedRun(plan)?.config.sequential);
+  };
   const listen = (event: EngineEvent) => {
     if (event.type === 'plan:status' && planId === '') {
       planId = event.planId;
       view.watch(store, { planId });
-      if (!live && !json && !options.quiet)
-        lines.begin(store.plan(planId).tickets.map((entry) => entry.ticketId));
+      if (!live && !json && !quiet) begin();
       return;
     }
     // Quiet shows the result alone; who asked for JSON reads all of it.
-    if (options.quiet && !json) return;
+    if (quiet && !json) return;
     if (live || json) view.listen(event);
     else lines.listen(event);
   };
   const abort = new AbortController();
   const unhook = stopOnSignals(view, abort, 'the agents');
   try {
-    const result = await RunOrchestrator.run(
-      { options, settings, cwd: io.cwd, env: io.env, signal: abort.signal, onEvent: listen, named: 'flag' },
-      what,
-    );
+    const { cwd, env } = io;
+    const result = await work({ settings, cwd, env, signal: abort.signal, onEvent: listen });
     lines.close();
     view.close();
-    if (json) io.out(JSON.stringify(resultLine(result)));
-    else await show(result, io);
     io.exit(abort.signal.aborted ? signalCode(abort.signal.reason) : result.exitCode);
+    await show(result, options, io);
+  } catch (error) {
+    // Stopped while issues were still being read: no run was made of them.
+    if (!abort.signal.aborted || planId !== '') throw error;
+    if (!json) io.err('Stopped. Nothing was begun.');
+    io.exit(signalCode(abort.signal.reason));
   } finally {
     lines.close();
     view.close();
@@ -80,58 +120,34 @@ export async function runIssues(what: readonly string[], given: IssueOptions, io
   }
 }
 
-function resultLine(result: RunResult) {
-  const { results, logPath, exitCode, planId, config, wallClockDurationSeconds, dryRun } = result;
-  return {
-    type: 'result',
-    ok: exitCode === 0,
-    planId,
-    exitCode,
-    logPath,
-    wallClockDurationSeconds,
-    config,
-    results,
-    ...(dryRun ? { dryRun } : {}),
-  };
-}
-
-async function show(result: RunResult, io: Io): Promise<void> {
-  const [{ table }, { style, usageText, oneLine }, { wholeSeconds }] = await Promise.all([
-    import('../report/table.ts'),
+async function show(result: RunResult, options: ViewOptions, io: Io): Promise<void> {
+  const { planId, detached } = result;
+  const daemon = detached && planId ? await handedOver(planId, options, io) : undefined;
+  if (options.json) {
+    const { results, logPath, exitCode, config, wallClockDurationSeconds, dryRun } = result;
+    const facts = { planId, exitCode, logPath, wallClockDurationSeconds, config, results };
+    const more = { ...(dryRun ? { dryRun } : {}), ...(detached ? { detached, daemon: daemon ?? null } : {}) };
+    return io.out(JSON.stringify({ type: 'result', ok: exitCode === 0, ...facts, ...more }));
+  }
+  if (detached)
+    return daemon === undefined
+      ? undefined
+      : io.out(`Daemon ${daemon} goes on with ${planId}. Watch it with: signalbox status --plan ${planId}`);
+  const [{ issueSummary, dryRunLines }, { style }] = await Promise.all([
+    import('./issue-summary.ts'),
     import('../report/style.ts'),
-    import('../report/run-lines.ts'),
   ]);
   const look = style(io.color);
-  for (const each of result.dryRun ?? []) {
-    io.out(
-      `Would run ${each.issue}: ${each.phases.join(' → ')}${each.after.length > 0 ? ` (after ${each.after.join(', ')})` : ''}`,
-    );
-  }
-  const name = (issue: IssueResult) => (issue.issueNumber ? `#${issue.issueNumber}` : issue.id);
-  const rows = result.results.map((issue) => [
-    issue.success ? look.green('✓') : look.red('✗'),
-    name(issue),
-    issue.skipped ? 'done before' : wholeSeconds(issue.durationSeconds * 1000),
-    issue.branch ?? '',
-    issue.prUrl ?? '',
-    usageText(issue.usage),
-    issue.success ? '' : oneLine(issue.abortReason ?? '', 100),
-  ]);
-  if (rows.length > 0)
-    io.out(`\n${table(['', 'issue', 'time', 'branch', 'pull request', 'usage', 'why'], rows, look)}\n`);
-  const failed = result.results.filter((issue) => !issue.success);
-  const passed = result.results.length - failed.length;
-  if (!result.dryRun)
-    io.out(
-      look.bold(
-        `${passed} passed, ${failed.length} failed · ${wholeSeconds(result.wallClockDurationSeconds * 1000)}`,
-      ),
-    );
-  for (const issue of failed) {
-    if (result.planId && issue.branch)
-      io.out(
-        `${name(issue)}: see signalbox logs ${result.planId} ${issue.id}; go on with signalbox retry ${result.planId} ${issue.id} && signalbox run ${result.planId}`,
-      );
-  }
-  if (result.logPath) io.out(look.dim(`Log: ${result.logPath}`));
+  const text = result.dryRun ? dryRunLines(result.dryRun, result.results) : issueSummary(result, look);
+  if (text.length > 0) io.out(text.join('\n'));
+}
+
+/** The daemon that has the run from now on; undefined when none could be started, which was told then. */
+async function handedOver(planId: string, options: GlobalOptions, io: Io): Promise<number | undefined> {
+  const { ensureDaemon } = await import('./daemon.ts');
+  const started = await ensureDaemon(options, io);
+  if ('pid' in started) return started.pid;
+  io.err(`${started.said}\n   No daemon goes on with ${planId}. Run it with: signalbox resume ${planId}`);
+  io.exit(started.code);
+  return undefined;
 }

@@ -55,7 +55,7 @@ function report(error: unknown): void {
 /** Help and version end without an error; wrong words were explained already, unless JSON was asked for. */
 function reportUsage(error: Error, exitCode: number | undefined): void {
   if (exitCode === 0) return;
-  process.exitCode = 2;
+  process.exitCode = ofSpec() ? 5 : 2;
   const message = error.message.startsWith('(') ? 'Which command?' : error.message.replace(/^error: /, '');
   if (json) tell('usage', message, 'signalbox --help shows the commands');
 }
@@ -65,10 +65,18 @@ function tell(code: string, message: string, hint: string | undefined): void {
   else io.err(`❌ ${[message, ...(hint?.split('\n') ?? [])].join('\n   ')}`);
 }
 
-/** 1: the answer is no; 2: bad input; 3: somebody else holds it; 4: the state cannot be written. */
+/**
+ * 1: the answer is no; 2: bad input; 3: somebody else holds it; 4: the state cannot be written; 5: a spec cannot be
+ * used, since 1 and 2 say there how far its run came.
+ */
 function exitCodeOf(error: unknown): number {
-  if (!(error instanceof SignalboxError)) return 1;
-  if (error.code === 'state/storage') return 4;
-  if (error.name === 'HeldError') return 3;
-  return error.name === 'InputError' ? 2 : 1;
+  if (error instanceof SignalboxError && error.code === 'state/storage') return 4;
+  if (error instanceof SignalboxError && error.name === 'HeldError') return 3;
+  if (ofSpec()) return 5;
+  return error instanceof SignalboxError && error.name === 'InputError' ? 2 : 1;
+}
+
+function ofSpec(): boolean {
+  const isValue = (index: number) => ['-C', '--config'].includes(args[index - 1] ?? '');
+  return args.find((word, index) => !word.startsWith('-') && !isValue(index)) === 'spec';
 }

@@ -20,6 +20,7 @@ const FILES: [names: string[], load: () => Promise<CommandFile>][] = [
   [['sessions', 'resume-session'], () => import('./sessions.ts')],
   [['plan'], () => import('./plan.ts')],
   [['workflow'], () => import('./workflow.ts')],
+  [['spec'], () => import('./spec.ts')],
   [['config'], () => import('./config.ts')],
   [['doctor'], () => import('./doctor.ts')],
   [['stats'], () => import('./stats.ts')],

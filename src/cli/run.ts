@@ -6,7 +6,7 @@ import type { RunResult } from '../engine/foreground.ts';
 import { InputError } from '../model/errors.ts';
 import { keepHeapSmall } from './heap.ts';
 import type { Io } from './io.ts';
-import { type IssueOptions, runIssues } from './issues.ts';
+import { type IssueOptions, resumeIssues, runIssues } from './issues.ts';
 import { type GlobalOptions, openRunner, openStore, positiveInteger } from './open.ts';
 import { eventView, goOnUnread, signalCode, stopOnSignals } from './show-events.ts';
 
@@ -68,7 +68,7 @@ async function dispatch(
   const [first, ...rest] = what;
   const batched = options.batch !== undefined && options.batch.length > 0;
   if (first === undefined && !batched) throw new InputError('usage', 'Name a plan, or one or more issues.');
-  const { store } = await openStore(io, options);
+  const { store, view } = await openStore(io, options);
   if (first !== undefined && store.hasPlan(first)) {
     if (/^#?\d+$/.test(first) || existsSync(resolve(io.cwd, first))) {
       throw new InputError(
@@ -76,7 +76,12 @@ async function dispatch(
         `"${first}" is a plan and could be an issue. Say --plan ${first}, or ${/^\d+$/.test(first) ? `'#${first}'` : `./${first}`}.`,
       );
     }
-    return run(first, rest, planOptions(options), io);
+    const asked = planOptions(options);
+    const known = view.plans.find(({ id }) => id === first);
+    const whole = rest.length === 0 && asked.concurrency === undefined && !asked.agent && !asked.verbose;
+    // A run of issues goes on as it began, unless something else is asked for.
+    if (known?.kind === 'run' && known.status === 'active' && whole) return resumeIssues(first, asked, io);
+    return run(first, rest, asked, io);
   }
   return runIssues(what, options, io);
 }
@@ -87,6 +92,10 @@ function planOptions(options: Options & IssueOptions): Options {
   const [other] = Object.keys(options).filter(
     (key) => !known.has(key) && options[key as keyof typeof options] !== undefined,
   );
+  if (other === 'detach')
+    throw new InputError('usage', '--detach is for runs of issues; a daemon runs all active plans.', {
+      hint: 'Start one with: signalbox daemon --detach',
+    });
   if (other)
     throw new InputError(
       'usage',

@@ -51,10 +51,10 @@ export function register(program: Command, io: Io): void {
   add(
     'resume',
     '[plan] [ticket]',
-    'go on with what was paused or stopped; default the latest stopped plan',
+    'go on with what was paused or stopped, by default last; a run of issues goes on here',
     'resume sprint-12',
     async (plan, ticket, _rest, options) => resume(io, options, plan, ticket),
-  );
+  ).option('--plain', 'of a run of issues: one line per event, also on a terminal');
   add(
     'stop',
     '<plan> [ticket]',
@@ -114,11 +114,24 @@ async function plans(
   else io.out(`Plan ${planId} is ${plan.status}.${what === 'resume' ? await wayOn(parts, planId) : ''}`);
 }
 
+/** A run of issues goes on here, as it began, unless a daemon has it; any other plan goes on where somebody runs it. */
 async function resume(io: Io, options: GlobalOptions, planId: string, ticketId: string): Promise<void> {
   if (planId && ticketId) return act(io, options, planId, ticketId, { type: 'resume' });
   const parts = await openEngine(io, options, 'resume');
-  const { resumeAll, latestStopped } = await import('../engine/control.ts');
-  const { plan, tickets } = await resumeAll(parts, planId || latestStopped(parts));
+  const { latestStopped, stoppedIn } = await import('../engine/stopped.ts');
+  const id = planId || latestStopped(parts);
+  const { isWithDaemon } = await import('../engine/resume-run.ts');
+  const found = parts.store.plan(id);
+  if (found.kind === 'run') {
+    const { resumeIssues } = await import('./issues.ts');
+    if (!isWithDaemon(parts, id)) return resumeIssues(id, options, io);
+    if (found.status === 'active' && stoppedIn(parts, id).length === 0) {
+      if (options.json) return outJson(io, { plan: found, resumed: [] });
+      return io.out(`Run ${id} is ${found.status}.${await wayOn(parts, id)}`);
+    }
+  }
+  const { resumeAll } = await import('../engine/control.ts');
+  const { plan, tickets } = await resumeAll(parts, id);
   if (options.json) return outJson(io, { plan, resumed: tickets });
   const which = tickets.length > 0 ? ` (${tickets.join(', ')} resumed)` : '';
   io.out(`Plan ${plan.id} is ${plan.status}${which}.${await wayOn(parts, plan.id)}`);
@@ -127,6 +140,9 @@ async function resume(io: Io, options: GlobalOptions, planId: string, ticketId: 
 /** Somebody has to run it: the daemon that is there, or a command. */
 async function wayOn(parts: Awaited<ReturnType<typeof openEngine>>, planId: string): Promise<string> {
   const { readDaemon } = await import('../engine/seat.ts');
+  const { kind, claim } = parts.store.plan(planId);
+  if (claim && parts.holder.isLive(claim)) return ` Its run (pid ${claim.pid}) goes on with it.`;
   const daemon = readDaemon(parts.store.layout, parts.holder);
-  return daemon ? ` Daemon ${daemon.pid} goes on with it.` : ` Run it with: signalbox run ${planId}`;
+  if (daemon) return ` Daemon ${daemon.pid} goes on with it.`;
+  return kind === 'run' ? ` Go on with: signalbox resume ${planId}` : ` Run it with: signalbox run ${planId}`;
 }

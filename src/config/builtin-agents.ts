@@ -4,7 +4,7 @@ import { InputError } from '../model/errors.ts';
 import { nearest } from './near.ts';
 
 /** Adapters an `agents` entry may name; `custom` calls any command. */
-export const ADAPTERS = ['claude', 'codex', 'rehearsal', 'custom'] as const;
+export const ADAPTERS = ['claude', 'codex', 'opencode', 'pi', 'gemini', 'rehearsal', 'custom'] as const;
 
 export interface AgentEntry {
   adapter?: string;
@@ -19,6 +19,9 @@ export function builtInAgents(packageDir: string): Record<string, AgentEntry & {
   return {
     claude: { command: 'claude' },
     codex: { command: 'codex' },
+    opencode: { command: 'opencode' },
+    pi: { command: 'pi' },
+    gemini: { command: 'gemini' },
     rehearsal: { command: join(packageDir, 'dist', 'rehearsal.js') },
   };
 }

@@ -19,7 +19,7 @@ export type Kind =
   | { is: 'whole'; min: number; max?: number; flag?: string; unit?: 'seconds' }
   | { is: 'number'; above?: number; min?: number; max?: number }
   | { is: 'list'; of: Kind }
-  | { is: 'record'; keys: 'name' | 'variable' | 'phase'; of: Kind }
+  | { is: 'record'; keys: 'name' | 'variable' | 'phase' | 'repository'; of: Kind }
   | { is: 'object'; fields: Record<string, Field> }
   | { is: 'maybe'; of: Kind };
 
@@ -55,6 +55,10 @@ const KEYS = {
   variable: {
     pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
     text: 'may only hold letters, digits and "_", not a digit first',
+  },
+  repository: {
+    pattern: '^([A-Za-z0-9.-]+(:[0-9]+)?/)?[A-Za-z0-9_-]+/[A-Za-z0-9._-]+$',
+    text: 'is not owner/repo, or host/owner/repo',
   },
   phase: {
     pattern: `^(${ISSUE_PHASES.join('|').replace('_', '[_-]')})$`,

@@ -115,16 +115,13 @@ function checkVersion(value: unknown, fail: (path: Path, problem: Problem) => ne
   });
 }
 
-/** The commit a job started from, in its environment; there it says nothing about further runs. */
-const OF_A_JOB = 'SIGNALBOX_BASE';
-
 /** Variables that are set and not empty; paths in them are relative to the working directory. */
 export function variableLayer(env: Env, cwd: string, userHome: string, rows = ROWS): Entry[] {
   return rows
     .filter(({ kind }) => isScalar(kind))
     .flatMap((row) => {
       const name = variableOf(row.key);
-      const text = name === OF_A_JOB && env.SIGNALBOX_JOB ? '' : env[name];
+      const text = env[name];
       return text === undefined || text === '' ? [] : [given(row, name, text, cwd, userHome)];
     });
 }

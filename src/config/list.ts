@@ -14,7 +14,7 @@ export function listSettings(settings: Settings): ListedSetting[] {
   const origin = (key: string) => settings.origin[key] ?? 'default';
   return ROWS.flatMap(({ key, kind }): ListedSetting[] => {
     const value = valueAt(settings, key);
-    const entries = kind.is === 'record' ? Object.entries(value as Record<string, RecordEntry>) : [];
+    const entries = kind.is === 'record' ? Object.entries(value as Record<string, RecordEntry | string>) : [];
     if (entries.length === 0) return [{ key, value, origin: origin(key) }];
     return entries.map(([name, entry]) => ({
       key: `${key}.${name}`,
@@ -34,7 +34,9 @@ interface RecordEntry {
 }
 
 /** Names of variables help, their values may be keys. The name of the entry is in the row already. */
-function masked({ name: _name, env, ...rest }: RecordEntry): unknown {
+function masked(entry: RecordEntry | string): unknown {
+  if (typeof entry === 'string') return entry;
+  const { name: _name, env, ...rest } = entry;
   if (env === undefined) return rest;
   return { ...rest, env: Object.fromEntries(Object.keys(env).map((name) => [name, MASK])) };
 }

@@ -16,8 +16,6 @@ export interface Row {
   letter?: string;
   /** What the help says of the flag, where `about` does not fit: of a switch that is on, what happens without it. */
   help?: string;
-  /** Where the variable is not simply the key in capitals. */
-  variable?: string;
   /** Of settings of runs: the option's name, where it is not the key's. */
   option?: string;
   /** YAML, for docs and the file that `init` writes. */
@@ -82,6 +80,13 @@ export const TABLE = {
     about: 'Most tickets that run at once on this machine.',
   },
   ghCommand: { kind: { is: 'command' }, default: 'gh', runs: true, about: 'The GitHub CLI.' },
+  repos: {
+    kind: { is: 'record', keys: 'repository', of: path },
+    default: {},
+    runs: true,
+    about: 'Where repositories lie here, by name: issues of other repositories are run there.',
+    example: 'repos:\n  acme/api: ~/code/api',
+  },
   mcpServers: {
     kind: {
       is: 'record',
@@ -204,8 +209,7 @@ export const ROWS: readonly (Row & { key: Key })[] = Object.entries<Row>(TABLE).
 
 /** `timeouts.agentSeconds` → `SIGNALBOX_TIMEOUTS_AGENT_SECONDS`; `run.` is left out: `SIGNALBOX_CONCURRENCY`. */
 export function variableOf(key: string): string {
-  const row: Row | undefined = Object.hasOwn(TABLE, key) ? TABLE[key as Key] : undefined;
-  return row?.variable ?? `SIGNALBOX_${words(key).join('_').toUpperCase()}`;
+  return `SIGNALBOX_${words(key).join('_').toUpperCase()}`;
 }
 
 export function flagOf(row: Row & { key: Key }): string {

@@ -20,11 +20,23 @@ export function checkPhase(phase: Phase, index: number): Finding[] {
       const hint = 'For example "on: {approve: integrate, reject: implement}".';
       findings.push({ path: [...at, 'on'], message: 'A gate needs at least one decision.', hint });
     }
-    return findings;
+    return [...findings, ...checkLook(phase, at)];
   }
   findings.push(...checkCaptures(phase, at));
   if (phase.type === 'agent') return [...findings, ...checkPrompt(phase, at), ...checkOutput(phase, index)];
   return [...findings, ...checkOutcomes(phase, index, EXIT_OUTCOMES, `${article(phase.type, true)} phase`)];
+}
+
+/** How to look says nothing about a gate that never looks. */
+function checkLook(phase: PhaseOf<'gate'>, at: Path): Finding[] {
+  if (phase.command !== undefined) return [];
+  const idle = (['args', 'intervalSeconds'] as const).filter((key) => phase[key] !== undefined);
+  return idle.map((key) => ({
+    path: [...at, key],
+    on: 'key',
+    message: `"${key}" of a gate needs a "command".`,
+    hint: 'Name the script that looks for an answer, or delete it.',
+  }));
 }
 
 /** Two ways to say the same thing, both used. */

@@ -1,6 +1,6 @@
 import type { Path } from '../config/yaml-source.ts';
 import { InputError } from '../model/errors.ts';
-import { capturesOf, type Phase, type Workflow } from '../model/workflow.ts';
+import { capturesOf, commandOf, type Phase, type Workflow } from '../model/workflow.ts';
 import { promptOrFinding, scriptFinding } from './check-files.ts';
 import { reachability } from './check-graph.ts';
 import { readPrompt } from './find.ts';
@@ -44,9 +44,10 @@ async function contentOf(phase: Phase, index: number, dirs: ContentDirs) {
   const at: Path = ['phases', index];
   const findings: Finding[] = [];
   const templates: Written[] = [];
-  if ('command' in phase) {
-    findings.push(...(await scriptFinding(phase.command, [...at, 'command'], dirs.scripts)));
-    for (const [i, text] of phase.args.entries())
+  const command = commandOf(phase);
+  if ('command' in phase && command !== undefined) {
+    findings.push(...(await scriptFinding(command, [...at, 'command'], dirs.scripts)));
+    for (const [i, text] of (phase.args ?? []).entries())
       templates.push({ text, kind: 'text', path: [...at, 'args', i] });
   }
   if (phase.type === 'agent' && phase.promptTemplate !== undefined) {

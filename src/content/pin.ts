@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { InputError, messageOf } from '../model/errors.ts';
-import { type PhaseOf, phaseOf, Workflow } from '../model/workflow.ts';
+import { commandOf, type PhaseOf, phaseOf, Workflow } from '../model/workflow.ts';
 import { renderPrompt } from './template.ts';
 
 /** A workflow with everything it names: what a ticket keeps from its start to its end. */
@@ -62,7 +62,8 @@ export async function renderPhasePrompt(
 /** The absolute path of a phase's script. */
 export function scriptOf(pinned: PinnedWorkflow, phaseId: string): string | undefined {
   const phase = phaseOf(pinned.workflow, phaseId);
-  return phase && 'command' in phase ? pinned.scripts[phase.command] : undefined;
+  const command = phase && commandOf(phase);
+  return command === undefined ? undefined : pinned.scripts[command];
 }
 
 export function sorted(record: Readonly<Record<string, string>>): Record<string, string> {

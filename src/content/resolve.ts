@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { didYouMean } from '../config/near.ts';
 import { InputError } from '../model/errors.ts';
-import type { Workflow } from '../model/workflow.ts';
+import { commandOf, type Workflow } from '../model/workflow.ts';
 import { checkLoaded, listWorkflows } from './check.ts';
 import { findScript, readPrompt, type SearchPath, workflowFiles } from './find.ts';
 import { readClosure } from './partials.ts';
@@ -78,8 +78,8 @@ async function collect(
   const prompts: Record<string, string> = {};
   const scripts: Record<string, string> = {};
   for (const phase of workflow.phases) {
-    if ('command' in phase)
-      scripts[phase.command] = (await findScript(phase.command, searchPath.scripts)) ?? '';
+    const command = commandOf(phase);
+    if (command !== undefined) scripts[command] = (await findScript(command, searchPath.scripts)) ?? '';
     if (phase.type !== 'agent') continue;
     const name = phase.promptTemplate;
     const found = name === undefined ? undefined : await readPrompt(name, searchPath.prompts);

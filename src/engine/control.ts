@@ -4,10 +4,13 @@ import { HeldError, IllegalMoveError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { type Json, openAttempt, type Ticket } from '../model/ticket.ts';
-import { tellStatus } from './drive.ts';
+import { phaseOf, type Workflow } from '../model/workflow.ts';
+import { releaseWorkspace, tellStatus } from './drive.ts';
+import { workspaceSpec } from './facts.ts';
 import { emit, type Parts } from './parts.ts';
 import { pinnedFor } from './pinned.ts';
 import { recoverOrphan } from './recover.ts';
+import { stoppedIn } from './stopped.ts';
 
 type Wish =
   | { type: 'pause' | 'stop' | 'resume' }
@@ -33,6 +36,7 @@ export async function control(parts: Parts, ref: TicketRef, wish: Wish, by: stri
     plan,
   );
   const cmd = commandOf(wish, by, isUnblocked(parts, plan, ref));
+  if (wish.type === 'respond') await untilLooked(parts, ref, workflow);
   if (wish.type === 'skip' && before.status === 'running') {
     // Ask the model first, so that an unknown phase does not stop anything.
     command(workflow, { ...before, status: 'ready', phaseHistory: [] }, cmd, now());
@@ -45,7 +49,21 @@ export async function control(parts: Parts, ref: TicketRef, wish: Wish, by: stri
   const { type, ...detail } = wish;
   emit(parts, { type: 'command', command: type, detail: detail as Record<string, Json>, ...ref });
   tellStatus(parts, before, after);
+  // No engine will come by once more.
+  if (after.status === 'complete')
+    await releaseWorkspace(parts, after, workspaceSpec(after, plan, parts.settings, store.view()));
   return wish.type === 'pause' || wish.type === 'stop' ? untilStopped(parts, ref) : after;
+}
+
+/** A gate that looks for answers elsewhere is at it for a moment now and then; the person's answer waits that long. */
+async function untilLooked(parts: Parts, ref: TicketRef, workflow: Workflow): Promise<void> {
+  const deadline = performance.now() + STOP_TIMEOUT_MS;
+  for (;;) {
+    const ticket = parts.store.ticket(ref);
+    const looks = phaseOf(workflow, openAttempt(ticket)?.phase ?? '')?.type === 'gate';
+    if (!looks || ticket.status !== 'running' || performance.now() > deadline) return;
+    await changed(parts);
+  }
 }
 
 function commandOf(wish: Wish, by: string, ready: boolean): TicketCommand {
@@ -112,7 +130,7 @@ function changed(parts: Parts): Promise<void> {
 export async function pausePlan(parts: Parts, planId: string, by: string): Promise<Plan> {
   const plan = await parts.store.updatePlan(planId, (latest) => {
     if (latest.status !== 'active') throw illegalPlan(latest, 'pause', 'active');
-    return { ...latest, status: 'paused', pausedBy: by };
+    return { ...latest, status: 'paused', pausedBy: by, pausedAt: parts.now() };
   });
   emit(parts, { type: 'plan:status', planId, status: plan.status });
   for (const entry of plan.tickets) {
@@ -155,24 +173,11 @@ function illegalPlan(plan: Plan, verb: string, from: string): IllegalMoveError {
 
 /** Continues a plan and every ticket in it that was paused or stopped. */
 export async function resumeAll(parts: Parts, planId: string): Promise<{ plan: Plan; tickets: string[] }> {
-  const paused = () =>
-    [...parts.store.view().tickets.values()].filter(
-      (ticket) => ticket.planId === planId && ticket.status === 'paused',
-    );
+  const paused = () => stoppedIn(parts, planId);
   const tickets = paused().map((ticket) => ticket.ticketId);
   const found = parts.store.plan(planId);
   const plan = found.status === 'active' && tickets.length > 0 ? found : await resumePlan(parts, planId);
   for (const { ticketId } of paused())
     await control(parts, { planId, ticketId }, { type: 'resume' }, 'a person');
   return { plan, tickets };
-}
-
-/** The plan that was stopped last. */
-export function latestStopped(parts: Parts): string {
-  const view = parts.store.view();
-  const stopped = [...view.tickets.values()].filter((ticket) => ticket.status === 'paused');
-  const latest = stopped.sort((a, b) => (b.since ?? '').localeCompare(a.since ?? ''))[0]?.planId;
-  const planId = latest ?? view.plans.find((plan) => plan.status === 'paused')?.id;
-  if (planId) return planId;
-  throw new IllegalMoveError('plan/none', 'Nothing is paused or stopped.', { hint: 'See: signalbox status' });
 }

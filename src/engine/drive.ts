@@ -40,8 +40,9 @@ export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOp
   if (!(await journal.claim(pinned.hash, (latest) => mayTake(latest, parts.now())))) return;
   parts.crash('ticket:claimed');
   options.onClaim?.(journal);
-  // A poll that only looks again is no news until it finds something.
-  const look = found.hold?.kind === 'poll' ? found.hold.reason : undefined;
+  // A poll or gate that only looks again is no news until it finds something.
+  const looks = found.hold?.kind === 'poll' || found.hold?.kind === 'gate';
+  const look = looks ? found.hold?.reason : undefined;
   const tell = () => {
     const { before, ticket } = journal;
     const same = look !== undefined && (ticket.status === 'running' || ticket.hold?.reason === look);

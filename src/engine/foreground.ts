@@ -85,7 +85,8 @@ async function dropPlan(parts: Parts, planId: string, stopped: boolean): Promise
   const plan = await store.updatePlan(planId, (latest) => {
     if (latest.claim?.token !== holder.token) return latest;
     const pause = stopped && latest.status === 'active';
-    return { ...latest, claim: null, ...(pause ? { status: 'paused' as const, pausedBy: 'Ctrl-C' } : {}) };
+    const paused = { status: 'paused' as const, pausedBy: 'Ctrl-C', pausedAt: parts.now() };
+    return { ...latest, claim: null, ...(pause ? paused : {}) };
   });
   if (stopped) emit(parts, { type: 'plan:status', planId, status: plan.status });
 }

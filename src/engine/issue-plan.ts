@@ -2,6 +2,7 @@ import { InputError } from '../model/errors.ts';
 import { slug } from '../model/ids.ts';
 import { Plan } from '../model/plan-schema.ts';
 import { Ticket } from '../model/ticket-schema.ts';
+import { type Phase, phaseOf, positiveEdge, type Workflow } from '../model/workflow.ts';
 import type { WorkItem } from '../sources/index.ts';
 import { orderByDependencies } from '../sources/index.ts';
 
@@ -16,6 +17,8 @@ export interface IssuePlanInput {
   /** Keys by group, in order; null is one group of everything. */
   batches: readonly (readonly string[])[] | null;
   repo: string;
+  /** Where an item of another repository is worked on; null for the plan's own. */
+  repoOf(item: WorkItem): string | null;
   base: string | null;
   concurrency: number;
   agent: string | null;
@@ -28,7 +31,7 @@ export interface IssuePlanInput {
   now: string;
   createdBy: string;
   /** Kept with the plan, for `resume` and for logs. */
-  options: Record<string, unknown>;
+  run: Record<string, unknown>;
 }
 
 /** Issues as a plan: modes are dependencies, groups and limits, nothing else. */
@@ -43,6 +46,7 @@ export function planIssues(input: IssuePlanInput): { plan: Plan; tickets: Ticket
   }
   const ids = new Map(items.map((item) => [item.key, item.id]));
   const groupOf = groups(input);
+  checkGroups(input, groupOf);
   const entries = order.map((item, index) => {
     const own = item.dependsOn.flatMap((key) => ids.get(key) ?? []);
     const before = mode === 'chain' ? order[index - 1] : undefined;
@@ -64,7 +68,7 @@ export function planIssues(input: IssuePlanInput): { plan: Plan; tickets: Ticket
     tickets: entries,
     kind: 'run',
     install: true,
-    run: { mode, options: input.options, missing },
+    run: { ...input.run, mode, missing },
   });
   return { plan, tickets: order.map((item) => ticketOf(input, item)) };
 }
@@ -72,6 +76,23 @@ export function planIssues(input: IssuePlanInput): { plan: Plan; tickets: Ticket
 /** `#12` for numbered issues, the id otherwise. */
 export function sayItem(item: Pick<WorkItem, 'id' | 'number'>): string {
   return item.number !== null && String(item.number) === item.id ? `#${item.number}` : item.id;
+}
+
+/** An issue of another repository than the one we are in. */
+export function isForeign(item: Pick<WorkItem, 'id' | 'number' | 'repository'>): boolean {
+  return item.repository !== null && item.number !== null && item.id !== String(item.number);
+}
+
+/** Phases that work goes through when all goes well. */
+export function phasesAhead(workflow: Workflow, skipped: readonly string[]): string[] {
+  const ahead = new Set<string>();
+  for (
+    let phase: Phase | undefined = workflow.phases[0];
+    phase && phase.type !== 'terminal' && !ahead.has(phase.id);
+    phase = phaseOf(workflow, positiveEdge(phase) ?? '')
+  )
+    ahead.add(phase.id);
+  return [...ahead].filter((id) => !skipped.includes(id));
 }
 
 export function branchOfItem(item: Pick<WorkItem, 'id' | 'title'>): string {
@@ -87,6 +108,7 @@ function ticketOf(input: IssuePlanInput, item: WorkItem): Ticket {
     description: item.body,
     acceptanceCriteria: item.acceptanceCriteria,
     linearUrl: item.url,
+    repo: input.repoOf(item),
     branch: before?.branch ?? branchOfItem(item),
     status: before ? 'complete' : 'queued',
     since: input.now,
@@ -102,6 +124,27 @@ function ticketOf(input: IssuePlanInput, item: WorkItem): Ticket {
       already: before !== undefined,
     },
   });
+}
+
+/** A group starts when the one before has ended: what an issue waits for must not come later. */
+function checkGroups({ batches, items, done }: IssuePlanInput, groupOf: ReadonlyMap<string, number>): void {
+  if (!batches) return;
+  const byKey = new Map(items.map((item) => [item.key, item]));
+  const say = (group: number) =>
+    group < batches.length ? `in batch ${group + 1}` : 'in no batch and so runs after all of them';
+  for (const item of items) {
+    if (done.has(item.key)) continue;
+    for (const key of item.dependsOn) {
+      const before = done.has(key) ? undefined : byKey.get(key);
+      const [own, other] = [groupOf.get(item.key) ?? 0, groupOf.get(key) ?? 0];
+      if (!before || other <= own) continue;
+      throw new InputError(
+        'run/batch',
+        `${sayItem(item)} is ${say(own)} and depends on ${sayItem(before)}, which is ${say(other)}.`,
+        { hint: `Put ${sayItem(before)} into batch ${own + 1} or an earlier one.` },
+      );
+    }
+  }
 }
 
 function groups({ batches, items }: IssuePlanInput): Map<string, number> {

@@ -1,16 +1,20 @@
 import { pinWorkflow, resolveWorkflow } from '../content/index.ts';
-import { sayHolder } from '../model/claim.ts';
-import { InputError, messageOf } from '../model/errors.ts';
+import { type Claim, sayHolder } from '../model/claim.ts';
+import { explained } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
 import { specialise, type Wishes } from '../model/variant.ts';
 import { settle } from '../model/walk.ts';
-import { fetchItems, referenceFromKey, type WorkItem } from '../sources/index.ts';
+import type { WorkItem } from '../sources/index.ts';
 import { tellStatus } from './drive.ts';
 import { workspaceSpec } from './facts.ts';
-import { planIssues, type RunMode, sayItem } from './issue-plan.ts';
+import { batchKeys, collectItems, withDependencies } from './issue-items.ts';
+import type { IssuePlace } from './issue-places.ts';
+import { phasesAhead, planIssues, type RunMode, sayItem } from './issue-plan.ts';
 import { emit, type Parts } from './parts.ts';
+import { letGo } from './resume-run.ts';
+import { isSuperseded, SUPERSEDED } from './stopped.ts';
 
 export interface IssueRunRequest {
   cwd: string;
@@ -23,12 +27,13 @@ export interface IssueRunRequest {
   concurrency: number;
   workflow: string;
   /** How this item's workflow differs from the file. */
-  wishes(item: WorkItem): Wishes;
+  wishes(item: WorkItem, place: IssuePlace): Wishes;
   agent: string | null;
   base: string | null;
   force: boolean;
-  skipPhases(item: WorkItem): string[];
-  options: Record<string, unknown>;
+  skipPhases(item: WorkItem, place: IssuePlace): string[];
+  /** Kept with the plan, for `resume` and for logs. */
+  run: Record<string, unknown>;
   signal?: AbortSignal;
 }
 
@@ -49,169 +54,128 @@ export interface PreparedRun {
   refused: Refused[];
   /** Every variant of the workflow that a ticket uses. */
   workflows: { hash: string; text: string }[];
+  /** Phases that are ahead of each ticket when all goes well, by its id. */
+  phases: Map<string, string[]>;
 }
 
 /** Everything that can be found out before anything is changed. */
 export async function prepareIssueRun(parts: Parts, request: IssueRunRequest): Promise<PreparedRun> {
-  const { settings, store } = parts;
-  const { items, refused } = await collect(parts, request);
+  const { settings } = parts;
   const { root } = await parts.workspaces.checkRepo(request.cwd);
-  const view = store.view();
-  const earlier = [...view.tickets.values()].filter((ticket) => ticket.planId && sourceKey(ticket));
-  const done = new Map<string, { branch: string | null }>();
-  const supersedes = new Map<string, string[]>();
-  const wanted: WorkItem[] = [];
-  for (const item of items) {
-    const mine = earlier.filter(
-      (ticket) => sourceKey(ticket) === item.key && sameRepo(ticket, view.plans, root),
-    );
-    const busy = mine.find((ticket) => ticket.claim && parts.holder.isLive(ticket.claim));
-    if (busy?.claim) {
-      const { pid, host, renewedAt, by } = busy.claim;
-      const locked = { pid, hostname: host, startedAt: renewedAt, command: by };
-      refused.push({
-        reference: sayItem(item),
-        item,
-        locked,
-        reason: `being run by ${sayHolder(busy.claim)}`,
-      });
-      continue;
-    }
-    const complete = mine.findLast((ticket) => ticket.status === 'complete');
-    if (complete && !request.force) done.set(item.key, { branch: complete.branch });
-    else if (item.state === 'closed' && !request.force) {
-      refused.push({
-        reference: sayItem(item),
-        item,
-        reason: 'the issue is closed',
-        hint: 'Run it all the same with --force.',
-      });
-      continue;
-    }
-    supersedes.set(
-      item.key,
-      mine.filter((ticket) => !isOver(ticket) || ticket.status === 'failed').map(refKey),
-    );
-    wanted.push(item);
-  }
-  const runnable = request.force ? wanted : await withDependencies(parts, request, wanted, done, refused);
+  const { items, places, keys, refused } = await collectItems(parts, request);
+  const placeOf = (item: WorkItem) => places.get(item.key) ?? { repo: root, hasRemote: false };
+  const { wanted, done, supersedes } = compare(parts, request, items, placeOf, refused);
+  const kept = request.force ? null : await withDependencies(parts, request, wanted, done);
+  refused.push(...(kept?.refused ?? []));
+  const runnable = kept?.items ?? wanted;
   const resolved = await resolveWorkflow(request.workflow, settings.searchPath);
   const { prompts, scripts } = resolved;
+  const workflows = new Map(
+    runnable.map((item) => [item.key, specialise(resolved.workflow, request.wishes(item, placeOf(item)))]),
+  );
   const variants = new Map(
-    runnable.map((item) => {
-      const workflow = specialise(resolved.workflow, request.wishes(item));
-      return [item.key, pinWorkflow({ workflow, prompts, scripts })];
-    }),
+    [...workflows].map(([key, workflow]) => [key, pinWorkflow({ workflow, prompts, scripts })]),
   );
   const now = parts.now();
-  const byReference = new Map(
-    items.flatMap((item) => [item.key, item.id, sayItem(item)].map((name) => [name, item.key])),
-  );
   const { plan, tickets } = planIssues({
     planId: runId(now, parts.holder.token),
     items: runnable,
     done,
     mode: request.mode,
-    batches:
-      request.batches?.map((group) =>
-        group.flatMap((name) => byReference.get(name.replace(/^#/, '')) ?? byReference.get(name) ?? []),
-      ) ?? null,
+    batches: request.batches && batchKeys(request.batches, keys),
     repo: root,
+    repoOf: (item) => (placeOf(item).repo === root ? null : placeOf(item).repo),
     base: request.base,
     concurrency: request.concurrency,
     agent: request.agent,
     workflow: request.workflow,
     workflowHash: (item) => variants.get(item.key)?.hash ?? '',
-    skipPhases: request.skipPhases,
+    skipPhases: (item) => request.skipPhases(item, placeOf(item)),
     supersedes: (item) => supersedes.get(item.key) ?? [],
     now,
     createdBy: 'run',
-    options: request.options,
+    run: request.run,
   });
-  return { plan, tickets, items: runnable, refused, workflows: [...variants.values()] };
+  const phases = new Map(
+    runnable.flatMap((item) => {
+      const workflow = workflows.get(item.key);
+      const skipped = request.skipPhases(item, placeOf(item));
+      return workflow ? [[item.id, phasesAhead(workflow, skipped)] as const] : [];
+    }),
+  );
+  return { plan, tickets, items: runnable, refused, workflows: [...variants.values()], phases };
 }
 
-async function collect(
-  parts: Parts,
-  request: IssueRunRequest,
-): Promise<{ items: WorkItem[]; refused: Refused[] }> {
-  const known = request.known ?? [];
-  const open = request.references.filter((text) => !known.some((item) => item.id === text.replace(/^#/, '')));
-  const options = {
-    cwd: request.cwd,
-    env: parts.env,
-    gh: parts.settings.ghCommand,
-    ...(request.signal ? { signal: request.signal } : {}),
-  };
-  const fetched = open.length > 0 ? await fetchItems(open, options) : { items: [], problems: [] };
-  const refused = fetched.problems.map(({ reference, message, hint }) => ({
-    reference,
-    item: null,
-    reason: message,
-    hint,
-  }));
-  const bad = fetched.problems.find((problem) => problem.code === 'source/reference');
-  const strict = request.mode !== 'parallel' || fetched.items.length + known.length === 0;
-  if (bad || (strict && refused.length > 0)) {
-    const [first] = bad ? [{ reason: bad.message, hint: bad.hint }] : refused;
-    throw new InputError('run/reference', first?.reason ?? 'Nothing to run.', {
-      hint: first?.hint,
-      details: { refused },
-    });
-  }
-  return { items: [...known, ...fetched.items], refused };
+interface Compared {
+  wanted: WorkItem[];
+  done: Map<string, { branch: string | null }>;
+  /** Tickets of earlier runs that this one takes the place of, by item key. */
+  supersedes: Map<string, string[]>;
 }
 
-/** An issue that depends on one which is open and not part of this run cannot start from its work. */
-async function withDependencies(
+/** Looks at what earlier runs made of these issues: done, under way elsewhere, or to be taken over. */
+function compare(
   parts: Parts,
   request: IssueRunRequest,
   items: readonly WorkItem[],
-  done: ReadonlyMap<string, unknown>,
+  placeOf: (item: WorkItem) => IssuePlace,
   refused: Refused[],
-): Promise<WorkItem[]> {
-  const here = new Set(items.map((item) => item.key));
-  const outside = [
-    ...new Set(items.filter((item) => !done.has(item.key)).flatMap((item) => item.dependsOn)),
-  ].filter((key) => !here.has(key));
-  const references = outside.flatMap((key) => referenceFromKey(key) ?? []);
-  const options = { cwd: request.cwd, env: parts.env, gh: parts.settings.ghCommand };
-  const found = references.length > 0 ? await fetchItems(references, options) : { items: [], problems: [] };
-  const closed = new Set(found.items.filter((item) => item.state === 'closed').map((item) => item.key));
-  const good: WorkItem[] = [];
+): Compared {
+  const view = parts.store.view();
+  const earlier = [...view.tickets.values()].filter((ticket) => ticket.planId && sourceKey(ticket));
+  const compared: Compared = { wanted: [], done: new Map(), supersedes: new Map() };
   for (const item of items) {
-    const open = done.has(item.key) ? [] : item.dependsOn.filter((key) => !here.has(key) && !closed.has(key));
-    if (open.length === 0) good.push(item);
-    else {
-      const names = open.map((key) => key.replace(/^.*#/, '#')).join(', ');
-      const hint = `Run ${names} too, or use --force.`;
-      refused.push({
-        reference: sayItem(item),
-        item,
-        reason: `depends on ${names}, which is not closed and not part of this run`,
-        hint,
-      });
+    const { repo } = placeOf(item);
+    const mine = earlier.filter(
+      (ticket) => sourceKey(ticket) === item.key && repoOfTicket(ticket, view.plans) === repo,
+    );
+    const [claim] = mine.flatMap((ticket) => liveClaim(parts, ticket, view.plans) ?? []);
+    if (claim) {
+      const { pid, host, renewedAt, by } = claim;
+      const locked = { pid, hostname: host, startedAt: renewedAt, command: by };
+      const reason = `being run by ${sayHolder(claim)}`;
+      const hint = 'Watch it with: signalbox status';
+      refused.push({ reference: sayItem(item), item, locked, reason, hint });
+      continue;
     }
+    const complete = mine.findLast((ticket) => ticket.status === 'complete');
+    if (complete && !request.force) compared.done.set(item.key, { branch: complete.branch });
+    else if (item.state === 'closed' && !request.force) {
+      const hint = 'Run it all the same with --force.';
+      refused.push({ reference: sayItem(item), item, reason: 'the issue is closed', hint });
+      continue;
+    }
+    const over = mine.filter((ticket) => !isOver(ticket) || ticket.status === 'failed');
+    compared.supersedes.set(item.key, over.map(refKey));
+    compared.wanted.push(item);
   }
-  return good;
+  return compared;
 }
 
-/** Writes the plan, takes over from earlier runs, and makes the workspaces of everything that can start. */
-export async function startIssueRun(parts: Parts, prepared: PreparedRun): Promise<void> {
-  const { store } = parts;
-  for (const { hash, text } of prepared.workflows) store.pin(hash, text);
-  await store.create(prepared.plan, prepared.tickets);
-  emit(parts, { type: 'plan:status', planId: prepared.plan.id, status: 'active' });
-  for (const ticket of prepared.tickets) await supersede(parts, ticket);
-  const first = prepared.plan.tickets.filter((entry) => entry.blockedBy.length === 0 && entry.group === 0);
-  const groups = prepared.plan.concurrency === 1 ? first.slice(0, 1) : first;
-  await Promise.all(groups.map((entry) => makeWorkspace(parts, prepared.plan, entry.ticketId)));
+/**
+ * Writes the plan, takes over from earlier runs, and makes the workspaces of everything that can start. The plan is ours
+ * from the beginning, so that a daemon leaves it alone.
+ */
+export async function startIssueRun(parts: Parts, { plan, tickets, workflows }: PreparedRun): Promise<void> {
+  const { store, holder } = parts;
+  for (const { hash, text } of workflows) store.pin(hash, text);
+  await store.create({ ...plan, claim: holder.claim(parts.now()) }, tickets);
+  try {
+    emit(parts, { type: 'plan:status', planId: plan.id, status: 'active' });
+    for (const ticket of tickets) await supersede(parts, ticket);
+    const first = plan.tickets.filter((entry) => entry.blockedBy.length === 0 && entry.group === 0);
+    const groups = plan.concurrency === 1 ? first.slice(0, 1) : first;
+    await Promise.all(groups.map((entry) => makeWorkspace(parts, plan, entry.ticketId)));
+  } catch (error) {
+    await letGo(parts, plan.id);
+    throw error;
+  }
 }
 
 async function supersede(parts: Parts, ticket: Ticket): Promise<void> {
   for (const key of (ticket.supersedes as string[] | undefined) ?? []) {
     const [planId = '', ticketId = ''] = key.split('/');
-    const reason = `superseded by ${ticket.planId}`;
+    const reason = `${SUPERSEDED} ${ticket.planId}`;
     await parts.store.updateTicket({ planId, ticketId }, (old) =>
       isOver(old)
         ? old
@@ -243,16 +207,23 @@ async function makeWorkspace(parts: Parts, plan: Plan, ticketId: string): Promis
       reused: made.reused,
     });
   } catch (error) {
-    parts.listen({ type: 'problem', planId: plan.id, ticketId, message: messageOf(error), path: spec.path });
+    parts.listen({ type: 'problem', planId: plan.id, ticketId, message: explained(error), path: spec.path });
   }
+}
+
+/** Who is at work on a ticket, or holds the run in which it is still to come. */
+function liveClaim({ holder }: Parts, ticket: Ticket, plans: readonly Plan[]): Claim | undefined {
+  const plan = plans.find(({ id }) => id === ticket.planId);
+  const claims = [ticket.claim, isOver(ticket) || isSuperseded(ticket) ? null : (plan?.claim ?? null)];
+  return claims.find((claim): claim is Claim => claim !== null && holder.isLive(claim));
 }
 
 function sourceKey(ticket: Ticket): string | undefined {
   return (ticket.source as { key?: string } | undefined)?.key;
 }
 
-function sameRepo(ticket: Ticket, plans: readonly Plan[], root: string): boolean {
-  return plans.find((plan) => plan.id === ticket.planId)?.repo === root;
+function repoOfTicket(ticket: Ticket, plans: readonly Plan[]): string | null | undefined {
+  return ticket.repo ?? plans.find((plan) => plan.id === ticket.planId)?.repo;
 }
 
 /** Sorts by time, and two runs of one second differ. */

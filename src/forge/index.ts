@@ -7,5 +7,6 @@ export {
   type Head,
   type PullRequest,
 } from './pull-request.ts';
+export { type Review, type Reviewed, readReviews } from './review.ts';
 export type { Criterion } from './table.ts';
 export { issueReference, pullRequestTitle, type Tracked } from './title.ts';

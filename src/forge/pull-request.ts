@@ -1,8 +1,8 @@
 import { GhError } from '../sources/gh-error.ts';
-import { ghFailure } from '../sources/gh-failure.ts';
 import { asArray, asRecord, asText, parseJson } from '../sources/json.ts';
 import { type RepositoryName, repositoryText } from '../sources/repository-name.ts';
 import { type GhOptions, type GhResult, runGh } from '../sources/run-gh.ts';
+import { ghProblem } from './gh-problem.ts';
 
 export interface PullRequest {
   number: number;
@@ -145,16 +145,6 @@ function gh(args: readonly string[], options: GhOptions): Promise<GhResult> {
   return runGh(args, { timeoutMs: TIMEOUT_MS, ...options });
 }
 
-/** What is known to go wrong with gh in its own words; anything else says what was tried and what gh said. */
 function failure(result: GhResult, { repository }: Pick<Head, 'repository'>, what: string): GhError {
-  const known = ghFailure(result, { host: repository.host, what: repositoryText(repository) });
-  if (known.failure !== 'unknown') return known;
-  return new GhError(
-    'unknown',
-    `The GitHub CLI ${what}: ${String(known.details.said || 'it said nothing')}`,
-    {
-      hint: 'Run `gh pr status` in the repository to see what GitHub knows.',
-      details: known.details,
-    },
-  );
+  return ghProblem({ result, repository, what });
 }

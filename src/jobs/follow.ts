@@ -8,6 +8,7 @@ const CHUNK = 16 * 1024;
 const SLICE_MS = 10;
 const TAIL = 16 * 1024;
 const LOOK_MS = 100;
+const WAITING_MS = 10_000;
 
 export interface FollowOptions {
   dir: string;
@@ -17,8 +18,12 @@ export interface FollowOptions {
   idleMs: number | null;
   /** Called with every chunk of stdout, in order, once. The buffer is used again: copy what is to be kept. */
   onOutput?: (chunk: Buffer) => void;
+  /** The same for stderr. */
+  onErrors?: (chunk: Buffer) => void;
   /** While true, silence does not count as idle: a tool is at work. */
   isBusy?: () => boolean;
+  /** While true, a short silence is enough: it has said that it only waits. */
+  isWaiting?: () => boolean;
   /** Aborting stops the job. */
   signal: AbortSignal;
 }
@@ -36,7 +41,7 @@ export async function followJob(options: FollowOptions): Promise<JobResult> {
   const { dir, signal } = options;
   const begin = startOf(dir);
   const reader = new OutputReader(join(dir, 'stdout'), options.onOutput);
-  const errors = new OutputReader(join(dir, 'stderr'), undefined);
+  const errors = new OutputReader(join(dir, 'stderr'), options.onErrors);
   let lastOutput = performance.now();
   let ended = false;
   let wake = (): void => undefined;
@@ -96,8 +101,9 @@ function reasonToStop(
   const now = performance.now();
   if (options.signal.aborted) return 'stopped';
   if (now - begin.mono > options.wallMs) return 'timeout';
-  if (options.idleMs !== null && !options.isBusy?.() && now - lastOutput > options.idleMs) return 'idle';
-  return undefined;
+  if (options.idleMs === null || options.isBusy?.()) return undefined;
+  const idleMs = options.isWaiting?.() ? Math.min(options.idleMs, WAITING_MS) : options.idleMs;
+  return now - lastOutput > idleMs ? 'idle' : undefined;
 }
 
 /** When the job began, on the monotonic clock too: a wall clock that jumps must not end or extend anything. */

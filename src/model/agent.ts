@@ -41,7 +41,7 @@ export interface Invocation {
   argv: string[];
   env: Record<string, string>;
   stdin: string | null;
-  /** Files to write into the job's directory first, by name; argv may name them as `{job}/<name>`. */
+  /** Files to write into the job's directory first, by name; argv and env may name them as `{job}/<name>`. */
   files: Record<string, string>;
   /** Signal for a gentle stop. */
   stopSignal: 'SIGTERM' | 'SIGINT';
@@ -80,6 +80,8 @@ export interface AgentResult {
 /** Turns one CLI's output into events and a result. Never throws: an unknown or broken line is skipped. */
 export interface AgentReader {
   line(line: string): AgentEvent[];
+  /** The same for stderr, where a CLI tells there what its stream leaves out. */
+  errorLine?(line: string): AgentEvent[];
   end(exit: { code: number | null; signal: string | null; stderrTail: string }): AgentResult;
 }
 

@@ -11,6 +11,8 @@ export interface Wishes {
   retry: boolean;
   /** How often work may come back to a phase that loops; 1 means that nothing comes back. */
   loops: { phase: string; visits: number } | null;
+  /** False: gates ask a person alone and look nowhere else. */
+  looks?: boolean;
 }
 
 /** The workflow as this run wants it. It is pinned like any other, so it stays what it was when the run is resumed. */
@@ -20,7 +22,11 @@ export function specialise(workflow: Workflow, wishes: Wishes): Workflow {
 
 function adapt(phase: Phase, wishes: Wishes): Phase {
   const visits = wishes.loops?.phase === phase.id ? { maxVisits: wishes.loops.visits } : {};
-  if (phase.type === 'terminal' || phase.type === 'gate') return phase;
+  if (phase.type === 'terminal') return phase;
+  if (phase.type === 'gate') {
+    const { command: _, args: __, intervalSeconds: ___, ...asks } = phase;
+    return wishes.looks === false ? asks : phase;
+  }
   const once = wishes.retry ? {} : { retry: undefined, maxRetries: undefined };
   if (phase.type !== 'agent') return { ...phase, ...once, ...visits };
   const model = wishes.models[phase.id] ?? wishes.models['*'];

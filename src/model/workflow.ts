@@ -124,6 +124,11 @@ export const GatePhase = z.strictObject({
   ...common,
   type: z.literal('gate'),
   prompt: z.string().optional().describe('What the person is asked; a template'),
+  command: Name.optional().describe(
+    'Script that looks whether somebody answered elsewhere: exit code 0 with the decision in its first line, 1 for not yet',
+  ),
+  args: z.array(z.string()).optional().describe('Templates, passed to the script without a shell'),
+  intervalSeconds: Seconds.optional().describe('Time between two looks of the script; default pollInterval'),
   timeoutSeconds: Seconds.optional().describe('Take the failure edge when nobody answered for this long'),
   onFailure: edges.onFailure,
   on: z.record(z.string(), PhaseId).describe('Next phase by decision'),
@@ -192,6 +197,11 @@ export function retryOf(phase: Phase): RetryRule {
   if (phase.type === 'gate' || phase.type === 'terminal') return none;
   if (phase.retry) return phase.retry;
   return { ...none, max: phase.maxRetries ?? 0 };
+}
+
+/** The script of a phase; undefined for phases without one. */
+export function commandOf(phase: Phase): string | undefined {
+  return 'command' in phase ? phase.command : undefined;
 }
 
 /** Names a phase captures into the context, gates included: they leave their decision and message. */

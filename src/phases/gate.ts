@@ -1,24 +1,63 @@
 import { renderArg } from '../content/index.ts';
+import type { JobResult } from '../jobs/follow.ts';
 import type { AttemptEnd } from '../model/outcome.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { type PhaseContext, variablesOf } from './context.ts';
+import { lookOnce } from './look.ts';
 
-/** Asks a person, and comes back only to take the failure edge when a deadline has passed. */
-export async function performGate(context: PhaseContext<PhaseOf<'gate'>>): Promise<AttemptEnd> {
+type Gate = PhaseContext<PhaseOf<'gate'>>;
+
+/**
+ * Asks a person. Comes back to take the failure edge when a deadline has passed and, where it has a script, to look
+ * whether somebody answered elsewhere. A look that fails answers nothing: the question stays open.
+ */
+export async function performGate(context: Gate): Promise<AttemptEnd> {
   const { phase, attempt } = context;
   const deadline = phase.timeoutSeconds ? Date.parse(attempt.startedAt) + phase.timeoutSeconds * 1000 : null;
   if (deadline !== null && Date.parse(context.now()) >= deadline) {
     const message = `nobody answered for ${phase.timeoutSeconds} s`;
     return { type: 'failed', outcome: 'timeout', error: { class: 'timeout', message } };
   }
+  const seen = phase.command === undefined ? null : await look(context, phase.command);
+  if (seen && 'decision' in seen) {
+    const { decision, message } = seen;
+    const captured = { [`${phase.id}_decision`]: decision, [`${phase.id}_message`]: message };
+    return { type: 'done', outcome: decision, captured, output: message };
+  }
   const question = phase.prompt
     ? await renderArg(phase.prompt, variablesOf(context))
     : `"${phase.id}" needs a decision`;
-  const reason = `${question.trim()} (${Object.keys(phase.on).join(' | ')})`;
-  return {
-    type: 'waiting',
-    gate: true,
-    reason,
-    until: deadline === null ? null : new Date(deadline).toISOString(),
-  };
+  const asks = `${question.trim()} (${Object.keys(phase.on).join(' | ')})`;
+  const reason = seen?.problem ? `${asks}; could not look for an answer: ${seen.problem}` : asks;
+  return { type: 'waiting', gate: true, reason, until: nextLook(context, deadline) };
+}
+
+function nextLook({ phase, settings, now }: Gate, deadline: number | null): string | null {
+  const interval = Math.max(phase.intervalSeconds ?? settings.pollInterval, 0.05) * 1000;
+  const times = [deadline, phase.command === undefined ? null : Date.parse(now()) + interval];
+  const [first] = times.filter((time) => time !== null).sort((a, b) => a - b);
+  return first === undefined ? null : new Date(first).toISOString();
+}
+
+type Seen = { decision: string; message: string } | { problem: string | null };
+
+async function look(context: Gate, command: string): Promise<Seen> {
+  const { phase, place } = context;
+  const poll = { id: phase.id, type: 'poll', command, args: phase.args ?? [] } as const;
+  // The question may be open for weeks: the repository is there, whatever became of the worktree.
+  const result = await lookOnce({ ...context, phase: poll, place: { ...place, worktree: place.repo } });
+  if (result?.reason !== 'exited')
+    return { problem: result?.reason === 'timeout' ? 'it took too long' : null };
+  if (result.exit.code === 1) return { problem: null };
+  if (result.exit.code !== 0) return { problem: lastLine(result) };
+  const [decision = '', ...rest] = result.stdoutTail.trim().split('\n');
+  if (Object.hasOwn(phase.on, decision.trim()))
+    return { decision: decision.trim(), message: rest.join('\n').trim() };
+  const known = Object.keys(phase.on).join(', ');
+  return { problem: `it said ${JSON.stringify(decision.slice(0, 80))}, which is none of ${known}` };
+}
+
+function lastLine({ stderrTail, stdoutTail, exit }: JobResult): string {
+  const said = (stderrTail.trimEnd() || stdoutTail.trimEnd()).split('\n').at(-1)?.trim().slice(0, 300);
+  return said || `it exited with code ${exit.code}`;
 }

@@ -1,10 +1,9 @@
-import { readJob } from '../jobs/job.ts';
-import { stopJob } from '../jobs/stop.ts';
 import type { AttemptEnd } from '../model/outcome.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import type { PhaseContext } from './context.ts';
-import { endOfJob, runJob } from './run-job.ts';
-import { exitFailure, finishCommand, scriptJob } from './script.ts';
+import { lookOnce } from './look.ts';
+import { endOfJob } from './run-job.ts';
+import { exitFailure, finishCommand } from './script.ts';
 
 /** Looks once: 0 is ready, 1 is not yet, anything else has failed. The time in all is counted from the first look. */
 export async function performPoll(context: PhaseContext<PhaseOf<'poll'>>): Promise<AttemptEnd> {
@@ -14,9 +13,7 @@ export async function performPoll(context: PhaseContext<PhaseOf<'poll'>>): Promi
   // A clock that jumped back must not make the wait longer than it is.
   const waited = Math.max(0, Date.parse(context.now()) - began) / 1000;
   const check = settings.timeouts.pollCheckSeconds;
-  // A look has no effect that could be lost: one that was cut off is ended and repeated.
-  if (context.resumed && readJob(context.jobDir).state === 'running') await stopJob(context.jobDir, 'lost');
-  const result = await runJob({ ...context, resumed: false }, scriptJob(context, check, null));
+  const result = await lookOnce(context);
   const early = endOfJob(result, check, null);
   if (early?.type === 'interrupted' || !result)
     return early ?? { type: 'interrupted', reason: 'stopped', deliberate: true };

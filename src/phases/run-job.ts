@@ -11,7 +11,9 @@ export interface JobRun {
   wallSeconds: number;
   idleSeconds: number | null;
   onOutput?: (chunk: Buffer) => void;
+  onErrors?: (chunk: Buffer) => void;
   isBusy?: () => boolean;
+  isWaiting?: () => boolean;
 }
 
 const NOTHING = { exit: { code: null, signal: null }, ms: 0, stdoutTail: '', stderrTail: '' };
@@ -28,7 +30,9 @@ export async function runJob(context: PhaseContext, run: JobRun): Promise<JobRes
       wallMs: run.wallSeconds * 1000,
       idleMs: run.idleSeconds === null ? null : run.idleSeconds * 1000,
       ...(run.onOutput ? { onOutput: run.onOutput } : {}),
+      ...(run.onErrors ? { onErrors: run.onErrors } : {}),
       ...(run.isBusy ? { isBusy: run.isBusy } : {}),
+      ...(run.isWaiting ? { isWaiting: run.isWaiting } : {}),
       signal: context.signal,
     });
   const found = context.resumed ? readJob(run.dir).state : 'none';

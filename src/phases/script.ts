@@ -6,7 +6,7 @@ import { capture } from './capture.ts';
 import { type PhaseContext, variablesOf } from './context.ts';
 import { phaseEnvironment } from './environment.ts';
 import { endOfJob, type JobRun, runJob } from './run-job.ts';
-import { excerpt } from './text.ts';
+import { excerpt, lastWords } from './text.ts';
 
 type Command = PhaseOf<'script'> | PhaseOf<'poll'>;
 
@@ -59,7 +59,7 @@ export function exitFailure(result: JobResult): AttemptEnd {
   const how = result.exit.signal
     ? `was killed by ${result.exit.signal}`
     : `exited with code ${result.exit.code}`;
-  const last = lastLine(result.stderrTail) || lastLine(result.stdoutTail);
+  const last = lastWords(result.stderrTail) || lastWords(result.stdoutTail);
   return {
     type: 'failed',
     error: { class: 'exit', message: last ? `${how}: ${last}` : how },
@@ -72,8 +72,4 @@ function outputOf(result: JobResult): string {
     [result.stdoutTail.trimEnd(), result.stderrTail.trimEnd()].filter(Boolean).join('\n'),
     'end',
   );
-}
-
-function lastLine(text: string): string {
-  return text.trimEnd().split('\n').at(-1)?.trim().slice(0, 300) ?? '';
 }

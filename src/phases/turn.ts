@@ -32,13 +32,19 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
   const wall = phase.timeoutSeconds ?? settings.timeouts.agentSeconds;
   const idle = phase.idleSeconds ?? settings.timeouts.agentIdleSeconds;
   const reader = turn.adapter.reader({
-    now: context.now(),
+    // Read when it is needed: "in an hour" counts from the moment it was said.
+    get now() {
+      return context.now();
+    },
     usageBefore: turn.usageBefore,
     wantsData: turn.wantsData,
   });
   let session: string | null = null;
   let toolsOpen = 0;
+  let limited = false;
   const show = (event: AgentEvent) => {
+    // Whatever else it tells, it is at work again.
+    limited = event.type === 'limit' || (limited && event.type === 'warning');
     switch (event.type) {
       case 'session':
         session = event.id;
@@ -55,20 +61,25 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
     }
   };
   const lines = lineSplitter((line) => reader.line(line).forEach(show));
+  const errors = lineSplitter((line) => reader.errorLine?.(line).forEach(show));
   const result = await runJob(context, {
     dir: turn.dir,
     wallSeconds: wall,
     idleSeconds: idle,
     onOutput: (chunk) => lines.push(chunk),
+    ...(reader.errorLine ? { onErrors: (chunk) => errors.push(chunk) } : {}),
     isBusy: () => toolsOpen > 0,
+    isWaiting: () => limited,
     spec: async () => {
       const promptFile = join(turn.dir, 'prompt.md');
       const request = await turn.request();
       const root = process.getuid?.() === 0;
       const call = turn.adapter.invocation({ ...request, promptFile, newSessionId: randomUUID(), root });
       const own = new Set(Object.keys(call.files).map((name) => `{job}/${name}`));
-      const argv = call.argv.map((arg) => (own.has(arg) ? arg.replace('{job}', turn.dir) : arg));
-      const env = { ...phaseEnvironment(context, promptFile), ...request.agent.env, ...call.env };
+      const placed = (text: string) => (own.has(text) ? text.replace('{job}', turn.dir) : text);
+      const argv = call.argv.map(placed);
+      const set = Object.fromEntries(Object.entries(call.env).map(([name, value]) => [name, placed(value)]));
+      const env = { ...phaseEnvironment(context, promptFile), ...request.agent.env, ...set };
       requireExecutable(argv[0] ?? '', env.PATH ?? '', request.agent.name);
       const files = {
         ...turn.files,
@@ -89,7 +100,7 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
   lines.flush();
   const early = endOfJob(result, wall, idle);
   if (early || !result) {
-    const soFar = reader.end({ code: null, signal: null, stderrTail: '' });
+    const soFar = reader.end({ code: null, signal: null, stderrTail: result?.stderrTail ?? '' });
     const end = { ...(early as AttemptEnd), sessionId: session ?? soFar.sessionId, usage: soFar.usage };
     const waited = end.type === 'failed' && soFar.error?.class === 'limit';
     return waited && soFar.error ? { end, limit: soFar.error } : { end };

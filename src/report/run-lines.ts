@@ -1,5 +1,5 @@
 import type { EngineEvent } from '../model/events.ts';
-import { oneLine } from './style.ts';
+import { oneLine, usageText } from './style.ts';
 
 const HEARTBEAT_MS = 60_000;
 
@@ -12,10 +12,11 @@ export interface RunLinesOptions {
   nameOf(ticketId: string): string;
   /** Why an issue failed, in a few words. */
   reasonOf(ticketId: string): string;
+  /** Show what agents say and do. */
   verbose: boolean;
 }
 
-type Mark = '⏳' | '✓' | '✗';
+export type Mark = '⏳' | '✓' | '✗';
 
 /** The progress of a run of issues as plain lines: the reference for every other view, and what pipes get. */
 export class RunLines {
@@ -24,6 +25,7 @@ export class RunLines {
   readonly #began = new Map<string, number>();
   readonly #start: number;
   #lastLine: number;
+  #details = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: RunLinesOptions) {
@@ -32,8 +34,10 @@ export class RunLines {
     this.#lastLine = this.#start;
   }
 
-  begin(ticketIds: readonly string[]): void {
-    for (const id of ticketIds) this.#marks.set(id, '⏳');
+  /** `details` shows what is known of each phase, where one issue runs at a time and lines of several cannot mix. */
+  begin(marks: ReadonlyMap<string, Mark>, details = false): void {
+    this.#details = details;
+    for (const [id, mark] of marks) this.#marks.set(id, mark);
     this.#progress();
     this.#timer = setInterval(() => this.beat(), 1000);
     this.#timer.unref();
@@ -51,9 +55,14 @@ export class RunLines {
     switch (event.type) {
       case 'attempt:start':
         if (!this.#began.has(event.ticketId)) this.#began.set(event.ticketId, this.#options.clock());
-        return void this.#say(`● ${nameOf(event.ticketId)}: ${event.phase} started${again(event)}`);
+        this.#say(`● ${nameOf(event.ticketId)}: ${event.phase} started${again(event)}`);
+        if (event.agent) this.#detail(event.ticketId, `agent ${event.agent}`);
+        return;
+      case 'attempt:session':
+        return void this.#detail(event.ticketId, `session ${event.sessionId}`);
       case 'attempt:end':
-        return void this.#ended(event);
+        this.#ended(event);
+        return void this.#known(event);
       case 'ticket:status':
         return void this.#status(event);
       case 'workspace:keep':
@@ -65,7 +74,9 @@ export class RunLines {
           `! ${event.ticketId ? nameOf(event.ticketId) : event.planId}: ${oneLine(event.message, 400)}`,
         );
       case 'attempt:text':
-        if (this.#options.verbose) this.#say(`  ${nameOf(event.ticketId)} │ ${oneLine(event.text, 400)}`);
+        if (!this.#options.verbose) return;
+        for (const line of event.text.trimEnd().split('\n'))
+          this.#say(`  ${nameOf(event.ticketId)} │ ${oneLine(line, 2000)}`);
         return;
       case 'attempt:tool':
         if (this.#options.verbose && !event.done)
@@ -91,6 +102,20 @@ export class RunLines {
     this.#say(`● ${name}: ${event.phase} ✗`);
   }
 
+  /** What is known of a phase that has ended. */
+  #known(event: Extract<EngineEvent, { type: 'attempt:end' }>): void {
+    const { ticketId, outcome, error, usage } = event;
+    const verdict = outcome !== null && outcome !== 'success' && outcome !== 'failure';
+    if (verdict) this.#detail(ticketId, outcome);
+    if (error) this.#detail(ticketId, error.message);
+    if (usage) this.#detail(ticketId, usageText(usage));
+  }
+
+  #detail(ticketId: string, text: string): void {
+    if (this.#details && text !== '')
+      this.#say(`  ${this.#options.nameOf(ticketId)}   ${oneLine(text, 400)}`);
+  }
+
   #status(event: Extract<EngineEvent, { type: 'ticket:status' }>): void {
     const { ticketId, status } = event;
     const name = this.#options.nameOf(ticketId);
@@ -105,9 +130,11 @@ export class RunLines {
       this.#say(`✗ Issue ${name} failed (${time}): ${oneLine(this.#options.reasonOf(ticketId), 200)}`);
       return void this.#progress();
     }
-    const until = event.hold?.until ? ` until ${event.hold.until}` : '';
-    if (event.hold && status !== 'running')
-      this.#say(`◌ ${name} waits${until}: ${oneLine(event.hold.reason, 200)}`);
+    const gate = event.hold?.kind === 'gate';
+    const until = event.hold?.until && !gate ? ` until ${event.hold.until}` : '';
+    if (!event.hold || status === 'running') return;
+    const reason = oneLine(event.hold.reason, 200);
+    this.#say(`◌ ${name} ${reason.startsWith('waits for ') ? reason : `waits${until}: ${reason}`}`);
   }
 
   #progress(): void {

@@ -20,6 +20,8 @@ import { resolveWaits } from './waits.ts';
 export interface FetchResult {
   /** In the order of the references, each once. */
   items: WorkItem[];
+  /** Key of the item that each reference gave, by its text. */
+  keys: ReadonlyMap<string, string>;
   /** One for each reference that gave no item. */
   problems: SourceProblem[];
 }
@@ -52,14 +54,12 @@ export async function fetchItems(
   ]);
   options.signal?.throwIfAborted();
   problems.push(...answers.flatMap((answer) => answer.problems));
-  const found = inOrder(
-    parsed,
-    answers.flatMap((answer): Sourced[] => answer.found),
-  );
-  const unique = uniqueIds(found);
+  const all = answers.flatMap((answer): Sourced[] => answer.found);
+  const unique = uniqueIds(inOrder(parsed, all));
   const resolved = await resolveWaits(unique.found, context);
   return {
     items: resolved.found.map(({ item }) => item),
+    keys: new Map(all.map(({ reference, item }) => [reference.text, item.key])),
     problems: [...problems, ...unique.problems, ...resolved.problems],
   };
 }

@@ -11,7 +11,8 @@ import { githubKey, type RepositoryName, repositoryName, sameRepository } from '
 
 const AT_ONCE = 50;
 
-type Asked = Wanted & { reference: GithubReference };
+/** One issue, and everything that was typed for it. */
+type Asked = Wanted & { references: GithubReference[] };
 
 /** Issues through the GitHub CLI, up to fifty of a host in one query. */
 export const githubSource: Source<GithubReference> = {
@@ -29,7 +30,8 @@ export const githubSource: Source<GithubReference> = {
       }
       const all = hosts.get(repository.host) ?? new Map<string, Asked>();
       const key = githubKey(repository, reference.number);
-      if (!all.has(key)) all.set(key, { reference, repository, number: reference.number });
+      const asked = all.get(key) ?? { references: [], repository, number: reference.number };
+      all.set(key, { ...asked, references: [...asked.references, reference] });
       hosts.set(repository.host, all);
     }
     for (const [host, all] of hosts) {
@@ -80,13 +82,13 @@ async function outcomesOf(
 }
 
 function collect(
-  { reference, repository: named }: Asked,
+  { references, repository: named }: Asked,
   outcome: Outcome,
   own: RepositoryName | null,
   fetched: Fetched<GithubReference>,
 ): void {
   if (outcome.error) {
-    fetched.problems.push(problemOf(reference.text, outcome.error));
+    fetched.problems.push(...references.slice(0, 1).map(({ text }) => problemOf(text, outcome.error)));
     return;
   }
   try {
@@ -94,9 +96,9 @@ function collect(
     // A renamed repository answers to the name that origin still has.
     const isOwn = own !== null && (sameRepository(own, named) || sameRepository(own, repository));
     const item = githubItem(outcome.issue, { repository, own: isOwn });
-    fetched.found.push({ reference, item });
+    fetched.found.push(...references.map((reference) => ({ reference, item })));
   } catch (error) {
     if (!(error instanceof GhError)) throw error;
-    fetched.problems.push(problemOf(reference.text, error));
+    fetched.problems.push(...references.slice(0, 1).map(({ text }) => problemOf(text, error)));
   }
 }

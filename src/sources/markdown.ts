@@ -1,4 +1,3 @@
-import { type FileHandle, open } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { InputError } from '../model/errors.ts';
 import { slug } from '../model/ids.ts';
@@ -11,9 +10,9 @@ import { orError, problemOf } from './problem.ts';
 import type { MarkdownReference } from './reference.ts';
 import { repositoryText } from './repository-name.ts';
 import { cleanLabels, cleanLine, cleanText } from './text.ts';
+import { readTextFile } from './text-file.ts';
 import { visibleLines } from './visible.ts';
 
-const MAX_FILE = 4 * 1024 * 1024;
 const EMPTY: FrontMatter = { id: undefined, title: undefined, labels: [], dependsOn: [] };
 
 /** Issues in local files: front matter id, title, labels and dependsOn; the rest is the text. */
@@ -37,7 +36,9 @@ export const markdownSource: Source<MarkdownReference> = {
 
 async function readIssueFile(reference: MarkdownReference): Promise<Sourced<MarkdownReference>> {
   const { path } = reference;
-  const text = (await readText(path)).replace(/^\ufeff/, '').replace(/\r\n?/g, '\n');
+  const text = (await readTextFile(path, { code: 'markdown/unreadable', what: 'an issue' }))
+    .replace(/^\ufeff/, '')
+    .replace(/\r\n?/g, '\n');
   const parts = splitFrontMatter(text);
   if (parts.unclosed)
     throw new InputError('markdown/front-matter', `${path}:1:1: The front matter is never closed.`, {
@@ -116,38 +117,4 @@ function fileName(path: string): string {
 
 function words(name: string): string {
   return name.replace(/[-_]+/g, ' ');
-}
-
-async function readText(path: string): Promise<string> {
-  const bytes = await readBytes(path);
-  if (bytes.length > MAX_FILE)
-    throw unreadable(path, 'is larger than 4 MB', 'Shorten it: an issue is what an agent has to read.');
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-    if (!text.includes('\0')) return text;
-  } catch (error) {
-    throw unreadable(path, 'is not UTF-8 text', 'Save it as UTF-8.', error);
-  }
-  throw unreadable(path, 'is not a text file', 'Name a Markdown file.');
-}
-
-async function readBytes(path: string): Promise<Uint8Array> {
-  let file: FileHandle | undefined;
-  try {
-    file = await open(path);
-    const { size } = await file.stat();
-    const buffer = Buffer.alloc(Math.min(size, MAX_FILE) + 1);
-    const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
-    return buffer.subarray(0, bytesRead);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code ?? 'unknown error'})`;
-    throw unreadable(path, why, `Check it: ls -l ${path}`, error);
-  } finally {
-    await file?.close();
-  }
-}
-
-function unreadable(path: string, why: string, hint: string, cause?: unknown): InputError {
-  return new InputError('markdown/unreadable', `${path} ${why}.`, { hint, cause, details: { file: path } });
 }

@@ -1,8 +1,12 @@
-import type { WorkItem } from './item.ts';
+/** What can be put in order: an issue, a dispatch unit. */
+interface Orderable {
+  key: string;
+  dependsOn: readonly string[];
+}
 
-export interface Ordered {
+export interface Ordered<T extends Orderable = Orderable> {
   /** All items, each behind what it depends on; otherwise as given. Those that wait for a cycle come last. */
-  order: WorkItem[];
+  order: T[];
   /** Keys that wait for each other, each cycle once, beginning with the item that was given first. */
   cycles: string[][];
   /** Dependencies that are not among the items. */
@@ -10,7 +14,7 @@ export interface Ordered {
 }
 
 /** Puts items in an order in which they can be done. */
-export function orderByDependencies(items: readonly WorkItem[]): Ordered {
+export function orderByDependencies<T extends Orderable>(items: readonly T[]): Ordered<T> {
   const place = new Map(items.map((item, index) => [item.key, index]));
   const waiting = items.map(() => new Set<number>());
   const followers = items.map((): number[] => []);

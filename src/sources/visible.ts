@@ -8,33 +8,72 @@ interface Options {
   inline?: boolean;
 }
 
+export interface Fence {
+  /** Index of the opening line. */
+  from: number;
+  /** Index of the closing line; of the last line where nothing closes it. */
+  to: number;
+  /** The word behind the marks, such as `json`. */
+  info: string;
+}
+
+interface Scan {
+  lines: string[];
+  fences: Fence[];
+  /** The fence or comment that is still open at the end, by the line that opens it. */
+  unclosed: { line: number; what: 'fence' | 'comment' } | undefined;
+}
+
 /**
  * The lines of a Markdown text that a reader of the page sees as prose: code blocks and HTML comments are empty,
  * line numbers stay the same. One pass, so that a fence in a comment and a comment in a fence are what they look like.
  */
 export function visibleLines(text: string, options: Options = {}): string[] {
-  let fence: string | undefined;
-  let hidden: Hidden | undefined;
-  const lines = text.split('\n').map((line) => {
-    if (fence !== undefined) {
-      if (closes(line, fence)) fence = undefined;
-      return '';
-    }
-    if (hidden === undefined) {
-      fence = opens(line);
-      if (fence !== undefined) return '';
-    }
-    const seen = unhide(line, hidden);
-    hidden = seen.hidden;
-    return seen.text;
-  });
+  const { lines } = scanLines(text);
   return options.inline ? withoutInlineCode(lines) : lines;
 }
 
-function opens(line: string): string | undefined {
-  const [, marks, info] = FENCE.exec(line) ?? [];
+/** The same lines, with the code blocks that were left out. */
+export function scanLines(text: string): Scan {
+  let fence: { marks: string; from: number; info: string } | undefined;
+  let hidden: Hidden | undefined;
+  let since = 0;
+  const fences: Fence[] = [];
+  const all = text.split('\n');
+  const lines = all.map((line, index) => {
+    if (fence !== undefined) {
+      if (!closes(line, fence.marks)) return '';
+      fences.push({ from: fence.from, to: index, info: fence.info });
+      fence = undefined;
+      return '';
+    }
+    if (hidden === undefined) {
+      const opened = opens(line);
+      if (opened !== undefined) {
+        fence = { ...opened, from: index };
+        return '';
+      }
+    }
+    const seen = unhide(line, hidden);
+    if (seen.hidden !== undefined && hidden === undefined) since = index;
+    hidden = seen.hidden;
+    return seen.text;
+  });
+  if (fence !== undefined) fences.push({ from: fence.from, to: all.length - 1, info: fence.info });
+  const unclosed: Scan['unclosed'] =
+    fence !== undefined
+      ? { line: fence.from, what: 'fence' }
+      : hidden === undefined
+        ? undefined
+        : { line: since, what: 'comment' };
+  return { lines, fences, unclosed };
+}
+
+function opens(line: string): { marks: string; info: string } | undefined {
+  const [, marks, info = ''] = FENCE.exec(line) ?? [];
   // A backtick behind the marks makes it inline code.
-  return marks?.startsWith('`') && info?.includes('`') ? undefined : marks;
+  if (marks === undefined || (marks.startsWith('`') && info.includes('`'))) return undefined;
+  return { marks, info: info.trim() };
 }
 
 function closes(line: string, fence: string): boolean {

@@ -1,6 +1,7 @@
 import { WorkspaceError } from '../model/errors.ts';
 import { checkedOutAt } from './admin.ts';
 import { contains, integrationBranch, remember, resolveBase } from './base.ts';
+import { baseHas } from './branches.ts';
 import { type Context, lockMerges } from './context.ts';
 import { GitError } from './git.ts';
 import { mergeCommits } from './merge.ts';
@@ -38,16 +39,11 @@ export async function integrateBranch(context: Context, spec: IntegrateSpec): Pr
   });
 }
 
-/** True when the base or its integration branch has all of the branch, or the branch is gone. */
+/** True when the base, here or on origin, or its integration branch has all of the branch, or the branch is gone. */
 export async function isMerged(context: Context, spec: Omit<IntegrateSpec, 'message'>): Promise<boolean> {
   const repo = await context.repo(spec.repo);
   const tip = await readRef(context.git, repo, branchRef(spec.branch));
-  if (!tip) return true;
-  const base = await resolveBase(context, repo, spec.recordedBase?.ref ?? spec.base, { fetch: false });
-  const integrated = base.name && (await readRef(context.git, repo, branchRef(integrationBranch(base.name))));
-  for (const commit of [base.commit, integrated])
-    if (commit && (await contains(context, repo, commit, tip))) return true;
-  return false;
+  return !tip || baseHas(context, spec, tip);
 }
 
 async function integrateOnce(context: Context, repo: Repo, spec: IntegrateSpec): Promise<Integrated> {

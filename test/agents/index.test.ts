@@ -19,7 +19,7 @@ describe('adapterFor', () => {
     }
   });
 
-  it.each(['gemini', '', 'constructor', '__proto__'])('refuses %j and names those there are', (name) => {
+  it.each(['qwen', '', 'constructor', '__proto__'])('refuses %j and names those there are', (name) => {
     expect(() => adapterFor(name)).toThrow(
       expect.objectContaining({ hint: expect.stringContaining('claude, codex') }),
     );
@@ -30,6 +30,9 @@ describe('guessAdapter', () => {
   it.each([
     ['claude', 'claude'],
     ['/usr/local/bin/codex', 'codex'],
+    ['/opt/bin/pi', 'pi'],
+    ['opencode', 'opencode'],
+    ['gemini', 'gemini'],
     ['./scripts/claude-wrapper', 'custom'],
     ['rehearsal', 'custom'],
     ['', 'custom'],
@@ -52,6 +55,9 @@ describe('capabilityProblems', () => {
     ['claude', []],
     ['rehearsal', []],
     ['codex', ['maxTurns', 'allowedTools']],
+    ['opencode', ['maxTurns', 'allowedTools']],
+    ['pi', ['allowedTools']],
+    ['gemini', ['effort', 'allowedTools']],
     ['custom', ['session']],
   ])('%s cannot honour %j', (name, fields) => {
     const problems = capabilityProblems(adapterFor(name), phase(everything));
@@ -100,6 +106,12 @@ describe('defaultAccess', () => {
     ['codex', ['--yolo'], 'full'],
     ['codex', ['-s', 'read-only'], 'read'],
     ['codex', ['-c', 'sandbox_mode="danger-full-access"'], 'full'],
+    ['opencode', ['--auto'], 'full'],
+    ['gemini', ['--yolo'], 'full'],
+    ['gemini', ['--approval-mode', 'yolo'], 'full'],
+    ['gemini', ['--approval-mode=plan'], 'read'],
+    ['gemini', ['--approval-mode', 'auto_edit'], 'write'],
+    ['pi', ['-p'], 'write'],
     ['custom', ['--dangerously-skip-permissions'], 'write'],
   ])('%s with %j: %s', (adapter, defaultArgs, access) => {
     expect(defaultAccess({ adapter, defaultArgs })).toBe(access);

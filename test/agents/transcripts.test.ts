@@ -10,7 +10,7 @@ interface Expected {
   error: ErrorClass | null;
   message?: RegExp;
   /** [input, output, cache read, cache write, dollars] */
-  usage: [number, number, number, number, number | null] | null;
+  usage: [number, number, number, number | null, number | null] | null;
   text?: string;
   data?: Json;
   resetAt?: string | null;
@@ -273,6 +273,238 @@ const EXPECTED: Record<string, Expected> = {
     sure: false,
     warnings: 2,
   },
+  'gemini-auth401': {
+    session: '267d1570-842e-45bf-8416-a14d7095d17a',
+    error: 'auth',
+    usage: [0, 0, 0, null, null],
+    text: '',
+  },
+  'gemini-cut1': {
+    session: '7cacb1ca-e4f5-4958-b86e-84551ebdbe01',
+    error: 'overloaded',
+    usage: [0, 0, 0, null, null],
+    text: 'This stream will be cut.',
+  },
+  'gemini-hangterm': {
+    session: '9c1f1aa9-9f2d-4f05-a789-d489517a837a',
+    error: 'interrupted',
+    usage: null,
+    text: '',
+  },
+  'gemini-late429': {
+    session: 'ea4cb56e-7fe1-479f-a3bf-51b296423d50',
+    error: 'limit',
+    usage: [100, 20, 50, null, null],
+    text: 'Running a command.',
+    resetAt: '2026-11-15T19:37:03.000Z',
+    sure: false,
+  },
+  'gemini-maxturns': {
+    session: '808013ac-7dae-4b36-884e-df2b47e319db',
+    error: 'turns',
+    usage: [300, 60, 150, null, null],
+    text: 'Running a command.',
+  },
+  'gemini-mcp': {
+    session: 'd370974a-5a7e-40ff-a781-f0d8f1b5c753',
+    error: null,
+    usage: [100, 20, 50, null, null],
+    text: 'Hello from stub.',
+  },
+  'gemini-overloaded529': {
+    session: 'fd840c5a-0663-421f-af06-2334ae8d5d55',
+    error: 'overloaded',
+    usage: [0, 0, 0, null, null],
+    text: '',
+  },
+  'gemini-ratelimit429': {
+    session: '220cf23b-d263-47f3-a33d-094508587f58',
+    error: 'limit',
+    usage: null,
+    text: '',
+    resetAt: '2026-11-15T18:37:05.000Z',
+    sure: false,
+  },
+  'gemini-ratelimit429long': {
+    session: 'd888ff1a-30ff-48e4-904a-a24d2ddf8738',
+    error: 'limit',
+    usage: [0, 0, 0, null, null],
+    text: '',
+    resetAt: '2026-11-15T19:37:03.000Z',
+    sure: false,
+  },
+  'gemini-resume': {
+    session: '22222222-2222-4333-8444-555555555555',
+    error: null,
+    usage: [200, 40, 100, null, null],
+    text: DONE,
+  },
+  'gemini-sig-GINT': {
+    session: '34a715d2-2b84-40fb-b40e-a4a4553e2267',
+    error: 'protocol',
+    usage: null,
+    text: 'Running a command.',
+  },
+  'gemini-sig-GTERM': {
+    session: '2c110f68-300e-4fd5-91dc-a655d0150ae8',
+    error: 'interrupted',
+    usage: null,
+    text: 'Running a command.',
+  },
+  'gemini-success': {
+    session: 'acbab9d4-441e-42d2-ab9e-80586f9845af',
+    error: null,
+    usage: [200, 40, 100, null, null],
+    text: DONE,
+  },
+  'opencode-auth401': {
+    session: 'ses_e1f880e97ffeIFsiIZXiuHu0vw',
+    error: 'auth',
+    usage: null,
+    text: '',
+  },
+  // It was refused for a full context, made room and went on; the exit code still tells of the refusal.
+  'opencode-compacted': {
+    session: 'ses_e1e758f13ffehqVzGZFxjc435Y',
+    error: null,
+    usage: [200, 40, 100, 0, 0.00028],
+    text: 'Done.',
+  },
+  // Only the log on stderr tells why it is silent.
+  'opencode-limitwait': {
+    session: 'ses_e1e7572d8ffeCq3uE5NECOQnnw',
+    error: 'limit',
+    usage: [100, 20, 50, 0, 0.00014],
+    text: 'W',
+    resetAt: '2026-11-15T19:37:03.000Z',
+    sure: false,
+  },
+  'opencode-cut1': {
+    session: 'ses_e1f86a794ffeZmZbyFSILERfWf',
+    error: null,
+    usage: [200, 40, 100, 0, 0.00028],
+    text: DONE,
+  },
+  'opencode-late429': {
+    session: 'ses_e1f866642ffehRO4nPJI1ukipP',
+    error: 'interrupted',
+    usage: [100, 20, 50, 0, 0.00014],
+    text: RUNNING,
+  },
+  'opencode-mcp': {
+    session: 'ses_e1f662a34ffeoIxLwyhWtay0Ay',
+    error: null,
+    usage: [100, 20, 50, 0, 0.00014],
+    text: 'Hello from stub.',
+  },
+  'opencode-overloaded529': {
+    session: 'ses_e1f806376ffeqahVjOEu9J0pRK',
+    error: 'overloaded',
+    usage: null,
+    text: '',
+  },
+  'opencode-ratelimit429': {
+    session: 'ses_e1f82b20fffetz5FJFty24t1mW',
+    error: 'limit',
+    usage: null,
+    text: '',
+    resetAt: '2026-11-15T18:37:05.000Z',
+    sure: true,
+  },
+  'opencode-resume': {
+    session: 'ses_e1f84d2fbffezjReeMaHBM3NB5',
+    error: null,
+    usage: [200, 40, 100, 0, 0.00028],
+    text: DONE,
+  },
+  'opencode-sig-GINT': {
+    session: 'ses_e1f7efccfffenjEOPELL0sB507',
+    error: 'interrupted',
+    usage: null,
+    text: RUNNING,
+  },
+  'opencode-sig-GTERM': {
+    session: 'ses_e1f7f5c67ffeFOAquwg2KqqG0S',
+    error: 'interrupted',
+    usage: null,
+    text: RUNNING,
+  },
+  'opencode-success': {
+    session: 'ses_e1f898ac8ffeYlmkQHPQWrGTwq',
+    error: null,
+    usage: [200, 40, 100, 0, 0.00028],
+    text: DONE,
+  },
+  'pi-auth401': {
+    session: '01a1e077-dd17-7039-a1e8-e2db033f2200',
+    error: 'auth',
+    usage: [0, 0, 0, 0, 0],
+    text: '',
+  },
+  'pi-cut1': {
+    session: '01a1e078-3614-751d-8fd5-49be33d264c6',
+    error: null,
+    usage: [200, 40, 100, 0, 0.00028],
+    text: DONE,
+    warnings: 1,
+  },
+  'pi-hangterm': {
+    session: '01a1e081-3b83-75fd-9968-cea54b357c6b',
+    error: 'interrupted',
+    usage: null,
+    text: '',
+  },
+  'pi-late429': {
+    session: '01a1e078-6fca-747c-acb6-ac3a122bb743',
+    error: 'interrupted',
+    usage: [100, 20, 50, 0, 0.00014],
+    text: RUNNING,
+  },
+  'pi-overloaded529': {
+    session: '01a1e07e-713a-70bd-ad7b-d2a36f183e65',
+    error: 'overloaded',
+    usage: [0, 0, 0, 0, 0],
+    text: '',
+  },
+  'pi-ratelimit429': {
+    session: '01a1e07c-1731-77bc-a72a-b3157522d084',
+    error: 'limit',
+    usage: [0, 0, 0, 0, 0],
+    text: '',
+    resetAt: '2026-11-15T18:37:05.000Z',
+    sure: false,
+    warnings: 3,
+  },
+  'pi-ratelimit429long': {
+    session: '01a1e07c-95d0-76a1-ace8-7169f88ab930',
+    error: 'interrupted',
+    usage: null,
+    text: '',
+  },
+  'pi-resume': {
+    session: '01a1e07c-57f3-7205-8c2b-8410ec662fc9',
+    error: null,
+    usage: [200, 40, 100, 0, 0.00028],
+    text: DONE,
+  },
+  'pi-sig-GINT': {
+    session: '01a1e07e-18ed-72b6-b6b9-1e3942ba1609',
+    error: 'interrupted',
+    usage: [100, 20, 50, 0, 0.00014],
+    text: RUNNING,
+  },
+  'pi-sig-GTERM': {
+    session: '01a1e07e-07a6-73d7-8b2a-a96441a7b11f',
+    error: 'interrupted',
+    usage: [100, 20, 50, 0, 0.00014],
+    text: RUNNING,
+  },
+  'pi-success': {
+    session: '01a1e076-8657-71ac-81f7-9610e13d3c33',
+    error: null,
+    usage: [200, 40, 100, 0, 0.00028],
+    text: DONE,
+  },
 };
 
 describe('recorded streams', () => {
@@ -308,6 +540,27 @@ describe('recorded streams', () => {
     }
   });
 
+  it('tell of a limit on stderr as an event as soon as it is there', () => {
+    const reader = readerFor('opencode');
+    const [line = ''] = transcript('opencode-limitwait').exit.stderrTail.split('\n');
+    expect(reader.errorLine?.(line)).toEqual([
+      {
+        type: 'limit',
+        resetAt: '2026-11-15T19:37:03.000Z',
+        sure: false,
+        message: 'Rate limit reached. Please try again in 3600s.',
+      },
+    ]);
+    expect(reader.errorLine?.(line.replace('small=false', 'small=true'))).toEqual([]);
+    expect(reader.errorLine?.('something else')).toEqual([]);
+  });
+
+  it('tell that codex waits for a limit', () => {
+    const { lines, exit } = transcript('codex-ratelimit429long');
+    const { events } = replay(readerFor('codex'), lines, exit);
+    expect(events.at(-1)).toMatchObject({ type: 'limit', resetAt: null });
+  });
+
   it('tell of a limit as an event as soon as the provider announces it', () => {
     const { lines, exit } = transcript('claude-usagelimit-oauth');
     const { events } = replay(readerFor('claude'), lines, exit);
@@ -321,7 +574,9 @@ describe('recorded streams', () => {
 describe('a stream that was cut', () => {
   const positive = (line: string) =>
     /"type":"turn\.completed"/.test(line) ||
-    (/"type":"result"/.test(line) && /"terminal_reason":"completed"/.test(line));
+    (/"type":"result"/.test(line) && /"terminal_reason":"completed"|"status":"success"/.test(line)) ||
+    /"type":"step_finish".*"reason":"stop"/.test(line) ||
+    /"type":"message_end".*"stopReason":"stop"/.test(line);
 
   it('is a success only when its end event had arrived', () => {
     const names = transcriptNames().filter((name) => name !== 'codex-rpc');

@@ -28,6 +28,7 @@ describe('buildExecutionConfig', () => {
       quiet: false,
       noSmartTests: false,
       dryRun: false,
+      detach: false,
       force: false,
       retry: true,
       pr: true,

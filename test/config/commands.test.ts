@@ -15,13 +15,15 @@ function config(room: Scratch, args: string[], env: NodeJS.ProcessEnv = {}) {
 describe('config', () => {
   it('prints every setting in columns with where it came from', async () => {
     const room = scratch();
-    const file = room.write('user/.signalbox/config.yaml', 'slots: 2\n');
+    const text = 'slots: 2\nrepos:\n  acme/api: ../api\n';
+    const file = room.write('user/.signalbox/config.yaml', text);
     const { out, code } = await config(room, ['config'], { SIGNALBOX_MAX_CONCURRENCY: '7' });
     expect(code).toBe(0);
     for (const { key } of ROWS) expect(out).toMatch(new RegExp(`^${key}[ .]`, 'm'));
     expect(out).toMatch(new RegExp(`^slots +2 +${file}:1$`, 'm'));
     expect(out).toMatch(/^maxConcurrency +7 +SIGNALBOX_MAX_CONCURRENCY$/m);
     expect(out).toMatch(/^worktreeRoot +null +default$/m);
+    expect(out).toMatch(new RegExp(`^repos\\.acme/api +${room.path('user/api')} +${file}:3$`, 'm'));
     expect(out).toMatch(/^caches +\["node_modules",".venv"/m);
   });
 

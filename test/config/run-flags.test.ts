@@ -42,6 +42,6 @@ describe('the flags of a run', () => {
     const options = new Set(runFlags().map(({ option }) => option));
     const without = RUN_SETTINGS.filter((row) => row.flag === null).map(({ key }) => key);
     expect(without).toEqual(['run.rules', 'run.phases', 'run.rotation.maxSizeMB', 'run.rotation.maxFiles']);
-    expect(options.size).toBe(RUN_SETTINGS.length - without.length + 10);
+    expect(options.size).toBe(RUN_SETTINGS.length - without.length + 11);
   });
 });

@@ -227,7 +227,7 @@ describe('variables', () => {
     ['SIGNALBOX_CONCURRENCY', '5', { concurrency: 5 }],
     ['SIGNALBOX_MAX_ITERATIONS', '7', { maxIterations: 7 }],
     ['SIGNALBOX_TIMEOUT', '60', { timeout: 60 }],
-    ['SIGNALBOX_BASE', 'develop', { defaultBase: 'develop' }],
+    ['SIGNALBOX_DEFAULT_BASE', 'develop', { defaultBase: 'develop' }],
     ['SIGNALBOX_AGENT', 'codex', { agent: 'codex' }],
     ['SIGNALBOX_LOG_PATH', 'out/logs', { logPath: 'out/logs' }],
     ['SIGNALBOX_ROTATION_MAX_FILES', '9', { rotation: { maxFiles: 9 } }],
@@ -250,8 +250,8 @@ describe('variables', () => {
     expect((await failure(load({ [variable]: text }))).message).toBe(`${variable}: ${expected}`);
   });
 
-  it('the commit a job began at is not the base of further runs', async () => {
-    const { run } = await load({ SIGNALBOX_BASE: 'abc123', SIGNALBOX_JOB: 'j' });
+  it('the commit that scripts are told is not the base of further runs', async () => {
+    const { run } = await load({ SIGNALBOX_BASE: 'abc123' });
     expect(run.defaultBase).toBeNull();
   });
 

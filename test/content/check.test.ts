@@ -115,6 +115,16 @@ describe('rules of one phase', () => {
       ['3:29: A gate needs at least one decision.'],
     ],
     [
+      'a gate whose script is not there',
+      phases('{id: g, type: gate, command: S.sh, on: {ok: d}}', D),
+      ['3:34: There is no script "S.sh". Did you mean "s.sh"?'],
+    ],
+    [
+      'how a gate looks, without a script that does',
+      phases('{id: g, type: gate, intervalSeconds: 5, on: {ok: d}}', D),
+      ['3:25: "intervalSeconds" of a gate needs a "command".'],
+    ],
+    [
       'outcomes a script cannot have',
       phases(script(', on: {ready: d, timeout: d}'), D),
       ['3:47: A script phase cannot end with "ready".'],

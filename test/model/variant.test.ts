@@ -8,13 +8,18 @@ const flow = workflow(
   { id: 'build', type: 'agent', prompt: 'x', model: 'own', maxRetries: 2, timeoutSeconds: 5 },
   { id: 'review', type: 'agent', prompt: 'x', retry: { max: 1 } },
   script('check', { maxRetries: 3, timeoutSeconds: 7 }),
-  { id: 'ask', type: 'gate', on: { yes: 'end' } },
+  { id: 'ask', type: 'gate', command: 'look.sh', args: ['x'], intervalSeconds: 5, on: { yes: 'end' } },
   { id: 'end', type: 'terminal' },
 );
 
 describe('specialise', () => {
   it('changes nothing without a wish', () => {
     expect(specialise(flow, none)).toEqual(flow);
+  });
+
+  it('can leave a gate to people alone', () => {
+    const { phases } = specialise(flow, { ...none, looks: false });
+    expect(phases.find(({ id }) => id === 'ask')).toEqual({ id: 'ask', type: 'gate', on: { yes: 'end' } });
   });
 
   it.each<[string, Partial<Wishes>, Record<string, object>]>([

@@ -59,4 +59,40 @@ describe('a gate', () => {
     await world.reaches('p', 'asks', 'complete');
     await daemon.says('p: plan complete');
   });
+
+  it.concurrent('with a script takes the answer that it finds elsewhere, or the person’s, whichever is first', async ({
+    world,
+  }) => {
+    world.agent('agent', 'commit');
+    world.config({ pollInterval: 0.1 });
+    world.script('answer.sh', 'test -e "$HOME/$1" || exit 1\ncat "$HOME/$1"');
+    world.workflow('work', [
+      {
+        id: 'ask',
+        type: 'gate',
+        command: 'answer.sh',
+        args: ['{{ ticketId }}.answer'],
+        on: { approve: 'done', again: 'build' },
+      },
+      { id: 'build', type: 'agent', prompt: '{{ ask_message }}', onSuccess: 'done' },
+      { id: 'done', type: 'terminal' },
+    ]);
+    world.plan('p', { tickets: { found: {}, person: {} } });
+    const run = world.start(['run', 'p', '-c', '1']);
+    await world.reaches('p', 'person', (ticket) => (ticket.phaseHistory[0]?.checks ?? 0) > 1);
+    world.append('user/found.answer', 'nonsense');
+    await world.reaches('p', 'found', (ticket) => ticket.hold?.reason.includes('none of approve, again'));
+    world.remove(`${world.dir}/user/found.answer`);
+    world.append('user/found.answer', 'again\nshorter,\nplease\n');
+    await world.reaches('p', 'found', 'complete');
+    expect(world.ticket('p', 'found').context).toEqual({
+      ask_decision: 'again',
+      ask_message: 'shorter,\nplease',
+    });
+    expect(world.promptOf('p', 'found', 'build.1.1')).toBe('shorter,\nplease');
+    expect((await world.cli('respond', 'p', 'person', 'approve')).code).toBe(0);
+    expect((await run.ended).code).toBe(0);
+    const told = world.events('p').filter((event) => event.type === 'ticket:status');
+    expect(told.filter(({ ticketId }) => ticketId === 'person').length).toBeLessThan(5);
+  });
 });

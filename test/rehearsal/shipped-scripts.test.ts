@@ -1,5 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -51,20 +59,28 @@ function script(name: string, args: string[] = [], env: Record<string, string> =
 }
 const called = () => readFileSync(join(dir, 'called'), 'utf8');
 
-describe('scripts', () => {
-  it.each(['setup-worktree.sh', 'cleanup-worktree.sh', 'checks.sh', 'integrate.sh'])(
-    '%s refuses to run outside a workflow',
-    (name) => {
-      const run = script(name, ['a', 'b', 'c'], { SIGNALBOX_CLI: '' });
-      expect(run.status).toBe(2);
-      expect(run.stderr).toContain(`${name}: SIGNALBOX_CLI and SIGNALBOX_NODE are not set`);
-    },
-  );
+/** Scripts that are one command, with that command. */
+const CALLS = new Map([
+  ['checks.sh', 'checks'],
+  ['integrate.sh', 'integrate'],
+  ['pull-request.sh', 'forge pr'],
+  ['pull-request-review.sh', 'forge review'],
+  ['related-tests.sh', 'checks --related'],
+]);
+const WORKTREES = ['setup-worktree.sh', 'cleanup-worktree.sh'];
 
-  it.each([
-    ['checks.sh', 'checks'],
-    ['integrate.sh', 'integrate'],
-  ])('%s runs `%s` and passes its exit code on', (name, command) => {
+describe('scripts', () => {
+  it('are these, each of which is tried here', () => {
+    expect(readdirSync(join(root, 'scripts')).sort()).toEqual([...CALLS.keys(), ...WORKTREES].sort());
+  });
+
+  it.each([...CALLS.keys(), ...WORKTREES])('%s refuses to run outside a workflow', (name) => {
+    const run = script(name, ['a', 'b', 'c'], { SIGNALBOX_CLI: '' });
+    expect(run.status).toBe(2);
+    expect(run.stderr).toContain(`${name}: SIGNALBOX_CLI and SIGNALBOX_NODE are not set`);
+  });
+
+  it.each([...CALLS])('%s runs `%s` and passes its exit code on', (name, command) => {
     expect(script(name, [], { EXIT: '3' }).status).toBe(3);
     expect(called()).toBe(command);
   });

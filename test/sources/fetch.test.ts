@@ -58,7 +58,7 @@ describe('fetchItems', () => {
 
   it('asks nobody for nothing', async () => {
     const { fake, options } = checkout();
-    expect(await fetchItems([], options)).toEqual({ items: [], problems: [] });
+    expect(await fetchItems([], options)).toEqual({ items: [], keys: new Map(), problems: [] });
     expect(fake.calls()).toEqual([]);
   });
 });

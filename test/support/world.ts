@@ -26,8 +26,8 @@ export class World extends ScratchHome {
   }
 
   /** Starts a command and leaves it running. */
-  start(args: readonly string[], env: NodeJS.ProcessEnv = {}): Running {
-    const running = new Running(args, { cwd: this.dir, env: { ...this.env, ...env } });
+  start(args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = this.dir): Running {
+    const running = new Running(args, { cwd, env: { ...this.env, ...env } });
     this.#started.push(running);
     return running;
   }

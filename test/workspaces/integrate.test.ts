@@ -171,4 +171,20 @@ describe('isMerged', () => {
     expect(await all.workspaces.isMerged(one)).toBe(true);
     expect(await all.workspaces.isMerged({ ...one, branch: 'gone' })).toBe(true);
   });
+
+  it('counts what was merged here before origin has it', async () => {
+    const all = bench();
+    const origin = join(all.root, 'origin.git');
+    git(all.root, 'clone', '--quiet', '--bare', all.repo, origin);
+    const clone = join(all.root, 'clone');
+    git(all.root, 'clone', '--quiet', origin, clone);
+    const one = { ...all.spec('one'), repo: clone };
+    const { base } = await all.workspaces.ensure(one);
+    expect(base.ref).toBe('origin/main');
+    const spec = { ...one, recordedBase: base };
+    commit(one.path, { one: '1' });
+    expect(await all.workspaces.isMerged(spec)).toBe(false);
+    git(clone, 'merge', '--quiet', '--no-edit', one.branch);
+    expect(await all.workspaces.isMerged(spec)).toBe(true);
+  });
 });

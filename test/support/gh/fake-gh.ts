@@ -56,6 +56,9 @@ export interface FakeReview {
   state: 'APPROVED' | 'CHANGES_REQUESTED' | 'COMMENTED' | 'DISMISSED';
   body: string;
   submittedAt: string;
+  authorAssociation?: string;
+  /** What was reviewed. */
+  commit?: { oid: string };
 }
 
 export interface FakeComment {

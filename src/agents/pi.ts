@@ -1,0 +1,77 @@
+import type { AgentAdapter, AgentRequest, Invocation } from '../model/agent.ts';
+import { type FlagRule, takeFlags } from './flags.ts';
+import { PI_EXTENSION } from './pi-extension.ts';
+import { piReader } from './pi-reader.ts';
+import { checkedSessionId } from './session-id.ts';
+
+const EXTENSION_FILE = 'signalbox-pi.js';
+const QUIET = { PI_SKIP_VERSION_CHECK: '1', PI_TELEMETRY: '0' };
+
+const OWN_FLAGS: readonly FlagRule[] = [
+  {
+    names: ['--print', '-p', '--continue', '-c', '--resume', '-r', '--no-session'],
+    takesValue: false,
+  },
+  { names: ['--mode', '--session', '--fork', '--export'], takesValue: true },
+];
+const MODEL_FLAGS: readonly FlagRule[] = [{ names: ['--model'], takesValue: true }];
+const EFFORT_FLAGS: readonly FlagRule[] = [{ names: ['--thinking'], takesValue: true }];
+const TOOL_FLAGS: readonly FlagRule[] = [
+  { names: ['--tools', '-t'], takesValue: true },
+  { names: ['--no-tools', '-nt', '--no-builtin-tools', '-nbt'], takesValue: false },
+];
+
+/** pi has no permissions: what it may do is which tools it has. */
+const READ_TOOLS = 'read,grep,find,ls';
+
+export const pi: AgentAdapter = {
+  name: 'pi',
+  capabilities: {
+    resume: true,
+    schema: 'tagged',
+    model: true,
+    effort: true,
+    maxTurns: true,
+    allowedTools: false,
+  },
+  access: ['read', 'write', 'full'],
+  invocation,
+  reader: (context) => piReader(context),
+  interactive: (agent, sessionId) => [
+    agent.command,
+    '--session',
+    checkedSessionId(sessionId),
+    ...takeFlags(agent.defaultArgs, OWN_FLAGS).kept,
+  ],
+};
+
+function invocation(request: AgentRequest): Invocation {
+  const { agent } = request;
+  const model = request.model ?? agent.model;
+  const reads = request.access === 'read';
+  const { kept } = takeFlags(agent.defaultArgs, [
+    ...OWN_FLAGS,
+    ...(model ? MODEL_FLAGS : []),
+    ...(request.effort ? EFFORT_FLAGS : []),
+    ...(reads ? TOOL_FLAGS : []),
+  ]);
+  const argv = [agent.command, '--mode', 'json', '-p', ...kept, '--extension', `{job}/${EXTENSION_FILE}`];
+  if (request.resume) argv.push('--session', checkedSessionId(request.resume));
+  if (model) argv.push('--model', model);
+  if (request.effort) argv.push('--thinking', effortOf(request.effort));
+  if (reads) argv.push('--tools', READ_TOOLS);
+  const turns: Record<string, string> =
+    request.maxTurns === null ? {} : { SIGNALBOX_PI_TURNS: String(request.maxTurns) };
+  return {
+    argv,
+    env: { ...QUIET, ...agent.env, ...turns },
+    stdin: request.prompt,
+    files: { [EXTENSION_FILE]: PI_EXTENSION },
+    stopSignal: 'SIGTERM',
+  };
+}
+
+/** The CLI's highest effort is the one below `max`. */
+function effortOf(effort: string): string {
+  return effort === 'max' ? 'xhigh' : effort;
+}

@@ -1,0 +1,51 @@
+import type { Parts } from '../engine/parts.ts';
+import { messageOf } from '../model/errors.ts';
+import type { EngineEvent } from '../model/events.ts';
+import { refKey } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Ticket } from '../model/ticket.ts';
+import { openRunLog, type RunLogWriter } from './run-log.ts';
+import { storedRun } from './stored-run.ts';
+
+/** Keeps the logs of runs that an engine without a terminal goes on with. Feed it every event; what goes wrong is told. */
+export function followLogs(
+  parts: Pick<Parts, 'store' | 'now'>,
+  tell: (event: EngineEvent) => void,
+): (event: EngineEvent) => void {
+  const logs = new Map<string, RunLogWriter | null>();
+  return (event) => {
+    if (event.type !== 'attempt:end' && event.type !== 'ticket:status') return;
+    const { planId } = event;
+    try {
+      const plan = parts.store.plan(planId);
+      if (!logs.has(planId)) logs.set(planId, open(parts, plan));
+      const log = logs.get(planId);
+      if (rests(parts, plan)) log?.finish({ aborted: false });
+      else log?.update();
+    } catch (error) {
+      logs.set(planId, null);
+      tell({
+        type: 'problem',
+        planId,
+        ticketId: null,
+        path: null,
+        message: `the run's log: ${messageOf(error)}`,
+      });
+    }
+  };
+}
+
+function open(parts: Pick<Parts, 'store' | 'now'>, plan: Plan): RunLogWriter | null {
+  const run = storedRun(plan);
+  return run?.log ? openRunLog(parts, { path: run.log, planId: plan.id, config: run.config }) : null;
+}
+
+/** Nothing of it moves by itself any more. */
+function rests({ store }: Pick<Parts, 'store'>, plan: Plan): boolean {
+  const { tickets } = store.view();
+  const moves = (ticket: Ticket | undefined) =>
+    ticket?.status === 'running' ||
+    ticket?.status === 'ready' ||
+    (ticket?.status === 'queued' && ticket.hold === null);
+  return !plan.tickets.some(({ ticketId }) => moves(tickets.get(refKey({ planId: plan.id, ticketId }))));
+}

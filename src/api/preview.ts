@@ -1,0 +1,44 @@
+import { workspaceSpec } from '../engine/facts.ts';
+import type { PreparedRun } from '../engine/issue-run.ts';
+import type { Parts } from '../engine/parts.ts';
+import { refKey } from '../model/ids.ts';
+
+/** What a run would do with one issue. */
+export interface PlannedIssue {
+  /** Id of the issue; `number` is 0 for one without. */
+  issue: string;
+  issueNumber: number;
+  title: string;
+  /** It was complete before and would not be run again. */
+  done: boolean;
+  /** Phases it would go through when all goes well; none when it is done. */
+  phases: string[];
+  /** Ids of the issues that it would wait for. */
+  after: string[];
+  /** Which group it is in, from 1; null without batches. */
+  batch: number | null;
+  branch: string;
+  worktree: string;
+}
+
+/** What would be done, out of what was found out. */
+export function preview(parts: Parts, prepared: PreparedRun, batched: boolean): PlannedIssue[] {
+  const { plan } = prepared;
+  const tickets = new Map(prepared.tickets.map((ticket) => [refKey(ticket), ticket]));
+  return prepared.tickets.map((ticket) => {
+    const entry = plan.tickets.find((each) => each.ticketId === ticket.ticketId);
+    const done = ticket.status === 'complete';
+    const spec = workspaceSpec(ticket, plan, parts.settings, { plans: [plan], tickets });
+    return {
+      issue: ticket.ticketId,
+      issueNumber: prepared.items.find((item) => item.id === ticket.ticketId)?.number ?? 0,
+      title: ticket.title,
+      done,
+      phases: done ? [] : (prepared.phases.get(ticket.ticketId) ?? []),
+      after: done ? [] : (entry?.blockedBy ?? []),
+      batch: batched ? (entry?.group ?? 0) + 1 : null,
+      branch: spec.branch,
+      worktree: spec.path,
+    };
+  });
+}

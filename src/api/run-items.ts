@@ -1,0 +1,42 @@
+import type { Ticket } from '../model/ticket.ts';
+import type { WorkItem } from '../sources/index.ts';
+import type { WorktreeInfo } from './run-types.ts';
+
+/** An issue whose title and labels the caller knows. */
+export function itemOf(
+  number: number,
+  info: { title: string; labels: string[]; body?: string } | undefined,
+): WorkItem {
+  return {
+    key: `number:${number}`,
+    id: String(number),
+    number,
+    title: info?.title ?? `Issue #${number}`,
+    body: info?.body ?? '',
+    labels: info?.labels ?? [],
+    acceptanceCriteria: [],
+    url: null,
+    state: 'open',
+    dependsOn: [],
+    repository: null,
+  };
+}
+
+export function numberOf(ticket: Ticket): number | null {
+  return (ticket.source as { number?: number | null } | undefined)?.number ?? null;
+}
+
+export function infoOf(ticket: Ticket): { title: string; labels: string[] } {
+  const { labels = [] } = (ticket.source ?? {}) as { labels?: string[] };
+  return { title: ticket.title, labels };
+}
+
+export function worktreesOf(tickets: readonly Ticket[]): Map<number, WorktreeInfo> {
+  return new Map(
+    tickets.flatMap((ticket) => {
+      const { worktree: path, branch } = ticket;
+      const issue = numberOf(ticket);
+      return issue !== null && path && branch ? [[issue, { issue, path, branch }]] : [];
+    }),
+  );
+}

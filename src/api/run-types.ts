@@ -1,0 +1,76 @@
+import type { Env } from '../config/paths.ts';
+import type { EngineEvent } from '../model/events.ts';
+import type { ExecutionConfig } from './execution-config.ts';
+import type { IssueResult } from './issue-result.ts';
+import type { PlannedIssue } from './preview.ts';
+import type { ProgressCallback } from './progress.ts';
+import type { RunLogWriter } from './run-log.ts';
+import type { MergedRunOptions, RunOptions } from './run-options.ts';
+import type { RunOrchestrator } from './run-orchestrator.ts';
+import type { SignalboxSettings } from './settings.ts';
+
+export interface WorktreeInfo {
+  issue: number;
+  path: string;
+  branch: string;
+}
+
+/** Surroundings of a run; each has the process's own as its default, at the time of the call. */
+export interface RunSurroundings {
+  cwd?: string;
+  env?: Env;
+  /** Aborting stops all agents and leaves the work so that it can be resumed. */
+  signal?: AbortSignal;
+  /** Called in order for every phase of every issue; may throw. */
+  onProgress?: ProgressCallback;
+  /** Called in order with every event; may throw. */
+  onEvent?: (event: EngineEvent) => void;
+}
+
+/** What it takes to go on with a run; its options are known. */
+export interface ResumeInit extends RunSurroundings {
+  settings: SignalboxSettings;
+  /** Called once, before the first phase, with the run that has begun. */
+  onOrchestratorReady?: (orchestrator: RunOrchestrator) => void;
+}
+
+export interface RunInit extends ResumeInit {
+  options: RunOptions;
+  manifest?: { stack: string; packageManager?: string | null };
+  baseBranch?: string;
+  /** How errors name an option: as a property, or as the flag it is on a command line. */
+  named?: 'option' | 'flag';
+}
+
+export interface RunResult {
+  results: IssueResult[];
+  logPath: string | null;
+  /** 0 when every issue is done, 1 otherwise; 130 when the signal stopped it. */
+  exitCode: number;
+  worktreeMap: Map<number, WorktreeInfo>;
+  issueInfoMap: Map<number, { title: string; labels: string[] }>;
+  config: ExecutionConfig;
+  mergedOptions: MergedRunOptions;
+  wallClockDurationSeconds: number;
+  /** Id of the plan that the run made; null for a dry run and when there was nothing to run. */
+  planId: string | null;
+  /** What would be done, for a dry run. */
+  dryRun?: PlannedIssue[];
+  /** It was left to a daemon, which may have begun already; `results` are as things were then. */
+  detached?: boolean;
+}
+
+export interface OrchestratorServices {
+  logWriter?: RunLogWriter | null;
+  /** null: state is kept in a temporary directory and forgotten. */
+  stateManager?: { stateDir: string } | null;
+}
+
+export interface OrchestratorConfig extends RunSurroundings {
+  config: ExecutionConfig;
+  options?: RunOptions;
+  issueInfoMap: Map<number, { title: string; labels: string[]; body?: string }>;
+  worktreeMap?: Map<number, WorktreeInfo>;
+  services?: OrchestratorServices;
+  settings?: SignalboxSettings;
+}

@@ -1,0 +1,21 @@
+import type { Plan } from '../model/plan.ts';
+import type { ExecutionConfig } from './execution-config.ts';
+import type { MergedRunOptions } from './run-options.ts';
+
+/** What a run leaves in its plan, so that it can go on as it began. */
+export interface StoredRun {
+  config: ExecutionConfig;
+  /** What was asked for; missing for runs of callers that bring their own configuration. */
+  options: MergedRunOptions | null;
+  /** File of the JSON log. */
+  log: string | null;
+  /** Left to a daemon. */
+  detached: boolean;
+}
+
+/** Undefined for plans that are no runs of issues. */
+export function storedRun(plan: Plan): StoredRun | undefined {
+  if (plan.kind !== 'run') return undefined;
+  const { config, options = null, log = null, detached = false } = (plan.run ?? {}) as Partial<StoredRun>;
+  return config && { config, options, log, detached };
+}

@@ -1,0 +1,77 @@
+import type { IssueResult } from '../api/issue-result.ts';
+import type { PlannedIssue } from '../api/preview.ts';
+import type { RunResult } from '../api/run-types.ts';
+import { wholeSeconds } from '../report/run-lines.ts';
+import { oneLine, type Style, usageText } from '../report/style.ts';
+import { table } from '../report/table.ts';
+
+const nameOf = ({ issueNumber, id }: { issueNumber: number; id: string }) =>
+  issueNumber && id === String(issueNumber) ? `#${issueNumber}` : id;
+
+/** What a run came to: a row per issue, then for each that is not done what is wrong and how to go on. */
+export function issueSummary(result: RunResult, look: Style): string[] {
+  const { results, planId } = result;
+  const lines = [...tableOf(results, look)];
+  const failed = results.filter((issue) => !issue.success && !issue.pending);
+  const idle = failed.filter((issue) => issue.notStarted).length;
+  const counts = [`${results.length - failed.length} passed`, `${failed.length - idle} failed`];
+  if (idle > 0) counts.push(`${idle} not started`);
+  lines.push(look.bold(`${counts.join(', ')} · ${wholeSeconds(result.wallClockDurationSeconds * 1000)}`));
+  for (const issue of failed) {
+    const [next = '', ...more] = issue.next?.split('\n') ?? [];
+    if (next === '') continue;
+    const command = next.startsWith('signalbox ');
+    const logs = command && issue.phaseResults.length > 0 ? `see signalbox logs ${planId} ${issue.id}; ` : '';
+    lines.push(`${nameOf(issue)}: ${command ? `${logs}go on with: ${next}` : next}`);
+    lines.push(...more.map((line) => `  ${line}`));
+  }
+  if (result.exitCode >= 130 && planId) lines.push(`Stopped. Go on with: signalbox resume ${planId}`);
+  if (result.logPath) lines.push(look.dim(`Log: ${result.logPath}`));
+  return lines;
+}
+
+function tableOf(results: readonly IssueResult[], look: Style): string[] {
+  const rows = results.map((issue) => [
+    markOf(issue, look),
+    nameOf(issue),
+    timeOf(issue),
+    issue.notStarted ? '' : (issue.branch ?? ''),
+    issue.prUrl ?? '',
+    usageText(issue.usage),
+    issue.success ? '' : oneLine(issue.abortReason ?? '', 100),
+  ]);
+  if (rows.length === 0) return [];
+  return ['', table(['', 'issue', 'time', 'branch', 'pull request', 'usage', 'why'], rows, look), ''];
+}
+
+function markOf(issue: IssueResult, look: Style): string {
+  if (issue.success) return look.green('✓');
+  return issue.pending || issue.notStarted ? look.dim('◌') : look.red('✗');
+}
+
+function timeOf(issue: IssueResult): string {
+  if (issue.skipped) return 'done before';
+  return issue.notStarted ? 'not started' : wholeSeconds(issue.durationSeconds * 1000);
+}
+
+/** What would be done, and with what was refused why. */
+export function dryRunLines(planned: readonly PlannedIssue[], refused: readonly IssueResult[]): string[] {
+  const names = new Map(planned.map((each) => [each.issue, nameOf({ ...each, id: each.issue })]));
+  const say = (id: string) => names.get(id) ?? id;
+  const lines = planned.flatMap((each) => {
+    if (each.done) return [`Done before ${say(each.issue)}: ${each.title}`, `  branch    ${each.branch}`];
+    return [
+      `Would run ${say(each.issue)}: ${each.title}`,
+      `  phases    ${each.phases.join(' → ')}`,
+      ...(each.after.length > 0 ? [`  after     ${each.after.map(say).join(', ')}`] : []),
+      ...(each.batch === null ? [] : [`  batch     ${each.batch}`]),
+      `  branch    ${each.branch}`,
+      `  worktree  ${each.worktree}`,
+    ];
+  });
+  const others = refused.flatMap((issue) => [
+    `Would not run ${nameOf(issue)}: ${oneLine(issue.abortReason ?? '', 300)}`,
+    ...(issue.next?.split('\n').map((line) => `  ${line}`) ?? []),
+  ]);
+  return [...lines, ...others];
+}

@@ -1,0 +1,116 @@
+import { InputError } from '../model/errors.ts';
+import { fetchItems, referenceFromKey, type WorkItem } from '../sources/index.ts';
+import { type IssuePlace, placeItems } from './issue-places.ts';
+import { sayItem } from './issue-plan.ts';
+import type { IssueRunRequest, Refused } from './issue-run.ts';
+import type { Parts } from './parts.ts';
+
+export interface Collected {
+  items: WorkItem[];
+  /** By key of the item. */
+  places: Map<string, IssuePlace>;
+  /** Keys of the items, by what was typed for them. */
+  keys: ReadonlyMap<string, string>;
+  refused: Refused[];
+}
+
+/** Fetches what is not known already. Bad references, and in a chain or sequence anything missing, refuse the whole run. */
+export async function collectItems(parts: Parts, request: IssueRunRequest): Promise<Collected> {
+  const known = request.known ?? [];
+  const bare = (text: string) => text.replace(/^#/, '');
+  const open = request.references.filter((text) => !known.some((item) => item.id === bare(text)));
+  const fetched =
+    open.length > 0
+      ? await fetchItems(open, fetchOptions(parts, request))
+      : { items: [], keys: new Map<string, string>(), problems: [] };
+  const { places, refused: elsewhere } = await placeItems(parts, request.cwd, [...known, ...fetched.items]);
+  const missing = fetched.problems.map(
+    ({ reference, message, hint }): Refused => ({ reference, item: null, reason: message, hint }),
+  );
+  const refused = [...missing, ...elsewhere];
+  const items = [...known, ...fetched.items].filter((item) => places.has(item.key));
+  const bad = fetched.problems.find((problem) => problem.code === 'source/reference');
+  const strict = request.mode !== 'parallel' || items.length === 0;
+  const [first] = bad ? [{ reason: bad.message, hint: bad.hint }] : strict ? refused : [];
+  if (first)
+    throw new InputError('run/reference', sentence(first.reason), { hint: first.hint, details: { refused } });
+  const keys = new Map([...known.map((item) => [item.id, item.key] as const), ...fetched.keys]);
+  return { items, places, keys, refused };
+}
+
+/** References by group as keys; whatever form an issue was named in, it is in one group. */
+export function batchKeys(
+  batches: readonly (readonly string[])[],
+  keys: ReadonlyMap<string, string>,
+): string[][] {
+  const seen = new Map<string, number>();
+  return batches.map((names, index) =>
+    names.flatMap((name) => {
+      const key = keys.get(name) ?? keys.get(name.replace(/^#/, ''));
+      if (key === undefined) return [];
+      const other = seen.get(key);
+      if (other !== undefined)
+        throw new InputError(
+          'run/batch',
+          other === index
+            ? `${name} is in batch ${index + 1} twice.`
+            : `${name} is in batch ${other + 1} and in batch ${index + 1}.`,
+          { hint: 'Name each issue once.' },
+        );
+      seen.set(key, index);
+      return [key];
+    }),
+  );
+}
+
+/** An issue that depends on one which is open and not part of this run cannot start from its work. */
+export async function withDependencies(
+  parts: Parts,
+  request: IssueRunRequest,
+  items: readonly WorkItem[],
+  done: ReadonlyMap<string, unknown>,
+): Promise<{ items: WorkItem[]; refused: Refused[] }> {
+  const here = new Set(items.map((item) => item.key));
+  const outside = [
+    ...new Set(items.filter((item) => !done.has(item.key)).flatMap((item) => item.dependsOn)),
+  ].filter((key) => !here.has(key));
+  const references = outside.flatMap((key) => referenceFromKey(key) ?? []);
+  const found = references.length > 0 ? await fetchItems(references, fetchOptions(parts, request)) : null;
+  const closed = new Set(found?.items.filter((item) => item.state === 'closed').map((item) => item.key));
+  const refused: Refused[] = [];
+  let good = [...items];
+  // What is refused takes with it what depends on it.
+  for (let before = -1; before !== good.length; ) {
+    before = good.length;
+    const left = new Set(good.map((item) => item.key));
+    good = good.filter((item) => {
+      const open = done.has(item.key)
+        ? []
+        : item.dependsOn.filter((key) => !left.has(key) && !closed.has(key));
+      if (open.length > 0) refused.push(waits(item, open, items));
+      return open.length === 0;
+    });
+  }
+  return { items: good, refused };
+}
+
+function waits(item: WorkItem, open: readonly string[], items: readonly WorkItem[]): Refused {
+  const here = items.filter(({ key }) => open.includes(key)).map(sayItem);
+  const about = { reference: sayItem(item), item };
+  if (here.length > 0)
+    return { ...about, reason: `depends on ${here.join(', ')}, which cannot be run either` };
+  const names = open.map((key) => key.replace(/^.*#/, '#').replace(/^[a-z]+:/, '')).join(', ');
+  return {
+    ...about,
+    reason: `depends on ${names}, which is not closed and not part of this run`,
+    hint: `Run ${names} too, or use --force.`,
+  };
+}
+
+function fetchOptions(parts: Parts, { cwd, signal }: IssueRunRequest) {
+  return { cwd, env: parts.env, gh: parts.settings.ghCommand, ...(signal ? { signal } : {}) };
+}
+
+function sentence(text: string): string {
+  return /[.?!]$/.test(text) ? text : `${text}.`;
+}

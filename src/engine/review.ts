@@ -1,0 +1,36 @@
+import { findPullRequests, type Reviewed, readReviews } from '../forge/index.ts';
+import { refKey, type TicketRef } from '../model/ids.ts';
+import { type GhOptions, ownRepository, parseRemote } from '../sources/index.ts';
+import { workspaceSpec } from './facts.ts';
+import type { Parts } from './parts.ts';
+
+/** What became of a ticket's pull request, as an answer to a gate, or why there is none yet. */
+export type ReviewAnswer = { decision: 'approve' | 'reject'; message: string } | { waiting: string };
+
+const MOST = 8000;
+
+/** Asks the forge what people said of a ticket's pull request. */
+export async function reviewOf(parts: Parts, ref: TicketRef): Promise<ReviewAnswer> {
+  const { store, workspaces, settings } = parts;
+  const view = store.view();
+  const ticket = view.tickets.get(refKey(ref)) ?? store.ticket(ref);
+  const spec = workspaceSpec(ticket, store.plan(ref.planId), settings, view);
+  const origin = parseRemote(await workspaces.pushUrl(spec.repo));
+  const gh: GhOptions = { gh: settings.ghCommand, cwd: spec.repo, env: parts.env };
+  const repository = await ownRepository(gh);
+  const head = { repository, branch: spec.branch, owner: origin?.owner ?? null };
+  const [latest] = await findPullRequests(head, gh);
+  if (!latest) return { waiting: `${spec.branch} has no pull request.` };
+  return answer(latest.number, await readReviews(repository, latest.number, gh));
+}
+
+function answer(number: number, { state, verdict, reviews }: Reviewed): ReviewAnswer {
+  if (state === 'MERGED') return { decision: 'approve', message: `Pull request #${number} was merged.` };
+  if (state === 'CLOSED')
+    return { decision: 'reject', message: `Pull request #${number} was closed without being merged.` };
+  if (verdict === null) return { waiting: `Pull request #${number} waits for a review.` };
+  const said = reviews.filter(({ approves }) => approves === (verdict === 'approve'));
+  const verb = verdict === 'approve' ? 'approves' : 'requests changes';
+  const texts = said.map(({ author, text }) => `${author} ${verb}${text ? `: ${text}` : '.'}`);
+  return { decision: verdict, message: texts.join('\n\n').slice(0, MOST) };
+}

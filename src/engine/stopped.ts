@@ -1,0 +1,38 @@
+import { IllegalMoveError } from '../model/errors.ts';
+import type { Plan } from '../model/plan.ts';
+import { isOver, type Ticket } from '../model/ticket.ts';
+import type { Parts } from './parts.ts';
+
+/** Tickets that a person or the end of a run has stopped; those whose issue has a newer run stay as they are. */
+export function stoppedIn(parts: Pick<Parts, 'store'>, planId: string): Ticket[] {
+  return [...parts.store.view().tickets.values()].filter(
+    (ticket) => ticket.planId === planId && ticket.status === 'paused' && !isSuperseded(ticket),
+  );
+}
+
+export const SUPERSEDED = 'superseded by';
+
+export function isSuperseded(ticket: Ticket): boolean {
+  return ticket.hold?.reason.startsWith(SUPERSEDED) ?? false;
+}
+
+/** The plan that was stopped last, or the run whose terminal is gone. */
+export function latestStopped(parts: Parts): string {
+  const found = parts.store.view().plans.flatMap((plan) => {
+    const at = stoppedAt(parts, plan);
+    return at === null ? [] : [{ id: plan.id, at }];
+  });
+  const [latest] = found.sort((a, b) => b.at.localeCompare(a.at));
+  if (latest) return latest.id;
+  throw new IllegalMoveError('plan/none', 'Nothing is paused or stopped.', { hint: 'See: signalbox status' });
+}
+
+function stoppedAt(parts: Parts, plan: Plan): string | null {
+  const tickets = [...parts.store.view().tickets.values()].filter(({ planId }) => planId === plan.id);
+  if (tickets.every((ticket) => isOver(ticket) || isSuperseded(ticket))) return null;
+  const times = stoppedIn(parts, plan.id).map((ticket) => ticket.since ?? '');
+  if (plan.status === 'paused') times.push(String(plan.pausedAt ?? plan.createdAt ?? ''));
+  const left = plan.status === 'active' && plan.claim !== null && !parts.holder.isLive(plan.claim);
+  if (left && plan.claim) times.push(plan.claim.renewedAt);
+  return times.sort().at(-1) ?? null;
+}

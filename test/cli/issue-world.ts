@@ -1,0 +1,60 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { RunLog } from '../../src/api/run-log.ts';
+import type { Running } from '../support/cli.ts';
+import { git, type World, waitFor } from '../support/index.ts';
+
+/** Issue files in the repository of a world, and the runs that were made of them. */
+export class IssueWorld {
+  readonly world: World;
+  readonly env: NodeJS.ProcessEnv;
+
+  constructor(world: World, env: NodeJS.ProcessEnv = {}) {
+    this.world = world;
+    this.env = env;
+    this.write('.gitignore', '.signalbox\n');
+  }
+
+  /** Commits a file; of an issue, the front matter is given as an object. */
+  write(path: string, text: string, front: Record<string, unknown> = {}): this {
+    const { repo } = this.world;
+    const yaml = Object.entries(front).map(([key, value]) => `${key}: ${JSON.stringify(value)}\n`);
+    mkdirSync(dirname(join(repo, path)), { recursive: true });
+    writeFileSync(join(repo, path), yaml.length > 0 ? `---\n${yaml.join('')}---\n${text}` : text);
+    git(repo, 'add', '--all');
+    git(repo, 'commit', '--quiet', `--message=${path}`);
+    return this;
+  }
+
+  start(...args: string[]): Running {
+    return this.world.start(args, this.env, this.world.repo);
+  }
+
+  cli(...args: string[]) {
+    return this.start(...args).ended;
+  }
+
+  /** Ids of all runs, oldest first. */
+  runs(): string[] {
+    const plans = join(this.world.stateDir, 'plans');
+    return this.world.exists('home/state/plans')
+      ? readdirSync(plans)
+          .filter((name) => name.startsWith('run-'))
+          .sort()
+      : [];
+  }
+
+  /** The one run there is, as soon as there is one. */
+  async run(): Promise<string> {
+    const [id = ''] = await waitFor('a run', () => (this.runs().length > 0 ? this.runs() : undefined));
+    await waitFor('its plan', () => this.world.exists(`home/state/plans/${id}/plan.json`));
+    return id;
+  }
+
+  log(run: string): RunLog {
+    return JSON.parse(readFileSync(join(this.world.repo, '.signalbox', 'logs', `${run}.json`), 'utf8'));
+  }
+}
+
+/** An agent that works alone on what it is told: `note working`, wait until it may go on, commit. */
+export const WORKS = 'note working; go; commit';

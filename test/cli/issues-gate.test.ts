@@ -1,0 +1,124 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { Bench } from '../forge/bench.ts';
+import type { FakeReview } from '../support/gh/fake-gh.ts';
+import type { World } from '../support/index.ts';
+import { IssueWorld } from './issue-world.ts';
+import { it } from './support.ts';
+
+/** Two issues on GitHub, which a chain works on. */
+function chained(world: World): { bench: Bench; issues: IssueWorld } {
+  const bench = new Bench(world);
+  world.config({ pollInterval: 0.2 });
+  bench.gh.issues({ number: 1, title: 'One' }, { number: 2, title: 'Two' });
+  const issues = new IssueWorld(world, bench.env);
+  return { bench, issues };
+}
+
+function review(bench: Bench, number: number, given: Partial<FakeReview> & Pick<FakeReview, 'state'>): void {
+  bench.gh.pullRequest(number, (pull) => {
+    const at = new Date().toISOString();
+    pull.reviews.push({ author: { login: 'ann' }, body: '', submittedAt: at, ...given });
+  });
+}
+
+const gated = (world: World, run: string, id: string) =>
+  world.reaches(run, id, (ticket) => ticket.hold?.kind === 'gate' && ticket.claim === null);
+
+describe.concurrent('--qa-gate with pull requests', { timeout: 60_000 }, () => {
+  it('goes on when the pull request is approved, also after a restart, and takes no slot meanwhile', async ({
+    world,
+  }) => {
+    const { bench, issues } = chained(world);
+    const first = issues.start('run', '1', '2', '--chain', '--qa-gate', '--phases', 'exec,qa');
+    const run = await issues.run();
+    await gated(world, run, '1');
+    expect(bench.pulls()).toMatchObject([{ number: 3, state: 'OPEN' }]);
+    expect(first.out).toContain('◌ #1 waits: READY_FOR_MERGE');
+    await first.kill('SIGKILL');
+    const second = issues.start('resume', run);
+    await second.says('Progress: #1 ⏳ #2 ⏳');
+    review(bench, 3, { state: 'COMMENTED', body: 'Hm.' });
+    review(bench, 3, { state: 'APPROVED', body: 'Fine.' });
+    expect((await world.reaches(run, '1', 'complete')).context).toMatchObject({
+      qa_gate_decision: 'approve',
+      qa_gate_message: 'ann approves: Fine.',
+    });
+    await gated(world, run, '2');
+    expect(bench.pulls()[1]).toMatchObject({ baseRefName: 'feature/1-one', headRefName: 'feature/2-two' });
+    expect((await issues.cli('respond', run, '2', 'approve', 'by', 'hand')).code).toBe(0);
+    const ended = await second.ended;
+    expect(ended.code, ended.out + ended.err).toBe(0);
+    expect(ended.out).toMatch(/^2 passed, 0 failed/m);
+    expect(ended.out.match(/#2 waits/g)).toHaveLength(1);
+    const looks = world.events(run).filter(({ type }) => type === 'ticket:status').length;
+    expect(looks).toBeLessThan(20);
+  });
+
+  it('sends the work back with what reviewers want changed, once for each state of the branch', async ({
+    world,
+  }) => {
+    const { bench, issues } = chained(world);
+    const flags = ['--chain', '--qa-gate', '--quality-loop', '--phases', 'exec,qa'];
+    const running = issues.start('run', '1', ...flags);
+    const run = await issues.run();
+    await gated(world, run, '1');
+    const tip = bench.tip('feature/1-one');
+    review(bench, 3, { state: 'CHANGES_REQUESTED', body: 'Name it better.', commit: { oid: tip } });
+    await world.reaches(run, '1', (ticket) => ticket.visits.qa_gate === 2 && ticket.hold?.kind === 'gate');
+    const prompt = join(world.stateDir, 'jobs', run, '1', 'exec.2.1', 'prompt.md');
+    expect(readFileSync(prompt, 'utf8')).toContain('ann requests changes: Name it better.');
+    expect(bench.tip('feature/1-one')).not.toBe(tip);
+    expect(world.ticket(run, '1').visits.exec).toBe(2);
+    review(bench, 3, { state: 'APPROVED', body: '', commit: { oid: bench.tip('feature/1-one') } });
+    expect((await running.ended).code).toBe(0);
+  });
+
+  it('waits on when GitHub cannot be asked, and says so', async ({ world }) => {
+    const { bench, issues } = chained(world);
+    bench.gh.fail({ call: 'pr view', times: null, stderr: 'HTTP 502: Bad Gateway\n' });
+    const running = issues.start('run', '1', '--chain', '--qa-gate', '--phases', 'exec,qa');
+    const run = await issues.run();
+    const held = await gated(world, run, '1');
+    expect(held.hold?.reason).toContain('could not look for an answer: ');
+    bench.gh.change((state) => {
+      state.failures = [];
+    });
+    review(bench, 3, { state: 'APPROVED' });
+    const { code, out } = await running.ended;
+    expect(code, out).toBe(0);
+  });
+
+  it('ends with the question open where there is no pull request to look at', async ({ world }) => {
+    const { issues } = chained(world);
+    const flags = ['--chain', '--qa-gate', '--no-pr', '--phases', 'exec,qa'];
+    const { code, out } = await issues.cli('run', '1', '2', ...flags);
+    expect(code).toBe(1);
+    expect(out).toMatch(/✗ +#1 .*waits for approval/);
+    const [run = ''] = issues.runs();
+    expect((await issues.cli('respond', run, '1', 'reject', 'no tests')).code).toBe(0);
+    const rejected = await issues.cli('resume', run);
+    expect(rejected.code).toBe(1);
+    expect(rejected.out).toMatch(/✗ +#1 .*rejected: no tests\n/);
+    expect(rejected.out).toContain(`go on with: signalbox retry ${run} 1 && signalbox resume ${run}\n`);
+  });
+});
+
+describe.concurrent('forge review', { timeout: 60_000 }, () => {
+  it('prints decision and message, ends with 1 while there is none and with 2 when GitHub cannot be asked', async ({
+    world,
+  }) => {
+    const { bench, issues } = chained(world);
+    expect((await issues.cli('run', '1', '--phases', 'exec')).code).toBe(0);
+    const [run = ''] = issues.runs();
+    const ask = () => issues.cli('forge', 'review', run, '1');
+    expect(await ask()).toMatchObject({ code: 1, out: 'Pull request #3 waits for a review.\n', err: '' });
+    review(bench, 3, { state: 'APPROVED', body: 'Good.' });
+    expect(await ask()).toMatchObject({ code: 0, out: 'approve\nann approves: Good.\n', err: '' });
+    bench.gh.change((state) => {
+      state.loggedIn = false;
+    });
+    expect(await ask()).toMatchObject({ code: 2, err: expect.stringContaining('gh auth login') });
+  });
+});

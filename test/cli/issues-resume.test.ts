@@ -1,0 +1,158 @@
+import { describe, expect } from 'vitest';
+import { processStart } from '../../src/store/identity.ts';
+import { IssueWorld, WORKS } from './issue-world.ts';
+import { it, linesOf, setUp, waitFor } from './support.ts';
+
+describe.concurrent('resume of a run', () => {
+  it('goes on in the foreground as it began, shows the same, and finishes its log', async ({ world }) => {
+    world.agent('agent', WORKS);
+    const issues = new IssueWorld(world)
+      .write('one.md', '# One\n', { labels: ['x'] })
+      .write('two.md', '# Two\n')
+      .write('lost.md', '# Lost\n', { dependsOn: ['nowhere'] });
+    const args = ['one.md', 'two.md', 'lost.md', '--concurrency', '1', '--phases', 'exec'];
+    const first = issues.start('run', ...args);
+    await world.call('working');
+    const run = await issues.run();
+    const stopped = await first.kill('SIGINT');
+    expect(stopped.code).toBe(130);
+    expect(stopped.out).toContain(
+      `one: see signalbox logs ${run} one; go on with: signalbox resume ${run}\n`,
+    );
+    expect(stopped.out).not.toContain('two: ');
+    expect(stopped.out).toContain(`Stopped. Go on with: signalbox resume ${run}\n`);
+    const before = issues.log(run);
+    expect(before).toMatchObject({ summary: { aborted: true, passed: 0, failed: 3 } });
+
+    world.go();
+    const { code, out, err } = await issues.cli('resume');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out.split('\n')[0]).toBe('Progress: one ⏳ two ⏳');
+    expect(out).toContain('● one: exec started');
+    expect(out.indexOf('● two: exec started')).toBeGreaterThan(out.indexOf('✓ Issue one completed'));
+    expect(out).toMatch(/^2 passed, 0 failed · /m);
+    expect(issues.runs()).toEqual([run]);
+    expect(world.readPlan(run)).toMatchObject({ status: 'complete', claim: null });
+
+    const after = issues.log(run);
+    expect(after.runId).toBe(run);
+    expect(after.startTime).toBe(before.startTime);
+    expect(after.issues.map(({ id, status }) => [id, status])).toEqual([
+      ['one', 'success'],
+      ['two', 'success'],
+      ['lost', 'failure'],
+    ]);
+    expect(after.issues[0]?.labels).toEqual(['x']);
+    expect(after.summary).toMatchObject({ totalIssues: 3, passed: 2, failed: 1, aborted: false });
+    expect(after.summary.totalDurationSeconds).toBeGreaterThan(before.summary.totalDurationSeconds);
+  });
+
+  it('takes up a run whose process was killed, where its agent is', async ({ world }) => {
+    world.agent('agent', WORKS);
+    const issues = new IssueWorld(world).write('one.md', '# One\n');
+    const first = issues.start('run', 'one.md', '--phases', 'exec');
+    const { pid } = await world.call('working');
+    await first.kill('SIGKILL');
+    expect(processStart(pid)).toBeDefined();
+    world.go();
+    const { code, out } = await issues.cli('resume', '--json');
+    expect(code).toBe(0);
+    expect(linesOf<{ type: string }>(out).at(-1)).toMatchObject({
+      type: 'result',
+      ok: true,
+      results: [{ id: 'one', success: true }],
+    });
+    expect(world.calls('working')).toHaveLength(1);
+  });
+
+  it('without a name takes the one that was stopped last, not one that a newer run has replaced', async ({
+    world,
+  }) => {
+    world.agent('agent', WORKS);
+    const issues = new IssueWorld(world).write('one.md', '# One\n').write('two.md', '# Two\n');
+    for (const name of ['one.md', 'two.md', 'one.md']) {
+      const running = issues.start('run', name, '--phases', 'exec');
+      const count = world.calls('working').length;
+      await world.call('working', {}, count + 1);
+      expect((await running.kill('SIGINT')).code).toBe(130);
+    }
+    world.go();
+    const resumed = await issues.cli('resume');
+    expect(resumed.code).toBe(0);
+    expect(resumed.out).toContain('✓ Issue one completed');
+    const second = await issues.cli('resume');
+    expect(second.out).toContain('✓ Issue two completed');
+    const none = await issues.cli('resume');
+    expect(none.code).toBe(1);
+    expect(none.err).toContain('Nothing is paused or stopped.');
+  });
+
+  it('is refused with 3 while it still runs, and with 1 when it is complete', async ({ world }) => {
+    world.agent('agent', WORKS);
+    const issues = new IssueWorld(world).write('one.md', '# One\n');
+    const first = issues.start('run', 'one.md', '--phases', 'exec');
+    await world.call('working');
+    const run = await issues.run();
+    expect(await issues.cli('resume', run)).toMatchObject({
+      code: 3,
+      err: expect.stringContaining(`Run "${run}" is already being run by run (pid ${first.pid} on `),
+    });
+    world.go();
+    expect((await first.ended).code).toBe(0);
+    expect(await issues.cli('resume', run)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(`Cannot resume run "${run}": it is complete.`),
+    });
+  });
+
+  it('of a plan that is none says how to run it, as ever', async ({ world }) => {
+    setUp(world, 'note working; go; commit');
+    const run = world.start(['run', 'p']);
+    await world.call('working');
+    await run.kill('SIGINT');
+    expect((await world.cli('resume', 'p')).out).toBe(
+      'Plan p is active (a resumed). Run it with: signalbox run p\n',
+    );
+  });
+});
+
+describe.concurrent('the way on', () => {
+  it('is to retry what failed, and nothing for what was not started', async ({ world }) => {
+    world.agent('agent', 'test -e "$HOME/mended" || exit 1; commit');
+    const issues = new IssueWorld(world).write('one.md', '# One\n').write('two.md', '# Two\n');
+    const failed = await issues.cli('run', 'one.md', 'two.md', '--sequential', '--phases', 'exec');
+    const [run = ''] = issues.runs();
+    expect(failed.code).toBe(1);
+    const way = `signalbox retry ${run} one && signalbox resume ${run}`;
+    expect(failed.out).toContain(`one: see signalbox logs ${run} one; go on with: ${way}\n`);
+    expect(failed.out).toMatch(/◌ +two +not started +the plan stops at the first failure, and one failed/);
+    expect(failed.out).not.toContain('two: ');
+
+    world.append('user/mended', '');
+    expect((await issues.cli('retry', run, 'one')).code).toBe(0);
+    const resumed = await issues.cli('resume', run);
+    expect(resumed.code).toBe(0);
+    expect(resumed.out).toContain('✓ Issue two completed');
+    expect(issues.log(run).summary).toMatchObject({ passed: 2, failed: 0 });
+  });
+
+  it('is to answer at a gate, and the chain goes on from there', async ({ world }) => {
+    const issues = new IssueWorld(world).write('one.md', '# One\n').write('two.md', '# Two\n');
+    const gated = await issues.cli('run', 'one.md', 'two.md', '--chain', '--qa-gate', '--json');
+    expect(gated.code).toBe(1);
+    const [run = ''] = issues.runs();
+    const { results } = linesOf<{ results: { id: string; next?: string }[] }>(gated.out).at(-1) ?? {};
+    expect(results?.map(({ id, next }) => [id, next])).toEqual([
+      ['one', `signalbox respond ${run} one approve && signalbox resume ${run}`],
+      ['two', undefined],
+    ]);
+    expect((await issues.cli('respond', run, 'one', 'approve')).code).toBe(0);
+    const second = await issues.cli('resume', run);
+    expect(second.code).toBe(1);
+    expect(second.out.split('\n')[0]).toBe('Progress: one ✓ two ⏳');
+    expect(second.out).toContain('waits for approval');
+    expect((await issues.cli('respond', run, 'two', 'approve')).code).toBe(0);
+    await waitFor('the run to be complete', () => world.ticket(run, 'two').status === 'complete');
+    expect(world.exists('worktrees/feature/two-two')).toBe(false);
+  });
+});

@@ -1,0 +1,147 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { isWork, parseTasks, type SpecTask, tick } from '../../../src/sources/kiro/index.ts';
+import { fixture } from './support.ts';
+
+/** The tasks of a file by their ids. */
+function tasks(text: string, ...ids: string[]): SpecTask[] {
+  const { byId } = parseTasks(text);
+  return ids.map((id) => byId.get(id) as SpecTask);
+}
+
+const PLAN = '# Plan\r\n\r\n- [ ] 1. A\r\n  - [ ] 1.1 B\r\n  - [-] 1.2 C\r\n  - [ ]* 1.3 D\r\n- [~] 2. E\r\n';
+
+describe('tick', () => {
+  it('changes one character for each task', () => {
+    const { text, ticked, edits } = tick(PLAN, tasks(PLAN, '1.1'));
+    expect(text).toBe(PLAN.replace('[ ] 1.1', '[x] 1.1'));
+    expect(ticked).toEqual(['1.1']);
+    expect(edits).toEqual([PLAN.indexOf(' ] 1.1')]);
+  });
+
+  it('ticks a parent after its last required child, whatever the boxes said before', () => {
+    const first = tick(PLAN, tasks(PLAN, '1.1')).text;
+    const second = tick(first, tasks(PLAN, '1.2'));
+    expect(second.ticked).toEqual(['1', '1.2']);
+    expect(second.text).toBe(
+      PLAN.replace('[ ] 1.', '[x] 1.').replace('[ ] 1.1', '[x] 1.1').replace('[-]', '[x]'),
+    );
+    expect(tick(second.text, tasks(PLAN, '2')).text).toContain('- [x] 2. E');
+  });
+
+  it('does not tick a parent for its optional children, nor for none of its own work', () => {
+    const text = '- [ ] 1. A\n  - [ ]* 1.1 B\n';
+    expect(tick(text, tasks(text, '1.1')).ticked).toEqual(['1.1']);
+    expect(tick(text, tasks(text, '1')).ticked).toEqual(['1']);
+  });
+
+  it('climbs through parents that come later in the file, and through headings', () => {
+    const text = '## 1. Setup\n- [ ] 1.1.1 A\n- [ ] 1.1 B\n';
+    expect(tick(text, tasks(text, '1.1.1'))).toMatchObject({ ticked: ['1.1.1', '1.1'], boxless: ['1'] });
+  });
+
+  it('is the same when it is done again', () => {
+    const once = tick(PLAN, tasks(PLAN, '1.1'));
+    expect(tick(once.text, tasks(PLAN, '1.1'))).toMatchObject({
+      text: once.text,
+      ticked: [],
+      already: ['1.1'],
+    });
+  });
+
+  it('finds its tasks in a file that was edited meanwhile', () => {
+    const edited = `# New title\n\n- [ ] 0. First of all\n${PLAN.replace('C\r\n', 'C\r\n    - a new detail\r\n')}`;
+    expect(tick(edited, tasks(PLAN, '1.1')).text).toBe(edited.replace('[ ] 1.1', '[x] 1.1'));
+  });
+
+  it('finds a task without a number by its title', () => {
+    const before = '- [ ] A\n  - [ ] Write\n';
+    const after = '- [ ] B\n  - [ ] Write\n- [ ] A\n';
+    expect(tick(after, tasks(before, 'a.write')).text).toBe('- [x] B\n  - [x] Write\n- [ ] A\n');
+  });
+
+  const changed: [string, string, RegExp][] = [
+    ['is gone', '- [ ] 2. B\n', /task 1 \("A"\) is not there any more/],
+    ['has another title', '- [ ] 1. Other\n', /task 1 \("A"\) is called "Other" now/],
+    ['is there twice', '- [ ] 1. A\n- [ ] 1. A\n', /task 1 \("A"\) is there 2 times now/],
+    ['was renumbered', '- [ ] 1. New\n- [ ] 2. A\n', /is called "New" now/],
+    ['went into a code block', '```\n- [ ] 1. A\n```\n- [ ] 2. B\n', /is not there any more/],
+  ];
+  it.each(changed)('refuses a task that %s, and says so', (_name, text, message) => {
+    expect(() => tick(text, tasks('- [ ] 1. A\n', '1'))).toThrow(message);
+  });
+
+  it.each([
+    '01-nested',
+    '03-optional',
+    '04-states',
+    '05-section-headings',
+    '09-prefixed',
+    '11-unnumbered',
+    '12-mixed',
+  ])('of everything in %s leaves everything done and nothing else changed', (name) => {
+    const text = fixture(name);
+    const all = parseTasks(text).all.filter(isWork);
+    const { text: after, edits } = tick(text, all);
+    expect(after.length).toBe(text.length);
+    expect(edits.every((at) => after[at] === 'x')).toBe(true);
+    const open = parseTasks(after).all.filter((task) => !task.done && task.box !== null && !task.optional);
+    expect(open).toEqual([]);
+  });
+
+  it('changes exactly the ticked characters', () => {
+    const end = fc.constantFrom('\n', '\r\n', '\r');
+    const node = fc.record({
+      depth: fc.nat({ max: 3 }),
+      title: fc.constantFrom(
+        'Write it',
+        'ログイン',
+        'a `code` [x] word',
+        '**Bold** one',
+        '🚀 launch',
+        '[ ] odd',
+      ),
+      mark: fc.constantFrom(' ', 'x', '-', '~'),
+      star: fc.boolean(),
+      numbered: fc.boolean(),
+      detail: fc.constantFrom('', 'detail [ ] here', '_Requirements: 1.1_', '```\n- [ ] 1. code\n```'),
+      end,
+    });
+    const chosen = fc.array(fc.nat({ max: 30 }), { maxLength: 6 });
+    fc.assert(
+      fc.property(
+        fc.array(node, { minLength: 1, maxLength: 15 }),
+        chosen,
+        fc.boolean(),
+        (nodes, picks, bom) => {
+          const text =
+            (bom ? '\ufeff' : '') +
+            nodes
+              .map(({ depth, title, mark, star, numbered, detail, end: eol }, index) => {
+                const space = '  '.repeat(depth);
+                const line = `${space}- [${mark}]${star ? '*' : ''} ${numbered ? `${index + 1}. ` : ''}${title}`;
+                const more = detail === '' ? [] : detail.split('\n').map((each) => `${space}  ${each}`);
+                return [line, ...more].join(eol) + eol;
+              })
+              .join('');
+          const parsed = parseTasks(text);
+          const unique = parsed.all.filter((task) => parsed.byId.get(task.id) === task);
+          const wanted = [...new Set(picks.flatMap((pick) => unique[pick % unique.length] ?? []))];
+          fc.pre(unique.length === parsed.all.length);
+          const { text: after, edits, ticked, already } = tick(text, wanted);
+          const different = [...Array(text.length).keys()].filter((at) => text[at] !== after[at]);
+          expect(after.length).toBe(text.length);
+          expect(different).toEqual(edits);
+          expect(ticked).toHaveLength(edits.length);
+          for (const at of edits) expect([text[at - 1], after[at], text[at + 1]]).toEqual(['[', 'x', ']']);
+          const again = parseTasks(after);
+          expect(again.all.map(({ id, title }) => [id, title])).toEqual(
+            parsed.all.map(({ id, title }) => [id, title]),
+          );
+          for (const id of [...ticked, ...already]) expect(again.byId.get(id)?.mark).toBe('done');
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});
