@@ -23,6 +23,8 @@ const ROOMS = [
 const BESIDE = { rehearsal: ['model', 'rehearsal'] };
 /** The library may take the process's own as what a parameter is when the caller says nothing, and nowhere else. */
 const PRESETS = /(?<=[{,(]\s*)(?:cwd = process\.cwd\(\)|env = process\.env)(?=\s*[,}])/g;
+/** The text of a program that another process runs. */
+const FOREIGN = [join('agents', 'pi-extension.ts')];
 const src = join(dirname(fileURLToPath(import.meta.url)), '..', 'src');
 
 const problems = [];
@@ -34,7 +36,8 @@ for (const file of readdirSync(src, { recursive: true }).filter((name) => name.e
     if (!mayUse(from, to)) problems.push(`src/${file}: ${from} must not import from ${to}`);
   }
   const own = from === 'api' ? text.replace(PRESETS, '') : text;
-  if (from !== 'cli' && from !== 'rehearsal' && /process\.(exit\(|stdout|stderr|env\b|cwd\()/.test(own)) {
+  const ours = from !== 'cli' && from !== 'rehearsal' && !FOREIGN.includes(file);
+  if (ours && /process\.(exit\(|stdout|stderr|env\b|cwd\()/.test(own)) {
     problems.push(`src/${file}: only src/cli touches the process`);
   }
 }
