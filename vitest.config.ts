@@ -1,9 +1,10 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 
 export default defineConfig({
   define: { __VERSION__: JSON.stringify('test') },
   test: {
     include: ['test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, 'test/system/**'],
     testTimeout: 30_000,
     hookTimeout: 30_000,
     pool: 'forks',

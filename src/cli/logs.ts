@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
+import { InputError } from '../model/errors.ts';
 import type { Io } from './io.ts';
 import { type GlobalOptions, openState } from './open.ts';
 
 interface Options extends GlobalOptions {
   phase?: string;
   follow?: boolean;
+  untilRest?: boolean;
 }
 
 export function register(program: Command, io: Io): void {
@@ -15,6 +17,7 @@ export function register(program: Command, io: Io): void {
     .description('show what happened: events of a plan, or everything a ticket’s attempts printed')
     .option('--phase <phase>', 'only of this phase')
     .option('-f, --follow', 'go on as more comes, until Ctrl-C')
+    .option('--until-rest', 'with --follow: end when the ticket moves no more by itself')
     .option('--json', 'print JSON lines')
     .addHelpText(
       'after',
@@ -26,25 +29,29 @@ export function register(program: Command, io: Io): void {
 }
 
 async function show(planId: string, ticketId: string | undefined, options: Options, io: Io): Promise<void> {
+  if (options.untilRest && !(options.follow && ticketId))
+    throw new InputError('usage', '--until-rest needs a ticket and --follow.');
   const { store } = await openState(io, options);
   store.plan(planId);
   if (ticketId) store.ticket({ planId, ticketId });
-  const [{ createLog }, { style }] = await Promise.all([
+  const [{ createLog, restLine }, { style }, { rests }] = await Promise.all([
     import('../report/log.ts'),
     import('../report/style.ts'),
+    import('../report/resting.ts'),
   ]);
-  const log = createLog(store, {
-    planId,
-    ticketId: ticketId ?? null,
-    phase: options.phase ?? null,
-    json: options.json === true,
-    style: style(io.color),
-  });
-  const print = () => {
+  const look = { json: options.json === true, style: style(io.color) };
+  const log = createLog(store, { planId, ticketId: ticketId ?? null, phase: options.phase ?? null, ...look });
+  /** Prints what is new; true when there is nothing to wait for any more. */
+  const print = (): boolean => {
+    const ticket = options.untilRest && ticketId ? store.ticket({ planId, ticketId }) : undefined;
     for (const line of log.more()) io.out(line);
+    if (!ticket || !rests(ticket)) return false;
+    io.out(restLine(ticket, look));
+    return true;
   };
-  print();
-  if (!options.follow) return;
+  if (print() || !options.follow) return;
+  // Files that come later may need them.
+  await import('../store/schemas.ts');
   let timer: NodeJS.Timeout | undefined;
   const ended = new Promise<void>((resolve, reject) => {
     process.once('SIGINT', resolve);
@@ -52,7 +59,7 @@ async function show(planId: string, ticketId: string | undefined, options: Optio
     // The plan may be deleted while somebody watches it.
     timer = setInterval(() => {
       try {
-        print();
+        if (print()) resolve();
       } catch (error) {
         reject(error);
       }

@@ -12,6 +12,7 @@ const FILES: [names: string[], load: () => Promise<CommandFile>][] = [
   [['daemon', 'tick'], () => import('./daemon.ts')],
   [['status'], () => import('./status.ts')],
   [['logs'], () => import('./logs.ts')],
+  [['attach'], () => import('./attach.ts')],
   [['diff'], () => import('./diff.ts')],
   [
     ['pause', 'retry', 'skip', 'respond', 'resume', 'stop', 'pause-plan', 'resume-plan'],

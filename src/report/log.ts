@@ -7,7 +7,7 @@ import type { TicketRef } from '../model/ids.ts';
 import { type Attempt, attemptKey, type Ticket } from '../model/ticket.ts';
 import type { FileStore } from '../store/file-store.ts';
 import { lineOf } from './lines.ts';
-import { clock, oneLine, type Style } from './style.ts';
+import { clock, oneLine, type Style, usageText } from './style.ts';
 
 export interface LogOptions {
   planId: string;
@@ -105,10 +105,8 @@ class AttemptLog {
   #say(kind: string, text: string): void {
     const { phase, visit, attempt } = this.#attempt;
     if (this.#json) this.#lines.push(JSON.stringify({ phase, visit, attempt, kind, text }));
-    else
-      this.#lines.push(
-        kind === 'begin' || kind === 'end' ? this.#style.dim(oneLine(text, 400)) : oneLine(text, 2000),
-      );
+    else if (kind === 'begin' || kind === 'end') this.#lines.push(this.#style.dim(oneLine(text, 400)));
+    else this.#lines.push(...text.trimEnd().split(/\r?\n/).map(indented));
   }
 
   #read(name: string, take: (chunk: Buffer) => void): void {
@@ -132,7 +130,24 @@ class AttemptLog {
 
 function endOf(attempt: Attempt): string {
   const outcome = attempt.outcome && attempt.outcome !== attempt.status ? ` → ${attempt.outcome}` : '';
-  return `${attempt.status}${outcome}${attempt.error ? `: ${attempt.error.message}` : ''}`;
+  const usage = usageText(attempt.usage);
+  const tail = usage ? ` (${usage})` : '';
+  return `${attempt.status}${outcome}${attempt.error ? `: ${attempt.error.message}` : ''}${tail}`;
+}
+
+/** One line, with the place where it begins: agents write lists and code. */
+function indented(line: string): string {
+  const { length } = /^[ \t]{0,40}/.exec(line)?.[0].replaceAll('\t', '  ') ?? '';
+  return `${' '.repeat(length)}${oneLine(line, 2000)}`.trimEnd();
+}
+
+/** The last line for somebody who follows a ticket until it rests. */
+export function restLine(ticket: Ticket, { json, style }: Pick<LogOptions, 'json' | 'style'>): string {
+  const { status } = ticket;
+  const reason = ticket.hold?.reason ?? ticket.error ?? '';
+  if (json) return JSON.stringify({ kind: 'rest', status, text: reason });
+  const why = reason && status !== 'complete' ? `: ${oneLine(reason, 400)}` : '';
+  return style.bold(`── ${oneLine(ticket.ticketId)} ${status.replaceAll('_', ' ')}${why}`);
 }
 
 /** Agents speak in protocols of their own: shows what they say and do. Anything else is shown as it is. */

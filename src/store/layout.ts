@@ -41,6 +41,10 @@ export class Layout {
   events(planId: string): string {
     return join(this.planDir(planId), 'events.jsonl');
   }
+  /** Where the plan's latest run can be watched. */
+  tmux(planId: string): string {
+    return join(this.planDir(planId), 'tmux.json');
+  }
   /** `name` is an id, or `plan+ticket`. */
   lock(name: string): string {
     for (const part of name.split('+')) checked(part, 'lock');

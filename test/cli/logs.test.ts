@@ -60,6 +60,58 @@ describe.concurrent('logs', () => {
     expect(await log.kill('SIGINT')).toMatchObject({ code: 0, signal: null, err: '' });
   });
 
+  it.for([
+    ['commit', 'complete', '── a complete'],
+    ['exit 1', 'needs_attention', '── a needs attention'],
+  ])(
+    'can be followed until the ticket rests: after %j it is %s',
+    async ([body = '', status, last], { world }) => {
+      setUp(world, `echo one; go; echo two; ${body}`);
+      const run = world.start(['run', 'p']);
+      await world.call('start');
+      const log = world.start(['logs', 'p', 'a', '--follow', '--until-rest']);
+      await log.says('one');
+      world.go();
+      await run.ended;
+      const { code, out } = await log.ended;
+      expect(code).toBe(0);
+      expect(out).toContain(`two\n`);
+      expect(out.trimEnd().split('\n').at(-1)).toContain(last);
+      const again = linesOf((await world.cli('logs', 'p', 'a', '-f', '--until-rest', '--json')).out);
+      expect(again.at(-1)).toMatchObject({ kind: 'rest', status });
+    },
+  );
+
+  it('cannot wait for the rest of a plan, or without following', async ({ world }) => {
+    setUp(world);
+    for (const words of [
+      ['p', '-f'],
+      ['p', 'a'],
+    ])
+      expect(refusal(await world.cli('logs', ...words, '--until-rest'))).toContain(
+        '--until-rest needs a ticket',
+      );
+  });
+
+  it('of agents keep their lines and say what was used', async ({ world }) => {
+    setUp(world);
+    world.rehearsal([
+      {
+        do: [
+          { say: 'A list:\n\n  - one\n\t- two\u001b[2J\n' },
+          { usage: { inputTokens: 1000, outputTokens: 500, costUsd: 0.25 } },
+          { commit: 'Work' },
+        ],
+      },
+    ]);
+    world.config({ defaultAgent: 'rehearsal' });
+    await world.cli('run', 'p');
+    const { out } = await world.cli('logs', 'p', 'a');
+    expect(out).toContain('\nA list:\n\n  - one\n  - two\n');
+    expect(out).toContain('(1.5k tokens · $0.25)\n');
+    expect(out).not.toContain('\u001b');
+  });
+
   it('end with a message when the plan goes away meanwhile', async ({ world }) => {
     setUp(world);
     await world.cli('run', 'p');

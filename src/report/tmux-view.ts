@@ -1,0 +1,222 @@
+import type { Env } from '../config/paths.ts';
+import { TMUX_TIMEOUT_MS, type Tmux, TmuxError, tmuxClient, tooSlow } from '../jobs/tmux.ts';
+import { sessionName, tmuxOff } from '../jobs/tmux-names.ts';
+import {
+  closePanes,
+  makeSession,
+  openWindow,
+  type PaneCommand,
+  readSession,
+  restartPane,
+  type TmuxSession,
+} from '../jobs/tmux-session.ts';
+import { explained } from '../model/errors.ts';
+import type { EngineEvent } from '../model/events.ts';
+import { refKey, type TicketRef } from '../model/ids.ts';
+import { Layout } from '../store/layout.ts';
+import { writeTmuxRecord } from '../store/tmux-record.ts';
+import { isRest } from './resting.ts';
+import { surplus, windowStep } from './tmux-book.ts';
+
+export interface TmuxViewOptions {
+  /** Name of the session; made safe here. */
+  session: string;
+  stateDir: string;
+  cwd: string;
+  /** The run's own. Add SIGNALBOX_CONFIG where a config file was named in another way. */
+  env: Env;
+  /** How our own command is called: `[node, cli.js]`. */
+  cli: readonly string[];
+  /** A server of its own, as `tmux -L`. */
+  socketName?: string | undefined;
+  /** Most windows; above it the oldest finished ones are closed. */
+  limit?: number | undefined;
+  /** Called at most once, with the first thing that went wrong; the work goes on whatever it is. Must not throw. */
+  onProblem(message: string): void;
+  timeoutMs?: number | undefined;
+}
+
+export interface TmuxView {
+  session: string;
+  /** Why there are no windows, where the user wants none. */
+  off: string | null;
+  /** Takes every event, throws nothing and waits for nothing. */
+  listen(event: EngineEvent): void;
+  /** Waits until the windows asked for are there, as long as one call of tmux may take. They stay. */
+  close(): Promise<void>;
+}
+
+const LIMIT = 12;
+
+/** A tmux session with a window per ticket that follows its log. Only shows: nothing of the work depends on it. */
+export function openTmuxView(options: TmuxViewOptions): TmuxView {
+  const session = sessionName(options.session);
+  if (!tmuxOff(options.env)) return new Windows(options, session);
+  const off = 'CODEAGENT_NO_TMUX is set: no tmux windows.';
+  return { session, off, listen: () => undefined, close: async () => undefined };
+}
+
+class Windows implements TmuxView {
+  readonly session: string;
+  readonly off = null;
+  readonly #options: TmuxViewOptions;
+  readonly #tmux: Tmux;
+  readonly #layout: Layout;
+  /** Tickets whose window was opened and which have not rested since. */
+  readonly #shown = new Set<string>();
+  readonly #resting = new Set<string>();
+  readonly #recorded = new Set<string>();
+  /** What to look after next, by ticket: an attempt that starts while its ticket is waiting here adds nothing. */
+  readonly #waiting = new Map<string, TicketRef>();
+  /** The windows have to be counted; and the last time there were too many. */
+  #count = false;
+  #tooMany = false;
+  #working: Promise<void> | undefined;
+  #seen = false;
+  #told = false;
+  /** There is no tmux, or nobody waits for it any more. */
+  #over = false;
+  readonly #abort = new AbortController();
+
+  constructor(options: TmuxViewOptions, session: string) {
+    this.#options = options;
+    this.session = session;
+    this.#layout = new Layout(options.stateDir);
+    this.#tmux = tmuxClient({ ...options, signal: this.#abort.signal });
+  }
+
+  listen(event: EngineEvent): void {
+    if (this.#over) return;
+    if (event.type === 'attempt:start' || event.type === 'attempt:adopt') {
+      const { planId, ticketId } = event;
+      this.#resting.delete(refKey(event));
+      this.#waiting.set(refKey(event), { planId, ticketId });
+      this.#wake();
+    } else if (event.type === 'ticket:status' && isRest(event.status)) {
+      this.#resting.add(refKey(event));
+      this.#shown.delete(refKey(event));
+      if (!this.#tooMany) return;
+      this.#count = true;
+      this.#wake();
+    }
+  }
+
+  async close(): Promise<void> {
+    const timer = setTimeout(() => {
+      this.#over = true;
+      this.#abort.abort(tooSlow(this.#options.timeoutMs));
+    }, this.#options.timeoutMs ?? TMUX_TIMEOUT_MS);
+    while (this.#working) await this.#working;
+    clearTimeout(timer);
+  }
+
+  get #busy(): boolean {
+    return !this.#over && (this.#waiting.size > 0 || this.#count);
+  }
+
+  #wake(): void {
+    this.#working ??= this.#work().finally(() => {
+      this.#working = undefined;
+      if (this.#busy) this.#wake();
+    });
+  }
+
+  /** One thing after the other, and none of it in the turn of whoever told us. */
+  async #work(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#busy) {
+      try {
+        await this.#next();
+      } catch (error) {
+        this.#problem(error);
+      }
+    }
+  }
+
+  async #next(): Promise<void> {
+    const [[key, ref] = []] = this.#waiting;
+    if (ref) {
+      this.#waiting.delete(key ?? '');
+      await this.#show(ref);
+    }
+    if (!this.#count) return;
+    this.#count = false;
+    await this.#closeSurplus();
+  }
+
+  async #show(ref: TicketRef): Promise<void> {
+    const ticket = refKey(ref);
+    const session = await this.#ensureSession();
+    const step = windowStep(session.panes, ticket, !this.#shown.has(ticket));
+    const command = this.#follower(ref);
+    if (step.do === 'restart') await restartPane(this.#tmux, step.pane, command);
+    if (step.do === 'open') {
+      const select = !session.attached;
+      await openWindow(this.#tmux, {
+        session: this.session,
+        ticketId: ref.ticketId,
+        ticket,
+        select,
+        command,
+      });
+      this.#count = true;
+    }
+    if (!this.#resting.has(ticket)) this.#shown.add(ticket);
+    await closePanes(this.#tmux, session.placeholders);
+    this.#record(ref.planId, session.socket);
+  }
+
+  async #ensureSession(): Promise<TmuxSession> {
+    const found = await readSession(this.#tmux, this.session);
+    if (found) {
+      this.#seen = true;
+      return found;
+    }
+    if (this.#seen) this.#tell(`The tmux session ${this.session} is gone; a new one is made.`);
+    this.#shown.clear();
+    await makeSession(this.#tmux, this.session, this.#options.cwd);
+    const made = await readSession(this.#tmux, this.session);
+    if (!made)
+      throw new TmuxError('tmux/gone', `The tmux session ${this.session} ended as soon as it was made.`);
+    this.#seen = true;
+    return made;
+  }
+
+  async #closeSurplus(): Promise<void> {
+    const limit = this.#options.limit ?? LIMIT;
+    const session = await readSession(this.#tmux, this.session);
+    const panes = session?.panes ?? [];
+    await closePanes(this.#tmux, surplus({ panes, resting: this.#resting, limit }));
+    this.#tooMany = panes.filter((pane) => pane.ticket !== null).length > limit;
+  }
+
+  /** Panes have the server's variables, not ours: the follower gets those it needs and no others. */
+  #follower({ planId, ticketId }: TicketRef): PaneCommand {
+    const { env, cli, cwd, stateDir } = this.#options;
+    const kept = Object.entries(env).filter(([name]) => FOLLOWER.test(name));
+    const variables = [...kept, ['SIGNALBOX_STATE_DIR', stateDir]].map(([name, value]) => `${name}=${value}`);
+    const words = ['logs', planId, ticketId, '--follow', '--until-rest'];
+    return { cwd, argv: ['env', '-i', ...variables, ...cli, ...words] };
+  }
+
+  #record(planId: string, socket: string): void {
+    if (this.#recorded.has(planId)) return;
+    this.#recorded.add(planId);
+    writeTmuxRecord(this.#layout, planId, { session: this.session, socket });
+  }
+
+  #problem(error: unknown): void {
+    if (error instanceof TmuxError && error.code === 'tmux/missing') this.#over = true;
+    this.#tell(explained(error));
+  }
+
+  #tell(what: string): void {
+    if (this.#told) return;
+    this.#told = true;
+    this.#options.onProblem(
+      `${what} The work goes on; watch it with: signalbox logs <plan> <ticket> --follow`,
+    );
+  }
+}
+
+const FOLLOWER = /^(HOME|PATH|LANG|LC_\w+|TZ|NO_COLOR|SIGNALBOX_HOME|SIGNALBOX_CONFIG)$/;
