@@ -7,7 +7,7 @@ const TELLING: [ErrorClass, RegExp][] = [
   ['limit', /hit your .{0,40}\blimit\b|usage limit (?:has been )?reached/i],
   [
     'context',
-    /(?:prompt|input|request) is too (?:long|large)|request too large|context (?:window|length|limit)|maximum context|ran out of room/i,
+    /(?:prompt|input|request) is too (?:long|large)|request too large|context (?:window|length|limit)|maximum context|maximum number of tokens|ran out of room/i,
   ],
   [
     'billing',

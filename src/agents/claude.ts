@@ -50,6 +50,26 @@ const WRITE_DENIES = ['EnterWorktree', 'ExitWorktree'];
 
 export const claude: AgentAdapter = {
   name: 'claude',
+  program: {
+    title: 'Claude Code',
+    package: '@anthropic-ai/claude-code',
+    tested: ['2.1.325', '2.1.325'],
+    version: ['--version'],
+    login: {
+      files: ['.claude/.credentials.json'],
+      env: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'CLAUDE_CODE_OAUTH_TOKEN'],
+      moved: { CLAUDE_CONFIG_DIR: '.claude' },
+    },
+    tellsCost: true,
+    capsCost: true,
+    limitEnd: 'stream',
+    retriesItself: false,
+    access: {
+      read: 'tools that write are refused; of shell commands, only those that read',
+      write: 'edits and any shell command',
+      full: 'no question is asked',
+    },
+  },
   capabilities: {
     resume: true,
     schema: 'native',
@@ -79,6 +99,8 @@ function invocation(request: AgentRequest): Invocation {
   if (model) argv.push('--model', model);
   if (request.effort) argv.push('--effort', effortOf(request.effort));
   if (request.maxTurns !== null) argv.push('--max-turns', String(request.maxTurns));
+  // A sum of the user's own stands.
+  if (request.maxUsd != null && !hasBudget(kept)) argv.push('--max-budget-usd', dollars(request.maxUsd));
   if (request.schema) argv.push('--json-schema', JSON.stringify(request.schema));
   // Last, because the tool lists take every argument up to the next flag.
   argv.push(...accessArgs(request));
@@ -116,6 +138,15 @@ function accessArgs({ access, allowedTools }: AgentRequest): string[] {
 
 function list(flag: string, tools: readonly string[]): string[] {
   return tools.length === 0 ? [] : [flag, ...new Set(tools)];
+}
+
+function hasBudget(args: readonly string[]): boolean {
+  return args.some((arg) => arg === '--max-budget-usd' || arg.startsWith('--max-budget-usd='));
+}
+
+/** It refuses a sum of zero. */
+function dollars(usd: number): string {
+  return String(Math.max(0.0001, Math.round(usd * 10_000) / 10_000));
 }
 
 /** The CLI's lowest effort is `low`. */

@@ -30,6 +30,26 @@ const EFFORT_FLAGS: readonly FlagRule[] = [
  */
 export const codex: AgentAdapter = {
   name: 'codex',
+  program: {
+    title: 'Codex',
+    package: '@openai/codex',
+    tested: ['0.166.0', '0.166.0'],
+    version: ['--version'],
+    login: {
+      files: ['.codex/auth.json'],
+      env: ['CODEX_API_KEY', 'OPENAI_API_KEY'],
+      moved: { CODEX_HOME: '.codex' },
+    },
+    tellsCost: false,
+    capsCost: false,
+    limitEnd: 'words',
+    retriesItself: true,
+    access: {
+      read: 'its sandbox, read-only',
+      write: 'its sandbox, open for the worktree and the git directories that commits go to',
+      full: 'no sandbox',
+    },
+  },
   capabilities: {
     resume: true,
     schema: 'native',

@@ -19,6 +19,7 @@ const PLACEHOLDER = /\{(prompt|promptFile|model|session)\}/g;
 /** Any command: it is told everything by arguments, stdin and environment, and its exit code is the result. */
 export const custom: AgentAdapter = {
   name: 'custom',
+  program: null,
   capabilities: {
     resume: false,
     schema: 'tagged',

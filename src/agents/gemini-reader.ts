@@ -20,7 +20,8 @@ const CODE = /"code":\s*(\d{3})\b/;
 /** The CLI gives up a run that goes in circles, and calls that a success. */
 const LOOP = /\bloop detected\b/i;
 /** On stderr, while it waits for a limit to end. */
-const WAITING = /\bAttempt \d+ failed: (.*\nSuggested retry after [\d.]+s)/g;
+const WAITING =
+  /^(?:Attempt \d+ failed with (?:status )?429\b.*|Attempt \d+ failed: (.*)|(Suggested retry after .*))$/;
 
 interface State {
   sessionId: string | null;
@@ -29,6 +30,7 @@ interface State {
   fresh: boolean;
   result: JsonObject | null;
   loop: string | null;
+  limit: AgentError | null;
   usage: Usage | null;
   tools: Map<string, { name: string; summary: string }>;
 }
@@ -40,6 +42,7 @@ export function geminiReader(context: ReadContext, zone?: string): AgentReader {
     fresh: true,
     result: null,
     loop: null,
+    limit: null,
     usage: null,
     tools: new Map(),
   };
@@ -48,6 +51,7 @@ export function geminiReader(context: ReadContext, zone?: string): AgentReader {
       const event = parseObject(line);
       return event ? read(event, state) : [];
     },
+    errorLine: (line) => readErrorLine(line, state, context, zone),
     end(exit): AgentResult {
       const text = state.text.trim();
       const base = { text, sessionId: state.sessionId, usage: state.usage };
@@ -99,11 +103,22 @@ function read(event: JsonObject, state: State): AgentEvent[] {
   }
 }
 
+function readErrorLine(line: string, state: State, context: ReadContext, zone?: string): AgentEvent[] {
+  const match = WAITING.exec(line);
+  if (!match) return [];
+  const [, said, when] = match;
+  const message =
+    when && state.limit ? `${state.limit.message} ${when}` : (said ?? when ?? 'Too many requests.');
+  state.limit = errorOf('limit', message, context.now, zone);
+  return [{ type: 'limit', resetAt: state.limit.resetAt ?? null, sure: false, message }];
+}
+
 /** Text comes in pieces; each piece is shown, and all since the last tool are the message. */
 function readMessage(event: JsonObject, state: State): AgentEvent[] {
   const text = asText(event.content);
   if (event.role !== 'assistant' || text === undefined) return [];
   state.result = null;
+  state.limit = null;
   state.text = state.fresh || event.delta !== true ? text : state.text + text;
   state.fresh = false;
   return [{ type: 'text', text }];
@@ -127,10 +142,7 @@ function usageOf(stats: JsonObject | undefined): Usage | null {
 function failureOf(state: State, exit: Exit, context: ReadContext, zone?: string): AgentError {
   if (state.loop !== null) return { class: 'turns', message: state.loop };
   const error = asObject(state.result?.error);
-  if (!error) {
-    const waiting = [...exit.stderrTail.matchAll(WAITING)].at(-1)?.[1];
-    return waiting ? errorOf('limit', waiting, context.now, zone) : unfinished('gemini', exit, context.now);
-  }
+  if (!error) return state.limit ?? unfinished('gemini', exit, context.now);
   const message = asText(error.message) || 'gemini reported an error without a message.';
   const type = asText(error.type) ?? '';
   const kind = Object.hasOwn(REASONS, type) ? REASONS[type] : classify(message, statusOf(message, exit));

@@ -5,8 +5,6 @@ import { geminiReader } from './gemini-reader.ts';
 import { checkedSessionId } from './session-id.ts';
 
 const POLICY_FILE = 'gemini-policy.toml';
-const DEFAULTS_FILE = 'gemini-defaults.json';
-const CAPS_FILE = 'gemini-caps.json';
 
 const OWN_FLAGS: readonly FlagRule[] = [
   { names: ['--skip-trust', '--acp', '--experimental-acp', '--list-sessions'], takesValue: false },
@@ -30,25 +28,43 @@ const OWN_FLAGS: readonly FlagRule[] = [
 ];
 const MODEL_FLAGS: readonly FlagRule[] = [{ names: ['--model', '-m'], takesValue: true }];
 
-/** Below everything that a person has set: retrying is the engine's business, and nothing is reported home. */
-const DEFAULTS = {
-  general: { maxAttempts: 1, retryFetchErrors: false, enableAutoUpdate: false },
-  privacy: { usageStatisticsEnabled: false },
-};
-
 const SHELL_RULE = '[[rule]]\ntoolName = "run_shell_command"\ndecision = "allow"\npriority = 900\n';
 const READ_RULE =
   '[[rule]]\ntoolName = ["write_file", "replace", "run_shell_command", "invoke_agent", "exit_plan_mode"]\n' +
   'decision = "deny"\npriority = 999\n';
 
+/**
+ * Its retries and a cap of turns are settings of the person (`general.maxAttempts`, `model.maxSessionTurns`), which no
+ * flag or variable changes for one run: what it says on stderr while it tries again is read instead.
+ */
 export const gemini: AgentAdapter = {
   name: 'gemini',
+  program: {
+    title: 'Gemini CLI',
+    package: '@google/gemini-cli',
+    tested: ['0.61.0', '0.61.0'],
+    version: ['--version'],
+    login: {
+      files: ['.gemini/oauth_creds.json'],
+      env: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
+      moved: { GEMINI_CLI_HOME: '' },
+    },
+    tellsCost: false,
+    capsCost: false,
+    limitEnd: 'words',
+    retriesItself: true,
+    access: {
+      read: 'a policy that refuses edits and the shell',
+      write: 'edits, and a policy that allows the shell',
+      full: 'no question is asked',
+    },
+  },
   capabilities: {
     resume: true,
     schema: 'tagged',
     model: true,
     effort: false,
-    maxTurns: true,
+    maxTurns: false,
     allowedTools: false,
   },
   access: ['read', 'write', 'full'],
@@ -76,18 +92,13 @@ function invocation(request: AgentRequest): Invocation {
   if (model) argv.push('--model', model);
   const access = accessOf(request.access);
   argv.push(...access.args);
-  const files: Record<string, string> = { [DEFAULTS_FILE]: `${JSON.stringify(DEFAULTS, null, 2)}\n` };
-  if (access.policy) files[POLICY_FILE] = access.policy;
-  const env: Record<string, string> = {
-    GEMINI_CLI_NO_RELAUNCH: 'true',
-    GEMINI_CLI_SYSTEM_DEFAULTS_PATH: `{job}/${DEFAULTS_FILE}`,
+  return {
+    argv,
+    env: { GEMINI_CLI_NO_RELAUNCH: 'true', ...agent.env },
+    stdin: request.prompt,
+    files: access.policy ? { [POLICY_FILE]: access.policy } : {},
+    stopSignal: 'SIGTERM',
   };
-  if (request.maxTurns !== null) {
-    // Above everything that a person has set, because a phase asked for it.
-    files[CAPS_FILE] = `${JSON.stringify({ model: { maxSessionTurns: request.maxTurns } })}\n`;
-    env.GEMINI_CLI_SYSTEM_SETTINGS_PATH = `{job}/${CAPS_FILE}`;
-  }
-  return { argv, env: { ...env, ...agent.env }, stdin: request.prompt, files, stopSignal: 'SIGTERM' };
 }
 
 /** Without a person to ask, the CLI refuses what its mode does not allow; a policy adds the shell, or takes it away. */

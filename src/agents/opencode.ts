@@ -27,6 +27,26 @@ const READ_PERMISSION = { edit: 'deny', bash: 'deny', task: 'deny', external_dir
 /** Its retries cannot be turned down and sleep through a limit in silence; the log on stderr is what tells of it. */
 export const opencode: AgentAdapter = {
   name: 'opencode',
+  program: {
+    title: 'opencode',
+    package: 'opencode-ai',
+    tested: ['1.18.33', '1.18.33'],
+    version: ['--version'],
+    login: {
+      files: ['.local/share/opencode/auth.json'],
+      env: ['OPENCODE_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY'],
+      moved: { XDG_DATA_HOME: '.local/share' },
+    },
+    tellsCost: true,
+    capsCost: false,
+    limitEnd: 'words',
+    retriesItself: true,
+    access: {
+      read: 'edits and the shell are refused',
+      write: 'edits and any shell command; what it would ask, such as leaving the worktree, is refused',
+      full: 'what it would ask is allowed',
+    },
+  },
   capabilities: {
     resume: true,
     schema: 'tagged',

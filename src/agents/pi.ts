@@ -26,6 +26,26 @@ const READ_TOOLS = 'read,grep,find,ls';
 
 export const pi: AgentAdapter = {
   name: 'pi',
+  program: {
+    title: 'pi',
+    package: '@mariozechner/pi-coding-agent',
+    tested: ['0.73.1', '0.73.1'],
+    version: ['--version'],
+    login: {
+      files: ['.pi/agent/auth.json', '.pi/agent/models.json'],
+      env: ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'GEMINI_API_KEY'],
+      moved: { PI_CODING_AGENT_DIR: '.pi/agent' },
+    },
+    tellsCost: true,
+    capsCost: false,
+    limitEnd: 'headers',
+    retriesItself: true,
+    access: {
+      read: 'only the tools that read; no shell',
+      write: 'every tool; it has no sandbox',
+      full: 'the same as write',
+    },
+  },
   capabilities: {
     resume: true,
     schema: 'tagged',

@@ -18,6 +18,7 @@ const SCHEMA_FILE = 'schema.json';
 /** The built-in agent that plays a scripted scenario. It speaks one JSON object per line. */
 export const rehearsal: AgentAdapter = {
   name: 'rehearsal',
+  program: null,
   capabilities: {
     resume: true,
     schema: 'native',

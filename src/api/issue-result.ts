@@ -46,10 +46,12 @@ export interface IssueResult {
 /** What an issue came to. The one place where success is decided: the ticket is complete, or it is not. */
 export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
   const source = ticket.source as { number?: number | null; already?: boolean } | undefined;
-  const attempts = ticket.phaseHistory.filter(
+  const ended = ticket.phaseHistory.filter(
     (entry) => entry.completedAt !== null && entry.status !== 'skipped',
   );
-  const failed = attempts.findLast((entry) => entry.error !== null);
+  const failed = ended.findLast((entry) => entry.error !== null);
+  // That a phase was not entered once more is on record, but nothing ran.
+  const attempts = ended.filter((entry) => entry.error?.class !== 'visits');
   const success = ticket.status === 'complete';
   const url = typeof ticket.context.pr_url === 'string' ? ticket.context.pr_url : undefined;
   const number = url ? Number(/\/(\d+)$/.exec(url)?.[1]) : Number.NaN;
@@ -61,7 +63,7 @@ export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
     phaseResults: attempts.map(phaseResult),
     durationSeconds: span(attempts),
     ...(success ? {} : { abortReason: reasonOf(ticket) }),
-    loopTriggered: Object.values(ticket.visits).some((visits) => visits > 1),
+    loopTriggered: attempts.some((entry) => entry.visit > 1),
     branch: ticket.branch,
     ...(url ? { prUrl: url } : {}),
     ...(Number.isNaN(number) ? {} : { prNumber: number }),

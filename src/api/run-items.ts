@@ -31,6 +31,12 @@ export function infoOf(ticket: Ticket): { title: string; labels: string[] } {
   return { title: ticket.title, labels };
 }
 
+/** A ticket in the worktree that its caller has made for it, if he has. */
+export function inWorktree(ticket: Ticket, worktrees: ReadonlyMap<number, WorktreeInfo> = new Map()): Ticket {
+  const given = worktrees.get(numberOf(ticket) ?? 0);
+  return given ? { ...ticket, worktree: given.path, branch: given.branch } : ticket;
+}
+
 export function worktreesOf(tickets: readonly Ticket[]): Map<number, WorktreeInfo> {
   return new Map(
     tickets.flatMap((ticket) => {

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Parts } from '../engine/parts.ts';
+import { InputError, messageOf } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
@@ -59,39 +60,13 @@ export function openRunLog(parts: Pick<Parts, 'store' | 'now'>, options: RunLogO
   const began = Date.parse(parts.now());
   const startTime = before?.startTime ?? parts.now();
   const spent = before?.summary?.totalDurationSeconds ?? 0;
-  mkdirSync(dirname(path), { recursive: true });
+  makeDirectory(dirname(path));
   const write = (end: { endTime: string | null; aborted: boolean }) => {
     const { plan, tickets } = picture(parts, planId);
-    const own = tickets.map((ticket) => issueLog(issueResult(ticket, plan), labelsOf(ticket), end.endTime));
-    const ids = new Set(own.map(({ id }) => id));
     const others =
       options.refused?.map((result) => issueLog(result, [], end.endTime)) ?? before?.issues ?? [];
-    const issues = [...own, ...others.filter(({ id }) => !ids.has(id))];
-    const passed = issues.filter(({ success }) => success).length;
-    const failed = end.endTime === null ? issues.filter((each) => each.failureCategory).length : null;
     const seconds = spent + Math.max(0, Date.parse(parts.now()) - began) / 1000;
-    const log: RunLog = {
-      version: 1,
-      runId: planId,
-      startTime,
-      endTime: end.endTime,
-      config: {
-        phases: [...config.phases],
-        mode: config.chain ? 'chain' : config.sequential ? 'sequential' : 'parallel',
-        concurrency: config.concurrency,
-        qualityLoop: config.qualityLoop,
-        maxIterations: config.maxIterations,
-        qaGate: config.qaGate,
-      },
-      issues,
-      summary: {
-        totalIssues: issues.length,
-        passed,
-        failed: failed ?? issues.length - passed,
-        aborted: end.aborted,
-        totalDurationSeconds: seconds,
-      },
-    };
+    const log = runLog({ plan, tickets, config, startTime, seconds, others, ...end });
     writeAtomic(path, `${JSON.stringify(log, null, 2)}\n`, 0o644);
   };
   return {
@@ -99,6 +74,61 @@ export function openRunLog(parts: Pick<Parts, 'store' | 'now'>, options: RunLogO
     update: () => write({ endTime: null, aborted: false }),
     finish: ({ aborted }) => write({ endTime: parts.now(), aborted }),
   };
+}
+
+export interface RunLogInput {
+  plan: Plan;
+  tickets: readonly Ticket[];
+  config: ExecutionConfig;
+  startTime: string;
+  endTime: string | null;
+  seconds: number;
+  aborted: boolean;
+  /** Entries of issues that have no ticket. */
+  others?: readonly IssueLog[];
+}
+
+/** A run as its log tells it. */
+export function runLog(input: RunLogInput): RunLog {
+  const { plan, tickets, config, startTime, endTime, aborted, others = [] } = input;
+  const own = tickets.map((ticket) => issueLog(issueResult(ticket, plan), labelsOf(ticket), endTime));
+  const ids = new Set(own.map(({ id }) => id));
+  const issues = [...own, ...others.filter(({ id }) => !ids.has(id))];
+  const passed = issues.filter(({ success }) => success).length;
+  const failed = endTime === null ? issues.filter((each) => each.failureCategory).length : null;
+  return {
+    version: 1,
+    runId: plan.id,
+    startTime,
+    endTime,
+    config: {
+      phases: [...config.phases],
+      mode: config.chain ? 'chain' : config.sequential ? 'sequential' : 'parallel',
+      concurrency: config.concurrency,
+      qualityLoop: config.qualityLoop,
+      maxIterations: config.maxIterations,
+      qaGate: config.qaGate,
+    },
+    issues,
+    summary: {
+      totalIssues: issues.length,
+      passed,
+      failed: failed ?? issues.length - passed,
+      aborted,
+      totalDurationSeconds: input.seconds,
+    },
+  };
+}
+
+function makeDirectory(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true });
+  } catch (error) {
+    throw new InputError('run/log', `The log of the run cannot be written to ${path}: ${messageOf(error)}.`, {
+      hint: 'Name another directory with --log-path, or leave it out with --no-log-json.',
+      details: { path },
+    });
+  }
 }
 
 function picture({ store }: Pick<Parts, 'store'>, planId: string): { plan: Plan; tickets: Ticket[] } {

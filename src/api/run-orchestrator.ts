@@ -20,10 +20,10 @@ import { issueRequest } from './issue-request.ts';
 import { type IssueResult, issueResult, refusedResult } from './issue-result.ts';
 import { preview } from './preview.ts';
 import { progressFeed } from './progress.ts';
-import { infoOf, itemOf, numberOf, worktreesOf } from './run-items.ts';
+import { infoOf, inWorktree, itemOf, numberOf, worktreesOf } from './run-items.ts';
 import { openRunLog, type RunLogWriter, rotateLogs } from './run-log.ts';
 import { type MergedRunOptions, resolveRunOptions } from './run-options.ts';
-import type { OrchestratorConfig, ResumeInit, RunInit, RunResult } from './run-types.ts';
+import type { OrchestratorConfig, ResumeInit, RunInit, RunResult, WorktreeInfo } from './run-types.ts';
 import { getSettings } from './settings.ts';
 import { storedRun } from './stored-run.ts';
 
@@ -72,6 +72,8 @@ export class RunOrchestrator {
         references: issueNumbers.map(String),
         batches: null,
         known,
+        worktrees: this.#config.worktreeMap ?? new Map(),
+        writer: this.#config.services?.logWriter ?? null,
       });
       return run.results;
     } finally {
@@ -164,6 +166,7 @@ export class RunOrchestrator {
     const { config, signal } = this.#config;
     for (const text of input.known ? [] : input.references) parseReference(text, { cwd });
     const open = this.#open(input);
+    open.log = input.writer ?? null;
     const { parts } = open;
     const prepared = await prepareIssueRun(
       parts,
@@ -195,7 +198,8 @@ export class RunOrchestrator {
       open.log = openRunLog(parts, { path: file, planId: plan.id, config, refused });
       rotateLogs(file, input.log.rotation);
     }
-    await startIssueRun(parts, { ...prepared, plan: { ...plan, run } });
+    const tickets = prepared.tickets.map((ticket) => inWorktree(ticket, input.worktrees));
+    await startIssueRun(parts, { ...prepared, tickets, plan: { ...plan, run } }, signal);
     return { ...(await this.#drive(open, plan.id, refused)), issueInfoMap };
   }
 
@@ -204,7 +208,7 @@ export class RunOrchestrator {
     const { parts } = open;
     const { config, signal } = this.#config;
     if (config.detach) {
-      open.log?.update();
+      open.write((log) => log.update(), planId);
       await letGo(parts, planId);
     } else
       await runPlan(parts, {
@@ -218,7 +222,7 @@ export class RunOrchestrator {
     const tickets = plan.tickets.flatMap(
       ({ ticketId }) => view.tickets.get(refKey({ planId, ticketId })) ?? [],
     );
-    if (!config.detach) open.log?.finish({ aborted: signal?.aborted === true });
+    if (!config.detach) open.write((log) => log.finish({ aborted: signal?.aborted === true }), planId);
     return {
       results: [...tickets.map((ticket) => issueResult(ticket, plan)), ...refused],
       logPath: open.log?.path ?? null,
@@ -244,19 +248,27 @@ export class RunOrchestrator {
     const listen = (event: EngineEvent) => {
       this.#events.push(event);
       feed?.(event);
-      try {
-        if (event.type === 'attempt:end' || event.type === 'ticket:status') opened.log?.update();
-      } catch (error) {
-        opened.log = null;
-        this.#events.push(problem(event.planId, `the run's log: ${messageOf(error)}`));
-      }
+      if (event.type === 'attempt:end' || event.type === 'ticket:status')
+        opened.write((log) => log.update(), event.planId);
       try {
         onEvent?.(event);
       } catch (error) {
         this.#events.push(problem(event.planId, `onEvent: ${messageOf(error)}`));
       }
     };
-    const opened: Opened = { parts: openParts({ settings, env, by: 'run', listen }), numbers, log: null };
+    const opened: Opened = {
+      parts: openParts({ settings, env, by: 'run', listen }),
+      numbers,
+      log: null,
+      write: (how, planId) => {
+        try {
+          if (opened.log) how(opened.log);
+        } catch (error) {
+          opened.log = null;
+          listen(problem(planId, `The log of the run cannot be written any more: ${messageOf(error)}`));
+        }
+      },
+    };
     return opened;
   }
 }
@@ -269,6 +281,8 @@ interface Opened {
   /** Numbers of issues, by the id of their ticket. */
   numbers: Map<string, number | null>;
   log: RunLogWriter | null;
+  /** Writes the log where there is one. One that cannot be written is told of and given up; the work goes on. */
+  write(how: (log: RunLogWriter) => void, planId: string): void;
 }
 
 interface RunInput {
@@ -280,4 +294,7 @@ interface RunInput {
   known?: readonly WorkItem[];
   options?: MergedRunOptions;
   log?: { path: string; rotation: { maxSizeMB: number; maxFiles: number } } | null;
+  /** What the caller brings along: worktrees by number, and a log of his own. */
+  worktrees?: ReadonlyMap<number, WorktreeInfo>;
+  writer?: RunLogWriter | null;
 }

@@ -1,6 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { RunLog } from './run-log.ts';
+import { refKey } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import type { StoreView } from '../store/port.ts';
+import { type RunLog, runLog } from './run-log.ts';
+import { storedRun } from './stored-run.ts';
 
 export interface Rate {
   total: number;
@@ -39,6 +43,29 @@ export function readRunLogs(dir: string): { logs: RunLog[]; unreadable: string[]
     }
   }
   return { logs, unreadable };
+}
+
+/** Runs that left no log: what is known of them is in the store. `isHeld` tells those that are still under way. */
+export function storedLogs(
+  view: StoreView,
+  repo: string,
+  known: ReadonlySet<string>,
+  isHeld: (plan: Plan) => boolean,
+): RunLog[] {
+  return view.plans.flatMap((plan) => {
+    const stored = storedRun(plan);
+    if (!stored || plan.repo !== repo || known.has(plan.id) || isHeld(plan)) return [];
+    const tickets = plan.tickets.flatMap(
+      ({ ticketId }) => view.tickets.get(refKey({ planId: plan.id, ticketId })) ?? [],
+    );
+    const ends = tickets.flatMap(({ phaseHistory }) => phaseHistory.at(-1)?.completedAt ?? []);
+    const startTime = plan.createdAt ?? ends[0];
+    const endTime = ends.sort().at(-1);
+    if (!startTime || !endTime) return [];
+    const seconds = Math.max(0, Date.parse(endTime) - Date.parse(startTime)) / 1000;
+    const aborted = plan.status === 'paused';
+    return [runLog({ plan, tickets, config: stored.config, startTime, endTime, seconds, aborted })];
+  });
 }
 
 /** Success by mode and phase, durations, cost and what went wrong, over finished runs. */

@@ -1,9 +1,12 @@
 import type { Command } from 'commander';
 import type { Finding } from '../config/doctor-places.ts';
+import type { Settings } from '../config/settings.ts';
+import type { SurveyedAgent } from '../engine/agent-survey.ts';
 import { type Io, outJson } from './io.ts';
 import { packageDir } from './package-dir.ts';
 
 interface Options {
+  agents?: boolean;
   config?: string;
   json?: boolean;
 }
@@ -12,6 +15,7 @@ export function register(program: Command, io: Io): void {
   program
     .command('doctor')
     .description('check node, git, agents, settings and workflows, and say how to fix what is missing')
+    .option('--agents', 'look at the agents alone: version, login, and what each one supports')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -20,13 +24,14 @@ Ends with 1 when something required is missing; what is only worth knowing is ma
 
 Examples:
   $ signalbox doctor
+  $ signalbox doctor --agents
   $ signalbox doctor --json`,
     )
     .action(async (_options: unknown, command: Command) => doctor(command.optsWithGlobals<Options>(), io));
 }
 
 async function doctor(options: Options, io: Io): Promise<void> {
-  const { examine, isHealthy } = await import('../config/doctor.ts');
+  const { configFinding, examine, isHealthy } = await import('../config/doctor.ts');
   const { loadSettings } = await import('../config/load.ts');
   const { SignalboxError } = await import('../model/errors.ts');
   const load = { cwd: io.cwd, env: io.env, configPath: options.config, packageDir: packageDir() };
@@ -37,6 +42,15 @@ async function doctor(options: Options, io: Io): Promise<void> {
     const { HOME, SIGNALBOX_HOME } = io.env;
     return loadSettings({ ...load, env: { HOME, SIGNALBOX_HOME }, withoutFiles: true });
   });
+  if (options.agents) {
+    const { agents, findings } = await lookAtAgents(settings, io);
+    if (configError) findings.unshift(configFinding({ settings, configError }));
+    const ok = isHealthy(findings);
+    if (options.json) outJson(io, { ok, agents, findings });
+    else await printAgents(agents, findings, io);
+    if (!ok) io.exit(1);
+    return;
+  }
   const findings = await examine({
     settings,
     configError,
@@ -48,6 +62,21 @@ async function doctor(options: Options, io: Io): Promise<void> {
   if (options.json) outJson(io, { ok, findings });
   else print(findings, io);
   if (!ok) io.exit(1);
+}
+
+async function lookAtAgents(settings: Settings, io: Io) {
+  const { surveyAgents } = await import('../engine/agent-survey.ts');
+  const { agentFindings } = await import('../engine/agent-findings.ts');
+  const agents = await surveyAgents({ settings, env: io.env });
+  return { agents, findings: agentFindings(agents) };
+}
+
+async function printAgents(agents: SurveyedAgent[], findings: Finding[], io: Io): Promise<void> {
+  const { agentsText } = await import('../report/agents.ts');
+  const { style } = await import('../report/style.ts');
+  io.out(agentsText(agents, style(io.color)));
+  if (findings.length > 0) io.out('');
+  print(findings, io);
 }
 
 const MARKS: Record<Finding['level'], { mark: string; color: number }> = {

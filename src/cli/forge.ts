@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { InputError, SignalboxError } from '../model/errors.ts';
 import { ticketHere } from './checks.ts';
+import { lookOutside, registerDeeds } from './forge-deeds.ts';
 import { type Io, outJson } from './io.ts';
-import { type GlobalOptions, openEngine } from './open.ts';
+import { type GlobalOptions, openEngine, openSettings } from './open.ts';
 
 /** What workflows do on GitHub, as commands that can be repeated after a crash. */
 export function register(program: Command, io: Io): void {
@@ -38,6 +38,15 @@ export function register(program: Command, io: Io): void {
       async (plan: string | undefined, ticket: string | undefined, _options: unknown, command: Command) =>
         review(plan, ticket, command.optsWithGlobals<GlobalOptions>(), io),
     );
+  registerDeeds(forge, io);
+  forge
+    .command('budget')
+    .description('tell what is left of GitHub’s hourly budget, as of the last question')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nAsks nobody.\n\nExamples:\n  $ signalbox forge budget')
+    .action(async (_options: unknown, command: Command) =>
+      budget(command.optsWithGlobals<GlobalOptions>(), io),
+    );
 }
 
 async function review(
@@ -49,17 +58,24 @@ async function review(
   const ref = ticketHere(io, planId, ticketId);
   const parts = await openEngine(io, options, 'forge');
   const { reviewOf } = await import('../engine/review.ts');
-  try {
+  await lookOutside(io, async () => {
     const answer = await reviewOf(parts, ref);
     if (options.json) outJson(io, answer);
     else io.out('waiting' in answer ? answer.waiting : `${answer.decision}\n${answer.message}`);
     if ('waiting' in answer) io.exit(1);
-  } catch (error) {
-    // 1 would say that nobody has decided yet.
-    if (!(error instanceof SignalboxError) || error instanceof InputError) throw error;
-    io.err([error.message, error.hint ?? ''].join('\n').trim());
-    io.exit(2);
-  }
+  });
+}
+
+async function budget(options: GlobalOptions, io: Io): Promise<void> {
+  const { stateDir } = await openSettings(io, options);
+  const { BudgetBook } = await import('../forge/budget.ts');
+  const known = new BudgetBook(stateDir).all();
+  if (options.json) return outJson(io, known);
+  if (known.length === 0) return io.out('GitHub has not been asked yet.');
+  for (const { host, remaining, limit, cost, resetAt, at } of known)
+    io.out(
+      `${host}: ${remaining} of ${limit} points left until ${resetAt}; the last question cost ${cost} (${at})`,
+    );
 }
 
 async function openPr(

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { InputError } from '../model/errors.ts';
+import type { Redact } from '../model/redact.ts';
 import type { Io } from './io.ts';
-import { type GlobalOptions, openState } from './open.ts';
+import { type GlobalOptions, openSettings, openState } from './open.ts';
 
 interface Options extends GlobalOptions {
   phase?: string;
@@ -33,14 +34,21 @@ async function show(planId: string, ticketId: string | undefined, options: Optio
     throw new InputError('usage', '--until-rest needs a ticket and --follow.');
   const { store } = await openState(io, options);
   store.plan(planId);
-  if (ticketId) store.ticket({ planId, ticketId });
+  const seen = ticketId ? store.ticket({ planId, ticketId }).phaseHistory.map(({ phase }) => phase) : [];
+  if (ticketId && options.phase && !options.follow && !seen.includes(options.phase))
+    throw new InputError('logs/phase', `${ticketId} has no attempt of phase "${options.phase}".`, {
+      hint:
+        seen.length > 0 ? `It has attempts of: ${[...new Set(seen)].join(', ')}.` : 'It has not begun yet.',
+    });
   const [{ createLog, restLine }, { style }, { rests }] = await Promise.all([
     import('../report/log.ts'),
     import('../report/style.ts'),
     import('../report/resting.ts'),
   ]);
   const look = { json: options.json === true, style: style(io.color) };
-  const log = createLog(store, { planId, ticketId: ticketId ?? null, phase: options.phase ?? null, ...look });
+  const redact = await redactorFor(io, options);
+  const about = { planId, ticketId: ticketId ?? null, phase: options.phase ?? null };
+  const log = createLog(store, { ...about, ...look, redact });
   /** Prints what is new; true when there is nothing to wait for any more. */
   const print = (): boolean => {
     const ticket = options.untilRest && ticketId ? store.ticket({ planId, ticketId }) : undefined;
@@ -66,4 +74,13 @@ async function show(planId: string, ticketId: string | undefined, options: Optio
     }, 200);
   });
   await ended.finally(() => clearInterval(timer));
+}
+
+/** What agents printed may hold what they were given. A config that cannot be read must not hide the log. */
+async function redactorFor(io: Io, options: GlobalOptions): Promise<Redact> {
+  const [{ redactorOf }, settings] = await Promise.all([
+    import('../engine/secrets.ts'),
+    openSettings(io, options).catch(() => ({ agents: {}, mcpServers: {} })),
+  ]);
+  return redactorOf(settings, io.env);
 }

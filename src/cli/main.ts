@@ -5,7 +5,7 @@ import { plainOptions, showStatus } from './status.ts';
 
 declare const __VERSION__: string;
 
-const args = process.argv.slice(2);
+const args = asCommand(process.argv.slice(2));
 const json = args.includes('--json');
 const color = !process.env.NO_COLOR && process.env.TERM !== 'dumb';
 // `status | head` closes our output: that is no error.
@@ -33,10 +33,15 @@ async function main(): Promise<void> {
     if (status) return await showStatus(status, io);
     const { createProgram } = await import('./program.ts');
     const program = await createProgram(io, __VERSION__, { quiet: json, first: args[0] });
-    await program.parseAsync(process.argv);
+    await program.parseAsync([...process.argv.slice(0, 2), ...args]);
   } catch (error) {
     report(error);
   }
+}
+
+/** `--spec <dir>` alone is the command `spec`. */
+function asCommand(words: string[]): string[] {
+  return /^--spec(=|$)/.test(words[0] ?? '') ? ['spec', ...words] : words;
 }
 
 function report(error: unknown): void {

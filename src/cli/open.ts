@@ -64,7 +64,8 @@ export async function openEngine(
     openSettings(io, options, more.flags),
     import('../engine/open.ts'),
   ]);
-  return openParts({ settings, env: io.env, by, ...(more.listen ? { listen: more.listen } : {}) });
+  const bell = io.tty ? () => void process.stderr.write('\u0007') : undefined;
+  return openParts({ settings, env: io.env, by, bell, ...(more.listen ? { listen: more.listen } : {}) });
 }
 
 /** What runs agents: a repository that nobody has trusted could bring plans and workflows of its own with it. */

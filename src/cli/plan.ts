@@ -3,11 +3,12 @@ import type { Command } from 'commander';
 import { sayProblem } from '../report/problem-text.ts';
 import { type Io, outJson } from './io.ts';
 import { type GlobalOptions, openEngine, openState } from './open.ts';
+import { registerEdits } from './plan-edit.ts';
 
 export function register(program: Command, io: Io): void {
   const plan = program
     .command('plan')
-    .description('look at plans and decide about them')
+    .description('make plans, look at them and decide about them')
     .addHelpText(
       'after',
       '\nExamples:\n  $ signalbox plan check sprint-12\n  $ signalbox plan approve sprint-12',
@@ -39,6 +40,7 @@ export function register(program: Command, io: Io): void {
   add('delete', '<plan>', 'delete a plan that has nothing unmerged', async (id, options) =>
     remove(io, options, id),
   ).option('--force', 'also when branches are not merged; branches and uncommitted work are kept');
+  registerEdits(plan, io);
 }
 
 async function list(io: Io, options: GlobalOptions): Promise<void> {
@@ -110,15 +112,23 @@ async function check(io: Io, options: GlobalOptions, id: string): Promise<void> 
   const errors = problems.filter((problem) => problem.severity === 'error');
   if (options.json) outJson(io, { plan: id, ok: errors.length === 0, problems });
   else {
-    const { style, oneLine } = await import('../report/style.ts');
+    const [{ style, oneLine }, { planSummary }] = await Promise.all([
+      import('../report/style.ts'),
+      import('../report/plan-summary.ts'),
+    ]);
     const look = style(io.color);
-    for (const { severity, ticketId, place, message } of problems) {
+    const view = parts.store.view();
+    const plan = view.plans.find((each) => each.id === id);
+    if (plan) io.out(`${planSummary(plan, view.tickets, parts.settings, look)}\n`);
+    for (const { severity, ticketId, place, message, hint } of problems) {
       const mark = severity === 'error' ? look.red('✗') : look.yellow('!');
       const said = isAbsolute(place) && message.includes(place);
       const where = said ? '' : ` ${look.dim(`(${oneLine(place)})`)}`;
       io.out(`${mark} ${oneLine(ticketId ?? id)}: ${oneLine(message, 400)}${where}`);
+      if (hint) io.out(look.dim(`  ${oneLine(hint, 400)}`));
     }
-    if (errors.length === 0) io.out(`${look.green('✓')} Plan ${id} can run.`);
+    const draft = plan?.status === 'draft' ? ` Approve it with: signalbox plan approve ${id}` : '';
+    if (errors.length === 0) io.out(`${look.green('✓')} Plan ${id} can run.${draft}`);
   }
   if (errors.length > 0) io.exit(1);
 }

@@ -20,8 +20,11 @@ const FILES: [names: string[], load: () => Promise<CommandFile>][] = [
   ],
   [['sessions', 'resume-session'], () => import('./sessions.ts')],
   [['plan'], () => import('./plan.ts')],
+  [['interactive'], () => import('./interactive.ts')],
+  [['import'], () => import('./import.ts')],
   [['workflow'], () => import('./workflow.ts')],
   [['spec'], () => import('./spec.ts')],
+  [['skills'], () => import('./skills.ts')],
   [['config'], () => import('./config.ts')],
   [['doctor'], () => import('./doctor.ts')],
   [['stats'], () => import('./stats.ts')],
@@ -29,6 +32,8 @@ const FILES: [names: string[], load: () => Promise<CommandFile>][] = [
   [['workspace'], () => import('./workspace.ts')],
   [['checks', 'integrate'], () => import('./checks.ts')],
   [['forge'], () => import('./forge.ts')],
+  [['merge'], () => import('./merge.ts')],
+  [['notify'], () => import('./notify.ts')],
   [['completion'], () => import('./completion.ts')],
 ];
 

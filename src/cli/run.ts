@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { flagOfOption, runFlags } from '../config/run-flags.ts';
 import type { RunResult } from '../engine/foreground.ts';
@@ -67,6 +67,8 @@ async function dispatch(
   if (plan !== undefined) return run(plan, what, planOptions(options), io);
   const [first, ...rest] = what;
   const batched = options.batch !== undefined && options.batch.length > 0;
+  if (first !== undefined && rest.length === 0 && isSpec(resolve(io.cwd, first)))
+    return runAsSpec(first, options, io);
   if (first === undefined && !batched) throw new InputError('usage', 'Name a plan, or one or more issues.');
   const { store, view } = await openStore(io, options);
   if (first !== undefined && store.hasPlan(first)) {
@@ -84,6 +86,26 @@ async function dispatch(
     return run(first, rest, asked, io);
   }
   return runIssues(what, options, io);
+}
+
+/** A directory with a task list is a spec, which has options of its own. */
+function isSpec(path: string): boolean {
+  return ['tasks.md', 'Tasks.md', 'TASKS.md'].some((name) => existsSync(join(path, name)));
+}
+
+async function runAsSpec(dir: string, options: Options & IssueOptions, io: Io): Promise<void> {
+  const known = ['agent', 'verbose', 'plain', 'json', 'config', 'debug', 'detach', 'dryRun', 'base'];
+  const [other] = Object.entries(options).filter(
+    ([key, value]) => !known.includes(key) && value !== undefined,
+  );
+  if (other)
+    throw new InputError('usage', `${flagOfOption(other[0])} is for runs of issues; ${dir} is a spec.`, {
+      hint: `See: signalbox spec --help`,
+    });
+  const { agent, base, ...rest } = options;
+  const { runSpec } = await import('./spec-run.ts');
+  const more = { ...(agent ? { backend: agent } : {}), ...(base ? { base } : {}) };
+  return runSpec(dir, { ...(rest as GlobalOptions), ...more }, {}, io);
 }
 
 /** What makes sense for a plan; its own policies decide the rest, so anything else is refused. */
@@ -124,7 +146,7 @@ async function run(planId: string, ticketIds: string[], options: Options, io: Io
   keepHeapSmall();
   const abort = new AbortController();
   const unhook = stopOnSignals(view, abort, 'the agents');
-  const began = Date.now();
+  const began = performance.now();
   try {
     const result = await runPlan(parts, {
       planId,
@@ -134,7 +156,7 @@ async function run(planId: string, ticketIds: string[], options: Options, io: Io
       signal: abort.signal,
     });
     view.close();
-    await show(result, Date.now() - began, abort.signal.aborted, options, io);
+    await show(result, performance.now() - began, abort.signal.aborted, options, io);
     io.exit(abort.signal.aborted ? signalCode(abort.signal.reason) : result.ok ? 0 : 1);
   } finally {
     view.close();

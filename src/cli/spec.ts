@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { type Io, outJson } from './io.ts';
+import type { SpecRunOptions } from './spec-run.ts';
 
-interface Options {
-  json?: boolean;
+interface Options extends SpecRunOptions {
+  spec?: string;
   unit?: string;
   includeOptional?: boolean;
   only?: string;
@@ -16,15 +17,71 @@ const UNUSABLE = 5;
 export function register(program: Command, io: Io): void {
   const spec = program
     .command('spec')
-    .description('read Kiro specs: tasks.md with its requirements and design')
-    .addHelpText('after', '\nExamples:\n  $ signalbox spec check .kiro/specs/my-feature');
+    .argument('[dir]', 'the spec directory')
+    .description('run a Kiro spec’s tasks one unit at a time, until done')
+    .option('--spec <dir>', 'the same as the argument')
+    .option('--backend <agent>', 'agent that does the work, unless an owner has another')
+    .option('--assign-backend <agent>', 'agent that decides whose a unit is; default the backend')
+    .option('--delay <seconds>', 'wait between two units, more or less; default 15')
+    .option('--max-iterations <n>', 'most units that this run begins; default 50')
+    .option('--max-attempts <n>', 'most attempts at one unit; default 3')
+    .option(
+      '--on-failure <what>',
+      'after a unit has failed for good: stop, or continue with what does not need it',
+    )
+    .option('--unit <kind>', 'what one agent gets at a time: parent or leaf')
+    .option('--include-optional', 'take optional tasks along')
+    .option('--only <ids>', 'these tasks, by commas')
+    .option('--from <id>', 'this task and what comes behind it')
+    .option('--skip <ids>', 'all but these tasks, by commas')
+    .option('--workdir <path>', 'the repository; default the one that the spec is in')
+    .option('--base <branch>', 'branch that the work starts from')
+    .option(
+      '--in-place',
+      'work in the checkout on its current branch; refused when something is not committed',
+    )
+    .option('--fresh', 'start over, on a new branch')
+    .option('--tmux-session <name>', 'name of the tmux session; default sequential-<spec>')
+    .option('--no-tmux', 'open no windows')
+    .option('--detach', 'give the terminal back; a daemon goes on')
+    .option('--dry-run', 'say what would be done and do nothing')
+    .option('-v, --verbose', 'show what agents say and do')
+    .option('--plain', 'one line per event, also on a terminal')
+    .option('--json', 'print events, then the result, as JSON lines')
+    .addHelpText(
+      'after',
+      `
+Blocks until all units are complete, asking nothing in between. Calling it again goes on where it was.
+Exit code 0 when all is complete, 1 when --max-iterations was reached, 2 when a person is needed, 3 or more when the
+spec could not be run, 130 after Ctrl-C.
+
+Examples:
+  $ signalbox spec .kiro/specs/my-feature
+  $ signalbox spec .kiro/specs/my-feature --delay 60 --backend codex --detach
+  $ signalbox spec .kiro/specs/my-feature --only 2,3.1 --dry-run
+  $ signalbox spec check .kiro/specs/my-feature`,
+    )
+    .action(async (dir: string | undefined, _options: unknown, command: Command) =>
+      run(dir, command.optsWithGlobals<Options>(), io),
+    );
+  spec
+    .command('tick')
+    .argument('[plan]', 'default: the plan of this phase')
+    .argument('[ticket]', 'default: the ticket of this phase')
+    .description('tick the boxes of a unit that is done and commit that')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExamples:\n  $ signalbox spec tick spec-my-feature 2.1')
+    .action(
+      async (plan: string | undefined, ticket: string | undefined, _options: unknown, command: Command) =>
+        tick(plan, ticket, command.optsWithGlobals<Options>(), io),
+    );
   spec
     .command('check')
     .argument('<dir>', 'the spec directory')
     .description(
       'print a spec’s tasks, units, order and dependencies, and find what is wrong, before anything runs',
     )
-    .option('--unit <kind>', 'what one agent gets at a time: parent or leaf', 'parent')
+    .option('--unit <kind>', 'what one agent gets at a time: parent or leaf; default parent')
     .option('--include-optional', 'take optional tasks along')
     .option('--only <ids>', 'these tasks, by commas')
     .option('--from <id>', 'this task and what comes behind it')
@@ -37,6 +94,37 @@ export function register(program: Command, io: Io): void {
     .action(async (dir: string, _options: unknown, command: Command) =>
       check(dir, command.optsWithGlobals<Options>(), io),
     );
+}
+
+async function run(dir: string | undefined, options: Options, io: Io): Promise<void> {
+  const { InputError } = await import('../model/errors.ts');
+  const { spec, ...rest } = options;
+  const wanted = dir ?? spec;
+  if (wanted === undefined || (dir !== undefined && spec !== undefined && dir !== spec))
+    throw new InputError('usage', wanted === undefined ? 'Which spec?' : 'Name one spec at a time.', {
+      hint: 'For example: signalbox spec .kiro/specs/my-feature',
+    });
+  const { runSpec } = await import('./spec-run.ts');
+  return runSpec(wanted, rest, await unitOptions(options), io);
+}
+
+async function tick(
+  planId: string | undefined,
+  ticketId: string | undefined,
+  options: Options,
+  io: Io,
+): Promise<void> {
+  const [{ ticketHere }, { openEngine }, { tickUnit }] = await Promise.all([
+    import('./checks.ts'),
+    import('./open.ts'),
+    import('../engine/spec-tick.ts'),
+  ]);
+  const ref = ticketHere(io, planId, ticketId);
+  const done = await tickUnit(await openEngine(io, options, 'tick'), ref);
+  if (options.json) return outJson(io, done);
+  const all = [...done.ticked, ...done.already];
+  const boxless = done.boxless.length > 0 ? ` ${done.boxless.join(', ')} has no box.` : '';
+  io.out(`${all.length > 0 ? `Ticked ${all.join(', ')} in ${done.file}.` : ''}${boxless}`.trim());
 }
 
 async function check(dir: string, options: Options, io: Io): Promise<void> {

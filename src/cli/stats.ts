@@ -1,13 +1,14 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Rate } from '../api/stats.ts';
+import type { Plan } from '../model/plan.ts';
 import { type Io, outJson } from './io.ts';
-import { type GlobalOptions, openSettings } from './open.ts';
+import { type GlobalOptions, openStore } from './open.ts';
 
 export function register(program: Command, io: Io): void {
   program
     .command('stats')
-    .description('success, durations, cost and failures over the logged runs of this project')
+    .description('success, durations, cost and failures over the runs of this project')
     .option('--csv', 'one line per issue, as CSV')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExamples:\n  $ signalbox stats\n  $ signalbox stats --csv > runs.csv')
@@ -15,16 +16,22 @@ export function register(program: Command, io: Io): void {
 }
 
 async function show(options: GlobalOptions & { csv?: boolean }, io: Io): Promise<void> {
-  const settings = await openSettings(io, options);
-  const [{ readRunLogs, runStats }, { repositoryOf }] = await Promise.all([
+  const { settings, store, view } = await openStore(io, options);
+  const [{ readRunLogs, runStats, storedLogs }, { repositoryOf }, { Holder }] = await Promise.all([
     import('../api/stats.ts'),
     import('../config/paths.ts'),
+    import('../engine/claims.ts'),
   ]);
-  const { logs, unreadable } = readRunLogs(resolve(repositoryOf(io.cwd) ?? io.cwd, settings.run.logPath));
+  const repo = repositoryOf(io.cwd) ?? io.cwd;
+  const { logs: files, unreadable } = readRunLogs(resolve(repo, settings.run.logPath));
+  const holder = new Holder('stats', store.layout.engines);
+  const isHeld = ({ claim }: Plan) => claim !== null && holder.isLive(claim);
+  const known = new Set(files.map((log) => log.runId));
+  const logs = [...files, ...storedLogs(view, repo, known, isHeld)];
   if (options.csv) return io.out(csv(logs));
   const stats = runStats(logs, unreadable);
   if (options.json) return outJson(io, stats);
-  if (stats.runs === 0) return io.out('No finished runs are logged here yet.');
+  if (stats.runs === 0) return io.out('No finished runs are known here yet.');
   const [{ table }, { style }, { wholeSeconds }] = await Promise.all([
     import('../report/table.ts'),
     import('../report/style.ts'),

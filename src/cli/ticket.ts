@@ -51,10 +51,13 @@ export function register(program: Command, io: Io): void {
   add(
     'resume',
     '[plan] [ticket]',
-    'go on with what was paused or stopped, by default last; a run of issues goes on here',
+    'go on with what was paused, stopped or halted, by default last; a run of issues or of a spec goes on here',
     'resume sprint-12',
     async (plan, ticket, _rest, options) => resume(io, options, plan, ticket),
-  ).option('--plain', 'of a run of issues: one line per event, also on a terminal');
+  )
+    .option('--answer <text>', 'of a spec that has halted: what the agent asked for')
+    .option('--no-tmux', 'of a spec: open no windows')
+    .option('--plain', 'of a run: one line per event, also on a terminal');
   add(
     'stop',
     '<plan> [ticket]',
@@ -122,6 +125,10 @@ async function resume(io: Io, options: GlobalOptions, planId: string, ticketId: 
   const id = planId || latestStopped(parts);
   const { isWithDaemon } = await import('../engine/resume-run.ts');
   const found = parts.store.plan(id);
+  const { answer } = options as { answer?: string };
+  if (found.kind === 'spec')
+    return resumeSpecHere(io, { ...options, ...(answer ? { answer } : {}) }, parts, id);
+  if (answer !== undefined) throw await noHalt(id);
   if (found.kind === 'run') {
     const { resumeIssues } = await import('./issues.ts');
     if (!isWithDaemon(parts, id)) return resumeIssues(id, options, io);
@@ -137,10 +144,39 @@ async function resume(io: Io, options: GlobalOptions, planId: string, ticketId: 
   io.out(`Plan ${plan.id} is ${plan.status}${which}.${await wayOn(parts, plan.id)}`);
 }
 
+/** A spec goes on here, unless a daemon has it: then it is only answered. */
+async function resumeSpecHere(
+  io: Io,
+  options: GlobalOptions & { answer?: string },
+  parts: Awaited<ReturnType<typeof openEngine>>,
+  planId: string,
+): Promise<void> {
+  const { isWithDaemon } = await import('../engine/resume-run.ts');
+  if (!isWithDaemon(parts, planId)) {
+    const { resumeSpec } = await import('./spec-run.ts');
+    return resumeSpec(planId, options, io);
+  }
+  if (options.answer !== undefined) {
+    const { answerHalt } = await import('../engine/spec-resume.ts');
+    await answerHalt(parts, planId, options.answer);
+  }
+  const plan = parts.store.plan(planId);
+  if (options.json) return outJson(io, { plan, resumed: [] });
+  io.out(`Plan ${planId} is ${plan.status}.${await wayOn(parts, planId)}`);
+}
+
+async function noHalt(planId: string): Promise<Error> {
+  const { InputError } = await import('../model/errors.ts');
+  return new InputError('usage', `--answer is for runs of specs, and "${planId}" is none.`, {
+    hint: `Answer a gate with: signalbox respond ${planId} <ticket> <decision> "…"`,
+  });
+}
+
 /** Somebody has to run it: the daemon that is there, or a command. */
 async function wayOn(parts: Awaited<ReturnType<typeof openEngine>>, planId: string): Promise<string> {
   const { readDaemon } = await import('../engine/seat.ts');
-  const { kind, claim } = parts.store.plan(planId);
+  const { kind, claim, status } = parts.store.plan(planId);
+  if (status === 'paused') return ` Its plan is paused. Go on with: signalbox resume ${planId}`;
   if (claim && parts.holder.isLive(claim)) return ` Its run (pid ${claim.pid}) goes on with it.`;
   const daemon = readDaemon(parts.store.layout, parts.holder);
   if (daemon) return ` Daemon ${daemon.pid} goes on with it.`;

@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
+import type { Settings } from '../config/settings.ts';
 import type { SearchPath } from '../content/find.ts';
+import type { LoadedWorkflow } from '../content/load.ts';
 import type { Problem } from '../content/problem.ts';
 import { type Io, outJson } from './io.ts';
 import { packageDir } from './package-dir.ts';
@@ -122,8 +124,8 @@ async function graph(name: string, options: Options, io: Io): Promise<void> {
 
 async function check(file: string | undefined, options: Options, io: Io): Promise<void> {
   const { sayProblem } = await import('../content/problem.ts');
-  const searchPath = await searchPathOf(options, io);
-  const checked = file === undefined ? await checkEvery(searchPath) : [await checkOne(file, searchPath, io)];
+  const settings = await settingsOf(options, io);
+  const checked = file === undefined ? await checkEvery(settings) : [await checkOne(file, settings, io)];
   const count = checked.reduce((sum, { problems }) => sum + problems.length, 0);
   if (count > 0) io.exit(1);
   if (options.json) return outJson(io, checked);
@@ -142,21 +144,37 @@ interface Checked {
   problems: Problem[];
 }
 
-async function checkEvery(searchPath: SearchPath): Promise<Checked[]> {
-  const { checkAll } = await import('../content/check.ts');
-  return (await checkAll({ searchPath })).map(({ file, name, problems }) => ({ file, name, problems }));
+async function checkEvery(settings: Settings): Promise<Checked[]> {
+  const { listWorkflows } = await import('../content/check.ts');
+  const listed = await listWorkflows(settings.searchPath.workflows);
+  return Promise.all(
+    listed.map(async ({ loaded, problems }) => ({
+      file: loaded.file,
+      name: loaded.name,
+      problems: [...problems, ...(await allProblems(loaded, settings))],
+    })),
+  );
+}
+
+async function allProblems(loaded: LoadedWorkflow, settings: Settings): Promise<Problem[]> {
+  const [{ checkLoaded }, { agentProblems }] = await Promise.all([
+    import('../content/check.ts'),
+    import('../engine/workflow-agents.ts'),
+  ]);
+  return [...(await checkLoaded(loaded, settings.searchPath)), ...agentProblems(loaded, settings.agents)];
 }
 
 /** A path that exists is a file; anything else is a name. */
-async function checkOne(file: string, searchPath: SearchPath, io: Io): Promise<Checked> {
+async function checkOne(file: string, settings: Settings, io: Io): Promise<Checked> {
+  const { searchPath } = settings;
   const { existsSync, readFileSync, statSync } = await import('node:fs');
   const { resolve: resolvePath } = await import('node:path');
-  const { checkLoaded, listWorkflows } = await import('../content/check.ts');
+  const { listWorkflows } = await import('../content/check.ts');
   const { loadWorkflow } = await import('../content/load.ts');
   const path = resolvePath(io.cwd, file);
   if (existsSync(path) && statSync(path).isFile()) {
     const loaded = await loadWorkflow({ file, text: readFileSync(path, 'utf8') });
-    return { file, name: loaded.name, problems: await checkLoaded(loaded, searchPath) };
+    return { file, name: loaded.name, problems: await allProblems(loaded, settings) };
   }
   const all = await listWorkflows(searchPath.workflows);
   const found = all.filter(({ loaded, shadowedBy }) => loaded.name === file && !shadowedBy);
@@ -169,10 +187,7 @@ async function checkOne(file: string, searchPath: SearchPath, io: Io): Promise<C
       searchPath.workflows,
     );
   }
-  const problems = [
-    ...found.flatMap((one) => one.problems),
-    ...(await checkLoaded(first.loaded, searchPath)),
-  ];
+  const problems = [...found.flatMap((one) => one.problems), ...(await allProblems(first.loaded, settings))];
   return { file: first.loaded.file, name: first.loaded.name, problems };
 }
 
@@ -182,12 +197,10 @@ async function resolve(name: string, options: Options, io: Io) {
 }
 
 async function searchPathOf(options: Options, io: Io): Promise<SearchPath> {
+  return (await settingsOf(options, io)).searchPath;
+}
+
+async function settingsOf(options: Options, io: Io): Promise<Settings> {
   const { loadSettings } = await import('../config/load.ts');
-  const settings = await loadSettings({
-    cwd: io.cwd,
-    env: io.env,
-    configPath: options.config,
-    packageDir: packageDir(),
-  });
-  return settings.searchPath;
+  return loadSettings({ cwd: io.cwd, env: io.env, configPath: options.config, packageDir: packageDir() });
 }

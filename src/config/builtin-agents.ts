@@ -12,6 +12,13 @@ export interface AgentEntry {
   defaultArgs?: string[];
   env?: Record<string, string>;
   model?: string;
+  envAllow?: string[];
+  account?: string;
+  fallback?: string;
+  sandbox?: string;
+  sandboxNetwork?: boolean;
+  sandboxWritable?: string[];
+  sandboxProcesses?: number;
 }
 
 /** Agents that work without an entry; an entry of the same name changes only what it says. */
@@ -39,6 +46,13 @@ export function resolveAgent(name: string, entry: AgentEntry, packageDir: string
     defaultArgs: entry.defaultArgs ?? [],
     env: entry.env ?? {},
     model: entry.model ?? null,
+    envAllow: entry.envAllow,
+    account: entry.account,
+    fallback: entry.fallback,
+    sandbox: entry.sandbox,
+    sandboxNetwork: entry.sandboxNetwork,
+    sandboxWritable: entry.sandboxWritable,
+    sandboxProcesses: entry.sandboxProcesses,
   };
 }
 

@@ -38,7 +38,7 @@ export function check(
       text:
         kind.is === 'whole' && kind.flag
           ? refusal(kind, value)
-          : `found ${found(value)}; allowed is ${allowed(kind)}`,
+          : `found ${kind.is === 'url' ? 'something else' : found(value)}; allowed is ${allowed(kind)}`,
       hint,
     });
   switch (kind.is) {
@@ -47,6 +47,7 @@ export function check(
     case 'command':
     case 'inside':
     case 'project':
+    case 'url':
     case 'ref':
       if (typeof value !== 'string') return wrong(quoteHint(value));
       return checkText(kind, value, context) ?? wrong();
@@ -78,12 +79,17 @@ function checkText(kind: Kind, value: string, { base, userHome }: CheckContext):
   }
   if (kind.is === 'inside' && (isAbsolute(value) || /^[~-]/.test(value) || value.split('/').includes('..')))
     return undefined;
+  if (kind.is === 'url') return isWebAddress(value) ? value : undefined;
   if (kind.is === 'ref') return new RegExp(REF).test(value) && !value.includes('..') ? value : undefined;
   if (kind.is === 'project') {
     if (/^~[^/]/.test(value)) return undefined;
     return value.startsWith('~') ? expandPath(value, base, userHome) : value;
   }
   return value;
+}
+
+function isWebAddress(text: string): boolean {
+  return /^https?:\/\//i.test(text) && URL.canParse(text);
 }
 
 function isNumber(kind: Kind & { is: 'whole' | 'number' }, value: unknown): boolean {

@@ -43,6 +43,8 @@ function kindSchema(kind: Kind): JsonSchema {
     case 'path':
     case 'project':
       return { type: 'string', minLength: 1 };
+    case 'url':
+      return { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://' };
     case 'ref':
       return { type: 'string', pattern: REF };
     case 'boolean':

@@ -1,5 +1,6 @@
 import type { AgentConfig } from '../model/agent.ts';
 import type { Finding } from './doctor-places.ts';
+import { INSTALL_COMMANDS } from './install-commands.ts';
 import type { Env } from './paths.ts';
 import { findExecutable, type Probe, probe } from './probe.ts';
 import type { Settings } from './settings.ts';
@@ -13,10 +14,6 @@ export interface ProgramOptions {
 
 const NODE: Version = [20, 19];
 const GIT: Version = [2, 38];
-const INSTALL: Record<string, string> = {
-  claude: 'npm install -g @anthropic-ai/claude-code',
-  codex: 'npm install -g @openai/codex',
-};
 
 type Version = readonly [major: number, minor: number];
 
@@ -101,8 +98,8 @@ export async function agentFinding(
     if (agent.adapter === 'rehearsal') return { level: 'ok', what, detail: `bundled (${file})`, fix: null };
     return versionFinding(what, file, await probe(file, ['--version'], own, timeoutMs));
   }
-  const install = Object.hasOwn(INSTALL, agent.adapter)
-    ? `Install it (${INSTALL[agent.adapter]})`
+  const install = Object.hasOwn(INSTALL_COMMANDS, agent.adapter)
+    ? `Install it (${INSTALL_COMMANDS[agent.adapter]})`
     : 'Install it';
   const instead = isDefault
     ? ', or name another one in defaultAgent'

@@ -60,7 +60,10 @@ export function isHealthy(findings: Finding[]): boolean {
   return findings.every((finding) => finding.level !== 'bad');
 }
 
-function configFinding({ settings, configError }: DoctorOptions): Finding {
+export function configFinding({
+  settings,
+  configError,
+}: Pick<DoctorOptions, 'settings' | 'configError'>): Finding {
   if (configError)
     return { level: 'bad', what: 'config', detail: configError.message, fix: configError.hint ?? null };
   if (settings.configFile) return { level: 'ok', what: 'config', detail: settings.configFile, fix: null };

@@ -11,6 +11,8 @@ export type Kind =
   | { is: 'inside' }
   /** A path that stays relative: to the project that is worked on, which is known later. */
   | { is: 'project' }
+  /** A web address, which may hold a key: it is never shown whole. */
+  | { is: 'url' }
   /** A branch, as git names it. */
   | { is: 'ref' }
   | { is: 'boolean' }
@@ -107,6 +109,8 @@ export function allowed(kind: Kind): string {
       return 'a relative path or pattern without ".."';
     case 'project':
       return 'a path, relative to the project';
+    case 'url':
+      return 'an address that begins with http:// or https://';
     case 'ref':
       return 'the name of a branch';
     case 'boolean':

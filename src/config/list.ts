@@ -1,3 +1,4 @@
+import { maskedUrl } from './masked-url.ts';
 import type { Settings } from './settings.ts';
 import { ROWS } from './table.ts';
 
@@ -9,12 +10,14 @@ export interface ListedSetting {
 
 const MASK = '***';
 
-/** Every setting in the table's order, records entry by entry, values of variables masked. */
+/** Every setting in the table's order, records entry by entry, values of variables and addresses masked. */
 export function listSettings(settings: Settings): ListedSetting[] {
   const origin = (key: string) => settings.origin[key] ?? 'default';
   return ROWS.flatMap(({ key, kind }): ListedSetting[] => {
     const value = valueAt(settings, key);
     const entries = kind.is === 'record' ? Object.entries(value as Record<string, RecordEntry | string>) : [];
+    const secret = kind.is === 'maybe' && kind.of.is === 'url' && typeof value === 'string';
+    if (secret) return [{ key, value: maskedUrl(value), origin: origin(key) }];
     if (entries.length === 0) return [{ key, value, origin: origin(key) }];
     return entries.map(([name, entry]) => ({
       key: `${key}.${name}`,

@@ -62,6 +62,9 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
   } as Settings;
   for (const name of Object.keys(settings.agents)) settings.origin[`agents.${name}`] ??= 'default';
   findAgent(settings.agents, settings.defaultAgent, last(entries, 'defaultAgent')?.where);
+  for (const { name, fallback } of Object.values(settings.agents))
+    if (fallback !== undefined)
+      findAgent(settings.agents, fallback, last(entries, 'agents', name)?.where ?? `agents.${name}.fallback`);
   if (settings.run.agent !== null)
     findAgent(settings.agents, settings.run.agent, last(entries, 'run.agent')?.where);
   settings.searchPath = searchPath(settings, packageDir);

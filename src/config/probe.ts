@@ -38,7 +38,7 @@ export function scrubbed(env: Env): Record<string, string> {
   return { ...Object.fromEntries(kept), TERM: 'dumb', NO_COLOR: '1' };
 }
 
-/** Runs a command and gives back the first line it prints; ends it, and all it started, after the timeout. */
+/** Runs a command and gives back the first line it prints, on stderr only when stdout has none; ends it, and all it started, after the timeout. */
 export function probe(file: string, args: string[], env: Env, timeoutMs = 5_000): Promise<Probe> {
   return new Promise((resolve) => {
     // An own process group, so that what the command started can be ended with it.
@@ -48,12 +48,12 @@ export function probe(file: string, args: string[], env: Env, timeoutMs = 5_000)
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     });
-    let output = '';
-    const collect = (chunk: Buffer) => {
-      if (output.length < LIMIT) output += chunk.toString('utf8');
+    const printed = { out: '', err: '' };
+    const collect = (stream: 'out' | 'err') => (chunk: Buffer) => {
+      if (printed[stream].length < LIMIT) printed[stream] += chunk.toString('utf8');
     };
-    child.stdout.on('data', collect);
-    child.stderr.on('data', collect);
+    child.stdout.on('data', collect('out'));
+    child.stderr.on('data', collect('err'));
     let reason: string | undefined;
     const finish = (result: Probe) => {
       child.removeAllListeners();
@@ -69,7 +69,11 @@ export function probe(file: string, args: string[], env: Env, timeoutMs = 5_000)
       timeoutMs,
     );
     const answer = () =>
-      finish(reason === undefined ? { ok: true, line: firstLine(output) } : { ok: false, reason });
+      finish(
+        reason === undefined
+          ? { ok: true, line: firstLine(printed.out) || firstLine(printed.err) }
+          : { ok: false, reason },
+      );
     child.on('error', (error) => finish({ ok: false, reason: error.message }));
     child.on('exit', (code, signal) => {
       if (code !== 0) reason = `ended with ${signal ?? `code ${code}`}`;

@@ -26,6 +26,15 @@ const text = { is: 'text' } as const;
 const path = { is: 'path' } as const;
 const texts = { is: 'list', of: text } as const;
 const inside = { is: 'list', of: { is: 'inside' } } as const;
+const budget = {
+  is: 'object',
+  fields: {
+    usd: { kind: { is: 'number', min: 0 }, about: 'Dollars.' },
+    tokens: { kind: { is: 'whole', min: 0 }, about: 'Tokens in and out.' },
+    seconds: { kind: { is: 'number', min: 0 }, about: 'Time that agents are at work.' },
+    launches: { kind: { is: 'whole', min: 0 }, about: 'How often an agent is started.' },
+  },
+} as const;
 const variables = { is: 'record', keys: 'variable', of: text } as const;
 /** Timers cannot count further than 24 days. */
 const seconds = { is: 'number', above: 0, max: 2_000_000 } as const;
@@ -59,12 +68,41 @@ export const TABLE = {
           defaultArgs: { kind: texts, about: 'Arguments of every call.' },
           env: { kind: variables, about: 'Variables of every call.' },
           model: { kind: text, about: 'Model of phases that name none.' },
+          envAllow: {
+            kind: texts,
+            about: 'Variables of Signalbox’s own environment that it gets, by name or pattern (`AWS_*`).',
+          },
+          account: {
+            kind: text,
+            about: 'Agents with the same one wait for the same usage limit; default its own name.',
+          },
+          fallback: {
+            kind: text,
+            about: 'Agent that takes over phases that allow it, while this one waits for a usage limit.',
+          },
+          sandbox: {
+            kind: { is: 'choice', of: ['none', 'bwrap'] },
+            about: 'Walls around it (Linux): it may write its worktree alone, and sees little of your files.',
+          },
+          sandboxNetwork: {
+            kind: { is: 'boolean' },
+            about: 'Whether it has a network in its sandbox; default true.',
+          },
+          sandboxWritable: {
+            kind: { is: 'list', of: path },
+            about: 'Further files and directories that it may write in its sandbox.',
+          },
+          sandboxProcesses: {
+            kind: { is: 'whole', min: 8 },
+            about: 'Most processes in its sandbox, where the system can limit them; default 512.',
+          },
         },
       },
     },
     default: {},
     runs: true,
-    about: 'Agents by name. claude, codex and rehearsal need no entry; one changes only what it says.',
+    about:
+      'Agents by name. claude, codex, opencode, pi, gemini and rehearsal need no entry; one changes only what it says.',
     example:
       'agents:\n  claude:\n    model: opus\n  mine:\n    command: ~/bin/my-agent\n    defaultArgs: [--quiet]',
   },
@@ -166,6 +204,118 @@ export const TABLE = {
     about:
       'Shell commands that must pass; null is the project’s own lint, typecheck, test and build scripts.',
     example: 'checks: [npm run lint, npm test]',
+  },
+  'merge.pr': {
+    kind: { is: 'boolean' },
+    default: false,
+    runs: true,
+    flag: '--pr',
+    about: 'Let `merge` merge pull requests on GitHub instead of branches here.',
+  },
+  'merge.method': {
+    kind: { is: 'choice', of: ['merge', 'squash', 'rebase'] },
+    default: 'merge',
+    flag: '--method',
+    about: 'How GitHub merges them.',
+  },
+  'forge.cacheSeconds': {
+    kind: { is: 'number', min: 0, max: 3600 },
+    default: 50,
+    flag: null,
+    about: 'Seconds for which an answer of GitHub about pull requests serves everybody who waits.',
+  },
+  'forge.reserve': {
+    kind: { is: 'whole', min: 0 },
+    default: 500,
+    flag: null,
+    about: 'Points of GitHub’s hourly budget that waiting tickets leave to others.',
+  },
+  'forge.reviewers': {
+    kind: texts,
+    default: [],
+    flag: null,
+    about:
+      'Logins whose words count as feedback although they may not write to the repository, such as bots.',
+  },
+  'specs.owners': {
+    kind: { is: 'record', keys: 'name', of: text },
+    default: {},
+    about: 'Which agent does the work of which owner, for units of specs.',
+    example: 'specs:\n  owners:\n    ui: gemini\n    reviewer: codex',
+  },
+  'specs.testFirst': {
+    kind: { is: 'boolean' },
+    default: true,
+    about: 'Ask for tests before code in units of specs.',
+  },
+  'specs.skills': {
+    kind: texts,
+    default: [],
+    about: 'Skills that an agent must look at before it begins a unit of a spec.',
+  },
+  'notify.bell': {
+    kind: { is: 'boolean' },
+    default: true,
+    flag: null,
+    about: 'Ring the terminal that shows a run when a person is needed.',
+  },
+  'notify.desktop': {
+    kind: { is: 'boolean' },
+    default: false,
+    flag: null,
+    about: 'Show it on the desktop, with notify-send or osascript.',
+  },
+  'notify.command': {
+    kind: { is: 'maybe', of: text },
+    default: null,
+    runs: true,
+    flag: null,
+    about: 'Shell command that gets it, as JSON on standard input.',
+    example: 'notify:\n  command: ~/bin/tell-me',
+  },
+  'notify.webhook': {
+    kind: { is: 'maybe', of: { is: 'url' } },
+    default: null,
+    runs: true,
+    flag: null,
+    about: 'Address that it is posted to, in the form that Slack takes.',
+  },
+  'notify.on': {
+    kind: { is: 'list', of: { is: 'choice', of: ['needs_attention', 'failed', 'complete'] } },
+    default: ['needs_attention', 'failed', 'complete'],
+    flag: null,
+    about: 'What is told: tickets that need attention, tickets that failed, plans that are complete.',
+  },
+  'budgets.phase': {
+    kind: budget,
+    default: {},
+    about: 'What all attempts at one agent phase of a ticket may use, for phases that name no budget.',
+  },
+  'budgets.ticket': {
+    kind: budget,
+    default: {},
+    about: 'What the agents of a ticket may use, for tickets that name no budget.',
+    example: 'budgets:\n  ticket: {usd: 5}\n  day: {usd: 50, launches: 200}',
+  },
+  'budgets.plan': {
+    kind: budget,
+    default: {},
+    about: 'What the agents of a plan may use, for plans that name no budget.',
+  },
+  'budgets.day': {
+    kind: budget,
+    default: {},
+    about: 'What all agents may use in a day (UTC); work goes on the next day.',
+  },
+  'budgets.unknown': {
+    kind: { is: 'choice', of: ['allow', 'block'] },
+    default: 'allow',
+    about: 'Whether work goes on when an agent did not tell what it used of something that is limited.',
+  },
+  'memory.agentMegabytes': {
+    kind: { is: 'whole', min: 0 },
+    default: 500,
+    about: 'Memory that must be free for one more agent, until its own size is known; 0 turns the check off.',
   },
   'retention.days': {
     kind: { is: 'number', min: 0 },

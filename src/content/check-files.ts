@@ -1,3 +1,4 @@
+import { accessSync, constants } from 'node:fs';
 import { didYouMean } from '../config/near.ts';
 import type { Path } from '../config/yaml-source.ts';
 import { InputError } from '../model/errors.ts';
@@ -9,8 +10,22 @@ export type FoundPrompt = { path: string; text: string };
 /** What is wrong with the script that a phase names at `path`, if anything. */
 export async function scriptFinding(name: string, path: Path, dirs: readonly string[]): Promise<Finding[]> {
   const found = await finding(path, () => findScript(name, dirs));
-  if (typeof found === 'string') return [];
+  if (typeof found === 'string') return isExecutable(found) ? [] : [notExecutable(found, path)];
   return [found ?? (await missing('script', name, path, dirs))];
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Found out here, or it would be tried again and again. */
+function notExecutable(file: string, path: Path): Finding {
+  return { path, message: `The script ${file} is not executable.`, hint: `Run: chmod +x ${file}` };
 }
 
 /** The prompt that a phase names at `path`, or what is wrong with it. */

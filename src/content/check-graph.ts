@@ -73,9 +73,13 @@ function reachableFrom(start: string, edges: ReadonlyMap<string, readonly string
   return seen;
 }
 
-/** Loops that pass through no phase with maxVisits; one for each knot of them. */
+/** Loops that pass through no phase with maxVisits or maxAttempts; one for each knot of them. */
 function checkLoops(workflow: Workflow): Finding[] {
-  const free = workflow.phases.filter((phase) => phase.type !== 'terminal' && phase.maxVisits === undefined);
+  const bounded = (phase: Phase) =>
+    phase.type === 'terminal' ||
+    phase.maxVisits !== undefined ||
+    ('maxAttempts' in phase && phase.maxAttempts !== undefined);
+  const free = workflow.phases.filter((phase) => !bounded(phase));
   const ids = new Set(free.map((phase) => phase.id));
   const edges = new Map(
     free.map((phase) => [phase.id, Object.values(edgesOf(phase)).filter((id) => ids.has(id))]),

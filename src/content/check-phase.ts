@@ -1,13 +1,19 @@
-import { didYouMean } from '../config/near.ts';
+import { didYouMean, nearest } from '../config/near.ts';
 import type { Path } from '../config/yaml-source.ts';
-import { edgesOf, type Phase, type PhaseOf, resultSchemaOf } from '../model/workflow.ts';
+import {
+  EXIT_OUTCOMES,
+  edgesOf,
+  ownOutcomes,
+  type Phase,
+  type PhaseOf,
+  resultSchemaOf,
+} from '../model/workflow.ts';
 import { edgePaths, outcomeEnum } from './check-graph.ts';
 import { hasField, outputProblem } from './output-schema.ts';
 import type { Finding } from './problem.ts';
 import { article } from './read-phase.ts';
 import { isReserved } from './variables.ts';
 
-const EXIT_OUTCOMES = ['success', 'failure', 'timeout'];
 const PLAIN_OUTCOMES = ['success', 'failure'];
 
 /** Rules of one phase that its schema cannot express. */
@@ -24,7 +30,10 @@ export function checkPhase(phase: Phase, index: number): Finding[] {
   }
   findings.push(...checkCaptures(phase, at));
   if (phase.type === 'agent') return [...findings, ...checkPrompt(phase, at), ...checkOutput(phase, index)];
-  return [...findings, ...checkOutcomes(phase, index, EXIT_OUTCOMES, `${article(phase.type, true)} phase`)];
+  // A poll may have outcomes of its own, which its script names; one that is nearly another is a slip of the pen.
+  const own = phase.type === 'poll' ? ownOutcomes(phase) : [];
+  const allowed = [...EXIT_OUTCOMES, ...own.filter((name) => nearest(name, EXIT_OUTCOMES) === undefined)];
+  return [...findings, ...checkOutcomes(phase, index, allowed, `${article(phase.type, true)} phase`)];
 }
 
 /** How to look says nothing about a gate that never looks. */
@@ -76,7 +85,12 @@ function checkOutput(phase: PhaseOf<'agent'>, index: number): Finding[] {
   if (!output) {
     const who = 'An agent phase without "output"';
     const hint = 'Add "output" with a property "outcome" to let the agent choose among several ways.';
+    if (phase.signals) return checkOutcomes(phase, index, [...PLAIN_OUTCOMES, 'halt'], who);
     return checkOutcomes(phase, index, PLAIN_OUTCOMES, who, hint);
+  }
+  if (phase.signals) {
+    const message = '"signals" and "output" exclude each other.';
+    return [{ path: [...at, 'signals'], on: 'key', message, hint: 'Delete one of them.' }];
   }
   const problem = outputProblem(output);
   if (problem) return [{ path: [...at, 'output', ...problem.path], message: problem.message }];

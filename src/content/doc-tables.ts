@@ -6,7 +6,9 @@ import { TEMPLATE_VARIABLES } from './variables.ts';
 type Schema = Record<string, unknown>;
 
 /** Tables of the docs that come from the code, by document and by the name of their place in it. */
-export function docTables(): Record<string, { title: string; sections: Record<string, string> }> {
+export type DocTables = Record<string, { title: string; sections: Record<string, string> }>;
+
+export function docTables(): DocTables {
   return {
     'docs/workflow-reference.md': {
       title: 'Workflow reference',
@@ -52,7 +54,7 @@ function phaseTable(): string {
 
 function nestedTable(): string {
   const agent = phaseSchemas().find(([type]) => type === 'agent')?.[1];
-  const cells = ['retry', 'expect'].flatMap((name) => {
+  const cells = ['retry', 'expect', 'budget'].flatMap((name) => {
     const schema = (agent?.properties as Record<string, Schema> | undefined)?.[name] ?? {};
     return rowsOf(schema).map((row) => [code(`${name}.${row.name}`), row.value, row.meaning]);
   });
@@ -133,11 +135,11 @@ function isEmpty(value: unknown): boolean {
   return value === '' || (Array.isArray(value) && value.length === 0);
 }
 
-function code(text: string): string {
+export function code(text: string): string {
   return text === '' ? '' : `\`${text}\``;
 }
 
-function table(head: string[], rows: string[][]): string {
+export function table(head: string[], rows: string[][]): string {
   const line = (cells: string[]) =>
     `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
   return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n');

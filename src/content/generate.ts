@@ -1,15 +1,15 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { docTables } from './doc-tables.ts';
+import { type DocTables, docTables } from './doc-tables.ts';
 import { jsonSchemas } from './schemas.ts';
 
 /** Everything made from the code: JSON Schemas for editors and the tables of the docs. Path → text as it should be. */
-export function generated(root: string): Record<string, string> {
+export function generated(root: string, documents: DocTables = docTables()): Record<string, string> {
   const files: Record<string, string> = {};
   for (const [name, schema] of Object.entries(jsonSchemas())) {
     files[`schemas/${name}.schema.json`] = `${JSON.stringify(schema, null, 2)}\n`;
   }
-  for (const [file, { title, sections }] of Object.entries(docTables())) {
+  for (const [file, { title, sections }] of Object.entries(documents)) {
     const path = join(root, file);
     const text = existsSync(path) ? readFileSync(path, 'utf8') : `# ${title}\n`;
     files[file] = Object.entries(sections).reduce(fill, text);
@@ -18,8 +18,8 @@ export function generated(root: string): Record<string, string> {
 }
 
 /** Writes what is not current and says what that was; with `check` it writes nothing. */
-export function generate(root: string, options: { check: boolean }): string[] {
-  const stale = Object.entries(generated(root)).filter(([file, text]) => {
+export function generate(root: string, options: { check: boolean; documents?: DocTables }): string[] {
+  const stale = Object.entries(generated(root, options.documents)).filter(([file, text]) => {
     const path = join(root, file);
     return !existsSync(path) || readFileSync(path, 'utf8') !== text;
   });

@@ -62,6 +62,24 @@ export const TEMPLATE_VARIABLES: readonly TemplateVariable[] = [
     meaning: 'What the phase that sent the ticket back here had to say: review findings, a person’s message',
   },
   {
+    name: 'unit',
+    type: 'object or null',
+    meaning: 'The unit that the ticket stands for, in runs of specs',
+    fields: {
+      id: 'Its id in tasks.md',
+      work: 'Its tasks with their details, as a list',
+      context: 'What they stand in: titles and details of their parents',
+      requirements: 'The text of the requirements that they name',
+      design: 'The parts of the design that fit them',
+      verify: 'Commands that the spec names to see whether it is done, one in a line',
+      files: 'The files of the spec',
+      earlier: 'What earlier units said that later ones should know',
+      owners: 'Names to assign it to',
+      skills: 'The setting specs.skills',
+      test_first: 'The setting specs.testFirst',
+    },
+  },
+  {
     name: 'context',
     type: 'object',
     meaning: 'Everything captured so far; each captured name is a variable of its own too',
@@ -84,6 +102,7 @@ export interface TemplateInput {
   attempt: number;
   previousError: string | null;
   feedback: string | null;
+  unit?: Record<string, unknown> | null;
   /** What the engine decided where ticket and plan leave it open. */
   facts: {
     repo: string;
@@ -121,6 +140,7 @@ export function templateVariables(input: TemplateInput): Record<string, unknown>
     attempt,
     previous_error: input.previousError,
     feedback: input.feedback,
+    unit: input.unit ?? null,
     context,
   };
 }

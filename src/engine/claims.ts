@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { rmSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { type Claim, LEASE_MS, RENEW_MS } from '../model/claim.ts';
 import { makeDirectory } from '../store/directory.ts';
-import { isAlive, ownIdentity } from '../store/identity.ts';
+import { isAlive, ownIdentity, type ProcessIdentity } from '../store/identity.ts';
 import { asStorageError } from '../store/storage-error.ts';
 
 /** This process as a holder of claims. Its heartbeat file lets other hosts see that it lives. */
@@ -30,6 +30,7 @@ export class Holder {
   start(): void {
     try {
       makeDirectory(this.#dir);
+      this.#bury();
       this.#beat();
     } catch (error) {
       throw asStorageError(error, dirname(this.#dir));
@@ -41,6 +42,19 @@ export class Holder {
   stop(): void {
     clearInterval(this.#timer);
     rmSync(this.#file(this.token), { force: true });
+  }
+
+  /** Whether other engines may be at work on the same state. */
+  hasNeighbours(): boolean {
+    return readdirSync(this.#dir).some((name) => name !== basename(this.#file(this.token)));
+  }
+
+  /** Removes the heartbeats of engines of this host that were killed. */
+  #bury(): void {
+    for (const name of readdirSync(this.#dir)) {
+      const file = join(this.#dir, name);
+      if (isDead(file)) rmSync(file, { force: true });
+    }
   }
 
   /** Whether the holder of a claim still works: by its process on this host, by its heartbeat on another. */
@@ -66,5 +80,14 @@ export class Holder {
 
   #beat(): void {
     writeFileSync(this.#file(this.token), JSON.stringify({ ...ownIdentity(), by: this.by }), { mode: 0o600 });
+  }
+}
+
+function isDead(heartbeat: string): boolean {
+  try {
+    return isAlive(JSON.parse(readFileSync(heartbeat, 'utf8')) as ProcessIdentity) === false;
+  } catch {
+    // Gone by now, or being written at this moment.
+    return false;
   }
 }

@@ -75,7 +75,7 @@ function slot(parts: Parts, repo: string, { path }: KnownWorktree): Found {
     item: stale('slot', path, repo, 'it is free, kept warm for the next ticket'),
     remove: async () => {
       if (existsSync(path)) await parts.workspaces.sweep({ repo, worktreeRoot: dirname(dirname(path)) });
-      return existsSync(path) ? 'it was taken again' : null;
+      return existsSync(path) ? 'it was taken again, or something was put into it' : null;
     },
   };
 }

@@ -36,16 +36,19 @@ export async function control(parts: Parts, ref: TicketRef, wish: Wish, by: stri
     plan,
   );
   const cmd = commandOf(wish, by, isUnblocked(parts, plan, ref));
-  if (wish.type === 'respond') await untilLooked(parts, ref, workflow);
   if (wish.type === 'skip' && before.status === 'running') {
     // Ask the model first, so that an unknown phase does not stop anything.
     command(workflow, { ...before, status: 'ready', phaseHistory: [] }, cmd, now());
     await control(parts, ref, { type: 'pause' }, by);
   }
-  const after = await store.updateTicket(ref, (ticket) => {
+  const move = (ticket: Ticket) => {
     const moved = command(workflow, ticket, cmd, now());
     return latest ? { ...moved, workflowHash: hash } : moved;
-  });
+  };
+  const after =
+    wish.type === 'respond'
+      ? await onceLooked(parts, ref, workflow, move)
+      : await store.updateTicket(ref, move);
   const { type, ...detail } = wish;
   emit(parts, { type: 'command', command: type, detail: detail as Record<string, Json>, ...ref });
   tellStatus(parts, before, after);
@@ -56,12 +59,22 @@ export async function control(parts: Parts, ref: TicketRef, wish: Wish, by: stri
 }
 
 /** A gate that looks for answers elsewhere is at it for a moment now and then; the person's answer waits that long. */
-async function untilLooked(parts: Parts, ref: TicketRef, workflow: Workflow): Promise<void> {
+async function onceLooked(
+  parts: Parts,
+  ref: TicketRef,
+  workflow: Workflow,
+  move: (ticket: Ticket) => Ticket,
+): Promise<Ticket> {
   const deadline = performance.now() + STOP_TIMEOUT_MS;
   for (;;) {
-    const ticket = parts.store.ticket(ref);
-    const looks = phaseOf(workflow, openAttempt(ticket)?.phase ?? '')?.type === 'gate';
-    if (!looks || ticket.status !== 'running' || performance.now() > deadline) return;
+    let looks = false;
+    // Asked within the write: the next look may begin at any time.
+    const after = await parts.store.updateTicket(ref, (ticket) => {
+      const gate = phaseOf(workflow, openAttempt(ticket)?.phase ?? '')?.type === 'gate';
+      looks = gate && ticket.status === 'running' && performance.now() < deadline;
+      return looks ? ticket : move(ticket);
+    });
+    if (!looks) return after;
     await changed(parts);
   }
 }

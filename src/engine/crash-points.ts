@@ -8,7 +8,14 @@ export const CRASH_POINTS = [
   'attempt:closed',
   'workspace:released',
 ] as const;
-export type CrashPoint = (typeof CRASH_POINTS)[number];
+/** The same for merges. */
+export const MERGE_CRASH_POINTS = ['merge:checked', 'merge:landed', 'merge:returned'] as const;
+/** And for what is done on a forge: meant and not done, or done and not recorded. */
+export type ForgeCrashPoint = `forge:${string}`;
+export type CrashPoint =
+  | (typeof CRASH_POINTS)[number]
+  | (typeof MERGE_CRASH_POINTS)[number]
+  | ForgeCrashPoint;
 
 export type Crash = (point: CrashPoint) => void;
 

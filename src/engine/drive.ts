@@ -2,24 +2,32 @@ import { existsSync } from 'node:fs';
 import { readJob } from '../jobs/job.ts';
 import { stopJob } from '../jobs/stop.ts';
 import { explained, HeldError, InputError, messageOf } from '../model/errors.ts';
-import type { TicketRef } from '../model/ids.ts';
+import { refKey, type TicketRef } from '../model/ids.ts';
 import { isDue, next, type Step } from '../model/next.ts';
 import type { AttemptEnd } from '../model/outcome.ts';
 import type { Plan } from '../model/plan.ts';
+import { redactAll } from '../model/redact.ts';
 import type { TicketEvent } from '../model/reduce.ts';
 import { attemptKey, openAttempt, type Ticket, type Usage } from '../model/ticket.ts';
+import { isShared } from '../model/turns.ts';
 import { editOpen } from '../model/walk.ts';
 import { type PhaseContext, type Place, perform } from '../phases/index.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
+import { admission, allowanceOf } from './admission.ts';
+import { claimInTurn } from './claim-slot.ts';
 import { agentOf, workspaceSpec } from './facts.ts';
+import { handOver, isStillNeeded } from './hand-over.ts';
 import { Journal } from './journal.ts';
 import { emit, isFatal, type Parts } from './parts.ts';
 import { type Pinned, pinnedFor } from './pinned.ts';
+import { unitVariables } from './spec-unit.ts';
 import { Writer } from './writer.ts';
 
 export interface DriveOptions {
   /** False for a poll that only looks again: anything more waits for a slot. */
   slot: boolean;
+  /** Tickets with a slot at once, all engines together. */
+  maxConcurrency: number;
   /** Aborting stops the attempt under way; the ticket is left so that it can go on. */
   signal: AbortSignal;
   /** Called once the ticket is ours, with the way in which it is written. */
@@ -37,7 +45,8 @@ export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOp
     return holdBroken(parts, ref, explained(error));
   }
   const journal = new Journal(parts, pinned.workflow, found);
-  if (!(await journal.claim(pinned.hash, (latest) => mayTake(latest, parts.now())))) return;
+  const take = () => journal.claim(pinned.hash, (latest) => mayTake(latest, parts.now()));
+  if (!(await (options.slot ? claimInTurn(parts, ref, options.maxConcurrency, take) : take()))) return;
   parts.crash('ticket:claimed');
   options.onClaim?.(journal);
   // A poll or gate that only looks again is no news until it finds something.
@@ -73,6 +82,8 @@ export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOp
     if (error instanceof HeldError) return;
     if (!(error instanceof InputError)) throw error;
     await holdBroken(parts, ref, explained(error));
+  } finally {
+    parts.memory.end(refKey(ref));
   }
 }
 
@@ -116,28 +127,37 @@ interface StepInput {
 /** Takes one step to its end and gives back the attempt that was begun in the same write, if one was. */
 async function takeStep(parts: Parts, input: StepInput): Promise<string | undefined> {
   const { plan, pinned, journal, spec, step, fresh, signal } = input;
-  const agentName = agentOf(step.phase, journal.ticket, plan, parts.settings);
-  const agent = step.phase.type === 'agent' ? agentName : null;
+  const start = step.do === 'start' ? startOf(parts, plan, journal.ticket, step) : undefined;
+  if (start?.type === 'hold') {
+    await journal.apply(start);
+    return undefined;
+  }
   const begin: TicketEvent[] = [];
   let place: Place | undefined;
   let refused: AttemptEnd | undefined;
   if (step.phase.type !== 'gate') {
     try {
-      place = adoptedPlace(parts, journal.ticket, spec) ?? (await prepare(parts, journal.ticket, spec));
+      place =
+        adoptedPlace(parts, journal.ticket, spec) ??
+        (await prepare(parts, plan, journal.ticket, { ...spec, signal }));
       const { ref, commit } = place.base;
       if (journal.ticket.base?.commit !== commit || journal.ticket.worktree !== place.worktree) {
         begin.push({ type: 'base', base: { ref, commit }, branch: place.branch, worktree: place.worktree });
       }
     } catch (error) {
-      refused = { type: 'failed', error: { class: 'workspace', message: explained(error) } };
+      refused = signal.aborted
+        ? { type: 'interrupted', reason: 'stopped', deliberate: true }
+        : { type: 'failed', error: { class: 'workspace', message: explained(error) } };
     }
   }
   parts.crash('workspace:ready');
-  if (step.do === 'start') begin.push(startOf(parts, plan, journal.ticket, step));
+  if (start) begin.push(start);
   if (begin.length > 0) await journal.apply(...begin);
   parts.crash('attempt:recorded');
   const attempt = openAttempt(journal.ticket);
   if (!attempt) return undefined;
+  const named = agentOf(step.phase, journal.ticket, plan, parts.settings);
+  const agent = step.phase.type === 'agent' ? (attempt.agent ?? named) : null;
   const about = {
     ...refOf(journal.ticket),
     phase: attempt.phase,
@@ -161,7 +181,10 @@ async function takeStep(parts: Parts, input: StepInput): Promise<string | undefi
       worktree: spec.path,
       base: { ref: '', commit: '' },
     },
-    agentName,
+    agentName: agent ?? named,
+    standsIn: agent !== null && agent !== named,
+    allowance: step.phase.type === 'agent' ? allowanceOf(parts, plan, journal.ticket, step.phase) : null,
+    unit: unitVariables(journal.ticket, plan, parts.settings, parts.store.view()),
     settings: parts.settings,
     workspaces: parts.workspaces,
     jobDir: parts.store.layout.job(journal.ticket, attemptKey(attempt)),
@@ -177,7 +200,10 @@ async function takeStep(parts: Parts, input: StepInput): Promise<string | undefi
     },
     onTool: (name, summary, done) => emit(parts, { type: 'attempt:tool', name, summary, done, ...about }),
   };
-  const end = refused ?? (await perform(context));
+  const key = refKey(about);
+  if (agent) parts.memory.begin(key, agent, context.jobDir);
+  const seen = refused ?? (await perform(context).finally(() => parts.memory.end(key)));
+  const end = redactAll(seen, parts.redact);
   parts.crash('attempt:performed');
   await writer.settled();
   await journal.apply({ type: 'end', end }, (ticket) => {
@@ -190,14 +216,18 @@ async function takeStep(parts: Parts, input: StepInput): Promise<string | undefi
   return open && attemptKey(open) !== attemptKey(attempt) ? attemptKey(open) : undefined;
 }
 
+/** The beginning of an attempt, or why none begins now. */
 function startOf(
   parts: Parts,
   plan: Plan,
   ticket: Ticket,
   step: Extract<Step, { do: 'start' }>,
-): TicketEvent {
-  const agent = step.phase.type === 'agent' ? agentOf(step.phase, ticket, plan, parts.settings) : null;
-  return { type: 'start', attempt: step.attempt, agent };
+): Extract<TicketEvent, { type: 'start' | 'hold' }> {
+  if (step.phase.type !== 'agent') return { type: 'start', attempt: step.attempt, agent: null };
+  const admitted = admission(parts, plan, ticket, step.phase);
+  if ('hold' in admitted) return { type: 'hold', hold: redactAll(admitted.hold, parts.redact) };
+  parts.memory.reserve(refKey(ticket), admitted.agent);
+  return { type: 'start', attempt: step.attempt, agent: admitted.agent };
 }
 
 /**
@@ -209,7 +239,8 @@ function adoptedPlace(parts: Parts, ticket: Ticket, spec: WorkspaceSpec): Place 
   if (!open || !ticket.base || ticket.worktree !== spec.path) return undefined;
   const { state } = readJob(parts.store.layout.job(ticket, attemptKey(open)));
   if (state !== 'running' && state !== 'ended') return undefined;
-  return { repo: spec.repo, branch: spec.branch, worktree: spec.path, base: ticket.base };
+  const { repo, branch, path: worktree, inPlace } = spec;
+  return { repo, branch, worktree, inPlace, base: ticket.base };
 }
 
 /** What an agent says is for eyes: more lines than these per second are left to its output file. */
@@ -229,21 +260,28 @@ function limiter(perSecond: number): () => boolean {
 }
 
 /** The directory is the expected worktree on the expected branch, or nothing runs. */
-async function prepare(parts: Parts, ticket: Ticket, spec: WorkspaceSpec): Promise<Place> {
-  if (ticket.base && ticket.worktree === spec.path && existsSync(spec.path)) {
+async function prepare(parts: Parts, plan: Plan, ticket: Ticket, spec: WorkspaceSpec): Promise<Place> {
+  const { repo, branch, path: worktree, inPlace } = spec;
+  const place = { repo, branch, worktree, inPlace };
+  if (ticket.base && ticket.worktree === spec.path && parts.workspaces.isReady(spec.path)) {
     parts.workspaces.verify(spec);
-    return { repo: spec.repo, branch: spec.branch, worktree: spec.path, base: ticket.base };
+    return { ...place, base: ticket.base };
+  }
+  if (inPlace) {
+    parts.workspaces.verify(spec);
+    return { ...place, base: await handOver(parts, plan, ticket, spec) };
   }
   const made = await parts.workspaces.ensure({ ...spec, recordedBase: ticket.base });
   parts.workspaces.verify(spec);
   const about = { ...refOf(ticket), path: made.path, branch: made.branch };
   if (made.created || made.reused) emit(parts, { type: 'workspace:ready', reused: made.reused, ...about });
-  return { repo: spec.repo, branch: spec.branch, worktree: spec.path, base: made.base };
+  const base = isShared(plan) ? await handOver(parts, plan, ticket, spec) : made.base;
+  return { ...place, base };
 }
 
 /** Gives a finished ticket's worktree back; what would be lost with it stays where it is and is named. */
 export async function releaseWorkspace(parts: Parts, ticket: Ticket, spec: WorkspaceSpec): Promise<void> {
-  if (!existsSync(spec.path)) return;
+  if (!existsSync(spec.path) || isStillNeeded(parts, ticket)) return;
   let kept: string | undefined;
   try {
     const released = await parts.workspaces.release(spec);

@@ -1,14 +1,16 @@
 import type { Claim } from '../model/claim.ts';
 import { command } from '../model/commands.ts';
-import { dependencyProblems } from '../model/dependencies.ts';
 import { type Decision, eligible } from '../model/eligible.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Plan, PlanEntry } from '../model/plan.ts';
+import { planProblems } from '../model/plan-problems.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
+import { type Look, lookAt, stillHeld } from './admission.ts';
 import { driveTicket, holdBroken, tellStatus } from './drive.ts';
 import type { Journal } from './journal.ts';
+import { Notifier } from './notify.ts';
 import { emit, isFatal, type Parts } from './parts.ts';
 import { pinnedFor } from './pinned.ts';
 import { recoverOrphans } from './recover.ts';
@@ -42,6 +44,7 @@ export class Engine {
   readonly #options: EngineOptions;
   readonly #flights = new Map<string, Flight>();
   readonly #told = new Set<string>();
+  readonly #notifier: Notifier;
   #wake: () => void = () => undefined;
   #woken = false;
   #stopping: 'pause' | 'leave' | undefined;
@@ -51,6 +54,7 @@ export class Engine {
   constructor(parts: Parts, options: EngineOptions) {
     this.#parts = parts;
     this.#options = options;
+    this.#notifier = new Notifier(parts);
   }
 
   /** Runs until done by its mode or stopped. Throws only what makes going on impossible, such as a full disk. */
@@ -62,6 +66,7 @@ export class Engine {
       await this.#look().catch((error: unknown) => this.#giveUp(error));
       await this.#land();
       this.#tidy();
+      await this.#notifier.settled();
     } finally {
       unwatch();
       holder.stop();
@@ -73,6 +78,7 @@ export class Engine {
     for (let passes = 0; !this.#stopping && !this.#failure; passes++) {
       this.#woken = false;
       const view = this.#parts.store.view();
+      this.#notifier.look(view, (plan) => this.#isMyPlan(plan));
       await recoverOrphans(this.#parts, view);
       this.#obey(view);
       const decision = this.#decide(view);
@@ -127,9 +133,14 @@ export class Engine {
     }
     const { maxConcurrency } = this.#options;
     const mine = (plan: Plan, entry: PlanEntry) => this.#isMine(plan, entry);
+    let look: Look | undefined;
+    const admits = (plan: Plan, ticket: Ticket) => {
+      look ??= lookAt(view.tickets.values());
+      return stillHeld(this.#parts, plan, ticket, look);
+    };
     const decision = eligible(
       { plans: view.plans, tickets: view.tickets, broken },
-      { maxConcurrency, busy, driven, mine },
+      { maxConcurrency, busy, driven, mine, admits },
       now(),
     );
     const completed = view.plans.filter((plan) => decision.completed.includes(plan.id));
@@ -142,7 +153,7 @@ export class Engine {
   #broken(view: StoreView): Map<string, string> {
     const broken = new Map<string, string>();
     for (const plan of view.plans) {
-      const [problem] = plan.status === 'active' ? dependencyProblems(plan, view.plans) : [];
+      const [problem] = plan.status === 'active' ? planProblems(plan, view) : [];
       if (!problem) continue;
       broken.set(plan.id, problem.message);
       this.#tell(plan.id, problem.ticketId, problem.message, null);
@@ -152,8 +163,10 @@ export class Engine {
     return broken;
   }
 
-  /** Each problem is told once. */
+  /** Each problem of what this engine looks after is told once. */
   #tell(planId: string, ticketId: string | null, message: string, path: string | null): void {
+    const { scope } = this.#options;
+    if (scope && scope.planId !== planId) return;
     const key = `${planId}/${ticketId}: ${message}`;
     if (this.#told.has(key)) return;
     this.#told.add(key);
@@ -206,7 +219,12 @@ export class Engine {
     const onClaim = (journal: Journal) => Object.assign(flight, { journal });
     const flight: Flight = { ref, slot, abort, done: Promise.resolve() };
     this.#flights.set(key, flight);
-    flight.done = driveTicket(this.#parts, ref, { slot, signal: abort.signal, onClaim })
+    flight.done = driveTicket(this.#parts, ref, {
+      slot,
+      maxConcurrency: this.#options.maxConcurrency,
+      signal: abort.signal,
+      onClaim,
+    })
       .catch((error: unknown) => this.#crashed(ref, error))
       .finally(() => {
         this.#flights.delete(key);

@@ -1,9 +1,10 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { Settings } from '../config/index.ts';
 import { InputError } from '../model/errors.ts';
-import { branchProblem, parseRef, refKey } from '../model/ids.ts';
+import { branchProblem, defaultBranch, parseRef, refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
+import { isShared } from '../model/turns.ts';
 import type { Phase } from '../model/workflow.ts';
 import type { StoreView } from '../store/port.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
@@ -14,10 +15,18 @@ export function workflowNameOf(ticket: Ticket, plan: Plan, settings: Settings): 
   return ticket.workflow ?? plan.workflow ?? settings.defaultWorkflow;
 }
 
-/** Phase over ticket over plan over default. */
+/** Phase over owner over ticket over plan over default. */
 export function agentOf(phase: Phase | undefined, ticket: Ticket, plan: Plan, settings: Settings): string {
   const own = phase?.type === 'agent' ? phase.agent : undefined;
-  return own ?? ticket.agent ?? plan.agent ?? settings.defaultAgent;
+  return own ?? ownerAgent(ticket, plan, settings) ?? ticket.agent ?? plan.agent ?? settings.defaultAgent;
+}
+
+/** Units of a spec have an owner, for whom the settings may name an agent. */
+function ownerAgent(ticket: Ticket, plan: Plan, settings: Settings): string | undefined {
+  const { owner } = ticket.context;
+  const { owners } = settings.specs;
+  if (plan.kind !== 'spec' || typeof owner !== 'string') return undefined;
+  return Object.hasOwn(owners, owner) ? owners[owner] : undefined;
 }
 
 export function repoOf(ticket: Ticket, plan: Plan, settings: Settings): string {
@@ -37,7 +46,7 @@ export function repoOf(ticket: Ticket, plan: Plan, settings: Settings): string {
 }
 
 export function branchOf(ticket: Ticket): string {
-  const branch = ticket.branch ?? `ticket/${ticket.planId}/${ticket.ticketId}`;
+  const branch = ticket.branch ?? defaultBranch(ticket);
   const problem = branchProblem(branch);
   if (problem)
     throw new InputError(
@@ -68,9 +77,10 @@ export function workspaceSpec(
     branch,
     path,
     base: plan.base,
-    stackOn: prerequisiteBranches(ticket, plan, repo, settings, view),
+    stackOn: isShared(plan) ? [] : prerequisiteBranches(ticket, plan, repo, settings, view),
     owner: refKey(ticket),
-    takesOver: (ticket.supersedes as string[] | undefined) ?? [],
+    takesOver: [...((ticket.supersedes as string[] | undefined) ?? []), ...sharers(ticket, plan)],
+    inPlace: plan.workspace === 'checkout',
     hooks: hooksOf(plan, settings, repo),
     copy: settings.copy,
     caches: settings.caches,
@@ -78,6 +88,13 @@ export function workspaceSpec(
     worktreeRoot,
     recordedBase: ticket.base,
   };
+}
+
+/** Tickets that had the same tree before. */
+function sharers(ticket: Ticket, plan: Plan): string[] {
+  if (!isShared(plan)) return [];
+  const others = plan.tickets.filter(({ ticketId }) => ticketId !== ticket.ticketId);
+  return others.map(({ ticketId }) => refKey({ planId: plan.id, ticketId }));
 }
 
 /** Runs of issues install what the project needs; anybody may say instead what should happen. */

@@ -1,8 +1,8 @@
 import { sayHolder } from '../model/claim.ts';
-import { dependencyProblems } from '../model/dependencies.ts';
 import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
+import { planProblems } from '../model/plan-problems.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { Engine, type EngineOptions } from './engine.ts';
 import { emit, type Parts } from './parts.ts';
@@ -10,6 +10,8 @@ import { emit, type Parts } from './parts.ts';
 export interface RunResult {
   plan: Plan;
   tickets: Ticket[];
+  /** How many tickets were meant, those that cannot be read included. */
+  wanted: number;
   /** Files that could not be read; their tickets were not run. */
   problems: string[];
   ok: boolean;
@@ -51,11 +53,16 @@ export async function runPlan(parts: Parts, options: RunOptions): Promise<RunRes
 function checkRunnable(parts: Parts, planId: string, ticketIds: readonly string[] | undefined): void {
   const plan = parts.store.plan(planId);
   for (const ticketId of ticketIds ?? []) parts.store.ticket({ planId, ticketId });
-  const problems = dependencyProblems(plan, parts.store.view().plans);
+  const problems = planProblems(plan, parts.store.view());
   if (problems.length > 0) {
     throw new InputError('plan/dependencies', problems.map((problem) => problem.message).join(' '), {
-      hint: `Correct blockedBy in plan.json of "${planId}".`,
+      hint: `Correct the plan's files; see all problems with: signalbox plan check ${planId}`,
       details: { problems },
+    });
+  }
+  if (plan.tickets.length === 0) {
+    throw new InputError('plan/empty', `Plan "${planId}" has no tickets.`, {
+      hint: `List them under "tickets" in ${parts.store.layout.planFile(planId)}.`,
     });
   }
   const fix: Partial<Record<Plan['status'], string>> = {
@@ -102,5 +109,5 @@ function resultOf(parts: Parts, planId: string, ticketIds: readonly string[] | u
     .filter((problem) => problem.planId === planId)
     .map((problem) => problem.message);
   const ok = tickets.length === wanted.length && tickets.every((ticket) => ticket.status === 'complete');
-  return { plan, tickets, problems, ok };
+  return { plan, tickets, wanted: wanted.length, problems, ok };
 }

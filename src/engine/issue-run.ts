@@ -156,7 +156,11 @@ function compare(
  * Writes the plan, takes over from earlier runs, and makes the workspaces of everything that can start. The plan is ours
  * from the beginning, so that a daemon leaves it alone.
  */
-export async function startIssueRun(parts: Parts, { plan, tickets, workflows }: PreparedRun): Promise<void> {
+export async function startIssueRun(
+  parts: Parts,
+  { plan, tickets, workflows }: PreparedRun,
+  signal?: AbortSignal,
+): Promise<void> {
   const { store, holder } = parts;
   for (const { hash, text } of workflows) store.pin(hash, text);
   await store.create({ ...plan, claim: holder.claim(parts.now()) }, tickets);
@@ -165,7 +169,7 @@ export async function startIssueRun(parts: Parts, { plan, tickets, workflows }: 
     for (const ticket of tickets) await supersede(parts, ticket);
     const first = plan.tickets.filter((entry) => entry.blockedBy.length === 0 && entry.group === 0);
     const groups = plan.concurrency === 1 ? first.slice(0, 1) : first;
-    await Promise.all(groups.map((entry) => makeWorkspace(parts, plan, entry.ticketId)));
+    await Promise.all(groups.map((entry) => makeWorkspace(parts, plan, entry.ticketId, signal)));
   } catch (error) {
     await letGo(parts, plan.id);
     throw error;
@@ -185,12 +189,17 @@ async function supersede(parts: Parts, ticket: Ticket): Promise<void> {
 }
 
 /** One that cannot be made fails its own issue, at its first phase, with the reason. */
-async function makeWorkspace(parts: Parts, plan: Plan, ticketId: string): Promise<void> {
+async function makeWorkspace(
+  parts: Parts,
+  plan: Plan,
+  ticketId: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const ticket = parts.store.ticket({ planId: plan.id, ticketId });
   if (ticket.status === 'complete') return;
   const spec = workspaceSpec(ticket, plan, parts.settings, parts.store.view());
   try {
-    const made = await parts.workspaces.ensure(spec);
+    const made = await parts.workspaces.ensure({ ...spec, ...(signal ? { signal } : {}) });
     const after = await parts.store.updateTicket(ticket, (latest) => ({
       ...latest,
       base: made.base,
@@ -207,6 +216,7 @@ async function makeWorkspace(parts: Parts, plan: Plan, ticketId: string): Promis
       reused: made.reused,
     });
   } catch (error) {
+    if (signal?.aborted) return;
     parts.listen({ type: 'problem', planId: plan.id, ticketId, message: explained(error), path: spec.path });
   }
 }

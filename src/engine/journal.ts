@@ -16,6 +16,7 @@ const OWNED = [
   'context',
   'retries',
   'visits',
+  'tries',
   'error',
   'base',
   'branch',

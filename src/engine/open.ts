@@ -5,7 +5,10 @@ import { createWorkspaces } from '../workspaces/index.ts';
 import { Holder } from './claims.ts';
 import { steadyClock } from './clock.ts';
 import { crashPoints } from './crash-points.ts';
+import { MemoryWatch } from './memory-watch.ts';
 import type { Parts } from './parts.ts';
+import { redactorOf } from './secrets.ts';
+import { SpecFiles } from './spec-files.ts';
 
 export interface OpenOptions {
   settings: Settings;
@@ -13,28 +16,40 @@ export interface OpenOptions {
   /** What holds the claims: `run`, `daemon`, `tick`, `session`, or the name of a command. */
   by: string;
   listen?: (event: EngineEvent) => void;
+  bell?: (() => void) | undefined;
 }
 
 /** Puts the parts of an engine together for one process. */
-export function openParts({ settings, env, by, listen }: OpenOptions): Parts {
+export function openParts({ settings, env, by, listen, bell }: OpenOptions): Parts {
   const store = new FileStore(settings.stateDir);
   const clean = Object.fromEntries(
     Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined),
   );
-  return {
+  const parts: Parts = {
     store,
     settings,
-    workspaces: createWorkspaces({ env: clean }),
+    workspaces: createWorkspaces({ env: clean, memory: store.layout.repositories }),
     holder: new Holder(by, store.layout.engines),
+    memory: new MemoryWatch(store.layout.memory),
+    redact: redactorOf(settings, clean),
     env: withoutOwn(clean),
     now: steadyClock(),
-    listen: listen ?? (() => undefined),
+    bell,
+    listen: () => undefined,
     crash: crashPoints(clean),
   };
+  const files = new SpecFiles(parts);
+  parts.flush = (planId) => files.flush(planId);
+  parts.listen = (event) => {
+    files.listen(event);
+    listen?.(event);
+  };
+  return parts;
 }
 
-/** A run started from inside a job must not pass that job's identity on. */
+/** A run started from inside a job must not pass that job's identity on, and no agent needs our keys. */
 function withoutOwn(env: Record<string, string>): Record<string, string> {
-  const own = /^SIGNALBOX_(JOB|PLAN|TICKET|PHASE|VISIT|ATTEMPT|WORKTREE|BRANCH|BASE|PROMPT_FILE|CRASH_AT)$/;
+  const own =
+    /^SIGNALBOX_(JOB|PLAN|TICKET|PHASE|VISIT|ATTEMPT|WORKTREE|BRANCH|BASE|PROMPT_FILE|CRASH_AT|NOTIFY_WEBHOOK)$/;
   return Object.fromEntries(Object.entries(env).filter(([name]) => !own.test(name)));
 }

@@ -2,10 +2,12 @@ import type { Settings } from '../config/index.ts';
 import { SignalboxError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { TRANSIENT } from '../model/events.ts';
+import { type Redact, redactAll } from '../model/redact.ts';
 import type { FileStore } from '../store/file-store.ts';
 import type { Workspaces } from '../workspaces/index.ts';
 import type { Holder } from './claims.ts';
 import type { Crash } from './crash-points.ts';
+import type { MemoryWatch } from './memory-watch.ts';
 
 /** What the engine is made of; given from outside, so that nothing below reads the process's own. */
 export interface Parts {
@@ -13,10 +15,17 @@ export interface Parts {
   settings: Settings;
   workspaces: Workspaces;
   holder: Holder;
+  memory: MemoryWatch;
+  /** Takes secrets out of what is kept or shown. */
+  redact: Redact;
   env: Record<string, string>;
   now(): string;
+  /** Rings where somebody can hear it; not there without a terminal. */
+  bell?: (() => void) | undefined;
   /** Every event, in order. Must not throw. */
   listen(event: EngineEvent): void;
+  /** Resolves when the files that show runs of specs are up to date; with a plan, that plan's are written now. */
+  flush?(planId?: string): Promise<void>;
   crash: Crash;
 }
 
@@ -26,7 +35,8 @@ export function isFatal(error: unknown): boolean {
 }
 
 /** Keeps an event and shows it. Losing one must never stop the work, so a full disk is ignored here; state writes report it. */
-export function emit(parts: Parts, event: EngineEvent): void {
+export function emit(parts: Parts, told: EngineEvent): void {
+  const event = redactAll(told, parts.redact);
   if (!TRANSIENT.has(event.type)) {
     try {
       parts.store.append(event.planId, { ...event, v: 1, at: parts.now() });

@@ -1,92 +1,143 @@
 import { adapterFor, capabilityProblems } from '../agents/index.ts';
-import { dependencyProblems } from '../model/dependencies.ts';
-import { messageOf } from '../model/errors.ts';
+import { didYouMean } from '../config/index.ts';
+import { messageOf, SignalboxError } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
+import { pathProblem } from '../model/paths.ts';
 import type { Plan } from '../model/plan.ts';
+import { hasBegun } from '../model/plan-edits.ts';
+import { overlaps } from '../model/plan-overlaps.ts';
+import { planProblems } from '../model/plan-problems.ts';
 import type { Ticket } from '../model/ticket.ts';
+import type { Workflow } from '../model/workflow.ts';
+import type { StoreView } from '../store/port.ts';
 import { agentOf, branchOf, repoOf } from './facts.ts';
 import type { Parts } from './parts.ts';
 import { pinnedFor } from './pinned.ts';
+import { fileProblems } from './plan-files.ts';
+import { obstacles } from './plan-places.ts';
+import type { Finding, Problem } from './plan-problem.ts';
 
-export interface Problem {
-  ticketId: string | null;
-  /** File or field. */
-  place: string;
-  message: string;
-  /** A warning does not keep the plan from running. */
-  severity: 'error' | 'warning';
-}
+export type { Problem };
 
 /** Everything that is wrong with a plan, found before anything runs. */
 export async function checkPlan(parts: Parts, planId: string): Promise<Problem[]> {
   const { store } = parts;
   const view = store.view();
-  const plan = store.plan(planId);
-  const problems: Problem[] = [];
-  const add = (
-    ticketId: string | null,
-    place: string,
-    message: string,
-    severity: Problem['severity'] = 'error',
-  ) => problems.push({ ticketId, place, message, severity });
-  for (const problem of view.problems)
-    if (problem.planId === planId) add(problem.ticketId, problem.path, problem.message);
-  for (const problem of dependencyProblems(plan, view.plans))
-    add(problem.ticketId, 'plan.json: tickets', problem.message);
-  if (plan.tickets.length === 0) add(null, 'plan.json: tickets', 'The plan has no tickets.');
-  const branches = new Map<string, string>();
-  for (const entry of plan.tickets) {
-    const ticket = view.tickets.get(refKey({ planId, ticketId: entry.ticketId }));
+  const files = fileProblems(parts, planId, view);
+  const plan = view.plans.find(({ id }) => id === planId);
+  if (!plan) {
+    // Not there at all is an answer of its own.
+    if (files.length === 0) store.plan(planId);
+    return files;
+  }
+  const planFile = store.layout.planFile(planId);
+  const problems = [...files];
+  const add = (ticketId: string | null, { file, path = null, severity = 'error', ...rest }: Finding) =>
+    problems.push({ ticketId, file: file ?? planFile, path, severity, ...rest });
+  const fileOf = (ticketId: string) => store.layout.ticketFile({ planId, ticketId });
+  for (const { ticketId, message, path, in: where } of planProblems(plan, view)) {
+    const own = where === 'ticket' && ticketId !== null;
+    add(ticketId, {
+      place: own ? (path ?? 'ticket') : 'plan.json: tickets',
+      message,
+      path: path ?? 'tickets',
+      ...(own ? { file: fileOf(ticketId) } : {}),
+    });
+  }
+  if (plan.tickets.length === 0)
+    add(null, { place: 'plan.json: tickets', path: 'tickets', message: 'The plan has no tickets.' });
+  if (plan.agent !== null && !Object.hasOwn(parts.settings.agents, plan.agent))
+    add(null, { place: 'agent', path: 'agent', message: unknownAgent(parts, plan.agent) });
+  for (const { ticketId } of plan.tickets) {
+    const ticket = view.tickets.get(refKey({ planId, ticketId }));
     if (!ticket) continue;
-    for (const problem of await checkTicket(parts, plan, ticket, branches)) problems.push(problem);
-    if (ticket.acceptanceCriteria.length === 0) {
-      add(ticket.ticketId, 'acceptanceCriteria', 'The ticket has no acceptance criteria.', 'warning');
+    for (const finding of await checkTicket(parts, plan, ticket, view))
+      add(ticketId, { file: fileOf(ticketId), ...finding });
+    if (ticket.acceptanceCriteria.length === 0)
+      add(ticketId, {
+        place: 'acceptanceCriteria',
+        path: 'acceptanceCriteria',
+        file: fileOf(ticketId),
+        message: 'The ticket has no acceptance criteria.',
+        hint: 'Say how one can tell that it is done; agents and reviews go by it.',
+        severity: 'warning',
+      });
+  }
+  for (const { a, b, paths } of overlaps(plan, view.tickets))
+    add(b, {
+      place: 'paths',
+      path: 'paths',
+      file: fileOf(b),
+      message: `${a} and ${b} may run at once and both will change ${[...new Set(paths)].join(' and ')}.`,
+      hint: `Let one wait for the other (blockedBy), or cut the work differently.`,
+      severity: 'warning',
+    });
+  return problems;
+}
+
+async function checkTicket(parts: Parts, plan: Plan, ticket: Ticket, view: StoreView): Promise<Finding[]> {
+  const problems: Finding[] = [];
+  const planFile = parts.store.layout.planFile(plan.id);
+  /** A value that the ticket leaves to its plan is wrong there. */
+  const whereOf = (field: 'repo' | 'workflow') =>
+    ticket[field] === null ? { path: field, file: planFile } : { path: field };
+  const attempt = async (place: string, more: Partial<Finding>, fn: () => unknown) => {
+    try {
+      await fn();
+    } catch (error) {
+      const hint = error instanceof SignalboxError ? error.hint : undefined;
+      problems.push({ place, message: messageOf(error), ...more, ...(hint ? { hint } : {}) });
     }
+  };
+  await attempt('repo', whereOf('repo'), async () => {
+    const repo = repoOf(ticket, plan, parts.settings);
+    await parts.workspaces.checkRepo(repo);
+    await attempt('branch', { path: 'branch' }, () => branchOf(ticket));
+    if (!hasBegun(ticket)) problems.push(...(await obstacles(parts, plan, ticket, view)));
+  });
+  if (ticket.agent !== null && !Object.hasOwn(parts.settings.agents, ticket.agent))
+    problems.push({ place: 'agent', path: 'agent', message: unknownAgent(parts, ticket.agent) });
+  await attempt('workflow', whereOf('workflow'), async () => {
+    const { workflow } = await pinnedFor(parts, ticket, plan);
+    for (const [field, names] of [
+      ['skipPhases', ticket.skipPhases],
+      ['currentPhase', ticket.currentPhase === null ? [] : [ticket.currentPhase]],
+    ] as const)
+      await attempt(field, { path: field }, () => checkPhaseNames(workflow, names));
+    for (const phase of workflow.phases) {
+      if (phase.type !== 'agent') continue;
+      const name = agentOf(phase, ticket, plan, parts.settings);
+      // Told once already, where it is written.
+      if (name === ticket.agent && !Object.hasOwn(parts.settings.agents, name)) continue;
+      if (name === plan.agent && !Object.hasOwn(parts.settings.agents, name)) continue;
+      await attempt(`phase ${phase.id}`, { path: 'workflow' }, () => checkAgent(parts, name, phase));
+    }
+  });
+  for (const path of ticket.paths ?? []) {
+    const problem = pathProblem(path);
+    if (problem) problems.push({ place: 'paths', path: 'paths', message: `The path "${path}" ${problem}.` });
   }
   return problems;
 }
 
-async function checkTicket(
-  parts: Parts,
-  plan: Plan,
-  ticket: Ticket,
-  branches: Map<string, string>,
-): Promise<Problem[]> {
-  const problems: Problem[] = [];
-  const { ticketId } = ticket;
-  const attempt = async (place: string, fn: () => unknown) => {
-    try {
-      await fn();
-    } catch (error) {
-      problems.push({ ticketId, place, message: messageOf(error), severity: 'error' });
-    }
-  };
-  await attempt('repo', async () => {
-    const repo = repoOf(ticket, plan, parts.settings);
-    await parts.workspaces.checkRepo(repo);
-    const branch = branchOf(ticket);
-    const other = branches.get(`${repo}\n${branch}`);
-    if (other) throw new Error(`Branch "${branch}" is also the branch of ${other}.`);
-    branches.set(`${repo}\n${branch}`, ticketId);
-  });
-  await attempt('workflow', async () => {
-    const { workflow } = await pinnedFor(parts, ticket, plan);
-    for (const phase of workflow.phases) {
-      if (phase.type === 'agent')
-        await attempt(`phase ${phase.id}`, () =>
-          checkAgent(parts, agentOf(phase, ticket, plan, parts.settings), phase),
-        );
-    }
-  });
-  return problems;
+function unknownAgent({ settings }: Parts, name: string): string {
+  const known = Object.keys(settings.agents);
+  return `Agent "${name}" is not configured (known: ${known.join(', ')}).${didYouMean(name, known)}`;
+}
+
+function checkPhaseNames(workflow: Workflow, names: readonly string[]): void {
+  const known = workflow.phases.map((phase) => phase.id);
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  const near = didYouMean(unknown, known);
+  throw new Error(
+    `Workflow "${workflow.name}" has no phase "${unknown}".${near} Its phases: ${known.join(', ')}.`,
+  );
 }
 
 function checkAgent(parts: Parts, name: string, phase: Parameters<typeof capabilityProblems>[1]): void {
   const agent = Object.hasOwn(parts.settings.agents, name) ? parts.settings.agents[name] : undefined;
-  if (!agent)
-    throw new Error(
-      `Agent "${name}" is not configured (known: ${Object.keys(parts.settings.agents).join(', ')}).`,
-    );
+  if (!agent) throw new Error(unknownAgent(parts, name));
   const [problem] = capabilityProblems(adapterFor(agent.adapter), phase);
   if (problem) throw new Error(`Agent "${name}": ${problem}`);
 }

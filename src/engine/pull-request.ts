@@ -3,8 +3,9 @@ import { dirname, join } from 'node:path';
 import {
   createPullRequest,
   editPullRequest,
-  ForgeJournal,
+  type ForgeJournal,
   findPullRequests,
+  forgetPull,
   type Head,
   issueReference,
   mergeBody,
@@ -18,6 +19,7 @@ import type { Ticket } from '../model/ticket.ts';
 import { type GhOptions, ownRepository, parseRemote } from '../sources/index.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import { branchOf, workspaceSpec } from './facts.ts';
+import { forgeJournal } from './forge-work.ts';
 import type { Parts } from './parts.ts';
 import { bodyFacts, trackedOf } from './pull-request-facts.ts';
 import { type Stack, stackOf } from './stack.ts';
@@ -65,7 +67,7 @@ export async function openPullRequest(parts: Parts, ref: TicketRef): Promise<Ope
   if (over) return ended(over);
 
   const dir = store.layout.jobsOf(ref);
-  const journal = new ForgeJournal(join(dir, 'forge.jsonl'), () => parts.now());
+  const journal = forgeJournal(parts, ref);
   const { pushed } = await journal.record('push', { branch: spec.branch }, () => workspaces.push(spec));
   const stack = await stackOf(parts, ticket, view);
   const base = await baseBranch(parts, { ticket, spec, head, stack, gh });
@@ -80,7 +82,9 @@ export async function openPullRequest(parts: Parts, ref: TicketRef): Promise<Ope
     journal,
     bodyFile: join(dir, 'pull-request.md'),
   };
-  return { ...(open ? await update(work, open) : await create(work)), pushed };
+  const done = open ? await update(work, open) : await create(work);
+  await forgetPull({ stateDir: settings.stateDir, repository }, spec.branch);
+  return { ...done, pushed };
 }
 
 /** The branch's commit; refuses a ticket that has nothing to show. */

@@ -35,9 +35,9 @@ export async function recoverOrphan(parts: Parts, ticket: Ticket, view: StoreVie
   const waits = ticket.hold?.kind === 'gate' || ticket.hold?.kind === 'poll';
   const { workflow } = await pinnedFor(parts, ticket, plan);
   if (open && !waits) await stopJob(parts.store.layout.job(ticket, attemptKey(open)), 'stopped');
-  if (ticket.status === 'complete') {
-    await releaseWorkspace(parts, ticket, workspaceSpec(ticket, plan, parts.settings, view));
-  }
+  const spec = workspaceSpec(ticket, plan, parts.settings, view);
+  await parts.workspaces.endSetup(spec.path);
+  if (ticket.status === 'complete') await releaseWorkspace(parts, ticket, spec);
   await parts.store.updateTicket(ticket, (latest) => {
     if (latest.claim && parts.holder.isLive(latest.claim)) return latest;
     const now = parts.now();

@@ -31,6 +31,8 @@ function stoppedAt(parts: Parts, plan: Plan): string | null {
   const tickets = [...parts.store.view().tickets.values()].filter(({ planId }) => planId === plan.id);
   if (tickets.every((ticket) => isOver(ticket) || isSuperseded(ticket))) return null;
   const times = stoppedIn(parts, plan.id).map((ticket) => ticket.since ?? '');
+  if (plan.kind === 'spec')
+    for (const ticket of tickets) if (ticket.status === 'needs_attention') times.push(ticket.since ?? '');
   if (plan.status === 'paused') times.push(String(plan.pausedAt ?? plan.createdAt ?? ''));
   const left = plan.status === 'active' && plan.claim !== null && !parts.holder.isLive(plan.claim);
   if (left && plan.claim) times.push(plan.claim.renewedAt);

@@ -1,5 +1,10 @@
 export { type BodyFacts, mergeBody, pullRequestSection } from './body.ts';
-export { ForgeJournal } from './journal.ts';
+export { type Budget, BudgetBook, type KnownBudget } from './budget.ts';
+export { commentOnce, findComment, markOf } from './comment.ts';
+export { inert } from './inert.ts';
+export { ForgeJournal, type JournalLine } from './journal.ts';
+export { AWAITED, type Awaited, type PullOutcome, type Standing, standingOf } from './judge.ts';
+export { type MergeWish, mergePullRequest } from './merge.ts';
 export {
   createPullRequest,
   editPullRequest,
@@ -8,5 +13,8 @@ export {
   type PullRequest,
 } from './pull-request.ts';
 export { type Review, type Reviewed, readReviews } from './review.ts';
+export { forgetPull, lastSeen, type Seen, seePull } from './snapshot.ts';
 export type { Criterion } from './table.ts';
 export { issueReference, pullRequestTitle, type Tracked } from './title.ts';
+export type { Watch } from './watch-query.ts';
+export type { Watched } from './watched.ts';

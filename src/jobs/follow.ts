@@ -24,6 +24,8 @@ export interface FollowOptions {
   isBusy?: () => boolean;
   /** While true, a short silence is enough: it has said that it only waits. */
   isWaiting?: () => boolean;
+  /** True ends it: it has used what it may. */
+  isOver?: () => boolean;
   /** Aborting stops the job. */
   signal: AbortSignal;
 }
@@ -100,6 +102,7 @@ function reasonToStop(
 ): EndReason | undefined {
   const now = performance.now();
   if (options.signal.aborted) return 'stopped';
+  if (options.isOver?.()) return 'budget';
   if (now - begin.mono > options.wallMs) return 'timeout';
   if (options.idleMs === null || options.isBusy?.()) return undefined;
   const idleMs = options.isWaiting?.() ? Math.min(options.idleMs, WAITING_MS) : options.idleMs;

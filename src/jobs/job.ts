@@ -20,7 +20,7 @@ export interface JobSpec {
 }
 
 /** Why a job ended; the first reason wins. */
-export type EndReason = 'exited' | 'timeout' | 'idle' | 'stopped' | 'lost';
+export type EndReason = 'exited' | 'timeout' | 'idle' | 'budget' | 'stopped' | 'lost';
 
 export interface JobExit {
   code: number | null;

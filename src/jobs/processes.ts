@@ -1,76 +1,20 @@
-import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import * as processes from '../store/processes.ts';
 import { MARKER } from './job.ts';
 
 /** Signals a process group; false when nobody is in it any more. */
 export function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
-  return send(-pid, signal);
-}
-
-function send(pid: number, signal: NodeJS.Signals | 0): boolean {
-  try {
-    process.kill(pid, signal);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
+  return processes.sendSignal(-pid, signal);
 }
 
 /**
  * Processes that carry a job's marker in their environment: tools run in sessions of their own
  * survive the end of their agent. `since` is the job's own pid: later processes have higher ones.
  */
-export async function markedProcesses(marker: string, since = 0): Promise<number[]> {
-  return process.platform === 'linux' ? fromProc(marker, since) : fromPs(marker);
-}
-
-function fromProc(marker: string, since: number): number[] {
-  const pids = readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
-  // Pids start again from the bottom at some point; then every process has to be looked at.
-  const wrapped = newestPid() < since;
-  // Environments are bytes, and paths need not be ASCII.
-  const wanted = Buffer.from(`${MARKER}=${marker}\0`).toString('latin1');
-  return pids.filter((pid) => pid !== process.pid && (wrapped || pid >= since) && carries(pid, wanted));
-}
-
-/** The pid that was given out last; 0 when the system does not tell. */
-function newestPid(): number {
-  try {
-    return Number.parseInt(readFileSync('/proc/loadavg', 'latin1').split(' ').at(-1) ?? '', 10) || 0;
-  } catch {
-    return 0;
-  }
-}
-
-function carries(pid: number, wanted: string): boolean {
-  try {
-    const environ = readFileSync(`/proc/${pid}/environ`, 'latin1');
-    return environ.startsWith(wanted) || environ.includes(`\0${wanted}`);
-  } catch {
-    return false;
-  }
-}
-
-function fromPs(marker: string): Promise<number[]> {
-  return new Promise((resolve) => {
-    execFile('ps', ['-Eww', '-ax', '-o', 'pid=,command='], { maxBuffer: 64 << 20 }, (_error, stdout) => {
-      const lines = stdout.split('\n').filter((line) => line.includes(`${MARKER}=${marker} `));
-      resolve(lines.map((line) => Number.parseInt(line, 10)).filter((pid) => pid > 0 && pid !== process.pid));
-    });
-  });
+export function markedProcesses(marker: string, since = 0): Promise<number[]> {
+  return processes.markedProcesses(`${MARKER}=${marker}`, since);
 }
 
 /** Kills everything that carries the marker and returns what would not go. */
-export async function killMarked(
-  marker: string,
-  since: number,
-  wait: (ms: number) => Promise<void>,
-): Promise<number[]> {
-  let left = await markedProcesses(marker, since);
-  for (let round = 0; left.length > 0 && round < 50; round++) {
-    for (const pid of left) send(pid, 'SIGKILL');
-    await wait(Math.min(10 * (round + 1), 100));
-    left = await markedProcesses(marker, since);
-  }
-  return left;
+export function killMarked(marker: string, since: number): Promise<number[]> {
+  return processes.killMarked(`${MARKER}=${marker}`, since);
 }

@@ -33,7 +33,7 @@ export async function stopJob(dir: string, reason: EndReason, graceMs = GRACE_MS
       await gone(() => isAlive(identity) !== true, 10_000);
     }
   }
-  await killMarked(dir, identity ? since(dir, identity.pid) : 0, (ms) => delay(ms));
+  await killMarked(dir, identity ? since(dir, identity.pid) : 0);
   if (!existsSync(join(dir, 'exit.json'))) {
     writeFileSync(join(dir, 'exit.json'), '{"code":null,"signal":"SIGKILL"}\n', { mode: 0o600 });
   }
@@ -43,7 +43,7 @@ export async function stopJob(dir: string, reason: EndReason, graceMs = GRACE_MS
 export async function sweepJob(dir: string): Promise<void> {
   const command = readJson<{ host: string; boot: string }>(join(dir, 'command.json'));
   const identity = command && readIdentity(dir, command);
-  if (identity) await killMarked(dir, since(dir, identity.pid), (ms) => delay(ms));
+  if (identity) await killMarked(dir, since(dir, identity.pid));
 }
 
 /** Pids go round in a circle, so only of a young job is it sure that what it started has higher ones. */

@@ -11,6 +11,17 @@ export interface AgentConfig {
   defaultArgs: string[];
   env: Record<string, string>;
   model: string | null;
+  /** Variables of the engine's own environment that it gets, by name or pattern. */
+  envAllow?: string[] | undefined;
+  /** Agents with the same one share a usage limit; without one it is the agent's name. */
+  account?: string | undefined;
+  /** Who takes over while it is under a usage limit. */
+  fallback?: string | undefined;
+  /** `bwrap`: it sees its worktree and its CLI's own files, and little else. */
+  sandbox?: string | undefined;
+  sandboxNetwork?: boolean | undefined;
+  sandboxWritable?: string[] | undefined;
+  sandboxProcesses?: number | undefined;
 }
 
 /** What an attempt asks of an agent. */
@@ -23,6 +34,8 @@ export interface AgentRequest {
   model: string | null;
   effort: string | null;
   maxTurns: number | null;
+  /** Most dollars, for CLIs that can watch them themselves. */
+  maxUsd?: number | null;
   allowedTools: string[] | null;
   /** JSON Schema of the wanted result, or null. */
   schema: Record<string, unknown> | null;
@@ -41,7 +54,7 @@ export interface Invocation {
   argv: string[];
   env: Record<string, string>;
   stdin: string | null;
-  /** Files to write into the job's directory first, by name; argv and env may name them as `{job}/<name>`. */
+  /** Files to write into the job's directory first, by name; argv may name them as `{job}/<name>`. */
   files: Record<string, string>;
   /** Signal for a gentle stop. */
   stopSignal: 'SIGTERM' | 'SIGINT';
@@ -103,8 +116,37 @@ export interface AgentCapabilities {
   allowedTools: boolean;
 }
 
+/** The program that an adapter is made for, as `doctor` and the docs tell of it. */
+export interface AgentProgram {
+  title: string;
+  /** Its npm package. */
+  package: string;
+  /** Oldest and newest release that passed the contract suite. */
+  tested: readonly [from: string, to: string];
+  /** Arguments that make it print its version. */
+  version: readonly string[];
+  /** Signs that somebody is logged in: files below the home directory, or variables. */
+  login: {
+    files: readonly string[];
+    env: readonly string[];
+    /** Variables that put another directory in the place of one below the home directory. */
+    moved: Readonly<Record<string, string>>;
+  };
+  /** Whether it tells dollars, and where the end of a limit comes from. */
+  tellsCost: boolean;
+  /** Stops by itself at a sum of dollars that it is told. */
+  capsCost: boolean;
+  limitEnd: 'stream' | 'headers' | 'words';
+  /** Tries a refused call again by itself, and no flag stops it. */
+  retriesItself: boolean;
+  /** How it is held to each access level, for people. */
+  access: Readonly<Record<Access, string>>;
+}
+
 export interface AgentAdapter {
   name: string;
+  /** Null for what is no program of its own. */
+  program: AgentProgram | null;
   capabilities: AgentCapabilities;
   /** Access levels this CLI can be held to. */
   access: readonly Access[];

@@ -85,7 +85,8 @@ function closeOpen(ticket: Ticket, status: 'skipped' | 'interrupted', now: strin
 }
 
 function fresh(ticket: Ticket, phase: string): Ticket {
-  return { ...ticket, visits: { ...ticket.visits, [phase]: 0 }, retries: { ...ticket.retries, [phase]: 0 } };
+  const { tries: _, ...rest } = ticket;
+  return { ...rest, visits: { ...ticket.visits, [phase]: 0 }, retries: { ...ticket.retries, [phase]: 0 } };
 }
 
 /** Goes back to the phase that failed, with its counters at zero. A terminal is not run again: what led to it is. */
@@ -95,7 +96,9 @@ function retry(workflow: Workflow, ticket: Ticket, ready: boolean, now: string):
     (entry) => phaseOf(workflow, entry.phase) && entry.status !== 'skipped',
   );
   const target = here && here.type !== 'terminal' ? here.id : (last?.phase ?? workflow.phases[0]?.id ?? '');
-  const base = { ...closeOpen(ticket, 'interrupted', now), error: null };
+  // Whoever retries what waits for a limit knows better than the last report.
+  const goAhead = ticket.hold?.kind === 'limit' ? { goAhead: now } : {};
+  const base = { ...closeOpen(ticket, 'interrupted', now), error: null, ...goAhead };
   return arrive(workflow, fresh(base, target), target, ready ? 'ready' : 'queued', now);
 }
 

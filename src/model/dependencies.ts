@@ -6,6 +6,9 @@ export interface PlanProblem {
   planId: string;
   ticketId: string | null;
   message: string;
+  /** Where in plan.json, or in the ticket's file: `tickets[2].blockedBy[0]`. */
+  path?: string;
+  in?: 'plan' | 'ticket';
 }
 
 /** What makes a plan impossible to run: duplicates, unknown blockers, a ticket that waits for itself. */
@@ -13,17 +16,22 @@ export function dependencyProblems(plan: Plan, others: readonly Plan[]): PlanPro
   const problems: PlanProblem[] = [];
   const plans = new Map([...others, plan].map((each) => [each.id, each]));
   const seen = new Set<string>();
-  for (const entry of plan.tickets) {
+  for (const [index, entry] of plan.tickets.entries()) {
     const { ticketId } = entry;
+    const about = { planId: plan.id, ticketId, in: 'plan' as const };
     if (seen.has(ticketId))
-      problems.push({ planId: plan.id, ticketId, message: `Ticket "${ticketId}" is listed twice.` });
+      problems.push({
+        ...about,
+        message: `Ticket "${ticketId}" is listed twice.`,
+        path: `tickets[${index}]`,
+      });
     seen.add(ticketId);
-    for (const text of entry.blockedBy) {
+    for (const [place, text] of entry.blockedBy.entries()) {
       const ref = parseRef(text, plan.id);
       const known = plans.get(ref.planId)?.tickets.some((other) => other.ticketId === ref.ticketId);
       if (!known) {
         const message = `Ticket "${ticketId}" is blocked by "${text}", which does not exist.`;
-        problems.push({ planId: plan.id, ticketId, message });
+        problems.push({ ...about, message, path: `tickets[${index}].blockedBy[${place}]` });
       }
     }
   }
@@ -32,10 +40,13 @@ export function dependencyProblems(plan: Plan, others: readonly Plan[]): PlanPro
     const path = [...cycle, cycle[0]].map((ref) =>
       ref?.planId === plan.id ? ref.ticketId : ref && refKey(ref),
     );
+    const index = plan.tickets.findIndex((entry) => entry.ticketId === ticketId);
     problems.push({
       planId: plan.id,
       ticketId,
       message: `Tickets wait for each other: ${path.join(' → ')}.`,
+      path: `tickets[${index}].blockedBy`,
+      in: 'plan',
     });
   }
   return problems;

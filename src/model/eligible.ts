@@ -3,6 +3,7 @@ import { parseRef, refKey, type TicketRef } from './ids.ts';
 import { isDue } from './next.ts';
 import type { Plan, PlanEntry } from './plan.ts';
 import type { Hold, Ticket } from './ticket.ts';
+import { isShared, isYetToBegin, notItsTurn } from './turns.ts';
 import { settle } from './walk.ts';
 
 export { blockedBy };
@@ -23,6 +24,8 @@ export interface Limits {
   busy: ReadonlySet<string>;
   /** refKeys of all tickets that some live engine drives, polls included. */
   driven: ReadonlySet<string>;
+  /** Why a ticket that was held back before its agent could start still is; undefined where nobody can tell. */
+  admits?(plan: Plan, ticket: Ticket): Hold | null | undefined;
   /** Whether this engine may touch a plan or ticket at all (a foreground run looks at its own only). */
   mine(plan: Plan, entry: PlanEntry): boolean;
 }
@@ -40,12 +43,16 @@ export interface Decision {
 
 /** Looks of polls at once; they take no slot, but a hundred processes at one moment would be felt. */
 const MOST_LOOKS = 8;
+/** How often free memory is looked at again. */
+const MEMORY_LOOK_MS = 5_000;
 
 interface Candidate {
   plan: Plan;
   entry: PlanEntry;
   ticket: Ticket;
   slot: boolean;
+  /** Its hold is no longer true, and has to go first. */
+  lift: boolean;
   index: number;
 }
 
@@ -71,7 +78,7 @@ export function eligible(picture: Picture, limits: Limits, now: string): Decisio
     });
   }
   candidates.sort(inTurn);
-  fill(candidates, limits, decision, now);
+  fill(picture, candidates, limits, decision, now);
   return decision;
 }
 
@@ -96,13 +103,47 @@ function consider(
       return undefined;
     }
   }
-  if (!isDue(ticket, now) && ticket.status !== 'queued') {
-    const until = ticket.hold?.until ?? null;
-    if (until && (decision.wakeAt === null || Date.parse(until) < Date.parse(decision.wakeAt)))
-      decision.wakeAt = until;
+  const held = ticket.status === 'ready' && !isDue(ticket, now) ? askAgain(limits, plan, ticket) : undefined;
+  if (held) {
+    wakeBy(decision, held.kind === 'memory' ? later(now, MEMORY_LOOK_MS) : held.until);
+    if (isNews(ticket.hold, held))
+      decision.changes.push(settle(ticket, now, { status: 'ready', hold: held }));
     return undefined;
   }
-  return { plan, entry, ticket, slot: ticket.hold?.kind !== 'poll' && ticket.hold?.kind !== 'gate' };
+  const lift = held === null;
+  if (!lift && !isDue(ticket, now) && ticket.status !== 'queued' && !waitsItsTurn(ticket)) {
+    wakeBy(decision, ticket.hold?.until ?? null);
+    return undefined;
+  }
+  const slot = ticket.hold?.kind !== 'poll' && ticket.hold?.kind !== 'gate';
+  return { plan, entry, ticket, slot, lift };
+}
+
+/** What keeps an agent from starting may have ended before its time, or never said when it would. */
+function askAgain(limits: Limits, plan: Plan, ticket: Ticket): Hold | null | undefined {
+  const kind = ticket.hold?.kind;
+  if (kind !== 'limit' && kind !== 'budget' && kind !== 'memory') return undefined;
+  return limits.admits?.(plan, ticket);
+}
+
+/** Amounts of free memory are not worth a write each, nor whose report of the same limit is told. */
+function isNews(before: Hold | null, after: Hold): boolean {
+  if (before?.kind !== after.kind || before.until !== after.until) return true;
+  return after.kind === 'budget' && before.reason !== after.reason;
+}
+
+function later(now: string, ms: number): string {
+  return new Date(Date.parse(now) + ms).toISOString();
+}
+
+/** Held back until its turn comes, which is found out anew at every look. */
+function waitsItsTurn({ hold }: Ticket): boolean {
+  return hold?.kind === 'delay' || hold?.kind === 'starts';
+}
+
+function wakeBy(decision: Decision, until: string | null): void {
+  if (until && (decision.wakeAt === null || Date.parse(until) < Date.parse(decision.wakeAt)))
+    decision.wakeAt = until;
 }
 
 /** Nobody but a person moves what is over, paused or in need of one; a gate with a deadline comes back for its failure edge. */
@@ -121,7 +162,13 @@ function inTurn(a: Candidate, b: Candidate): number {
   );
 }
 
-function fill(candidates: Candidate[], limits: Limits, decision: Decision, now: string): void {
+function fill(
+  picture: Picture,
+  candidates: Candidate[],
+  limits: Limits,
+  decision: Decision,
+  now: string,
+): void {
   let free = limits.maxConcurrency - limits.busy.size;
   let looks = MOST_LOOKS - (limits.driven.size - limits.busy.size);
   const perPlan = new Map<string, number>();
@@ -129,7 +176,26 @@ function fill(candidates: Candidate[], limits: Limits, decision: Decision, now: 
     const planId = key.slice(0, key.indexOf('/'));
     perPlan.set(planId, (perPlan.get(planId) ?? 0) + 1);
   }
-  for (const { plan, ticket, slot } of candidates) {
+  /** Plans of which nothing new begins now. */
+  const closed = new Set<string>();
+  let moreMemory = true;
+  for (const { plan, ticket, slot, lift } of candidates) {
+    if (isYetToBegin(plan, ticket)) {
+      if (closed.has(plan.id)) continue;
+      const hold = notItsTurn(picture, plan, ticket, now);
+      if (hold !== undefined) {
+        closed.add(plan.id);
+        wakeBy(decision, hold?.until ?? null);
+        const status = hold?.kind === 'blocked' ? 'queued' : 'ready';
+        if (hold && !sameHold(ticket.hold, hold))
+          decision.changes.push(settle(ticket, now, { status, hold }));
+        continue;
+      }
+      if (ticket.hold?.kind === 'starts') {
+        decision.changes.push(settle(ticket, now, { status: 'ready' }));
+        continue;
+      }
+    }
     const ref = { planId: ticket.planId, ticketId: ticket.ticketId };
     if (!slot) {
       if (looks-- <= 0) continue;
@@ -137,14 +203,22 @@ function fill(candidates: Candidate[], limits: Limits, decision: Decision, now: 
       continue;
     }
     const used = perPlan.get(plan.id) ?? 0;
-    if (free <= 0 || (plan.concurrency !== null && used >= plan.concurrency)) {
+    const most = isShared(plan) ? 1 : plan.concurrency;
+    if (free <= 0 || (most !== null && used >= most)) {
       // What it was blocked by is complete: now it waits for a slot alone.
       if (ticket.hold?.kind === 'blocked') decision.changes.push(settle(ticket, now, { status: 'ready' }));
       continue;
     }
+    if (lift && ticket.hold?.kind === 'memory') {
+      // One at a time: what it takes is seen only once it runs.
+      wakeBy(decision, later(now, MEMORY_LOOK_MS));
+      if (!moreMemory) continue;
+      moreMemory = false;
+    }
     free--;
     perPlan.set(plan.id, used + 1);
-    decision.dispatch.push({ ...ref, slot });
+    if (lift) decision.changes.push(settle(ticket, now, { status: 'ready' }));
+    else decision.dispatch.push({ ...ref, slot });
   }
 }
 

@@ -3,7 +3,7 @@ import { openAttempt, type Ticket } from './ticket.ts';
 
 /** What is known about engines when somebody asks why a ticket does not move. */
 export interface Surroundings {
-  /** Some live engine drives this ticket. */
+  /** Some live engine drives this ticket, or a person is in its session. */
   driven: boolean;
   /** Some live engine would take tickets of this plan. */
   engine: boolean;
@@ -60,6 +60,11 @@ function running(ticket: Ticket, around: Surroundings): Explanation {
 
 function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation {
   const begun = ticket.phaseHistory.length > 0;
+  if (around.driven && ticket.claim?.by === 'session')
+    return {
+      why: `a person is in its session (pid ${ticket.claim.pid})`,
+      next: 'goes on when that has ended',
+    };
   // A reason that an engine wrote down may be old; what is the case now counts.
   const hold = ticket.hold?.kind === 'blocked' && around.blocked === null ? null : ticket.hold;
   if (plan.status !== 'active' && plan.status !== 'complete') {
@@ -70,9 +75,18 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
     return { why: `the plan is ${plan.status}`, next: fix[plan.status] ?? '' };
   }
   if (!begun && around.blocked) return { why: around.blocked, next: '' };
-  if (hold?.kind === 'limit') return { why: `usage limit: ${hold.reason}`, next: 'goes on at the reset' };
-  if (hold?.kind === 'backoff') return { why: hold.reason, next: 'is tried again' };
-  if (hold?.kind === 'poll') return { why: hold.reason, next: 'looks again' };
+  const then = (what: string) => (around.engine ? what : `${what} in: signalbox run ${plan.id}`);
+  if (hold?.kind === 'limit')
+    return { why: `usage limit: ${hold.reason}`, next: then('goes on at the reset') };
+  if (hold?.kind === 'backoff') return { why: hold.reason, next: then('is tried again') };
+  if (hold?.kind === 'delay') return { why: hold.reason, next: then('begins then') };
+  if (hold?.kind === 'poll') return { why: hold.reason, next: then('looks again') };
+  if (hold?.kind === 'memory') return { why: hold.reason, next: then('looks again') };
+  if (hold?.kind === 'budget' && begun)
+    return {
+      why: hold.reason,
+      next: hold.until ? then('goes on then') : then('goes on when the budget is raised'),
+    };
   if (hold) return { why: hold.reason, next: '' };
   if (!around.engine) return { why: 'no engine is running', next: `signalbox run ${plan.id}` };
   return { why: 'waits for a free slot', next: '' };

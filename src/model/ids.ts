@@ -22,6 +22,11 @@ export function refKey(ref: TicketRef): string {
   return `${ref.planId}/${ref.ticketId}`;
 }
 
+/** The branch of a ticket that names none. */
+export function defaultBranch(ref: TicketRef): string {
+  return `ticket/${ref.planId}/${ref.ticketId}`;
+}
+
 /** Reads `ticket` (same plan) or `plan/ticket` as written in blockedBy. */
 export function parseRef(text: string, planId: string): TicketRef {
   const slash = text.indexOf('/');

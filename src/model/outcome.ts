@@ -15,7 +15,8 @@ export type AttemptEnd = AttemptFacts &
   (
     | { type: 'done'; outcome: string; captured: Record<string, Json> }
     | { type: 'failed'; error: { class: ErrorClass; message: string }; outcome?: string }
-    | { type: 'parked'; until: string; reason: string }
+    /** A limit was met, or `budget`: what may be spent is spent. */
+    | { type: 'parked'; until: string | null; reason: string; budget?: boolean }
     /** `deliberate`: a person or a shutdown stopped it, which is no sign that something is wrong with it. */
     | { type: 'interrupted'; reason: string; deliberate: boolean }
     | { type: 'waiting'; until: string | null; reason: string; gate: boolean }

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { Budget } from './budget-schema.ts';
 import { Claim } from './claim-schema.ts';
 import { Branch, Id } from './id-schemas.ts';
-import { PLAN_STATUSES } from './plan.ts';
+import { PLAN_STATUSES, WORKSPACES } from './plan.ts';
 import { SCHEMA_VERSION } from './version.ts';
 
 export const PlanEntry = z.looseObject({
@@ -16,6 +17,10 @@ export const PlanEntry = z.looseObject({
     .int()
     .default(0)
     .describe('Starts only when nothing of a lower group will move any more, complete or not'),
+  paths: z
+    .array(z.string())
+    .optional()
+    .describe('Files, directories or patterns that the work will change, in addition to the ticket’s own'),
 });
 export type PlanEntry = z.infer<typeof PlanEntry>;
 
@@ -49,6 +54,20 @@ export const Plan = z.looseObject({
     .default(null)
     .describe('At most this many tickets of the plan at once'),
   stopOnFailure: z.boolean().default(false).describe('Start nothing more after the first failed ticket'),
+  workspace: z
+    .enum(WORKSPACES)
+    .optional()
+    .describe(
+      '`own`: a worktree for each ticket, the default; `shared`: one for all of them; `checkout`: the repository’s own checkout',
+    ),
+  delaySeconds: z.number().min(0).optional().describe('Wait between two tickets, more or less; default 0'),
+  starts: z
+    .looseObject({ max: z.number().int().positive(), since: z.string() })
+    .optional()
+    .describe('At most `max` tickets begin after `since`. Owned by the runner'),
+  budget: Budget.optional().describe(
+    'What the agents of all its tickets may use together; goes before the setting budgets.plan',
+  ),
   status: z.enum(PLAN_STATUSES).default('draft').describe('Only active plans are dispatched'),
   tickets: z.array(PlanEntry).default([]).describe('The tickets and their order'),
   claim: Claim.nullable()

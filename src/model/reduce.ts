@@ -1,7 +1,7 @@
 import type { Claim } from './claim.ts';
 import { type AttemptEnd, backoffSeconds, HOPELESS, MAX_INTERRUPTIONS } from './outcome.ts';
-import { type Attempt, isOver, openAttempt, type Ticket, type Usage } from './ticket.ts';
-import { begin, editOpen, follow, noteOf, settle } from './walk.ts';
+import { type Attempt, type Hold, isOver, openAttempt, type Ticket, type Usage } from './ticket.ts';
+import { begin, counted, editOpen, follow, isUsedUp, noteOf, settle } from './walk.ts';
 import { type Phase, phaseOf, retryOf, type Workflow } from './workflow.ts';
 
 /** What an engine does to a ticket. What a person does is in commands.ts. */
@@ -9,6 +9,8 @@ export type TicketEvent =
   | { type: 'claim'; claim: Claim; workflowHash: string }
   | { type: 'base'; base: { ref: string; commit: string }; branch: string; worktree: string }
   | { type: 'start'; attempt: number; agent: string | null }
+  /** Nothing is started now, and why. */
+  | { type: 'hold'; hold: Hold }
   | { type: 'session'; sessionId: string }
   | { type: 'usage'; usage: Usage }
   | { type: 'end'; end: AttemptEnd }
@@ -27,6 +29,9 @@ export function reduce(workflow: Workflow, ticket: Ticket, event: TicketEvent, n
       return { ...ticket, base: event.base, branch: event.branch, worktree: event.worktree };
     case 'start':
       return start(ticket, event, now);
+    case 'hold':
+      if (ticket.status !== 'running' || openAttempt(ticket)) return ticket;
+      return settle(ticket, now, { status: 'ready', hold: event.hold });
     case 'session':
       return editOpen(ticket, (attempt) => ({ ...attempt, sessionId: event.sessionId }));
     case 'usage':
@@ -84,13 +89,14 @@ function end(workflow: Workflow, ticket: Ticket, end: AttemptEnd, now: string): 
     case 'done': {
       const context = { ...closed.context, ...end.captured };
       const error = end.outcome === 'success' ? null : closed.error;
-      return follow(workflow, { ...closed, context, error }, phase, end.outcome, now);
+      const tried = end.outcome === 'halt' ? closed : counted(closed, phase);
+      return follow(workflow, { ...tried, context, error }, phase, end.outcome, now);
     }
     case 'parked':
       if (closed.status === 'paused') return closed;
       return settle(closed, now, {
         status: 'ready',
-        hold: { kind: 'limit', reason: end.reason, until: end.until },
+        hold: { kind: end.budget ? 'budget' : 'limit', reason: end.reason, until: end.until },
       });
     case 'interrupted':
       if (end.deliberate) return closed;
@@ -122,7 +128,14 @@ function close(attempt: Attempt, end: Exclude<AttemptEnd, { type: 'waiting' }>, 
     case 'failed':
       return { ...known, status: 'failure', error: end.error };
     case 'parked':
-      return { ...known, status: 'limit', error: { class: 'limit', message: end.reason } };
+      if (end.budget)
+        return { ...known, status: 'interrupted', error: { class: 'budget', message: end.reason } };
+      return {
+        ...known,
+        status: 'limit',
+        error: { class: 'limit', message: end.reason },
+        ...(end.until === null ? {} : { resetAt: end.until }),
+      };
     case 'interrupted':
       return {
         ...known,
@@ -156,21 +169,21 @@ function failed(
   if (ticket.status === 'paused') return ticket;
   const rule = retryOf(phase);
   const failures = (ticket.retries[phase.id] ?? 0) + 1;
-  const counted = {
-    ...ticket,
+  const noted = {
+    ...counted(ticket, phase),
     retries: { ...ticket.retries, [phase.id]: failures },
     error: `${phase.id}: ${end.error.message}`,
   };
-  if (failures > rule.max || HOPELESS.has(end.error.class)) {
+  if (failures > rule.max || isUsedUp(noted, phase) || HOPELESS.has(end.error.class)) {
     const outcome = end.outcome ?? 'failure';
-    const noted = { ...counted, phaseHistory: withOutcome(counted.phaseHistory, outcome) };
-    return follow(workflow, noted, phase, outcome, now);
+    const over = { ...noted, phaseHistory: withOutcome(noted.phaseHistory, outcome) };
+    return follow(workflow, over, phase, outcome, now);
   }
   const seconds = backoffSeconds(rule, failures);
-  if (seconds <= 0) return counted;
+  if (seconds <= 0) return noted;
   const until = new Date(Date.parse(now) + seconds * 1000).toISOString();
   const reason = `attempt ${failures} failed: ${end.error.message}`;
-  return settle(counted, now, { status: 'ready', hold: { kind: 'backoff', reason, until } });
+  return settle(noted, now, { status: 'ready', hold: { kind: 'backoff', reason, until } });
 }
 
 function withOutcome(history: Attempt[], outcome: string): Attempt[] {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Budget } from './budget-schema.ts';
 import { Claim } from './claim-schema.ts';
 import { Branch, Id } from './id-schemas.ts';
 import { ATTEMPT_STATUSES, HOLD_KINDS, TICKET_STATUSES } from './ticket.ts';
@@ -36,6 +37,8 @@ export const Attempt = z.looseObject({
   error: z.looseObject({ class: z.string(), message: z.string() }).nullable().default(null),
   /** How often a poll has looked. */
   checks: z.number().int().optional(),
+  /** When the limit that it met is over. */
+  resetAt: z.string().optional(),
 });
 export type Attempt = z.infer<typeof Attempt>;
 
@@ -50,6 +53,10 @@ export const Ticket = z.looseObject({
   title: z.string().describe('One line'),
   description: z.string().default('').describe('What is to be done'),
   acceptanceCriteria: z.array(z.string()).default([]).describe('How one can tell that it is done'),
+  paths: z
+    .array(z.string())
+    .optional()
+    .describe('Files, directories or patterns that the work will change; for the check of the plan'),
   linearUrl: z.string().nullable().default(null).describe('Link to the tracker, any tracker'),
   repo: z.string().nullable().default(null).describe('Path of the git repository; default the plan’s'),
   workflow: z.string().nullable().default(null).describe('Workflow name; default the plan’s'),
@@ -74,10 +81,23 @@ export const Ticket = z.looseObject({
     .default({})
     .describe('Failed attempts of the present visit, by phase'),
   visits: z.record(z.string(), z.number().int()).default({}).describe('How often each phase was entered'),
+  tries: z
+    .record(z.string(), z.number().int())
+    .optional()
+    .describe('Attempts in all visits together, of phases that have a maxAttempts'),
   skipPhases: z
     .array(z.string())
     .default([])
     .describe('Phases that are recorded as skipped and follow their success edge'),
+  budget: Budget.optional().describe(
+    'What its agents may use in all; goes before the setting budgets.ticket',
+  ),
+  goAhead: z
+    .string()
+    .optional()
+    .describe(
+      'Limits met before this time do not keep it waiting: a person said to try. Owned by the runner',
+    ),
   error: z.string().nullable().default(null).describe('The last error, in one sentence'),
   base: z
     .looseObject({ ref: z.string(), commit: z.string() })

@@ -19,6 +19,8 @@ export const HOLD_KINDS = [
   'limit',
   'backoff',
   'gate',
+  'delay',
+  'starts',
   'budget',
   'memory',
   'stopped',
@@ -45,6 +47,7 @@ export const ERROR_CLASSES = [
   'exit',
   'workspace',
   'visits',
+  'merge',
 ] as const;
 export type ErrorClass = (typeof ERROR_CLASSES)[number];
 

@@ -47,6 +47,7 @@ export function enter(workflow: Workflow, ticket: Ticket, target: string, now: s
     return settle(ticket, now, { status: 'failed', error });
   }
   if (phase.type === 'terminal') return finish({ ...ticket, currentPhase: target }, phase, now);
+  if (isUsedUp(ticket, phase)) return giveUp(workflow, { ...ticket, currentPhase: target }, phase, now);
   const visit = (ticket.visits[target] ?? 0) + 1;
   const entered: Ticket = {
     ...ticket,
@@ -57,6 +58,27 @@ export function enter(workflow: Workflow, ticket: Ticket, target: string, now: s
   const most = phase.maxVisits ?? MOST_VISITS;
   if (visit > most) return exhaust(workflow, entered, phase, most, now);
   return ticket.skipPhases.includes(target) ? pass(workflow, entered, phase, now) : entered;
+}
+
+/** Whether a phase has had all the attempts that its visits may have together. */
+export function isUsedUp(ticket: Ticket, phase: Phase): boolean {
+  const most = 'maxAttempts' in phase ? phase.maxAttempts : undefined;
+  return most !== undefined && (ticket.tries?.[phase.id] ?? 0) >= most;
+}
+
+/** The error that led here is the one to tell. */
+function giveUp(workflow: Workflow, ticket: Ticket, phase: Phase, now: string): Ticket {
+  const error = ticket.error ?? `Phase "${phase.id}" has used up its attempts.`;
+  const edge = edgesOf(phase).failure;
+  return edge
+    ? enter(workflow, { ...ticket, error }, edge, now)
+    : settle(ticket, now, { status: 'failed', error });
+}
+
+/** Counts an attempt that came to something. */
+export function counted(ticket: Ticket, phase: Phase): Ticket {
+  if (!('maxAttempts' in phase) || phase.maxAttempts === undefined) return ticket;
+  return { ...ticket, tries: { ...ticket.tries, [phase.id]: (ticket.tries?.[phase.id] ?? 0) + 1 } };
 }
 
 /** Records a phase that was not asked for and goes on as if it had gone well. */

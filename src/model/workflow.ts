@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Budget } from './budget-schema.ts';
 import { EFFORTS } from './efforts.ts';
 
 const PhaseId = z
@@ -58,6 +59,13 @@ const common = {
 const attempts = {
   maxRetries: z.number().int().min(0).max(20).optional().describe('Short for retry: {max: n}'),
   retry: Retry.optional().describe('Repetitions with backoff'),
+  maxAttempts: z
+    .number()
+    .int()
+    .positive()
+    .max(100)
+    .optional()
+    .describe('Most attempts in all visits together; then the failure edge is taken. A halt does not count'),
   timeoutSeconds: Seconds.optional().describe('Wall-clock limit of one attempt'),
   capture: z
     .record(
@@ -95,15 +103,34 @@ export const AgentPhase = z.strictObject({
     .optional()
     .describe('What the agent may do: read the tree, write in it, or anything'),
   session: z
-    .enum(['fresh', 'continue'])
+    .enum(['fresh', 'continue', 'keep'])
     .default('fresh')
-    .describe('Start anew, or go on in this phase’s last session'),
+    .describe('Start anew, or go on in this phase’s last session; `keep`: go on where the agent can'),
   allowedTools: z.array(Name).optional().describe('Tools the agent may use without asking'),
   maxTurns: z.number().int().positive().optional().describe('Most model turns in one attempt'),
+  budget: Budget.optional().describe(
+    'What all attempts at this phase of a ticket may use; goes before the setting budgets.phase',
+  ),
+  fallback: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether the agent’s `fallback` may take over while it is under a usage limit; default yes, unless the phase names its agent or model or goes on in a session',
+    ),
+  env: z
+    .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'a variable holds letters, digits and "_"'))
+    .optional()
+    .describe('Variables of Signalbox’s own environment that the agent gets, such as GH_TOKEN'),
   output: z
     .record(z.string(), z.json())
     .optional()
     .describe('JSON Schema of the result the agent must return'),
+  signals: z
+    .literal(true)
+    .optional()
+    .describe(
+      'The final message must say `<promise>TASK_DONE</promise>` or `<promise>HALT</promise>` on a line of its own; a halt takes the edge `halt`',
+    ),
   expect: Expect.optional().describe('Evidence the engine checks after the agent has ended'),
   idleSeconds: Seconds.optional().describe('Stop when nothing was printed for this long'),
   ...attempts,
@@ -178,6 +205,14 @@ export function edgesOf(phase: Phase): Record<string, string> {
   return all;
 }
 
+/** What an exit code alone can say. */
+export const EXIT_OUTCOMES = ['success', 'failure', 'timeout'];
+
+/** The outcomes of a poll that its script has to name. */
+export function ownOutcomes(phase: PhaseOf<'poll'>): string[] {
+  return Object.keys(phase.on ?? {}).filter((outcome) => !EXIT_OUTCOMES.includes(outcome));
+}
+
 /** Where a phase leads when it goes well: its success edge, else the first outcome it names. */
 export function positiveEdge(phase: Phase): string | undefined {
   const edges = edgesOf(phase);
@@ -208,7 +243,8 @@ export function commandOf(phase: Phase): string | undefined {
 export function capturesOf(phase: Phase): string[] {
   if (phase.type === 'gate') return [`${phase.id}_decision`, `${phase.id}_message`];
   if (phase.type === 'terminal') return [];
-  return Object.keys(phase.capture ?? {});
+  const halts = phase.type === 'agent' && phase.signals ? ['halt_reason'] : [];
+  return [...Object.keys(phase.capture ?? {}), ...halts];
 }
 
 /** The result schema an agent phase asks for, with `outcome` filled in from its edges where it branches. */

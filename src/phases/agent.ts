@@ -1,8 +1,12 @@
 import { existsSync } from 'node:fs';
 import {
   adapterFor,
+  type Claimed,
   capabilityProblems,
+  claimedBy,
   defaultAccess,
+  extractTagged,
+  readSignal,
   repairPrompt,
   taggedInstruction,
   validateResult,
@@ -17,9 +21,10 @@ import { type PhaseOf, resultSchemaOf } from '../model/workflow.ts';
 import { capture } from './capture.ts';
 import { type PhaseContext, variablesOf } from './context.ts';
 import { missingEvidence } from './evidence.ts';
+import { land, nativeCap, ownBudget } from './landing.ts';
 import { chooseSession } from './session.ts';
 import { excerpt } from './text.ts';
-import { AttemptConfigError, readNote, type Turn, takeTurn } from './turn.ts';
+import { AttemptConfigError, readNote, type Turn, type TurnEnd, takeTurn } from './turn.ts';
 
 type Context = PhaseContext<PhaseOf<'agent'>>;
 type Facts = Pick<AttemptEnd, 'sessionId' | 'usage' | 'output'>;
@@ -61,9 +66,11 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
     access,
     resume,
     schema,
-    model: phase.model ?? agent.model,
+    // Another agent's names of models are not this one's.
+    model: (context.standsIn ? null : phase.model) ?? agent.model,
     effort: phase.effort ?? null,
     maxTurns: phase.maxTurns ?? null,
+    maxUsd: nativeCap(context, resume ? choice.usageBefore : null),
     allowedTools: phase.allowedTools ?? null,
     gitDirs: context.workspaces.gitDirs(context.place.worktree),
   });
@@ -75,18 +82,28 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
     usageBefore: choice.usageBefore,
     files: before ? { [BEFORE]: before } : {},
     request: async () =>
-      ask(choice.cutOff ? CONTINUE : await promptOf(context, adapter, schema), choice.resume),
+      ask(choice.cutOff ? goOn(phase) : await promptOf(context, adapter, schema), choice.resume),
   };
   const turn = await takeTurn(context, first);
-  if ('end' in turn) return turn.limit ? parked(context, turn.limit, turn.end) : turn.end;
+  if ('end' in turn) {
+    if (turn.broke) return land(context, first, ask, turn.broke, turn.end);
+    return turn.limit ? parked(context, turn.limit, turn.end) : turn.end;
+  }
   let { result } = turn;
+  if (result.error?.class === 'budget' && context.allowance) {
+    const hold = context.allowance.over(result.usage) ?? ownBudget(result.error.message);
+    return land(context, first, ask, hold, factsOf(result));
+  }
   if (result.ok && schema) {
     const checked = validateResult(schema, result.data);
     if (checked.ok) {
       result = { ...result, data: checked.value };
     } else {
       const repaired = await repair(context, first, result, checked.problem, schema, ask);
-      if ('end' in repaired) return repaired.end;
+      if ('end' in repaired) {
+        const { broke, end } = repaired;
+        return broke ? land(context, first, ask, broke, end) : end;
+      }
       result = repaired.result;
     }
   }
@@ -95,6 +112,13 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
 
 const CONTINUE =
   'You were interrupted. Look at the state of the working tree, then go on with the work you were asked to do and finish it.';
+
+const SIGNALS =
+  'End as you were asked to, with <promise>TASK_DONE</promise> or <promise>HALT</promise> on a line of its own.';
+
+function goOn(phase: Context['phase']): string {
+  return phase.signals ? `${CONTINUE} ${SIGNALS}` : CONTINUE;
+}
 
 async function promptOf(
   context: Context,
@@ -119,7 +143,7 @@ async function repair(
   problem: string,
   schema: Record<string, unknown>,
   ask: (prompt: string, resume: string | null) => Awaited<ReturnType<Turn['request']>>,
-) {
+): Promise<TurnEnd> {
   const facts = factsOf(result);
   const bad = { end: { ...failure('protocol', `the result does not fit its schema: ${problem}`), ...facts } };
   if (!first.adapter.capabilities.resume || !result.sessionId) return bad;
@@ -130,11 +154,13 @@ async function repair(
       ...first,
       dir,
       usageBefore: totalUsage([first.usageBefore, result.usage]),
+      spent: result.usage,
       files: {},
       request: async () => ask(repairPrompt(problem, schema), result.sessionId),
     },
   );
-  if ('end' in turn) return turn;
+  if ('end' in turn)
+    return { ...turn, end: { ...turn.end, usage: totalUsage([result.usage, turn.end.usage ?? null]) } };
   const usage = totalUsage([result.usage, turn.result.usage]);
   const again = validateResult(schema, turn.result.data);
   if (turn.result.ok && !again.ok) return { end: { ...bad.end, usage } };
@@ -159,6 +185,11 @@ async function judge(
       ...facts,
     };
   }
+  const claim = context.phase.signals ? claimedIn(result) : null;
+  if (claim?.kind === 'halted') {
+    const halt_reason = claim.reason || 'It gave no reason.';
+    return { type: 'done', outcome: 'halt', captured: { halt_reason }, ...facts, output: halt_reason };
+  }
   const moved = misplaced(context);
   if (moved) return { ...failure('workspace', moved), ...facts };
   if (before && before !== (await fingerprint(context))) {
@@ -166,17 +197,31 @@ async function judge(
   }
   const missing = context.phase.expect && (await missingEvidence(context, context.phase.expect));
   if (missing) return { ...failure('evidence', missing), ...facts };
+  if (claim?.kind === 'failed')
+    return { ...failure('evidence', `the agent gave up: ${claim.reason || 'it gave no reason'}`), ...facts };
+  if (claim?.kind === 'nothing') return { ...failure('protocol', NO_SIGNAL), ...facts };
   const captured = await capture(context, { stdout: result.text, result: result.data });
   if (!captured.ok) return { ...captured.end, ...facts };
   const outcome = schema ? String((result.data as { outcome: string }).outcome) : 'success';
   return { type: 'done', outcome, captured: captured.values, ...facts };
 }
 
+const NO_SIGNAL =
+  'the final message has neither <promise>TASK_DONE</promise> nor <promise>HALT</promise> on a line of its own';
+
+/** What the final message claims, by a signal or by a tagged verdict. */
+function claimedIn(result: AgentResult): Claimed {
+  const said = extractTagged(result.text) as { outcome?: unknown; reason?: unknown } | undefined;
+  const outcome = (['done', 'failed', 'halt'] as const).find((each) => each === said?.outcome);
+  const reason = typeof said?.reason === 'string' ? { reason: said.reason } : {};
+  return claimedBy(readSignal(result.text), outcome ? { outcome, ...reason } : null);
+}
+
 /** Commits on another branch, or in a tree that was replaced, are nobody's evidence. */
 function misplaced(context: Context): string | undefined {
-  const { repo, branch, worktree } = context.place;
+  const { repo, branch, worktree, inPlace } = context.place;
   try {
-    context.workspaces.verify({ repo, branch, path: worktree });
+    context.workspaces.verify({ repo, branch, path: worktree, inPlace });
     return undefined;
   } catch (error) {
     return messageOf(error);

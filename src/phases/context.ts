@@ -3,7 +3,7 @@ import type { PinnedWorkflow } from '../content/index.ts';
 import { templateVariables } from '../content/index.ts';
 import type { AttemptEnd } from '../model/outcome.ts';
 import type { Plan } from '../model/plan.ts';
-import type { Attempt, Ticket, Usage } from '../model/ticket.ts';
+import type { Attempt, Hold, Ticket, Usage } from '../model/ticket.ts';
 import type { Phase } from '../model/workflow.ts';
 import type { Workspaces } from '../workspaces/index.ts';
 
@@ -12,7 +12,20 @@ export interface Place {
   repo: string;
   branch: string;
   worktree: string;
+  /** It is the repository's own checkout. */
+  inPlace?: boolean | undefined;
   base: { ref: string; commit: string };
+}
+
+/** What is left of the budgets that an attempt draws on. */
+export interface Allowance {
+  /** As the attempt began; null is no limit. */
+  usd: number | null;
+  seconds: number | null;
+  /** Asked with every report of what the attempt has used so far. */
+  over(usage: Usage | null): Hold | null;
+  /** Why it ends when its seconds are over. */
+  late(): Hold | null;
 }
 
 /** Everything an executor may use. It performs one attempt and says how it ended; it never touches the store. */
@@ -24,6 +37,10 @@ export interface PhaseContext<P extends Phase = Phase> {
   attempt: Attempt;
   place: Place;
   agentName: string;
+  /** It does the work of an agent that is under a usage limit. */
+  standsIn?: boolean;
+  /** The variable of this name. */
+  unit?: Record<string, unknown> | null;
   settings: Settings;
   workspaces: Workspaces;
   /** Directory of this attempt's job. */
@@ -32,6 +49,8 @@ export interface PhaseContext<P extends Phase = Phase> {
   resumed: boolean;
   /** Aborting stops the attempt's processes; it then ends as interrupted. */
   signal: AbortSignal;
+  /** What the attempt may use; null when nothing is limited. */
+  allowance?: Allowance | null;
   now(): string;
   env: Record<string, string>;
   /** A process of the attempt was started. Must not throw. */
@@ -57,6 +76,7 @@ export function variablesOf(context: PhaseContext): Record<string, unknown> {
     attempt: attempt.attempt,
     previousError: previousError(ticket, attempt),
     feedback: feedbackFor(ticket, attempt),
+    unit: context.unit ?? null,
     facts: { ...place, agent: agentName },
   });
 }

@@ -1,4 +1,19 @@
+import { ownVariables } from '../agents/index.ts';
+import type { AgentConfig } from '../model/agent.ts';
+import { allowedEnvironment } from '../model/environment.ts';
+import type { PhaseOf } from '../model/workflow.ts';
 import type { PhaseContext } from './context.ts';
+
+/** What an agent gets of our own environment: no token of forge or tracker, unless its config or the phase names it. */
+export function agentEnvironment(
+  context: PhaseContext<PhaseOf<'agent'>>,
+  agent: AgentConfig,
+  promptFile: string,
+): Record<string, string> {
+  const asked = [...ownVariables(agent.adapter), ...(agent.envAllow ?? []), ...(context.phase.env ?? [])];
+  const env = allowedEnvironment(context.env, asked);
+  return { ...phaseEnvironment({ ...context, env }, promptFile), ...agent.env };
+}
 
 /** Variables every agent and script gets. */
 export function phaseEnvironment(context: PhaseContext, promptFile: string): Record<string, string> {

@@ -4,6 +4,7 @@ import type { AttemptEnd } from '../model/outcome.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { type PhaseContext, variablesOf } from './context.ts';
 import { lookOnce } from './look.ts';
+import { lastWords } from './text.ts';
 
 type Gate = PhaseContext<PhaseOf<'gate'>>;
 
@@ -49,7 +50,7 @@ async function look(context: Gate, command: string): Promise<Seen> {
   if (result?.reason !== 'exited')
     return { problem: result?.reason === 'timeout' ? 'it took too long' : null };
   if (result.exit.code === 1) return { problem: null };
-  if (result.exit.code !== 0) return { problem: lastLine(result) };
+  if (result.exit.code !== 0) return { problem: said(result) };
   const [decision = '', ...rest] = result.stdoutTail.trim().split('\n');
   if (Object.hasOwn(phase.on, decision.trim()))
     return { decision: decision.trim(), message: rest.join('\n').trim() };
@@ -57,7 +58,6 @@ async function look(context: Gate, command: string): Promise<Seen> {
   return { problem: `it said ${JSON.stringify(decision.slice(0, 80))}, which is none of ${known}` };
 }
 
-function lastLine({ stderrTail, stdoutTail, exit }: JobResult): string {
-  const said = (stderrTail.trimEnd() || stdoutTail.trimEnd()).split('\n').at(-1)?.trim().slice(0, 300);
-  return said || `it exited with code ${exit.code}`;
+function said({ stderrTail, stdoutTail, exit }: JobResult): string {
+  return lastWords(stderrTail) || lastWords(stdoutTail) || `it exited with code ${exit.code}`;
 }

@@ -2,6 +2,7 @@ import type { AttemptEnd } from '../model/outcome.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import type { PhaseContext } from './context.ts';
 import { lookOnce } from './look.ts';
+import { printedOutcome } from './printed-outcome.ts';
 import { endOfJob } from './run-job.ts';
 import { exitFailure, finishCommand } from './script.ts';
 
@@ -17,7 +18,8 @@ export async function performPoll(context: PhaseContext<PhaseOf<'poll'>>): Promi
   const early = endOfJob(result, check, null);
   if (early?.type === 'interrupted' || !result)
     return early ?? { type: 'interrupted', reason: 'stopped', deliberate: true };
-  if (result.reason === 'exited' && result.exit.code === 0) return finishCommand(context, result);
+  if (result.reason === 'exited' && result.exit.code === 0)
+    return (await printedOutcome(context, result)) ?? finishCommand(context, result);
   if (result.reason === 'exited' && result.exit.code !== 1) return exitFailure(result);
   if (waited >= wall) {
     return {

@@ -14,6 +14,7 @@ export interface JobRun {
   onErrors?: (chunk: Buffer) => void;
   isBusy?: () => boolean;
   isWaiting?: () => boolean;
+  isOver?: () => boolean;
 }
 
 const NOTHING = { exit: { code: null, signal: null }, ms: 0, stdoutTail: '', stderrTail: '' };
@@ -33,6 +34,7 @@ export async function runJob(context: PhaseContext, run: JobRun): Promise<JobRes
       ...(run.onErrors ? { onErrors: run.onErrors } : {}),
       ...(run.isBusy ? { isBusy: run.isBusy } : {}),
       ...(run.isWaiting ? { isWaiting: run.isWaiting } : {}),
+      ...(run.isOver ? { isOver: run.isOver } : {}),
       signal: context.signal,
     });
   const found = context.resumed ? readJob(run.dir).state : 'none';
@@ -61,6 +63,8 @@ export function endOfJob(
       return { type: 'interrupted', reason: 'its process is gone without an exit record', deliberate: false };
     case 'stopped':
       return { type: 'interrupted', reason: 'stopped', deliberate: true };
+    case 'budget':
+      return { type: 'parked', budget: true, until: null, reason: 'its budget is used up' };
     case 'timeout':
       return {
         type: 'failed',

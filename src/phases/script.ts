@@ -31,6 +31,8 @@ export function scriptJob(
         cwd: place.worktree,
         env: phaseEnvironment(context, `${jobDir}/prompt.md`),
         stdin: null,
+        // The variable is the same for everything that runs, so it never names a file that is not there.
+        files: { 'prompt.md': '' },
         stopSignal: 'SIGTERM',
       };
     },

@@ -22,7 +22,9 @@ export function chooseSession(
   const fresh = { resume: null, cutOff: false, usageBefore: null };
   if (!adapter.capabilities.resume) return fresh;
   const before = ticket.phaseHistory.filter((entry) => entry !== attempt && entry.completedAt !== null);
-  const usable = before.filter((entry) => entry.sessionId !== null && entry.agent === agent);
+  const usable = before.filter(
+    (entry) => entry.sessionId !== null && entry.agent === agent && isOfThisTree(ticket, entry),
+  );
   const last = before.at(-1);
   if (
     last &&
@@ -33,9 +35,21 @@ export function chooseSession(
   ) {
     return { resume: last.sessionId, cutOff: true, usageBefore: usageOf(usable, last.sessionId) };
   }
-  if (phase.session !== 'continue') return fresh;
-  const own = usable.findLast((entry) => entry.phase === phase.id) ?? usable.at(-1);
+  if (phase.session === 'fresh') return fresh;
+  const same = usable.findLast((entry) => entry.phase === phase.id);
+  const own = phase.session === 'keep' ? roomIn(same) : (same ?? usable.at(-1));
   return own ? { resume: own.sessionId, cutOff: false, usageBefore: usageOf(usable, own.sessionId) } : fresh;
+}
+
+/** A session that knows a tree which was taken back since is of no use. */
+function isOfThisTree(ticket: Ticket, entry: Attempt): boolean {
+  const { rewound } = ticket as { rewound?: { at: string } | null };
+  return !rewound || Date.parse(entry.startedAt) >= Date.parse(rewound.at);
+}
+
+/** One that ran out of context would only do so again. */
+function roomIn(entry: Attempt | undefined): Attempt | undefined {
+  return entry?.error?.class === 'context' ? undefined : entry;
 }
 
 function wasCutOff(entry: Attempt): boolean {

@@ -3,12 +3,15 @@ import { accessSync, constants, readFileSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 import { lineSplitter } from '../agents/index.ts';
 import type { AgentAdapter, AgentError, AgentEvent, AgentRequest, AgentResult } from '../model/agent.ts';
+import { explained, WorkspaceError } from '../model/errors.ts';
 import type { AttemptEnd } from '../model/outcome.ts';
-import type { Usage } from '../model/ticket.ts';
+import type { Hold, Usage } from '../model/ticket.ts';
+import { totalUsage } from '../model/usage.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import type { PhaseContext } from './context.ts';
-import { phaseEnvironment } from './environment.ts';
+import { agentEnvironment } from './environment.ts';
 import { endOfJob, runJob } from './run-job.ts';
+import { enterSandbox, leaveSandbox, sandboxProblem } from './sandbox.ts';
 
 export interface Turn {
   dir: string;
@@ -17,19 +20,25 @@ export interface Turn {
   request: () => Promise<Omit<AgentRequest, 'promptFile' | 'newSessionId' | 'root'>>;
   usageBefore: Usage | null;
   wantsData: boolean;
+  /** What earlier turns of the same attempt have used. */
+  spent?: Usage | null;
+  /** Not held to the budgets, but to this many seconds: it only winds up. */
+  windsUp?: number;
   /** Kept beside the job, for whoever takes it over. */
   files: Record<string, string>;
 }
 
 export type TurnEnd =
   | { result: AgentResult }
-  /** `limit`: it was silent because it waited out a usage limit. */
-  | { end: AttemptEnd; limit?: AgentError };
+  /** `limit`: it was silent because it waited out a usage limit; `broke`: a budget was used up. */
+  | { end: AttemptEnd; limit?: AgentError; broke?: Hold };
 
 /** One call of an agent's CLI, from command line to result. */
 export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Turn): Promise<TurnEnd> {
   const { phase, settings } = context;
-  const wall = phase.timeoutSeconds ?? settings.timeouts.agentSeconds;
+  const allowance = turn.windsUp === undefined ? (context.allowance ?? null) : null;
+  const longest = phase.timeoutSeconds ?? settings.timeouts.agentSeconds;
+  const wall = Math.min(longest, turn.windsUp ?? allowance?.seconds ?? longest);
   const idle = phase.idleSeconds ?? settings.timeouts.agentIdleSeconds;
   const reader = turn.adapter.reader({
     // Read when it is needed: "in an hour" counts from the moment it was said.
@@ -42,6 +51,12 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
   let session: string | null = null;
   let toolsOpen = 0;
   let limited = false;
+  let broke: Hold | null = null;
+  const spend = (usage: Usage) => {
+    const soFar = totalUsage([turn.spent ?? null, usage]) ?? usage;
+    context.onUsage(soFar);
+    broke ??= allowance?.over(soFar) ?? null;
+  };
   const show = (event: AgentEvent) => {
     // Whatever else it tells, it is at work again.
     limited = event.type === 'limit' || (limited && event.type === 'warning');
@@ -50,7 +65,7 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
         session = event.id;
         return context.onSession(event.id);
       case 'usage':
-        return context.onUsage(event.usage);
+        return spend(event.usage);
       case 'text':
         return context.onText(event.text);
       case 'tool':
@@ -70,17 +85,23 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
     ...(reader.errorLine ? { onErrors: (chunk) => errors.push(chunk) } : {}),
     isBusy: () => toolsOpen > 0,
     isWaiting: () => limited,
+    isOver: () => broke !== null,
     spec: async () => {
       const promptFile = join(turn.dir, 'prompt.md');
-      const request = await turn.request();
+      const asked = await turn.request();
+      const given = agentEnvironment(context, asked.agent, promptFile);
+      const problem = sandboxProblem(asked.agent, given.PATH ?? '');
+      if (problem) throw new AttemptConfigError(`agent "${asked.agent.name}": ${problem}`);
+      const walls =
+        asked.agent.sandbox === 'bwrap' ? await enterSandbox(context, asked.agent, turn.dir, given) : null;
+      const request = walls ? { ...asked, gitDirs: [walls.gitDir] } : asked;
       const root = process.getuid?.() === 0;
       const call = turn.adapter.invocation({ ...request, promptFile, newSessionId: randomUUID(), root });
       const own = new Set(Object.keys(call.files).map((name) => `{job}/${name}`));
-      const placed = (text: string) => (own.has(text) ? text.replace('{job}', turn.dir) : text);
-      const argv = call.argv.map(placed);
-      const set = Object.fromEntries(Object.entries(call.env).map(([name, value]) => [name, placed(value)]));
-      const env = { ...phaseEnvironment(context, promptFile), ...request.agent.env, ...set };
-      requireExecutable(argv[0] ?? '', env.PATH ?? '', request.agent.name);
+      const command = call.argv.map((arg) => (own.has(arg) ? arg.replace('{job}', turn.dir) : arg));
+      const env = { ...given, ...call.env };
+      requireExecutable(command[0] ?? '', env.PATH ?? '', request.agent.name);
+      const argv = walls ? walls.wrap(command) : command;
       const files = {
         ...turn.files,
         ...call.files,
@@ -98,14 +119,39 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
     },
   });
   lines.flush();
+  const home = await broughtHome(context, turn.dir);
+  if (home) return { end: { ...home, sessionId: session } };
   const early = endOfJob(result, wall, idle);
   if (early || !result) {
     const soFar = reader.end({ code: null, signal: null, stderrTail: result?.stderrTail ?? '' });
     const end = { ...(early as AttemptEnd), sessionId: session ?? soFar.sessionId, usage: soFar.usage };
+    const late = result?.reason === 'timeout' && wall < longest && turn.windsUp === undefined;
+    const hold =
+      result?.reason === 'budget'
+        ? (broke ?? allowance?.over(totalUsage([turn.spent ?? null, soFar.usage])))
+        : late
+          ? allowance?.late()
+          : null;
+    if (hold) return { end, broke: hold };
     const waited = end.type === 'failed' && soFar.error?.class === 'limit';
     return waited && soFar.error ? { end, limit: soFar.error } : { end };
   }
   return { result: reader.end({ ...result.exit, stderrTail: result.stderrTail }) };
+}
+
+/** What a sandboxed agent committed belongs onto the ticket's branch, however its run ended. */
+async function broughtHome(
+  context: PhaseContext<PhaseOf<'agent'>>,
+  dir: string,
+): Promise<AttemptEnd | undefined> {
+  const agent = context.settings.agents[context.agentName];
+  try {
+    if (agent) await leaveSandbox(context, agent, dir);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof WorkspaceError)) throw error;
+    return { type: 'failed', error: { class: 'workspace', message: explained(error) } };
+  }
 }
 
 /** Finds out before the start that a command is not there: the shell's own message would help nobody. */

@@ -56,6 +56,7 @@ const CLASSES: Record<ErrorClass, true> = {
   exit: true,
   workspace: true,
   visits: true,
+  merge: true,
 };
 const SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGABRT', 'SIGSEGV'];
 

@@ -20,6 +20,9 @@ export interface Scene extends Place {
 /** How the process must end, beyond an exit code. */
 export type Ending = { exit: number } | { signal: NodeJS.Signals } | { hang: true; stubborn: boolean };
 
+/** What a prompt may ask an agent to end with. */
+const DONE = '<promise>TASK_DONE</promise>';
+
 /** Carries out the actions in order; without a result among them, a fitting one is given at the end. */
 export async function perform(scene: Scene, actions: Action[]): Promise<Ending> {
   const names = new Set(actions.map((action) => action.name));
@@ -36,7 +39,7 @@ export async function perform(scene: Scene, actions: Action[]): Promise<Ending> 
   }
   if (names.has('result')) return { exit: 0 };
   if (!spent) spend(scene, said);
-  const text = said || 'Done.';
+  const text = `${said || 'Done.'}${scene.prompt.includes(DONE) ? `\n\n${DONE}` : ''}`;
   const data = scene.schema ? { data: minimalInstance(scene.schema) } : {};
   scene.output.line({ type: 'result', text, ...data });
   return { exit: 0 };

@@ -4,6 +4,7 @@ import { adapterFor, lineSplitter } from '../agents/index.ts';
 import { readJson } from '../jobs/job.ts';
 import type { AgentEvent } from '../model/agent.ts';
 import type { TicketRef } from '../model/ids.ts';
+import type { Redact } from '../model/redact.ts';
 import { type Attempt, attemptKey, type Ticket } from '../model/ticket.ts';
 import type { FileStore } from '../store/file-store.ts';
 import { lineOf } from './lines.ts';
@@ -15,6 +16,8 @@ export interface LogOptions {
   phase: string | null;
   json: boolean;
   style: Style;
+  /** Takes secrets out of what agents printed. */
+  redact: Redact;
 }
 
 /** A log that can be asked for more: every call returns the lines that have come since. */
@@ -39,7 +42,8 @@ function eventLog(store: FileStore, { planId, phase, json, style }: LogOptions) 
   };
 }
 
-function ticketLog(store: FileStore, { planId, phase, json, style }: LogOptions, ticketId: string) {
+function ticketLog(store: FileStore, options: LogOptions, ticketId: string) {
+  const { planId, phase } = options;
   const ref: TicketRef = { planId, ticketId };
   const logs = new Map<string, AttemptLog>();
   return {
@@ -48,7 +52,7 @@ function ticketLog(store: FileStore, { planId, phase, json, style }: LogOptions,
       return ticket.phaseHistory.flatMap((attempt) => {
         if (phase && attempt.phase !== phase) return [];
         const key = attemptKey(attempt);
-        const log = logs.get(key) ?? new AttemptLog(store.layout.job(ref, key), attempt, json, style);
+        const log = logs.get(key) ?? new AttemptLog(store.layout.job(ref, key), attempt, options);
         logs.set(key, log);
         return log.more(attempt);
       });
@@ -62,18 +66,19 @@ class AttemptLog {
   readonly #attempt: Attempt;
   readonly #json: boolean;
   readonly #style: Style;
+  readonly #redact: Redact;
   readonly #offsets = new Map<string, number>();
   readonly #lines: string[] = [];
-  readonly #splitter;
+  #splitter: ReturnType<typeof lineSplitter> | undefined;
   #begun = false;
   #ended = false;
 
-  constructor(dir: string, attempt: Attempt, json: boolean, style: Style) {
+  constructor(dir: string, attempt: Attempt, { json, style, redact }: LogOptions) {
     this.#dir = dir;
     this.#attempt = attempt;
     this.#json = json;
     this.#style = style;
-    this.#splitter = lineSplitter(readable(dir, attempt, (text) => this.#say('stdout', text)));
+    this.#redact = redact;
   }
 
   more(attempt: Attempt): string[] {
@@ -86,9 +91,9 @@ class AttemptLog {
         `── ${attempt.phase} ${attempt.visit}.${attempt.attempt}${agent} ${attempt.startedAt}`,
       );
     }
-    this.#read('stdout', (chunk) => this.#splitter.push(chunk));
+    this.#read('stdout', (chunk) => this.#output().push(chunk));
     if (attempt.completedAt !== null) {
-      this.#splitter.flush();
+      this.#splitter?.flush();
       this.#read('stderr', (chunk) => {
         for (const line of chunk.toString('utf8').trimEnd().split('\n')) this.#say('stderr', line);
       });
@@ -102,7 +107,14 @@ class AttemptLog {
     return this.#lines.splice(0);
   }
 
-  #say(kind: string, text: string): void {
+  /** How to read its output is on record only once its process has been started. */
+  #output(): ReturnType<typeof lineSplitter> {
+    this.#splitter ??= lineSplitter(readable(this.#dir, this.#attempt, (text) => this.#say('stdout', text)));
+    return this.#splitter;
+  }
+
+  #say(kind: string, said: string): void {
+    const text = this.#redact(said);
     const { phase, visit, attempt } = this.#attempt;
     if (this.#json) this.#lines.push(JSON.stringify({ phase, visit, attempt, kind, text }));
     else if (kind === 'begin' || kind === 'end') this.#lines.push(this.#style.dim(oneLine(text, 400)));

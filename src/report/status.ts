@@ -1,6 +1,7 @@
-import { blockedBy, dependencyProblems } from '../model/dependencies.ts';
+import { blockedBy } from '../model/dependencies.ts';
 import { type Explanation, explain } from '../model/explain.ts';
 import type { Plan } from '../model/plan.ts';
+import { planProblems } from '../model/plan-problems.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
 import type { StoreProblem, StoreView } from '../store/port.ts';
@@ -26,7 +27,7 @@ export interface StatusInput {
 /** Plans with their tickets in order, each with why it is not moving and what comes next. */
 export function statusOf({ view, isLive, daemon }: StatusInput): PlanStatus[] {
   return view.plans.map((plan) => {
-    const broken = dependencyProblems(plan, view.plans)[0]?.message;
+    const broken = planProblems(plan, view)[0]?.message;
     const engine = daemon || (plan.claim !== null && isLive(plan.claim));
     const tickets: TicketStatus[] = [];
     for (const entry of plan.tickets.toSorted((a, b) => a.order - b.order)) {
@@ -111,8 +112,8 @@ function tellTicket({ ticket, why, next }: TicketStatus, page: Page): void {
   if (next) lines.push(`${indent}${style.dim(`→ ${next}`)}`);
   if (!detailed) return;
   const phase = ticket.currentPhase;
-  if (phase)
-    lines.push(`${indent}phase ${oneLine(phase)}, branch ${oneLine(ticket.branch ?? '(not made yet)')}`);
+  const branch = ticket.branch ? `, branch ${oneLine(ticket.branch)}` : '';
+  if (phase) lines.push(`${indent}phase ${oneLine(phase)}${branch}`);
   if (ticket.worktree && ticket.status !== 'complete')
     lines.push(`${indent}worktree ${oneLine(ticket.worktree, 300)}`);
   const pr = ticket.context.pr_url;

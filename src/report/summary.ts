@@ -6,7 +6,14 @@ import { table } from './table.ts';
 
 /** What a run came to: a row per ticket, the reason and the way on for each that is not complete. */
 export function summary(
-  run: { plan: Plan; tickets: readonly Ticket[]; problems: readonly string[]; ms: number; stopped: boolean },
+  run: {
+    plan: Plan;
+    tickets: readonly Ticket[];
+    wanted: number;
+    problems: readonly string[];
+    ms: number;
+    stopped: boolean;
+  },
   style: Style,
 ): string {
   const rows = run.tickets.map((ticket) => [
@@ -19,9 +26,7 @@ export function summary(
   ]);
   const complete = run.tickets.filter((ticket) => ticket.status === 'complete').length;
   const total = totalUsage(run.tickets.map(usageOf));
-  const facts = [`${complete}/${run.tickets.length} complete`, duration(run.ms), usageText(total)].filter(
-    Boolean,
-  );
+  const facts = [`${complete}/${run.wanted} complete`, duration(run.ms), usageText(total)].filter(Boolean);
   const lines = [
     '',
     table(['', 'ticket', 'status', 'branch', 'usage', 'why'], rows, style),

@@ -26,7 +26,7 @@ export type Outcome = { wanted: Wanted } & (
   | { error: SignalboxError }
 );
 
-interface Answer {
+export interface Answer {
   data: Record<string, unknown>;
   errors: GraphqlError[];
   result: GhResult;
@@ -59,7 +59,7 @@ export async function askIssues(
   return outcomes;
 }
 
-async function ask(host: string, query: Query, context: SourceContext): Promise<Answer> {
+export async function ask(host: string, query: Query, context: SourceContext): Promise<Answer> {
   const variables = Object.entries(query.variables).flatMap(([name, value]) => ['-f', `${name}=${value}`]);
   const args = ['api', 'graphql', '--hostname', host, '--include', '-f', `query=${query.text}`, ...variables];
   const result = await runGh(args, context);
@@ -74,7 +74,7 @@ async function ask(host: string, query: Query, context: SourceContext): Promise<
   return { data: asRecord(data), errors, result, http };
 }
 
-function failed({ result, http }: Answer, error: GraphqlError, context: FailureContext): GhError {
+export function failed({ result, http }: Answer, error: GraphqlError, context: FailureContext): GhError {
   return ghFailure(result, { ...context, answer: http, message: error.message, type: error.type });
 }
 
@@ -93,10 +93,11 @@ function outcome(wanted: Wanted, [repo, alias]: [string, string], answer: Answer
   return { wanted, issue: rawIssue(issue, host), repository: name };
 }
 
-/** Blockers that the user may not see leave an empty place in the list, and the issue is still good. */
+/** Blockers and sub-issues that the user may not see leave an empty place in the list, and the issue is still good. */
 function concerns(path: readonly string[], repo: string, alias: string): boolean {
   if (path[0] !== repo || (path.length > 1 && path[1] !== alias)) return false;
-  return !(path[2] === 'blockedBy' && path[3] === 'nodes') && path[2] !== 'parent';
+  const isList = path[2] === 'blockedBy' || path[2] === 'subIssues';
+  return !(isList && path[3] === 'nodes') && path[2] !== 'parent';
 }
 
 export function pullRequest({ repository, number }: Wanted): SignalboxError {
@@ -149,5 +150,5 @@ function add(outcomes: readonly Outcome[], rest: Rest, page: Record<string, unkn
   );
   if (!same || same.error) return;
   if (rest.field === 'labels') same.issue.labels.push(...labelNames(page.labels));
-  else same.issue.blockedBy.push(...issueKeys(page.blockedBy, host));
+  else same.issue[rest.field].push(...issueKeys(page[rest.field], host));
 }

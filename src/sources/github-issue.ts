@@ -17,9 +17,11 @@ export interface RawIssue {
   labels: string[];
   blockedBy: string[];
   parent: string | null;
+  subIssues: string[];
+  milestone: string | null;
 }
 
-/** Reads the issue object of a GraphQL answer; `labels` and `blockedBy` are what its first page has. */
+/** Reads the issue object of a GraphQL answer; its lists are what their first page has. */
 export function rawIssue(value: unknown, host: string): RawIssue {
   const record = asRecord(value);
   return {
@@ -31,6 +33,8 @@ export function rawIssue(value: unknown, host: string): RawIssue {
     labels: labelNames(record.labels),
     blockedBy: issueKeys(record.blockedBy, host),
     parent: issueKey(record.parent, host) ?? null,
+    subIssues: issueKeys(record.subIssues, host),
+    milestone: asText(asRecord(record.milestone).title) || null,
   };
 }
 
@@ -80,6 +84,8 @@ export function githubItem(raw: RawIssue, { repository, own }: Where): WorkItem 
     dependsOn: [...new Set([...raw.blockedBy, ...written(body, labels, repository)])],
     repository: text,
     parent: raw.parent,
+    subIssues: [...new Set(raw.subIssues)],
+    milestone: raw.milestone === null ? null : cleanLine(raw.milestone),
   };
 }
 

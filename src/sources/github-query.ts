@@ -8,16 +8,16 @@ export interface Wanted {
 }
 
 /** Fields that older servers do not know; asked for until the server says so. */
-export const OPTIONAL = ['blockedBy', 'parent'] as const;
+export const OPTIONAL = ['blockedBy', 'parent', 'subIssues'] as const;
 export type OptionalField = (typeof OPTIONAL)[number];
 
-export const PAGED = ['labels', 'blockedBy'] as const;
+export const PAGED = ['labels', 'blockedBy', 'subIssues'] as const;
 export type PagedField = (typeof PAGED)[number];
 
 const PAGE = 'pageInfo { hasNextPage endCursor }';
 const PLACE = 'number repository { nameWithOwner }';
-const NODES: Record<PagedField, string> = { labels: 'name', blockedBy: PLACE };
-const SIZES: Record<PagedField, number> = { labels: 100, blockedBy: 50 };
+const NODES: Record<PagedField, string> = { labels: 'name', blockedBy: PLACE, subIssues: PLACE };
+const SIZES: Record<PagedField, number> = { labels: 100, blockedBy: 50, subIssues: 50 };
 
 export interface Query {
   text: string;
@@ -27,9 +27,13 @@ export interface Query {
 
 /** One query for many issues of one host. `r0` is the first repository, `i12` issue 12 in it. */
 export function issuesQuery(wanted: readonly Wanted[], without: ReadonlySet<OptionalField>): Query {
-  const blockedBy = without.has('blockedBy') ? '' : connection('blockedBy');
-  const parent = without.has('parent') ? '' : `parent { ${PLACE} }`;
-  const fields = `fragment F on Issue { number title body state url ${connection('labels')} ${blockedBy} ${parent} }`;
+  const optional: Record<OptionalField, string> = {
+    blockedBy: connection('blockedBy'),
+    parent: `parent { ${PLACE} }`,
+    subIssues: connection('subIssues'),
+  };
+  const more = OPTIONAL.flatMap((field) => (without.has(field) ? [] : [optional[field]])).join(' ');
+  const fields = `fragment F on Issue { number title body state url milestone { title } ${connection('labels')} ${more} }`;
   const issue = ({ number }: Wanted) =>
     `i${number}: issueOrPullRequest(number: ${number}) { __typename ... on Issue { ...F } }`;
   const query = byRepository(wanted, issue);

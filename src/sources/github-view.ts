@@ -9,7 +9,7 @@ import { repositoryText } from './repository-name.ts';
 import { runGh } from './run-gh.ts';
 
 const AT_ONCE = 4;
-const FIELDS = 'number,title,body,labels,state,url';
+const FIELDS = 'number,title,body,labels,state,url,milestone';
 
 /** One call for each issue, for when GraphQL queries cannot be made. Native dependencies are not told this way. */
 export async function viewIssues(wanted: readonly Wanted[], context: SourceContext): Promise<Outcome[]> {

@@ -24,6 +24,11 @@ export interface WorkItem {
   repository: string | null;
   /** Key of the issue this is a sub-issue of. */
   parent?: string | null;
+  /** Keys of its sub-issues, in their order. */
+  subIssues?: string[];
+  milestone?: string | null;
+  /** Files that it says it will change. */
+  paths?: string[];
 }
 
 /** Why one reference gave no item. */

@@ -15,12 +15,13 @@ const AT_ONCE = 25;
 const INSIDE = 25;
 const MAX_PAGES = 40;
 const PAGE = 'pageInfo { hasNextPage endCursor }';
-const LISTS = { labels: 'name', inverseRelations: 'type issue { identifier }' };
+const LISTS = { labels: 'name', inverseRelations: 'type issue { identifier }', children: 'identifier' };
 type List = keyof typeof LISTS;
 
-const FIELDS = `identifier title description url state { type } parent { identifier }
+const FIELDS = `identifier title description url state { type } parent { identifier } projectMilestone { name }
   labels(first: ${INSIDE}) { nodes { ${LISTS.labels} } ${PAGE} }
-  inverseRelations(first: ${INSIDE}) { nodes { ${LISTS.inverseRelations} } ${PAGE} }`;
+  inverseRelations(first: ${INSIDE}) { nodes { ${LISTS.inverseRelations} } ${PAGE} }
+  children(first: ${INSIDE}) { nodes { ${LISTS.children} } ${PAGE} }`;
 const ISSUES = `query($filter: IssueFilter, $after: String) {
   issues(filter: $filter, first: ${AT_ONCE}, after: $after, includeArchived: true) { nodes { ${FIELDS} } ${PAGE} } }`;
 
@@ -53,7 +54,15 @@ function notFound(key: string): LinearError {
 }
 
 async function fetchIssues(keys: string[], options: FetchOptions): Promise<Data[]> {
-  const filter = { or: teams(keys) };
+  return (await filteredIssues({ or: teams(keys) }, options)).issues;
+}
+
+/** Issues that a filter lets through, `most` of them at the most, lists inside them complete. */
+export async function filteredIssues(
+  filter: unknown,
+  options: FetchOptions,
+  most = Number.POSITIVE_INFINITY,
+): Promise<{ issues: Data[]; more: boolean }> {
   const issues: Data[] = [];
   let after: string | null = null;
   for (let page = 0; page < MAX_PAGES; page += 1) {
@@ -61,12 +70,14 @@ async function fetchIssues(keys: string[], options: FetchOptions): Promise<Data[
     const { nodes, pageInfo } = asRecord(found);
     issues.push(...asArray(nodes).map(asRecord));
     after = nextCursor(pageInfo, after);
-    if (after === null) break;
+    if (after === null || issues.length >= most) break;
   }
+  const more = after !== null || issues.length > most;
+  issues.splice(Math.min(most, issues.length));
   for (const issue of issues) {
     for (const list of Object.keys(LISTS) as List[]) await complete(issue, list, options);
   }
-  return issues;
+  return { issues, more };
 }
 
 function teams(keys: readonly string[]): unknown[] {
@@ -101,7 +112,7 @@ function nextCursor(pageInfo: unknown, before: string | null): string | null {
 }
 
 /** An answer without a title is an error: one is never made up. */
-function linearItem(issue: Data): WorkItem | LinearError {
+export function linearItem(issue: Data): WorkItem | LinearError {
   const key = asText(issue.identifier);
   const body = cleanText(asText(issue.description));
   const type = asText(asRecord(issue.state).type);
@@ -124,6 +135,10 @@ function linearItem(issue: Data): WorkItem | LinearError {
     dependsOn: [...new Set([...blockers(issue), ...written(body)])],
     repository: null,
     parent: parent === '' ? null : `linear:${parent}`,
+    subIssues: asArray(asRecord(issue.children).nodes).map(
+      (node) => `linear:${asText(asRecord(node).identifier)}`,
+    ),
+    milestone: cleanLine(asText(asRecord(issue.projectMilestone).name)) || null,
   };
 }
 

@@ -22,8 +22,17 @@ export class Layout {
   get engines(): string {
     return join(this.root, 'engines');
   }
+  /** What the config of repositories had when they were first used. */
+  get repositories(): string {
+    return join(this.root, 'repositories');
+  }
   get daemon(): string {
     return join(this.root, 'daemon.json');
+  }
+
+  /** How large agents get. */
+  get memory(): string {
+    return join(this.root, 'memory.json');
   }
 
   planDir(id: string): string {
@@ -44,6 +53,14 @@ export class Layout {
   /** Where the plan's latest run can be watched. */
   tmux(planId: string): string {
     return join(this.planDir(planId), 'tmux.json');
+  }
+  /** Which notifications about a plan were sent. */
+  notified(planId: string): string {
+    return join(this.planDir(planId), 'notified.jsonl');
+  }
+  /** Jobs of the checks of a merge, by repository. */
+  merge(id: string): string {
+    return join(this.root, 'merges', checked(id, 'merge'));
   }
   /** `name` is an id, or `plan+ticket`. */
   lock(name: string): string {

@@ -31,6 +31,8 @@ export interface Store {
   updatePlan(id: string, change: (plan: Plan) => Plan): Promise<Plan>;
   create(plan: Plan, tickets: readonly Ticket[]): Promise<void>;
   deletePlan(id: string): Promise<void>;
+  /** Runs `fn` while no other engine runs one of the same name. */
+  alone<T>(name: string, fn: () => Promise<T>): Promise<T>;
   append(planId: string, event: StoredEvent): void;
   events(planId: string): StoredEvent[];
   /** Calls back soon after somebody else changed something. Returns the way to end it. */

@@ -1,5 +1,5 @@
 import { branchProblem, idProblem } from '../model/ids.ts';
-import { PLAN_STATUSES, type Plan } from '../model/plan.ts';
+import { PLAN_STATUSES, type Plan, WORKSPACES } from '../model/plan.ts';
 import { ATTEMPT_STATUSES, type Attempt, HOLD_KINDS, TICKET_STATUSES, type Ticket } from '../model/ticket.ts';
 import { SCHEMA_VERSION } from '../model/version.ts';
 
@@ -112,6 +112,11 @@ function isFlat(value: unknown): boolean {
   return isObject(value) && Object.values(value).every(plain);
 }
 
+const BUDGET_KEYS = ['usd', 'tokens', 'seconds', 'launches'];
+const isBudget: Check = (value) =>
+  isObject(value) &&
+  Object.entries(value).every(([key, amount]) => BUDGET_KEYS.includes(key) && isWhole(amount) && amount >= 0);
+
 const HOLD_KIND = oneOf(HOLD_KINDS);
 const isHold: Check = (value) =>
   isObject(value) && HOLD_KIND(value.kind) && isText(value.reason) && textOrNull(value.until);
@@ -143,6 +148,7 @@ const ATTEMPT: Checks = new Map(
     usage: orNull(isUsage),
     error: orNull((error) => isObject(error) && isText(error.class) && isText(error.message)),
     checks: isWhole,
+    resetAt: isText,
   }),
 );
 
@@ -164,6 +170,7 @@ const TICKET: Checks = new Map(
     description: isText,
     acceptanceCriteria: areTexts,
     skipPhases: areTexts,
+    paths: areTexts,
     linearUrl: textOrNull,
     repo: textOrNull,
     workflow: textOrNull,
@@ -180,6 +187,9 @@ const TICKET: Checks = new Map(
     context: isFlat,
     retries: isCounts,
     visits: isCounts,
+    tries: isCounts,
+    budget: isBudget,
+    goAhead: isText,
     base: orNull(isBase),
     claim: orNull(isClaim),
   }),
@@ -191,6 +201,7 @@ const ENTRY: Checks = new Map(
     order: Number.isFinite,
     blockedBy: areTexts,
     group: isWhole,
+    paths: areTexts,
   }),
 );
 
@@ -211,6 +222,10 @@ const PLAN: Checks = new Map(
     base: orNull(isBranch),
     concurrency: orNull((value) => isWhole(value) && value > 0),
     stopOnFailure: (value) => typeof value === 'boolean',
+    workspace: oneOf(WORKSPACES),
+    delaySeconds: (value) => Number.isFinite(value) && (value as number) >= 0,
+    starts: (value) => isObject(value) && isWhole(value.max) && value.max > 0 && isText(value.since),
+    budget: isBudget,
     status: oneOf(PLAN_STATUSES),
     tickets: (value) => Array.isArray(value) && value.every(isEntry),
     claim: orNull(isClaim),

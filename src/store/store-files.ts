@@ -136,6 +136,22 @@ export class FileStore implements Store {
     });
   }
 
+  /** Writes a ticket that is not there yet. List it in its plan afterwards. */
+  async addTicket(ticket: Ticket): Promise<void> {
+    await this.#locked(`${ticket.planId}+${ticket.ticketId}`, () => {
+      this.#write(this.layout.ticketFile(ticket), ticket);
+    });
+  }
+
+  /** Deletes a ticket that its plan no longer lists. */
+  async removeTicket(ref: TicketRef): Promise<void> {
+    const file = this.layout.ticketFile(ref);
+    await this.#locked(`${ref.planId}+${ref.ticketId}`, () => {
+      this.#reader.forget(file);
+      rmSync(file, { force: true });
+    });
+  }
+
   async deletePlan(id: string): Promise<void> {
     await this.#locked(id, () => {
       const gone = `${this.layout.planDir(id)}${DELETED}${process.pid}`;
@@ -144,6 +160,11 @@ export class FileStore implements Store {
       rmSync(gone, { recursive: true, force: true });
       rmSync(join(this.layout.root, 'jobs', id), { recursive: true, force: true });
     });
+  }
+
+  /** Runs `fn` while no other engine of this state directory runs one of the same name. */
+  alone<T>(name: string, fn: () => Promise<T>): Promise<T> {
+    return this.#locked(`engines.${name}`, fn);
   }
 
   append(planId: string, event: StoredEvent): void {
@@ -205,7 +226,7 @@ export class FileStore implements Store {
     return value;
   }
 
-  async #locked<T>(name: string, fn: () => T): Promise<T> {
+  async #locked<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
     const lock = this.layout.lock(name);
     try {
       makeDirectory(this.layout.locks);

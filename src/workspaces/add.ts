@@ -3,8 +3,9 @@ import { WorkspaceError } from '../model/errors.ts';
 import { checkedOutAt, type Entry, inspect, listEntries, type Worktree } from './admin.ts';
 import { type Context, lockRepo } from './context.ts';
 import { retryRaces } from './git.ts';
-import { type Owner, writeOwner } from './owner.ts';
-import { pathTaken } from './place.ts';
+import { commitsOnlyHere } from './only-here.ts';
+import { type Owner, readOwner, writeOwner } from './owner.ts';
+import { pathTaken, refuseInside } from './place.ts';
 import type { Repo } from './repo.ts';
 import { isReachable, removeWorktree } from './slots.ts';
 
@@ -12,11 +13,14 @@ import { isReachable, removeWorktree } from './slots.ts';
 export async function addWorktree(
   context: Context,
   repo: Repo,
-  spec: { path: string; commit: string; owner: Owner },
+  spec: { path: string; worktreeRoot: string; commit: string; owner: Owner },
 ): Promise<Worktree> {
+  refuseInside(repo, spec.path, spec.worktreeRoot);
   for (const entry of listEntries(repo.commonDir)) {
     if (entry.path === spec.path && !existsSync(entry.path)) await dropEntry(context, repo, entry);
   }
+  const { kind } = inspect(spec.path);
+  if (kind !== 'absent' && kind !== 'empty') throw pathTaken(spec.path, kind);
   const args = ['worktree', 'add', '--quiet', '--no-checkout', '--detach', spec.path, spec.commit];
   await retryRaces(() => context.git(args, { at: repo, write: true }));
   const found = inspect(spec.path);
@@ -43,13 +47,22 @@ export async function freeBranch(context: Context, repo: Repo, branch: string): 
 
 /** Forgets a worktree whose directory is gone, unless its HEAD is all that holds some commits. */
 async function dropEntry(context: Context, repo: Repo, entry: Entry): Promise<void> {
-  if (entry.head.oid !== undefined && !(await isReachable(context, repo, entry.head.oid)))
+  const { oid } = entry.head;
+  const branch = entry.head.branch ?? readOwner(entry.adminDir)?.branch;
+  const left = await commitsOnlyHere(
+    context,
+    repo,
+    entry.adminDir,
+    branch === undefined ? branch : { branch },
+  );
+  const lost = oid !== undefined && !(await isReachable(context, repo, oid)) ? oid : left[0];
+  if (lost !== undefined)
     throw new WorkspaceError(
       'workspace/lost-commit',
-      `The worktree ${entry.path} is gone, but only its HEAD holds ${entry.head.oid}.`,
+      `The worktree ${entry.path} is gone, but only its HEAD or reflog holds ${lost}.`,
       {
-        hint: `Save it with git -C ${repo.workTree} branch rescued ${entry.head.oid}, or drop it with git -C ${repo.workTree} worktree prune.`,
-        details: { path: entry.path, commit: entry.head.oid },
+        hint: `Save it with git -C ${repo.workTree} branch rescued ${lost}, or drop it with git -C ${repo.workTree} worktree prune.`,
+        details: { path: entry.path, commit: lost },
       },
     );
   await removeWorktree(context, repo, entry.path);

@@ -8,19 +8,25 @@ import { isOid } from './refs.ts';
 const FURTHEST = 50;
 const LARGEST = 1 << 20;
 
-/**
- * Counts the commits from `head` down to `base` by reading them, which saves a process after every phase: what an agent
- * has just committed is one file per commit. Undefined means "ask git": merges, packed commits, or a base that is not
- * below.
- */
+/** How many commits there are from `head` down to `base`; undefined means "ask git". */
 export function countAhead(commonDir: string, head: string, base: string): number | undefined {
+  return commitsAhead(commonDir, head, base)?.length;
+}
+
+/**
+ * The commits from `head` down to `base`, by reading them, which saves a process after every phase: what an agent has
+ * just committed is one file per commit. Undefined means "ask git": merges, packed commits, or a base that is not below.
+ */
+export function commitsAhead(commonDir: string, head: string, base: string): string[] | undefined {
   if (existsSync(join(commonDir, 'refs', 'replace')) || existsSync(join(commonDir, 'info', 'grafts')))
     return undefined;
+  const commits: string[] = [];
   let commit = head;
-  for (let count = 0; count <= FURTHEST; count += 1) {
-    if (commit === base) return count;
+  while (commits.length <= FURTHEST) {
+    if (commit === base) return commits;
     const [parent, ...others] = parentsOf(commonDir, commit) ?? [];
     if (parent === undefined || others.length > 0) return undefined;
+    commits.push(commit);
     commit = parent;
   }
   return undefined;

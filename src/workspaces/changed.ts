@@ -19,12 +19,12 @@ export interface Changed {
 export async function changedFiles(context: Context, path: string, since: string | null): Promise<Changed> {
   const at = await context.repo(path);
   const base = since !== null && isOid(since) ? since : await forkPoint(context, path);
-  const diff = ['diff', '--name-only', '-z', '--no-renames', '--no-ext-diff', '--no-textconv', base, '--'];
+  const diff = ['diff', '--name-only', '-z', '--no-renames', '--no-ext-diff', '--no-textconv'];
   const [{ stdout }, status] = await Promise.all([
-    context.git(diff, { at }),
+    context.git([...diff, '--ignore-submodules=dirty', base, '--'], { at }),
     readStatus(context.git, at, { all: true }),
   ]);
-  const files = new Set([...stdout.split('\0').filter(Boolean), ...status.untracked]);
+  const files = new Set([...stdout.split('\0').filter(Boolean), ...status.hidden, ...status.untracked]);
   return {
     root: at.workTree,
     files: [...files].filter((file) => existsSync(join(at.workTree, file))).sort(),

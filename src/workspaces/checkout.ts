@@ -58,7 +58,7 @@ export async function checkOutSlot(
   if (stale) await context.git(['clean', '-ffdxq'], { at: worktree.at, write: true });
 }
 
-async function lockfilesDiffer(context: Context, worktree: Worktree, next: string): Promise<boolean> {
+export async function lockfilesDiffer(context: Context, worktree: Worktree, next: string): Promise<boolean> {
   const before = worktree.head.oid;
   if (before === undefined) return true;
   if (before === next) return false;

@@ -5,14 +5,13 @@ import { addWorktree, freeBranch } from './add.ts';
 import { inspect, register, type Worktree } from './admin.ts';
 import { checkOut, checkOutSlot, repairCheckout } from './checkout.ts';
 import { type Context, lockRepo } from './context.ts';
-import { copyUntracked } from './copy.ts';
-import { runHooks } from './hooks.ts';
 import { type Owner, readOwner, writeOwner } from './owner.ts';
 import { canonical, checkBranch, pathTaken, realDirectory, refuseInside } from './place.ts';
 import { waitForGit } from './processes.ts';
 import { branchRef, readRef } from './refs.ts';
 import type { Repo } from './repo.ts';
-import { discardSlot, takeSlot } from './slots.ts';
+import { endSetup, setUp } from './setup.ts';
+import { checkSlot, discardSlot, takeSlot } from './slots.ts';
 import type { WorkspaceSpec } from './spec.ts';
 import { findStart, type Start } from './start.ts';
 
@@ -51,13 +50,14 @@ async function ensureAt(context: Context, repo: Repo, spec: WorkspaceSpec): Prom
   if (owner?.state === 'slot') return create(context, repo, spec, await settled(worktree));
   if (owner && owner.owner !== spec.owner)
     throw new WorkspaceError('workspace/owned', `The worktree ${spec.path} belongs to ${owner.owner}.`, {
-      hint: 'Give one of the two tickets another `worktree` and `branch`.',
+      hint: 'Give one of the two tickets another `worktree` and `branch`. If the other is gone: signalbox clean',
       details: { path: spec.path, owner: owner.owner },
     });
   if (owner?.state === 'checkout') {
     const whole = await repairCheckout(context, repo, await settled(worktree), spec.path);
     return create(context, repo, { ...spec, recordedBase: spec.recordedBase ?? owner.base }, whole);
   }
+  if (owner?.state === 'setup') await endSetup(worktree.path);
   return reopen(context, repo, spec, worktree, owner);
 }
 
@@ -127,7 +127,7 @@ async function reopen(
   const recordedBase = spec.recordedBase ?? owner?.base ?? null;
   const start = await findStart(context, repo, { ...spec, recordedBase });
   const kept = owner ?? { ...newOwner(spec, start.base), state: 'ready', created: false };
-  if (kept.state === 'setup') await setUp(context, repo, spec, worktree, kept);
+  if (kept.state === 'setup') await setUp(context, repo, spec, { worktree, owner: kept });
   else if (!owner) writeOwner(worktree.adminDir, kept);
   return { path, branch, base: start.base, created: false, reused: false, notes: start.notes };
 }
@@ -148,13 +148,13 @@ async function create(
   if (!worktree) {
     reused = false;
     worktree = await lockRepo(repo, () =>
-      addWorktree(context, repo, { path: spec.path, commit: start.tip ?? start.base.commit, owner }),
+      addWorktree(context, repo, { ...spec, commit: start.tip ?? start.base.commit, owner }),
     );
     // A slot may have failed after it had made the branch.
     const tip = start.tip ?? (await readRef(context.git, repo, branchRef(spec.branch)));
     await checkOut(context, worktree, { branch: spec.branch, tip, start: start.base.commit });
   }
-  await setUp(context, repo, spec, worktree, owner);
+  await setUp(context, repo, spec, { worktree, owner });
   return { path: spec.path, branch: spec.branch, base: start.base, created: true, reused, notes };
 }
 
@@ -170,9 +170,14 @@ async function fromSlot(context: Context, repo: Repo, request: SlotRequest): Pro
   const { spec, start, owner, inPlace } = request;
   const taken = inPlace
     ? adopt(inPlace, owner)
-    : await lockRepo(repo, () => takeSlot(context, repo, { ...spec, owner }));
+    : await lockRepo(repo, () => {
+        // Another ticket's worktree may have come into being around this place meanwhile.
+        refuseInside(repo, spec.path, spec.worktreeRoot);
+        return takeSlot(context, repo, { ...spec, owner });
+      });
   if (!taken) return undefined;
   try {
+    if (taken.isSlot) await checkSlot(context, taken.worktree);
     if (inPlace?.head.branch !== spec.branch)
       await checkOutSlot(context, taken.worktree, {
         branch: spec.branch,
@@ -191,25 +196,8 @@ async function fromSlot(context: Context, repo: Repo, request: SlotRequest): Pro
 }
 
 function adopt(worktree: Worktree, owner: Owner) {
-  const caches = readOwner(worktree.adminDir)?.caches !== false;
+  const before = readOwner(worktree.adminDir);
+  const caches = before?.caches !== false;
   writeOwner(worktree.adminDir, { ...owner, caches });
-  return { worktree, caches };
-}
-
-/** What makes a checkout usable: copied files, then the user's own commands. */
-async function setUp(
-  context: Context,
-  repo: Repo,
-  spec: WorkspaceSpec,
-  worktree: Worktree,
-  owner: Owner,
-): Promise<void> {
-  let copied = owner.copied;
-  if (spec.copy.length > 0 || spec.hooks.length > 0) {
-    const fresh = await copyUntracked(context.git, repo, { patterns: spec.copy, to: worktree.path });
-    copied = { ...copied, ...fresh };
-    writeOwner(worktree.adminDir, { ...owner, state: 'setup', copied });
-    await runHooks(spec.hooks, { cwd: worktree.path, env: context.env });
-  }
-  writeOwner(worktree.adminDir, { ...owner, state: 'ready', copied });
+  return { worktree, caches, isSlot: before?.state === 'slot' };
 }

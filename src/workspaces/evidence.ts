@@ -1,16 +1,18 @@
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, lstatSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { WorkspaceError } from '../model/errors.ts';
-import { inspect, type Worktree } from './admin.ts';
+import type { Worktree } from './admin.ts';
 import { countAhead } from './ahead.ts';
 import type { Context } from './context.ts';
 import { withoutCopies } from './copy.ts';
+import { unhide } from './hidden.ts';
 import { readOwner } from './owner.ts';
-import { canonical, checkBranch } from './place.ts';
+import { checkBranch } from './place.ts';
 import { branchRef, hasFileRefs, isOid, readFileRef } from './refs.ts';
+import { withScratchIndex } from './scratch-index.ts';
 import { readStatus } from './status.ts';
+import { openTree } from './tree.ts';
 
 export interface Evidence {
   head: string;
@@ -110,38 +112,26 @@ export async function diffWork(
   checkBranch(spec.branch);
   const repo = await context.repo(spec.repo);
   const args = options.stat ? [...DIFF, '--stat=100'] : DIFF;
-  const found = inspect(canonical(spec.path));
-  const here =
-    found.kind === 'worktree' && found.worktree.commonDir === repo.commonDir ? found.worktree : undefined;
+  const tree = openTree(spec.path);
+  const here = tree?.commonDir === repo.commonDir ? tree : undefined;
   if (here?.head.branch !== spec.branch)
     return (await context.git([...args, baseCommit, branchRef(spec.branch), '--'], { at: repo })).stdout;
   const status = await readStatus(context.git, here.at, { all: true });
   const fresh = await withoutCopies(here.path, status.untracked, readOwner(here.adminDir)?.copied ?? {});
-  if (fresh.length === 0) return output(context, here, [...args, baseCommit, '--']);
-  return withScratchIndex(here, async (index) => {
-    const env = { GIT_INDEX_FILE: index };
+  if (fresh.length + status.hidden.length === 0) return output(context, here, [...args, baseCommit, '--']);
+  // Untracked and hidden files show in a diff only when the index says so: a copy of it does.
+  return withScratchIndex(here.adminDir, async (env) => {
+    if (status.hidden.length > 0) await unhide(context.git, here.at, status.marks, env);
     const pathspecs = `${fresh.map((file) => `:(top,literal)${file}`).join('\0')}\0`;
     const add = ['add', '--intent-to-add', '--pathspec-from-file=-', '--pathspec-file-nul'];
-    await context.git(add, { at: here.at, env, input: pathspecs, write: true });
+    if (fresh.length > 0) await context.git(add, { at: here.at, env, input: pathspecs, write: true });
     return (await context.git([...args, baseCommit, '--'], { at: here.at, env })).stdout;
   });
 }
 
-/** Untracked files show in a diff only when the index knows them: a copy of it does, the real one stays. */
-async function withScratchIndex<T>(worktree: Worktree, fn: (index: string) => Promise<T>): Promise<T> {
-  const directory = mkdtempSync(join(tmpdir(), 'signalbox-index-'));
-  try {
-    const index = join(worktree.adminDir, 'index');
-    if (existsSync(index)) copyFileSync(index, join(directory, 'index'));
-    return await fn(join(directory, 'index'));
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
-}
-
 function openWorktree(path: string): Worktree {
-  const found = inspect(canonical(path));
-  if (found.kind === 'worktree' && found.worktree.registeredAt === found.worktree.path) return found.worktree;
+  const tree = openTree(path);
+  if (tree && tree.registeredAt === tree.path) return tree;
   throw new WorkspaceError('workspace/not-a-worktree', `${path} is not a git worktree.`, {
     hint: 'Its directory or .git file was moved or replaced; look at it before the ticket goes on.',
     details: { path },

@@ -30,10 +30,15 @@ function isRecent(at: number): boolean {
   return age >= 0 && age < EVERY_MS;
 }
 
-async function fetchNow(context: Context, repo: Repo, branch: string): Promise<undefined> {
+/** Origin's branch as it is now, however recently it was looked at; throws when that cannot be had. */
+export async function fetchAnew(context: Context, repo: Repo, branch: string): Promise<void> {
+  await lockRepo(repo, () => fetchNow(context, repo, branch, true));
+}
+
+async function fetchNow(context: Context, repo: Repo, branch: string, anew = false): Promise<undefined> {
   const stamp = join(repo.commonDir, STAMP);
   const stamps = parseStamps(readText(stamp));
-  if (isRecent(stamps[branch] ?? 0)) return;
+  if (!anew && isRecent(stamps[branch] ?? 0)) return;
   const config = await trustedAccess(context, repo);
   stamps[branch] = Date.now();
   writeFileSync(stamp, JSON.stringify(stamps));

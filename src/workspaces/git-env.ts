@@ -29,10 +29,7 @@ const REMOVED = [
 
 const EVENTS = ['post-checkout', 'post-index-change', 'reference-transaction', 'pre-auto-gc'];
 
-/**
- * Whatever an agent plants in the shared config, these win. Left alone, because they are part of how a
- * repository is checked out and merged: filter drivers (LFS), merge drivers and partial-clone fetches.
- */
+/** Whatever an agent plants in the shared config, these win. Filter and merge drivers go by name: see drivers.ts. */
 const FORCED: ReadonlyArray<readonly [string, string]> = [
   ['core.hooksPath', '/dev/null'],
   ...EVENTS.map((event) => [`hook.${event}.enabled`, 'false'] as const),
@@ -44,6 +41,7 @@ const FORCED: ReadonlyArray<readonly [string, string]> = [
   ['tag.gpgSign', 'false'],
   ['log.showSignature', 'false'],
   ['submodule.recurse', 'false'],
+  ['diff.ignoreSubmodules', 'dirty'],
   ['gc.auto', '0'],
   ['maintenance.auto', 'false'],
   ['protocol.ext.allow', 'never'],

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WorkspaceError } from '../model/errors.ts';
+import { createDriverGuard, DRIVER_KEYS } from './drivers.ts';
 import { gitEnv, withConfig } from './git-env.ts';
 
 const MAX_OUTPUT = 64 * 1024 * 1024;
@@ -48,12 +49,30 @@ export interface Git {
   (args: readonly string[], options: GitOptions): Promise<GitResult>;
   /** For the one call that has to find the repository first. */
   discover(args: readonly string[], cwd: string): Promise<GitResult>;
+  /** Tells that the user works with a repository; see drivers.ts. */
+  adopt(commonDir: string): void;
 }
 
-export function createGit(options: { env: Record<string, string | undefined>; git?: string }): Git {
+export interface CreateGit {
+  env: Record<string, string | undefined>;
+  git?: string;
+  /** Directory that remembers which drivers a repository's config had when it was first used. */
+  memory?: string;
+}
+
+export function createGit(options: CreateGit): Git {
   const command = options.git ?? 'git';
   const writing = gitEnv(options.env);
   const reading = { ...writing, GIT_OPTIONAL_LOCKS: '0' };
+
+  const listDrivers = async (at: Place) => {
+    const args = ['config', '-z', '--show-scope', '--get-regexp', DRIVER_KEYS];
+    const env = { ...reading, GIT_DIR: at.gitDir, GIT_WORK_TREE: at.workTree };
+    const result = await run(command, args, { cwd: at.workTree, env });
+    if (result.code > 1) throw new GitError(args, result);
+    return result.stdout;
+  };
+  const plantedDrivers = createDriverGuard(listDrivers, options.memory);
 
   const git = async (args: readonly string[], call: GitOptions) => {
     let env: Record<string, string> = {
@@ -62,7 +81,8 @@ export function createGit(options: { env: Record<string, string | undefined>; gi
       GIT_WORK_TREE: call.at.workTree,
       ...call.env,
     };
-    if (call.config) env = withConfig(env, call.config);
+    const planted = args[0] === 'config' ? [] : await plantedDrivers(call.at);
+    if (call.config || planted.length > 0) env = withConfig(env, [...planted, ...(call.config ?? [])]);
     const result = await run(command, args, {
       cwd: call.at.workTree,
       env,
@@ -73,7 +93,7 @@ export function createGit(options: { env: Record<string, string | undefined>; gi
     return result;
   };
   const discover = (args: readonly string[], cwd: string) => run(command, args, { cwd, env: reading });
-  return Object.assign(git, { discover });
+  return Object.assign(git, { discover, adopt: plantedDrivers.adopt });
 }
 
 interface RunOptions {

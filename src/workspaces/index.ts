@@ -10,8 +10,11 @@ import {
   deleteBranch,
   examineBranch,
 } from './branches.ts';
+import { type CatchUpSpec, type CaughtUp, catchUp } from './catch-up.ts';
 import { type Changed, changedFiles } from './changed.ts';
+import { commitPaths, isTracked, readCommitted } from './commit-paths.ts';
 import { type Context, createTurns, lockRepo } from './context.ts';
+import { closeEnclave, type Enclave, openEnclave } from './enclave.ts';
 import { type Ensured, ensureWorkspace } from './ensure.ts';
 import {
   type DiffSpec,
@@ -21,21 +24,31 @@ import {
   gatherEvidence,
   takeFingerprint,
 } from './evidence.ts';
-import { createGit } from './git.ts';
+import { foresee, type Obstacle } from './foresee.ts';
+import { type CreateGit, createGit } from './git.ts';
 import { type Integrated, type IntegrateSpec, integrateBranch, isMerged } from './integrate.ts';
+import { holdsUnseen } from './only-here.ts';
 import { realDirectory } from './place.ts';
 import { type Pushed, type PushSpec, pushBranch, pushUrl, remoteTips } from './push.ts';
 import { type Released, type ReleaseSpec, releaseWorkspace } from './release.ts';
 import { commonDirOf, findRepo, type Repo } from './repo.ts';
+import { type RewindSpec, rewindTree } from './rewind.ts';
+import { endSetup, isReady } from './setup.ts';
 import { listSlots, removeWorktree } from './slots.ts';
 import type { WorkspaceSpec } from './spec.ts';
 import { readStatus } from './status.ts';
 import { examineWorktree, type KnownWorktree, listWorktrees, type WouldLose } from './survey.ts';
+import { openTrains, type Trains, withTrainLock } from './train.ts';
+import { openTree } from './tree.ts';
 
 export { whyKeepBranch } from './branches.ts';
+export type { Coupled, Track, TrackSpec, Trains } from './train.ts';
+export type { Scratch, ScratchSpec } from './train-scratch.ts';
 export type {
   BranchSpec,
   BranchState,
+  CatchUpSpec,
+  CaughtUp,
   Changed,
   DeletedBranch,
   DiffSpec,
@@ -48,9 +61,18 @@ export type {
   PushSpec,
   Released,
   ReleaseSpec,
+  RewindSpec,
   WorkspaceSpec,
   WouldLose,
 };
+
+export interface VerifySpec {
+  repo: string;
+  path: string;
+  branch: string;
+  /** The repository's own checkout is meant. */
+  inPlace?: boolean | undefined;
+}
 
 export interface Workspaces {
   /** Throws a WorkspaceError unless it is the checkout of a git repository with a commit. Remembered per path. */
@@ -62,7 +84,20 @@ export interface Workspaces {
   /** Makes the ticket's worktree or finds it as it was left; calling it again changes nothing. */
   ensure(spec: WorkspaceSpec): Promise<Ensured>;
   /** Throws unless the path is this repository's registered worktree on this branch. Reads files, starts nothing. */
-  verify(spec: { repo: string; path: string; branch: string }): void;
+  verify(spec: VerifySpec): void;
+  /** False when nothing is there, or while making it is not finished: then `ensure` has something to do. */
+  isReady(path: string): boolean;
+  /** Ends setup commands that an engine which is gone left running in a worktree. */
+  endSetup(path: string): Promise<void>;
+  /** The branch that a checkout is on, and its commit. */
+  head(path: string): Promise<{ branch: string | undefined; commit: string }>;
+  /** Takes a tree back to a commit; what is given up is kept on a ref, whose name is given back. */
+  rewind(spec: RewindSpec): Promise<{ keptAt: string | null }>;
+  /** Commits these files and nothing else; null when there is nothing to commit. */
+  commitPaths(spec: { path: string; files: readonly string[]; message: string }): Promise<string | null>;
+  isTracked(path: string, file: string): Promise<boolean>;
+  /** A file as the tip of a branch has it. */
+  readCommitted(spec: { repo: string; branch: string; file: string }): Promise<string | null>;
   evidence(path: string, baseCommit: string, wish?: EvidenceWish): Promise<Evidence>;
   /** Changes whenever HEAD or any file that is not ignored does. */
   fingerprint(path: string): Promise<string>;
@@ -73,11 +108,17 @@ export interface Workspaces {
   isMerged(spec: Omit<IntegrateSpec, 'message'>): Promise<boolean>;
   /** Git directories that a commit in this worktree writes to. */
   gitDirs(path: string): string[];
+  /** A git directory of its own for a sandboxed agent; see enclave.ts. */
+  openEnclave(path: string, branch: string): Promise<Enclave>;
+  /** Fetches the one branch of that directory back. */
+  closeEnclave(path: string, branch: string): Promise<void>;
   diff(spec: DiffSpec, baseCommit: string, options?: { stat?: boolean }): Promise<string>;
   /** Deletes the repository's free slots under a root and returns how many there were. */
   sweep(spec: { repo: string; worktreeRoot: string }): Promise<number>;
   /** Pushes a branch to origin, never by force, and makes sure that it arrived. */
   push(spec: PushSpec): Promise<Pushed>;
+  /** Takes over what people pushed to a branch on origin; their commits and ours are both kept. */
+  catchUp(spec: CatchUpSpec): Promise<CaughtUp>;
   /** Where a push to origin goes; throws when there is no origin. */
   pushUrl(repo: string): Promise<string>;
   remoteTips(spec: { repo: string; branches: readonly string[] }): Promise<Map<string, string>>;
@@ -96,14 +137,17 @@ export interface Workspaces {
   /** What `release` would answer and what removing it would lose; touches nothing. */
   examine(spec: ReleaseSpec): Promise<WouldLose>;
   examineBranch(spec: BranchSpec): Promise<BranchState | undefined>;
+  /** What would keep a worktree from being made; makes nothing. */
+  foresee(spec: WorkspaceSpec): Promise<Obstacle[]>;
   /** Deletes a branch only when its base has all of it and nobody has it checked out. */
   deleteBranch(spec: BranchSpec): Promise<DeletedBranch>;
+  /** Merging of many branches; `dry` leaves nothing behind in the repository. Close it in the end. */
+  trains(repo: string, options?: { dry?: boolean }): Promise<Trains>;
+  /** Runs `fn` while no other train runs in the repository; throws a HeldError when one does. */
+  withTrainLock<T>(repo: string, fn: () => Promise<T>): Promise<T>;
 }
 
-export function createWorkspaces(options: {
-  env: Record<string, string | undefined>;
-  git?: string;
-}): Workspaces {
+export function createWorkspaces(options: CreateGit): Workspaces {
   const git = createGit(options);
   const repos = new Map<string, Promise<Repo>>();
   const commonDirs = new Map<string, string>();
@@ -145,25 +189,42 @@ export function createWorkspaces(options: {
     },
     ensure: (spec) => ensureWorkspace(context, spec),
     verify: (spec) => verifyWorkspace(spec, commonDirs.get(spec.repo) ?? commonDirOf(spec.repo)),
+    isReady,
+    endSetup,
+    async head(path) {
+      const status = await readStatus(git, await context.repo(path));
+      return { branch: status.branch, commit: status.head ?? '' };
+    },
+    rewind: (spec) => rewindTree(context, spec),
+    commitPaths: (spec) => commitPaths(context, spec),
+    isTracked: (path, file) => isTracked(context, path, file),
+    readCommitted: (spec) => readCommitted(context, spec),
     evidence: (path, baseCommit, wish) => gatherEvidence(context, path, baseCommit, wish),
     fingerprint: (path) => takeFingerprint(context, path),
     release: (spec) => releaseWorkspace(context, spec),
     integrate: (spec) => integrateBranch(context, spec),
     isMerged: (spec) => isMerged(context, spec),
+    openEnclave: (path, branch) => openEnclave(context, path, branch),
+    closeEnclave: (path, branch) => closeEnclave(context, path, branch),
     gitDirs(path) {
-      const found = inspect(path);
-      return found.kind === 'worktree' ? [found.worktree.adminDir, found.worktree.commonDir] : [];
+      const tree = openTree(path);
+      return tree ? [...new Set([tree.adminDir, tree.commonDir])] : [];
     },
     diff: (spec, baseCommit, diffOptions) => diffWork(context, spec, baseCommit, diffOptions),
     async sweep({ repo: path, worktreeRoot }) {
       const repo = await context.repo(path);
       return lockRepo(repo, async () => {
-        const slots = listSlots(repo, realDirectory(worktreeRoot));
-        for (const slot of slots) await removeWorktree(context, repo, slot.path);
-        return slots.length;
+        let swept = 0;
+        for (const slot of listSlots(repo, realDirectory(worktreeRoot))) {
+          if (await holdsUnseen(context, repo, slot)) continue;
+          await removeWorktree(context, repo, slot.path);
+          swept += 1;
+        }
+        return swept;
       });
     },
     push: (spec) => pushBranch(context, spec),
+    catchUp: (spec) => catchUp(context, spec),
     pushUrl: async (path) => pushUrl(context, await context.repo(path)),
     remoteTips: (spec) => remoteTips(context, spec),
     branchAhead: (spec) => branchAhead(context, spec),
@@ -173,16 +234,17 @@ export function createWorkspaces(options: {
     list: (path) => listWorktrees(context, path),
     examine: (spec) => examineWorktree(context, spec),
     examineBranch: (spec) => examineBranch(context, spec),
+    foresee: (spec) => foresee(context, spec),
     deleteBranch: (spec) => deleteBranch(context, spec),
+    trains: (path, options) => openTrains(context, path, options),
+    withTrainLock: (path, fn) => withTrainLock(context, path, fn),
   };
 }
 
-function verifyWorkspace(
-  spec: { repo: string; path: string; branch: string },
-  commonDir: string | undefined,
-): void {
+function verifyWorkspace(spec: VerifySpec, commonDir: string | undefined): void {
   const found = inspect(spec.path);
-  const worktree = found.kind === 'worktree' ? found.worktree : undefined;
+  const worktree =
+    found.kind === 'worktree' ? found.worktree : spec.inPlace === true ? openTree(spec.path) : undefined;
   const problem =
     worktree === undefined
       ? found.kind === 'absent'

@@ -72,7 +72,7 @@ function done(target: Target, branch: string, commit: string): Integrated {
   return { target: branch, commit, fastForward: commit === target.base ? null : target.fastForward };
 }
 
-interface Target {
+export interface Target {
   /** The base branch. */
   name: string;
   /** What is moved: the base branch or its integration branch. */
@@ -85,10 +85,10 @@ interface Target {
   fastForward: string | null;
 }
 
-async function findTarget(
+export async function findTarget(
   context: Context,
   repo: Repo,
-  spec: IntegrateSpec,
+  spec: Pick<IntegrateSpec, 'base' | 'recordedBase'>,
 ): Promise<Target | { conflict: string[]; target: string }> {
   const base = await resolveBase(context, repo, spec.recordedBase?.ref ?? spec.base, { fetch: false });
   if (base.name === undefined)
@@ -140,7 +140,12 @@ async function broughtUp(
 }
 
 /** Moves the branch only if it still is where it was. */
-async function moveBranch(context: Context, repo: Repo, target: Target, commit: string): Promise<void> {
+export async function moveBranch(
+  context: Context,
+  repo: Repo,
+  target: Target,
+  commit: string,
+): Promise<void> {
   const expected = target.old ?? '0'.repeat(commit.length);
   const args = ['update-ref', '-m', 'signalbox: integrate', branchRef(target.branch), commit, expected];
   await context.git(args, { at: repo, write: true });

@@ -1,4 +1,5 @@
 import type { Context } from './context.ts';
+import type { Place } from './git.ts';
 import type { Repo } from './repo.ts';
 
 export type Merged = { commit: string } | { conflict: string[] };
@@ -32,7 +33,7 @@ export async function mergeCommits(
 }
 
 /** Nothing where the repository knows who commits, else our own name: git would refuse or invent one. */
-async function identity(context: Context, repo: Repo): Promise<Record<string, string>> {
+export async function identity(context: Context, repo: Place): Promise<Record<string, string>> {
   const { stdout } = await context.git(
     ['config', '-z', '--get-regexp', '^(user|author|committer)\\.(name|email)$'],
     {

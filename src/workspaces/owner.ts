@@ -1,5 +1,6 @@
 import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ProcessIdentity } from '../store/identity.ts';
 import { overwrite } from './overwrite.ts';
 import { readText } from './refs.ts';
 
@@ -18,6 +19,8 @@ export interface Owner {
   copied: Record<string, string>;
   /** A slot that still has cache directories. */
   caches: boolean;
+  /** Whose setup commands run, while the state is `setup`. */
+  by?: ProcessIdentity | undefined;
 }
 
 const FILE = 'signalbox-owner';
@@ -37,6 +40,7 @@ export function readOwner(adminDir: string): Owner | undefined {
       base: value.base ?? null,
       copied: value.copied ?? {},
       caches: value.caches !== false,
+      by: value.by,
     };
   } catch {
     return undefined;

@@ -2,7 +2,8 @@ import { existsSync, readdirSync, realpathSync, rmdirSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, sep } from 'node:path';
 import { WorkspaceError } from '../model/errors.ts';
 import { branchProblem } from '../model/ids.ts';
-import type { Found } from './admin.ts';
+import { type Found, inspect } from './admin.ts';
+import { readOwner } from './owner.ts';
 import { commonDirOf, type Repo } from './repo.ts';
 
 export const slotsOf = (worktreeRoot: string) => join(worktreeRoot, '.slots');
@@ -38,14 +39,18 @@ export function realDirectory(path: string): string {
   return join(realDirectory(dirname(path)), basename(path));
 }
 
-/** Refuses a workspace in a checkout of the repository, in its git directory or among the slots. */
+/** Refuses a workspace in a checkout of the repository, in its git directory, in another ticket's worktree or among the slots. */
 export function refuseInside(repo: Repo, path: string, worktreeRoot: string): void {
-  let existing = dirname(path);
-  while (!existsSync(existing)) existing = dirname(existing);
+  const around = checkoutsAround(path);
   const inside =
     isInside(path, repo.workTree) ||
     isInside(path, repo.commonDir) ||
-    commonDirOf(existing) === repo.commonDir;
+    around.some((checkout) => commonDirOf(checkout) === repo.commonDir);
+  for (const checkout of inside ? [] : around) {
+    const found = inspect(checkout);
+    const owner = found.kind === 'worktree' ? readOwner(found.worktree.adminDir) : undefined;
+    if (owner) throw pathTaken(path, `${checkout}, the worktree of ${owner.owner}`);
+  }
   if (inside)
     throw new WorkspaceError(
       'workspace/inside-checkout',
@@ -64,6 +69,15 @@ export function refuseInside(repo: Repo, path: string, worktreeRoot: string): vo
         details: { path },
       },
     );
+}
+
+/** The directories above a path that have a `.git`. */
+function checkoutsAround(path: string): string[] {
+  const found: string[] = [];
+  for (let at = dirname(path); ; at = dirname(at)) {
+    if (existsSync(join(at, '.git'))) found.push(at);
+    if (dirname(at) === at) return found;
+  }
 }
 
 const WHAT: Record<Exclude<Found['kind'], 'absent' | 'worktree'>, string> = {

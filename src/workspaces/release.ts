@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../model/errors.ts';
@@ -6,8 +6,10 @@ import { inspect, type Worktree } from './admin.ts';
 import { type Context, lockRepo } from './context.ts';
 import { withoutCopies } from './copy.ts';
 import { GitError } from './git.ts';
+import { commitsOnlyHere, sayCommits } from './only-here.ts';
 import { type Owner, readOwner, writeOwner } from './owner.ts';
 import { canonical, isInside, realDirectory, removeEmptyParents } from './place.ts';
+import { isPristine, tidyAdmin } from './pristine.ts';
 import { processesIn } from './processes.ts';
 import type { Repo } from './repo.ts';
 import { attach, detach, isReachable, putSlot, removeWorktree } from './slots.ts';
@@ -77,22 +79,42 @@ export async function unsafe(
   if (status.head === undefined) return 'its branch has no commit';
   if (status.branch !== undefined && status.branch !== spec.branch) return `it is on branch ${status.branch}`;
   const loose = [...status.changed, ...(await withoutCopies(worktree.path, status.untracked, owner.copied))];
-  if (loose.length > 0) return `it has uncommitted files: ${some(loose)}`;
+  if (loose.length > 0) return `it has uncommitted files: ${some(loose, status.hidden)}`;
   const underWay = operationIn(worktree.adminDir);
   if (underWay) return `${underWay} is under way in it`;
-  if (await hasSubmodules(context, worktree)) return 'it has submodules';
+  if (status.marks.links.length > 0 || existsSync(join(worktree.adminDir, 'modules')))
+    return 'it has submodules';
   const nested = await nestedRepo(worktree.path, disposable(status, spec.caches));
   if (nested) return `it holds another git repository, ${nested}`;
   if (status.branch === undefined && !(await isReachable(context, repo, status.head)))
     return `no branch holds its commit ${status.head}`;
+  const left = await looseCommits(context, repo, candidate);
+  if (left.length > 0) return sayCommits(left);
   const [pid] = processesIn(worktree.path);
   if (pid !== undefined) return `process ${pid} works in it`;
   return undefined;
 }
 
-function some(files: string[]): string {
+/** Commits that would go with the worktree. */
+export function looseCommits(
+  context: Context,
+  repo: Repo,
+  { worktree, owner, status, spec }: Candidate,
+): Promise<string[]> {
+  const tip = status.branch === spec.branch ? status.head : undefined;
+  return commitsOnlyHere(context, repo, worktree.adminDir, {
+    branch: spec.branch,
+    tip,
+    base: owner.base?.commit,
+  });
+}
+
+function some(files: string[], hidden: string[]): string {
   const more = files.length > 3 ? ` and ${files.length - 3} more` : '';
-  return files.slice(0, 3).join(', ') + more;
+  const named = files
+    .slice(0, 3)
+    .map((file) => (hidden.includes(file) ? `${file} (hidden from git status)` : file));
+  return named.join(', ') + more;
 }
 
 const OPERATIONS: Record<string, string> = {
@@ -111,18 +133,6 @@ const OPERATIONS: Record<string, string> = {
 function operationIn(adminDir: string): string | undefined {
   const name = readdirSync(adminDir).find((file) => file in OPERATIONS);
   return name === undefined ? undefined : OPERATIONS[name];
-}
-
-const GITLINK = Buffer.from([0, 0, 0xe0, 0]);
-
-/** Looks for the mode of a submodule in the index and asks git only when its bytes are there. */
-async function hasSubmodules(context: Context, { adminDir, at }: Worktree): Promise<boolean> {
-  const names = readdirSync(adminDir);
-  if (names.includes('modules')) return true;
-  const split = names.some((name) => name.startsWith('sharedindex.'));
-  if (!split && !readFileSync(join(adminDir, 'index')).includes(GITLINK)) return false;
-  const { stdout } = await context.git(['ls-files', '--stage', '-z'], { at });
-  return stdout.split('\0').some((line) => line.startsWith('160000 '));
 }
 
 /** Ignored files that a slot does not keep. */
@@ -154,7 +164,8 @@ async function giveBack(context: Context, repo: Repo, candidate: Candidate): Pro
     rmSync(join(worktree.path, file), { force: true });
     removeEmptyParents(join(worktree.path, file), worktree.path);
   }
-  if (spec.slots > 0 && !existsSync(join(worktree.path, '.gitmodules'))) {
+  if (spec.slots > 0 && canBeSlot(worktree, status)) {
+    tidyAdmin(worktree.adminDir);
     const rest = disposable(status, spec.caches);
     writeOwner(worktree.adminDir, {
       ...owner,
@@ -182,6 +193,12 @@ async function giveBack(context: Context, repo: Repo, candidate: Candidate): Pro
     }
     return keep(messageOf(error));
   }
+}
+
+/** A slot is like a new worktree; what is not is deleted instead. */
+function canBeSlot(worktree: Worktree, { marks }: Status): boolean {
+  const isMarked = marks.assumed.length + marks.skipped.length > 0;
+  return !isMarked && isPristine(worktree.adminDir) && !existsSync(join(worktree.path, '.gitmodules'));
 }
 
 async function clean(context: Context, worktree: Worktree, caches: string[]): Promise<void> {

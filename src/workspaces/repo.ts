@@ -55,6 +55,7 @@ export async function findRepo(git: Git, path: string): Promise<Repo> {
       },
     );
   const repo = { workTree, gitDir, commonDir: realpathSync.native(commonDir) };
+  git.adopt(repo.commonDir);
   const head = await git(['rev-parse', '--quiet', '--verify', 'HEAD^{commit}'], {
     at: repo,
     ok: [0, 1, 128],

@@ -1,10 +1,14 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { WorkspaceError } from '../model/errors.ts';
 import { inspect, isPlain, register, renameWorktree, type Worktree, writeHead } from './admin.ts';
 import type { Context } from './context.ts';
 import { GitError, retryRaces } from './git.ts';
+import { readMarks } from './index-file.ts';
+import { holdsUnseen } from './only-here.ts';
 import { type Owner, readOwner, writeOwner } from './owner.ts';
 import { removeEmptyParents, slotsOf } from './place.ts';
+import { isPristine } from './pristine.ts';
 import { branchRef, hasFileRefs, readRef } from './refs.ts';
 import type { Repo } from './repo.ts';
 
@@ -33,12 +37,12 @@ export async function takeSlot(
   context: Context,
   repo: Repo,
   spec: { worktreeRoot: string; path: string; owner: Owner },
-): Promise<{ worktree: Worktree; caches: boolean } | undefined> {
+): Promise<{ worktree: Worktree; caches: boolean; isSlot: boolean } | undefined> {
   for (const slot of listSlots(repo, spec.worktreeRoot)) {
     const caches = readOwner(slot.adminDir)?.caches !== false;
     writeOwner(slot.adminDir, { ...spec.owner, caches });
     const worktree = await moveWorktree(context, repo, slot, spec.path);
-    if (worktree) return { worktree, caches };
+    if (worktree) return { worktree, caches, isSlot: true };
   }
   return undefined;
 }
@@ -93,6 +97,16 @@ export async function attach(context: Context, worktree: Worktree, branch: strin
   else await context.git(['symbolic-ref', 'HEAD', branchRef(branch)], { at: worktree.at, write: true });
 }
 
+/** Refuses a slot that somebody has made different from a new worktree since it was given back. */
+export async function checkSlot(context: Context, worktree: Worktree): Promise<void> {
+  const { assumed, skipped } = await readMarks(context.git, worktree.at);
+  if (assumed.length + skipped.length === 0 && isPristine(worktree.adminDir)) return;
+  throw new WorkspaceError(
+    'workspace/slot-dirty',
+    `The reused worktree ${worktree.path} has a state of its own.`,
+  );
+}
+
 /** Deletes a worktree by git's own rules: git refuses while anything in it is uncommitted. */
 export async function removeWorktree(context: Context, repo: Repo, path: string): Promise<void> {
   await retryRaces(() => context.git(['worktree', 'remove', path], { at: repo, write: true }));
@@ -112,8 +126,10 @@ export async function discardSlot(
   spec: { worktreeRoot: string; branch: string },
 ): Promise<string | undefined> {
   try {
-    await removeWorktree(context, repo, worktree.path);
-    return undefined;
+    if (!(await holdsUnseen(context, repo, worktree))) {
+      await removeWorktree(context, repo, worktree.path);
+      return undefined;
+    }
   } catch (error) {
     if (!(error instanceof GitError)) throw error;
   }
@@ -129,7 +145,7 @@ export async function discardSlot(
     if (owner) writeOwner(worktree.adminDir, { ...owner, state: 'ready', created: false });
     register(found.worktree, aside);
   }
-  return `A slot could not be reused; it is kept in ${aside} because git would not delete it.`;
+  return `A slot could not be reused; it is kept in ${aside} because something in it would be lost.`;
 }
 
 function freeName(stem: string): string {

@@ -13,6 +13,8 @@ export interface WorkspaceSpec {
   owner: string;
   /** Earlier owners whose worktree and branch this one goes on with. */
   takesOver?: string[];
+  /** Work happens in the repository's own checkout: nothing is made, and nothing given back. */
+  inPlace?: boolean;
   /** Shell commands run in a worktree that was made or reused. */
   hooks: string[];
   /** Globs of untracked files copied from the checkout, such as `.env`. */
@@ -24,4 +26,6 @@ export interface WorkspaceSpec {
   worktreeRoot: string;
   /** What the ticket recorded when it started. */
   recordedBase: { ref: string; commit: string } | null;
+  /** Aborting ends the hooks that run; the next call runs them again. */
+  signal?: AbortSignal;
 }

@@ -1,16 +1,24 @@
-import type { Git, Place } from './git.ts';
+import { lstatSync, realpathSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { type Git, GitError, type Place } from './git.ts';
+import { hiddenEdits } from './hidden.ts';
+import { type IndexMarks, readMarks } from './index-file.ts';
+import { readText } from './refs.ts';
 
-/** `git status` of a checkout, in one call. */
+/** `git status` of a checkout, in one call; and what it is told not to see. */
 export interface Status {
   /** The commit HEAD stands for; undefined on a branch without commits. */
   head: string | undefined;
   branch: string | undefined;
-  /** Changed tracked files. */
+  /** Changed tracked files, hidden ones included. */
   changed: string[];
+  /** Changed files that `git status` itself does not name. */
+  hidden: string[];
+  marks: IndexMarks;
   /** Directories end in `/`. */
   untracked: string[];
   ignored: string[];
-  /** The entries as git wrote them. */
+  /** The entries as git wrote them, and ours. */
   raw: string;
 }
 
@@ -28,19 +36,65 @@ export async function readStatus(git: Git, at: Place, options: StatusOptions = {
     '--branch',
     '--no-ahead-behind',
     '--no-renames',
-    '--ignore-submodules=none',
+    // Git would look into submodules by calls that read their config as it is; we look into them ourselves.
+    '--ignore-submodules=dirty',
     `--untracked-files=${options.all ? 'all' : 'normal'}`,
     `--ignored=${options.ignored ? 'matching' : 'no'}`,
   ];
   const { stdout } = await git(args, { at });
-  return parseStatus(stdout);
+  const marks = await readMarks(git, at);
+  const hidden = await hiddenEdits(git, at, marks);
+  const status = { ...parseStatus(stdout), hidden, marks };
+  const seen = new Set(status.changed);
+  for (const file of [...hidden, ...(await dirtyLinks(git, at, marks.links))]) {
+    if (seen.has(file)) continue;
+    status.changed.push(file);
+    status.raw += `${file}\0`;
+  }
+  return status;
+}
+
+/** Submodules, and other repositories committed like them, in which something is uncommitted. */
+async function dirtyLinks(git: Git, at: Place, links: readonly string[]): Promise<string[]> {
+  const dirty: string[] = [];
+  for (const link of links) {
+    const workTree = join(at.workTree, link);
+    const gitDir = gitDirOf(workTree);
+    if (gitDir === undefined) continue;
+    if (await isDirty(git, { gitDir, workTree })) dirty.push(link);
+  }
+  return dirty;
+}
+
+async function isDirty(git: Git, at: Place): Promise<boolean> {
+  try {
+    const { changed, untracked } = await readStatus(git, at);
+    return changed.length + untracked.length > 0;
+  } catch (error) {
+    // A repository that is broken is not what was committed.
+    if (error instanceof GitError) return true;
+    throw error;
+  }
+}
+
+function gitDirOf(workTree: string): string | undefined {
+  const dotGit = join(workTree, '.git');
+  const stat = lstatSync(dotGit, { throwIfNoEntry: false });
+  if (stat?.isDirectory()) return dotGit;
+  const link = stat?.isFile() ? /^gitdir: (.+)$/.exec(readText(dotGit) ?? '')?.[1] : undefined;
+  if (link === undefined) return undefined;
+  const target = resolve(workTree, link);
+  return lstatSync(target, { throwIfNoEntry: false }) ? realpathSync.native(target) : undefined;
 }
 
 /** How many fields stand before the path, by the entry's first character. */
 const FIELDS: Record<string, number> = { '1': 8, u: 10, '?': 1, '!': 1 };
 
-export function parseStatus(raw: string): Status {
-  const status: Status = { head: undefined, branch: undefined, changed: [], untracked: [], ignored: [], raw };
+/** What git itself says. */
+type Said = Omit<Status, 'hidden' | 'marks'>;
+
+export function parseStatus(raw: string): Said {
+  const status: Said = { head: undefined, branch: undefined, changed: [], untracked: [], ignored: [], raw };
   for (const line of raw.split('\0')) {
     const kind = line[0] ?? '';
     if (line.startsWith('# branch.oid ')) status.head = known(line.slice(13), '(initial)');

@@ -5,7 +5,7 @@ import type { Context } from './context.ts';
 import { withoutCopies } from './copy.ts';
 import { type Owner, readOwner } from './owner.ts';
 import { canonical, realDirectory } from './place.ts';
-import { candidateAt, type ReleaseSpec, unsafe } from './release.ts';
+import { candidateAt, looseCommits, type ReleaseSpec, unsafe } from './release.ts';
 import { readStatus } from './status.ts';
 
 /** A worktree that Signalbox has used, as git and its owner file describe it. */
@@ -67,9 +67,13 @@ export async function examineWorktree(context: Context, given: ReleaseSpec): Pro
   const { head, changed, untracked } = await readStatus(context.git, worktree.at, { all: true });
   const loose = await withoutCopies(worktree.path, untracked, owner.copied);
   const rest = ['--not', '--branches', '--tags', '--remotes'];
-  const count = head
-    ? (await context.git(['rev-list', '--count', head, ...rest], { at: repo })).stdout.trim()
-    : '0';
+  const tips = [...(head ? [head] : []), ...(await looseCommits(context, repo, candidate))];
+  const count =
+    tips.length > 0
+      ? (
+          await context.git(['rev-list', '--count', ...tips.slice(0, 1000), ...rest], { at: repo })
+        ).stdout.trim()
+      : '0';
   const keep = await unsafe(context, repo, candidate);
   return { keep: keep ?? null, files: changed.length + loose.length, commits: Number(count) };
 }

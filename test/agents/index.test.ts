@@ -57,7 +57,7 @@ describe('capabilityProblems', () => {
     ['codex', ['maxTurns', 'allowedTools']],
     ['opencode', ['maxTurns', 'allowedTools']],
     ['pi', ['allowedTools']],
-    ['gemini', ['effort', 'allowedTools']],
+    ['gemini', ['effort', 'maxTurns', 'allowedTools']],
     ['custom', ['session']],
   ])('%s cannot honour %j', (name, fields) => {
     const problems = capabilityProblems(adapterFor(name), phase(everything));

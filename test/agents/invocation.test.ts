@@ -3,7 +3,10 @@ import { claude } from '../../src/agents/claude.ts';
 import { codex } from '../../src/agents/codex.ts';
 import { strictSchema } from '../../src/agents/codex-schema.ts';
 import { custom } from '../../src/agents/custom.ts';
+import { gemini } from '../../src/agents/gemini.ts';
 import { ADAPTERS } from '../../src/agents/index.ts';
+import { opencode } from '../../src/agents/opencode.ts';
+import { pi } from '../../src/agents/pi.ts';
 import { rehearsal } from '../../src/agents/rehearsal.ts';
 import { validateResult } from '../../src/agents/validate.ts';
 import type { AgentConfig } from '../../src/model/agent.ts';
@@ -278,6 +281,133 @@ describe('codex', () => {
       'resume',
       's-1',
     ]);
+  });
+});
+
+describe('opencode', () => {
+  const call = (overrides: Parameters<typeof request>[0] = {}, config: Partial<AgentConfig> = {}) =>
+    opencode.invocation(request({ agent: agent('opencode', config), ...overrides }));
+
+  it('runs once, tells its errors on stderr, and does not update itself', () => {
+    const { argv, env } = call();
+    expect(argv).toEqual(['opencode', 'run', '--format', 'json', '--print-logs', '--log-level', 'ERROR']);
+    expect(env).toEqual({ OPENCODE_DISABLE_AUTOUPDATE: '1' });
+  });
+
+  it('goes on in a session and passes model and effort once', () => {
+    const defaultArgs = ['-m', 'old/one', '--variant=low', '--agent', 'mine', '-s', 'other', '--share'];
+    const { argv } = call({ resume: 'ses_1', model: 'new/two', effort: 'high' }, { defaultArgs });
+    expect(argv.slice(7)).toEqual([
+      '--agent',
+      'mine',
+      '--session',
+      'ses_1',
+      '--model',
+      'new/two',
+      '--variant',
+      'high',
+    ]);
+  });
+
+  it('read: neither edits nor shell, whatever else is configured', () => {
+    const mine = { env: { OPENCODE_PERMISSION: '{"bash":"allow"}' }, defaultArgs: ['--auto'] };
+    const { argv, env } = call({ access: 'read' }, mine);
+    expect(JSON.parse(env.OPENCODE_PERMISSION ?? '')).toMatchObject({ edit: 'deny', bash: 'deny' });
+    expect(argv).not.toContain('--auto');
+  });
+
+  it('full: everything that would be asked is allowed; write: it is refused', () => {
+    expect(call({ access: 'full' }).argv).toContain('--auto');
+    expect(call({ access: 'write' }, { defaultArgs: ['--auto'] }).argv).not.toContain('--auto');
+  });
+
+  it('lets a person go on in a session', () => {
+    const config = agent('opencode', { defaultArgs: ['--auto', '--variant', 'high', '-m', 'a/b'] });
+    expect(opencode.interactive(config, 'ses_1')).toEqual(['opencode', '-s', 'ses_1', '-m', 'a/b']);
+  });
+});
+
+describe('pi', () => {
+  const call = (overrides: Parameters<typeof request>[0] = {}, config: Partial<AgentConfig> = {}) =>
+    pi.invocation(request({ agent: agent('pi', config), ...overrides }));
+
+  it('runs once with the extension that makes it tell of limits', () => {
+    const { argv, files, env } = call();
+    expect(argv).toEqual(['pi', '--mode', 'json', '-p', '--extension', '{job}/signalbox-pi.js']);
+    expect(Object.keys(files)).toEqual(['signalbox-pi.js']);
+    expect(env).toEqual({ PI_SKIP_VERSION_CHECK: '1', PI_TELEMETRY: '0' });
+  });
+
+  it('goes on in a session, and passes model, effort and turns', () => {
+    const defaultArgs = ['--model', 'old', '--thinking', 'low', '--provider', 'mine', '--mode', 'rpc', '-c'];
+    const { argv, env } = call({ resume: 's-1', model: 'new', effort: 'max', maxTurns: 4 }, { defaultArgs });
+    expect(argv.slice(4)).toEqual([
+      '--provider',
+      'mine',
+      '--extension',
+      '{job}/signalbox-pi.js',
+      '--session',
+      's-1',
+      '--model',
+      'new',
+      '--thinking',
+      'xhigh',
+    ]);
+    expect(env.SIGNALBOX_PI_TURNS).toBe('4');
+  });
+
+  it('read: only tools that read, whatever the settings enable', () => {
+    const { argv } = call({ access: 'read' }, { defaultArgs: ['--tools', 'bash', '-t', 'write'] });
+    expect(argv.filter((arg) => arg === '--tools' || arg === '-t')).toHaveLength(1);
+    expect(valuesOf(argv, '--tools')).toEqual(['read,grep,find,ls']);
+    expect(call({ access: 'write' }, { defaultArgs: ['--tools', 'bash'] }).argv).toContain('bash');
+  });
+
+  it('lets a person go on in a session', () => {
+    const config = agent('pi', { defaultArgs: ['-p', '--provider', 'mine'] });
+    expect(pi.interactive(config, 's-1')).toEqual(['pi', '--session', 's-1', '--provider', 'mine']);
+  });
+});
+
+describe('gemini', () => {
+  const call = (overrides: Parameters<typeof request>[0] = {}, config: Partial<AgentConfig> = {}) =>
+    gemini.invocation(request({ agent: agent('gemini', config), ...overrides }));
+
+  it('starts a session of a given id, or goes on in one, without a process of its own in between', () => {
+    const { argv, env } = call({ model: 'new' }, { defaultArgs: ['-m', 'old'] });
+    expect(argv.slice(0, 8)).toEqual([
+      'gemini',
+      '--output-format',
+      'stream-json',
+      '--skip-trust',
+      '--session-id',
+      ID,
+      '--model',
+      'new',
+    ]);
+    expect(env).toEqual({ GEMINI_CLI_NO_RELAUNCH: 'true' });
+    const resumed = call({ resume: 's-1' }).argv;
+    expect(valuesOf(resumed, '--resume')).toEqual(['s-1']);
+    expect(resumed).not.toContain('--session-id');
+  });
+
+  it.each([
+    ['read', 'default', /write_file.*replace.*run_shell_command[\s\S]*deny/],
+    ['write', 'auto_edit', /run_shell_command[\s\S]*allow/],
+    ['full', 'yolo', null],
+  ] as const)('%s: mode %s, and the policy that belongs to it', (access, mode, policy) => {
+    const defaultArgs = ['--yolo', '--approval-mode=yolo', '--policy', 'mine.toml', '--allowed-tools', 'x'];
+    const { argv, files } = call({ access }, { defaultArgs });
+    expect(valuesOf(argv, '--approval-mode')).toEqual([mode]);
+    expect(argv.join(' ')).not.toMatch(/--yolo|mine\.toml|--allowed-tools/);
+    expect(valuesOf(argv, '--policy')).toEqual(policy ? ['{job}/gemini-policy.toml'] : []);
+    if (policy) expect(files['gemini-policy.toml']).toMatch(policy);
+    else expect(files).toEqual({});
+  });
+
+  it('lets a person go on in a session', () => {
+    const config = agent('gemini', { defaultArgs: ['--yolo', '-o', 'json'] });
+    expect(gemini.interactive(config, 's-1')).toEqual(['gemini', '--resume', 's-1', '--yolo']);
   });
 });
 

@@ -27,6 +27,17 @@ const TYPES = [
   'tool',
   'usage',
   'limit',
+  'step_start',
+  'step_finish',
+  'tool_use',
+  'tool_result',
+  'message_end',
+  'tool_execution_start',
+  'tool_execution_end',
+  'auto_retry_start',
+  'init',
+  'message',
+  'signalbox',
 ];
 const KEYS = [
   'subtype',
@@ -52,13 +63,23 @@ const KEYS = [
   'total_cost_usd',
   'structured_output',
   'permission_denials',
+  'sessionID',
+  'part',
+  'tokens',
+  'reason',
+  'role',
+  'stopReason',
+  'stats',
+  'limit',
+  'turns',
+  'delta',
 ];
 const anything = fc.anything({ maxDepth: 2, withBigInt: false });
 const { tree } = fc.letrec((tie) => ({
   tree: fc.oneof(
     { maxDepth: 3 },
     anything,
-    fc.constantFrom('rejected', 'init', 'agent_message'),
+    fc.constantFrom('rejected', 'init', 'agent_message', 'assistant', 'stop', 'error', 'success'),
     tie('object'),
   ),
   object: fc.dictionary(fc.constantFrom(...KEYS, 'type'), tie('tree'), { maxKeys: 5 }),
@@ -307,6 +328,118 @@ describe('the codex reader', () => {
 
   it('refuses a session id that could be an option', () => {
     expect(readerFor('codex').line(line({ type: 'thread.started', thread_id: '--last' }))).toEqual([]);
+  });
+});
+
+describe('the opencode reader', () => {
+  const failing = (error: unknown) =>
+    replay(readerFor('opencode'), [line({ type: 'error', error })], FAILED).result.error;
+
+  it.each([
+    [{ name: 'APIError', data: { message: 'no', statusCode: 403 } }, 'auth'],
+    [{ name: 'APIError', data: { message: 'You exceeded your current quota.', statusCode: 429 } }, 'billing'],
+    [{ name: 'ContextOverflowError', data: { message: 'too much' } }, 'context'],
+    [{ name: 'ProviderAuthError', data: { message: 'no' } }, 'auth'],
+    [{ name: 'MessageAbortedError', data: { message: 'Aborted' } }, 'interrupted'],
+    [{ name: 'UnknownError', data: {} }, 'crash'],
+    [undefined, 'crash'],
+  ])('%j is %s', (error, kind) => {
+    expect(failing(error)?.class).toBe(kind);
+  });
+
+  it('takes the end of a limit from the headers of the answer', () => {
+    const data = { message: 'Slow down.', statusCode: 429, responseHeaders: { 'retry-after': '90' } };
+    expect(failing({ name: 'APIError', data })).toMatchObject({
+      class: 'limit',
+      resetAt: '2026-11-15T18:38:33.000Z',
+      sure: true,
+    });
+  });
+
+  it('does not believe a step that was cut off, or an exit code that says otherwise', () => {
+    const step = (reason: string) => [line({ type: 'step_finish', part: { reason } })];
+    expect(replay(readerFor('opencode'), step('stop'), ENDED).result.ok).toBe(true);
+    expect(replay(readerFor('opencode'), step('stop'), FAILED).result.ok).toBe(false);
+    expect(replay(readerFor('opencode'), step('length'), ENDED).result.error?.class).toBe('context');
+    expect(replay(readerFor('opencode'), step('tool-calls'), ENDED).result.error?.class).toBe('protocol');
+  });
+});
+
+describe('the pi reader', () => {
+  const answer = (stopReason: string, more: Record<string, unknown> = {}) =>
+    line({ type: 'message_end', message: { role: 'assistant', stopReason, ...more } });
+
+  it.each([
+    ['stop', {}, null],
+    ['length', {}, 'context'],
+    ['aborted', {}, 'protocol'],
+    ['toolUse', {}, 'protocol'],
+    ['error', { errorMessage: '400 Your credit balance is too low' }, 'billing'],
+    ['error', { errorMessage: '503 no' }, 'overloaded'],
+    ['error', { errorMessage: 'terminated' }, 'overloaded'],
+    ['error', {}, 'crash'],
+  ])('an answer that ends by %s, %j, is %s', (stop, more, kind) => {
+    expect(replay(readerFor('pi'), [answer(stop, more)], ENDED).result.error?.class ?? null).toBe(kind);
+  });
+
+  it('goes on after an answer only with another one', () => {
+    const lines = [answer('stop'), line({ type: 'turn_start' })];
+    expect(replay(readerFor('pi'), lines, ENDED).result.ok).toBe(false);
+    expect(replay(readerFor('pi'), [...lines, answer('stop')], ENDED).result.ok).toBe(true);
+  });
+
+  it('believes what its own extension tells of limits and turns', () => {
+    const resetAt = '2026-11-15T20:00:00.000Z';
+    const limit = line({ type: 'signalbox', limit: { resetAt } });
+    const told = replay(readerFor('pi'), [limit, answer('aborted')], ENDED);
+    expect(told.events[0]).toMatchObject({ type: 'limit', resetAt, sure: true });
+    expect(told.result.error).toMatchObject({ class: 'limit', resetAt, sure: true });
+    const refused = replay(readerFor('pi'), [limit, answer('error', { errorMessage: '429 no' })], ENDED);
+    expect(refused.result.error).toMatchObject({ class: 'limit', message: '429 no', resetAt, sure: true });
+    expect(replay(readerFor('pi'), [limit, answer('stop')], ENDED).result.ok).toBe(true);
+    const capped = [line({ type: 'signalbox', turns: 3 }), answer('stop')];
+    expect(replay(readerFor('pi'), capped, ENDED).result.error?.class).toBe('turns');
+  });
+});
+
+describe('the gemini reader', () => {
+  const ended = (more: Record<string, unknown>, code: number) => {
+    const lines = [line({ type: 'result', status: 'error', ...more })];
+    return replay(readerFor('gemini'), lines, { code, signal: null, stderrTail: '' }).result.error?.class;
+  };
+
+  it.each([
+    [{ error: { type: 'unknown', message: 'no' } }, 145, 'auth'],
+    [{ error: { type: 'unknown', message: 'no' } }, 173, 'limit'],
+    [{ error: { type: 'unknown', message: 'no' } }, 247, 'overloaded'],
+    [{ error: { type: 'unknown', message: 'no' } }, 1, 'crash'],
+    [{ error: { type: 'unknown', message: '[API Error: {"error":{"code":401}}]' } }, 1, 'auth'],
+    [{ error: { type: 'FatalTurnLimitedError', message: 'no' } }, 53, 'turns'],
+    [{ error: { type: 'FatalAuthenticationError', message: 'no' } }, 41, 'auth'],
+  ])('%j with exit code %d is %s', (more, code, kind) => {
+    expect(ended(more, code)).toBe(kind);
+  });
+
+  it('does not take a run that went in circles for a success', () => {
+    const lines = [
+      line({ type: 'error', severity: 'warning', message: 'Loop detected, stopping execution' }),
+      line({ type: 'result', status: 'success' }),
+    ];
+    expect(replay(readerFor('gemini'), lines, ENDED).result.error?.class).toBe('turns');
+  });
+
+  it('tells that it waits for a limit, and forgets it when the model answers', () => {
+    const reader = readerFor('gemini');
+    expect(reader.errorLine?.('Attempt 1 failed with status 429. Retrying with backoff...')).toEqual([
+      { type: 'limit', resetAt: null, sure: false, message: 'Too many requests.' },
+    ]);
+    expect(reader.errorLine?.('Suggested retry after 60s.. Retrying after 61000ms...')).toMatchObject([
+      { type: 'limit', resetAt: '2026-11-15T18:38:03.000Z' },
+    ]);
+    const killed = { code: null, signal: 'SIGKILL', stderrTail: '' };
+    expect(reader.end(killed).error?.class).toBe('limit');
+    reader.line(line({ type: 'message', role: 'assistant', content: 'On I go.', delta: true }));
+    expect(reader.end(killed).error?.class).toBe('interrupted');
   });
 });
 

@@ -65,7 +65,8 @@ export function replay(
   exit: Transcript['exit'],
 ): { events: AgentEvent[]; result: AgentResult } {
   const events = lines.flatMap((line) => reader.line(line));
-  return { events, result: reader.end(exit) };
+  const errors = exit.stderrTail.split('\n').flatMap((line) => reader.errorLine?.(line) ?? []);
+  return { events: [...events, ...errors], result: reader.end(exit) };
 }
 
 export function request(overrides: Partial<AgentRequest> = {}): AgentRequest {

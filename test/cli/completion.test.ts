@@ -22,7 +22,7 @@ describe.concurrent('completion', () => {
 
   it('completes commands, subcommands and flags', async ({ world }) => {
     expect(await offered(world, 'resu')).toEqual(['resume', 'resume-plan', 'resume-session']);
-    expect(await offered(world, 'plan', 'a')).toEqual(['approve', 'archive']);
+    expect(await offered(world, 'plan', 'a')).toEqual(['approve', 'archive', 'add']);
     expect(await offered(world, 'daemon', '--c')).toEqual(['--concurrency']);
     expect(await offered(world, 'nothing', '')).toEqual([]);
   });

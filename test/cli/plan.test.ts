@@ -1,12 +1,19 @@
-import { existsSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import { describe, expect } from 'vitest';
 import { errorIn, git, it, refusal, setUp, stateOf } from './support.ts';
 
 interface Checked {
   plan: string;
   ok: boolean;
-  problems: { ticketId: string | null; place: string; message: string; severity: string }[];
+  problems: {
+    ticketId: string | null;
+    place: string;
+    file: string;
+    path: string | null;
+    message: string;
+    severity: string;
+  }[];
 }
 
 describe.concurrent('plan', () => {
@@ -53,10 +60,10 @@ describe.concurrent('plan', () => {
     writeFileSync(world.ticketFile('p', 'torn'), '{');
     const { code, out } = await world.cli('plan', 'check', 'p');
     expect(code).toBe(1);
-    expect(out).toMatch(/✗ agent: .*"nobody" is not configured.*\(phase build\)/);
+    expect(out).toMatch(/✗ agent: .*"nobody" is not configured.*\(agent\)/);
     expect(out).toMatch(/✗ flow: .*wrok.*\(workflow\)/);
     expect(out).toMatch(/✗ repo: The repository .* does not exist.*\(repo\)/);
-    expect(out).toMatch(/✗ twin: Branch "ticket\/p\/good" is also the branch of good\. \(repo\)/);
+    expect(out).toMatch(/✗ twin: .*same branch as "good".*\(branch\)/);
     expect(out).toMatch(
       /✗ wait: Ticket "wait" is blocked by "later", which does not exist\. \(plan\.json: tickets\)/,
     );
@@ -65,13 +72,99 @@ describe.concurrent('plan', () => {
     expect(out).not.toContain('✗ good');
     const { ok, problems } = await world.json<Checked>('plan', 'check', 'p');
     expect(ok).toBe(false);
-    expect(problems.filter(({ severity }) => severity === 'error')).toHaveLength(6);
+    const errors = problems.filter(({ severity }) => severity === 'error');
+    const at = errors.map(({ ticketId, file, path }) => [ticketId, basename(file), path]);
+    expect(at).toEqual([
+      ['torn', 'torn.json', null],
+      ['wait', 'plan.json', 'tickets[5].blockedBy[0]'],
+      ['twin', 'twin.json', 'branch'],
+      ['agent', 'agent.json', 'agent'],
+      ['flow', 'flow.json', 'workflow'],
+      ['repo', 'repo.json', 'repo'],
+    ]);
   });
 
-  it('check is content with a good plan', async ({ world }) => {
-    setUp(world, 'commit', { a: { acceptanceCriteria: ['it works'] } });
-    expect(await world.cli('plan', 'check', 'p')).toMatchObject({ code: 0, out: '✓ Plan p can run.\n' });
+  it('check finds every problem of a file, also of plan.json itself', async ({ world }) => {
+    setUp(world, 'commit', { a: {} });
+    world.writeTicket('p', 'a', { title: 7, branch: 'a..b', aceptanceCriteria: ['x'] });
+    const inTicket = await world.json<Checked>('plan', 'check', 'p');
+    expect(inTicket.problems.map(({ path, severity }) => `${severity} ${path}`)).toEqual([
+      'error title',
+      'error branch',
+      'warning aceptanceCriteria',
+    ]);
+    world.editPlan('p', (plan) => {
+      plan.status = 'actve';
+      plan.tickets.push({ ticketId: 3 });
+    });
+    const { code, out } = await world.cli('plan', 'check', 'p', '--json');
+    expect(code).toBe(1);
+    const { ok, problems } = JSON.parse(out) as Checked;
+    expect(ok).toBe(false);
+    expect(problems.map(({ file, path }) => `${basename(file)} ${path}`)).toEqual([
+      'plan.json status',
+      'plan.json tickets[1].ticketId',
+    ]);
+  });
+
+  it('check foresees a path or branch that is taken, here and by other plans', async ({ world }) => {
+    setUp(world, 'commit', { a: {}, b: {}, c: { branch: 'ticket/q/x' }, d: { branch: 'mine' } });
+    world.plan('q', { tickets: { x: { branch: 'ticket/q/x' } } });
+    mkdirSync(dirname(world.worktree('p', 'a')), { recursive: true });
+    writeFileSync(world.worktree('p', 'a'), '');
+    git(world.repo, 'branch', 'mine');
+    git(world.repo, 'worktree', 'add', '--quiet', `${world.dir}/mine`, 'mine');
+    const { problems } = await world.json<Checked>('plan', 'check', 'p');
+    const errors = problems.filter(({ severity }) => severity === 'error');
+    expect(errors.map(({ ticketId, path, message }) => [ticketId, path, message])).toEqual([
+      ['a', 'worktree', `The worktree path ${world.worktree('p', 'a')} is taken by a file.`],
+      ['c', 'branch', 'Branch "ticket/q/x" is also the branch of q/x, which is queued.'],
+      ['d', 'branch', `The branch mine is checked out in ${world.dir}/mine.`],
+    ]);
+    expect((await world.cli('plan', 'check', 'q')).code).toBe(1);
+  });
+
+  it('check warns of tickets that will change the same files side by side', async ({ world }) => {
+    const acceptanceCriteria = ['ok'];
+    setUp(world, 'commit', {
+      a: { acceptanceCriteria, paths: ['src/api'] },
+      b: { acceptanceCriteria, paths: ['src/api/x.ts'] },
+      c: { acceptanceCriteria, paths: ['src/api'], blockedBy: ['a', 'b'] },
+      d: { acceptanceCriteria, paths: ['../x'] },
+    });
+    const { ok, problems } = await world.json<Checked>('plan', 'check', 'p');
+    expect(ok).toBe(false);
+    expect(
+      problems.map(({ ticketId, path, severity, message }) => [ticketId, path, severity, message]),
+    ).toEqual([
+      ['d', 'paths', 'error', 'The path "../x" leaves the repository.'],
+      ['b', 'paths', 'warning', 'a and b may run at once and both will change src/api and src/api/x.ts.'],
+    ]);
+  });
+
+  it('check sums a good plan up for the person who approves it', async ({ world }) => {
+    const acceptanceCriteria = ['it works'];
+    setUp(world, 'commit', {});
+    world.plan('p', {
+      name: 'First',
+      status: 'draft',
+      tickets: { b: { acceptanceCriteria, blockedBy: ['a'], agent: 'rehearsal' }, a: { acceptanceCriteria } },
+    });
+    const { code, out } = await world.cli('plan', 'check', 'p');
+    expect(code).toBe(0);
+    expect(out).toBe(
+      [
+        `First (p), draft: 2 tickets in ${world.repo}, workflow work, agent agent`,
+        'round  ticket  title       criteria',
+        '1      a       Title of a  1',
+        '2      b       Title of b  1         after a; agent rehearsal',
+        '',
+        '✓ Plan p can run. Approve it with: signalbox plan approve p',
+        '',
+      ].join('\n'),
+    );
     expect(await world.json('plan', 'check', 'p')).toEqual({ plan: 'p', ok: true, problems: [] });
+    expect((await world.cli('plan', 'check', 'nope')).code).toBe(2);
   });
 
   it('approve makes a draft active, unless the check finds an error', async ({ world }) => {

@@ -215,6 +215,12 @@ describe('probe', () => {
     expect(await probe(file, [], {})).toEqual({ ok: true, line: 'v1.2' });
   });
 
+  it('prefers what is printed to a warning before it', async () => {
+    const { write } = scratch();
+    const file = write('warns', '#!/bin/sh\necho "WARNING: 9.9.9" >&2\necho tool 1.2.3\n', 0o755);
+    expect(await probe(file, [], {})).toEqual({ ok: true, line: 'tool 1.2.3' });
+  });
+
   it('keeps little of endless output', async () => {
     const { write } = scratch();
     const file = write('endless', '#!/bin/sh\nwhile :; do echo noise; done\n', 0o755);

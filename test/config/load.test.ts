@@ -212,7 +212,7 @@ describe('bad settings', () => {
     ['agents:\n  "a/b":\n    command: y', '2:3: the name "a/b" may only hold letters, digits, "_" and "-".'],
     [
       'agents: {x: {command: y, adapter: claud}}',
-      '1:35: agents.x.adapter: found the text "claud"; allowed is one of claude, codex, rehearsal, custom.',
+      '1:35: agents.x.adapter: found the text "claud"; allowed is one of claude, codex, opencode, pi, gemini, rehearsal, custom.',
     ],
     ['agents: {x: {command: y, env: {A: 1}}}', '1:35: agents.x.env.A: found 1; allowed is text.'],
     ['mcpServers:\n  linear: {args: []}', '2:3: mcpServers.linear has no "command".'],
@@ -258,6 +258,7 @@ describe('bad settings', () => {
     ['version: one', '1:10: version: found the text "one"; allowed is 1.'],
     ['defaultAgent: cluade', '1:1: no agent is called "cluade"; did you mean "claude"?'],
     ['defaultAgent: toString', '1:1: no agent is called "toString".'],
+    ['agents: {claude: {fallback: codx}}', '1:10: no agent is called "codx"; did you mean "codex"?'],
     ['slots: [1', '1:10: Flow sequence in block collection must be sufficiently indented and end with a ].'],
   ])('%j', async (text, expected) => {
     const { write, load } = scratch();
@@ -311,12 +312,15 @@ describe('bad settings', () => {
 });
 
 describe('agents', () => {
-  it('has claude, codex and rehearsal without any entry', async () => {
+  it('has the known CLIs and the rehearsal without any entry', async () => {
     const { path, load } = scratch();
     const { agents, origin } = await load();
     expect(Object.values(agents).map(({ name, adapter, command }) => [name, adapter, command])).toEqual([
       ['claude', 'claude', 'claude'],
       ['codex', 'codex', 'codex'],
+      ['opencode', 'opencode', 'opencode'],
+      ['pi', 'pi', 'pi'],
+      ['gemini', 'gemini', 'gemini'],
       ['rehearsal', 'rehearsal', path('package/dist/rehearsal.js')],
     ]);
     expect(origin['agents.claude']).toBe('default');

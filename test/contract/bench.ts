@@ -1,3 +1,4 @@
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
 import { markedProcesses } from '../../src/jobs/processes.ts';
@@ -40,8 +41,11 @@ export function withModelServer(): void {
 export class Bench extends World {
   #scenario = '';
 
+  // Codex finds no helper of its sandbox when its home is in the place for temporary files.
   override get env(): NodeJS.ProcessEnv {
-    return { ...super.env, ...OFFLINE, TERM: 'dumb', LANG: 'C.UTF-8', TMPDIR: join(this.dir, 'user') };
+    const TMPDIR = join(this.dir, 'tmp');
+    mkdirSync(TMPDIR, { recursive: true });
+    return { ...super.env, ...OFFLINE, TERM: 'dumb', LANG: 'C.UTF-8', TMPDIR };
   }
 
   /** Phases of the one ticket `p/t`, one after the other; failure ends with a person, and so the worktree stays. */

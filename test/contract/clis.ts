@@ -20,6 +20,8 @@ export interface Cli {
   cost: ((tokens: Tokens) => number) | 'own' | null;
   /** Tries again by itself, so that one overload never reaches the engine. */
   retriesItself: boolean;
+  /** Keeps a shell for commands that read when it may only read. */
+  readsByShell: boolean;
   /** Makes room by itself when the context is full. */
   compacts: boolean;
   /** Seconds of silence that are more than its start takes on a busy machine. */
@@ -48,6 +50,7 @@ export const CLIS: readonly Cli[] = [
     maxTurns: true,
     cost: 'own',
     retriesItself: false,
+    readsByShell: true,
     compacts: true,
     quiet: 10,
   },
@@ -70,6 +73,7 @@ export const CLIS: readonly Cli[] = [
     maxTurns: false,
     cost: null,
     retriesItself: false,
+    readsByShell: true,
     compacts: false,
     quiet: 10,
   },
@@ -104,6 +108,7 @@ export const CLIS: readonly Cli[] = [
     maxTurns: false,
     cost: perMillion,
     retriesItself: true,
+    readsByShell: false,
     compacts: true,
     quiet: 30,
   },
@@ -125,6 +130,7 @@ export const CLIS: readonly Cli[] = [
     maxTurns: true,
     cost: perMillion,
     retriesItself: true,
+    readsByShell: false,
     compacts: false,
     quiet: 10,
   },
@@ -142,9 +148,10 @@ export const CLIS: readonly Cli[] = [
       ['gemini-2.5-pro', 'gemini-2.5-pro'],
     ],
     effort: null,
-    maxTurns: true,
+    maxTurns: false,
     cost: null,
-    retriesItself: false,
+    retriesItself: true,
+    readsByShell: false,
     compacts: false,
     quiet: 15,
   },

@@ -123,11 +123,12 @@ describe.each(SELECTED)('$name', (cli) => {
     expect(attempt?.usage).toMatchObject(usageOf(cli, bench.requests.length));
   });
 
-  it('with access read cannot write, by a tool or by the shell', async ({ bench }) => {
+  it('with access read can read but not write, by a tool or by the shell', async ({ bench }) => {
     const outside = join(bench.dir, 'outside.txt');
     bench.prepare(
       cli,
       [
+        { do: [{ shell: 'cat README.md' }] },
         { do: [{ write: { path: join(bench.tree, 'a.txt'), content: 'a' } }] },
         { do: [{ shell: `echo b > b.txt; echo c > ${outside}` }] },
         { do: [{ shell: 'touch d.txt' }] },
@@ -138,6 +139,8 @@ describe.each(SELECTED)('$name', (cli) => {
     const [attempt] = attempts(await bench.run());
     expect(attempt).toMatchObject({ status: 'success' });
     expect(bench.requests.length).toBeGreaterThan(1);
+    const answer = bench.requests[1]?.messages.find(({ role }) => role === 'tool')?.text ?? '';
+    expect(answer.includes('A scratch repository.')).toBe(cli.readsByShell);
     expect(existsSync(outside)).toBe(false);
     expect(git(bench.tree, 'status', '--porcelain')).toBe('');
   });

@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { noticesIn } from '../../src/engine/notify-notices.ts';
 import { Plan } from '../../src/model/plan-schema.ts';
 import { Ticket } from '../../src/model/ticket-schema.ts';
 import { checkScenario } from '../../src/rehearsal/check-scenario.ts';
@@ -86,12 +87,37 @@ it('scenario examples are understood by the rehearsal agent', () => {
   for (const block of examples) expect(() => checkScenario(parse(block.text)), at(block)).not.toThrow();
 });
 
+/** The notice that the engine makes of a ticket that waits as the example says. */
+function noticeLike({
+  plan: planId,
+  ticket: ticketId,
+  title,
+  phase,
+  reason,
+  at: startedAt,
+}: Record<string, unknown>) {
+  const hold = { kind: 'gate', reason };
+  const history = [{ phase, status: 'running', startedAt }];
+  const state = {
+    status: 'needs_attention',
+    hold,
+    since: startedAt,
+    currentPhase: phase,
+    phaseHistory: history,
+  };
+  const ticket = Ticket.parse({ planId, ticketId, title, ...state });
+  const plan = Plan.parse({ id: planId, status: 'active', tickets: [{ ticketId }] });
+  const view = { plans: [plan], tickets: new Map([[`${planId}/${ticketId}`, ticket]]), problems: [] };
+  return noticesIn(view, () => true, ['needs_attention'])[0]?.notice;
+}
+
 describe('JSON examples', () => {
   it.each(ofLang('json').map((block) => [at(block), block] as const))('%s fits its schema', (_at, block) => {
     const data = JSON.parse(block.text) as Record<string, unknown>;
     if (block.title === 'event') return expect(eventTypes()).toContain(data.type);
     if (block.title === 'error')
       return expect(Object.keys(data.error as object)).toEqual(['code', 'message', 'hint']);
+    if (block.title === 'notification') return expect(data).toEqual(noticeLike(data));
     const [, planId, ticketId] =
       /^plans\/([\w-]+)\/(?:plan|tickets\/([\w-]+))\.json$/.exec(block.title ?? '') ?? [];
     expect(planId, 'its title says where it belongs').toBeDefined();

@@ -8,8 +8,8 @@ export interface Help {
   name: string;
   required: number;
   most: number;
-  /** Every spelling of every flag, and whether it takes a value. */
-  flags: Map<string, boolean>;
+  /** Every spelling of every flag, and whether it takes a value, or as many as follow. */
+  flags: Map<string, boolean | 'many'>;
   commands: Map<string, Help>;
 }
 
@@ -30,10 +30,11 @@ async function ask(path: string[], home: string): Promise<Help> {
   const words = usage
     .split(' ')
     .filter((word) => /^[<[]/.test(word) && word !== '[options]' && word !== '[command]');
-  const flags = new Map<string, boolean>();
+  const flags: Help['flags'] = new Map();
   for (const [, short, long = '', value] of out.matchAll(/^ {2}(?:(-\w), )?(--[\w-]+)(?: (<[^>]+>))?/gm)) {
-    flags.set(long, value !== undefined);
-    if (short) flags.set(short, value !== undefined);
+    const takes = value?.endsWith('...>') ? 'many' : value !== undefined;
+    flags.set(long, takes);
+    if (short) flags.set(short, takes);
   }
   const listed = /^Commands:\n((?: {2}.*\n)+)/m.exec(out)?.[1] ?? '';
   const names = [...listed.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name = '']) => name);
@@ -74,6 +75,7 @@ export function commandProblem(help: Help, line: string, options: { complete: bo
       if (flag === '--version' || flag === '--help') return undefined;
       if (takesValue === undefined) return `${here.name || 'signalbox'} has no flag ${flag}`;
       if (takesValue && value === undefined) i++;
+      while (takesValue === 'many' && rest[i + 1] !== undefined && !rest[i + 1]?.startsWith('-')) i++;
       continue;
     }
     if (word === '<command>') return undefined;

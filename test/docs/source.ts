@@ -22,7 +22,10 @@ export function eventTypes(): string[] {
 
 /** Every SIGNALBOX_ variable that the program or a bundled script reads or sets. */
 export function knownVariables(): Set<string> {
-  const files = [...sourceFiles(), ...readdirSync(join(ROOT, 'scripts')).map((name) => `scripts/${name}`)];
+  const others = ['scripts', 'tools/agents'].flatMap((dir) =>
+    readdirSync(join(ROOT, dir)).map((name) => `${dir}/${name}`),
+  );
+  const files = [...sourceFiles(), ...others];
   const written = files.flatMap((file) => variablesIn(source(file)));
   const settings = ROWS.filter(({ kind }) => isScalar(kind)).map(({ key }) => variableOf(key));
   return new Set([...written, ...settings]);

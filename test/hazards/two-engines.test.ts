@@ -47,6 +47,23 @@ describe('two engines on one state directory', () => {
     expectOnce(world);
   });
 
+  it.concurrent('all engines together keep to the limit, also when they start at the same moment', async ({
+    world,
+  }) => {
+    // A directory that only one agent can have tells when two are at work.
+    world.agent(
+      'agent',
+      'mkdir "$SIGNALBOX_STATE_DIR/one" || note clash; commit; rmdir "$SIGNALBOX_STATE_DIR/one"',
+    );
+    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build it.' }]);
+    world.config({ maxConcurrency: 1 });
+    const plans = ['p', 'q', 'r', 's'];
+    for (const id of plans) world.plan(id, { tickets: { a: {}, b: {} } });
+    const runs = await Promise.all(plans.map((id) => world.cli('run', id)));
+    expect(runs.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
+    expect(world.calls('clash')).toEqual([]);
+  });
+
   it.concurrent('a daemon leaves the plan of a run alone and takes the others', async ({ world }) => {
     prepare(world, ['p', 'q']);
     const run = world.start(['run', 'p']);

@@ -30,7 +30,7 @@ describe('a usage limit', () => {
       { when: {}, do: [{ write: { path: 'x.txt', text: 'x' } }, { commit: 'Done' }] },
     ]);
     world.plan('p', {
-      tickets: { limited: {}, second: { order: 1 }, elsewhere: { agent: 'other', order: 2 } },
+      tickets: { limited: {}, second: { agent: 'other', order: 1 }, elsewhere: { agent: 'other', order: 2 } },
     });
     const run = world.start(['run', 'p']);
     const parked = await world.reaches('p', 'limited', isParked);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { explain } from '../../src/model/explain.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
-import { attempt, plan, running, ticket } from './build.ts';
+import { attempt, CLAIM, plan, running, ticket } from './build.ts';
 
 const say = (of: Ticket, around: { driven?: boolean; engine?: boolean } = {}, status = 'active') =>
   explain(of, plan({ status }), { driven: false, engine: true, ...around });
@@ -65,6 +65,21 @@ describe('explain', () => {
     ],
   ])('%s', (_name, of, expected) => {
     expect(say(of)).toEqual(expected);
+  });
+
+  it('promises nothing that needs an engine when there is none', () => {
+    const limit = ticket({ status: 'ready', hold: hold('limit', 'five hours') });
+    const poll = ticket({ status: 'ready', hold: hold('poll', 'ci: pending') });
+    expect(say(limit, { engine: false }).next).toBe('goes on at the reset in: signalbox run p');
+    expect(say(poll, { engine: false }).next).toBe('looks again in: signalbox run p');
+  });
+
+  it('says that a person is in the session of a ticket', () => {
+    const held = ticket({ status: 'ready', claim: { ...CLAIM, by: 'session', pid: 7 } });
+    expect(say(held, { driven: true })).toEqual({
+      why: 'a person is in its session (pid 7)',
+      next: 'goes on when that has ended',
+    });
   });
 
   it('says that nobody is there to run it', () => {

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -102,6 +103,9 @@ describe('the tarball', () => {
         'scripts/setup-worktree.sh',
         'rehearsals/demo.yaml',
         'schemas/config.schema.json',
+        'examples/ci.mjs',
+        'examples/low-level.mjs',
+        'examples/progress.mjs',
       ]),
     );
     expect(
@@ -203,6 +207,41 @@ describe('the library', () => {
     const script = `const before = process.eventNames().length; await import('signalbox');
       process.exitCode = process.eventNames().length === before ? 0 : 9;`;
     expect(run(process.execPath, ['--input-type=module', '--eval', script])).toBe('');
+  });
+
+  it('runs issues without a word, an exit or a trace in the process that called it', () => {
+    const repo = makeRepo(join(dir, 'called'));
+    for (const name of ['one', 'two']) writeFileSync(join(repo, `${name}.md`), `# ${name}\n`);
+    cpSync(join(ROOT, 'test', 'pack', 'library-user.mjs'), join(project, 'library-user.mjs'));
+    const out = run(process.execPath, ['library-user.mjs', repo, 'one.md', 'two.md']);
+    expect(JSON.parse(out)).toEqual({
+      said: [],
+      same: true,
+      exitCode: 0,
+      results: [
+        ['one', true, null],
+        ['two', true, null],
+      ],
+      parallel: true,
+    });
+  });
+
+  it('does not bring the command line along', () => {
+    const dist = join(project, 'node_modules', 'signalbox', 'dist');
+    const loaded = new Set<string>();
+    const load = (file: string) => {
+      if (loaded.has(file)) return;
+      loaded.add(file);
+      for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(
+        /\b(?:from|import|require)\s*\(?\s*["'](\.{1,2}\/[^"']+\.m?js)["']/g,
+      ))
+        load(join(dirname(file), path));
+    };
+    for (const name of ['index.mjs', 'lib/settings.mjs', 'lib/manifest.mjs']) load(join(dist, name));
+    expect(loaded.size).toBeGreaterThan(10);
+    const names = [...loaded].filter((file) => /commander|\bcli\b/.test(file.slice(dist.length)));
+    expect(names).toEqual([]);
+    expect([...loaded].filter((file) => readFileSync(file, 'utf8').includes('commander.help'))).toEqual([]);
   });
 
   it('gives away its schemas and its manifest, and nothing else', () => {

@@ -62,6 +62,7 @@ const called = () => readFileSync(join(dir, 'called'), 'utf8');
 /** Scripts that are one command, with that command. */
 const CALLS = new Map([
   ['checks.sh', 'checks'],
+  ['spec-tick.sh', 'spec tick'],
   ['integrate.sh', 'integrate'],
   ['pull-request.sh', 'forge pr'],
   ['pull-request-review.sh', 'forge review'],
@@ -69,9 +70,14 @@ const CALLS = new Map([
 ]);
 const WORKTREES = ['setup-worktree.sh', 'cleanup-worktree.sh'];
 
+/** Call nothing. */
+const TELLS = ['spec-fallback.sh'];
+
 describe('scripts', () => {
   it('are these, each of which is tried here', () => {
-    expect(readdirSync(join(root, 'scripts')).sort()).toEqual([...CALLS.keys(), ...WORKTREES].sort());
+    expect(readdirSync(join(root, 'scripts')).sort()).toEqual(
+      [...CALLS.keys(), ...WORKTREES, ...TELLS].sort(),
+    );
   });
 
   it.each([...CALLS.keys(), ...WORKTREES])('%s refuses to run outside a workflow', (name) => {
@@ -83,6 +89,13 @@ describe('scripts', () => {
   it.each([...CALLS])('%s runs `%s` and passes its exit code on', (name, command) => {
     expect(script(name, [], { EXIT: '3' }).status).toBe(3);
     expect(called()).toBe(command);
+  });
+
+  it('spec-fallback.sh says why it is there', () => {
+    expect(script('spec-fallback.sh', ['nobody answered'])).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('nobody answered'),
+    });
   });
 
   it('setup-worktree.sh ensures the worktree and sees that it is the right one', () => {

@@ -10,6 +10,8 @@ const ISSUE = {
   labels: ['bug', 'depends-on/5'],
   blockedBy: [6, 'acme/api#7', 3],
   parent: 1,
+  subIssues: [20, 'acme/api#21'],
+  milestone: 'v2',
 };
 
 function by(items: WorkItem[], id: string): WorkItem | undefined {
@@ -42,6 +44,8 @@ describe('GitHub issues', () => {
         ],
         repository: 'acme/web',
         parent: 'github:acme/web#1',
+        subIssues: ['github:acme/web#20', 'github:acme/api#21'],
+        milestone: 'v2',
       },
     ]);
     expect(fake.calls().map(({ argv }) => argv.slice(0, 2).join(' '))).toEqual(['api graphql']);

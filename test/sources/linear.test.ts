@@ -23,6 +23,8 @@ describe('Linear issues', () => {
           title: 'Sign\u001b[31m in',
           description: 'Depends on: ENG-7, acme/web#3\n\n## Acceptance Criteria\n- [ ] AC-1: It works',
           parent: { identifier: 'ENG-1' },
+          children: page([{ identifier: 'ENG-20' }]),
+          projectMilestone: { name: 'Beta' },
           labels: page([{ name: 'Bug' }]),
           inverseRelations: page([
             { type: 'blocks', issue: { identifier: 'ENG-5' } },
@@ -46,6 +48,8 @@ describe('Linear issues', () => {
         dependsOn: ['linear:ENG-5', 'linear:ENG-7', 'github:acme/web#3'],
         repository: null,
         parent: 'linear:ENG-1',
+        subIssues: ['linear:ENG-20'],
+        milestone: 'Beta',
       },
       expect.objectContaining({ id: 'OPS-3', state: 'closed', parent: null }),
     ]);

@@ -171,6 +171,37 @@ describe('a path that is taken', () => {
     expect((await failure(workspaces.ensure(one))).message).toContain('another repository');
   });
 
+  it('inside another ticket’s worktree, of whichever repository, is refused', async () => {
+    const { root, spec, workspaces } = bench();
+    const one = spec('one');
+    await workspaces.ensure(one);
+    makeRepo(join(root, 'second'));
+    makeRepo(join(one.path, 'vendored'));
+    const second = { repo: join(root, 'second'), path: join(one.path, 'vendored/deep/two') };
+    const error = await failure(workspaces.ensure(spec('two', second)));
+    expect(error).toMatchObject({
+      code: 'workspace/path-taken',
+      message: expect.stringContaining('plan/one'),
+    });
+    const same = spec('two', { path: join(one.path, 'vendored/deep/two') });
+    expect((await failure(workspaces.ensure(same))).code).toBe('workspace/inside-checkout');
+  });
+
+  it.each([0, 1])('inside one that comes into being at the same time is refused', async (free) => {
+    const { root, spec, workspaces } = bench();
+    for (const id of ['old', 'older'].slice(0, 2 * free)) await workspaces.ensure(spec(id));
+    for (const id of ['old', 'older'].slice(0, 2 * free)) await workspaces.release(spec(id));
+    for (let times = 0; times < 4; times += 1) {
+      const outer = spec(`outer${times}`, { path: join(root, `t${times}`) });
+      const inner = spec(`inner${times}`, { path: join(root, `t${times}/x`) });
+      const both = times % 2 === 0 ? [outer, inner] : [inner, outer];
+      const made = await Promise.allSettled(both.map((each) => workspaces.ensure(each)));
+      const refused = made.flatMap((each) => (each.status === 'rejected' ? [each.reason.code] : []));
+      expect(refused).toHaveLength(1);
+      expect(['workspace/path-taken', 'workspace/inside-checkout']).toContain(refused[0]);
+    }
+  });
+
   it('inside the checkout, also by way of a symlink, is refused', async () => {
     const { repo, root, spec, workspaces } = bench();
     symlinkSync(repo, join(root, 'link'));

@@ -139,8 +139,8 @@ it('is not led to another directory by core.worktree', async () => {
   git(one.path, 'config', '--worktree', 'core.worktree', join(root, 'victim'));
   write(one.path, { out: 'x' });
   expect((await workspaces.evidence(one.path, base.commit)).dirty).toEqual([]);
-  expect(await workspaces.release(one)).toEqual({ released: true, slot: true });
-  expect((await workspaces.ensure(spec('two'))).reused).toBe(true);
+  expect(await workspaces.release(one)).toEqual({ released: true, slot: false });
+  expect((await workspaces.ensure(spec('two'))).reused).toBe(false);
   expect([read(root, 'victim/a.txt'), read(root, 'victim/x.victim')]).toEqual(['precious', 'precious']);
 
   git(repo, 'config', 'extensions.worktreeConfig', 'false');

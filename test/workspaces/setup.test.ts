@@ -1,8 +1,12 @@
-import { existsSync, readFileSync, statSync, symlinkSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { type ProcessIdentity, processStart } from '../../src/store/identity.ts';
 import { runHooks } from '../../src/workspaces/hooks.ts';
 import { createWorkspaces } from '../../src/workspaces/index.ts';
+import { isRunning } from '../support/processes.ts';
 import { bench, commit, failure, git, read, scratch, write } from './helpers.ts';
 
 describe('setup hooks', () => {
@@ -44,6 +48,39 @@ describe('setup hooks', () => {
     expect(performance.now() - started).toBeLessThan(10_000);
     const pid = readFileSync(join(cwd, 'pid'), 'utf8').trim();
     await expect.poll(() => existsSync(`/proc/${pid}/exe`)).toBe(false);
+  });
+
+  it('end when they are stopped, with what left their process group, and none begins after that', async () => {
+    const cwd = scratch();
+    const stop = new AbortController();
+    const command = "setsid sh -c 'echo $$ > pid; exec sleep 600' & sleep 600";
+    const hooks = runHooks([command, 'touch second'], { cwd, env: process.env, signal: stop.signal });
+    const error = failure(hooks);
+    const pid = await vi.waitUntil(() => existsSync(join(cwd, 'pid')) && Number(read(cwd, 'pid')), 10_000);
+    stop.abort();
+    expect((await error).code).toBe('workspace/hook');
+    expect(isRunning(pid)).toBe(false);
+    expect((await failure(runHooks(['touch second'], { cwd, env: {}, signal: stop.signal }))).code).toBe(
+      'workspace/hook',
+    );
+    expect(existsSync(join(cwd, 'second'))).toBe(false);
+  });
+
+  it('of another live process are waited for, not ended', async () => {
+    const { spec, workspaces } = bench();
+    const one = spec('one', { hooks: ['exit 1'] });
+    await failure(workspaces.ensure(one));
+    const child = spawn('sleep', ['600'], { stdio: 'ignore' });
+    await once(child, 'spawn');
+    const note = join(git(one.path, 'rev-parse', '--absolute-git-dir'), 'signalbox-owner');
+    const owner = JSON.parse(read(note)) as { by: ProcessIdentity };
+    const by = { ...owner.by, pid: child.pid, started: processStart(child.pid ?? 0) };
+    writeFileSync(note, JSON.stringify({ ...owner, by }));
+    expect((await failure(workspaces.ensure({ ...one, hooks: [] }))).code).toBe('workspace/busy');
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    expect((await workspaces.ensure({ ...one, hooks: [] })).created).toBe(false);
+    expect(workspaces.isReady(one.path)).toBe(true);
   });
 
   it('keep only the end of a flood of output and do not wait for what they leave behind', async () => {

@@ -6,6 +6,7 @@ export { type PromptParts, promptParts } from './prompt-parts.ts';
 export { readSpec, type Spec } from './read-spec.ts';
 export { type Criterion, parseRequirements, type Requirement, requirementKey } from './requirements.ts';
 export { findTask, type SelectOptions } from './select.ts';
+export { specItems } from './spec-items.ts';
 export {
   Assignment,
   type ReadAssignments,

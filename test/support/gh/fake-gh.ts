@@ -49,6 +49,9 @@ export interface FakeIssue {
   /** `3` of the same repository, or `owner/repo#3`. */
   blockedBy?: (number | string)[];
   parent?: number | string;
+  subIssues?: (number | string)[];
+  /** Its title; it has the place of its first issue as its number. */
+  milestone?: string;
 }
 
 export interface FakeReview {
@@ -63,6 +66,8 @@ export interface FakeReview {
 
 export interface FakeComment {
   author: { login: string };
+  /** Default `MEMBER`, in GraphQL. */
+  authorAssociation?: string;
   body: string;
   createdAt: string;
   url?: string;
@@ -78,6 +83,10 @@ export interface FakeThread {
 
 export interface FakeCheck {
   __typename: 'CheckRun';
+  /** Of two runs of one check. */
+  id?: string;
+  /** What it ran on; without it, on whatever the head is. */
+  commit?: string;
   name: string;
   status: 'QUEUED' | 'IN_PROGRESS' | 'COMPLETED';
   conclusion: 'SUCCESS' | 'FAILURE' | 'CANCELLED' | 'TIMED_OUT' | 'SKIPPED' | '' | null;
@@ -107,6 +116,8 @@ export interface FakePullRequest {
   reviewThreads: FakeThread[];
   comments: FakeComment[];
   statusCheckRollup: FakeCheck[];
+  /** Its branch is gone; with a git repository, that is looked up. */
+  headDeleted?: boolean;
   mergeable?: 'MERGEABLE' | 'CONFLICTING' | 'UNKNOWN';
   mergeStateStatus?: string;
   reviewDecision?: string;

@@ -28,7 +28,7 @@ export function repositoryView(state, repository) {
     });
   };
   const issueOf = (number) => issue(number) && issueView(state, repository, issue(number));
-  const pullOf = (number) => pull(number) && pullView(state, repository, pull(number));
+  const pullOf = (number) => pull(number) && pullNode(state, repository, pull(number));
   return {
     __typename: 'Repository',
     name,
@@ -40,19 +40,39 @@ export function repositoryView(state, repository) {
     pullRequest: ({ number }) => pullOf(number) ?? missing('a PullRequest', number),
     issueOrPullRequest: ({ number }) =>
       issueOf(number) ?? pullOf(number) ?? missing('an issue or pull request', number),
-    issues: ({ states }) => filtered(repository.issues, { states }).map(({ number }) => issueOf(number)),
-    pullRequests: ({ states, headRefName, baseRefName }) =>
-      filtered(repository.pullRequests, { states, headRefName, baseRefName }).map(({ number }) =>
-        pullOf(number),
-      ),
+    issues: ({ states, filterBy = {} }) =>
+      filtered(repository.issues, { states })
+        .filter(({ milestone, labels = [] }) => {
+          const { milestone: number, labels: wanted } = filterBy;
+          const known = milestonesOf(repository).find((each) => String(each.number) === number);
+          if (number !== undefined && (!known || known.title !== milestone)) return false;
+          // GitHub lets an issue through that has any of the labels.
+          return (
+            wanted === undefined ||
+            wanted.some((label) => labels.some((own) => own.toLowerCase() === label.toLowerCase()))
+          );
+        })
+        .map(({ number }) => issueOf(number)),
+    milestones: ({ query = '' }) =>
+      milestonesOf(repository).filter(({ title }) => title.toLowerCase().includes(query.toLowerCase())),
+    pullRequests: ({ states, headRefName, baseRefName, orderBy }) => {
+      const found = filtered(repository.pullRequests, { states, headRefName, baseRefName });
+      if (orderBy?.direction === 'DESC') found.reverse();
+      return found.map(({ number }) => pullOf(number));
+    },
   };
+}
+
+function milestonesOf(repository) {
+  const titles = repository.issues.flatMap(({ milestone }) => milestone ?? []);
+  return [...new Set(titles)].map((title, index) => ({ __typename: 'Milestone', number: index + 1, title }));
 }
 
 function filtered(records, { states, ...equal }) {
   const wanted = states === undefined ? undefined : [states].flat();
   return records.filter(
     (record) =>
-      (!wanted || wanted.includes(record.state)) &&
+      (!wanted || wanted.includes(record.state ?? 'OPEN')) &&
       Object.entries(equal).every(([name, value]) => value === undefined || record[name] === value),
   );
 }
@@ -78,6 +98,8 @@ export function issueView(state, repository, issue) {
     comments: issue.comments ?? [],
     blockedBy: (issue.blockedBy ?? []).map(place),
     parent: issue.parent === undefined ? null : place(issue.parent),
+    subIssues: (issue.subIssues ?? []).map(place),
+    milestone: issue.milestone === undefined ? null : { title: issue.milestone },
     repository: { nameWithOwner: repository.nameWithOwner },
   };
 }
@@ -107,6 +129,43 @@ export function pullView(state, repository, pull) {
     commits: [{ commit: { oid: headRefOid, statusCheckRollup: rollup } }],
     closed: pull.state !== 'OPEN',
     merged: pull.state === 'MERGED',
+  };
+}
+
+/** The same with what only GraphQL has. People are members unless they say otherwise. */
+function pullNode(state, repository, pull) {
+  const seen = pullView(state, repository, pull);
+  const tip = branchTip(repository.git, pull.headRefName);
+  const gone = repository.git ? tip === '' : pull.headDeleted === true;
+  const said = (kind) => (each, index) => ({
+    id: `${kind}_${pull.number}_${index + 1}`,
+    authorAssociation: 'MEMBER',
+    viewerDidAuthor: each.author.login === state.user,
+    commit: null,
+    url: '',
+    ...each,
+    __typename: kind,
+  });
+  const current = pull.statusCheckRollup.filter(({ commit = seen.headRefOid }) => commit === seen.headRefOid);
+  const contexts = current.map((each, index) => ({
+    id: `CR_${pull.number}_${index + 1}_${each.conclusion}`,
+    detailsUrl: '',
+    targetUrl: '',
+    description: '',
+    ...each,
+  }));
+  const rollup = contexts.length === 0 ? null : { state: rollupState(contexts), contexts };
+  return {
+    ...seen,
+    headRef: gone ? null : { name: pull.headRefName },
+    baseRefOid: branchTip(repository.git, pull.baseRefName),
+    reviews: pull.reviews.map(said('PRR')),
+    comments: pull.comments.map(said('IC')),
+    reviewThreads: pull.reviewThreads.map((thread) => ({
+      ...thread,
+      comments: thread.comments.map(said(`RC_${thread.id}`)),
+    })),
+    commits: [{ commit: { oid: seen.headRefOid, statusCheckRollup: rollup } }],
   };
 }
 

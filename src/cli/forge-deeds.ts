@@ -1,0 +1,173 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { type Command, Option } from 'commander';
+import type { Parts } from '../engine/parts.ts';
+import { AWAITED, type Awaited } from '../forge/judge.ts';
+import { InputError, SignalboxError } from '../model/errors.ts';
+import type { TicketRef } from '../model/ids.ts';
+import { ticketHere } from './checks.ts';
+import { type Io, outJson } from './io.ts';
+import { type GlobalOptions, openEngine } from './open.ts';
+
+interface Deed {
+  parts: Parts;
+  ref: TicketRef;
+  options: GlobalOptions & { for?: Awaited; theirs?: boolean; key?: string; bodyFile?: string };
+}
+
+/** What the pull-request workflows do: each can be repeated after a crash and comes to the same end. */
+export function registerDeeds(forge: Command, io: Io): void {
+  deed(forge, io, {
+    name: 'poll',
+    about: 'tell where a ticket’s pull request stands',
+    more: 'Prints merged, closed, deleted, moved, conflict, changes, red, approved or open in the first line and what was said below it. Ends with 1 while there is nothing new, with 2 when GitHub cannot be asked.',
+    example: 'poll sprint-12 PROJ-101 --for review',
+    add: (command) =>
+      command.addOption(new Option('--for <event>', 'what is waited for').choices(AWAITED).default('review')),
+    act: (each) => poll(each, io),
+  });
+  deed(forge, io, {
+    name: 'push',
+    about: 'push a ticket’s branch and nothing else',
+    more: 'Prints the commit that origin has now. Never pushes by force.',
+    example: 'push sprint-12 PROJ-101',
+    act: async ({ parts, ref, options }) => {
+      const { pushTicket } = await import('../engine/forge-deeds.ts');
+      const done = await pushTicket(parts, ref);
+      if (options.json) outJson(io, done);
+      else io.out(done.commit);
+    },
+  });
+  deed(forge, io, {
+    name: 'sync',
+    about: 'take over what people pushed to a ticket’s branch, and fetch its base',
+    more: 'Commits on top of ours are taken; what has to be merged is merged and pushed. Ends with 1 when that is not possible: theirs conflict with ours, or the branch was rewritten.',
+    example: 'sync sprint-12 PROJ-101',
+    add: (command) => command.option('--theirs', 'take a rewritten branch as it is; ours is kept on a ref'),
+    act: (each) => sync(each, io),
+  });
+  deed(forge, io, {
+    name: 'answer',
+    about: 'push what was done about feedback, comment on it, and remember that it was answered',
+    more: 'The comment is the context value review_answer. Prints the address of the pull request.',
+    example: 'answer sprint-12 PROJ-101',
+    act: async ({ parts, ref, options }) => {
+      const { answerReview } = await import('../engine/answer-review.ts');
+      const done = await answerReview(parts, ref);
+      if (options.json) outJson(io, done);
+      else io.out(done.url);
+    },
+  });
+  deed(forge, io, {
+    name: 'comment',
+    about: 'comment on a ticket’s pull request, once',
+    more: 'A comment with the same key is made once, however often this is called. Prints its address.',
+    example: 'comment sprint-12 PROJ-101 --key deployed --body-file note.md',
+    add: (command) =>
+      command
+        .requiredOption('--key <key>', 'what tells this comment from others')
+        .requiredOption('--body-file <file>', 'its text'),
+    act: (each) => comment(each, io),
+  });
+  deed(forge, io, {
+    name: 'merge',
+    about: 'merge a ticket’s pull request on GitHub, as the setting merge.method says',
+    more: 'Merges only the very commits that are here. Prints the address of the pull request.',
+    example: 'merge sprint-12 PROJ-101',
+    act: async ({ parts, ref, options }) => {
+      const { mergeTicketPull } = await import('../engine/forge-deeds.ts');
+      const done = await mergeTicketPull(parts, ref);
+      if (options.json) outJson(io, done);
+      else io.out(done.url);
+    },
+  });
+}
+
+interface DeedSpec {
+  name: string;
+  about: string;
+  more: string;
+  example: string;
+  add?: (command: Command) => Command;
+  act: (deed: Deed) => Promise<void>;
+}
+
+function deed(forge: Command, io: Io, { name, about, more, example, add, act }: DeedSpec): void {
+  const made = forge
+    .command(name)
+    .argument('[plan]', 'default: the plan of this phase')
+    .argument('[ticket]', 'default: the ticket of this phase')
+    .description(about)
+    .option('--json', 'print JSON')
+    .addHelpText('after', `\n${more}\n\nExamples:\n  $ signalbox forge ${example}`);
+  (add ? add(made) : made).action(
+    async (plan: string | undefined, ticket: string | undefined, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<Deed['options']>();
+      const ref = ticketHere(io, plan, ticket);
+      await act({ ref, options, parts: await openEngine(io, options, 'forge') });
+    },
+  );
+}
+
+async function poll({ parts, ref, options }: Deed, io: Io): Promise<void> {
+  const { watchPull } = await import('../engine/watch-pull.ts');
+  await lookOutside(io, async () => {
+    const standing = await watchPull(parts, ref, options.for ?? 'review');
+    if (options.json) outJson(io, standing);
+    else io.out('waiting' in standing ? standing.waiting : `${standing.outcome}\n${standing.message}`);
+    if ('waiting' in standing) io.exit(1);
+  });
+}
+
+/** A look that fails ends with 2: 1 would say that there is nothing new. */
+export async function lookOutside(io: Io, look: () => Promise<void>): Promise<void> {
+  try {
+    await look();
+  } catch (error) {
+    if (!(error instanceof SignalboxError) || error instanceof InputError) throw error;
+    io.err(`❌ ${[error.message, ...(error.hint?.split('\n') ?? [])].join('\n   ')}`);
+    io.exit(2);
+  }
+}
+
+async function sync({ parts, ref, options }: Deed, io: Io): Promise<void> {
+  const { syncTicket } = await import('../engine/forge-deeds.ts');
+  const done = await syncTicket(parts, ref, { takeTheirs: options.theirs === true });
+  if (options.json) outJson(io, done);
+  const say = options.json ? () => undefined : (line: string) => io.out(line);
+  switch (done.state) {
+    case 'same':
+      return say('Nobody else pushed.');
+    case 'advanced':
+      return say(`Took over ${done.by} commits that were pushed on top.`);
+    case 'merged':
+      return say(`Merged ${done.by} commits that were pushed meanwhile.`);
+    case 'taken':
+      return say(
+        `Took the branch as it is on origin.${done.keptAt ? ` Ours is kept at ${done.keptAt}.` : ''}`,
+      );
+    case 'conflict':
+      if (!options.json) io.err(`What was pushed conflicts with the work here in ${done.files.join(', ')}.`);
+      return io.exit(1);
+    case 'rewritten':
+      if (!options.json)
+        io.err(
+          `Somebody rewrote the branch on origin: it is at ${done.there.slice(0, 10)} without our commits.`,
+        );
+      return io.exit(1);
+  }
+}
+
+async function comment({ parts, ref, options }: Deed, io: Io): Promise<void> {
+  const { commentOnPull } = await import('../engine/answer-review.ts');
+  const { key = '', bodyFile = '' } = options;
+  let text: string;
+  try {
+    text = readFileSync(resolve(io.cwd, bodyFile), 'utf8');
+  } catch (error) {
+    throw new InputError('forge/body', `${bodyFile} cannot be read: ${(error as Error).message}`);
+  }
+  const done = await commentOnPull(parts, ref, { key, text });
+  if (options.json) outJson(io, done);
+  else io.out(done.url);
+}

@@ -1,0 +1,223 @@
+import { resolve } from 'node:path';
+import type { PreparedSpec, SpecRunRequest } from '../engine/spec-run.ts';
+import type { EngineEvent } from '../model/events.ts';
+import type { TmuxView } from '../report/tmux-view.ts';
+import type { UnitOptions } from '../sources/kiro/index.ts';
+import { keepHeapSmall } from './heap.ts';
+import { type Io, outJson } from './io.ts';
+import { type GlobalOptions, openRunner, positiveInteger } from './open.ts';
+import { eventView, goOnUnread, signalCode, stopOnSignals } from './show-events.ts';
+
+export interface SpecRunOptions extends GlobalOptions {
+  delay?: string;
+  maxIterations?: string;
+  maxAttempts?: string;
+  backend?: string;
+  assignBackend?: string;
+  workdir?: string;
+  base?: string;
+  inPlace?: boolean;
+  onFailure?: string;
+  fresh?: boolean;
+  dryRun?: boolean;
+  detach?: boolean;
+  tmux?: boolean;
+  tmuxSession?: string;
+  verbose?: boolean;
+  plain?: boolean;
+}
+
+export async function runSpec(
+  dir: string,
+  options: SpecRunOptions,
+  units: UnitOptions,
+  io: Io,
+): Promise<void> {
+  const request = await requestOf(dir, options, units, io);
+  const [{ prepareSpecRun, startSpecRun }] = await Promise.all([import('../engine/spec-run.ts')]);
+  const view = await eventView(io, { ...options, withPlan: false });
+  io.onUnread = goOnUnread;
+  const { parts, windows } = await openWithWindows(view, options, io);
+  const prepared = await prepareSpecRun(parts, request);
+  if (options.dryRun) return preview(prepared, options, io);
+  for (const note of prepared.notes) view.err(note);
+  const planId = await startSpecRun(parts, request, prepared);
+  if (options.detach) return handOver(parts, planId, options, io);
+  await follow(parts, planId, { view, windows: windows(prepared.spec.name, planId) }, options, io);
+}
+
+/** An engine whose events go to the view, and to tmux windows once they are asked for. */
+async function openWithWindows(view: View, options: SpecRunOptions, io: Io) {
+  let tmux: TmuxView | undefined;
+  const listen = (event: EngineEvent) => {
+    if (!options.detach) view.listen(event);
+    tmux?.listen(event);
+  };
+  const [parts, { openTmuxView }] = await Promise.all([
+    openRunner(io, options, 'spec', { listen }),
+    import('../report/tmux-view.ts'),
+  ]);
+  const { stateDir, configFile, packageDir } = parts.settings;
+  const windows = (name: string, planId: string): TmuxView | undefined => {
+    if (options.tmux === false) return undefined;
+    tmux = openTmuxView({
+      session: options.tmuxSession ?? `sequential-${name}`,
+      stateDir,
+      cwd: io.cwd,
+      env: { ...io.env, ...(configFile ? { SIGNALBOX_CONFIG: configFile } : {}) },
+      cli: [process.execPath, `${packageDir}/dist/cli.js`],
+      onProblem: (message) => view.err(`No tmux windows: ${message}`),
+    });
+    if (tmux.off) view.err(tmux.off);
+    else if (!options.json) view.out(`Windows: signalbox attach ${planId}`);
+    return tmux;
+  };
+  return { parts, windows };
+}
+
+type Parts = Awaited<ReturnType<typeof openRunner>>;
+type View = Awaited<ReturnType<typeof eventView>>;
+
+/** Runs a spec's plan, which this process holds, and tells what it came to. */
+async function follow(
+  parts: Parts,
+  planId: string,
+  { view, windows }: { view: View; windows: TmuxView | undefined },
+  options: SpecRunOptions,
+  io: Io,
+): Promise<void> {
+  const [{ runPlan }, { specResult }, { summaryFacts, specSummary }, { style }] = await Promise.all([
+    import('../engine/foreground.ts'),
+    import('../engine/spec-result.ts'),
+    import('../report/spec-summary.ts'),
+    import('../report/style.ts'),
+  ]);
+  view.watch(parts.store, { planId });
+  keepHeapSmall();
+  const abort = new AbortController();
+  const unhook = stopOnSignals(view, abort, 'the agent');
+  const since = parts.now();
+  const began = performance.now();
+  try {
+    await runPlan(parts, {
+      planId,
+      maxConcurrency: parts.settings.maxConcurrency,
+      lookEveryMs: parts.settings.pollInterval * 1000,
+      signal: abort.signal,
+    });
+    const result = await specResult(parts, planId, { since, ms: performance.now() - began });
+    const ended = { at: parts.now(), lines: summaryFacts(result) };
+    await parts.store.updatePlan(planId, (latest) => ({ ...latest, ended }));
+    await Promise.all([parts.flush?.(planId), windows?.close()]);
+    view.close();
+    io.exit(abort.signal.aborted ? signalCode(abort.signal.reason) : result.exitCode);
+    if (options.json) {
+      const { plan, tickets, ...facts } = result;
+      const line = { type: 'result', ok: facts.exitCode === 0, planId, plan: plan.status, ...facts, tickets };
+      io.out(JSON.stringify(line));
+    } else io.out(specSummary(result, style(io.color)));
+  } finally {
+    view.close();
+    unhook();
+  }
+}
+
+/** Goes on with a run of a spec here, with an answer to what it asked. */
+export async function resumeSpec(
+  planId: string,
+  options: SpecRunOptions & { answer?: string },
+  io: Io,
+): Promise<void> {
+  const { answerHalt, takeSpec } = await import('../engine/spec-resume.ts');
+  const view = await eventView(io, { ...options, withPlan: false });
+  io.onUnread = goOnUnread;
+  const { parts, windows } = await openWithWindows(view, options, io);
+  if (options.answer !== undefined) await answerHalt(parts, planId, options.answer);
+  const { name } = await takeSpec(parts, planId);
+  await follow(parts, planId, { view, windows: windows(name, planId) }, options, io);
+}
+
+async function handOver(parts: Parts, planId: string, options: SpecRunOptions, io: Io): Promise<void> {
+  const [{ letGo }, { ensureDaemon }] = await Promise.all([
+    import('../engine/resume-run.ts'),
+    import('./daemon.ts'),
+  ]);
+  await letGo(parts, planId);
+  await parts.flush?.(planId);
+  const started = await ensureDaemon(options, io);
+  if ('pid' in started) {
+    if (options.json)
+      io.out(JSON.stringify({ type: 'result', ok: true, planId, detached: true, daemon: started.pid }));
+    else
+      io.out(
+        `Daemon ${started.pid} goes on with ${planId}. Watch it with: signalbox status --plan ${planId}`,
+      );
+    return;
+  }
+  io.err(`${started.said}\n   No daemon goes on with ${planId}. Run it with: signalbox resume ${planId}`);
+  io.exit(Math.max(started.code, 5));
+}
+
+/** What would be done, without doing it. */
+async function preview(
+  { spec, units, problems, prepared, notes }: PreparedSpec,
+  options: SpecRunOptions,
+  io: Io,
+) {
+  const { plan, tickets } = prepared;
+  if (options.json) {
+    const rows = tickets.map(({ ticketId, title, status }) => ({ ticketId, title, status }));
+    return outJson(io, {
+      dryRun: true,
+      planId: plan.id,
+      branch: tickets[0]?.branch ?? null,
+      units: rows,
+      problems,
+    });
+  }
+  const [{ specText, specProblemText }, { style }] = await Promise.all([
+    import('../report/spec.ts'),
+    import('../report/style.ts'),
+  ]);
+  const near = { look: style(io.color), cwd: io.cwd };
+  io.out(specText({ spec, units }, near));
+  for (const problem of problems) io.out(specProblemText(problem, near));
+  for (const note of notes) io.out(note);
+  const left = tickets.filter((ticket) => ticket.status !== 'complete').length;
+  io.out(
+    `\nWould run ${left} of ${tickets.length} units as plan ${plan.id}, on branch ${tickets[0]?.branch ?? '?'}.`,
+  );
+}
+
+async function requestOf(
+  dir: string,
+  options: SpecRunOptions,
+  units: UnitOptions,
+  io: Io,
+): Promise<SpecRunRequest> {
+  const { InputError } = await import('../model/errors.ts');
+  const { onFailure = 'stop' } = options;
+  if (onFailure !== 'stop' && onFailure !== 'continue')
+    throw new InputError('usage', `Invalid --on-failure value: ${onFailure}. Must be stop or continue.`);
+  const delay = Number(options.delay ?? 15);
+  if (!Number.isFinite(delay) || delay < 0 || delay > 86_400 || options.delay?.trim() === '')
+    throw new InputError('usage', `Invalid --delay value: ${options.delay}. Must be seconds, 0 or more.`);
+  const maxAttempts = positiveInteger('--max-attempts', options.maxAttempts) ?? 3;
+  if (maxAttempts > 20)
+    throw new InputError('usage', `Invalid --max-attempts value: ${maxAttempts}. At most 20.`);
+  return {
+    dir: resolve(io.cwd, dir),
+    workdir: options.workdir === undefined ? null : resolve(io.cwd, options.workdir),
+    cwd: io.cwd,
+    units,
+    backend: options.backend ?? null,
+    assignBackend: options.assignBackend ?? null,
+    base: options.base ?? null,
+    delaySeconds: delay,
+    maxIterations: positiveInteger('--max-iterations', options.maxIterations) ?? 50,
+    maxAttempts,
+    stopOnFailure: onFailure === 'stop',
+    inPlace: options.inPlace === true,
+    fresh: options.fresh === true,
+  };
+}

@@ -1,0 +1,135 @@
+import { adapterFor, capabilityProblems } from '../agents/index.ts';
+import { type Admission, admit } from '../model/admission.ts';
+import { leftOf, outOfTime, overdrawn, type Purse, pursesOf, type Sum } from '../model/budget.ts';
+import { type AtWork, crowded } from '../model/crowded.ts';
+import { refKey } from '../model/ids.ts';
+import type { AccountLimit } from '../model/limiter.ts';
+import type { Plan } from '../model/plan.ts';
+import { redactAll } from '../model/redact.ts';
+import { type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
+import { firstPhase, type PhaseOf, phaseOf } from '../model/workflow.ts';
+import type { Allowance } from '../phases/context.ts';
+import { agentOf } from './facts.ts';
+import type { Parts } from './parts.ts';
+import { knownPinned } from './pinned.ts';
+
+/** A scenario's player is no model's client. */
+const REHEARSAL_MB = 80;
+const REFRESH_MS = 1_000;
+
+/** One look at all tickets, with what was found out about them on the way. */
+export interface Look {
+  tickets: Ticket[];
+  sums: Map<string, Sum>;
+  limits: Map<string, AccountLimit | null>;
+  /** Tickets with an agent at work. */
+  atWork: Ticket[];
+}
+
+export function lookAt(tickets: Iterable<Ticket>): Look {
+  const all = [...tickets];
+  const atWork = all.filter((ticket) => ticket.claim && openAttempt(ticket)?.agent);
+  return { tickets: all, sums: new Map(), limits: new Map(), atWork };
+}
+
+/** Whether an agent may start on a phase now: the one that is named, one that stands in for it, or nobody. */
+export function admission(
+  parts: Parts,
+  plan: Plan,
+  ticket: Ticket,
+  phase: PhaseOf<'agent'>,
+  look: Look = lookAt(othersAnd(parts, ticket)),
+): Admission {
+  const { settings, now } = parts;
+  return admit({
+    plan,
+    ticket,
+    phase,
+    agent: agentOf(phase, ticket, plan, settings),
+    agents: settings.agents,
+    suits: (agent) => suits(parts, agent, phase),
+    ...look,
+    budgets: settings.budgets,
+    crowded: (agent) => roomFor(parts, agent, ticket, look),
+    now: now(),
+  });
+}
+
+/** Of a ticket that is held back by an earlier answer: what the answer is now. Undefined when that cannot be told. */
+export function stillHeld(parts: Parts, plan: Plan, ticket: Ticket, look: Look): Hold | null | undefined {
+  const workflow = knownPinned(parts, ticket)?.workflow;
+  if (!workflow) return undefined;
+  const phase = phaseOf(workflow, ticket.currentPhase ?? firstPhase(workflow).id);
+  if (phase?.type !== 'agent') return null;
+  const answer = admission(parts, plan, ticket, phase, look);
+  return 'hold' in answer ? redactAll(answer.hold, parts.redact) : null;
+}
+
+/** What an attempt may use, watched while it runs: others draw on the same budgets meanwhile. */
+export function allowanceOf(
+  parts: Parts,
+  plan: Plan,
+  ticket: Ticket,
+  phase: PhaseOf<'agent'>,
+): Allowance | null {
+  const { settings, store, now } = parts;
+  const look = (): Purse[] => {
+    const latest = store.view().plans.find((each) => each.id === plan.id) ?? plan;
+    const tickets = othersAnd(parts, ticket);
+    // A person may raise the budget of a ticket under way.
+    const current = store.view().tickets.get(refKey(ticket))?.budget ?? ticket.budget;
+    const asked = { ...ticket, budget: current };
+    return pursesOf({ plan: latest, ticket: asked, phase, tickets, budgets: settings.budgets, now: now() });
+  };
+  let purses = look();
+  if (purses.length === 0) return null;
+  let looked = performance.now();
+  return {
+    usd: leftOf(purses, 'usd'),
+    seconds: leftOf(purses, 'seconds'),
+    over: (usage) => {
+      if (performance.now() - looked > REFRESH_MS) {
+        purses = look();
+        looked = performance.now();
+      }
+      return overdrawn(purses, usage, now());
+    },
+    late: () => outOfTime(purses, now()),
+  };
+}
+
+function othersAnd(parts: Parts, ticket: Ticket): Ticket[] {
+  const key = refKey(ticket);
+  const others = [...parts.store.view().tickets].flatMap(([each, other]) => (each === key ? [] : [other]));
+  return [...others, ticket];
+}
+
+function suits({ settings }: Parts, name: string, phase: PhaseOf<'agent'>): boolean {
+  const agent = Object.hasOwn(settings.agents, name) ? settings.agents[name] : undefined;
+  if (!agent) return false;
+  const { model: _, ...asked } = phase;
+  return capabilityProblems(adapterFor(agent.adapter), asked).length === 0;
+}
+
+function roomFor(parts: Parts, agent: string, ticket: Ticket, look: Look): string | null {
+  const time = Date.parse(parts.now());
+  const others = new Map<string, { agent: string; age: number }>();
+  for (const [key, each] of parts.memory.agents) others.set(key, { agent: each.agent, age: 0 });
+  for (const each of look.atWork) {
+    const open = openAttempt(each);
+    if (open?.agent) others.set(refKey(each), { agent: open.agent, age: time - Date.parse(open.startedAt) });
+  }
+  others.delete(refKey(ticket));
+  if (others.size === 0) return null;
+  const atWork = [...others].map(([key, each]): AtWork => {
+    return { expected: sizeOf(parts, each.agent), now: parts.memory.sizeOf(key), age: each.age };
+  });
+  return crowded({ agent, need: sizeOf(parts, agent), free: parts.memory.free(), atWork });
+}
+
+function sizeOf({ settings, memory }: Parts, agent: string): number {
+  const guess = settings.memory.agentMegabytes;
+  if (guess === 0) return 0;
+  const own = Object.hasOwn(settings.agents, agent) ? settings.agents[agent] : undefined;
+  return memory.peakOf(agent) ?? (own?.adapter === 'rehearsal' ? Math.min(guess, REHEARSAL_MB) : guess);
+}

@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  commentOnce,
+  findPullRequests,
+  forgetPull,
+  inert,
+  markOf,
+  type PullRequest,
+} from '../forge/index.ts';
+import { IllegalMoveError, SignalboxError } from '../model/errors.ts';
+import { refKey, type TicketRef } from '../model/ids.ts';
+import { type ForgeWork, forgeWork, pullNumberOf, readFeedback } from './forge-work.ts';
+import type { Parts } from './parts.ts';
+import { openPullRequest } from './pull-request.ts';
+
+export interface AnsweredReview {
+  number: number;
+  url: string;
+  pushed: boolean;
+  /** Address of the comment; null when there was nothing to say. */
+  comment: string | null;
+}
+
+/** What an agent may say in a comment; the rest is in the ticket's log. */
+const MOST_COMMENT = 10_000;
+
+/**
+ * Pushes what was done about the feedback that the last look found, says so in a comment, and remembers that it was
+ * answered. Doing it again after a crash pushes nothing twice and makes no second comment.
+ */
+export async function answerReview(parts: Parts, ref: TicketRef): Promise<AnsweredReview> {
+  const work = await forgeWork(parts, ref);
+  const known = await knownPull(work);
+  if (known.state === 'MERGED') return { number: known.number, url: known.url, pushed: false, comment: null };
+  const { number, url, pushed } = await openPullRequest(parts, ref);
+  const feedback = readFeedback(work.dir);
+  const text = answerText(work);
+  let comment: string | null = null;
+  if (feedback && text !== '') {
+    const key = `${refKey(ref)}:${digest(feedback.ids)}`;
+    comment = (await postComment(work, { number, key, text })).url;
+  }
+  const answered = work.journal.answered();
+  if (feedback?.ids.some((id) => !answered.has(id))) work.journal.note('answered', { ids: feedback.ids });
+  await forgetPull({ stateDir: parts.settings.stateDir, repository: work.head.repository }, work.spec.branch);
+  return { number, url, pushed, comment };
+}
+
+/** A closed pull request is not opened a second time behind the back of whoever closed it. */
+async function knownPull({ head, gh, ticket }: ForgeWork): Promise<PullRequest> {
+  const number = pullNumberOf(ticket);
+  const found = await findPullRequests(head, gh);
+  const pull = number === null ? found[0] : found.find((each) => each.number === number);
+  if (!pull)
+    throw new IllegalMoveError(
+      'forge/no-pull-request',
+      `${refKey(ticket)} has no pull request to answer on.`,
+      {
+        hint: `Open it first: signalbox forge pr ${ticket.planId} ${ticket.ticketId}`,
+      },
+    );
+  if (pull.state === 'CLOSED')
+    throw new SignalboxError(
+      'forge/closed',
+      `Pull request #${pull.number} was closed without being merged.`,
+      {
+        hint: `Open it again (gh pr reopen ${pull.number}) to go on with it.`,
+        details: { number: pull.number, url: pull.url },
+      },
+    );
+  return pull;
+}
+
+export interface CommentWish {
+  key: string;
+  text: string;
+}
+
+/** Comments on a ticket's pull request, once per key. */
+export async function commentOnPull(
+  parts: Parts,
+  ref: TicketRef,
+  wish: CommentWish,
+): Promise<{ number: number; url: string; posted: boolean }> {
+  const work = await forgeWork(parts, ref);
+  const { number } = await knownPull(work);
+  return { number, ...(await postComment(work, { ...wish, number })) };
+}
+
+function postComment(
+  { dir, head, gh, journal }: ForgeWork,
+  { number, key, text }: CommentWish & { number: number },
+): Promise<{ url: string; posted: boolean }> {
+  const bodyFile = join(dir, 'comment.md');
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  writeFileSync(bodyFile, `${markOf(key)}\n${inert(text, MOST_COMMENT)}\n`, { mode: 0o600 });
+  const { repository } = head;
+  return journal.record('comment', { number, key }, () =>
+    commentOnce({ repository, number, key, bodyFile }, gh),
+  );
+}
+
+/** What the agent said at the end, as the workflow captured it. */
+function answerText({ ticket }: ForgeWork): string {
+  const { review_answer: text } = ticket.context;
+  return typeof text === 'string' ? text.trim() : '';
+}
+
+function digest(ids: readonly string[]): string {
+  return createHash('sha256')
+    .update([...ids].sort().join('\n'))
+    .digest('hex')
+    .slice(0, 12);
+}

@@ -1,0 +1,83 @@
+import { findPullRequests, forgetPull, mergePullRequest } from '../forge/index.ts';
+import { IllegalMoveError, SignalboxError } from '../model/errors.ts';
+import { refKey, type TicketRef } from '../model/ids.ts';
+import type { CaughtUp, Pushed } from '../workspaces/index.ts';
+import { type ForgeWork, forgeWork, pullBaseOf, pullNumberOf } from './forge-work.ts';
+import type { Parts } from './parts.ts';
+
+/** Pushes a ticket's branch and nothing else. */
+export async function pushTicket(parts: Parts, ref: TicketRef): Promise<Pushed & { branch: string }> {
+  const work = await forgeWork(parts, ref);
+  const { branch } = work.spec;
+  return { branch, ...(await push(parts, work)) };
+}
+
+async function push(parts: Parts, { journal, spec, head }: ForgeWork): Promise<Pushed> {
+  const pushed = await journal.record('push', { branch: spec.branch }, () => parts.workspaces.push(spec));
+  await forgetPull({ stateDir: parts.settings.stateDir, repository: head.repository }, spec.branch);
+  return pushed;
+}
+
+/**
+ * Takes over what people pushed to a ticket's branch, and fetches the base. What had to be merged is pushed, so that
+ * the branch is the same here and there. A branch that somebody rewrote is taken only where that was asked for.
+ */
+export async function syncTicket(
+  parts: Parts,
+  ref: TicketRef,
+  { takeTheirs }: { takeTheirs: boolean },
+): Promise<CaughtUp> {
+  const work = await forgeWork(parts, ref);
+  const { spec, journal, head } = work;
+  const done = await parts.workspaces.catchUp({
+    repo: spec.repo,
+    path: spec.path,
+    branch: spec.branch,
+    pushed: journal.pushes().at(-1)?.commit ?? null,
+    base: pullBaseOf(parts, work),
+    takeTheirs,
+  });
+  if (done.state === 'merged') await push(parts, work);
+  else await forgetPull({ stateDir: parts.settings.stateDir, repository: head.repository }, spec.branch);
+  return done;
+}
+
+export interface MergedPull {
+  number: number;
+  url: string;
+  /** False when it had been merged already. */
+  merged: boolean;
+}
+
+/** Merges a ticket's pull request, if it still has the very commits that are here. */
+export async function mergeTicketPull(parts: Parts, ref: TicketRef): Promise<MergedPull> {
+  const work = await forgeWork(parts, ref);
+  const { head, gh, ticket, spec, journal } = work;
+  const wanted = pullNumberOf(ticket);
+  const found = await findPullRequests(head, gh);
+  const pull = wanted === null ? found[0] : found.find(({ number }) => number === wanted);
+  if (!pull)
+    throw new IllegalMoveError('forge/no-pull-request', `${refKey(ticket)} has no pull request to merge.`, {
+      hint: `Open it first: signalbox forge pr ${ref.planId} ${ref.ticketId}`,
+    });
+  const { number, url, state } = pull;
+  if (state === 'MERGED') return { number, url, merged: false };
+  if (state === 'CLOSED')
+    throw new SignalboxError('forge/closed', `Pull request #${number} was closed without being merged.`, {
+      hint: `Open it again: gh pr reopen ${number}`,
+      details: { number, url },
+    });
+  const { repo, branch } = spec;
+  const own = ticket.base && (await parts.workspaces.branchAhead({ repo, branch, of: ticket.base.commit }));
+  if (!own)
+    throw new IllegalMoveError('ticket/unstarted', `${refKey(ticket)} has no branch yet.`, {
+      hint: `See: signalbox status --plan ${ref.planId}`,
+    });
+  const { method } = parts.settings.merge;
+  await journal.record('merge', { number, commit: own.tip, method }, async () => {
+    await mergePullRequest({ head, number, commit: own.tip, method }, gh);
+    return { number, url };
+  });
+  await forgetPull({ stateDir: parts.settings.stateDir, repository: head.repository }, branch);
+  return { number, url, merged: true };
+}

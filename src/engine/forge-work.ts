@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ForgeJournal, type Head, lastSeen } from '../forge/index.ts';
+import { refKey, type TicketRef } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Ticket } from '../model/ticket.ts';
+import { type GhOptions, ownRepository, parseRemote } from '../sources/index.ts';
+import type { WorkspaceSpec } from '../workspaces/index.ts';
+import { workspaceSpec } from './facts.ts';
+import type { Parts } from './parts.ts';
+
+/** What every deed on a forge for a ticket needs. */
+export interface ForgeWork {
+  ref: TicketRef;
+  ticket: Ticket;
+  plan: Plan;
+  spec: WorkspaceSpec;
+  head: Head;
+  gh: GhOptions;
+  journal: ForgeJournal;
+  /** Where files of the ticket's work on the forge lie. */
+  dir: string;
+}
+
+export async function forgeWork(parts: Parts, ref: TicketRef): Promise<ForgeWork> {
+  const { store, workspaces, settings } = parts;
+  const view = store.view();
+  const ticket = view.tickets.get(refKey(ref)) ?? store.ticket(ref);
+  const plan = store.plan(ref.planId);
+  const spec = workspaceSpec(ticket, plan, settings, view);
+  const origin = parseRemote(await workspaces.pushUrl(spec.repo));
+  const gh: GhOptions = { gh: settings.ghCommand, cwd: spec.repo, env: parts.env };
+  const repository = await ownRepository(gh);
+  const head: Head = { repository, branch: spec.branch, owner: origin?.owner ?? null };
+  const dir = store.layout.jobsOf(ref);
+  return { ref, ticket, plan, spec, head, gh, journal: forgeJournal(parts, ref), dir };
+}
+
+export function forgeJournal(parts: Parts, ref: TicketRef): ForgeJournal {
+  const file = join(parts.store.layout.jobsOf(ref), 'forge.jsonl');
+  return new ForgeJournal(
+    file,
+    () => parts.now(),
+    (point) => parts.crash(point),
+  );
+}
+
+/** The number in the address that the workflow captured as `pr_url`. */
+export function pullNumberOf(ticket: Ticket): number | null {
+  const { pr_url: url } = ticket.context;
+  const [, number] = /\/pull\/(\d+)\s*$/.exec(typeof url === 'string' ? url : '') ?? [];
+  return number === undefined ? null : Number(number);
+}
+
+/** The branch that the pull request is to be merged into, as far as it is known. */
+export function pullBaseOf(parts: Parts, { ticket, head, spec }: ForgeWork): string | null {
+  const seen = lastSeen({ stateDir: parts.settings.stateDir, repository: head.repository }, spec.branch);
+  const ref = ticket.base?.ref ?? '';
+  const own = /^[0-9a-f]{40,64}$/.test(ref) ? spec.base : ref.replace(/^origin\//, '') || null;
+  return seen?.base || own;
+}
+
+/** What the last look found to be answered. */
+export interface Feedback {
+  ids: string[];
+}
+
+export const FEEDBACK_FILE = 'feedback.json';
+
+export function readFeedback(dir: string): Feedback | undefined {
+  try {
+    const { ids } = JSON.parse(readFileSync(join(dir, FEEDBACK_FILE), 'utf8')) as Feedback;
+    return { ids: ids.map(String) };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

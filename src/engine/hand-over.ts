@@ -1,0 +1,85 @@
+import { WorkspaceError } from '../model/errors.ts';
+import { refKey } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Ticket } from '../model/ticket.ts';
+import { isShared } from '../model/turns.ts';
+import type { WorkspaceSpec } from '../workspaces/index.ts';
+import { emit, type Parts } from './parts.ts';
+
+/** Where what a ticket gave up is kept. */
+export function failedRef(ticket: Ticket): string {
+  return `refs/signalbox/failed/${ticket.planId}/${ticket.ticketId}`;
+}
+
+/**
+ * Gives the tree of a shared plan to the next ticket: what one that failed left in it is kept on a ref and taken out,
+ * and the ticket starts from where the branch is now. Calling it again, after a crash at any point, comes to the same.
+ */
+export async function handOver(
+  parts: Parts,
+  plan: Plan,
+  ticket: Ticket,
+  spec: WorkspaceSpec,
+): Promise<{ ref: string; commit: string }> {
+  for (const left of leftBehind(parts, plan, ticket, spec)) await takeOut(parts, left, spec);
+  const { commit: head } = await parts.workspaces.head(spec.path);
+  const { dirty } = await parts.workspaces.evidence(spec.path, head, { files: false });
+  if (dirty.length > 0 && !spec.inPlace) await sweep(parts, ticket, spec, head);
+  else if (dirty.length > 0)
+    throw new WorkspaceError(
+      'workspace/dirty',
+      `${spec.path} has changes that nobody committed: ${dirty.slice(0, 5).join(', ')}${dirty.length > 5 ? '…' : ''}.`,
+      { hint: `Commit or stash them, then: signalbox retry ${ticket.planId} ${ticket.ticketId}` },
+    );
+  return { ref: spec.branch, commit: head };
+}
+
+/** What checks leave in a tree of our own, such as reports, is in nobody's way and not lost either. */
+async function sweep(parts: Parts, ticket: Ticket, spec: WorkspaceSpec, to: string): Promise<void> {
+  const { planId, ticketId } = ticket;
+  const keepAt = `refs/signalbox/left/${planId}/before-${ticketId}`;
+  const message = `What lay in the tree before ${refKey(ticket)} began`;
+  const { keptAt } = await parts.workspaces.rewind({ ...spec, to, keepAt, message });
+  if (keptAt === null) return;
+  const reason = `files that nobody had committed were taken out of the tree and are kept at ${keptAt}`;
+  emit(parts, { type: 'workspace:keep', planId, ticketId, path: spec.path, reason });
+}
+
+/** Failed tickets whose work is still in the tree. */
+function leftBehind(parts: Parts, plan: Plan, ticket: Ticket, spec: WorkspaceSpec): Ticket[] {
+  const { tickets } = parts.store.view();
+  return plan.tickets.flatMap(({ ticketId }) => {
+    const other = tickets.get(refKey({ planId: plan.id, ticketId }));
+    const isLeft = other?.status === 'failed' && other.base !== null && other.worktree === spec.path;
+    return other && isLeft && ticketId !== ticket.ticketId ? [other] : [];
+  });
+}
+
+async function takeOut(parts: Parts, left: Ticket, spec: WorkspaceSpec): Promise<void> {
+  if (!left.base) return;
+  const { keptAt } = await parts.workspaces.rewind({
+    repo: spec.repo,
+    path: spec.path,
+    branch: spec.branch,
+    to: left.base.commit,
+    keepAt: failedRef(left),
+    message: `What ${refKey(left)} left when it failed\n\n${left.error ?? ''}`,
+  });
+  const at = parts.now();
+  await parts.store.updateTicket(left, (latest) => ({ ...latest, base: null, rewound: { at, ref: keptAt } }));
+  if (keptAt === null) return;
+  const { planId, ticketId } = left;
+  const reason = `its work was taken out of the tree and is kept at ${keptAt}`;
+  emit(parts, { type: 'workspace:keep', planId, ticketId, path: spec.path, reason });
+}
+
+/** The tree of a shared plan stays until all of its tickets are complete; a checkout is nobody's to give back. */
+export function isStillNeeded(parts: Parts, ticket: Ticket): boolean {
+  const plan = parts.store.plan(ticket.planId);
+  if (!isShared(plan)) return false;
+  if (plan.workspace === 'checkout') return true;
+  const { tickets } = parts.store.view();
+  return plan.tickets.some(
+    ({ ticketId }) => tickets.get(refKey({ planId: plan.id, ticketId }))?.status !== 'complete',
+  );
+}

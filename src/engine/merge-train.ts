@@ -1,0 +1,195 @@
+import { SignalboxError } from '../model/errors.ts';
+import type { Track, TrackSpec, Trains } from '../workspaces/index.ts';
+import type { LeftOut, TrainCar, Trainload } from './merge-train-cars.ts';
+import { TrainChecks } from './merge-train-checks.ts';
+import { findPulls, type LandedPull, landPulls, type Pulls } from './merge-train-pulls.ts';
+import { type Returned, returnTicket } from './merge-train-return.ts';
+import { type Placed, type Sorted, sortOut } from './merge-train-sort.ts';
+import { Notifier } from './notify.ts';
+import { emit, type Parts } from './parts.ts';
+
+export interface Landed {
+  planId: string;
+  ticketId: string;
+  branch: string;
+  pullRequest: LandedPull | null;
+}
+
+/** What became of a train. */
+export interface TrainResult {
+  repo: string;
+  base: string;
+  /** What was moved: the base, its integration branch, or `origin/<base>`. */
+  target: string;
+  /** Where that is now. */
+  commit: string;
+  /** The command that brings it into a checkout of the base. */
+  fastForward: string | null;
+  landed: Landed[];
+  returned: Returned[];
+  left: LeftOut[];
+  /** The commands that had to pass. */
+  checks: string[];
+}
+
+export interface TrainOptions {
+  /** Merge pull requests on the forge instead of branches here. */
+  pr: boolean;
+  signal: AbortSignal;
+  say(line: string): void;
+}
+
+/** A base that others keep moving is given up after so many times. */
+const TRIES = 5;
+
+/** Merges the branches of a load that go together, and sends the others back to their tickets. */
+export function runTrain(parts: Parts, load: Trainload, options: TrainOptions): Promise<TrainResult> {
+  return parts.workspaces.withTrainLock(load.repo, async () => {
+    const trains = await parts.workspaces.trains(load.repo);
+    const [first] = load.cars;
+    const checks = first && checksOf(parts, trains, first, options);
+    const notifier = new Notifier(parts);
+    try {
+      await checks?.open();
+      const result = await drive(parts, load, { ...options, trains, checks });
+      const plans = new Set(result.returned.map(({ planId }) => planId));
+      notifier.look(parts.store.view(), ({ id }) => plans.has(id));
+      await notifier.settled();
+      return result;
+    } finally {
+      await checks?.close();
+      trains.close();
+    }
+  });
+}
+
+function checksOf(parts: Parts, trains: Trains, { spec }: TrainCar, options: TrainOptions): TrainChecks {
+  const { worktreeRoot, hooks, copy, caches } = spec;
+  const { signal, say } = options;
+  return new TrainChecks(parts, {
+    trains,
+    scratch: { worktreeRoot, hooks, copy, caches, signal },
+    signal,
+    say,
+  });
+}
+
+interface Drive extends TrainOptions {
+  trains: Trains;
+  checks: TrainChecks | undefined;
+}
+
+async function drive(parts: Parts, load: Trainload, options: Drive): Promise<TrainResult> {
+  const { trains, checks, pr, say } = options;
+  const spec: TrackSpec = { base: load.base, recordedBase: null, remote: pr };
+  // Another merge may have sent one back while this one waited for its turn.
+  const still = load.cars.filter(({ ref }) => parts.store.ticket(ref).status === 'complete');
+  const found = pr && still.length > 0 ? await findPulls(parts, load.repo, still, trains) : null;
+  const cars = found?.cars ?? still;
+  const waiting = [...load.left, ...(found?.left ?? [])];
+  for (let tries = 1; ; tries += 1) {
+    const track = await trains.track(spec);
+    const check = checks ? (commit: string) => checks.check(commit) : null;
+    const sorted = await sortOut(cars, { trains, track, check, say });
+    parts.crash('merge:checked');
+    const landed = await land(parts, sorted, { ...options, spec, track, pulls: found?.pulls ?? null });
+    if (!landed) {
+      if (tries === TRIES)
+        throw new SignalboxError('merge/moving', `${track.from} moved ${TRIES} times during the checks.`, {
+          hint: 'Run the merge again when there is less going on.',
+        });
+      say(`${track.from} has moved meanwhile; once more.`);
+      continue;
+    }
+    parts.crash('merge:landed');
+    const returned = await giveBack(parts, sorted, landed.track.from);
+    return {
+      repo: load.repo,
+      base: load.base,
+      target: landed.track.branch,
+      commit: landed.track.tip,
+      fastForward: landed.landed.length > 0 ? landed.track.fastForward : null,
+      landed: landed.landed,
+      returned: returned.returned,
+      left: [...waiting, ...sorted.left, ...landed.left, ...returned.left],
+      checks: [...(checks?.commands ?? [])],
+    };
+  }
+}
+
+interface Landing {
+  track: Track;
+  landed: Landed[];
+  left: LeftOut[];
+}
+
+/** Null when the base is not where it was; nothing has changed then. */
+async function land(
+  parts: Parts,
+  { placed }: Sorted,
+  { trains, spec, track, pulls }: Drive & { spec: TrackSpec; track: Track; pulls: Pulls | null },
+): Promise<Landing | null> {
+  const last = placed.at(-1);
+  if (!last) return { track, landed: [], left: [] };
+  if (pulls) {
+    const { landed, left } = await landPulls(parts, placed, pulls, track.name);
+    const done = landed.map(({ number, url, ...each }) => tell(parts, each, track.branch, { number, url }));
+    return { track: await trains.track(spec), landed: done, left };
+  }
+  const moved = await trains.land(spec, track, last.commit);
+  if (!moved) return null;
+  return { track: moved, landed: placed.map((each) => tell(parts, each, moved.branch, null)), left: [] };
+}
+
+function tell(parts: Parts, { car, commit }: Placed, onto: string, pullRequest: LandedPull | null): Landed {
+  const detail = { branch: car.key, onto, ...(pullRequest ? { number: pullRequest.number } : { commit }) };
+  emit(parts, { type: 'command', command: 'merge', detail, ...car.ref });
+  return { ...car.ref, branch: car.key, pullRequest };
+}
+
+/** After the landing, so that whoever mends it finds there what it does not go together with. */
+async function giveBack(
+  parts: Parts,
+  { faults }: Sorted,
+  onto: string,
+): Promise<{ returned: Returned[]; left: LeftOut[] }> {
+  const returned: Returned[] = [];
+  const left: LeftOut[] = [];
+  for (const fault of faults) {
+    const back = await returnTicket(parts, fault, onto);
+    if (back) returned.push(back);
+    else left.push({ ...fault.car.ref, branch: fault.car.key, reason: 'somebody has moved it meanwhile' });
+    parts.crash('merge:returned');
+  }
+  return { returned, left };
+}
+
+export interface Preview {
+  repo: string;
+  base: string;
+  target: string;
+  /** In the order in which they would be merged. */
+  order: { planId: string; ticketId: string; branch: string; title: string; conflict: string[] }[];
+  left: LeftOut[];
+}
+
+/** What a train would merge and in which order, and where it would come to conflicts. Changes nothing. */
+export async function previewTrain(parts: Parts, load: Trainload): Promise<Preview> {
+  const trains = await parts.workspaces.trains(load.repo, { dry: true });
+  try {
+    const track = await trains.track({ base: load.base, recordedBase: null, remote: false });
+    const options = { trains, track, check: null, say: () => undefined };
+    const { faults, left } = await sortOut(load.cars, options);
+    const out = new Set(left.map(({ branch }) => branch));
+    const order = load.cars
+      .filter(({ key }) => !out.has(key))
+      .map((car) => {
+        const fault = faults.find((each) => each.car === car);
+        const conflict = fault && 'conflict' in fault ? fault.conflict : [];
+        return { ...car.ref, branch: car.key, title: car.title, conflict };
+      });
+    return { repo: load.repo, base: load.base, target: track.branch, order, left: [...load.left, ...left] };
+  } finally {
+    trains.close();
+  }
+}

@@ -1,0 +1,52 @@
+import { refKey } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Ticket } from '../model/ticket.ts';
+import type { StoreView } from '../store/port.ts';
+import { branchOf, repoOf, workspaceSpec } from './facts.ts';
+import type { Parts } from './parts.ts';
+import type { Finding } from './plan-problem.ts';
+
+/** What its branch and worktree would run into. */
+export async function obstacles(
+  parts: Parts,
+  plan: Plan,
+  ticket: Ticket,
+  view: StoreView,
+): Promise<Finding[]> {
+  const spec = workspaceSpec(ticket, plan, parts.settings, view);
+  const found = await parts.workspaces.foresee({ ...spec, stackOn: [] });
+  const planFile = parts.store.layout.planFile(plan.id);
+  const fetched =
+    found.some(({ field }) => field === 'base') && (await parts.workspaces.hasRemote(spec.repo));
+  return [
+    ...sameBranch(parts, plan, ticket, view),
+    ...found.map(({ field, message, hint }) => ({
+      place: field,
+      path: field,
+      message,
+      hint,
+      // A branch that only origin has is fetched when the work begins.
+      severity: field === 'base' && fetched ? ('warning' as const) : ('error' as const),
+      ...(field === 'base' ? { file: planFile } : {}),
+    })),
+  ];
+}
+
+/** Unfinished tickets of other plans that work on the same branch. */
+function sameBranch(parts: Parts, plan: Plan, ticket: Ticket, view: StoreView): Finding[] {
+  const branch = branchOf(ticket);
+  const repo = repoOf(ticket, plan, parts.settings);
+  const own = (ticket.supersedes as string[] | undefined) ?? [];
+  for (const other of view.plans) {
+    if (other.id === plan.id || other.status === 'archived' || other.status === 'complete') continue;
+    for (const { ticketId } of other.tickets) {
+      const name = refKey({ planId: other.id, ticketId });
+      const found = view.tickets.get(name);
+      if (!found || found.status === 'complete' || own.includes(name) || found.branch !== branch) continue;
+      if ((found.repo ?? other.repo) === null || repoOf(found, other, parts.settings) !== repo) continue;
+      const message = `Branch "${branch}" is also the branch of ${name}, which is ${found.status}.`;
+      return [{ place: 'branch', path: 'branch', message, hint: 'Give one of the two another branch.' }];
+    }
+  }
+  return [];
+}

@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { InputError, messageOf } from '../model/errors.ts';
+import type { EngineEvent } from '../model/events.ts';
+import { refKey } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Ticket } from '../model/ticket.ts';
+import { renderProgress, withProgress, withSpecState } from '../sources/kiro/index.ts';
+import { writeAtomic } from '../store/atomic.ts';
+import { makeDirectory } from '../store/directory.ts';
+import { withLock } from '../store/lock.ts';
+import type { Parts } from './parts.ts';
+import { progressOf, stateOf } from './spec-picture.ts';
+import { PROGRESS_FILE, STATE_FILE } from './spec-tree.ts';
+import { specOf } from './spec-unit.ts';
+
+const TOLD: ReadonlySet<EngineEvent['type']> = new Set([
+  'attempt:start',
+  'attempt:end',
+  'ticket:status',
+  'plan:status',
+  'command',
+]);
+
+/**
+ * Keeps the two files beside a spec true while anything happens to its plan. They are only ever written; whoever deletes
+ * or breaks one gets it again with the next event.
+ */
+export class SpecFiles {
+  readonly #parts: Parts;
+  readonly #waiting = new Set<string>();
+  /** Plans that are no specs; they never become one. */
+  readonly #others = new Set<string>();
+  #work: Promise<void> = Promise.resolve();
+  #told = false;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  listen(event: EngineEvent): void {
+    if (!TOLD.has(event.type) || this.#waiting.has(event.planId) || this.#others.has(event.planId)) return;
+    this.#waiting.add(event.planId);
+    this.#work = this.#work.then(() => this.#write(event.planId));
+  }
+
+  /** Resolves when everything that has happened so far is written. */
+  async flush(planId?: string): Promise<void> {
+    if (planId !== undefined) this.listen({ type: 'plan:status', planId, status: '' });
+    await this.#work;
+  }
+
+  async #write(planId: string): Promise<void> {
+    this.#waiting.delete(planId);
+    try {
+      const { store } = this.#parts;
+      if (!store.hasPlan(planId)) return;
+      const plan = store.plan(planId);
+      if (!specOf(plan)) this.#others.add(planId);
+      if (!specOf(plan) || plan.status === 'archived') return;
+      const view = store.view();
+      const tickets = plan.tickets.flatMap(
+        ({ ticketId }) => view.tickets.get(refKey({ planId, ticketId })) ?? [],
+      );
+      await writeSpecFiles(this.#parts, plan, tickets);
+    } catch (error) {
+      // The work goes on whatever becomes of files that only show it.
+      if (this.#told) return;
+      this.#told = true;
+      const message = `${STATE_FILE} and ${PROGRESS_FILE} cannot be written: ${messageOf(error)}`;
+      this.#parts.listen({ type: 'problem', planId, ticketId: null, message, path: null });
+    }
+  }
+}
+
+async function writeSpecFiles(parts: Parts, plan: Plan, tickets: readonly Ticket[]): Promise<void> {
+  const kept = specOf(plan);
+  if (!kept || !existsSync(dirname(kept.dir))) return;
+  const place = dirname(kept.dir);
+  const { layout } = parts.store;
+  const key = createHash('sha256').update(place).digest('hex').slice(0, 16);
+  makeDirectory(layout.locks);
+  await withLock(layout.lock(`spec-files-${key}`), () => {
+    const state = stateOf(plan, kept, tickets, parts.now());
+    replace(join(place, STATE_FILE), (text) => withSpecState(text, kept.name, state));
+    const part = renderProgress(progressOf(plan, kept, tickets));
+    replace(join(place, PROGRESS_FILE), (text) => withProgress(text, kept.name, part));
+  });
+}
+
+function replace(file: string, change: (text: string | null) => string): void {
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : null;
+  const next = changed(file, text, change);
+  if (next !== text) writeAtomic(file, next, 0o644);
+}
+
+/** A file that nobody can read is put aside, so that the run can go on telling. */
+function changed(file: string, text: string | null, change: (text: string | null) => string): string {
+  try {
+    return change(text);
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    let number = 1;
+    while (existsSync(`${file}.broken-${number}`)) number += 1;
+    renameSync(file, `${file}.broken-${number}`);
+    return change(null);
+  }
+}

@@ -1,0 +1,104 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { InputError } from '../model/errors.ts';
+import { branchProblem, idProblem, slug } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Ticket } from '../model/ticket.ts';
+import { type Assignment, parseTasks, readAssignments, type Spec, type Unit } from '../sources/kiro/index.ts';
+import { workspaceSpec } from './facts.ts';
+import type { Parts } from './parts.ts';
+import type { SpecRunRequest } from './spec-run.ts';
+import { placeInTree, STATE_FILE, tasksInTree, withTicksOf } from './spec-tree.ts';
+import { type PlanSpec, specOf } from './spec-unit.ts';
+
+export function freePlanId(parts: Parts, name: string): string {
+  const plain = idProblem(name) === undefined ? name : slug(name, 60);
+  for (let number = 1; ; number += 1) {
+    const id = `spec-${plain}${number === 1 ? '' : `-${number}`}`;
+    if (!existsSync(parts.store.layout.planDir(id))) return id;
+  }
+}
+
+export interface BranchInput {
+  request: SpecRunRequest;
+  root: string;
+  planId: string;
+  before: { plan: Plan; tickets: readonly Ticket[] } | null;
+  name: string;
+}
+
+export async function branchFor(parts: Parts, input: BranchInput): Promise<string> {
+  const known = input.before?.tickets[0]?.branch;
+  if (known && (input.before?.plan.workspace === 'checkout') === input.request.inPlace) return known;
+  if (input.request.inPlace) {
+    const { branch } = await parts.workspaces.head(input.root);
+    if (branch !== undefined) return branch;
+    throw new InputError('spec/detached', `The checkout ${input.root} is on no branch.`, {
+      hint: `Switch to one: git -C ${input.root} switch -c spec/${slug(input.name)}`,
+    });
+  }
+  const plain = `spec/${input.planId.slice('spec-'.length)}`;
+  return branchProblem(plain) === undefined ? plain : `spec/${slug(input.name)}`;
+}
+
+export function keptOf(spec: Spec, dir: string, root: string, plan: Plan | undefined, now: string): PlanSpec {
+  const before = plan && specOf(plan);
+  const others = [spec.files.requirements, spec.files.design].flatMap((file) =>
+    file ? [basename(file)] : [],
+  );
+  return {
+    name: spec.name,
+    dir,
+    inTree: placeInTree(dir, root),
+    tracked: before?.tracked ?? false,
+    files: { tasks: basename(spec.files.tasks), others },
+    text: before?.text ?? '',
+    base: before?.base ?? null,
+    startedAt: before?.startedAt ?? now,
+  };
+}
+
+/** tasks.md with what the branch has ticked; the user's own copy is not touched before they merge. */
+export async function tasksAsKnown(
+  parts: Parts,
+  input: { original: Spec; kept: PlanSpec; root: string; branch: string } & Omit<
+    BranchInput,
+    'planId' | 'name'
+  >,
+): Promise<string> {
+  const { original, kept, before, branch, root, request } = input;
+  const [ticket] = before?.tickets ?? [];
+  if (request.inPlace || !before || !ticket) return original.text;
+  const spec = workspaceSpec({ ...ticket, branch }, before.plan, parts.settings, parts.store.view());
+  return withTicksOf(original.text, await tasksInTree(parts, { ...spec, repo: root }, kept));
+}
+
+export function withTasks(spec: Spec, text: string) {
+  const parsed = parseTasks(text, { file: spec.files.tasks });
+  const others = spec.problems.filter(({ file }) => file !== spec.files.tasks);
+  return { ...parsed, text, problems: [...parsed.problems, ...others] };
+}
+
+/** What the state file says of owners; a file that cannot be read is told, and written anew when the run begins. */
+export function assignmentsOf(
+  dir: string,
+  name: string,
+  units: readonly Unit[],
+): { assignments: Map<string, Assignment>; notes: string[] } {
+  const file = join(dirname(dir), STATE_FILE);
+  const notes: string[] = [];
+  if (!existsSync(file)) return { assignments: new Map(), notes };
+  try {
+    const read = readAssignments(readFileSync(file, 'utf8'), name, file);
+    for (const { id, message } of read.problems)
+      notes.push(`${file}: the assignment of ${id} is left out: ${message}`);
+    if (read.unnamed) notes.push(`${file} does not say whose its assignments are; they are left out.`);
+    const ids = new Set(units.map(({ id }) => id));
+    const own = read.unnamed ? [] : [...read.assignments].filter(([id]) => ids.has(id));
+    return { assignments: new Map(own), notes };
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    notes.push(`${error.message} It is moved aside.`);
+    return { assignments: new Map(), notes };
+  }
+}

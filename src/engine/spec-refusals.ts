@@ -1,0 +1,75 @@
+import { dirname } from 'node:path';
+import { didYouMean } from '../config/near.ts';
+import { sayHolder } from '../model/claim.ts';
+import { HeldError, InputError } from '../model/errors.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Ticket } from '../model/ticket.ts';
+import type { SpecProblem } from '../sources/kiro/index.ts';
+import type { Parts } from './parts.ts';
+import { excludeFiles } from './spec-tree.ts';
+import { specOf } from './spec-unit.ts';
+
+export function checkAgents(
+  { settings }: Parts,
+  { backend, assignBackend }: { backend: string | null; assignBackend: string | null },
+): void {
+  const known = Object.keys(settings.agents);
+  const named: [string, string | null][] = [
+    ['--backend', backend],
+    ['--assign-backend', assignBackend],
+    ...Object.entries(settings.specs.owners).map(
+      ([owner, agent]) => [`specs.owners.${owner}`, agent] as [string, string],
+    ),
+  ];
+  for (const [where, agent] of named)
+    if (agent !== null && !known.includes(agent))
+      throw new InputError(
+        'spec/agent',
+        `${where}: there is no agent ${JSON.stringify(agent)}.${didYouMean(agent, known)}`,
+        { hint: `Agents: ${known.join(', ')}.` },
+      );
+}
+
+export function refuseHeld({ holder }: Parts, plan: Plan): void {
+  if (!plan.claim || !holder.isLive(plan.claim) || plan.claim.token === holder.token) return;
+  throw new HeldError('plan/held', `Spec "${plan.name}" is already being run by ${sayHolder(plan.claim)}.`, {
+    hint: `Watch it with: signalbox status --plan ${plan.id}`,
+    details: { holder: plan.claim },
+  });
+}
+
+export function refuseErrors(problems: readonly SpecProblem[]): void {
+  const errors = problems.filter(({ severity }) => severity === 'error');
+  const [first] = errors;
+  if (!first) return;
+  const said = errors.map(({ file, line, message }) => `${file}:${line}: ${message}`);
+  throw new InputError('spec/problems', said.join('\n'), {
+    hint: first.hint ?? `See: signalbox spec check ${dirname(first.file)}`,
+    details: { problems: errors },
+  });
+}
+
+/** Work that has begun in one place cannot go on in another. */
+export function refuseMoved(
+  { plan, tickets }: { plan: Plan; tickets: readonly Ticket[] },
+  inPlace: boolean,
+): void {
+  const was = plan.workspace === 'checkout';
+  if (was === inPlace || !tickets.some((ticket) => ticket.phaseHistory.length > 0)) return;
+  throw new InputError(
+    'spec/moved',
+    `Spec "${plan.name}" was begun ${was ? 'in the checkout' : 'on its own branch'}.`,
+    { hint: `Go on ${was ? 'with' : 'without'} --in-place, or start over with --fresh.` },
+  );
+}
+
+export async function refuseDirty(parts: Parts, plan: Plan, tickets: readonly Ticket[]): Promise<void> {
+  const root = plan.repo ?? '';
+  const { commonDir } = await parts.workspaces.checkRepo(root);
+  excludeFiles(commonDir, root, specOf(plan)?.dir ?? root);
+  const underWay = tickets.some((ticket) => ticket.phaseHistory.length > 0 && ticket.status !== 'complete');
+  if (underWay || !(await parts.workspaces.isDirty(root))) return;
+  throw new InputError('spec/dirty', `The checkout ${root} has changes that are not committed.`, {
+    hint: 'Commit or stash them, or leave out --in-place to work on a branch of its own.',
+  });
+}

@@ -1,0 +1,68 @@
+import { sayHolder } from '../model/claim.ts';
+import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
+import type { Plan } from '../model/plan.ts';
+import { control } from './control.ts';
+import { emit, type Parts } from './parts.ts';
+import { letGo } from './resume-run.ts';
+import { haltedTicket } from './spec-picture.ts';
+import { setGoing } from './spec-run.ts';
+import { specOf } from './spec-unit.ts';
+
+/** Answers the unit that has halted; it goes on with whoever runs the plan. */
+export async function answerHalt(parts: Parts, planId: string, answer: string): Promise<string> {
+  const plan = specPlan(parts, planId);
+  const view = parts.store.view();
+  const tickets = plan.tickets.flatMap(({ ticketId }) => view.tickets.get(`${planId}/${ticketId}`) ?? []);
+  const halted = haltedTicket(tickets);
+  if (!halted)
+    throw new IllegalMoveError('spec/not-halted', `Nothing in "${planId}" waits for an answer.`, {
+      hint: `See: signalbox status --plan ${planId}`,
+    });
+  const ref = { planId, ticketId: halted.ticketId };
+  await control(parts, ref, { type: 'respond', decision: 'answer', message: answer }, 'a person');
+  return halted.ticketId;
+}
+
+/** Takes the plan of a spec to go on with it here. It is then run like any other plan that this process holds. */
+export async function takeSpec(parts: Parts, planId: string): Promise<Plan> {
+  const { store, holder } = parts;
+  specPlan(parts, planId);
+  const plan = await store.updatePlan(planId, (latest) => {
+    if (latest.claim && holder.isLive(latest.claim) && latest.claim.token !== holder.token)
+      throw new HeldError(
+        'plan/held',
+        `Spec "${latest.name}" is already being run by ${sayHolder(latest.claim)}.`,
+        { hint: `Watch it with: signalbox status --plan ${planId}`, details: { holder: latest.claim } },
+      );
+    if (latest.status !== 'active' && latest.status !== 'paused')
+      throw new IllegalMoveError('plan/illegal', `Cannot resume "${planId}": it is ${latest.status}.`, {
+        hint: `See: signalbox status --plan ${planId}`,
+        details: { status: latest.status, legal: ['active', 'paused'] },
+      });
+    const now = parts.now();
+    const starts = latest.starts && { ...latest.starts, since: now };
+    return {
+      ...latest,
+      ...(starts ? { starts } : {}),
+      status: 'active',
+      pausedBy: null,
+      claim: holder.claim(now),
+    };
+  });
+  try {
+    await setGoing(parts, planId, null);
+    emit(parts, { type: 'plan:status', planId, status: plan.status });
+  } catch (error) {
+    await letGo(parts, planId);
+    throw error;
+  }
+  return plan;
+}
+
+function specPlan(parts: Parts, planId: string): Plan {
+  const plan = parts.store.plan(planId);
+  if (specOf(plan)) return plan;
+  throw new InputError('spec/none', `"${planId}" is not a run of a spec.`, {
+    hint: `Answer a gate with: signalbox respond ${planId} <ticket> <decision> "…"`,
+  });
+}

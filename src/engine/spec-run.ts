@@ -1,0 +1,203 @@
+import { realpathSync } from 'node:fs';
+import { pinWorkflow, resolveWorkflow } from '../content/index.ts';
+import { InputError, messageOf } from '../model/errors.ts';
+import type { Plan } from '../model/plan.ts';
+import { specialiseSpec } from '../model/spec-variant.ts';
+import type { Ticket } from '../model/ticket.ts';
+import { ticketInTree } from '../model/turns.ts';
+import {
+  readSpec,
+  type Spec,
+  type SpecProblem,
+  type Unit,
+  type UnitOptions,
+  unitsOf,
+} from '../sources/kiro/index.ts';
+import { control } from './control.ts';
+import { workspaceSpec } from './facts.ts';
+import { emit, type Parts } from './parts.ts';
+import { letGo } from './resume-run.ts';
+import { assignmentsOf, branchFor, freePlanId, keptOf, tasksAsKnown, withTasks } from './spec-known.ts';
+import { planSpec, type SpecPlan } from './spec-plan.ts';
+import { checkAgents, refuseDirty, refuseErrors, refuseHeld, refuseMoved } from './spec-refusals.ts';
+import { bringSpec, excludeFiles } from './spec-tree.ts';
+import { ownersOf, specOf } from './spec-unit.ts';
+
+export interface SpecRunRequest {
+  /** The spec directory, or its tasks.md. */
+  dir: string;
+  /** Where the repository is; null: where the spec is, else `cwd`. */
+  workdir: string | null;
+  cwd: string;
+  units: UnitOptions;
+  backend: string | null;
+  assignBackend: string | null;
+  base: string | null;
+  delaySeconds: number;
+  maxIterations: number;
+  maxAttempts: number;
+  stopOnFailure: boolean;
+  inPlace: boolean;
+  fresh: boolean;
+}
+
+export interface PreparedSpec {
+  spec: Spec;
+  units: Unit[];
+  problems: SpecProblem[];
+  /** What the person should know, one sentence each. */
+  notes: string[];
+  prepared: SpecPlan;
+  workflow: { hash: string; text: string };
+  /** The plan of an earlier run that this one takes the place of. */
+  replaced: string | null;
+  isNew: boolean;
+}
+
+const WORKFLOW = 'spec-task';
+
+/** Everything that can be found out before anything is changed. */
+export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Promise<PreparedSpec> {
+  const original = await readSpec(request.dir);
+  const dir = realpathSync.native(original.dir);
+  const root = await repositoryOf(parts, request, dir);
+  checkAgents(parts, request);
+  const view = parts.store.view();
+  const found = view.plans.find(
+    (plan) => specOf(plan)?.dir === dir && plan.repo === root && plan.status !== 'archived',
+  );
+  if (found) refuseHeld(parts, found);
+  const before = found && !request.fresh ? { plan: found, tickets: ticketsOf(view.tickets, found) } : null;
+  const planId = before?.plan.id ?? freePlanId(parts, original.name);
+  const branch = await branchFor(parts, { request, root, planId, before, name: original.name });
+  const kept = keptOf(original, dir, root, before?.plan, parts.now());
+  const text = await tasksAsKnown(parts, { request, root, branch, original, kept, before });
+  const spec: Spec = text === original.text ? original : { ...original, ...withTasks(original, text) };
+  const { units, problems: more } = unitsOf(spec, request.units);
+  const problems = [...spec.problems, ...more];
+  refuseErrors(problems);
+  if (before) refuseMoved(before, request.inPlace);
+  const { assignments, notes } = assignmentsOf(dir, original.name, units);
+  const resolved = await resolveWorkflow(WORKFLOW, parts.settings.searchPath);
+  const workflow = specialiseSpec(resolved.workflow, {
+    assignAgent: request.assignBackend,
+    owners: ownersOf(parts.settings),
+    maxAttempts: request.maxAttempts,
+  });
+  const pinned = pinWorkflow({ workflow, prompts: resolved.prompts, scripts: resolved.scripts });
+  const prepared = planSpec({
+    planId,
+    before,
+    spec,
+    units,
+    kept,
+    repo: root,
+    branch,
+    inPlace: request.inPlace,
+    agent: request.backend,
+    base: request.base,
+    workflow: WORKFLOW,
+    workflowHash: pinned.hash,
+    stopOnFailure: request.stopOnFailure,
+    delaySeconds: request.delaySeconds,
+    maxIterations: request.maxIterations,
+    assignments,
+    now: parts.now(),
+  });
+  const replaced = found && request.fresh ? found.id : null;
+  return { spec, units, problems, notes, prepared, workflow: pinned, replaced, isNew: before === null };
+}
+
+/** Writes the plan, which is ours from the beginning, and brings spec and tree together. */
+export async function startSpecRun(
+  parts: Parts,
+  request: SpecRunRequest,
+  run: PreparedSpec,
+): Promise<string> {
+  const { store, holder } = parts;
+  const { plan, added, changed, dropped } = run.prepared;
+  if (request.inPlace) await refuseDirty(parts, plan, run.prepared.tickets);
+  store.pin(run.workflow.hash, run.workflow.text);
+  if (run.replaced !== null) await archive(parts, run.replaced);
+  const claim = holder.claim(parts.now());
+  if (run.isNew) await store.create({ ...plan, claim }, run.prepared.tickets);
+  else {
+    await store.updatePlan(plan.id, (latest) => {
+      refuseHeld(parts, latest);
+      return { ...latest, claim };
+    });
+    for (const ticket of added) await store.addTicket(ticket);
+    for (const ticket of changed)
+      await store.updateTicket(ticket, (latest) => (latest.claim ? latest : { ...ticket, rev: latest.rev }));
+    await store.updatePlan(plan.id, (latest) => ({ ...plan, claim, rev: latest.rev }));
+    for (const ticket of dropped) await store.removeTicket(ticket);
+  }
+  try {
+    await setGoing(parts, plan.id, run.workflow.hash);
+    await prepareTree(parts, plan.id);
+    emit(parts, { type: 'plan:status', planId: plan.id, status: plan.status });
+  } catch (error) {
+    await letGo(parts, plan.id);
+    throw error;
+  }
+  return plan.id;
+}
+
+/** What failed or was stopped goes on with this run; what waits for an answer goes on waiting. */
+export async function setGoing(parts: Parts, planId: string, workflowHash: string | null): Promise<void> {
+  const plan = parts.store.plan(planId);
+  for (const ticket of ticketsOf(parts.store.view().tickets, plan)) {
+    const asks = ticket.status === 'needs_attention' && ticket.hold?.kind === 'gate';
+    const ref = { planId, ticketId: ticket.ticketId };
+    if (ticket.status === 'paused') await control(parts, ref, { type: 'resume' }, 'the run');
+    else if (ticket.status === 'failed' || (ticket.status === 'needs_attention' && !asks)) {
+      if (workflowHash) await parts.store.updateTicket(ref, (latest) => ({ ...latest, workflowHash }));
+      await control(parts, ref, { type: 'retry' }, 'the run');
+    }
+  }
+}
+
+/** Makes the tree and brings the spec into it, unless a unit's work lies in it. */
+async function prepareTree(parts: Parts, planId: string): Promise<void> {
+  const { store, workspaces, settings } = parts;
+  const plan = store.plan(planId);
+  const kept = specOf(plan);
+  const view = store.view();
+  const open = ticketsOf(view.tickets, plan).find((ticket) => ticket.status !== 'complete');
+  if (!kept || !plan.repo || !open) return;
+  const { root, commonDir } = await workspaces.checkRepo(plan.repo);
+  excludeFiles(commonDir, root, kept.dir);
+  if (ticketInTree(view, plan)) return;
+  const spec = workspaceSpec(open, plan, settings, view);
+  const made = plan.workspace === 'checkout' ? null : await workspaces.ensure(spec);
+  const base = kept.base ?? made?.base.commit ?? (await workspaces.head(spec.path)).commit;
+  const brought = await bringSpec(parts, spec, kept);
+  await store.updatePlan(planId, (latest) => ({ ...latest, spec: { ...brought, base } }));
+}
+
+async function archive(parts: Parts, planId: string): Promise<void> {
+  await parts.store.updatePlan(planId, (latest) => {
+    refuseHeld(parts, latest);
+    return { ...latest, status: 'archived', claim: null };
+  });
+  emit(parts, { type: 'plan:status', planId, status: 'archived' });
+}
+
+function ticketsOf(tickets: ReadonlyMap<string, Ticket>, plan: Plan): Ticket[] {
+  return plan.tickets.flatMap(({ ticketId }) => tickets.get(`${plan.id}/${ticketId}`) ?? []);
+}
+
+async function repositoryOf(parts: Parts, { workdir, cwd }: SpecRunRequest, dir: string): Promise<string> {
+  if (workdir !== null) return (await parts.workspaces.checkRepo(workdir)).root;
+  try {
+    return (await parts.workspaces.checkRepo(dir)).root;
+  } catch (error) {
+    try {
+      return (await parts.workspaces.checkRepo(cwd)).root;
+    } catch {
+      throw new InputError('spec/no-repository', messageOf(error), {
+        hint: 'Say with --workdir in which repository the work happens.',
+      });
+    }
+  }
+}

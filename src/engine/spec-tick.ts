@@ -1,0 +1,52 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { InputError } from '../model/errors.ts';
+import { refKey, type TicketRef } from '../model/ids.ts';
+import { tick } from '../sources/kiro/index.ts';
+import { writeAtomic } from '../store/atomic.ts';
+import { workspaceSpec } from './facts.ts';
+import type { Parts } from './parts.ts';
+import { specOf, unitOf } from './spec-unit.ts';
+
+export interface TickedUnit {
+  file: string;
+  ticked: string[];
+  already: string[];
+  /** Tasks without a box. */
+  boxless: string[];
+  commit: string | null;
+}
+
+/**
+ * Ticks the boxes of a unit that is done: in the tree, committed where git has the file, else at its own place too.
+ * Calling it again changes nothing more.
+ */
+export async function tickUnit(parts: Parts, ref: TicketRef): Promise<TickedUnit> {
+  const { store, settings, workspaces } = parts;
+  const plan = store.plan(ref.planId);
+  const ticket = store.ticket(ref);
+  const kept = specOf(plan);
+  const unit = unitOf(ticket);
+  if (!kept || !unit)
+    throw new InputError('spec/none', `${refKey(ref)} is no unit of a spec.`, {
+      hint: 'Only tickets of a run of a spec have boxes to tick.',
+    });
+  const spec = workspaceSpec(ticket, plan, settings, store.view());
+  const name = join(kept.inTree, kept.files.tasks);
+  const file = join(spec.path, name);
+  const original = join(kept.dir, kept.files.tasks);
+  const outside = !kept.tracked && original !== file && existsSync(original);
+  // Both are looked at before either is written.
+  const changes = [file, ...(outside ? [original] : [])].map((path) => {
+    const text = readFileSync(path, 'utf8');
+    return { path, text, done: tick(text, unit.tasks, { file: path }) };
+  });
+  for (const { path, text, done } of changes) if (done.text !== text) writeAtomic(path, done.text, 0o644);
+  const message = `Tick ${unit.id} of ${kept.name}`;
+  const commit = kept.tracked
+    ? await workspaces.commitPaths({ path: spec.path, files: [name], message })
+    : null;
+  const last = changes.at(-1)?.done ?? { ticked: [], already: [], boxless: [] };
+  const { ticked, already, boxless } = last;
+  return { file: outside ? original : file, ticked, already, boxless, commit };
+}

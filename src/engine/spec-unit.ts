@@ -1,0 +1,104 @@
+import type { Settings } from '../config/index.ts';
+import { refKey } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Ticket } from '../model/ticket.ts';
+import type { TaskIdentity } from '../sources/kiro/index.ts';
+import type { StoreView } from '../store/port.ts';
+
+/** What a ticket keeps of the unit that it stands for. */
+export interface TicketUnit {
+  id: string;
+  /** The tasks that are to be ticked. */
+  tasks: TaskIdentity[];
+  /** All of the unit's ids, its own first. */
+  ids: string[];
+  work: string;
+  context: string;
+  requirements: string;
+  design: string;
+  verify: string[];
+  checkpoint: boolean;
+  /** Changes when what is wanted does. */
+  hash: string;
+}
+
+/** What a plan keeps of its spec. Paths are those of the user's own files. */
+export interface PlanSpec {
+  name: string;
+  /** Real path of the directory. */
+  dir: string;
+  /** Where its files are in the tree that the work happens in, from the top of it. */
+  inTree: string;
+  /** False: git does not have it, so it is copied into the tree and ticked at its own place too. */
+  tracked: boolean;
+  /** Names of tasks.md and of the others that there are. */
+  files: { tasks: string; others: string[] };
+  /** tasks.md as it was when the plan was last brought up to date. */
+  text: string;
+  /** Where the spec's branch began. */
+  base: string | null;
+  startedAt: string;
+}
+
+export function unitOf(ticket: Ticket): TicketUnit | undefined {
+  return ticket.unit as TicketUnit | undefined;
+}
+
+export function specOf(plan: Plan): PlanSpec | undefined {
+  return plan.kind === 'spec' ? (plan.spec as PlanSpec) : undefined;
+}
+
+const MAX_LESSON = 1_000;
+const MAX_LESSONS = 8_000;
+
+/** The template variable `unit`. */
+export function unitVariables(
+  ticket: Ticket,
+  plan: Plan,
+  settings: Settings,
+  view: Pick<StoreView, 'tickets'>,
+): Record<string, unknown> | null {
+  const unit = unitOf(ticket);
+  const spec = specOf(plan);
+  if (!unit || !spec) return null;
+  return {
+    id: unit.id,
+    work: unit.work,
+    context: unit.context,
+    requirements: unit.requirements,
+    design: unit.design,
+    verify: unit.verify.join('\n'),
+    files: [spec.files.tasks, ...spec.files.others].map((name) => `${spec.inTree}/${name}`).join(', '),
+    earlier: lessons(plan, ticket, view),
+    owners: ownersOf(settings).join(', '),
+    skills: settings.specs.skills.join(', '),
+    test_first: settings.specs.testFirst,
+  };
+}
+
+/** Whom a unit may be given to; `default` is whoever runs when nobody else is named. */
+export function ownersOf(settings: Settings): string[] {
+  return [...new Set(['default', ...Object.keys(settings.specs.owners)])];
+}
+
+/** What complete units said that others should know, newest last and the oldest left out where it gets long. */
+function lessons(plan: Plan, ticket: Ticket, { tickets }: Pick<StoreView, 'tickets'>): string {
+  const done = plan.tickets
+    .flatMap(({ ticketId }) => tickets.get(refKey({ planId: plan.id, ticketId })) ?? [])
+    .filter((other) => other.status === 'complete' && other.ticketId !== ticket.ticketId)
+    .sort((a, b) => (a.since ?? '').localeCompare(b.since ?? ''));
+  const lines = done.flatMap((other) => {
+    const lesson = learnedIn(other.context.summary);
+    return lesson === '' ? [] : [`- ${unitOf(other)?.id ?? other.ticketId}: ${lesson}`];
+  });
+  while (lines.join('\n').length > MAX_LESSONS) lines.shift();
+  return lines.join('\n');
+}
+
+/** What stands behind `Learned:` in a final message, up to its signal. */
+export function learnedIn(summary: unknown): string {
+  if (typeof summary !== 'string') return '';
+  const [, said = ''] = /^[ \t>*_#-]*Learned:?[*_]*:?[ \t]*([\s\S]*)$/im.exec(summary) ?? [];
+  const text = said.replace(/^[ \t]*(<promise>.*<\/promise>|TASK_DONE)[ \t]*$/gim, '');
+  return text.replace(/\s+/g, ' ').trim().slice(0, MAX_LESSON);
+}

@@ -1,0 +1,120 @@
+import { cleanLine } from '../sources/text.ts';
+import { type FeedbackItem, feedbackOf, isHeard, type Listening } from './feedback.ts';
+import type { Watched } from './watched.ts';
+
+/** What somebody waits for: that it is opened, reviewed, merged, or over in whatever way. */
+export const AWAITED = ['open', 'review', 'merge', 'end'] as const;
+export type Awaited = (typeof AWAITED)[number];
+
+export type PullOutcome =
+  | 'open'
+  | 'merged'
+  | 'closed'
+  | 'deleted'
+  | 'moved'
+  | 'conflict'
+  | 'changes'
+  | 'red'
+  | 'approved';
+
+export interface Standing {
+  outcome: PullOutcome;
+  /** For people and agents, many lines. */
+  message: string;
+  /** What an answer would answer. */
+  ids: string[];
+}
+
+export interface Ours extends Listening {
+  /** Commits that the branch may have when nobody else pushed: what we pushed last, and what it is here. */
+  heads: readonly string[];
+  /** Commits that it had before; GitHub may need a moment to notice a push. */
+  earlier: readonly string[];
+}
+
+/** Messages stay below what the engine keeps of a script's output. */
+const MOST_BYTES = 12_000;
+
+/** Where a pull request stands for somebody who waits, or why there is nothing new. */
+export function standingOf(
+  pull: Watched | null,
+  awaited: Awaited,
+  ours: Ours,
+): Standing | { waiting: string } {
+  if (!pull) return { waiting: 'there is no pull request for the branch yet' };
+  const name = `pull request #${pull.number}`;
+  const end = endOf(pull, name);
+  if (end) return end;
+  if (awaited === 'end') return { waiting: `${name} is open` };
+  if (awaited === 'open') {
+    return pull.isDraft ? { waiting: `${name} is a draft` } : { outcome: 'open', message: pull.url, ids: [] };
+  }
+  if (!ours.heads.includes(pull.head)) {
+    if (ours.earlier.includes(pull.head)) return { waiting: `${name} does not show the last push yet` };
+    const message = `Somebody else pushed to ${cleanLine(pull.branch, 200)}: it is at ${pull.head.slice(0, 10)} now.`;
+    return { outcome: 'moved', message, ids: [] };
+  }
+  const items = feedbackOf(pull, ours);
+  if (items.length > 0) return asked(pull, items);
+  const pending = pull.checks.filter(({ state }) => state === 'pending').length;
+  if (pending > 0) return { waiting: `${name}: ${pending} of ${pull.checks.length} checks are not done` };
+  const red = pull.checks.filter(({ state }) => state === 'failed');
+  if (red.length > 0) return { waiting: `${name}: ${red.length} checks are red and were answered` };
+  if (awaited === 'merge') return { waiting: `${name} waits to be merged` };
+  const said = approval(pull, ours);
+  return said === undefined
+    ? { waiting: `${name} waits for a review` }
+    : { outcome: 'approved', message: said, ids: [] };
+}
+
+function endOf({ state, hasBranch, branch }: Watched, name: string): Standing | undefined {
+  if (state === 'MERGED') return { outcome: 'merged', message: `${capital(name)} was merged.`, ids: [] };
+  if (!hasBranch) {
+    const message = `The branch ${cleanLine(branch, 200)} was deleted, and ${name} is not merged.`;
+    return { outcome: 'deleted', message, ids: [] };
+  }
+  if (state === 'OPEN') return undefined;
+  return { outcome: 'closed', message: `${capital(name)} was closed without being merged.`, ids: [] };
+}
+
+/** One name for all that is asked: people go before conflicts, and these before checks. */
+function asked(pull: Watched, items: readonly FeedbackItem[]): Standing {
+  const kinds = new Set(items.map(({ kind }) => kind));
+  const people = kinds.has('review') || kinds.has('thread') || kinds.has('comment');
+  const outcome = people ? 'changes' : kinds.has('conflict') ? 'conflict' : 'red';
+  const taken: FeedbackItem[] = [];
+  let room = MOST_BYTES;
+  for (const item of items) {
+    room -= Buffer.byteLength(item.text) + 2;
+    if (room < 0) break;
+    taken.push(item);
+  }
+  const left = items.length - taken.length;
+  const notes = [
+    ...(left > 0 ? [`${left} more are left for the next round; they are at ${pull.url}`] : []),
+    ...(pull.moreThreads ? [`Older threads are at ${pull.url}`] : []),
+  ];
+  const message = [...taken.map(({ text }) => text), ...notes].join('\n\n');
+  return { outcome, message, ids: taken.flatMap(({ ids }) => ids) };
+}
+
+/** What those who approve the commits it has now said; undefined while that is not enough. */
+function approval(pull: Watched, { reviewers }: Ours): string | undefined {
+  const latest = new Map<string, Watched['reviews'][number]>();
+  for (const review of [...pull.reviews].sort((a, b) => a.at.localeCompare(b.at))) {
+    const counts = pull.decision !== '' || isHeard(review, reviewers);
+    if (counts && review.state !== 'COMMENTED' && review.state !== 'PENDING')
+      latest.set(review.author, review);
+  }
+  const approving = [...latest.values()].filter(
+    ({ state, commit }) => state === 'APPROVED' && (commit === '' || commit === pull.head),
+  );
+  // With a rule of its own, GitHub knows how many it takes and whether one for older commits counts.
+  if (pull.decision === '' ? approving.length === 0 : pull.decision !== 'APPROVED') return undefined;
+  const names = approving.map(({ author }) => author);
+  return names.length === 0 ? 'It is approved.' : `${names.join(', ')} approved it.`;
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

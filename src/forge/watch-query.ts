@@ -1,0 +1,68 @@
+import { asArray, asRecord } from '../sources/json.ts';
+import type { RepositoryName } from '../sources/repository-name.ts';
+import type { ForgeQuery } from './ask.ts';
+import { readWatched, type Watched } from './watched.ts';
+
+/** A branch whose pull request is waited for or upon. */
+export interface Watch {
+  branch: string;
+  /** Where it is known already: a branch alone may have pull requests of strangers' forks, too. */
+  number: number | null;
+  /** Owner of the repository that the branch is pushed to; null when its address does not tell. */
+  owner: string | null;
+}
+
+/** So many pull requests are asked for at once; GitHub counts what a query could return, and refuses too much. */
+export const MOST_AT_ONCE = 25;
+
+const AUTHORED = 'author { login } authorAssociation viewerDidAuthor body';
+const PULL = `fragment pull on PullRequest {
+  number url state isDraft headRefName headRefOid baseRefName baseRefOid mergeable mergeStateStatus reviewDecision
+  headRef { name } headRepositoryOwner { login }
+  reviews(last: 50) { nodes { id ${AUTHORED} state submittedAt commit { oid } } }
+  reviewThreads(last: 50) {
+    pageInfo { hasPreviousPage }
+    nodes { isResolved path line comments(last: 10) { nodes { id ${AUTHORED} createdAt } } }
+  }
+  comments(last: 50) { nodes { id ${AUTHORED} createdAt } }
+  commits(last: 1) { nodes { commit { oid statusCheckRollup { contexts(first: 100) { nodes {
+    ... on CheckRun { id name status conclusion detailsUrl }
+    ... on StatusContext { id context state targetUrl description }
+  } } } } } }
+}`;
+
+/** One question for all of them. Names reach GitHub as variables; numbers are numbers. */
+export function watchQuery({ owner, name }: RepositoryName, watches: readonly Watch[]): ForgeQuery {
+  const variables: Record<string, string> = { owner, name };
+  const fields = watches.map(({ branch, number }, index) => {
+    if (number !== null) return `p${index}: pullRequest(number: ${Math.trunc(number)}) { ...pull }`;
+    variables[`b${index}`] = branch;
+    const order = 'orderBy: {field: CREATED_AT, direction: DESC}';
+    return `p${index}: pullRequests(headRefName: $b${index}, first: 3, ${order}) { nodes { ...pull } }`;
+  });
+  const names = Object.keys(variables).map((variable) => `$${variable}: String!`);
+  const text = `query(${names.join(', ')}) {
+  rateLimit { limit remaining cost resetAt }
+  repository(owner: $owner, name: $name) {
+    ${fields.join('\n    ')}
+  }
+}
+${PULL}`;
+  return { text, variables };
+}
+
+/** The newest pull request of each branch, in the same order; null where there is none. */
+export function readWatches(data: Record<string, unknown>, watches: readonly Watch[]): (Watched | null)[] {
+  const repository = asRecord(data.repository);
+  return watches.map(({ branch, number, owner }, index) => {
+    const value = asRecord(repository[`p${index}`]);
+    const found = (number === null ? asArray(value.nodes) : [value]).flatMap(
+      (each) => readWatched(each) ?? [],
+    );
+    const ours = found.filter(
+      (pull) =>
+        pull.branch === branch && (owner === null || pull.owner.toLowerCase() === owner.toLowerCase()),
+    );
+    return ours.find(({ state }) => state === 'OPEN') ?? ours[0] ?? null;
+  });
+}

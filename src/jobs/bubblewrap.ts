@@ -1,0 +1,41 @@
+/** What a sandboxed process may see of the file system; everything else can be read, but not written. */
+export interface Walls {
+  bwrap: string;
+  /** Where it works and may write. */
+  cwd: string;
+  network: boolean;
+  /** Directories that seem empty. */
+  hidden: readonly string[];
+  /** Of what is hidden, what can be read all the same. */
+  readable: readonly string[];
+  writable: readonly string[];
+  /** Files that lie over others: from, to. */
+  over: readonly (readonly [string, string])[];
+  /** Joined before anything else, where processes can be counted. */
+  cgroup: string | null;
+  /** Most processes, where they cannot be counted in a group. */
+  prlimit: { command: string; processes: number } | null;
+}
+
+/** Parts of /proc through which root could still reach the machine. */
+const PROC = ['/proc/sys', '/proc/sysrq-trigger', '/proc/irq', '/proc/bus'];
+const JOIN = 'echo $$ > "$1/cgroup.procs" || exit 125; shift; exec "$@"';
+
+/** The command line that runs another one inside walls. Later mounts lie over earlier ones, so their order is their meaning. */
+export function bubblewrap(walls: Walls, argv: readonly string[]): string[] {
+  const args = ['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc'];
+  for (const path of PROC) args.push('--ro-bind-try', path, path);
+  for (const path of ['/tmp', '/var/tmp', '/run', ...walls.hidden]) args.push('--tmpfs', path);
+  // Where the names of hosts are looked up on many systems.
+  args.push('--ro-bind-try', '/run/systemd/resolve', '/run/systemd/resolve');
+  for (const path of walls.readable) args.push('--ro-bind-try', path, path);
+  for (const path of walls.writable) args.push('--bind-try', path, path);
+  args.push('--bind', walls.cwd, walls.cwd);
+  for (const [from, to] of walls.over) args.push('--ro-bind', from, to);
+  args.push('--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try');
+  if (!walls.network) args.push('--unshare-net');
+  args.push('--cap-drop', 'ALL', '--die-with-parent', '--chdir', walls.cwd, '--');
+  const limit = walls.prlimit ? [walls.prlimit.command, `--nproc=${walls.prlimit.processes}`, '--'] : [];
+  const inside = [...limit, walls.bwrap, ...args, ...argv];
+  return walls.cgroup === null ? inside : ['/bin/sh', '-c', JOIN, 'signalbox-join', walls.cgroup, ...inside];
+}

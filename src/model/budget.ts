@@ -1,0 +1,191 @@
+import type { z } from 'zod';
+import type { Budget as BudgetSchema } from './budget-schema.ts';
+import { refKey } from './ids.ts';
+import type { Plan } from './plan.ts';
+import { type Attempt, attemptKey, type Hold, openAttempt, type Ticket, type Usage } from './ticket.ts';
+
+export type Budget = z.infer<typeof BudgetSchema>;
+
+const SCOPES = ['phase', 'ticket', 'plan', 'day'] as const;
+type Scope = (typeof SCOPES)[number];
+
+/** The settings. Phases, tickets and plans may have budgets of their own, which go before these. */
+export interface Budgets extends Record<Scope, Budget> {
+  /** Whether work goes on after an attempt of which nobody knows what it cost. */
+  unknown: 'allow' | 'block';
+}
+
+/** One budget that counts for an attempt, and what was spent of it before. */
+export interface Purse {
+  scope: Scope;
+  budget: Budget;
+  spent: Required<Budget>;
+  /** An attempt whose dollars or tokens are not known, where the budget is about those. */
+  unknown: string | null;
+}
+
+export interface PurseInput {
+  plan: Plan;
+  ticket: Ticket;
+  phase: { id: string; budget?: Budget | undefined };
+  /** All tickets that are known; the one in question may be older here. */
+  tickets: Iterable<Ticket>;
+  budgets: Budgets;
+  now: string;
+  /** Keeps the sums of plans and of the day, for whoever asks about many tickets at once. */
+  sums?: Map<string, Sum>;
+}
+
+export type Sum = Pick<Purse, 'spent' | 'unknown'>;
+
+/** Every budget that an attempt at a phase draws on. The ticket's open attempt is left out: it is what is asked about. */
+export function pursesOf(input: PurseInput): Purse[] {
+  const { plan, ticket, phase, tickets, budgets, now, sums } = input;
+  const wanted: Record<Scope, Budget | undefined> = {
+    phase: phase.budget ?? budgets.phase,
+    ticket: ticket.budget ?? budgets.ticket,
+    plan: plan.budget ?? budgets.plan,
+    day: budgets.day,
+  };
+  const scopes = SCOPES.filter((scope) => isLimiting(wanted[scope]));
+  if (scopes.length === 0) return [];
+  const open = openAttempt(ticket);
+  const own = { ...ticket, phaseHistory: ticket.phaseHistory.filter((entry) => entry !== open) };
+  return scopes.map((scope) => {
+    const budget = wanted[scope] ?? {};
+    const narrow = scope === 'phase' || scope === 'ticket';
+    // Only without an open attempt of its own does a ticket have the same sum as all the others.
+    const key = narrow || open ? undefined : `${scope} ${scope === 'plan' ? plan.id : ''}`;
+    const known = key === undefined ? undefined : sums?.get(key);
+    if (known) return { scope, budget, ...known };
+    const drawing = narrow ? [own] : [own, ...others(tickets, ticket, scope === 'plan' ? plan.id : null)];
+    const entries = drawing
+      .flatMap((each) => each.phaseHistory)
+      .filter((entry) => entry.agent !== null && (scope !== 'phase' || entry.phase === phase.id));
+    const total = sum(entries, scope === 'day' ? dayOf(now) : null, budget, now);
+    if (key !== undefined) sums?.set(key, total);
+    return { scope, budget, ...total };
+  });
+}
+
+function others(tickets: Iterable<Ticket>, ticket: Ticket, planId: string | null): Ticket[] {
+  const key = refKey(ticket);
+  return [...tickets].filter((each) => (planId === null || each.planId === planId) && refKey(each) !== key);
+}
+
+function isLimiting(budget: Budget | undefined): boolean {
+  return budget !== undefined && Object.values(budget).some((value) => value !== undefined);
+}
+
+function sum(entries: Attempt[], day: string | null, budget: Budget, now: string): Sum {
+  const spent = { usd: 0, tokens: 0, seconds: 0, launches: 0 };
+  let unknown: string | null = null;
+  for (const entry of entries) {
+    // What it cost is known when it ends, so that is the day it counts for.
+    const end = entry.completedAt ?? now;
+    if (day === null || dayOf(entry.startedAt) >= day) spent.launches++;
+    if (day !== null && dayOf(end) < day) continue;
+    spent.usd += entry.usage?.costUsd ?? 0;
+    spent.tokens += tokensOf(entry.usage);
+    spent.seconds += Math.max(0, Date.parse(end) - Date.parse(entry.startedAt)) / 1000 || 0;
+    if (isUnknown(entry, budget)) unknown ??= attemptKey(entry);
+  }
+  return { spent, unknown };
+}
+
+/** What never came to a model cost nothing. */
+const FREE: ReadonlySet<string> = new Set(['auth', 'billing', 'config', 'workspace', 'limit']);
+
+function isUnknown(entry: Attempt, budget: Budget): boolean {
+  if (entry.completedAt === null || (entry.error && FREE.has(entry.error.class))) return false;
+  const { usage } = entry;
+  const noTokens = !usage || (usage.inputTokens === null && usage.outputTokens === null);
+  return (
+    (budget.usd !== undefined && (usage?.costUsd ?? null) === null) ||
+    (budget.tokens !== undefined && noTokens)
+  );
+}
+
+export function tokensOf(usage: Usage | null): number {
+  return (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);
+}
+
+/** Why no further attempt may start, or null. */
+export function usedUp(purses: readonly Purse[], unknown: Budgets['unknown'], now: string): Hold | null {
+  for (const purse of purses) {
+    const { scope, budget, spent } = purse;
+    const key = MEASURES.find((each) => spent[each] >= (budget[each] ?? Number.POSITIVE_INFINITY));
+    if (key) return holdOf(purse, key, spent[key], now);
+    if (unknown === 'block' && purse.unknown !== null) {
+      const reason = `nobody knows what ${purse.unknown} cost, and ${NAMES[scope]} is limited (budgets.unknown: block)`;
+      return { kind: 'budget', reason, until: scope === 'day' ? nextDay(now) : null };
+    }
+  }
+  return null;
+}
+
+/** Why the attempt under way, which has used so much by now, must end; or null. */
+export function overdrawn(purses: readonly Purse[], usage: Usage | null, now: string): Hold | null {
+  const used = { usd: usage?.costUsd ?? 0, tokens: tokensOf(usage) };
+  for (const purse of purses) {
+    for (const key of ['usd', 'tokens'] as const) {
+      const most = purse.budget[key];
+      const total = purse.spent[key] + used[key];
+      if (most !== undefined && total >= most) return holdOf(purse, key, total, now);
+    }
+  }
+  return null;
+}
+
+/** The hold of an attempt that was ended because the time was over. */
+export function outOfTime(purses: readonly Purse[], now: string): Hold | null {
+  const purse = tightest(purses, 'seconds');
+  return purse ? holdOf(purse, 'seconds', purse.budget.seconds ?? 0, now) : null;
+}
+
+/** How much of a measure the attempt may use: the least that any budget leaves; null is no limit. */
+export function leftOf(purses: readonly Purse[], key: 'usd' | 'seconds'): number | null {
+  const purse = tightest(purses, key);
+  return purse ? Math.max(0, (purse.budget[key] ?? 0) - purse.spent[key]) : null;
+}
+
+function tightest(purses: readonly Purse[], key: 'usd' | 'seconds'): Purse | undefined {
+  const left = (purse: Purse) => (purse.budget[key] ?? 0) - purse.spent[key];
+  return purses.filter(({ budget }) => budget[key] !== undefined).sort((a, b) => left(a) - left(b))[0];
+}
+
+const MEASURES = ['usd', 'tokens', 'seconds', 'launches'] as const;
+const NAMES: Record<Scope, string> = {
+  phase: 'the phase’s budget',
+  ticket: 'the ticket’s budget',
+  plan: 'the plan’s budget',
+  day: 'today’s budget',
+};
+
+function holdOf({ scope, budget }: Purse, key: (typeof MEASURES)[number], used: number, now: string): Hold {
+  const reason = `${NAMES[scope]} is used up: ${amount(key, used)} of ${amount(key, budget[key] ?? 0)}`;
+  return { kind: 'budget', reason, until: scope === 'day' ? nextDay(now) : null };
+}
+
+function amount(key: (typeof MEASURES)[number], value: number): string {
+  switch (key) {
+    case 'usd':
+      return `$${value.toFixed(value > 0 && value < 0.1 ? 4 : 2)}`;
+    case 'tokens':
+      return `${value} tokens`;
+    case 'seconds':
+      return `${Math.round(value)} s`;
+    case 'launches':
+      return `${value} ${value === 1 ? 'launch' : 'launches'}`;
+  }
+}
+
+/** Days are those of UTC: engines in different places agree on them. */
+function dayOf(time: string): string {
+  const parsed = Date.parse(time);
+  return Number.isNaN(parsed) ? '' : new Date(parsed).toISOString().slice(0, 10);
+}
+
+function nextDay(now: string): string {
+  return new Date(Date.parse(`${dayOf(now)}T00:00:00.000Z`) + 86_400_000).toISOString();
+}

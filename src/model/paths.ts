@@ -1,0 +1,45 @@
+/** Says why a text cannot name files of a repository, or undefined when it can. */
+export function pathProblem(path: string): string | undefined {
+  if (path.trim() === '') return 'is empty';
+  if (path.startsWith('/') || path.startsWith('~')) return 'is not relative to the repository';
+  return path.split('/').includes('..') ? 'leaves the repository' : undefined;
+}
+
+/**
+ * Whether two declared paths may mean the same file. A directory stands for all that is in it, `*` for part of a name,
+ * `**` for any number of directories. When in doubt they do.
+ */
+export function pathsMeet(a: string, b: string): boolean {
+  return meet(partsOf(a), partsOf(b), { a: isFile(a), b: isFile(b) });
+}
+
+function partsOf(path: string): string[] {
+  return path.split('/').filter((part) => part !== '' && part !== '.');
+}
+
+/** Has an ending, so nothing lies in it. */
+function isFile(path: string): boolean {
+  return /[^/]\.[A-Za-z0-9]+$/.test(path);
+}
+
+function meet(a: readonly string[], b: readonly string[], file: { a: boolean; b: boolean }): boolean {
+  const [first, ...restA] = a;
+  const [other, ...restB] = b;
+  // One of them is the directory that the other lies in, or is it.
+  if (first === undefined) return !file.a || b.every((part) => part === '**');
+  if (other === undefined) return !file.b || a.every((part) => part === '**');
+  if (first === '**') return meet(restA, b, file) || meet(a, restB, file);
+  if (other === '**') return meet(a, restB, file) || meet(restA, b, file);
+  return partsMeet(first, other) && meet(restA, restB, file);
+}
+
+/** Two patterns are only told apart by what stands before their first and behind their last wildcard. */
+function partsMeet(a: string, b: string): boolean {
+  const wild = /[*?[{]/;
+  if (!wild.test(a) && !wild.test(b)) return a === b;
+  const head = (part: string) => part.slice(0, wild.test(part) ? part.search(wild) : part.length);
+  const tail = (part: string) => (wild.test(part) ? (/[^*?[\]{}]*$/.exec(part)?.[0] ?? '') : part);
+  const [headA, headB, tailA, tailB] = [head(a), head(b), tail(a), tail(b)];
+  const heads = headA.startsWith(headB) || headB.startsWith(headA);
+  return heads && (tailA.endsWith(tailB) || tailB.endsWith(tailA));
+}

@@ -1,0 +1,37 @@
+import { dependencyProblems, type PlanProblem } from './dependencies.ts';
+import { defaultBranch, refKey } from './ids.ts';
+import type { Plan } from './plan.ts';
+import type { Ticket } from './ticket.ts';
+import { isShared } from './turns.ts';
+
+interface Known {
+  plans: readonly Plan[];
+  tickets: ReadonlyMap<string, Ticket>;
+}
+
+/** What makes a plan impossible to run as it is written. */
+export function planProblems(plan: Plan, known: Known): PlanProblem[] {
+  return [...dependencyProblems(plan, known.plans), ...sharedPlaces(plan, known.tickets)];
+}
+
+/** Two tickets on one branch or in one worktree would count each other's work as their own. */
+function sharedPlaces(plan: Plan, tickets: ReadonlyMap<string, Ticket>): PlanProblem[] {
+  if (isShared(plan)) return [];
+  const seen = new Map<string, string>();
+  const problems: PlanProblem[] = [];
+  for (const { ticketId } of plan.tickets) {
+    const ticket = tickets.get(refKey({ planId: plan.id, ticketId }));
+    if (!ticket) continue;
+    for (const field of ['branch', 'worktree'] as const) {
+      const value = ticket[field] ?? (field === 'branch' ? defaultBranch(ticket) : null);
+      if (value === null) continue;
+      const key = `${field}\n${ticket.repo ?? plan.repo}\n${value}`;
+      const other = seen.get(key);
+      seen.set(key, ticketId);
+      if (other === undefined || other === ticketId) continue;
+      const message = `Ticket "${ticketId}" has the same ${field} as "${other}": ${value}.`;
+      problems.push({ planId: plan.id, ticketId, message, path: field, in: 'ticket' });
+    }
+  }
+  return problems;
+}

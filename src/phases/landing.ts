@@ -1,0 +1,89 @@
+import { existsSync } from 'node:fs';
+import type { AgentRequest } from '../model/agent.ts';
+import type { AttemptEnd } from '../model/outcome.ts';
+import type { Hold, Usage } from '../model/ticket.ts';
+import { totalUsage } from '../model/usage.ts';
+import type { PhaseOf } from '../model/workflow.ts';
+import type { PhaseContext } from './context.ts';
+import { type Turn, takeTurn } from './turn.ts';
+
+type Facts = Pick<AttemptEnd, 'sessionId' | 'usage' | 'output'>;
+type Ask = (
+  prompt: string,
+  resume: string | null,
+) => Omit<AgentRequest, 'promptFile' | 'newSessionId' | 'root'>;
+
+const SECONDS = 180;
+const TURNS = 6;
+const PROMPT =
+  'The budget for this work is used up. Begin nothing new and run no tests. Commit what is done so far ' +
+  '(git add --all, then git commit with a message that says what is still missing), and stop.';
+
+/**
+ * Ends an attempt whose budget is used up. Where its session can go on and something is not committed, one short turn
+ * asks for that; it is bounded by time and turns, since there is no money left to bound it by.
+ */
+export async function land(
+  context: PhaseContext<PhaseOf<'agent'>>,
+  first: Turn,
+  ask: Ask,
+  hold: Hold,
+  facts: Facts,
+): Promise<AttemptEnd> {
+  const { sessionId = null, output = null } = facts;
+  const end = (usage: Usage | null | undefined): AttemptEnd => ({
+    type: 'parked',
+    budget: true,
+    until: hold.until,
+    reason: hold.reason,
+    sessionId,
+    output,
+    usage: usage ?? null,
+  });
+  const can = first.adapter.capabilities.resume && sessionId !== null && !context.signal.aborted;
+  if (!can || !(await hasUncommitted(context))) return end(facts.usage);
+  const dir = `${first.dir}.landing`;
+  const turn = await takeTurn(
+    { ...context, resumed: context.resumed && existsSync(dir) },
+    {
+      ...first,
+      dir,
+      files: {},
+      wantsData: false,
+      windsUp: SECONDS,
+      spent: facts.usage ?? null,
+      usageBefore: totalUsage([first.usageBefore, facts.usage ?? null]),
+      request: async () => ({
+        ...ask(PROMPT, sessionId),
+        schema: null,
+        maxUsd: null,
+        maxTurns: first.adapter.capabilities.maxTurns ? TURNS : null,
+      }),
+    },
+  );
+  const more = 'end' in turn ? turn.end.usage : turn.result.usage;
+  return end(totalUsage([facts.usage ?? null, more ?? null]));
+}
+
+async function hasUncommitted({
+  place,
+  workspaces,
+  phase,
+}: PhaseContext<PhaseOf<'agent'>>): Promise<boolean> {
+  if (phase.access === 'read') return false;
+  const seen = await workspaces.evidence(place.worktree, place.base.commit, { dirty: true, files: false });
+  return seen.dirty.length > 0;
+}
+
+/** What the CLI itself is told to stop at. One that counts a session as a whole had used something before. */
+export function nativeCap(
+  { allowance }: PhaseContext<PhaseOf<'agent'>>,
+  usageBefore: Usage | null,
+): number | null {
+  return allowance?.usd == null ? null : allowance.usd + (usageBefore?.costUsd ?? 0);
+}
+
+/** The CLI stopped by itself before its report came to as much. */
+export function ownBudget(message: string): Hold {
+  return { kind: 'budget', reason: `its budget is used up: ${message}`, until: null };
+}

@@ -1,0 +1,68 @@
+import { parseRef, refKey } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Ticket } from '../model/ticket.ts';
+import { oneLine, type Style } from './style.ts';
+import { table } from './table.ts';
+
+interface Defaults {
+  defaultWorkflow: string;
+  defaultAgent: string;
+}
+
+/** A plan in words, for the person who is to approve it: what, where, by whom, and in which order. */
+export function planSummary(
+  plan: Plan,
+  tickets: ReadonlyMap<string, Ticket>,
+  defaults: Defaults,
+  look: Style,
+): string {
+  const workflow = plan.workflow ?? defaults.defaultWorkflow;
+  const agent = plan.agent ?? defaults.defaultAgent;
+  const count = `${plan.tickets.length} ticket${plan.tickets.length === 1 ? '' : 's'}`;
+  const where = plan.repo === null ? '' : ` in ${oneLine(plan.repo, 200)}`;
+  const head = `${oneLine(plan.name) || plan.id} (${plan.id}), ${plan.status}: ${count}${where}, workflow ${workflow}, agent ${agent}`;
+  const steps = rounds(plan);
+  const rows = [...plan.tickets]
+    .sort((a, b) => (steps.get(a.ticketId) ?? 0) - (steps.get(b.ticketId) ?? 0) || a.order - b.order)
+    .map(({ ticketId, blockedBy }) => {
+      const ticket = tickets.get(refKey({ planId: plan.id, ticketId }));
+      const own = [
+        ...(ticket?.workflow && ticket.workflow !== workflow ? [`workflow ${ticket.workflow}`] : []),
+        ...(ticket?.agent && ticket.agent !== agent ? [`agent ${ticket.agent}`] : []),
+        ...(ticket?.repo && ticket.repo !== plan.repo ? [`in ${ticket.repo}`] : []),
+      ];
+      return [
+        String(steps.get(ticketId) ?? '?'),
+        ticketId,
+        oneLine(ticket?.title ?? 'unreadable', 60),
+        String(ticket?.acceptanceCriteria.length ?? 0),
+        oneLine([...(blockedBy.length > 0 ? [`after ${blockedBy.join(', ')}`] : []), ...own].join('; '), 80),
+      ];
+    });
+  return rows.length === 0
+    ? head
+    : `${head}\n${table(['round', 'ticket', 'title', 'criteria', ''], rows, look)}`;
+}
+
+/** How many tickets come before each one at the least; those of a round may run side by side. */
+function rounds(plan: Plan): Map<string, number> {
+  const before = new Map(
+    plan.tickets.map(({ ticketId, blockedBy }) => [
+      ticketId,
+      blockedBy.flatMap((text) => {
+        const ref = parseRef(text, plan.id);
+        return ref.planId === plan.id ? [ref.ticketId] : [];
+      }),
+    ]),
+  );
+  const found = new Map<string, number>();
+  // What waits for itself is never found.
+  for (let known = -1; known !== found.size; ) {
+    known = found.size;
+    for (const [id, blockers] of before) {
+      if (found.has(id) || !blockers.every((blocker) => found.has(blocker) || !before.has(blocker))) continue;
+      found.set(id, 1 + Math.max(0, ...blockers.map((blocker) => found.get(blocker) ?? 0)));
+    }
+  }
+  return found;
+}

@@ -1,0 +1,63 @@
+import type { SpecResult } from '../engine/spec-result.ts';
+import type { Ticket } from '../model/ticket.ts';
+import { totalUsage } from '../model/usage.ts';
+import { duration, oneLine, type Style, usageText } from './style.ts';
+import { table } from './table.ts';
+
+/** The counts, the cost and the time of a run, one line each; for the terminal and for the progress file. */
+export function summaryFacts({ counts, usage, ms, changes }: SpecResult): string[] {
+  const parts = [
+    `${counts.complete} of ${counts.units} complete${counts.before > 0 ? ` (${counts.before} before this run)` : ''}`,
+    ...(counts.failed > 0 ? [`${counts.failed} failed`] : []),
+    ...(counts.halted > 0 ? [`${counts.halted} halted`] : []),
+    ...(counts.left > 0 ? [`${counts.left} to do`] : []),
+  ];
+  const stat = changes.split('\n').at(-1)?.trim();
+  return [
+    `Units: ${parts.join(', ')}`,
+    `Attempts: ${counts.attempts}`,
+    `Changes: ${stat || 'none'}`,
+    `Usage: ${usageText(usage) || 'unknown'}`,
+    `Time: ${duration(ms)}`,
+  ];
+}
+
+/** What a run of a spec came to: a row for each unit, the changes, and the way on. */
+export function specSummary(result: SpecResult, look: Style): string {
+  const { tickets, plan, halted, counts, changes, usage, ms } = result;
+  const rows = tickets.map((ticket) => [
+    mark(ticket, look),
+    ticket.ticketId,
+    oneLine(ticket.title, 50),
+    ticket.status.replace('_', ' '),
+    usageText(totalUsage(ticket.phaseHistory.map((attempt) => attempt.usage))),
+    ticket.status === 'complete' ? '' : oneLine(ticket.hold?.reason ?? ticket.error ?? '', 80),
+  ]);
+  const facts = [...unitFacts(counts), duration(ms), usageText(usage)].filter(Boolean);
+  const lines = ['', table(['', 'unit', 'title', 'status', 'usage', 'why'], rows, look)];
+  if (changes !== '') lines.push('', changes);
+  lines.push('', look.bold(facts.join(' · ')));
+  const branch = tickets[0]?.branch;
+  if (branch) lines.push(look.dim(`Branch: ${branch}`));
+  if (halted) {
+    lines.push(`${look.yellow('!')} ${halted.ticketId} asks: ${oneLine(halted.reason, 1000)}`);
+    lines.push(`Go on with: signalbox resume ${plan.id} --answer "…"`);
+  } else if (result.exitCode !== 0) lines.push(`Details: signalbox status --plan ${plan.id}`);
+  return lines.join('\n');
+}
+
+function unitFacts(counts: SpecResult['counts']): string[] {
+  return [
+    `${counts.complete}/${counts.units} units complete`,
+    counts.failed > 0 ? `${counts.failed} failed` : '',
+    counts.halted > 0 ? `${counts.halted} halted` : '',
+    counts.left > 0 ? `${counts.left} to do` : '',
+    `${counts.attempts} ${counts.attempts === 1 ? 'attempt' : 'attempts'}`,
+  ];
+}
+
+function mark(ticket: Ticket, look: Style): string {
+  if (ticket.status === 'complete') return look.green('✓');
+  if (ticket.status === 'failed') return look.red('✗');
+  return ticket.status === 'needs_attention' ? look.yellow('!') : look.dim('◌');
+}

@@ -1,0 +1,37 @@
+import type { Preview, TrainResult } from '../engine/merge-train.ts';
+import { refKey, type TicketRef } from '../model/ids.ts';
+
+/** What became of a merge, a line for each ticket. */
+export function trainText(result: TrainResult): string {
+  const { landed, returned, left, target, commit, fastForward } = result;
+  const lines = [
+    ...landed.map((each) => `✓ ${refKey(each)}  ${each.pullRequest?.url ?? each.branch}`),
+    ...returned.map((each) => `✗ ${refKey(each)}  ${each.reason}; ${backTo(each.phase)}`),
+    ...left.map((each) => `- ${refKey(each)}  ${each.reason}`),
+  ];
+  if (landed.length > 0) lines.push(`${target} is now at ${commit.slice(0, 10)}.`);
+  if (fastForward) lines.push(`To bring it into your checkout: ${fastForward}`);
+  for (const planId of plansOf(returned.filter(({ phase }) => phase !== null)))
+    lines.push(`Go on with what went back: signalbox run ${planId}`);
+  for (const { planId, ticketId } of returned)
+    lines.push(`The log of ${ticketId}: signalbox logs ${planId} ${ticketId}`);
+  return lines.join('\n');
+}
+
+function backTo(phase: string | null): string {
+  return phase === null ? 'needs attention' : `back to ${phase}`;
+}
+
+function plansOf(refs: readonly TicketRef[]): string[] {
+  return [...new Set(refs.map(({ planId }) => planId))];
+}
+
+export function previewText({ base, target, order, left }: Preview): string {
+  const lines = order.map((each, index) => {
+    const conflict = each.conflict.length > 0 ? `  conflicts in ${each.conflict.join(', ')}` : '';
+    const mark = conflict ? '✗' : `${index + 1}.`;
+    return `${mark.padStart(3)} ${refKey(each)}  ${each.branch}${conflict}`;
+  });
+  const into = target === base ? base : `${base}, by way of ${target}`;
+  return [`Into ${into}:`, ...lines, ...left.map((each) => `  - ${refKey(each)}  ${each.reason}`)].join('\n');
+}

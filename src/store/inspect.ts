@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs';
+import { nearest } from '../config/near.ts';
+import { messageOf } from '../model/errors.ts';
+import { Plan, PlanEntry } from '../model/plan-schema.ts';
+import { Ticket } from '../model/ticket-schema.ts';
+
+export interface FileIssue {
+  /** `tickets[2].order`; null for the file as a whole. */
+  path: string | null;
+  message: string;
+  severity: 'error' | 'warning';
+}
+
+const SCHEMAS = { plan: Plan, ticket: Ticket };
+const FIELDS = { plan: Object.keys(Plan.shape), ticket: Object.keys(Ticket.shape) };
+const ENTRY_FIELDS = Object.keys(PlanEntry.shape);
+
+/** Everything in a state file that does not fit its schema, and fields whose names look like slips. */
+export function inspectState(kind: 'plan' | 'ticket', file: string): FileIssue[] {
+  const fail = (message: string): FileIssue[] => [{ path: null, message, severity: 'error' }];
+  let data: unknown;
+  try {
+    const text = readFileSync(file, 'utf8');
+    if (text.trim() === '') return fail('the file is empty');
+    data = JSON.parse(text);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (error instanceof SyntaxError) return fail(`not valid JSON (${messageOf(error)})`);
+    return fail(
+      code === 'ENOENT' ? 'the file is missing' : `it cannot be read (${code ?? messageOf(error)})`,
+    );
+  }
+  const parsed = SCHEMAS[kind].safeParse(data);
+  const issues = (parsed.error?.issues ?? []).map(
+    ({ path, message }): FileIssue => ({ path: pathText(path) || null, message, severity: 'error' }),
+  );
+  return [...issues, ...slips(data, FIELDS[kind], []), ...(kind === 'plan' ? entrySlips(data) : [])];
+}
+
+function entrySlips(data: unknown): FileIssue[] {
+  const { tickets } = Object(data) as { tickets?: unknown };
+  if (!Array.isArray(tickets)) return [];
+  return tickets.flatMap((entry: unknown, index) => slips(entry, ENTRY_FIELDS, ['tickets', index]));
+}
+
+/** Unknown fields are a planner's own business, unless they are nearly the name of a known one. */
+function slips(data: unknown, known: readonly string[], at: PropertyKey[]): FileIssue[] {
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) return [];
+  return Object.keys(data).flatMap((name): FileIssue[] => {
+    const near = known.includes(name) ? undefined : nearest(name, [...known]);
+    if (near === undefined || near in data) return [];
+    const message = `There is no field "${name}"; did you mean "${near}"?`;
+    return [{ path: pathText([...at, name]), message, severity: 'warning' }];
+  });
+}
+
+export function pathText(path: readonly PropertyKey[]): string {
+  return path
+    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
+    .join('')
+    .replace(/^\./, '');
+}

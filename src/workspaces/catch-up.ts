@@ -1,0 +1,110 @@
+import { WorkspaceError } from '../model/errors.ts';
+import type { Context } from './context.ts';
+import { fetchAnew } from './fetch.ts';
+import { mergeCommits } from './merge.ts';
+import { checkBranch } from './place.ts';
+import { branchRef, originRef, readRef } from './refs.ts';
+import type { Repo } from './repo.ts';
+import { rewindTree } from './rewind.ts';
+import { readStatus } from './status.ts';
+import { openTree } from './tree.ts';
+
+export interface CatchUpSpec {
+  repo: string;
+  path: string;
+  branch: string;
+  /** What we pushed last: origin has it unless somebody rewrote the branch there. */
+  pushed: string | null;
+  /** Also fetched, so that it can be merged where there is no network. */
+  base: string | null;
+  /** Somebody said that the branch is to be taken as it is where it cannot be merged; ours is kept on a ref. */
+  takeTheirs: boolean;
+}
+
+export type CaughtUp =
+  /** Nobody else pushed. */
+  | { state: 'same'; commit: string }
+  /** Their commits came on top of ours. */
+  | { state: 'advanced'; commit: string; by: number }
+  /** Their commits and ours were merged; that is not pushed yet. */
+  | { state: 'merged'; commit: string; by: number }
+  | { state: 'conflict'; files: string[] }
+  /** What we pushed is not in it any more. */
+  | { state: 'rewritten'; there: string }
+  | { state: 'taken'; commit: string; keptAt: string | null };
+
+/** Brings a ticket's worktree to what its branch is on origin. A tree with uncommitted files is left as it is. */
+export async function catchUp(context: Context, spec: CatchUpSpec): Promise<CaughtUp> {
+  checkBranch(spec.branch);
+  const repo = await context.repo(spec.repo);
+  await fetchAnew(context, repo, spec.branch);
+  if (spec.base !== null) await fetchAnew(context, repo, spec.base);
+  const ours = await readRef(context.git, repo, branchRef(spec.branch));
+  const theirs = await readRef(context.git, repo, originRef(spec.branch));
+  if (!ours || !theirs)
+    throw new WorkspaceError(
+      'workspace/branch-missing',
+      `The branch ${spec.branch} is not ${ours ? 'on origin' : 'here'}.`,
+    );
+  if (ours === theirs || (await has(context, repo, ours, theirs))) return { state: 'same', commit: ours };
+  const tree = await cleanTree(context, repo, spec);
+  const by = await count(context, repo, `${ours}..${theirs}`);
+  if (await has(context, repo, theirs, ours)) {
+    await context.git(['merge', '--ff-only', '--quiet', theirs], { at: tree, write: true });
+    return { state: 'advanced', commit: theirs, by };
+  }
+  const kept = spec.pushed === null ? false : await has(context, repo, theirs, spec.pushed);
+  if (!kept)
+    return spec.takeTheirs ? takeTheirs(context, spec, theirs) : { state: 'rewritten', there: theirs };
+  const message = `Merge what was pushed to ${spec.branch}`;
+  const merged = await mergeCommits(context, repo, { ours, theirs, message });
+  if ('conflict' in merged)
+    return spec.takeTheirs
+      ? takeTheirs(context, spec, theirs)
+      : { state: 'conflict', files: merged.conflict };
+  await context.git(['merge', '--ff-only', '--quiet', merged.commit], { at: tree, write: true });
+  return { state: 'merged', commit: merged.commit, by };
+}
+
+async function takeTheirs(context: Context, spec: CatchUpSpec, theirs: string): Promise<CaughtUp> {
+  const { repo, path, branch } = spec;
+  const keepAt = `refs/signalbox/replaced/${branch}`;
+  const { keptAt } = await rewindTree(context, {
+    repo,
+    path,
+    branch,
+    to: theirs,
+    keepAt,
+    message: 'Replaced',
+  });
+  return { state: 'taken', commit: theirs, keptAt };
+}
+
+async function cleanTree(context: Context, repo: Repo, { path, branch }: CatchUpSpec) {
+  const tree = openTree(path);
+  if (tree?.commonDir !== repo.commonDir || tree.head.branch !== branch)
+    throw new WorkspaceError('workspace/unexpected', `${path} is not on branch ${branch}.`, {
+      hint: 'Put it right by hand, then go on.',
+      details: { path, branch },
+    });
+  const status = await readStatus(context.git, tree.at);
+  if (status.changed.length + status.untracked.length > 0)
+    throw new WorkspaceError(
+      'workspace/dirty',
+      `${path} has uncommitted files, so nothing is merged into it.`,
+      {
+        hint: 'Commit or remove them, then go on.',
+        details: { path },
+      },
+    );
+  return tree.at;
+}
+
+async function has(context: Context, repo: Repo, commit: string, ancestor: string): Promise<boolean> {
+  const args = ['merge-base', '--is-ancestor', ancestor, commit];
+  return (await context.git(args, { at: repo, ok: [0, 1, 128] })).code === 0;
+}
+
+async function count(context: Context, repo: Repo, range: string): Promise<number> {
+  return Number((await context.git(['rev-list', '--count', range], { at: repo })).stdout.trim());
+}

@@ -1,0 +1,50 @@
+import { WorkspaceError } from '../model/errors.ts';
+import type { Context } from './context.ts';
+import { identity } from './merge.ts';
+import { branchRef } from './refs.ts';
+import { openTree } from './tree.ts';
+
+/** Commits these files of a checkout and nothing else; null when they are as the last commit has them. */
+export async function commitPaths(
+  context: Context,
+  spec: { path: string; files: readonly string[]; message: string },
+): Promise<string | null> {
+  const { at } = treeAt(spec.path);
+  const files = spec.files.map((file) => `:(top,literal)${file}`);
+  const changed = await context.git(['status', '--porcelain', '-z', '--', ...files], { at });
+  if (changed.stdout === '') return null;
+  await context.git(['add', '--', ...files], { at, write: true });
+  await context.git(['commit', '--quiet', '--no-verify', '--only', '-F', '-', '--', ...files], {
+    at,
+    write: true,
+    input: `${spec.message.trim()}\n`,
+    env: await identity(context, at),
+  });
+  return (await context.git(['rev-parse', 'HEAD'], { at })).stdout.trim();
+}
+
+/** Whether git has a file at this path of a checkout. */
+export async function isTracked(context: Context, path: string, file: string): Promise<boolean> {
+  const { at } = treeAt(path);
+  const { stdout } = await context.git(['ls-files', '-z', '--', `:(top,literal)${file}`], { at });
+  return stdout !== '';
+}
+
+/** A file as the tip of a branch has it; null when it is not there. */
+export async function readCommitted(
+  context: Context,
+  spec: { repo: string; branch: string; file: string },
+): Promise<string | null> {
+  const repo = await context.repo(spec.repo);
+  const object = `${branchRef(spec.branch)}:${spec.file}`;
+  const { code, stdout } = await context.git(['cat-file', 'blob', object], { at: repo, ok: [0, 128] });
+  return code === 0 ? stdout : null;
+}
+
+function treeAt(path: string) {
+  const tree = openTree(path);
+  if (tree) return tree;
+  throw new WorkspaceError('workspace/not-a-worktree', `${path} is not a git checkout.`, {
+    details: { path },
+  });
+}

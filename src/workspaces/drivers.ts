@@ -1,0 +1,161 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, realpathSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { writeAtomic } from '../store/atomic.ts';
+import type { Place } from './git.ts';
+import { readText } from './refs.ts';
+
+type Entries = ReadonlyArray<readonly [key: string, value: string]>;
+
+/** Programs that git runs when it reads, writes or merges files; a repository may need them, as for LFS. */
+export const DRIVER_KEYS =
+  '^(filter\\..*\\.(clean|smudge|process|required)|merge\\..*\\.driver|remote\\..*\\.(uploadpack|receivepack)|include(if\\..*)?\\.path)$';
+
+/** Merges text as git does without a driver; anything that does not merge is a conflict. */
+const PLAIN_MERGE = 'git merge-file -q --marker-size=%L %A %O %B || exit 1';
+
+export interface DriverGuard {
+  /** Config for a call there that puts drivers out of force. */
+  (at: Place): Promise<Entries>;
+  /** Says that the user works with this repository, so that what its config has now may be remembered. */
+  adopt(commonDir: string): void;
+}
+
+/**
+ * Puts out of force which drivers the repository's own config has got since it was first used: an agent can write there,
+ * and git would run it outside of the agent. Those of the user's own config are always used.
+ */
+export function createDriverGuard(
+  list: (at: Place) => Promise<string>,
+  memory: string | undefined,
+): DriverGuard {
+  const adopted = new Set<string>();
+  const commonDirs = new Map<string, string>();
+  const known = new Map<string, { stamp: string; entries: Promise<Entries> }>();
+
+  const ask = async (at: Place, commonDir: string) => {
+    const listed = parseListing(await list(at));
+    const trusted =
+      memory === undefined ? [] : recall(memory, commonDir, adopted.has(commonDir) ? listed : undefined);
+    return { entries: overrides(listed, new Set(trusted)), cacheable: !listed.some(isInclude) };
+  };
+
+  const guard = (at: Place) => {
+    const commonDir = commonDirs.get(at.gitDir) ?? commonDirOf(at.gitDir);
+    commonDirs.set(at.gitDir, commonDir);
+    // Worktrees without a config of their own all read the same.
+    const own = stampOf(join(at.gitDir, 'config.worktree'));
+    const key = own === '' ? commonDir : at.gitDir;
+    const stamp = `${stampOf(join(commonDir, 'config'))} ${own}`;
+    const cached = known.get(key);
+    if (cached?.stamp === stamp) return cached.entries;
+    const asked = ask(at, commonDir);
+    const entries = asked.then((answer) => answer.entries);
+    known.set(key, { stamp, entries });
+    const forget = () => {
+      if (known.get(key)?.entries === entries) known.delete(key);
+    };
+    // Files that are included may change without a trace in the config itself.
+    asked.then(({ cacheable }) => cacheable || forget(), forget);
+    return entries;
+  };
+  const adopt = (commonDir: string) => {
+    if (adopted.has(commonDir)) return;
+    adopted.add(commonDir);
+    known.clear();
+  };
+  return Object.assign(guard, { adopt });
+}
+
+function commonDirOf(gitDir: string): string {
+  return realpathSync.native(resolve(gitDir, readText(join(gitDir, 'commondir')) ?? '.'));
+}
+
+function stampOf(path: string): string {
+  const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stat ? `${stat.ino}:${stat.size}:${stat.ctimeNs}` : '';
+}
+
+interface Listed {
+  /** Of the repository or worktree, and not of the user or the system. */
+  own: boolean;
+  key: string;
+  value: string;
+}
+
+function parseListing(text: string): Listed[] {
+  const fields = text.split('\0');
+  const listed: Listed[] = [];
+  for (let index = 0; index + 1 < fields.length; index += 2) {
+    const scope = fields[index];
+    const [key = '', ...value] = (fields[index + 1] ?? '').split('\n');
+    listed.push({ own: scope === 'local' || scope === 'worktree', key, value: value.join('\n') });
+  }
+  return listed;
+}
+
+const isInclude = ({ own, key }: Listed) => own && key.startsWith('include');
+
+/**
+ * What the repository's config had when it was first used, kept where agents have no business. `now` is remembered where
+ * nothing is yet; a repository that only lies in a worktree is never remembered.
+ */
+function recall(memory: string, commonDir: string, now: readonly Listed[] | undefined): string[] {
+  const id = createHash('sha256').update(commonDir).digest('hex').slice(0, 16);
+  const file = join(memory, `${id}.json`);
+  const kept = readText(file);
+  if (kept !== undefined) return parseRecord(kept);
+  if (now === undefined) return [];
+  const drivers = now.filter((each) => each.own && !isInclude(each)).map(entryOf);
+  try {
+    mkdirSync(memory, { recursive: true, mode: 0o700 });
+    writeAtomic(file, `${JSON.stringify({ version: 1, repository: commonDir, drivers }, null, 2)}\n`);
+  } catch (error) {
+    // Looking is possible on a full or read-only disk; running is not, and says so itself.
+    if (!UNWRITABLE.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+  }
+  return drivers;
+}
+
+const UNWRITABLE = ['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT'];
+
+function parseRecord(text: string): string[] {
+  try {
+    const { drivers } = JSON.parse(text) as { drivers?: unknown };
+    return Array.isArray(drivers) ? drivers.filter((each) => typeof each === 'string') : [];
+  } catch {
+    // Damaged: nothing of it is believed.
+    return [];
+  }
+}
+
+const entryOf = ({ key, value }: Listed) => `${key}=${value}`;
+
+function overrides(listed: readonly Listed[], trusted: ReadonlySet<string>): Entries {
+  const isTrusted = (each: Listed) => !each.own || trusted.has(entryOf(each));
+  const planted = new Set(
+    listed.filter((each) => !isTrusted(each) && !isInclude(each)).map(({ key }) => key),
+  );
+  const result = new Map<string, string>();
+  for (const key of planted) {
+    const mine = listed.findLast((each) => each.key === key && isTrusted(each));
+    result.set(key, mine?.value ?? neutral(key));
+  }
+  // A filter that was all the repository's own stands for nothing: files are taken as they are.
+  for (const key of planted) {
+    const name = /^(filter\..*)\.[^.]*$/.exec(key)?.[1];
+    if (name === undefined || listed.some((each) => each.key.startsWith(`${name}.`) && isTrusted(each)))
+      continue;
+    for (const part of ['clean', 'smudge', 'process']) result.set(`${name}.${part}`, '');
+    result.set(`${name}.required`, 'false');
+  }
+  return [...result];
+}
+
+function neutral(key: string): string {
+  if (key.startsWith('merge.')) return PLAIN_MERGE;
+  if (key.endsWith('.required')) return 'false';
+  if (key.endsWith('.uploadpack')) return 'git-upload-pack';
+  if (key.endsWith('.receivepack')) return 'git-receive-pack';
+  return '';
+}

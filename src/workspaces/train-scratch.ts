@@ -1,0 +1,88 @@
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { inspect, type Worktree } from './admin.ts';
+import { lockfilesDiffer } from './checkout.ts';
+import { type Context, lockRepo } from './context.ts';
+import { copyUntracked } from './copy.ts';
+import { retryRaces } from './git.ts';
+import { endHooks, runHooks } from './hooks.ts';
+import { pathTaken, realDirectory, refuseInside } from './place.ts';
+import { waitForGit } from './processes.ts';
+import type { Repo } from './repo.ts';
+
+export interface ScratchSpec {
+  worktreeRoot: string;
+  hooks: string[];
+  copy: string[];
+  caches: string[];
+  signal: AbortSignal;
+}
+
+/** A worktree that belongs to no ticket and in which nothing is ever unique. */
+export interface Scratch {
+  path: string;
+  /** Makes it look like a fresh worktree of the commit. */
+  show(commit: string): Promise<void>;
+  /** Removes it; calling it again changes nothing. */
+  close(): Promise<void>;
+}
+
+export async function openScratch(
+  context: Context,
+  repo: Repo,
+  { id, ...spec }: ScratchSpec & { id: string },
+): Promise<Scratch> {
+  const root = realDirectory(spec.worktreeRoot);
+  const path = join(root, '.train', id);
+  refuseInside(repo, path, root);
+  const clear = () => lockRepo(repo, () => remove(repo, path, id));
+  // Of a train that was killed.
+  await endHooks(path);
+  await waitForGit(path);
+  await clear();
+  let worktree: Worktree | undefined;
+  return {
+    path,
+    async show(commit) {
+      if (worktree) await change(context, worktree, commit, spec.caches);
+      else await add(context, repo, path, commit);
+      const found = inspect(path);
+      if (found.kind !== 'worktree') throw pathTaken(path, found.kind);
+      worktree = found.worktree;
+      await copyUntracked(context.git, repo, { patterns: spec.copy, to: path });
+      await runHooks(spec.hooks, { cwd: path, env: context.env, signal: spec.signal });
+    },
+    close: clear,
+  };
+}
+
+async function add(context: Context, repo: Repo, path: string, commit: string): Promise<void> {
+  mkdirSync(dirname(path), { recursive: true });
+  const args = ['worktree', 'add', '--quiet', '--detach', path, commit];
+  await lockRepo(repo, () => retryRaces(() => context.git(args, { at: repo, write: true })));
+}
+
+/** Goes on to another commit; of what the checks left only the caches stay, and those only while no lockfile differs. */
+async function change(
+  context: Context,
+  worktree: Worktree,
+  commit: string,
+  caches: readonly string[],
+): Promise<void> {
+  const stale = await lockfilesDiffer(context, worktree, commit);
+  const excludes = stale ? [] : caches.flatMap((cache) => ['-e', cache.replace(/^[!#]/, '\\$&')]);
+  const write = { at: worktree.at, write: true };
+  await context.git(['checkout', '--quiet', '--force', '--detach', commit], write);
+  await context.git(['clean', '-ffdxq', ...excludes], write);
+}
+
+/** By hand and not by git: a train that was killed may have left half a worktree, which git would not touch. */
+function remove(repo: Repo, path: string, id: string): void {
+  rmSync(path, { recursive: true, force: true, maxRetries: 3 });
+  const entries = join(repo.commonDir, 'worktrees');
+  for (const name of existsSync(entries) ? readdirSync(entries) : [])
+    if (name.startsWith(id) && /^\d*$/.test(name.slice(id.length)))
+      rmSync(join(entries, name), { recursive: true, force: true });
+  const parent = dirname(path);
+  if (existsSync(parent) && readdirSync(parent).length === 0) rmdirSync(parent);
+}

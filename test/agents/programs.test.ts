@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest';
+import { ADAPTERS } from '../../src/agents/index.ts';
+import { PINNED } from '../../tools/agents/pinned.mjs';
+import { CLIS } from '../contract/clis.ts';
+
+const programs = Object.entries(ADAPTERS).flatMap(([name, { program }]) =>
+  program ? [{ name, program }] : [],
+);
+
+describe('programs', () => {
+  it('are all under the contract, in the versions that are claimed', () => {
+    expect(programs.map(({ name }) => name)).toEqual(Object.keys(PINNED));
+    expect(CLIS.map(({ name }) => name)).toEqual(Object.keys(PINNED));
+    for (const { name, program } of programs) {
+      expect(program.package, name).toBe(PINNED[name]?.package);
+      expect(program.tested, name).toContain(PINNED[name]?.version);
+    }
+  });
+
+  it('tell of themselves what the contract shows', () => {
+    for (const cli of CLIS) {
+      const adapter = ADAPTERS[cli.name];
+      expect(adapter?.program?.tellsCost, cli.name).toBe(cli.cost !== null);
+      expect(adapter?.capabilities.maxTurns, cli.name).toBe(cli.maxTurns);
+      expect(adapter?.capabilities.effort, cli.name).toBe(cli.effort !== null);
+      expect(Object.keys(adapter?.program?.access ?? {}), cli.name).toEqual(adapter?.access);
+    }
+  });
+});

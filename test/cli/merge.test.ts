@@ -1,0 +1,378 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import type { Preview, TrainResult } from '../../src/engine/merge-train.ts';
+import { check, checkoutOf, commitOn, complete, filesIn, leftovers, WORKFLOW } from './merge-world.ts';
+import { cliIn, errorIn, git, it, refusal, stateOf, type World, waitFor } from './support.ts';
+
+interface Said<T> {
+  ok: boolean;
+  trains: T[];
+}
+
+async function merge(world: World, ...args: string[]): Promise<Said<TrainResult> & { code: number | null }> {
+  const { code, out, err } = await world.cli('merge', 'p', '--json', ...args);
+  if (out === '') throw new Error(err);
+  return { ...(JSON.parse(out) as Said<TrainResult>), code };
+}
+
+const ids = (refs: { ticketId: string }[] | undefined) => refs?.map(({ ticketId }) => ticketId);
+
+const TEN = ['t0', 't1', 't2', 't3', 't4', 't5', 't6', 't7', 't8', 't9'];
+
+describe('merge', { timeout: 60_000 }, () => {
+  it('lands ten good branches and sends the one that is red only with another back, until it is mended', async ({
+    world,
+  }) => {
+    world.agent(
+      'agent',
+      `case $SIGNALBOX_TICKET in
+        bad) if [ -f bad.txt ]; then git merge --quiet --no-edit signalbox/main && git mv bad.txt good.txt; else touch bad.txt; fi ;;
+      esac
+      commit`,
+    );
+    world.workflow('work', WORKFLOW);
+    world.script('verify.sh', 'true');
+    check(
+      world,
+      'if [ -f bad.txt ] && [ -f work-t3.txt ]; then echo "t3 and bad do not go together" >&2; exit 1; fi',
+    );
+    const tickets = Object.fromEntries(
+      [...TEN.slice(0, 6), 'bad', ...TEN.slice(6)].map((id, order) => [id, { order }]),
+    );
+    world.plan('p', { tickets });
+    world.config({ maxConcurrency: 4 });
+    const ran = await world.cli('run', 'p');
+    expect(ran.code, ran.out + ran.err).toBe(0);
+    const before = checkoutOf(world);
+
+    const { code, out, err } = await world.cli('merge', 'p');
+    expect(code, out + err).toBe(1);
+    for (const id of TEN) expect(out).toContain(`✓ p/${id}  ticket/p/${id}\n`);
+    expect(out).toContain(
+      `✗ p/bad  \`${join(world.dir, 'bin', 'check')}\` exited with code 1 when merged into signalbox/main; back to build\n`,
+    );
+    expect(out).toContain(
+      `To bring it into your checkout: git -C ${world.repo} merge --ff-only signalbox/main\n`,
+    );
+    expect(out).toContain('signalbox run p\n');
+    expect(filesIn(world, 'signalbox/main')).toEqual(['README.md', ...TEN.map((id) => `work-${id}.txt`)]);
+    expect(checkoutOf(world)).toEqual(before);
+    expect(leftovers(world)).toEqual([]);
+
+    const back = world.ticket('p', 'bad');
+    expect(back).toMatchObject({ status: 'ready', currentPhase: 'build', claim: null });
+    expect(back.phaseHistory.at(-1)).toMatchObject({
+      phase: 'verify',
+      status: 'failure',
+      error: { class: 'merge' },
+    });
+    expect(back.phaseHistory.at(-1)?.output).toContain('t3 and bad do not go together');
+    expect(world.readPlan('p').status).toBe('active');
+    expect((await world.cli('logs', 'p', 'bad')).out).toContain('t3 and bad do not go together');
+    // The whole train, the base, and halves of it: never one by one.
+    expect(world.read('checks.log').trimEnd().split('\n').length).toBeLessThanOrEqual(7);
+
+    expect((await world.cli('run', 'p')).code).toBe(0);
+    expect(world.promptOf('p', 'bad', 'build.1.2')).toContain('Merge signalbox/main into this branch');
+    expect(await merge(world)).toMatchObject({ code: 0, ok: true });
+    expect(filesIn(world, 'signalbox/main')).toContain('good.txt');
+    expect(checkoutOf(world)).toEqual(before);
+    git(world.repo, 'merge', '--quiet', '--ff-only', 'signalbox/main');
+    expect(await world.cli('merge', 'p')).toMatchObject({ code: 0, out: 'Nothing to merge.\n' });
+  });
+
+  it('moves the base itself where nobody has it checked out', async ({ world }) => {
+    git(world.repo, 'branch', 'trunk');
+    complete(world, { a: { files: { a: '1' } }, b: { files: { b: '1' } } }, { base: 'trunk' });
+    const { code, trains } = await merge(world);
+    expect(code).toBe(0);
+    expect(trains[0]).toMatchObject({
+      base: 'trunk',
+      target: 'trunk',
+      fastForward: null,
+      returned: [],
+      left: [],
+    });
+    expect(trains[0]?.commit).toBe(git(world.repo, 'rev-parse', 'trunk'));
+    expect(git(world.repo, 'log', '--format=%s', '--first-parent', '-2', 'trunk').split('\n')).toEqual([
+      'Merge ticket/p/b: Title of b',
+      'Merge ticket/p/a: Title of a',
+    ]);
+  });
+
+  it('merges what others wait for first, then by order', async ({ world }) => {
+    complete(world, {
+      late: { files: { late: '1' }, order: 3 },
+      base: { files: { base: '1' }, order: 5 },
+      top: { files: { top: '1' }, on: 'base', order: 1 },
+    });
+    const { trains } = await merge(world);
+    expect(ids(trains[0]?.landed)).toEqual(['late', 'base', 'top']);
+  });
+
+  it('sends a conflict back with the files, and lands the rest', async ({ world }) => {
+    complete(world, {
+      a: { files: { 'README.md': 'a\n' } },
+      b: { files: { 'README.md': 'b\n' } },
+      c: { files: { c: '1' } },
+      d: { files: { d: '1' }, on: 'b' },
+    });
+    const before = checkoutOf(world);
+    const { code, trains } = await merge(world);
+    expect(code).toBe(1);
+    expect(ids(trains[0]?.landed)).toEqual(['a', 'c']);
+    expect(trains[0]?.returned).toMatchObject([{ ticketId: 'b', phase: 'build', conflict: ['README.md'] }]);
+    expect(trains[0]?.left).toMatchObject([{ ticketId: 'd', reason: 'waits for b' }]);
+    expect(world.ticket('p', 'b').phaseHistory.at(-1)?.output).toBe(
+      'This branch conflicts with signalbox/main in README.md. Merge signalbox/main into it, resolve the conflicts, and commit.',
+    );
+    expect(world.ticket('p', 'd').status).toBe('complete');
+    expect(checkoutOf(world)).toEqual(before);
+  });
+
+  it('leaves alone what is built on work that went back', async ({ world }) => {
+    check(world, '[ ! -f bad ]');
+    complete(world, {
+      bad: { files: { bad: '1' } },
+      top: { files: { top: '1' }, on: 'bad' },
+      c: { files: { c: '1' } },
+    });
+    const { trains } = await merge(world);
+    expect(ids(trains[0]?.landed)).toEqual(['c']);
+    expect(ids(trains[0]?.returned)).toEqual(['bad']);
+    const again = await merge(world);
+    expect(again.trains[0]).toMatchObject({
+      landed: [],
+      returned: [],
+      left: [{ ticketId: 'top', reason: 'waits for p/bad, whose work is not in main' }],
+    });
+  });
+
+  it('finds several culprits, whoever comes first', async ({ world }) => {
+    check(world, '[ ! -f bad1 ] && [ ! -f bad2 ]');
+    complete(world, {
+      a: { files: { a: '1' } },
+      b: { files: { bad1: '1' } },
+      c: { files: { c: '1' } },
+      d: { files: { bad2: '1' } },
+      e: { files: { e: '1' } },
+    });
+    const { trains } = await merge(world);
+    expect(ids(trains[0]?.landed)).toEqual(['a', 'c', 'e']);
+    expect(ids(trains[0]?.returned)).toEqual(['b', 'd']);
+  });
+
+  it('asks a person where no phase leads back, and after three times', async ({ world }) => {
+    check(world, '[ ! -f bad ]');
+    const merged = {
+      phase: 'verify',
+      status: 'failure',
+      startedAt: '2026-01-01T00:00:00Z',
+      error: { class: 'merge', message: 'x' },
+    };
+    const history = [
+      { phase: 'build', status: 'success', startedAt: '2026-01-01T00:00:00Z' },
+      merged,
+      merged,
+      merged,
+    ];
+    complete(world, {
+      often: { files: { bad: '1' }, more: { phaseHistory: history } },
+      nowhere: { files: { bad: '2' }, more: { workflow: 'short' } },
+    });
+    world.workflow('short', [
+      { id: 'build', type: 'agent', prompt: 'x', onSuccess: 'done' },
+      { id: 'done', type: 'terminal' },
+    ]);
+    const { trains } = await merge(world);
+    expect(trains[0]?.returned).toMatchObject([
+      { ticketId: 'often', phase: null },
+      { ticketId: 'nowhere', phase: null },
+    ]);
+    for (const id of ['often', 'nowhere'])
+      expect(world.ticket('p', id)).toMatchObject({
+        status: 'needs_attention',
+        error: expect.stringMatching(/^merge: .*exited with code 1/),
+      });
+    expect((await world.cli('retry', 'p', 'nowhere')).code).toBe(0);
+    expect(world.ticket('p', 'nowhere')).toMatchObject({ status: 'ready', currentPhase: 'build' });
+  });
+
+  it('blames nobody when the base is red by itself', async ({ world }) => {
+    check(world, 'exit 3');
+    complete(world, { a: { files: { a: '1' } }, b: { files: { b: '1' } } });
+    const before = stateOf(world);
+    const ended = await world.cli('merge', 'p', '--json');
+    expect(ended.code).toBe(1);
+    expect(
+      JSON.parse(ended.err.split('\n').findLast((line) => line.startsWith('{')) ?? '').error,
+    ).toMatchObject({
+      code: 'merge/base-red',
+      message: expect.stringContaining('exited with code 3'),
+    });
+    expect(stateOf(world)).toEqual(before);
+    expect(git(world.repo, 'branch', '--list', 'signalbox/*')).toBe('');
+    expect(leftovers(world)).toEqual([]);
+  });
+
+  it('takes changes that are there already as done', async ({ world }) => {
+    complete(world, { a: { files: { a: '1' } } });
+    git(world.repo, 'cherry-pick', 'ticket/p/a');
+    git(world.repo, 'commit', '--quiet', '--amend', '--message=squashed');
+    const { trains } = await merge(world);
+    expect(trains[0]).toMatchObject({
+      landed: [],
+      returned: [],
+      left: [{ reason: 'its changes are in main already' }],
+    });
+  });
+
+  it('takes all plans of the repository when none is named, and none of another', async ({ world }) => {
+    complete(world, { a: { files: { a: '1' } } }, { createdAt: '2026-01-02T00:00:00Z' });
+    complete(world, { b: { files: { b: '1' } } }, { id: 'q', createdAt: '2026-01-01T00:00:00Z' });
+    git(world.dir, 'clone', '--quiet', world.repo, join(world.dir, 'other'));
+    world.plan('r', {
+      repo: join(world.dir, 'other'),
+      tickets: {
+        c: {
+          status: 'complete',
+          branch: 'main',
+          base: { ref: 'main', commit: git(world.repo, 'rev-parse', 'HEAD') },
+        },
+      },
+    });
+    const { code, out } = await cliIn(world, world.repo, ['merge', '--json']);
+    expect(code).toBe(0);
+    const { trains } = JSON.parse(out) as Said<TrainResult>;
+    expect(trains.map(({ landed }) => landed.map(({ planId, ticketId }) => `${planId}/${ticketId}`))).toEqual(
+      [['q/b', 'p/a']],
+    );
+    expect(refusal(await world.cli('merge'))).toContain('is in no repository, and no plan is named');
+  });
+
+  it('runs hooks and copies files for the checks as for any worktree', async ({ world }) => {
+    world.config({ hooks: { afterCreate: ['echo ready > hook.txt'] }, copy: ['.env'] });
+    writeFileSync(join(world.repo, '.git', 'info', 'exclude'), '.env\nhook.txt\n');
+    writeFileSync(join(world.repo, '.env'), 'KEY=1\n');
+    check(world, 'test -f hook.txt && test -f .env && test ! -f bad');
+    complete(world, { a: { files: { bad: '1' } }, b: { files: { b: '1' } } });
+    const { trains } = await merge(world);
+    expect(ids(trains[0]?.landed)).toEqual(['b']);
+  });
+
+  it('refuses an archived plan and an unknown one', async ({ world }) => {
+    complete(world, { a: { files: { a: '1' } } }, { status: 'archived' });
+    expect(refusal(await world.cli('merge', 'p'))).toContain('Plan "p" is archived.');
+    expect(errorIn(await world.cli('merge', 'nope', '--json')).code).toBe('plan/unknown');
+  });
+});
+
+describe('merge --dry-run', () => {
+  it('shows order and conflicts and changes nothing, not even an object', async ({ world }) => {
+    complete(world, {
+      b: { files: { 'README.md': 'b\n' }, order: 2 },
+      a: { files: { 'README.md': 'a\n' }, order: 1 },
+      c: { files: { c: '1' }, order: 3 },
+    });
+    check(world, 'exit 1');
+    const state = () => [
+      ...checkoutOf(world),
+      git(world.repo, 'for-each-ref'),
+      git(world.repo, 'count-objects', '-v'),
+      JSON.stringify(stateOf(world)),
+    ];
+    const before = state();
+    const { code, out } = await world.cli('merge', 'p', '--dry-run');
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: [
+        'Into main, by way of signalbox/main:',
+        ' 1. p/a  ticket/p/a',
+        '  ✗ p/b  ticket/p/b  conflicts in README.md',
+        ' 3. p/c  ticket/p/c',
+        '',
+      ].join('\n'),
+    });
+    const { trains, ok } = JSON.parse(
+      (await world.cli('merge', 'p', '--dry-run', '--json')).out,
+    ) as Said<Preview>;
+    expect(ok).toBe(false);
+    expect(trains[0]?.order.map(({ ticketId, conflict }) => [ticketId, conflict])).toEqual([
+      ['a', []],
+      ['b', ['README.md']],
+      ['c', []],
+    ]);
+    expect(state()).toEqual(before);
+    expect(world.exists('checks.log')).toBe(false);
+    expect(leftovers(world)).toEqual([]);
+  });
+});
+
+describe('a base that moves meanwhile', { timeout: 60_000 }, () => {
+  it('is merged with and checked again', async ({ world }) => {
+    git(world.repo, 'branch', 'trunk');
+    check(
+      world,
+      `[ -e '${join(world.dir, 'go', 'on')}' ] || touch '${join(world.dir, 'waiting')}'; while [ ! -e '${join(world.dir, 'go', 'on')}' ]; do sleep 0.02; done`,
+    );
+    complete(world, { a: { files: { a: '1' } } }, { base: 'trunk' });
+    const running = world.start(['merge', 'p']);
+    await world.until('waiting');
+    commitOn(world, 'trunk', 'trunk', { theirs: '1' });
+    writeFileSync(join(world.dir, 'go', 'on'), '');
+    const { code, out, err } = await running.ended;
+    expect(code, out + err).toBe(0);
+    expect(err).toContain('trunk has moved meanwhile; once more.');
+    expect(filesIn(world, 'trunk')).toEqual(['README.md', 'a', 'theirs']);
+    expect(
+      world
+        .read('checks.log')
+        .trim()
+        .split('\n')
+        .map((line) => line.trim()),
+    ).toEqual(['README.md a', 'README.md a theirs']);
+  });
+
+  it('is left alone when somebody has checked it out since: the integration branch gets the work', async ({
+    world,
+  }) => {
+    git(world.repo, 'branch', 'trunk');
+    const on = join(world.dir, 'go', 'on');
+    check(world, `touch '${join(world.dir, 'waiting')}'; while [ ! -e '${on}' ]; do sleep 0.02; done`);
+    complete(world, { a: { files: { a: '1' } } }, { base: 'trunk' });
+    const running = world.start(['merge', 'p', '--json']);
+    await world.until('waiting');
+    git(world.repo, 'switch', '--quiet', 'trunk');
+    const before = checkoutOf(world);
+    writeFileSync(on, '');
+    const { code, out, err } = await running.ended;
+    expect(code, err).toBe(0);
+    expect((JSON.parse(out) as Said<TrainResult>).trains[0]).toMatchObject({
+      target: 'signalbox/trunk',
+      fastForward: `git -C ${world.repo} merge --ff-only signalbox/trunk`,
+    });
+    expect(checkoutOf(world)).toEqual(before);
+  });
+});
+
+describe('one merge at a time', () => {
+  it('names who is at it, and ends cleanly when it is stopped', async ({ world }) => {
+    check(world, `touch '${join(world.dir, 'waiting')}'; exec sleep 60`);
+    complete(world, { a: { files: { a: '1' } } });
+    const first = world.start(['merge', 'p']);
+    await world.until('waiting');
+    const second = await world.cli('merge', 'p', '--json');
+    expect(second.code).toBe(3);
+    expect(errorIn(second)).toMatchObject({
+      code: 'merge/held',
+      message: expect.stringContaining(`process ${first.pid} on `),
+    });
+    const before = stateOf(world);
+    const ended = await first.kill('SIGINT');
+    expect(ended.code).toBe(130);
+    expect(ended.err).toContain('The merge was stopped; nothing was moved.');
+    expect(stateOf(world)).toEqual(before);
+    await waitFor('nothing to be left', () => leftovers(world).length === 0);
+  });
+});

@@ -1,0 +1,17 @@
+import { expect, it } from 'vitest';
+import { ownVariables } from '../../src/agents/index.ts';
+import { Budget } from '../../src/model/budget-schema.ts';
+import { codes, firstColumn, tables } from './markdown.ts';
+
+const LIMITS = 'docs/limits.md';
+
+it('has the variables that each adapter’s agents get', () => {
+  const rows = tables(LIMITS, 'Adapter').flatMap(({ rows }) => rows);
+  expect(rows.length).toBeGreaterThan(4);
+  for (const [name = '', own = ''] of rows)
+    expect(codes(own).sort(), name).toEqual([...ownVariables(codes(name)[0] ?? '')].sort());
+});
+
+it('has every measure of a budget', () => {
+  expect(firstColumn(LIMITS, 'Measure').sort()).toEqual(Object.keys(Budget.shape).sort());
+});

@@ -1,0 +1,153 @@
+import { describe, expect, it } from 'vitest';
+import { standingOf } from '../../src/forge/judge.ts';
+import { type Check, readWatched, type Said, type Watched } from '../../src/forge/watched.ts';
+
+const HEAD = 'a'.repeat(40);
+const pull = (more: Partial<Watched> = {}): Watched => ({
+  ...{ number: 7, url: 'https://github.com/acme/web/pull/7', state: 'OPEN', isDraft: false },
+  ...{ branch: 'b', owner: 'acme', hasBranch: true, head: HEAD, base: 'main', baseCommit: 'c0' },
+  ...{ mergeable: 'MERGEABLE', decision: '', reviews: [], threads: [], moreThreads: false },
+  ...{ comments: [], checks: [] },
+  ...more,
+});
+const said = (more: Partial<Said> = {}): Said => ({
+  ...{ id: 'x', author: 'ann', association: 'MEMBER', own: false, text: 'Hm.', at: '2026-01-01T00:00:00Z' },
+  ...{ state: '', commit: '' },
+  ...more,
+});
+const check = (state: Check['state']): Check => ({ id: state, name: 'build', state, result: state, url: '' });
+const ours = { heads: [HEAD], earlier: ['e'.repeat(40)], answered: new Set<string>(), reviewers: [] };
+const review = (state: string, more: Partial<Said> = {}) => said({ state, commit: HEAD, ...more });
+const thread = (resolved: boolean, ...comments: Said[]) => ({ path: 'a.ts', line: 3, resolved, comments });
+
+describe('where a pull request stands', () => {
+  const rows: [string, Watched | null, string][] = [
+    ['nothing yet', null, 'waiting: there is no pull request'],
+    ['nobody has said anything', pull(), 'waiting: pull request #7 waits for a review'],
+    ['merged', pull({ state: 'MERGED', hasBranch: false }), 'merged'],
+    ['closed', pull({ state: 'CLOSED' }), 'closed'],
+    ['closed with its branch deleted', pull({ state: 'CLOSED', hasBranch: false }), 'deleted'],
+    ['open with its branch deleted', pull({ hasBranch: false }), 'deleted'],
+    ['a commit of somebody else', pull({ head: 'f'.repeat(40) }), 'moved'],
+    ['an earlier push of ours', pull({ head: 'e'.repeat(40) }), 'waiting: pull request #7 does not show'],
+    ['changes requested', pull({ reviews: [review('CHANGES_REQUESTED')] }), 'changes'],
+    [
+      'changes requested without words',
+      pull({ reviews: [review('CHANGES_REQUESTED', { text: '' })] }),
+      'changes',
+    ],
+    [
+      'changes requested by a stranger',
+      pull({ reviews: [review('CHANGES_REQUESTED', { association: 'NONE' })] }),
+      'waiting: ',
+    ],
+    ['a review of words', pull({ reviews: [review('COMMENTED')] }), 'changes'],
+    ['a review without words', pull({ reviews: [review('COMMENTED', { text: '' })] }), 'waiting: '],
+    ['an open thread', pull({ threads: [thread(false, said())] }), 'changes'],
+    ['a resolved thread', pull({ threads: [thread(true, said())] }), 'waiting: '],
+    ['a comment', pull({ comments: [said()] }), 'changes'],
+    [
+      'a comment of our own account',
+      pull({ comments: [said({ own: true, association: 'NONE' })] }),
+      'changes',
+    ],
+    [
+      'our own comment',
+      pull({ comments: [said({ own: true, text: '<!-- signalbox-comment k -->\nDone.' })] }),
+      'waiting: ',
+    ],
+    ['a conflict', pull({ mergeable: 'CONFLICTING' }), 'conflict'],
+    ['a conflict and a comment', pull({ mergeable: 'CONFLICTING', comments: [said()] }), 'changes'],
+    ['a red check', pull({ checks: [check('failed'), check('passed')] }), 'red'],
+    [
+      'a red check while another runs',
+      pull({ checks: [check('failed'), check('pending')] }),
+      'waiting: pull request #7: 1 of 2 checks',
+    ],
+    ['a red check and a conflict', pull({ checks: [check('failed')], mergeable: 'CONFLICTING' }), 'conflict'],
+    ['approved', pull({ reviews: [review('APPROVED')] }), 'approved'],
+    [
+      'approved while checks run',
+      pull({ reviews: [review('APPROVED')], checks: [check('pending')] }),
+      'waiting: ',
+    ],
+    ['approved, with a red check', pull({ reviews: [review('APPROVED')], checks: [check('failed')] }), 'red'],
+    ['approved by a stranger', pull({ reviews: [review('APPROVED', { association: 'NONE' })] }), 'waiting: '],
+    [
+      'approved before the last push',
+      pull({ reviews: [review('APPROVED', { commit: 'old' })] }),
+      'waiting: ',
+    ],
+    ['approved by the rule of the repository', pull({ decision: 'APPROVED' }), 'approved'],
+    [
+      'not yet approved by that rule',
+      pull({ decision: 'REVIEW_REQUIRED', reviews: [review('APPROVED')] }),
+      'waiting: ',
+    ],
+  ];
+  it.each(rows)('%s', (_name, watched, expected) => {
+    const standing = standingOf(watched, 'review', ours);
+    const text = 'waiting' in standing ? `waiting: ${standing.waiting}` : standing.outcome;
+    expect(text.startsWith(expected), text).toBe(true);
+  });
+
+  it('does not ask twice for what was answered, and asks again for what is new', () => {
+    const before = pull({
+      reviews: [review('CHANGES_REQUESTED', { id: 'r1' })],
+      threads: [thread(false, said({ id: 't1' }))],
+      comments: [said({ id: 'c1' })],
+      checks: [check('failed')],
+      mergeable: 'CONFLICTING',
+    });
+    const first = standingOf(before, 'review', ours);
+    if (!('outcome' in first)) throw new Error(first.waiting);
+    const answered = new Set(first.ids);
+    expect(standingOf(before, 'review', { ...ours, answered })).toHaveProperty('waiting');
+    const replied = {
+      ...before,
+      threads: [thread(false, said({ id: 't1' }), said({ id: 't2', text: 'Still.' }))],
+    };
+    expect(standingOf(replied, 'review', { ...ours, answered })).toMatchObject({
+      outcome: 'changes',
+      message: 'ann on a.ts:3:\nHm.\n\nann on a.ts:3:\nStill.',
+    });
+  });
+
+  it('keeps within what a script may print, and leaves the rest for the next round', () => {
+    const comments = Array.from({ length: 20 }, (_, index) =>
+      said({ id: `c${index}`, text: 'ü'.repeat(2000) }),
+    );
+    const standing = standingOf(pull({ comments }), 'review', ours);
+    if (!('outcome' in standing)) throw new Error(standing.waiting);
+    expect(Buffer.byteLength(standing.message)).toBeLessThan(13_000);
+    expect(standing.ids).toEqual(['comment:c0', 'comment:c1']);
+    expect(standing.message).toContain('18 more are left for the next round');
+  });
+
+  it('waits for an end, for a merge or for a beginning in the same way', () => {
+    expect(standingOf(pull({ comments: [said()] }), 'end', ours)).toEqual({
+      waiting: 'pull request #7 is open',
+    });
+    expect(standingOf(pull({ state: 'MERGED' }), 'end', ours)).toMatchObject({ outcome: 'merged' });
+    expect(standingOf(pull({ comments: [said()] }), 'merge', ours)).toMatchObject({ outcome: 'changes' });
+    expect(standingOf(pull(), 'merge', ours)).toEqual({ waiting: 'pull request #7 waits to be merged' });
+    expect(standingOf(pull(), 'open', ours)).toMatchObject({ outcome: 'open', message: pull().url });
+    expect(standingOf(pull({ isDraft: true }), 'open', ours)).toEqual({
+      waiting: 'pull request #7 is a draft',
+    });
+  });
+
+  it('reads statuses of older services as checks', () => {
+    const contexts = [
+      { id: '1', context: 'ci/old', state: 'ERROR', targetUrl: 'https://ci.example/1' },
+      { id: '2', context: 'ci/slow', state: 'PENDING' },
+      { id: '3', name: 'lint', status: 'COMPLETED', conclusion: 'SKIPPED' },
+    ];
+    const commit = { statusCheckRollup: { contexts: { nodes: contexts } } };
+    const read = readWatched({ number: 1, state: 'OPEN', commits: { nodes: [{ commit }] } });
+    expect(read?.checks.map(({ name, state }) => `${name} ${state}`)).toEqual([
+      ...['ci/old failed', 'ci/slow pending', 'lint passed'],
+    ]);
+    expect(readWatched({ number: 'one' })).toBeUndefined();
+  });
+});

@@ -1,0 +1,152 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import type { TrainResult } from '../../src/engine/merge-train.ts';
+import { FakeGh } from '../support/gh/fake-gh.ts';
+import { git, it, type World } from '../support/index.ts';
+import { Bench, issue } from './bench.ts';
+
+const BUILD = { id: 'build', type: 'agent', prompt: 'x', maxVisits: 2, onSuccess: 'verify' };
+const PHASES = [
+  BUILD,
+  { id: 'verify', type: 'script', command: 'verify.sh', onSuccess: 'done', onFailure: 'build' },
+  { id: 'done', type: 'terminal' },
+];
+
+/** Complete tickets whose branches have pull requests. */
+async function prepare(
+  world: World,
+  files: Record<string, Record<string, string>>,
+  blockedBy: Record<string, string[]> = {},
+): Promise<Bench> {
+  const bench = new Bench(world);
+  world.workflow('work', PHASES);
+  world.script('verify.sh', 'true');
+  world.config({ checks: ['test ! -f bad'] });
+  const entries = Object.keys(files).map((id) => [
+    id,
+    { ...issue(Number(id)), blockedBy: blockedBy[id] ?? [] },
+  ]);
+  world.plan('p', { tickets: Object.fromEntries(entries) });
+  const parts = await bench.parts();
+  for (const [ticketId, work] of Object.entries(files)) {
+    await bench.work(ticketId, work);
+    const at = '2026-01-01T00:00:00.000Z';
+    await parts.store.updateTicket({ planId: 'p', ticketId }, (ticket) => ({
+      ...ticket,
+      status: 'complete',
+      currentPhase: 'done',
+      phaseHistory: ['build', 'verify'].map((phase) => ({
+        ...{ phase, visit: 1, attempt: 1, status: 'success' as const, startedAt: at, completedAt: at },
+        ...{ outcome: 'success', output: null, agent: null, sessionId: null, usage: null, error: null },
+      })),
+    }));
+    await bench.open(ticketId);
+  }
+  return bench;
+}
+
+async function merge(world: World, bench: Bench, ...args: string[]): Promise<TrainResult> {
+  const { out, err } = await world.start(['merge', 'p', '--pr', '--json', ...args], bench.env).ended;
+  if (out === '') throw new Error(err);
+  return (JSON.parse(out) as { trains: TrainResult[] }).trains[0] as TrainResult;
+}
+
+const states = (bench: Bench) => bench.pulls().map(({ state }) => state);
+
+describe('merge --pr', { timeout: 60_000 }, () => {
+  it('merges the pull requests that pass together, in order, and sends the red one back', async ({
+    world,
+  }) => {
+    const bench = await prepare(world, { '1': { a: '1' }, '2': { bad: '1' }, '3': { c: '1' } });
+    const main = git(world.repo, 'rev-parse', 'main');
+    const result = await merge(world, bench);
+    expect(result).toMatchObject({
+      target: 'origin/main',
+      landed: [
+        { ticketId: '1', pullRequest: { number: 1 } },
+        { ticketId: '3', pullRequest: { number: 3 } },
+      ],
+      returned: [{ ticketId: '2', phase: 'build' }],
+      left: [],
+    });
+    expect(states(bench)).toEqual(['MERGED', 'OPEN', 'MERGED']);
+    expect(result.commit).toBe(bench.tip('main'));
+    expect(git(world.repo, 'rev-parse', 'main')).toBe(main);
+    expect(git(world.repo, 'branch', '--list', 'signalbox/*')).toBe('');
+    expect(bench.journal('1').slice(-2)).toEqual(['merge intent', 'merge done']);
+    expect(world.ticket('p', '2').phaseHistory.at(-1)?.output).toContain(
+      'Merge origin/main into this branch',
+    );
+  });
+
+  it('counts a merge whose answer got lost, and does not merge twice', async ({ world }) => {
+    const bench = await prepare(world, { '1': { a: '1' } });
+    bench.gh.fail({ call: 'pr merge', after: true, exit: 1, stderr: 'error connecting to api.github.com\n' });
+    expect((await merge(world, bench)).landed).toHaveLength(1);
+    expect(bench.gh.calls('pr merge')).toHaveLength(1);
+    const { code, out } = await world.start(['merge', 'p', '--pr'], bench.env).ended;
+    expect({ code, out }).toEqual({ code: 0, out: 'Nothing to merge.\n' });
+    expect(bench.gh.calls('pr merge')).toHaveLength(1);
+  });
+
+  it('is reconciled after kill -9 between intent and answer', async ({ world }) => {
+    const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' } });
+    const once = join(world.dir, 'killed');
+    const gh = join(world.dir, 'bin', 'gh-that-kills');
+    const kill = `'${FakeGh.command}' "$@"; touch '${once}'; kill -9 $PPID; exit`;
+    const script = `if [ "$1 $2" = 'pr merge' ] && [ ! -e '${once}' ]; then ${kill}; fi`;
+    writeFileSync(gh, `#!/bin/sh\n${script}\nexec '${FakeGh.command}' "$@"\n`, { mode: 0o755 });
+    world.config({ ghCommand: gh });
+    const killed = await world.start(['merge', 'p', '--pr', '--method', 'squash'], bench.env).ended;
+    expect(killed.signal).toBe('SIGKILL');
+    expect(states(bench)).toEqual(['MERGED', 'OPEN']);
+    expect(bench.journal('1').at(-1)).toBe('merge intent');
+    const result = await merge(world, bench, '--method', 'squash');
+    expect(states(bench)).toEqual(['MERGED', 'MERGED']);
+    expect(result).toMatchObject({ landed: [{ ticketId: '2' }], left: [] });
+    expect(bench.gh.calls('pr merge')).toHaveLength(2);
+    expect(git(world.repo, 'ls-tree', '--name-only', 'origin/main').split('\n')).toEqual([
+      'README.md',
+      'a',
+      'b',
+    ]);
+  });
+
+  it('leaves out what has no pull request, is not pushed, or GitHub refuses, with all that needs it', async ({
+    world,
+  }) => {
+    const bench = await prepare(
+      world,
+      { '1': { a: '1' }, '2': { b: '1' }, '3': { c: '1' }, '4': { d: '1' } },
+      { '4': ['3'] },
+    );
+    bench.gh.pullRequest(3, (pull) => {
+      pull.mergeStateStatus = 'BLOCKED';
+    });
+    bench.gh.repository((repository) => {
+      repository.pullRequests = repository.pullRequests.filter(({ number }) => number !== 1);
+    });
+    const path = `${world.worktrees}/feature/2-add-a-thing`;
+    bench.commit(path, { more: '1' });
+    const result = await merge(world, bench);
+    expect(result.landed).toEqual([]);
+    expect(result.left.map(({ ticketId, reason }) => [ticketId, reason])).toEqual([
+      ['1', 'it has no pull request; open one with: signalbox forge pr p 1'],
+      ['2', 'pull request #2 has not got its last commit; push it with: signalbox forge pr p 2'],
+      ['3', expect.stringContaining('the base branch policy prohibits the merge')],
+      ['4', 'waits for feature/3-add-a-thing'],
+    ]);
+    expect(world.ticket('p', '3').status).toBe('complete');
+  });
+
+  it('gives a stacked pull request its base before it is merged', async ({ world }) => {
+    const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' } }, { '2': ['1'] });
+    const stacked = bench.pulls()[1]?.baseRefName;
+    const result = await merge(world, bench);
+    expect(stacked).toBe('feature/1-add-a-thing');
+    expect(result.landed).toHaveLength(2);
+    expect(bench.pulls()[1]?.baseRefName).toBe('main');
+    expect(git(bench.origin, 'ls-tree', '--name-only', 'main').split('\n')).toEqual(['README.md', 'a', 'b']);
+  });
+});

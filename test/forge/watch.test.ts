@@ -1,0 +1,118 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { loadSettings } from '../../src/config/index.ts';
+import { openParts } from '../../src/engine/open.ts';
+import { watchPull } from '../../src/engine/watch-pull.ts';
+import { ENDINGS } from '../support/gh/fake-gh.ts';
+import { it } from '../support/index.ts';
+import { Bench } from './bench.ts';
+
+const TEN = Array.from({ length: 10 }, (_, index) => `t${index}`);
+
+/** Tickets with an open pull request each, as `forge pr` leaves them. */
+async function waiting(bench: Bench, ids: readonly string[]): Promise<void> {
+  bench.world.plan('p', { tickets: Object.fromEntries(ids.map((id) => [id, {}])) });
+  const parts = await bench.parts();
+  for (const ticketId of ids) {
+    await bench.work(ticketId);
+    const { url } = await bench.open(ticketId);
+    const ref = { planId: 'p', ticketId };
+    await parts.store.updateTicket(ref, (ticket) => ({ ...ticket, context: { pr_url: url } }));
+  }
+}
+
+const queries = (bench: Bench) => bench.gh.calls('api graphql').length;
+
+describe('waiting for pull requests', { timeout: 120_000 }, () => {
+  it('costs one question for ten tickets, and none while the answer is fresh', async ({ world }) => {
+    const bench = new Bench(world);
+    await waiting(bench, TEN);
+    const before = queries(bench);
+    const parts = await bench.parts();
+    const all = await Promise.all(
+      TEN.map((ticketId) => watchPull(parts, { planId: 'p', ticketId }, 'review')),
+    );
+    for (const each of all)
+      expect(each).toMatchObject({ waiting: expect.stringMatching(/waits for a review/) });
+    expect(queries(bench) - before).toBe(1);
+    const [call] = bench.gh.calls('api graphql').slice(-1);
+    const query = call?.argv.find((word) => word.startsWith('query=')) ?? '';
+    expect(query.match(/pullRequest\(number: \d+\)/g)).toHaveLength(10);
+    expect(query).not.toContain('ticket/p/');
+  });
+
+  it('leaves a reserve of the budget alone, tells it, and asks again after the reset', async ({ world }) => {
+    const bench = new Bench(world);
+    await waiting(bench, ['a']);
+    const resetAt = new Date(Date.now() + 3_600_000).toISOString();
+    bench.gh.change((state) => Object.assign(state.rateLimit, { remaining: 400, resetAt }));
+    world.config({ forge: { cacheSeconds: 0 } });
+    const ref = { planId: 'p', ticketId: 'a' };
+    let now = Date.now();
+    const env = bench.env;
+    const settings = await loadSettings({ cwd: world.dir, env, flags: {}, packageDir: world.dir });
+    const parts = openParts({ settings, env, by: 'test' });
+    parts.now = () => new Date(now).toISOString();
+    expect(await watchPull(parts, ref, 'review')).toEqual({ waiting: 'pull request #1 waits for a review' });
+    const before = queries(bench);
+    expect(await watchPull(parts, ref, 'review')).toEqual({
+      waiting: `GitHub's budget is low (399 of 5000); the next question is asked after ${resetAt}`,
+    });
+    expect(queries(bench)).toBe(before);
+    const shown = await world.start(['forge', 'budget', '--json'], env).ended;
+    expect(JSON.parse(shown.out)).toMatchObject([
+      { host: 'github.com', remaining: 399, limit: 5000, resetAt },
+    ]);
+    now += 3_700_000;
+    expect(await watchPull(parts, ref, 'review')).toEqual({ waiting: 'pull request #1 waits for a review' });
+    expect(queries(bench)).toBe(before + 1);
+  });
+
+  it('waits through a refused, broken or unreachable GitHub, and fails where waiting is no use', async ({
+    world,
+  }) => {
+    const bench = new Bench(world);
+    await waiting(bench, ['a']);
+    world.config({ forge: { cacheSeconds: 0 } });
+    const ref = { planId: 'p', ticketId: 'a' };
+    const look = async () => watchPull(await bench.parts(), ref, 'review');
+    const next = () => bench.gh.read().counts['api graphql'] ?? 0;
+    for (const ending of [ENDINGS.network, ENDINGS.badGateway]) {
+      bench.gh.fail({ call: 'api graphql', from: next() + 1, ...ending });
+      expect(await look()).toHaveProperty('waiting');
+    }
+    bench.gh.fail({ call: 'api graphql', from: next() + 1, ...ENDINGS.badToken });
+    await expect(look()).rejects.toMatchObject({ code: 'gh/auth' });
+    const resetAt = new Date(Math.ceil(Date.now() / 1000 + 600) * 1000).toISOString();
+    bench.gh.change((state) => Object.assign(state.rateLimit, { remaining: 0, resetAt }));
+    expect(await look()).toEqual({ waiting: `GitHub takes no more questions until ${resetAt}` });
+    const before = queries(bench);
+    expect(await look()).toEqual({ waiting: expect.stringContaining(`asked after ${resetAt}`) });
+    expect(queries(bench)).toBe(before);
+    const ended = await world.start(['forge', 'poll', 'p', 'a'], bench.env).ended;
+    expect(ended.code).toBe(1);
+  });
+
+  it('listens to nobody who may not write, unless the settings name them', async ({ world }) => {
+    const bench = new Bench(world);
+    await waiting(bench, ['a']);
+    world.config({ forge: { cacheSeconds: 0 } });
+    const say = (login: string, authorAssociation: string) =>
+      bench.gh.pullRequest(1, (pull) => {
+        const createdAt = new Date().toISOString();
+        pull.comments.push({ author: { login }, authorAssociation, body: `I am ${login}.`, createdAt });
+      });
+    say('mallory', 'NONE');
+    say('bot', 'CONTRIBUTOR');
+    const look = async () => watchPull(await bench.parts(), { planId: 'p', ticketId: 'a' }, 'review');
+    expect(await look()).toHaveProperty('waiting');
+    world.config({ forge: { cacheSeconds: 0, reviewers: ['Bot'] } });
+    expect(await look()).toMatchObject({ outcome: 'changes', message: 'bot comments:\nI am bot.' });
+    const file = join(world.stateDir, 'jobs', 'p', 'a', 'feedback.json');
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({
+      outcome: 'changes',
+      ids: ['comment:IC_1_2'],
+    });
+  });
+});

@@ -1,0 +1,157 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type Budgets,
+  leftOf,
+  overdrawn,
+  type PurseInput,
+  pursesOf,
+  usedUp,
+} from '../../src/model/budget.ts';
+import { noUsage } from '../../src/model/usage.ts';
+import { at, attempt, NOW, plan, ticket } from './build.ts';
+
+const NONE: Budgets = { phase: {}, ticket: {}, plan: {}, day: {}, unknown: 'allow' };
+const used = (costUsd: number | null, tokens: number | null = null) => ({
+  ...noUsage(),
+  costUsd,
+  inputTokens: tokens,
+});
+const work = (phase: string, costUsd: number | null, more: Record<string, unknown> = {}) =>
+  attempt(phase, 'success', {
+    agent: 'claude',
+    usage: used(costUsd, 10),
+    startedAt: at(-60),
+    ...more,
+  });
+
+function input(budgets: Partial<Budgets>, more: Partial<PurseInput> = {}): PurseInput {
+  const own = ticket({ phaseHistory: [work('build', 1), work('review', 2), attempt('setup', 'success')] });
+  const sibling = ticket({ ticketId: 'u', phaseHistory: [work('build', 4)] });
+  const stranger = ticket({ planId: 'q', phaseHistory: [work('build', 8)] });
+  return {
+    plan: plan(),
+    ticket: own,
+    phase: { id: 'build' },
+    tickets: [own, sibling, stranger],
+    budgets: { ...NONE, ...budgets },
+    now: NOW,
+    ...more,
+  };
+}
+
+describe('what was spent', () => {
+  it.each<['phase' | 'ticket' | 'plan' | 'day', number, number]>([
+    ['phase', 1, 1],
+    ['ticket', 3, 2],
+    ['plan', 7, 3],
+    ['day', 15, 4],
+  ])('of a budget for the %s', (scope, usd, launches) => {
+    const [purse] = pursesOf(input({ [scope]: { usd: 100 } }));
+    expect(purse).toMatchObject({
+      scope,
+      spent: { usd, launches, tokens: launches * 10, seconds: launches * 60 },
+    });
+  });
+
+  it('is not counted where nothing is limited', () => {
+    expect(pursesOf(input({}))).toEqual([]);
+  });
+
+  it('leaves the attempt under way out, and takes those of others as far as they have come', () => {
+    const open = attempt('build', 'running', { agent: 'claude', usage: used(50), startedAt: at(-5) });
+    const own = ticket({ phaseHistory: [work('build', 1), open] });
+    const other = ticket({ ticketId: 'u', phaseHistory: [open] });
+    const [purse] = pursesOf(input({ plan: { usd: 100 } }, { ticket: own, tickets: [own, other] }));
+    expect(purse?.spent).toMatchObject({ usd: 51, seconds: 65, launches: 2 });
+  });
+
+  it('counts for the day on which it ended', () => {
+    const yesterday = work('build', 5, { startedAt: at(-90_000), completedAt: at(-86_400) });
+    const overnight = work('build', 3, { startedAt: at(-50_000), completedAt: at(-10) });
+    const own = ticket({ phaseHistory: [yesterday, overnight] });
+    const [purse] = pursesOf(input({ day: { usd: 9 } }, { ticket: own, tickets: [own] }));
+    expect(purse?.spent).toMatchObject({ usd: 3, launches: 0 });
+  });
+
+  it('has the same sums with a memory as without', () => {
+    const sums = new Map();
+    const budgets = { plan: { usd: 1 }, day: { usd: 1 } };
+    expect(pursesOf(input(budgets, { sums }))).toEqual(pursesOf(input(budgets)));
+    expect(sums.size).toBe(2);
+    expect(pursesOf(input(budgets, { sums }))).toEqual(pursesOf(input(budgets)));
+  });
+});
+
+describe('before a start', () => {
+  it.each<[string, Partial<Budgets>, Partial<PurseInput>, string | null]>([
+    ['nothing is limited', {}, {}, null],
+    ['something is left', { ticket: { usd: 3.01 } }, {}, null],
+    ['all is spent', { ticket: { usd: 3 } }, {}, 'the ticket’s budget is used up: $3.00 of $3.00'],
+    ['launches', { plan: { launches: 3 } }, {}, 'the plan’s budget is used up: 3 launches of 3 launches'],
+    ['tokens', { phase: { tokens: 10 } }, {}, 'the phase’s budget is used up: 10 tokens of 10 tokens'],
+    ['time', { phase: { seconds: 59 } }, {}, 'the phase’s budget is used up: 60 s of 59 s'],
+    [
+      'nothing may be spent',
+      { day: { usd: 0 } },
+      { tickets: [], ticket: ticket() },
+      'today’s budget is used up: $0.00 of $0.00',
+    ],
+    ['a phase’s own goes first', { phase: { usd: 1 } }, { phase: { id: 'build', budget: { usd: 2 } } }, null],
+    [
+      'a plan’s own goes first',
+      { plan: { usd: 50 } },
+      { plan: plan({ budget: { usd: 5 } }) },
+      'the plan’s budget is used up: $7.00 of $5.00',
+    ],
+  ])('%s', (_, budgets, more, reason) => {
+    const asked = input(budgets, more);
+    expect(usedUp(pursesOf(asked), 'allow', NOW)?.reason ?? null).toBe(reason);
+  });
+
+  it('the day’s ends at midnight, any other by a person', () => {
+    const until = (budgets: Partial<Budgets>) => usedUp(pursesOf(input(budgets)), 'allow', NOW)?.until;
+    expect(until({ day: { usd: 1 } })).toBe('2026-01-02T00:00:00.000Z');
+    expect(until({ ticket: { usd: 1 } })).toBeNull();
+  });
+
+  it.each<[string, Record<string, unknown>, boolean]>([
+    ['a cost that nobody knows', { usage: used(null, 5) }, true],
+    ['no usage at all', { usage: null }, true],
+    [
+      'one that never came to a model',
+      { usage: null, status: 'failure', error: { class: 'auth', message: '' } },
+      false,
+    ],
+    ['a known one', {}, false],
+  ])('blocks on request after %s', (_, more, blocks) => {
+    const own = ticket({ phaseHistory: [work('build', 1, more)] });
+    const purses = pursesOf(input({ ticket: { usd: 100 } }, { ticket: own, tickets: [own] }));
+    expect(usedUp(purses, 'allow', NOW)).toBeNull();
+    expect(usedUp(purses, 'block', NOW) !== null).toBe(blocks);
+  });
+});
+
+describe('while it runs', () => {
+  it('ends when it has used what the tightest budget leaves', () => {
+    const purses = pursesOf(input({ ticket: { usd: 5 }, plan: { usd: 8 }, phase: { tokens: 100 } }));
+    expect(leftOf(purses, 'usd')).toBe(1);
+    expect(overdrawn(purses, used(0.99), NOW)).toBeNull();
+    expect(overdrawn(purses, used(1), NOW)).toMatchObject({ kind: 'budget', until: null });
+    expect(overdrawn(purses, used(0, 90), NOW)?.reason).toContain('100 tokens');
+    expect(overdrawn(purses, null, NOW)).toBeNull();
+  });
+
+  it('whoever may not start would be over at once, and the other way round', () => {
+    const money = fc.integer({ min: 0, max: 40 });
+    fc.assert(
+      fc.property(money, money, (spent, most) => {
+        const own = ticket({ phaseHistory: [work('build', spent)] });
+        const purses = pursesOf(input({ ticket: { usd: most } }, { ticket: own, tickets: [own] }));
+        const refused = usedUp(purses, 'allow', NOW) !== null;
+        expect(refused).toBe(overdrawn(purses, null, NOW) !== null);
+        expect(refused).toBe(leftOf(purses, 'usd') === 0);
+      }),
+    );
+  });
+});

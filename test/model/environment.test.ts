@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+import { allowedEnvironment, isSecretName } from '../../src/model/environment.ts';
+
+const ENV = {
+  PATH: '/bin',
+  HOME: '/home/me',
+  LC_ALL: 'C',
+  https_proxy: 'http://proxy',
+  NODE_EXTRA_CA_CERTS: '/ca.pem',
+  SIGNALBOX_STATE_DIR: '/state',
+  GIT_AUTHOR_NAME: 'me',
+  GH_TOKEN: 'a',
+  GITHUB_TOKEN: 'b',
+  LINEAR_API_KEY: 'c',
+  ANTHROPIC_API_KEY: 'd',
+  AWS_SECRET_ACCESS_KEY: 'e',
+  SSH_AUTH_SOCK: '/agent',
+  npm_config_registry: 'http://registry',
+  'npm_config_//registry/:_authToken': 'f',
+  MY_OWN: 'g',
+};
+
+const given = (...asked: string[]) => Object.keys(allowedEnvironment(ENV, asked));
+
+describe('the environment of an agent', () => {
+  it('has what every program needs and nothing that opens a door', () => {
+    expect(given()).toEqual([
+      'PATH',
+      'HOME',
+      'LC_ALL',
+      'https_proxy',
+      'NODE_EXTRA_CA_CERTS',
+      'SIGNALBOX_STATE_DIR',
+      'GIT_AUTHOR_NAME',
+      'npm_config_registry',
+    ]);
+  });
+
+  it.each<[string, string[], string[]]>([
+    ['a name', ['GH_TOKEN'], ['GH_TOKEN']],
+    ['a pattern', ['ANTHROPIC_*'], ['ANTHROPIC_API_KEY']],
+    ['a pattern in the middle', ['AWS_*_KEY'], ['AWS_SECRET_ACCESS_KEY']],
+    ['a name that is part of another', ['MY', 'TOKEN'], []],
+    ['signs of patterns that are none', ['MY.OWN', '.*'], []],
+  ])('has what is asked for by %s', (_, asked, more) => {
+    expect(given(...asked).filter((name) => !given().includes(name))).toEqual(more);
+  });
+});
+
+it.each<[string, boolean]>([
+  ['GH_TOKEN', true],
+  ['githubToken', true],
+  ['OPENAI_API_KEY', true],
+  ['DB_PASSWORD', true],
+  ['AWS_SECRET_ACCESS_KEY', true],
+  ['GIT_AUTHOR_NAME', false],
+  ['KEYBOARD', false],
+  ['MONKEY', false],
+  ['PATH', false],
+])('%s is the name of a secret: %s', (name, secret) => {
+  expect(isSecretName(name)).toBe(secret);
+});

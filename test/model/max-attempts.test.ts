@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import { command } from '../../src/model/commands.ts';
+import type { AttemptEnd } from '../../src/model/outcome.ts';
+import { reduce } from '../../src/model/reduce.ts';
+import type { Ticket } from '../../src/model/ticket.ts';
+import { Ticket as TicketSchema } from '../../src/model/ticket-schema.ts';
+import { Workflow } from '../../src/model/workflow.ts';
+
+const NOW = '2026-01-31T09:30:00.000Z';
+const FLOW = Workflow.parse({
+  name: 'w',
+  phases: [
+    {
+      id: 'work',
+      type: 'agent',
+      prompt: 'x',
+      maxAttempts: 3,
+      maxRetries: 5,
+      onSuccess: 'checks',
+      signals: true,
+      on: { halt: 'ask' },
+    },
+    { id: 'checks', type: 'script', command: 'c.sh', onFailure: 'work' },
+    { id: 'ask', type: 'gate', on: { answer: 'work' }, maxVisits: 9 },
+  ],
+});
+const CLAIM = { token: 't', host: 'h', pid: 1, boot: 'b', started: 's', by: 'run', renewedAt: NOW };
+const failed: AttemptEnd = { type: 'failed', error: { class: 'exit', message: 'no' } };
+const done = (outcome: string): AttemptEnd => ({ type: 'done', outcome, captured: {} });
+
+/** A ticket after these ends of its attempts, in whichever phase it then is. */
+function walked(...ends: AttemptEnd[]): Ticket {
+  const fresh = TicketSchema.parse({ planId: 'p', ticketId: 'a', title: 'a' });
+  const begun = reduce(FLOW, fresh, { type: 'claim', claim: CLAIM, workflowHash: 'x' }, NOW);
+  return ends.reduce((ticket, end, index) => {
+    const started = reduce(FLOW, ticket, { type: 'start', attempt: index + 1, agent: 'g' }, NOW);
+    return reduce(FLOW, started, { type: 'end', end }, NOW);
+  }, begun);
+}
+
+describe('maxAttempts', () => {
+  it.each([
+    ['failures alone', [failed, failed, failed]],
+    ['failed checks', [done('success'), failed, done('success'), failed, done('success'), failed]],
+    ['both together', [failed, done('success'), failed, failed]],
+  ])('counts %s', (_name, ends) => {
+    const ticket = walked(...ends);
+    expect(ticket).toMatchObject({ status: 'failed', currentPhase: 'work', tries: { work: 3 } });
+    expect(ticket.error).toMatch(/^(work|checks): no$/);
+  });
+
+  it('counts neither halts nor what was cut off', () => {
+    const cut: AttemptEnd = { type: 'interrupted', reason: 'gone', deliberate: false };
+    const ticket = walked(cut, failed, cut, failed, done('halt'));
+    expect(ticket).toMatchObject({ currentPhase: 'ask', tries: { work: 2 } });
+  });
+
+  it('starts anew when a person tries again', () => {
+    const ticket = command(FLOW, walked(failed, failed, failed), { type: 'retry', ready: true }, NOW);
+    expect(ticket).toMatchObject({ status: 'ready', currentPhase: 'work' });
+    expect(ticket.tries).toBeUndefined();
+  });
+});

@@ -1,0 +1,77 @@
+import { describe, expect } from 'vitest';
+import { it, type World } from '../support/index.ts';
+
+const SECRET = 'tok-1234-abcd-5678';
+const ENV = {
+  GH_TOKEN: SECRET,
+  LINEAR_API_KEY: 'lin-secret-value-1',
+  ANTHROPIC_API_KEY: 'ant-secret-value-1',
+  MY_OWN: 'mine',
+};
+
+const dump = (world: World) => `env > '${world.dir}/'$SIGNALBOX_PHASE.env`;
+
+function envOf(world: World, phase: string): Record<string, string> {
+  const lines = world.read(`${phase}.env`).split('\n');
+  return Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2)));
+}
+
+describe('what agents see of our environment', () => {
+  it.concurrent('no token of forge or tracker, unless the phase or the agent’s entry names it', async ({
+    world,
+  }) => {
+    world.agent('agent', dump(world));
+    world.agent('other', dump(world), { envAllow: ['MY_*'], env: { GIVEN: 'yes' } });
+    world.script('dump.sh', dump(world));
+    world.workflow('work', [
+      { id: 'plain', type: 'agent', prompt: 'x', onSuccess: 'asks' },
+      { id: 'asks', type: 'agent', prompt: 'x', env: ['GH_TOKEN'], onSuccess: 'allowed' },
+      { id: 'allowed', type: 'agent', prompt: 'x', agent: 'other', onSuccess: 'script' },
+      { id: 'script', type: 'script', command: 'dump.sh' },
+    ]);
+    world.plan('p', { tickets: { a: {} } });
+    expect((await world.start(['run', 'p'], ENV).ended).code).toBe(0);
+    const tokens = (phase: string) =>
+      Object.keys(envOf(world, phase)).filter((name) => name in ENV || name === 'GIVEN');
+    expect(tokens('plain')).toEqual([]);
+    expect(envOf(world, 'plain')).toMatchObject({ PATH: process.env.PATH, SIGNALBOX_TICKET: 'a' });
+    expect(tokens('asks')).toEqual(['GH_TOKEN']);
+    expect(tokens('allowed').sort()).toEqual(['GIVEN', 'MY_OWN']);
+    expect(tokens('script').sort()).toEqual(Object.keys(ENV).sort());
+  });
+
+  it.concurrent('an adapter’s own keys reach its CLI and no other', async ({ world }) => {
+    world.agent('mine', dump(world), { adapter: 'claude' });
+    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'x', agent: 'mine' }]);
+    world.plan('p', { tickets: { a: {} } });
+    await world.start(['run', 'p'], ENV).ended;
+    expect(envOf(world, 'build')).toMatchObject({ ANTHROPIC_API_KEY: ENV.ANTHROPIC_API_KEY });
+    expect(envOf(world, 'build')).not.toHaveProperty('GH_TOKEN');
+  });
+
+  it.concurrent('a secret that is printed is in no event, no ticket and no log', async ({ world }) => {
+    world.agent('agent', `echo "the token is ${SECRET}"; echo "oops ${SECRET}" >&2`);
+    world.script(
+      'leak.sh',
+      `echo "${SECRET}"; echo "leaked ${SECRET}" >&2; [ "$SIGNALBOX_PHASE" = leak ] || exit 3`,
+    );
+    world.workflow('work', [
+      { id: 'build', type: 'agent', prompt: 'x', onSuccess: 'leak' },
+      { id: 'leak', type: 'script', command: 'leak.sh', capture: { said: 'stdout' }, onSuccess: 'fails' },
+      { id: 'fails', type: 'script', command: 'leak.sh' },
+    ]);
+    world.plan('p', { tickets: { a: {} } });
+    const run = await world.start(['run', 'p', '--verbose'], ENV).ended;
+    expect(run.code).toBe(1);
+    const ticket = world.ticket('p', 'a');
+    expect(ticket.error).toContain('leaked [redacted]');
+    expect(ticket.context.said).toBe('[redacted]');
+    const logs = await world.start(['logs', 'p', 'a'], ENV).ended;
+    expect(logs.out).toContain('the token is [redacted]');
+    const json = await world.start(['logs', 'p', 'a', '--json'], ENV).ended;
+    const status = await world.start(['status', '--plan', 'p', '--json'], ENV).ended;
+    const kept = [JSON.stringify(ticket), JSON.stringify(world.events('p'))];
+    for (const text of [run.out, run.err, logs.out, json.out, status.out, ...kept])
+      expect(text).not.toContain(SECRET);
+  });
+});

@@ -1,0 +1,31 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { createLog } from '../../src/report/log.ts';
+import { style } from '../../src/report/style.ts';
+import { FileStore } from '../../src/store/file-store.ts';
+import { attempt, plan, ticket } from '../model/build.ts';
+
+it('reads an agent’s protocol although the attempt was looked at before its process was started', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'signalbox-log-'));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const store = new FileStore(dir);
+  const open = attempt('build', 'running', { agent: 'rehearsal' });
+  await store.create(plan(), [ticket({ status: 'running', phaseHistory: [open] })]);
+  const log = createLog(store, {
+    planId: 'p',
+    ticketId: 't',
+    phase: null,
+    json: false,
+    style: style(false),
+    redact: (text) => text,
+  });
+  expect(log.more()).toHaveLength(1);
+  const job = store.layout.job({ planId: 'p', ticketId: 't' }, 'build#1#1');
+  mkdirSync(job, { recursive: true });
+  const agent = { name: 'rehearsal', adapter: 'rehearsal' };
+  writeFileSync(join(job, 'command.json'), JSON.stringify({ agent }));
+  writeFileSync(join(job, 'stdout'), '{"type":"text","text":"Hello."}\n');
+  expect(log.more()).toEqual(['Hello.']);
+});

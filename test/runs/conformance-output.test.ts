@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'vitest';
+import type { EngineEvent } from '../../src/model/events.ts';
+import { RunLines } from '../../src/report/run-lines.ts';
+import { attemptOf, status } from '../report/samples.ts';
+import { EXEC_FLAGS, it, NumberedWorld, titled } from './support.ts';
+
+/** A run of these issues whose clock stands still until a test moves it. */
+function plain(...ids: string[]) {
+  const writes: string[] = [];
+  const time = { ms: 0 };
+  const lines = new RunLines({
+    out: (line) => writes.push(line),
+    clock: () => time.ms,
+    nameOf: (id) => `#${id}`,
+    reasonOf: () => 'Phase exec failed',
+    verbose: false,
+  });
+  lines.begin(new Map(ids.map((id) => [id, '⏳'])));
+  const at = (seconds: number, ...events: EngineEvent[]) => {
+    time.ms = seconds * 1000;
+    lines.beat();
+    for (const event of events) lines.listen(event);
+  };
+  return { lines, writes, at };
+}
+
+const MINUTE = 60;
+
+describe('plain progress', () => {
+  test('is these lines, each written at once', () => {
+    const { lines, writes, at } = plain('100', '101', '102');
+    const spec = (id: string) => attemptOf(id, 'spec');
+    at(0, spec('100').start(), spec('101').start(), spec('102').start());
+    at(59, spec('101').end({ ms: (4 * MINUTE + 6) * 1000 }));
+    at(60, spec('100').end({ ms: (5 * MINUTE + 12) * 1000 }));
+    at(61, spec('102').end({ status: 'failure', outcome: 'failure', ms: 1000 }));
+    at(62, attemptOf('101', 'exec').start());
+    at(63, attemptOf('101', 'exec').end({ status: 'failure', outcome: 'failure', ms: 1000 }));
+    at(64, status('101', 'failed'));
+    at(65, status('100', 'complete'));
+    lines.close();
+    expect(writes).toEqual([
+      'Progress: #100 ⏳ #101 ⏳ #102 ⏳',
+      '● #100: spec started',
+      '● #101: spec started',
+      '● #102: spec started',
+      '● #101: spec ✓ (4m 6s)',
+      '● #100: spec ✓ (5m 12s)',
+      '● #102: spec ✗',
+      '● #101: exec started',
+      '● #101: exec ✗',
+      '✗ Issue #101 failed (1m 4s): Phase exec failed',
+      'Progress: #100 ⏳ #101 ✗ #102 ⏳',
+      '✓ Issue #100 completed (1m 5s)',
+      'Progress: #100 ✓ #101 ✗ #102 ⏳',
+    ]);
+  });
+
+  test('has a heartbeat after a minute of silence, and only then', () => {
+    const { lines, writes, at } = plain('100');
+    at(59.9);
+    at(60);
+    at(119.9);
+    at(150, attemptOf('100', 'exec').start());
+    at(195);
+    at(209);
+    at(210);
+    lines.close();
+    expect(writes.slice(1)).toEqual([
+      '⏳ Still running... (1m 0s elapsed)',
+      '⏳ Still running... (2m 30s elapsed)',
+      '● #100: exec started',
+      '⏳ Still running... (3m 30s elapsed)',
+    ]);
+  });
+});
+
+describe('a pipe', () => {
+  const LINE =
+    /^(Progress: (#\d+ [⏳✓✗] ?)+|● #\d+: \w+ (started|✓ \(\d+s\)|✗)|[✓✗] Issue #\d+ (completed|failed) \(\d+s\)(: .+)?|\d+ passed, \d+ failed · \d+s|Log: .+|[ ✓✗] +(issue|#\d+) .*|#\d+: .*|)$/;
+
+  it('gets whole lines from many issues at once, without a carriage return or colour', async ({ world }) => {
+    world.agent('agent', 'i=0; while [ $i -lt 200 ]; do echo "noise $i"; i=$((i+1)); done; commit');
+    const numbers = [1, 2, 3, 4, 5, 6];
+    const issues = new NumberedWorld(world, ...titled(...numbers));
+    const { code, out, err } = await issues.cli(
+      'run',
+      ...numbers.map(String),
+      ...EXEC_FLAGS,
+      '--concurrency',
+      '6',
+    );
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
+    expect(out).not.toMatch(/[\r\u001b]/);
+    expect(out.split('\n').filter((line) => !LINE.test(line))).toEqual([]);
+    for (const number of numbers) {
+      for (const phase of ['exec', 'checks']) {
+        const started = out.indexOf(`● #${number}: ${phase} started\n`);
+        expect(out.indexOf(`● #${number}: ${phase} ✓`)).toBeGreaterThan(started);
+        expect(started).toBeGreaterThan(-1);
+      }
+      expect(out).toContain(`✓ Issue #${number} completed`);
+    }
+  });
+});

@@ -1,0 +1,145 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import {
+  EXEC,
+  EXEC_FLAGS,
+  isRunning,
+  it,
+  NumberedWorld,
+  story,
+  titled,
+  type World,
+  waitFor,
+} from './support.ts';
+
+/** Leaves uncommitted work, a commit and two processes of which one has a session of its own. */
+const BUSY = `commit half; echo draft > draft.txt
+setsid sleep 600 & echo $! >> "$HOME/pids"; sleep 600 & echo $! >> "$HOME/pids"
+echo $$ >> "$HOME/pids"; note working; wait`;
+
+const pids = (world: World) =>
+  readFileSync(join(world.dir, 'user', 'pids'), 'utf8')
+    .trim()
+    .split('\n')
+    .map(Number);
+
+describe.concurrent('Ctrl-C during a run of issues', () => {
+  it('ends every agent with all its processes, keeps all work, and finishes the log', async ({ world }) => {
+    world.agent('agent', BUSY);
+    const issues = new NumberedWorld(world, ...titled(1, 2, 3, 4));
+    const running = issues.start('run', '1', '2', '3', '4', ...EXEC_FLAGS);
+    await world.call('working', {}, 3);
+    const run = await issues.run();
+    const { code, out } = await running.kill('SIGINT');
+    expect(code).toBe(130);
+    expect(pids(world)).toHaveLength(9);
+    expect(pids(world).filter(isRunning)).toEqual([]);
+    for (const id of ['1', '2', '3']) {
+      const tree = join(world.worktrees, `feature/${id}-issue-${id}`);
+      expect(readFileSync(join(tree, 'draft.txt'), 'utf8')).toBe('draft\n');
+      const ticket = world.ticket(run, id);
+      expect(ticket).toMatchObject({ status: 'paused', claim: null, worktree: tree });
+      expect(story(ticket).at(-1)).toBe('exec interrupted');
+    }
+    const log = issues.log(run);
+    expect(log.endTime).not.toBeNull();
+    expect(log.summary).toMatchObject({ totalIssues: 4, passed: 0, aborted: true });
+    expect(log.issues.map(({ issueNumber }) => issueNumber)).toEqual([1, 2, 3, 4]);
+    // Stopped is not timed out.
+    expect(JSON.stringify(log)).not.toMatch(/timeout|timed out/i);
+    expect(out).not.toMatch(/time(d )?out/i);
+    expect(out).toContain(`signalbox resume ${run}`);
+    expect((await issues.cli('status', '--plan', run)).out).toMatch(/stopped|paused/);
+  });
+
+  it('leaves at once the second time, although an agent does not listen', async ({ world }) => {
+    world.agent('agent', "trap '' TERM INT; note working; go; commit");
+    const issues = new NumberedWorld(world, ...titled(1));
+    const running = issues.start('run', '1', ...EXEC_FLAGS);
+    const { pid } = await world.call('working');
+    process.kill(running.pid, 'SIGINT');
+    await running.says('again to leave at once');
+    expect((await running.kill('SIGINT')).code).toBe(130);
+    world.go();
+    await waitFor('the agent to be gone', () => !isRunning(pid));
+  });
+});
+
+describe.concurrent('Ctrl-C while a worktree is being set up', () => {
+  it.for([
+    ['of the first issue', '1'],
+    ['of a later one', '2'],
+  ])('%s ends what sets it up, and the next run does it again', async ([, id = ''], { world }) => {
+    world.agent('agent', 'test -e ready.txt || exit 9; rm ready.txt; commit');
+    const hook = `case $PWD in */${id}-*) echo $$ > "$HOME/hook"; test -e "$HOME/quick" || sleep 600 ;; esac; touch ready.txt`;
+    world.config({ hooks: { afterCreate: [hook] } });
+    const issues = new NumberedWorld(world, ...titled(1, 2));
+    const running = issues.start('run', '1', '2', '--concurrency', '1', ...EXEC_FLAGS);
+    const pid = await waitFor('the hook', () =>
+      world.exists('user/hook') ? Number(world.read('user/hook')) : 0,
+    );
+    const { code, out } = await running.kill('SIGINT');
+    expect(code, out).toBe(130);
+    expect(isRunning(pid)).toBe(false);
+    const run = await issues.run();
+    expect(out).not.toContain('setup command');
+    expect(story(world.ticket(run, id)).filter((attempt) => attempt.endsWith('failure'))).toEqual([]);
+    world.append('user/quick', '');
+    const resumed = await issues.cli('resume', run);
+    expect(resumed.code, resumed.out).toBe(0);
+  });
+});
+
+describe.concurrent('Ctrl-C while issues are still being read', () => {
+  it('ends with 130 and without a run', async ({ world }) => {
+    const issues = new NumberedWorld(world, ...titled(1));
+    issues.bench.gh.fail({ call: 'api graphql', hang: true });
+    const running = issues.start('run', '1', ...EXEC_FLAGS);
+    await waitFor('gh to be asked', () => issues.bench.gh.calls('api graphql').length > 0);
+    const ended = await running.kill('SIGINT');
+    expect(ended.code).toBe(130);
+    expect(ended.err).toMatch(/Stopped\. Nothing was begun\.\n$/);
+    expect(issues.runs()).toEqual([]);
+  });
+});
+
+describe.concurrent('an aborted signal', () => {
+  it('stops a run in code: a result for every issue, and 130', async ({ world }) => {
+    world.agent('agent', BUSY);
+    const issues = new NumberedWorld(world, ...titled(1, 2, 3));
+    const stop = new AbortController();
+    const running = issues.library({ options: { ...EXEC, concurrency: 2 }, signal: stop.signal }, [
+      '1',
+      '2',
+      '3',
+    ]);
+    await world.call('working', {}, 2);
+    stop.abort();
+    const run = await running;
+    expect(run.exitCode).toBe(130);
+    expect(pids(world).filter(isRunning)).toEqual([]);
+    expect(run.results.map(({ issueNumber, success }) => [issueNumber, success])).toEqual([
+      [1, false],
+      [2, false],
+      [3, false],
+    ]);
+    expect(run.results[0]?.abortReason).toMatch(/Ctrl-C|stopped/);
+    expect(run.results[2]).toMatchObject({ notStarted: true });
+    writeFileSync(join(world.dir, 'user', 'pids'), '');
+    world.agent('agent', 'test -e draft.txt && rm draft.txt; commit');
+    const again = await issues.library({ options: { ...EXEC } }, ['1', '2', '3']);
+    expect(again.exitCode).toBe(0);
+  });
+
+  it('that is aborted before the beginning starts nothing', async ({ world }) => {
+    world.agent('agent', 'commit');
+    const issues = new NumberedWorld(world, ...titled(1));
+    const signal = AbortSignal.abort();
+    await expect(issues.library({ options: { ...EXEC }, signal }, ['1'])).rejects.toMatchObject({
+      name: 'AbortError',
+    });
+    expect(issues.runs()).toEqual([]);
+    expect(world.calls()).toEqual([]);
+  });
+});

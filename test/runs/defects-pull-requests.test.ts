@@ -1,0 +1,91 @@
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { commitsOf, git, it, NumberedWorld, titled } from './support.ts';
+
+const WORK = { phases: 'exec', smartTests: false } as const;
+
+describe.concurrent('a pull request that is open', () => {
+  it('gets the commits of a second run, also when the base has moved far on', async ({ world }) => {
+    world.agent('agent', 'commit "round $(ls | wc -l)"; echo "$SIGNALBOX_ATTEMPT" >> more.txt; commit more');
+    const issues = new NumberedWorld(world, ...titled(1));
+    const first = await issues.library({ options: WORK }, ['1']);
+    expect(first.results).toMatchObject([
+      { success: true, prNumber: 2, prUrl: expect.stringContaining('/pull/2') },
+    ]);
+    const before = issues.bench.tip('feature/1-issue-1');
+
+    for (let n = 1; n <= 6; n += 1) issues.write(`base-${n}.txt`, `${n}\n`);
+    git(world.repo, 'push', '--quiet', 'origin', 'main');
+    const second = await issues.library({ options: { ...WORK, force: true } }, ['1']);
+    expect(second.results).toMatchObject([{ success: true, prNumber: 2 }]);
+    expect(issues.bench.pulls()).toHaveLength(1);
+    const after = issues.bench.tip('feature/1-issue-1');
+    expect(after).not.toBe(before);
+    expect(after).toBe(git(world.repo, 'rev-parse', 'feature/1-issue-1'));
+    expect(git(world.repo, 'merge-base', before, after)).toBe(before);
+  });
+});
+
+describe.concurrent('a push that is refused', () => {
+  it('fails the issue, keeps the work here, and says what the server said', async ({ world }) => {
+    world.agent('agent', 'commit work');
+    const issues = new NumberedWorld(world, ...titled(1));
+    const hook = join(issues.bench.origin, 'hooks', 'pre-receive');
+    writeFileSync(hook, '#!/bin/sh\necho "frozen until Monday" >&2\nexit 1\n');
+    chmodSync(hook, 0o755);
+    const run = await issues.library({ options: { ...WORK, retry: false } }, ['1']);
+    expect(run.exitCode).toBe(1);
+    expect(run.results).toMatchObject([{ success: false, abortReason: 'Phase pull_request failed' }]);
+    const last = run.results[0]?.phaseResults.at(-1);
+    expect(`${last?.error} ${last?.output}`).toContain('frozen until Monday');
+    expect(issues.bench.pulls()).toEqual([]);
+    expect(commitsOf(world.repo, 'feature/1-issue-1')).toEqual(['work']);
+  });
+});
+
+describe.concurrent('a base that exists at origin alone', () => {
+  it('is what work starts from, is measured against and goes to', async ({ world }) => {
+    world.agent(
+      'agent',
+      'test -e only-develop.txt || exit 7; case $SIGNALBOX_TICKET in 1) commit work ;; esac',
+    );
+    const issues = new NumberedWorld(world, ...titled(1, 2));
+    git(world.repo, 'switch', '--quiet', '--create', 'develop');
+    issues.write('only-develop.txt', 'x\n');
+    git(world.repo, 'push', '--quiet', 'origin', 'develop');
+    git(world.repo, 'switch', '--quiet', 'main');
+    git(world.repo, 'branch', '--quiet', '-D', 'develop');
+    const main = git(world.repo, 'rev-parse', 'HEAD');
+    const run = await issues.library({ options: { ...WORK, base: 'develop' } }, ['1', '2']);
+    expect(run.results).toMatchObject([
+      { success: true },
+      // It has commits that main has not, and none of its own.
+      { success: false, abortReason: 'Phase exec failed', failureCategory: 'evidence' },
+    ]);
+    expect(issues.bench.pulls()).toMatchObject([
+      { headRefName: 'feature/1-issue-1', baseRefName: 'develop', state: 'OPEN' },
+    ]);
+    expect(git(world.repo, 'log', '--format=%s', 'origin/develop..feature/1-issue-1')).toBe('work');
+    expect(git(world.repo, 'rev-parse', 'HEAD')).toBe(main);
+  });
+});
+
+describe.concurrent('a repository whose branch is called master', () => {
+  it('has the same measure: an agent that commits nothing has failed', async ({ world }) => {
+    world.agent('agent', 'case $SIGNALBOX_TICKET in 2) commit ;; esac');
+    const issues = new NumberedWorld(world, ...titled(1, 2));
+    for (const where of [world.repo, issues.bench.origin]) git(where, 'branch', '--move', 'main', 'master');
+    git(world.repo, 'fetch', '--quiet', '--prune', 'origin');
+    issues.bench.gh.repository((repository) => {
+      repository.defaultBranch = 'master';
+    });
+    git(world.repo, 'remote', 'set-head', 'origin', 'master');
+    const run = await issues.library({ options: { ...WORK, retry: false } }, ['1', '2']);
+    expect(run.results).toMatchObject([
+      { success: false, failureCategory: 'evidence', abortReason: 'Phase exec failed' },
+      { success: true },
+    ]);
+    expect(issues.bench.pulls()).toMatchObject([{ headRefName: 'feature/2-issue-2', baseRefName: 'master' }]);
+  });
+});

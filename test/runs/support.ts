@@ -1,0 +1,53 @@
+import { RunOrchestrator } from '../../src/api/run-orchestrator.ts';
+import type { RunInit, RunResult } from '../../src/api/run-types.ts';
+import { getSettings, type SignalboxSettings } from '../../src/api/settings.ts';
+import { IssueWorld } from '../cli/issue-world.ts';
+import { Bench } from '../forge/bench.ts';
+import type { FakeIssue } from '../support/gh/fake-gh.ts';
+import { it, type World } from '../support/index.ts';
+
+export { IssueWorld } from '../cli/issue-world.ts';
+export { linesOf, refusal } from '../cli/support.ts';
+export { commitsOf, git, isRunning, story, waitFor, worktreesOf } from '../support/index.ts';
+export { Bench, it, type World };
+
+/** One agent phase is enough where the test is not about phases. */
+export const EXEC = { phases: 'exec', smartTests: false, pr: false } as const;
+export const EXEC_FLAGS = ['--phases', 'exec', '--no-smart-tests', '--no-pr'];
+
+/** A repository whose issues are on a scripted GitHub, with runs from the command line and from code. */
+export class NumberedWorld extends IssueWorld {
+  readonly bench: Bench;
+
+  constructor(world: World, ...issues: FakeIssue[]) {
+    const bench = new Bench(world);
+    super(world, bench.env);
+    this.bench = bench;
+    bench.gh.issues(...issues);
+  }
+
+  library(init: Partial<RunInit>, issues: string[], batches?: number[][]): Promise<RunResult> {
+    return inCode(this, init, issues, batches);
+  }
+}
+
+export function settingsOf({ world, env }: IssueWorld): Promise<SignalboxSettings> {
+  return getSettings({ cwd: world.repo, env: { ...world.env, ...env } });
+}
+
+/** The library, called with everything that it would otherwise take from the process. */
+export async function inCode(
+  issues: IssueWorld,
+  init: Partial<RunInit>,
+  references: string[],
+  batches?: number[][],
+): Promise<RunResult> {
+  const { repo, env } = issues.world;
+  const settings = await settingsOf(issues);
+  const all = { options: {}, settings, cwd: repo, env: { ...env, ...issues.env }, ...init };
+  return RunOrchestrator.run(all, references, batches);
+}
+
+export function titled(...numbers: number[]): FakeIssue[] {
+  return numbers.map((number) => ({ number, title: `Issue ${number}` }));
+}

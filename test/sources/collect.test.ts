@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { collectWork } from '../../src/sources/collect.ts';
+import type { WorkItem } from '../../src/sources/index.ts';
+import { checkout, write } from './scratch.ts';
+
+const waits = (items: readonly WorkItem[]) =>
+  items.map(({ id, dependsOn }) => [id, ...dependsOn.map((key) => key.replace(/^.*[#:]/, ''))].join(' < '));
+
+async function specItems(
+  tasks: string,
+  unit: 'parent' | 'leaf' = 'parent',
+  more: Record<string, string> = {},
+) {
+  const { dir, options } = checkout();
+  write(dir, 'spec/tasks.md', tasks);
+  for (const [name, text] of Object.entries(more)) write(dir, `spec/${name}`, text);
+  return collectWork(['spec'], { ...options, unit });
+}
+
+describe('units of a spec', () => {
+  it('are items with their requirements as criteria and the files they name', async () => {
+    const { items, problems } = await specItems(
+      '- [x] 1. Done\n- [ ] 2. Count\n  - Keep it small\n  - _Requirements: 1.1_\n  - _Files: src/a.ts, src/b.ts_\n',
+      'parent',
+      {
+        'requirements.md':
+          '### Requirement 1: Counting\n\n#### Acceptance Criteria\n\n1. WHEN asked THEN it SHALL count\n2. No\n',
+      },
+    );
+    expect(problems).toEqual([]);
+    expect(items).toMatchObject([
+      { id: '1', state: 'closed' },
+      {
+        id: '2',
+        title: 'Count',
+        state: 'open',
+        acceptanceCriteria: ['1.1 WHEN asked THEN it SHALL count'],
+        paths: ['src/a.ts', 'src/b.ts'],
+      },
+    ]);
+    expect(items[1]?.key).toMatch(/^kiro:\/.*\/spec#2$/);
+    expect(items[1]?.body).toMatch(/^- 2 Count\n {2}- Keep it small/);
+    expect(items[1]?.body).toContain('## Requirements');
+  });
+
+  it.each([
+    ['one after the other', '- [ ] 1. A\n- [ ] 2. B\n- [ ] 3. C\n', ['1', '2 < 1', '3 < 2']],
+    ['as they say', '- [ ] 1. A\n- [ ] 2. B\n- [ ] 3. C\n  - _Depends: 1_\n', ['1', '2 < 1', '3 < 1']],
+    [
+      'side by side',
+      '- [ ] 1. A\n- [ ] 2. (P) B\n- [ ] 3. (P) C\n- [ ] 4. D\n',
+      ['1', '2 < 1', '3 < 1', '4 < 2 < 3'],
+    ],
+    [
+      'wave by wave',
+      '## Wave 1\n- [ ] 1. A\n- [ ] 2. B\n## Wave 2\n- [ ] 3. C\n- [ ] 4. D\n',
+      ['1', '2', '3 < 1 < 2', '4 < 1 < 2'],
+    ],
+  ])('wait %s', async (_how, tasks, expected) => {
+    expect(waits((await specItems(tasks)).items)).toEqual(expected);
+  });
+
+  it('are none when the spec has an error, which is told with its line', async () => {
+    const { items, problems } = await specItems('- [ ] 1. A\n- [ ] 1. B\n');
+    expect(items).toEqual([]);
+    expect(problems).toMatchObject([
+      { reference: 'spec', code: 'spec/broken', hint: 'See all of them with: signalbox spec check spec' },
+    ]);
+    expect(problems[0]?.message).toMatch(/tasks\.md:2: /);
+  });
+});
+
+it('everything that was named comes in one answer, and what cannot be had is a problem', async () => {
+  const { dir, fake, options } = checkout();
+  fake.issues({ number: 7, title: 'Seven' });
+  write(dir, 'a.md', '# A\n');
+  write(dir, 'spec/tasks.md', '- [ ] 1. T\n');
+  const { items, problems } = await collectWork(['7', 'a.md', 'spec', 'nothing.md', '8'], options);
+  expect(items.map(({ id }) => id)).toEqual(['7', 'a', '1']);
+  expect(problems.map(({ reference }) => reference)).toEqual(['nothing.md', '8']);
+});
+
+it('files are relative to where one stands, numbers belong to the repository', async () => {
+  const { dir, fake, options } = checkout();
+  fake.issues({ number: 7, title: 'Seven' });
+  const elsewhere = write(checkout('').dir, 'issues/a.md', '# A\n').replace('/issues/a.md', '');
+  const { items } = await collectWork(['7', 'issues/a.md'], { ...options, cwd: dir, filesFrom: elsewhere });
+  expect(items.map(({ id }) => id)).toEqual(['7', 'a']);
+});

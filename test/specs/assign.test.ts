@@ -1,0 +1,103 @@
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { it, put, runSpec, stateFile, story, tasks, writeSpec } from './support.ts';
+
+const answers = (...results: unknown[]) =>
+  results.map((result, index) => ({
+    when: { phase: 'assign', ...(index === 0 ? { resumed: false } : {}) },
+    do: [{ result }],
+  }));
+
+describe.concurrent('an assignment', () => {
+  it('that does not fit is repaired once', async ({ world }) => {
+    world.rehearsal(
+      answers(
+        { text: 'A tricky one.', data: { outcome: 'backend', owner: 'me', criticality: 'high' } },
+        { data: { outcome: 'ui', owner: 'default', criticality: 'complex', reason: 'It is a page.' } },
+      ),
+    );
+    const dir = writeSpec(world, tasks('One'));
+    expect((await runSpec(world, dir)).code).toBe(0);
+    expect(stateFile(world).specs.limits?.assignments).toEqual({
+      1: { type: 'ui', owner_agent: 'default', criticality: 'complex', by: 'agent', reason: 'It is a page.' },
+    });
+  });
+
+  it.for([
+    ['prose', { text: 'I would give this to somebody who knows CSS.' }],
+    ['another owner', { data: { outcome: 'code', owner: 'nobody', criticality: 'standard' } }],
+    ['numbers', { data: { outcome: 1, owner: 2, criticality: 3 } }],
+    ['a list of other ids', { data: { assignments: [{ task_id: 9, type: 'code', owner_agent: 'x' }] } }],
+  ] as const)('of %s falls back, and says that it does', async ([, result], { world }) => {
+    world.rehearsal(answers(result, result));
+    const dir = writeSpec(world, tasks('One'));
+    const { code, out } = await world.cli('spec', dir, '--no-tmux', '--delay', '0');
+    expect(code).toBe(0);
+    expect(out).toContain('assign ✗');
+    expect(out).toContain('fallback');
+    expect(story(world.ticket('spec-limits', '1')).slice(0, 3)).toEqual([
+      'assign failure',
+      'fallback success',
+      'implement success',
+    ]);
+    expect(stateFile(world).specs.limits?.assignments[1]).toMatchObject({ by: 'fallback', type: 'code' });
+  });
+
+  it('decides by its owner which agent does the work', async ({ world }) => {
+    world.agent('painter', 'echo painted > painted.txt; commit "Paint"; echo "<promise>TASK_DONE</promise>"');
+    world.config({ defaultAgent: 'rehearsal', specs: { owners: { ui: 'painter' } } });
+    world.rehearsal(answers({ data: { outcome: 'ui', owner: 'ui', criticality: 'standard' } }));
+    const dir = writeSpec(world, tasks('One'));
+    expect((await runSpec(world, dir, '--backend', 'rehearsal')).code).toBe(0);
+    const agents = world.ticket('spec-limits', '1').phaseHistory.map(({ phase, agent }) => [phase, agent]);
+    expect(agents.slice(0, 2)).toEqual([
+      ['assign', 'rehearsal'],
+      ['implement', 'painter'],
+    ]);
+  });
+
+  it('that a person wrote into the state file is not asked for again', async ({ world }) => {
+    const dir = writeSpec(world, tasks('One', 'Two'));
+    const assignments = {
+      1: { type: 'review', owner_agent: 'default' },
+      2: { type: 'cooking', owner_agent: 'default' },
+    };
+    put(
+      join(dir, '..', 'SEQUENTIAL_STATE.json'),
+      JSON.stringify({ version: 1, specs: { limits: { assignments } }, mine: 'stays' }),
+    );
+    const { code, err } = await runSpec(world, dir);
+    expect(code).toBe(0);
+    expect(err).toContain('the assignment of 2 is left out');
+    expect(story(world.ticket('spec-limits', '1'))[0]).toBe('review success');
+    expect(story(world.ticket('spec-limits', '2'))[0]).toBe('assign success');
+    expect(stateFile(world)).toMatchObject({
+      mine: 'stays',
+      specs: { limits: { assignments: { 1: { type: 'review', by: 'person' }, 2: { by: 'agent' } } } },
+    });
+  });
+
+  it('is lost with a state file that cannot be read, which is moved aside', async ({ world }) => {
+    const dir = writeSpec(world, tasks('One'));
+    put(join(dir, '..', 'SEQUENTIAL_STATE.json'), '{"specs": ');
+    const { code, err } = await runSpec(world, dir);
+    expect(code).toBe(0);
+    expect(err).toContain('It is moved aside.');
+    expect(world.read('repo/.kiro/specs/SEQUENTIAL_STATE.json.broken-1')).toBe('{"specs": ');
+    expect(stateFile(world).specs.limits?.completed).toEqual(['1']);
+  });
+
+  it('is made by the agent of --assign-backend', async ({ world }) => {
+    world.agent('clerk', 'echo no');
+    world.config({ defaultAgent: 'rehearsal' });
+    const dir = writeSpec(world, tasks('One'));
+    expect((await runSpec(world, dir, '--assign-backend', 'clerk')).code).toBe(0);
+    expect(world.ticket('spec-limits', '1').phaseHistory[0]).toMatchObject({
+      phase: 'assign',
+      agent: 'clerk',
+    });
+    const { code, err } = await runSpec(world, dir, '--assign-backend', 'clark');
+    expect(code).toBe(5);
+    expect(err).toContain('Did you mean');
+  });
+});

@@ -1,0 +1,73 @@
+import { describe, expect } from 'vitest';
+import { git, it, runSpec, stateFile, tasks, tasksOn, waitFor, work, writeSpec } from './support.ts';
+
+const TWELVE = tasks(...Array.from({ length: 12 }, (_, index) => `Part ${index + 1}`));
+
+/** Holds the agent of one unit until the test lets it go. */
+const held = (ticket: string, file: string) => ({
+  when: { ticket, phase: 'implement' },
+  do: [
+    { write: { path: `part-${ticket}.txt`, append: 'begun\n' } },
+    { run: `until [ -e ${file} ]; do sleep 0.05; done` },
+    { commit: `Do ${ticket}` },
+  ],
+});
+
+describe.concurrent('a run that is killed', () => {
+  it('goes on where it was: nothing is done twice and nothing is lost', async ({ world }) => {
+    world.rehearsal([held('5', `${world.dir}/go-5`)]);
+    const dir = writeSpec(world, TWELVE);
+    const first = world.start(['spec', dir, '--no-tmux', '--delay', '0', '--json']);
+    await waitFor('the fifth unit', () => first.out.includes('"part-5.txt"'), { timeoutMs: 60_000 });
+    await first.kill('SIGKILL');
+    world.append('go-5', '');
+    const { code, result } = await runSpec(world, dir);
+    expect(code).toBe(0);
+    expect(result.counts).toMatchObject({ units: 12, complete: 12, before: 4 });
+    const ids = Array.from({ length: 12 }, (_, index) => String(index + 1));
+    expect(work(world)).toEqual(
+      ids.flatMap((id) => [id === '5' ? 'Do 5' : `Rehearse implement of ${id}`, `Tick ${id} of limits`]),
+    );
+    expect(git(world.repo, 'show', 'spec/limits:part-5.txt')).toBe('begun');
+    expect(tasksOn(world)).toBe(TWELVE.replaceAll('[ ]', '[x]').trimEnd());
+    expect(stateFile(world).specs.limits?.completed).toEqual(ids);
+    for (const id of ids) {
+      const attempts = world.ticket('spec-limits', id).phaseHistory;
+      expect(
+        attempts.filter(({ phase, status }) => phase === 'implement' && status === 'success'),
+      ).toHaveLength(1);
+    }
+  }, 120_000);
+
+  it.for([
+    'ticket:claimed',
+    'workspace:ready',
+    'attempt:recorded',
+    'attempt:running',
+    'attempt:performed',
+    'attempt:closed',
+  ])('at %s of its second unit converges', async (point, { world }) => {
+    const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
+    expect((await runSpec(world, dir, '--max-iterations', '1')).code).toBe(1);
+    const env = { SIGNALBOX_CRASH_AT: point };
+    expect((await world.start(['spec', dir, '--no-tmux', '--delay', '0'], env).ended).signal).toBe('SIGKILL');
+    const { code, result } = await runSpec(world, dir);
+    expect(code, JSON.stringify(result)).toBe(0);
+    expect(work(world)).toEqual(
+      ['1', '2', '3'].flatMap((id) => [`Rehearse implement of ${id}`, `Tick ${id} of limits`]),
+    );
+  });
+
+  it('by Ctrl-C leaves everything for resume', async ({ world }) => {
+    world.rehearsal([held('1', `${world.dir}/go-1`)]);
+    const dir = writeSpec(world, tasks('One', 'Two'));
+    const run = world.start(['spec', dir, '--no-tmux', '--delay', '0', '--json']);
+    await waitFor('the first unit', () => run.out.includes('"part-1.txt"'));
+    expect((await run.kill('SIGINT')).code).toBe(130);
+    world.append('go-1', '');
+    expect(world.ticket('spec-limits', '1').status).toBe('paused');
+    const { code, out } = await world.cli('resume', '--no-tmux');
+    expect(code).toBe(0);
+    expect(out).toContain('2/2 units complete');
+  });
+});

@@ -1,0 +1,94 @@
+import { describe, expect } from 'vitest';
+import {
+  done,
+  it,
+  progressFile,
+  runSpec,
+  stateFile,
+  tasks,
+  withoutWaits,
+  work,
+  writeSpec,
+} from './support.ts';
+
+const ASKS = {
+  when: { ticket: '1', phase: 'implement', visit: 1 },
+  do: [
+    { write: { path: 'half.txt', text: 'half\n' } },
+    { result: 'I looked at both.\n\nWhich database, A or B?\n\n<promise>HALT</promise>' },
+  ],
+};
+const ANSWERED = {
+  when: { ticket: '1', phase: 'implement', visit: 2, resumed: true },
+  do: [{ commit: 'Use B' }, done()],
+};
+
+describe.concurrent('a unit that halts', () => {
+  it('ends the run with 2, keeps the question and asks nobody else meanwhile', async ({ world }) => {
+    world.rehearsal([ASKS]);
+    const dir = writeSpec(world, tasks('One', 'Two'));
+    const { code, out } = await world.cli(
+      'spec',
+      dir,
+      '--no-tmux',
+      '--delay',
+      '0',
+      '--on-failure',
+      'continue',
+    );
+    expect(code).toBe(2);
+    expect(out).toContain('1 asks: Which database, A or B?');
+    expect(out).toContain('signalbox resume spec-limits --answer');
+    expect((await world.cli('status')).out).toContain('Which database, A or B?');
+    expect(world.ticket('spec-limits', '2').phaseHistory).toEqual([]);
+    expect(stateFile(world).specs.limits).toMatchObject({
+      halted: true,
+      halted_task: '1',
+      halt_reason: 'Which database, A or B?',
+    });
+    expect(progressFile(world)).toContain('**Status:** Halted');
+    const again = await runSpec(world, dir);
+    expect(again.code).toBe(2);
+    expect(again.result.counts.attempts).toBe(0);
+  });
+
+  it('goes on with the answer, in its session and tree, to the end', async ({ world }) => {
+    world.rehearsal([ASKS, ANSWERED]);
+    const dir = writeSpec(world, tasks('One', 'Two'));
+    await runSpec(world, dir);
+    const { code, out } = await world.cli('resume', '--no-tmux', '--answer', 'Take B. It is "faster".');
+    expect(code).toBe(0);
+    expect(out).toContain('2/2 units complete');
+    expect(world.promptOf('spec-limits', '1', 'implement.2.1')).toContain('Take B. It is "faster".');
+    expect(work(world)[0]).toBe('Use B');
+    expect(stateFile(world).specs.limits).toMatchObject({
+      halted: false,
+      halt_reason: null,
+      halted_task: null,
+    });
+    expect(progressFile(world)).toContain('**Completed:**');
+  });
+
+  it('beats a verdict and the evidence', async ({ world }) => {
+    withoutWaits(world);
+    world.rehearsal([
+      {
+        when: { phase: 'implement' },
+        do: [
+          { write: { path: 'a.txt', text: 'a\n' } },
+          { commit: 'Add a' },
+          {
+            result:
+              '<promise>TASK_DONE</promise>\n<promise>HALT: is this right?</promise>\n<signalbox>{"outcome":"done"}</signalbox>',
+          },
+        ],
+      },
+    ]);
+    const dir = writeSpec(world, tasks('One'));
+    const { code, result } = await runSpec(world, dir);
+    expect({ code, halted: result.halted }).toEqual({
+      code: 2,
+      halted: { ticketId: '1', reason: 'is this right?' },
+    });
+  });
+});

@@ -1,0 +1,137 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import {
+  done,
+  git,
+  isRunning,
+  it,
+  put,
+  runSpec,
+  stateFile,
+  tasks,
+  waitFor,
+  withoutWaits,
+  work,
+  writeSpec,
+} from './support.ts';
+
+describe.concurrent('two specs in one directory', () => {
+  it('each do all of their work and keep their state apart', async ({ world }) => {
+    const [one, two] = ['one', 'two'].map((name) => writeSpec(world, tasks('Same'), { name }));
+    const runs = [one, two].map((dir) => runSpec(world, dir ?? ''));
+    for (const { code, err } of await Promise.all(runs)) expect({ code, err }).toEqual({ code: 0, err: '' });
+    for (const name of ['one', 'two']) {
+      expect(work(world, `spec/${name}`)).toEqual(['Rehearse implement of 1', `Tick 1 of ${name}`]);
+      expect(stateFile(world).specs[name]).toMatchObject({ completed: ['1'], plan: `spec-${name}` });
+    }
+  });
+
+  it('of one name in two repositories have plans of their own', async ({ world }) => {
+    const dir = writeSpec(world, tasks('One'));
+    const other = join(world.dir, 'other');
+    git(world.dir, 'clone', '--quiet', world.repo, other);
+    expect((await runSpec(world, dir)).result.planId).toBe('spec-limits');
+    const { code, result } = await runSpec(world, join(other, '.kiro/specs/limits'));
+    expect({ code, planId: result.planId }).toEqual({ code: 0, planId: 'spec-limits-2' });
+    expect((await runSpec(world, join(other, '.kiro/specs/limits'))).result.planId).toBe('spec-limits-2');
+  });
+});
+
+describe.concurrent('a second run of one spec', () => {
+  it('is refused with 3 while the first one lives, and names it', async ({ world }) => {
+    world.rehearsal([{ when: { phase: 'implement' }, do: ['hang'] }]);
+    const dir = writeSpec(world, tasks('One'));
+    const first = world.start(['spec', dir, '--no-tmux']);
+    await first.says('implement started');
+    const { code, err } = await world.cli('spec', dir);
+    expect(code).toBe(3);
+    expect(err).toContain(`Spec "limits" is already being run by spec (pid ${first.pid}`);
+    const fresh = await world.cli('spec', dir, '--fresh');
+    expect(fresh.code).toBe(3);
+    expect(first.alive).toBe(true);
+    expect(isRunning(first.pid)).toBe(true);
+  });
+});
+
+describe.concurrent('--in-place', () => {
+  it('works in the checkout on its branch', async ({ world }) => {
+    const dir = writeSpec(world, tasks('One', 'Two'));
+    const { code } = await runSpec(world, dir, '--in-place');
+    expect(code).toBe(0);
+    expect(git(world.repo, 'log', '--format=%s', '-4')).toBe(
+      'Tick 2 of limits\nRehearse implement of 2\nTick 1 of limits\nRehearse implement of 1',
+    );
+    expect(readFileSync(join(dir, 'tasks.md'), 'utf8')).toBe(tasks('One', 'Two').replaceAll('[ ]', '[x]'));
+    expect(git(world.repo, 'status', '--porcelain')).toBe('');
+    expect(existsSync(world.worktrees)).toBe(false);
+  });
+
+  it('refuses a checkout with changes, and changes nothing', async ({ world }) => {
+    const dir = writeSpec(world, tasks('One'));
+    put(join(world.repo, 'mine.txt'), 'mine\n');
+    const { code, err } = await runSpec(world, dir, '--in-place');
+    expect(code).toBe(5);
+    expect(err).toContain('has changes that are not committed');
+    expect(existsSync(world.planFile('spec-limits'))).toBe(false);
+  });
+
+  it('keeps failed work on a ref and goes on without it', async ({ world }) => {
+    withoutWaits(world);
+    world.rehearsal([
+      {
+        when: { ticket: '1', phase: 'implement' },
+        do: [{ write: { path: 'bad.txt', text: 'bad\n' } }, done()],
+      },
+    ]);
+    const dir = writeSpec(world, tasks('One', 'Two'));
+    const { code } = await runSpec(
+      world,
+      dir,
+      '--in-place',
+      '--on-failure',
+      'continue',
+      '--max-attempts',
+      '1',
+    );
+    expect(code).toBe(2);
+    expect(existsSync(join(world.repo, 'bad.txt'))).toBe(false);
+    expect(git(world.repo, 'show', 'refs/signalbox/failed/spec-limits/1-1:bad.txt')).toBe('bad');
+  });
+});
+
+describe.concurrent('a spec that git does not have', () => {
+  it('is there for the agent, is never committed, and is ticked at its own place', async ({ world }) => {
+    world.rehearsal([
+      {
+        when: { phase: 'implement' },
+        do: [{ run: 'cat .kiro/specs/limits/tasks.md > seen-$SIGNALBOX_TICKET.txt' }, { commit: 'See it' }],
+      },
+    ]);
+    const dir = writeSpec(world, tasks('One', 'Two'), { commit: false });
+    const { code } = await runSpec(world, dir);
+    expect(code).toBe(0);
+    expect(work(world)).toEqual(['See it', 'See it']);
+    expect(readFileSync(join(dir, 'tasks.md'), 'utf8')).toBe(tasks('One', 'Two').replaceAll('[ ]', '[x]'));
+    expect(git(world.repo, 'show', 'spec/limits:seen-2.txt')).toContain('- [x] 1. One\n- [ ] 2. Two');
+    expect(git(world.repo, 'ls-tree', '-r', '--name-only', 'spec/limits')).not.toContain('.kiro');
+  });
+});
+
+describe.concurrent('--detach', () => {
+  it('gives the terminal back while a daemon does the work', async ({ world }) => {
+    const dir = writeSpec(world, tasks('One', 'Two'));
+    const { code, out } = await world.cli('spec', dir, '--no-tmux', '--delay', '0', '--detach');
+    try {
+      expect({ code, out }).toEqual({
+        code: 0,
+        out: expect.stringMatching(/^Daemon \d+ goes on with spec-limits/),
+      });
+      await world.reaches('spec-limits', '2', 'complete');
+      await waitFor('the state file', () => stateFile(world).specs.limits?.completed_at);
+      expect(work(world)).toHaveLength(4);
+    } finally {
+      await world.cli('daemon', 'stop');
+    }
+  });
+});

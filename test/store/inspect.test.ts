@@ -1,0 +1,49 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { inspectState } from '../../src/store/inspect.ts';
+import { scratch } from './scratch.ts';
+
+function inspect(kind: 'plan' | 'ticket', data: unknown): string[] {
+  const file = join(scratch(), 'state.json');
+  writeFileSync(file, typeof data === 'string' ? data : JSON.stringify(data));
+  return inspectState(kind, file).map(({ path, message, severity }) => `${severity} ${path}: ${message}`);
+}
+
+describe('inspectState', () => {
+  it('finds nothing in what is right, and leaves a planner its own fields', () => {
+    expect(inspect('plan', { id: 'p', tickets: [{ ticketId: 'a', why: 'notes' }], colour: 'red' })).toEqual(
+      [],
+    );
+    expect(inspect('ticket', { planId: 'p', ticketId: 'a', title: 'A', estimate: 3 })).toEqual([]);
+  });
+
+  it('tells every problem with its place', () => {
+    const found = inspect('plan', {
+      id: 'p',
+      concurrency: 0,
+      tickets: [{ ticketId: 'a' }, { ticketId: '../b', order: 'first' }],
+    });
+    expect(found).toHaveLength(3);
+    expect(found.join('\n')).toMatch(/error concurrency: /);
+    expect(found.join('\n')).toMatch(/error tickets\[1\]\.ticketId: /);
+    expect(found.join('\n')).toMatch(/error tickets\[1\]\.order: /);
+  });
+
+  it('tells slips in the names of fields', () => {
+    expect(inspect('plan', { id: 'p', tickets: [{ ticketId: 'a', blockedby: ['b'] }] })).toEqual([
+      'warning tickets[0].blockedby: There is no field "blockedby"; did you mean "blockedBy"?',
+    ]);
+    expect(inspect('ticket', { planId: 'p', ticketId: 'a', title: 'A', acceptance_criteria: ['x'] })).toEqual(
+      [
+        'warning acceptance_criteria: There is no field "acceptance_criteria"; did you mean "acceptanceCriteria"?',
+      ],
+    );
+  });
+
+  it('tells what is no JSON, empty, or not there', () => {
+    expect(inspect('plan', '{')[0]).toMatch(/^error null: not valid JSON \(/);
+    expect(inspect('plan', ' ')).toEqual(['error null: the file is empty']);
+    expect(inspectState('plan', '/nowhere/plan.json')).toMatchObject([{ message: 'the file is missing' }]);
+  });
+});

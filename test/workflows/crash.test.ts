@@ -1,0 +1,114 @@
+import { describe, expect } from 'vitest';
+import { attemptKey } from '../../src/model/ticket.ts';
+import type { Running } from '../support/cli.ts';
+import { git, it, type World, waitFor, worktreesOf } from '../support/index.ts';
+import { Hub, path } from './hub.ts';
+
+const PATH = [
+  ...['setup', 'implement', 'self_review:pass', 'simplify', 'verify', 'create_pr'],
+  ...['await_review:changes', 'catch_up', 'handle_review', 'reverify', 'answer_review'],
+  ...['await_review:red', 'catch_up', 'handle_review', 'reverify', 'answer_review'],
+  ...['await_review:approved', 'await_merge:merged', 'cleanup'],
+];
+
+/** The attempt that is open now, if there is one. */
+function openKey(world: World): string | undefined {
+  const open = world.ticket('p', 'ok').phaseHistory.findLast(({ completedAt }) => completedAt === null);
+  return open && attemptKey(open);
+}
+
+/** Kills the engine in the middle of every attempt it has not seen die before; `cut` takes the attempt's processes with it. */
+class Killer {
+  readonly killed = new Set<string>();
+  readonly #world: World;
+  readonly #start: () => Running;
+  readonly #cut: boolean;
+  #run: Running;
+
+  constructor(world: World, start: () => Running, cut: boolean) {
+    this.#world = world;
+    this.#start = start;
+    this.#cut = cut;
+    this.#run = start();
+  }
+
+  /** One look; kills at most once. */
+  async look(): Promise<void> {
+    const key = openKey(this.#world);
+    if (key === undefined || this.killed.has(key)) return;
+    this.killed.add(key);
+    await this.#run.kill('SIGKILL');
+    if (this.#cut) this.#cutOff(key);
+    this.#run = this.#start();
+  }
+
+  /** What a power cut does to the processes of an attempt. */
+  #cutOff(key: string): void {
+    const file = `home/state/jobs/p/ok/${key.replaceAll('#', '.')}/pid`;
+    if (!this.#world.exists(file)) return;
+    const [pid] = this.#world.read(file).split('\n');
+    try {
+      process.kill(-Number(pid), 'SIGKILL');
+    } catch (error) {
+      // It had ended by itself.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  }
+
+  async until(what: string, look: () => unknown): Promise<void> {
+    const deadline = performance.now() + 200_000;
+    while (!look()) {
+      if (performance.now() > deadline)
+        throw new Error(
+          `still waiting for ${what}: ${JSON.stringify(this.#world.ticket('p', 'ok'), null, 1)}`,
+        );
+      await this.look();
+      await waitFor('anything', () => true);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  get ended() {
+    return this.#run.ended;
+  }
+}
+
+describe('kill -9 in the middle of every phase of standard', { timeout: 400_000 }, () => {
+  for (const cut of [false, true]) {
+    it(`${cut ? 'with the processes it started' : 'alone'}: one pull request, each comment once, nothing lost`, async ({
+      world,
+    }) => {
+      const hub = new Hub(world, 'standard');
+      world.plan('p', { tickets: { ok: {} } });
+      const killer = new Killer(world, () => hub.start(), cut);
+      const waits = (phase: string, visit: number) =>
+        killer.until(`${phase} ${visit}`, () => {
+          const { currentPhase, visits, hold, claim } = world.ticket('p', 'ok');
+          return currentPhase === phase && visits[phase] === visit && hold !== null && claim === null;
+        });
+      await waits('await_review', 1);
+      await hub.review('ok', 'CHANGES_REQUESTED', 'Name it better.');
+      await waits('await_review', 2);
+      await hub.checks('ok', 'FAILURE');
+      await waits('await_review', 3);
+      await hub.checks('ok', 'SUCCESS', 'CR_2');
+      await hub.review('ok', 'APPROVED');
+      await waits('await_merge', 1);
+      await hub.merge('ok');
+      await killer.until('the end', () => world.ticket('p', 'ok').status === 'complete');
+      const { code, out, err } = await killer.ended;
+      expect(code, out + err).toBe(0);
+
+      const ticket = world.ticket('p', 'ok');
+      expect(path(ticket)).toEqual(PATH);
+      expect(killer.killed.size).toBeGreaterThanOrEqual(PATH.length - 2);
+      expect(hub.pulls()).toHaveLength(1);
+      const ours = hub.pulls()[0]?.comments.filter(({ author }) => author.login === 'octo') ?? [];
+      expect(ours).toHaveLength(2);
+      expect(new Set(ours.map(({ body }) => body.split('\n')[0])).size).toBe(2);
+      expect(git(hub.origin, 'show', 'main:rehearsal/ok.md')).toContain('handle_review, visit 2');
+      expect(git(world.repo, 'rev-list', '--count', `origin/main..${hub.branch('ok')}`)).not.toBe('');
+      expect(worktreesOf(world.repo)).toEqual([]);
+    });
+  }
+});

@@ -1,0 +1,85 @@
+import { cpSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect } from 'vitest';
+import { git, it, type World } from '../support/index.ts';
+import { Hub, path } from './hub.ts';
+
+const DEMO = fileURLToPath(new URL('../../rehearsals/demo-project', import.meta.url));
+
+function teatime(world: World): void {
+  cpSync(DEMO, world.repo, { recursive: true });
+  git(world.repo, 'add', '--all');
+  git(world.repo, 'commit', '--quiet', '--message=Teatime');
+}
+
+describe('bugfix', { timeout: 300_000 }, () => {
+  it('wants a test that fails, then a fix that makes it pass', async ({ world }) => {
+    teatime(world);
+    const hub = new Hub(world, 'bugfix');
+    world.config({ checks: ['node --test'] });
+    const ids = ['ok', 'again', 'never', 'absent', 'half', 'review'];
+    world.plan('p', { tickets: Object.fromEntries(ids.map((id) => [id, {}])) });
+    const run = hub.start();
+    for (const id of ['ok', 'again', 'half', 'review']) await hub.waits(id, 'await_review');
+    await hub.review('ok', 'APPROVED');
+    await hub.waits('ok', 'await_merge');
+    await hub.merge('ok');
+    for (const id of ['again', 'half', 'review'])
+      await hub.change(id, (pull) => Object.assign(pull, { state: 'CLOSED' }));
+    await run.ended;
+    const story = (id: string) => [...path(world.ticket('p', id)), world.ticket('p', id).currentPhase];
+    const tail = ['verify', 'self_review:pass', 'create_pr'];
+    expect(story('ok')).toEqual([
+      ...['setup', 'reproduce:reproduced', 'red_test', 'implement', ...tail],
+      ...['await_review:approved', 'await_merge:merged', 'cleanup', 'complete'],
+    ]);
+    const closed = ['await_review:closed', 'pr_closed'];
+    expect(story('again')).toEqual([
+      ...['setup', 'reproduce:reproduced', 'red_test:failure', 'reproduce:reproduced', 'red_test'],
+      ...['implement', ...tail, ...closed],
+    ]);
+    expect(hub.prompt('again', 'reproduce.2.1')).toContain('nothing shows the bug');
+    expect(story('never').at(-1)).toBe('escalate');
+    expect(world.ticket('p', 'never').visits.red_test).toBe(3);
+    expect(story('absent')).toEqual(['setup', 'reproduce:not_reproduced', 'not_reproduced']);
+    expect(world.ticket('p', 'absent').status).toBe('needs_attention');
+    expect(story('half').slice(3, 7)).toEqual(['implement', 'verify:failure', 'implement', 'verify']);
+    expect(story('review').slice(3, 9)).toEqual([
+      ...['implement', 'verify', 'self_review:fail', 'implement', 'verify', 'self_review:pass'],
+    ]);
+    expect(hub.prompt('half', 'implement.1.1')).toContain('Water boils at 99 degrees.');
+    expect(git(hub.origin, 'show', 'main:src/water.js')).toBe('export const boils = 100;');
+  });
+});
+
+describe('manual-pr', { timeout: 300_000 }, () => {
+  it('pushes, waits until a person opens the pull request, and goes on from there', async ({ world }) => {
+    const hub = new Hub(world, 'manual-pr');
+    world.plan('p', { tickets: { ok: {}, gone: {}, quick: {} } });
+    const run = hub.start();
+    for (const id of ['ok', 'gone', 'quick']) await hub.waits(id, 'await_pr');
+    expect(hub.pulls()).toEqual([]);
+    for (const [index, id] of ['ok', 'gone', 'quick'].entries()) hub.opens(id, index + 1, id === 'ok');
+    await hub.change('gone', (pull) => Object.assign(pull, { state: 'CLOSED' }));
+    await hub.merge('quick');
+    await hub.ends('gone');
+    expect(world.ticket('p', 'ok').currentPhase).toBe('await_pr');
+    await hub.change('ok', (pull) => Object.assign(pull, { isDraft: false }));
+    await hub.waits('ok', 'await_review');
+    await hub.review('ok', 'CHANGES_REQUESTED', 'Name it better.');
+    await hub.waits('ok', 'await_review', 2);
+    await hub.review('ok', 'APPROVED');
+    await hub.waits('ok', 'await_merge');
+    await hub.merge('ok');
+    await run.ended;
+    const begin = ['setup', 'implement', 'self_review:pass', 'simplify', 'verify', 'push_branch'];
+    expect(path(world.ticket('p', 'ok'))).toEqual([
+      ...begin,
+      ...['await_pr:open', 'await_review:changes', 'catch_up', 'handle_review', 'reverify', 'answer_review'],
+      ...['await_review:approved', 'await_merge:merged', 'cleanup'],
+    ]);
+    expect(path(world.ticket('p', 'quick'))).toEqual([...begin, 'await_pr:merged', 'cleanup']);
+    expect(world.ticket('p', 'gone')).toMatchObject({ status: 'needs_attention', currentPhase: 'pr_closed' });
+    expect(hub.pulls()).toHaveLength(3);
+  });
+});

@@ -1,0 +1,66 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, it } from 'vitest';
+import { bench, git, makeRepo } from './helpers.ts';
+
+async function told(work: ReturnType<ReturnType<typeof bench>['workspaces']['foresee']>): Promise<string[]> {
+  return (await work).map(({ field, message }) => `${field}: ${message}`);
+}
+
+it('sees nothing in the way of a fresh worktree, an empty directory, or a slot', async () => {
+  const { workspaces, spec } = bench();
+  expect(await workspaces.foresee(spec('a'))).toEqual([]);
+  mkdirSync(spec('b').path, { recursive: true });
+  expect(await workspaces.foresee(spec('b'))).toEqual([]);
+  await workspaces.ensure(spec('a'));
+  await workspaces.release(spec('a'));
+  expect(await workspaces.foresee(spec('a'))).toEqual([]);
+});
+
+it('sees its own worktree as its own, and that of another ticket as taken', async () => {
+  const { workspaces, spec } = bench();
+  await workspaces.ensure(spec('a'));
+  expect(await workspaces.foresee(spec('a'))).toEqual([]);
+  const other = { ...spec('a'), owner: 'plan/other' };
+  expect(await told(workspaces.foresee(other))).toEqual([
+    `worktree: The worktree path ${other.path} is taken by the worktree of plan/a.`,
+  ]);
+  expect(await workspaces.foresee({ ...other, takesOver: ['plan/a'] })).toEqual([]);
+});
+
+it('sees what lies at the path', async () => {
+  const { workspaces, spec, root } = bench();
+  const { path } = spec('a');
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, '');
+  expect(await told(workspaces.foresee(spec('a')))).toEqual([
+    `worktree: The worktree path ${path} is taken by a file.`,
+  ]);
+  makeRepo(join(root, 'elsewhere'));
+  expect(await told(workspaces.foresee(spec('b', { path: join(root, 'elsewhere') })))).toEqual([
+    `worktree: The worktree path ${join(root, 'elsewhere')} is taken by another git repository.`,
+  ]);
+  expect((await told(workspaces.foresee(spec('c', { path: join(root, 'repo', 'inside') }))))[0]).toMatch(
+    /^worktree: .* lies inside a checkout of its own repository/,
+  );
+});
+
+it('sees a branch that is checked out elsewhere, and a base that is not there', async () => {
+  const { workspaces, spec, repo, root } = bench();
+  const at = join(root, 'mine');
+  git(repo, 'worktree', 'add', '--quiet', '-b', 'ticket/a', at);
+  expect(await told(workspaces.foresee(spec('a', { base: 'nope' })))).toEqual([
+    `base: The base branch nope does not exist in ${repo}.`,
+    `branch: The branch ticket/a is checked out in ${at}.`,
+  ]);
+  expect(await told(workspaces.foresee(spec('b', { branch: 'main' })))).toEqual([
+    `branch: The branch main is checked out in ${repo}.`,
+  ]);
+});
+
+it('leaves everything as it is', async () => {
+  const { workspaces, spec, repo } = bench();
+  const before = git(repo, 'for-each-ref') + git(repo, 'worktree', 'list');
+  await workspaces.foresee(spec('a'));
+  expect(git(repo, 'for-each-ref') + git(repo, 'worktree', 'list')).toBe(before);
+});

@@ -1,0 +1,8 @@
+export interface Pinned {
+  package: string;
+  version: string;
+  bin: string;
+  slow?: boolean;
+}
+export const NODE: Pinned;
+export const PINNED: Readonly<Record<string, Pinned>>;

@@ -1,0 +1,1 @@
+export function registryAnswers(options?: { env?: NodeJS.ProcessEnv; timeoutMs?: number }): boolean;

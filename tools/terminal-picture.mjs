@@ -1,0 +1,63 @@
+// Turns a captured terminal into a picture: tmux capture-pane -e -p | node tools/terminal-picture.mjs > picture.svg
+import { readFileSync } from 'node:fs';
+
+const COLORS = ['#5c6370', '#e06c75', '#98c379', '#e5c07b', '#61afef', '#c678dd', '#56b6c2', '#dcdfe4'];
+const [WIDTH, HEIGHT, MARGIN] = [8.4, 18, 16];
+const lines = readFileSync(0, 'utf8').trimEnd().split('\n');
+const rows = lines.map(spansOf);
+const columns = Math.max(...rows.map((spans) => spans.reduce((sum, { text }) => sum + text.length, 0)));
+const width = Math.ceil(columns * WIDTH + 2 * MARGIN);
+const height = rows.length * HEIGHT + 2 * MARGIN;
+
+process.stdout.write(`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">
+<rect width="100%" height="100%" rx="8" fill="#282c34"/>
+<g font-family="ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="14" fill="#dcdfe4" xml:space="preserve">
+${rows.map(draw).join('')}</g>
+</svg>
+`);
+
+/** Text in pieces of one look each. */
+function spansOf(line) {
+  const spans = [];
+  let look = {};
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what colours are made of
+  for (const [, code, text] of line.matchAll(/\u001b\[([0-9;]*)m|([^\u001b]+)/g)) {
+    if (text !== undefined) spans.push({ text, ...look });
+    else for (const part of (code || '0').split(';')) look = change(look, Number(part));
+  }
+  return spans;
+}
+
+function change(look, code) {
+  if (code === 0) return {};
+  if (code === 1) return { ...look, bold: true };
+  if (code === 2) return { ...look, dim: true };
+  if (code === 22) return { ...look, bold: false, dim: false };
+  if (code >= 30 && code <= 37) return { ...look, color: COLORS[code - 30] };
+  if (code === 39) return { ...look, color: undefined };
+  if (code >= 40 && code <= 47) return { ...look, back: COLORS[code - 40] };
+  return code === 49 ? { ...look, back: undefined } : look;
+}
+
+function draw(spans, row) {
+  let column = 0;
+  return spans
+    .map(({ text, bold, dim, color, back }) => {
+      const x = (MARGIN + column * WIDTH).toFixed(1);
+      const y = MARGIN + row * HEIGHT;
+      column += text.length;
+      const wide = (text.length * WIDTH).toFixed(1);
+      const behind = back
+        ? `<rect x="${x}" y="${y}" width="${wide}" height="${HEIGHT}" fill="${back}"/>`
+        : '';
+      if (text.trim() === '') return behind;
+      const style = [
+        color || back ? ` fill="${color ?? '#282c34'}"` : '',
+        bold ? ' font-weight="bold"' : '',
+        dim ? ' opacity="0.6"' : '',
+      ].join('');
+      const escaped = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+      return `${behind}<text x="${x}" y="${y + 14}" textLength="${wide}"${style}>${escaped}</text>\n`;
+    })
+    .join('');
+}
