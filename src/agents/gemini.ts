@@ -6,7 +6,8 @@ import { checkedSessionId } from './session-id.ts';
 
 const POLICY_FILE = 'gemini-policy.toml';
 
-const OWN_FLAGS: readonly FlagRule[] = [
+/** Flags that decide how a run goes on, and are ours to set. */
+export const OWN_FLAGS: readonly FlagRule[] = [
   { names: ['--skip-trust', '--acp', '--experimental-acp', '--list-sessions'], takesValue: false },
   {
     names: [

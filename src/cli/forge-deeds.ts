@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import type { Parts } from '../engine/parts.ts';
-import { AWAITED, type Awaited } from '../forge/judge.ts';
+import { PULL_WAITS, type PullWait } from '../forge/judge.ts';
 import { InputError, SignalboxError } from '../model/errors.ts';
 import type { TicketRef } from '../model/ids.ts';
 import { ticketHere } from './checks.ts';
@@ -12,7 +12,7 @@ import { type GlobalOptions, openEngine } from './open.ts';
 interface Deed {
   parts: Parts;
   ref: TicketRef;
-  options: GlobalOptions & { for?: Awaited; theirs?: boolean; key?: string; bodyFile?: string };
+  options: GlobalOptions & { for?: PullWait; theirs?: boolean; key?: string; bodyFile?: string };
 }
 
 /** What the pull-request workflows do: each can be repeated after a crash and comes to the same end. */
@@ -23,7 +23,9 @@ export function registerDeeds(forge: Command, io: Io): void {
     more: 'Prints merged, closed, deleted, moved, conflict, changes, red, approved or open in the first line and what was said below it. Ends with 1 while there is nothing new, with 2 when GitHub cannot be asked.',
     example: 'poll sprint-12 PROJ-101 --for review',
     add: (command) =>
-      command.addOption(new Option('--for <event>', 'what is waited for').choices(AWAITED).default('review')),
+      command.addOption(
+        new Option('--for <event>', 'what is waited for').choices(PULL_WAITS).default('review'),
+      ),
     act: (each) => poll(each, io),
   });
   deed(forge, io, {

@@ -38,20 +38,22 @@ export function register(program: Command, io: Io): void {
 async function list(options: Options, io: Io): Promise<void> {
   const [settings, { listSkills }] = await Promise.all([
     openSettings(io, options),
-    import('../config/skills.ts'),
+    import('../content/skills.ts'),
   ]);
-  const found = listSkills(settings.searchPath.skills);
+  const found = await listSkills(settings.searchPath.skills);
   if (options.json) return outJson(io, found);
-  io.out(found.map(({ name, dir }) => `${name}  ${dir}`).join('\n') || 'There are none.');
+  const width = Math.max(0, ...found.map(({ name }) => name.length));
+  io.out(found.map(({ name, dir }) => `${name.padEnd(width)}  ${dir}`).join('\n') || 'There are none.');
 }
 
 async function install(names: readonly string[], options: Options, io: Io): Promise<void> {
-  const [settings, { installSkills, listSkills }] = await Promise.all([
+  const [settings, { listSkills }, { installSkills }] = await Promise.all([
     openSettings(io, options),
-    import('../config/skills.ts'),
+    import('../content/skills.ts'),
+    import('../content/install-skills.ts'),
   ]);
   const root = options.user ? settings.userHome : resolve(io.cwd, options.dir ?? '.');
-  const done = installSkills(listSkills(settings.searchPath.skills), {
+  const done = installSkills(await listSkills(settings.searchPath.skills), {
     root,
     names,
     force: options.force === true,

@@ -8,6 +8,7 @@ import {
   type ProgramOptions,
   toolFinding,
 } from './doctor-programs.ts';
+import { sandboxFindings } from './doctor-sandbox.ts';
 import { nearest } from './near.ts';
 import type { Env } from './paths.ts';
 import type { Settings } from './settings.ts';
@@ -47,6 +48,7 @@ export async function examine(options: DoctorOptions): Promise<Finding[]> {
       'Only workflows that open pull requests need it',
     ),
     ...agentsToCheck(options).map((agent) => agentFinding(options, agent)),
+    sandboxFindings(options),
     configFinding(options),
     ...variableFindings(options.env),
     stateFinding(options.settings.stateDir),

@@ -61,7 +61,10 @@ export async function mergeTicketPull(parts: Parts, ref: TicketRef): Promise<Mer
       hint: `Open it first: signalbox forge pr ${ref.planId} ${ref.ticketId}`,
     });
   const { number, url, state } = pull;
-  if (state === 'MERGED') return { number, url, merged: false };
+  if (state === 'MERGED') {
+    journal.settle('merge', { number, url });
+    return { number, url, merged: false };
+  }
   if (state === 'CLOSED')
     throw new SignalboxError('forge/closed', `Pull request #${number} was closed without being merged.`, {
       hint: `Open it again: gh pr reopen ${number}`,

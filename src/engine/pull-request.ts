@@ -134,6 +134,7 @@ async function create({ ticket, head, stack, base, gh, journal, bodyFile }: Work
 /** The commits are there with the push. Its title stays as it is, and so does what people wrote into its text. */
 async function update(work: Work, { number, url, body: old, baseRefName }: PullRequest) {
   const { parts, ticket, head, stack, gh, journal, bodyFile } = work;
+  journal.settle('create', { number, url });
   const body = mergeBody(old, pullRequestSection(bodyFacts(ticket, stack, head.repository)));
   const others = [...parts.store.view().tickets.values()].filter(({ planId }) => planId === ticket.planId);
   // Only a base that was another ticket's branch is ours to change.

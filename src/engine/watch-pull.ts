@@ -1,9 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Awaited, type Standing, seePull, standingOf, type Watch } from '../forge/index.ts';
+import { type PullWait, type Standing, seePull, standingOf, type Watch } from '../forge/index.ts';
 import { InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
-import { isOver, type Ticket } from '../model/ticket.ts';
+import type { Ticket } from '../model/ticket.ts';
 import { GhError, type GhFailure } from '../sources/index.ts';
 import { writeAtomic } from '../store/atomic.ts';
 import { branchOf, repoOf } from './facts.ts';
@@ -18,7 +18,7 @@ const PASSING = new Set<GhFailure>(['network', 'timeout', 'server', 'rate-limite
 const LAG_MS = 600_000;
 
 /** Where a ticket's pull request stands for somebody who waits. Asks GitHub at most once per interval for all who do. */
-export async function watchPull(parts: Parts, ref: TicketRef, awaited: Awaited): Promise<Watching> {
+export async function watchPull(parts: Parts, ref: TicketRef, awaited: PullWait): Promise<Watching> {
   const work = await forgeWork(parts, ref);
   const { head, gh, ticket, spec, journal } = work;
   const { stateDir, forge } = parts.settings;
@@ -81,7 +81,10 @@ function othersWaiting(parts: Parts, { ref, spec, head }: ForgeWork): Watch[] {
   });
 }
 
+/** In a poll or a gate that looks, or at one of them right now. What a person has to see to is not asked for. */
 function waitsOutside(ticket: Ticket): boolean {
-  if (isOver(ticket) || ticket.base === null) return false;
-  return pullNumberOf(ticket) !== null || ticket.hold?.kind === 'poll';
+  if (ticket.base === null) return false;
+  const { kind } = ticket.hold ?? {};
+  if (kind === 'poll') return true;
+  return pullNumberOf(ticket) !== null && (kind === 'gate' || ticket.status === 'running');
 }

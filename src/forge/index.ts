@@ -3,7 +3,7 @@ export { type Budget, BudgetBook, type KnownBudget } from './budget.ts';
 export { commentOnce, findComment, markOf } from './comment.ts';
 export { inert } from './inert.ts';
 export { ForgeJournal, type JournalLine } from './journal.ts';
-export { AWAITED, type Awaited, type PullOutcome, type Standing, standingOf } from './judge.ts';
+export { PULL_WAITS, type PullOutcome, type PullWait, type Standing, standingOf } from './judge.ts';
 export { type MergeWish, mergePullRequest } from './merge.ts';
 export {
   createPullRequest,

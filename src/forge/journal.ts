@@ -44,6 +44,12 @@ export class ForgeJournal {
     }
   }
 
+  /** A crash hid what came of a deed, and now it is known. Nothing is written where nothing was open. */
+  settle(what: string, result: object): void {
+    const open = this.unsettled().find((line) => line.what === what);
+    if (open) this.#write({ what, state: 'done', found: true, result });
+  }
+
   /** Something that became true here alone. */
   note(what: string, about: Record<string, unknown>): void {
     this.#write({ what, state: 'noted', ...about });

@@ -3,8 +3,8 @@ import { type FeedbackItem, feedbackOf, isHeard, type Listening } from './feedba
 import type { Watched } from './watched.ts';
 
 /** What somebody waits for: that it is opened, reviewed, merged, or over in whatever way. */
-export const AWAITED = ['open', 'review', 'merge', 'end'] as const;
-export type Awaited = (typeof AWAITED)[number];
+export const PULL_WAITS = ['open', 'review', 'merge', 'end'] as const;
+export type PullWait = (typeof PULL_WAITS)[number];
 
 export type PullOutcome =
   | 'open'
@@ -38,7 +38,7 @@ const MOST_BYTES = 12_000;
 /** Where a pull request stands for somebody who waits, or why there is nothing new. */
 export function standingOf(
   pull: Watched | null,
-  awaited: Awaited,
+  awaited: PullWait,
   ours: Ours,
 ): Standing | { waiting: string } {
   if (!pull) return { waiting: 'there is no pull request for the branch yet' };

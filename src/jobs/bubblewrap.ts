@@ -19,16 +19,20 @@ export interface Walls {
 
 /** Parts of /proc through which root could still reach the machine. */
 const PROC = ['/proc/sys', '/proc/sysrq-trigger', '/proc/irq', '/proc/bus'];
+/** Everybody has their own of these. */
+const PRIVATE = ['/tmp', '/var/tmp', '/run'];
 const JOIN = 'echo $$ > "$1/cgroup.procs" || exit 125; shift; exec "$@"';
 
 /** The command line that runs another one inside walls. Later mounts lie over earlier ones, so their order is their meaning. */
 export function bubblewrap(walls: Walls, argv: readonly string[]): string[] {
   const args = ['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc'];
   for (const path of PROC) args.push('--ro-bind-try', path, path);
-  for (const path of ['/tmp', '/var/tmp', '/run', ...walls.hidden]) args.push('--tmpfs', path);
+  const hidden = [...PRIVATE, ...walls.hidden];
+  for (const path of hidden) args.push('--tmpfs', path);
   // Where the names of hosts are looked up on many systems.
   args.push('--ro-bind-try', '/run/systemd/resolve', '/run/systemd/resolve');
-  for (const path of walls.readable) args.push('--ro-bind-try', path, path);
+  for (const path of walls.readable.filter((each) => isOpened(each, hidden)))
+    args.push('--ro-bind-try', path, path);
   for (const path of walls.writable) args.push('--bind-try', path, path);
   args.push('--bind', walls.cwd, walls.cwd);
   for (const [from, to] of walls.over) args.push('--ro-bind', from, to);
@@ -38,4 +42,12 @@ export function bubblewrap(walls: Walls, argv: readonly string[]): string[] {
   const limit = walls.prlimit ? [walls.prlimit.command, `--nproc=${walls.prlimit.processes}`, '--'] : [];
   const inside = [...limit, walls.bwrap, ...args, ...argv];
   return walls.cgroup === null ? inside : ['/bin/sh', '-c', JOIN, 'signalbox-join', walls.cgroup, ...inside];
+}
+
+/** It lies in something hidden, and to show it does not show something hidden as a whole again. */
+function isOpened(path: string, hidden: readonly string[]): boolean {
+  const inside = (inner: string, outer: string) => inner === outer || inner.startsWith(`${outer}/`);
+  return (
+    hidden.some((each) => inside(path, each)) && !hidden.some((each) => path === '/' || inside(each, path))
+  );
 }

@@ -8,6 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 
 const ROOTS = ['/sys/fs/cgroup/pids', '/sys/fs/cgroup'];
 
@@ -22,7 +23,6 @@ export function makePidsGroup(name: string, most: number): string | null {
     return group;
   } catch {
     // Not ours to make: then the limit of the user has to do.
-    dropPidsGroup(group);
     return null;
   }
 }
@@ -32,12 +32,16 @@ export function findPidsGroup(name: string): string | null {
   return ROOTS.map((root) => join(root, `signalbox-${name}`)).find((group) => existsSync(group)) ?? null;
 }
 
-export function dropPidsGroup(group: string | null): void {
-  if (group === null || !existsSync(group)) return;
-  try {
-    rmdirSync(group);
-  } catch {
-    // Something is still in it, or it was never a group; an empty one left behind takes no room.
+/** Removes a group; what was killed in it may take a moment to be gone. */
+export async function dropPidsGroup(group: string | null): Promise<void> {
+  for (let tries = 0; group !== null && existsSync(group) && tries < 40; tries++) {
+    try {
+      rmdirSync(group);
+    } catch (error) {
+      // Of what is not ours to remove nothing more can be done; an empty group takes no room.
+      if ((error as NodeJS.ErrnoException).code !== 'EBUSY') return;
+      await delay(25);
+    }
   }
 }
 

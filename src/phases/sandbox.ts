@@ -35,7 +35,7 @@ export async function enterSandbox(
     isAbsolute(each) ? each : join(userHome, each),
   );
   const most = agent.sandboxProcesses ?? PROCESSES;
-  const cgroup = makePidsGroup(groupName(dir), most);
+  const cgroup = makePidsGroup(groupName(place.worktree), most);
   const prlimit = cgroup === null ? findProgram('prlimit', path) : undefined;
   const wrap = (argv: readonly string[]) =>
     bubblewrap(
@@ -62,14 +62,15 @@ export async function enterSandbox(
 }
 
 /** Brings the branch home once everything inside has ended. */
-export async function leaveSandbox(context: Context, agent: AgentConfig, dir: string): Promise<void> {
+export async function leaveSandbox(context: Context, agent: AgentConfig): Promise<void> {
   if (agent.sandbox !== 'bwrap') return;
-  dropPidsGroup(findPidsGroup(groupName(dir)));
+  await dropPidsGroup(findPidsGroup(groupName(context.place.worktree)));
   await context.workspaces.closeEnclave(context.place.worktree, context.place.branch);
 }
 
-function groupName(dir: string): string {
-  return createHash('sha256').update(dir).digest('hex').slice(0, 16);
+/** By worktree, in which one agent works at a time: what a killed engine left is used again. */
+function groupName(worktree: string): string {
+  return createHash('sha256').update(worktree).digest('hex').slice(0, 16);
 }
 
 /** Home, state, settings, the user's checkout and the other worktrees. Outer ones first: what lies inside is mounted later. */

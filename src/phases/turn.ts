@@ -93,7 +93,9 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
       const problem = sandboxProblem(asked.agent, given.PATH ?? '');
       if (problem) throw new AttemptConfigError(`agent "${asked.agent.name}": ${problem}`);
       const walls =
-        asked.agent.sandbox === 'bwrap' ? await enterSandbox(context, asked.agent, turn.dir, given) : null;
+        asked.agent.sandbox === 'bwrap'
+          ? await enterSandbox(context, asked.agent, turn.dir, given).catch(refuse)
+          : null;
       const request = walls ? { ...asked, gitDirs: [walls.gitDir] } : asked;
       const root = process.getuid?.() === 0;
       const call = turn.adapter.invocation({ ...request, promptFile, newSessionId: randomUUID(), root });
@@ -119,7 +121,7 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
     },
   });
   lines.flush();
-  const home = await broughtHome(context, turn.dir);
+  const home = await broughtHome(context);
   if (home) return { end: { ...home, sessionId: session } };
   const early = endOfJob(result, wall, idle);
   if (early || !result) {
@@ -139,14 +141,16 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
   return { result: reader.end({ ...result.exit, stderrTail: result.stderrTail }) };
 }
 
+/** A workspace that cannot be walled in is a matter of configuration. */
+function refuse(error: unknown): never {
+  throw error instanceof WorkspaceError ? new AttemptConfigError(explained(error)) : error;
+}
+
 /** What a sandboxed agent committed belongs onto the ticket's branch, however its run ended. */
-async function broughtHome(
-  context: PhaseContext<PhaseOf<'agent'>>,
-  dir: string,
-): Promise<AttemptEnd | undefined> {
+async function broughtHome(context: PhaseContext<PhaseOf<'agent'>>): Promise<AttemptEnd | undefined> {
   const agent = context.settings.agents[context.agentName];
   try {
-    if (agent) await leaveSandbox(context, agent, dir);
+    if (agent) await leaveSandbox(context, agent);
     return undefined;
   } catch (error) {
     if (!(error instanceof WorkspaceError)) throw error;

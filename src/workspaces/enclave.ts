@@ -22,10 +22,11 @@ export async function openEnclave(context: Context, path: string, branch: string
   const tree = worktreeAt(path);
   const gitDir = join(tree.adminDir, NAME);
   const link = `${gitDir}.link`;
-  // A warm worktree had another ticket before.
-  if (existsSync(gitDir) && readHead(gitDir).branch !== branch)
-    rmSync(gitDir, { recursive: true, force: true });
+  // A warm worktree had another ticket before; and of one that is broken nothing can be used.
+  const unusable = readHead(gitDir).branch !== branch || brokenPart(gitDir, branch) !== undefined;
+  if (existsSync(gitDir) && unusable) rmSync(gitDir, { recursive: true, force: true });
   const at = { gitDir, workTree: tree.path };
+  await rescue(context, tree, branch);
   if (!existsSync(gitDir)) {
     mkdirSync(gitDir, { mode: 0o700 });
     await context.git(['init', '--quiet', '--template='], { at, write: true });
@@ -44,27 +45,64 @@ export async function openEnclave(context: Context, path: string, branch: string
 /** Fetches the one branch back. Whatever else was done in the enclave stays there, and nothing in it is obeyed. */
 export async function closeEnclave(context: Context, path: string, branch: string): Promise<void> {
   const tree = worktreeAt(path);
+  const work = await unfetched(context, tree, branch);
+  if (work) await bringHome(context, tree, branch, work);
+}
+
+interface Work {
+  made: string;
+  known: string;
+}
+
+/** Where the enclave's branch is, when that is not where the worktree's is. */
+async function unfetched(context: Context, tree: Worktree, branch: string): Promise<Work | undefined> {
   const gitDir = join(tree.adminDir, NAME);
-  if (!existsSync(gitDir)) return;
-  const ref = branchRef(branch);
-  if (tree.head.branch !== branch) return;
+  if (!existsSync(gitDir) || tree.head.branch !== branch) return undefined;
   await restore(context, tree, gitDir);
+  const verify = ['rev-parse', '--verify', '--quiet', `${branchRef(branch)}^{commit}`];
   const at = { gitDir, workTree: tree.path };
-  const verify = ['rev-parse', '--verify', '--quiet', `${ref}^{commit}`];
   const made = (await context.git(verify, { at, ok: [0, 1, 128] })).stdout.trim();
   const known = (await context.git(verify, { at: tree.at })).stdout.trim();
-  if (made === '' || made === known) return;
-  const back = `refs/signalbox/enclave/${branch}`;
-  const fetch = ['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-recurse-submodules'];
+  return made === '' || made === known ? undefined : { made, known };
+}
+
+async function bringHome(
+  context: Context,
+  tree: Worktree,
+  branch: string,
+  { made, known }: Work,
+): Promise<void> {
   const write = { at: tree.at, write: true } as const;
-  await context.git([...fetch, gitDir, `+${ref}:${back}`], {
-    ...write,
-    config: [['fetch.fsckObjects', 'true']],
-  });
-  await context.git(['update-ref', ref, made, known], write);
+  const back = await fetchFrom(context, tree, branch, `refs/signalbox/enclave/${branch}`);
+  await context.git(['update-ref', branchRef(branch), made, known], write);
   await context.git(['update-ref', '-d', back], write);
   // The files are the agent's already; only the index has to learn of the new commit.
   await context.git(['reset', '--quiet', '--mixed'], { ...write, ok: [0, 1] });
+}
+
+async function fetchFrom(context: Context, tree: Worktree, branch: string, to: string): Promise<string> {
+  const fetch = ['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-recurse-submodules'];
+  await context.git([...fetch, join(tree.adminDir, NAME), `+${branchRef(branch)}:${to}`], {
+    at: tree.at,
+    write: true,
+    config: [['fetch.fsckObjects', 'true']],
+  });
+  return to;
+}
+
+/**
+ * An engine that died fetched nothing back. What follows on the branch is taken over; what the branch has left behind
+ * since is kept on a ref of its own.
+ */
+async function rescue(context: Context, tree: Worktree, branch: string): Promise<void> {
+  const work = await unfetched(context, tree, branch);
+  if (!work) return;
+  const at = { gitDir: join(tree.adminDir, NAME), workTree: tree.path };
+  const contains = async (later: string, earlier: string) =>
+    (await context.git(['merge-base', '--is-ancestor', earlier, later], { at, ok: [0, 1] })).code === 0;
+  if (await contains(work.known, work.made)) return;
+  if (await contains(work.made, work.known)) return bringHome(context, tree, branch, work);
+  await fetchFrom(context, tree, branch, `refs/signalbox/kept/${work.made}`);
 }
 
 function worktreeAt(path: string): Worktree {
@@ -81,10 +119,12 @@ function worktreeAt(path: string): Worktree {
 
 /** Config, hooks and borrowed objects are as we set them, whatever an agent made of them. */
 async function restore(context: Context, tree: Worktree, gitDir: string): Promise<void> {
-  for (const name of ['', 'objects', 'refs']) {
-    if (lstatSync(join(gitDir, name)).isDirectory()) continue;
-    throw new WorkspaceError('workspace/sandbox', `${join(gitDir, name)} is no directory any more.`);
-  }
+  const broken = brokenPart(gitDir, tree.head.branch ?? '');
+  if (broken !== undefined)
+    throw new WorkspaceError('workspace/sandbox', `The agent’s git directory is broken: ${broken}.`, {
+      hint: 'What it has not committed is in the worktree; the next attempt gets a new one.',
+      details: { gitDir },
+    });
   const planted = [
     'hooks',
     'info',
@@ -94,6 +134,7 @@ async function restore(context: Context, tree: Worktree, gitDir: string): Promis
     'shallow',
     'objects/info',
     'modules',
+    'logs',
   ];
   for (const name of planted) rmSync(join(gitDir, name), { recursive: true, force: true });
   mkdirSync(join(gitDir, 'objects', 'info'), { recursive: true });
@@ -104,6 +145,18 @@ async function restore(context: Context, tree: Worktree, gitDir: string): Promis
       return stdout.trim() === '' ? '' : `\t${key} = ${JSON.stringify(stdout.trim())}\n`;
     }),
   );
-  const core = '[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n';
+  const core =
+    '[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogAllRefUpdates = false\n';
   writeFileSync(join(gitDir, 'config'), `${core}[user]\n${identity.join('')}`);
+}
+
+/** A link in the place of a directory or ref would lead our own writes to where the agent wants them. */
+function brokenPart(gitDir: string, branch: string): string | undefined {
+  const kind = (name: string) => lstatSync(join(gitDir, name), { throwIfNoEntry: false });
+  const directory = ['.', 'objects', 'refs'].find((name) => !kind(name)?.isDirectory());
+  if (directory) return `${directory} is no directory`;
+  const names = branchRef(branch).split('/');
+  const chain = ['HEAD', 'packed-refs', ...names.map((_, index) => names.slice(0, index + 1).join('/'))];
+  const link = chain.find((name) => kind(name)?.isSymbolicLink());
+  return link ? `${link} is a symbolic link` : undefined;
 }

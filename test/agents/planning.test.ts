@@ -119,7 +119,7 @@ describe('the launch plan of', () => {
 
   it('gemini has the prompt as context and directories that it may read', () => {
     const plan = launch('gemini');
-    const along = ['/s/context', '/pkg/skills/planner', '/pkg/skills/providers/linear', '/state'];
+    const along = ['/s/context', '/pkg/skills', '/state'];
     expect(plan.argv).toEqual(['gemini', ...along.flatMap((path) => ['--include-directories', path])]);
     expect(fileOf(plan, '/s/context/GEMINI.md')).toBe(INDEX);
     expect(plan.notes).toEqual([

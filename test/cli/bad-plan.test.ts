@@ -149,7 +149,7 @@ describe.concurrent('a plan file that cannot be used holds back that plan alone'
     expect(told).toContain('Ticket "c" is blocked by "loop/zzz", which does not exist.');
     const { code, err } = await world.cli('run', 'lost');
     expect(code).toBe(2);
-    expect(err).toContain('Correct blockedBy in plan.json of "lost".');
+    expect(err).toContain('see all problems with: signalbox plan check lost');
   });
 });
 

@@ -60,6 +60,13 @@ describe('what is made from the table', () => {
       'defaultArgs',
       'env',
       'model',
+      'envAllow',
+      'account',
+      'fallback',
+      'sandbox',
+      'sandboxNetwork',
+      'sandboxWritable',
+      'sandboxProcesses',
     ]);
   });
 

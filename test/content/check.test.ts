@@ -135,6 +135,11 @@ describe('rules of one phase', () => {
       ['3:45: A poll phase cannot end with "timout". Did you mean "timeout"?'],
     ],
     [
+      'outcomes that the script of a poll names, which are no problem',
+      phases('{id: a, type: poll, command: s.sh, onSuccess: d, on: {approved: d, closed: d}}', D),
+      [],
+    ],
+    [
       'outcomes of an agent that returns no result',
       phases(agent(', on: {approve: d, sucess: d}'), D),
       [

@@ -157,7 +157,7 @@ describe('workflow reference', () => {
       sorted(readdirSync(join(ROOT, 'prompts'))),
     );
     const section = doc(WORKFLOWS).prose.split('## Bundled workflows')[1] ?? '';
-    const named = [...section.matchAll(/^`(\w+)`:/gm)].map(([, name]) => `${name}.yaml`);
+    const named = [...section.matchAll(/^`([\w-]+)`:/gm)].map(([, name]) => `${name}.yaml`);
     expect(sorted(named)).toEqual(sorted(readdirSync(join(ROOT, 'workflows'))));
   });
 });

@@ -18,7 +18,12 @@ async function waiting(bench: Bench, ids: readonly string[]): Promise<void> {
     await bench.work(ticketId);
     const { url } = await bench.open(ticketId);
     const ref = { planId: 'p', ticketId };
-    await parts.store.updateTicket(ref, (ticket) => ({ ...ticket, context: { pr_url: url } }));
+    await parts.store.updateTicket(ref, (ticket) => ({
+      ...ticket,
+      status: 'ready',
+      hold: { kind: 'poll', reason: 'waits', until: null },
+      context: { pr_url: url },
+    }));
   }
 }
 

@@ -67,7 +67,14 @@ const CALLS = new Map([
   ['pull-request.sh', 'forge pr'],
   ['pull-request-review.sh', 'forge review'],
   ['related-tests.sh', 'checks --related'],
+  ['pull-request-poll.sh', 'forge poll --for review'],
+  ['push-branch.sh', 'forge push'],
+  ['sync-branch.sh', 'forge sync'],
+  ['answer-review.sh', 'forge answer'],
+  ['merge-pull-request.sh', 'forge merge'],
 ]);
+/** More than one command, tried below. */
+const MORE = ['reproduced.sh'];
 const WORKTREES = ['setup-worktree.sh', 'cleanup-worktree.sh'];
 
 /** Call nothing. */
@@ -76,11 +83,11 @@ const TELLS = ['spec-fallback.sh'];
 describe('scripts', () => {
   it('are these, each of which is tried here', () => {
     expect(readdirSync(join(root, 'scripts')).sort()).toEqual(
-      [...CALLS.keys(), ...WORKTREES, ...TELLS].sort(),
+      [...CALLS.keys(), ...WORKTREES, ...MORE, ...TELLS].sort(),
     );
   });
 
-  it.each([...CALLS.keys(), ...WORKTREES])('%s refuses to run outside a workflow', (name) => {
+  it.each([...CALLS.keys(), ...WORKTREES, ...MORE])('%s refuses to run outside a workflow', (name) => {
     const run = script(name, ['a', 'b', 'c'], { SIGNALBOX_CLI: '' });
     expect(run.status).toBe(2);
     expect(run.stderr).toContain(`${name}: SIGNALBOX_CLI and SIGNALBOX_NODE are not set`);
@@ -89,6 +96,22 @@ describe('scripts', () => {
   it.each([...CALLS])('%s runs `%s` and passes its exit code on', (name, command) => {
     expect(script(name, [], { EXIT: '3' }).status).toBe(3);
     expect(called()).toBe(command);
+  });
+
+  it('pull-request-poll.sh and sync-branch.sh pass on what they are told', () => {
+    script('pull-request-poll.sh', ['merge']);
+    expect(called()).toBe('forge poll --for merge');
+    script('sync-branch.sh', ['--theirs']);
+    expect(called()).toBe('forge sync --theirs');
+  });
+
+  it('reproduced.sh passes when tests fail, and fails when they pass or cannot be run', () => {
+    expect(script('reproduced.sh', [], { EXIT: '1' })).toMatchObject({ status: 0 });
+    const green = script('reproduced.sh');
+    expect(green.status).toBe(1);
+    expect(green.stderr).toContain('nothing shows the bug');
+    expect(called()).toBe('checks');
+    expect(script('reproduced.sh', [], { EXIT: '2' }).status).toBe(2);
   });
 
   it('spec-fallback.sh says why it is there', () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Liquid } from 'liquidjs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { edgesOf, type Phase, Workflow } from '../../src/model/workflow.ts';
+import { commandOf, edgesOf, type Phase, Workflow } from '../../src/model/workflow.ts';
 import { root } from './agent.ts';
 
 const liquid = new Liquid({ strictVariables: true, strictFilters: true, lenientIf: true });
@@ -42,7 +42,7 @@ function unboundedCycles(phases: Phase[]): string[] {
   return [...free.keys()].filter((id) => reaches(id, new Set()).has(id));
 }
 
-describe.each(['minimal', 'local'])('workflow %s', (name) => {
+describe.each(['minimal', 'local', 'standard', 'bugfix', 'manual-pr'])('workflow %s', (name) => {
   const { phases, ...workflow } = read(name);
   const ids = phases.map((phase) => phase.id);
 
@@ -70,7 +70,8 @@ describe.each(['minimal', 'local'])('workflow %s', (name) => {
 
   it('names prompts and scripts that are shipped', () => {
     for (const phase of phases) {
-      if (phase.type === 'script') expect(existsSync(join(root, 'scripts', phase.command))).toBe(true);
+      const command = commandOf(phase);
+      if (command) expect(existsSync(join(root, 'scripts', command)), command).toBe(true);
       if (phase.type === 'agent')
         expect(existsSync(join(root, 'prompts', phase.promptTemplate ?? ''))).toBe(true);
     }

@@ -32,10 +32,24 @@ class Killer {
     this.#run = start();
   }
 
-  /** One look; kills at most once. */
-  async look(): Promise<void> {
-    const key = openKey(this.#world);
-    if (key === undefined || this.killed.has(key)) return;
+  /** Kills the engine in every new attempt until the goal is reached. */
+  async until(what: string, isReached: () => boolean): Promise<void> {
+    const state = () => JSON.stringify(this.#world.ticket('p', 'ok'), null, 1);
+    for (;;) {
+      const look = () => isReached() || this.#isNew(openKey(this.#world));
+      await waitFor(what, look, { timeoutMs: 200_000, state });
+      if (isReached()) return;
+      await this.#strike(openKey(this.#world));
+    }
+  }
+
+  #isNew(key: string | undefined): key is string {
+    return key !== undefined && !this.killed.has(key);
+  }
+
+  async #strike(key: string | undefined): Promise<void> {
+    // It may have ended since.
+    if (!this.#isNew(key)) return;
     this.killed.add(key);
     await this.#run.kill('SIGKILL');
     if (this.#cut) this.#cutOff(key);
@@ -52,19 +66,6 @@ class Killer {
     } catch (error) {
       // It had ended by itself.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-    }
-  }
-
-  async until(what: string, look: () => unknown): Promise<void> {
-    const deadline = performance.now() + 200_000;
-    while (!look()) {
-      if (performance.now() > deadline)
-        throw new Error(
-          `still waiting for ${what}: ${JSON.stringify(this.#world.ticket('p', 'ok'), null, 1)}`,
-        );
-      await this.look();
-      await waitFor('anything', () => true);
-      await new Promise((resolve) => setImmediate(resolve));
     }
   }
 

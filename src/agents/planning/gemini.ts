@@ -1,38 +1,19 @@
-import { join } from 'node:path';
+import { dirname, join, sep } from 'node:path';
+import { OWN_FLAGS } from '../gemini.ts';
 import { type Launcher, ownArgs, secretFile, withSkillIndex } from './launch.ts';
 
-const HEADLESS = [
-  { names: ['--skip-trust', '--acp', '--experimental-acp', '--list-sessions'], takesValue: false },
-  {
-    names: [
-      '--output-format',
-      '-o',
-      '--prompt',
-      '-p',
-      '--prompt-interactive',
-      '-i',
-      '--resume',
-      '-r',
-      '--session-id',
-      '--session-file',
-      '--worktree',
-      '-w',
-    ],
-    takesValue: true,
-  },
-];
 /**
  * Its prompt is context of a directory that is taken along. File tools see only directories that were named, so skills
  * and state are among them. Servers it takes from its own settings alone: other files it refuses unless root owns them.
  */
 export const gemini: Launcher = ({ agent, dir, prompt, skills, mcpServers, writes }) => {
   const context = join(dir, 'context');
-  const along = [context, ...skills.map((skill) => skill.dir), ...writes];
+  const along = [context, ...outermost(skills.map((skill) => dirname(skill.dir))), ...writes];
   const servers = Object.keys(mcpServers);
   return {
     argv: [
       agent.command,
-      ...ownArgs(agent, HEADLESS),
+      ...ownArgs(agent, OWN_FLAGS),
       ...(agent.model ? ['--model', agent.model] : []),
       ...[...new Set(along)].flatMap((path) => ['--include-directories', path]),
     ],
@@ -46,3 +27,9 @@ export const gemini: Launcher = ({ agent, dir, prompt, skills, mcpServers, write
         : [],
   };
 };
+
+/** It asks the person about each directory, so there should be few. */
+function outermost(paths: readonly string[]): string[] {
+  const all = [...new Set(paths)];
+  return all.filter((path) => !all.some((other) => path.startsWith(other + sep)));
+}

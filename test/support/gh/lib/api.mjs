@@ -12,13 +12,18 @@ export function api(state, call, input) {
     const message = 'API rate limit exceeded for user ID 1.';
     throw new Exit(1, `gh: ${message} (HTTP 403)\n`, answer(state, call, 403, { message }));
   }
-  if (rateLimit.remaining !== null) rateLimit.remaining -= 1;
   const { query, ...fields } = call.flags.input ? flat(JSON.parse(input)) : call.fields;
-  const result = execute(query, { ...fields }, root(state), state.unknownFields);
+  const result = answerQuery(state, query, fields);
   const body = answer(state, call, 200, result);
   if (result.errors)
     throw new Exit(1, `gh: ${result.errors.map(({ message }) => message).join('\n')}\n`, body);
   return body;
+}
+
+/** What GitHub would answer to a query, and one point less in the budget. */
+export function answerQuery(state, query, variables) {
+  if (state.rateLimit.remaining !== null) state.rateLimit.remaining -= 1;
+  return execute(query, { ...variables }, root(state), state.unknownFields);
 }
 
 function flat({ query, variables }) {

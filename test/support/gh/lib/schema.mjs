@@ -143,7 +143,10 @@ function pullNode(state, repository, pull) {
     viewerDidAuthor: each.author.login === state.user,
     commit: null,
     url: '',
+    includesCreatedEdit: false,
+    reactionGroups: null,
     ...each,
+    author: { __typename: 'User', id: `U_${each.author.login}`, name: each.author.login, ...each.author },
     __typename: kind,
   });
   const current = pull.statusCheckRollup.filter(({ commit = seen.headRefOid }) => commit === seen.headRefOid);
@@ -158,6 +161,8 @@ function pullNode(state, repository, pull) {
   return {
     ...seen,
     headRef: gone ? null : { name: pull.headRefName },
+    headRepositoryOwner: { __typename: 'Organization', id: 'O_1', ...seen.headRepositoryOwner },
+    reviewDecision: seen.reviewDecision || null,
     baseRefOid: branchTip(repository.git, pull.baseRefName),
     reviews: pull.reviews.map(said('PRR')),
     comments: pull.comments.map(said('IC')),

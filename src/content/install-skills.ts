@@ -1,12 +1,8 @@
-import { cpSync, existsSync, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { cpSync, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { didYouMean } from '../config/near.ts';
 import { InputError } from '../model/errors.ts';
-import { didYouMean } from './near.ts';
-
-export interface Skill {
-  name: string;
-  dir: string;
-}
+import type { Skill } from './skills.ts';
 
 export interface InstalledSkill {
   name: string;
@@ -17,18 +13,6 @@ export interface InstalledSkill {
 
 /** Where agents look for skills, from a project or a home. */
 export const SKILL_PLACES = ['.claude/skills', '.agents/skills'] as const;
-
-/** Skills by name, the user's own before the bundled ones. */
-export function listSkills(dirs: readonly string[]): Skill[] {
-  const found = new Map<string, Skill>();
-  for (const dir of dirs) {
-    if (!existsSync(dir)) continue;
-    for (const name of readdirSync(dir).sort())
-      if (!found.has(name) && existsSync(join(dir, name, 'SKILL.md')))
-        found.set(name, { name, dir: join(dir, name) });
-  }
-  return [...found.values()];
-}
 
 /** Copies skills to where agents look for them. Calling it again changes nothing; what was changed there stays. */
 export function installSkills(

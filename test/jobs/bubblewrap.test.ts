@@ -1,0 +1,60 @@
+import { expect, it } from 'vitest';
+import { bubblewrap, type Walls } from '../../src/jobs/bubblewrap.ts';
+
+const WALLS: Walls = {
+  bwrap: '/usr/bin/bwrap',
+  cwd: '/trees/a',
+  network: true,
+  hidden: ['/home/me', '/home/me/state', '/trees'],
+  readable: [],
+  writable: [],
+  over: [],
+  cgroup: null,
+  prlimit: null,
+};
+const argv = (more: Partial<Walls> = {}) => bubblewrap({ ...WALLS, ...more }, ['agent', '-p']).join(' ');
+
+it('hides first, opens then, and runs the command last', () => {
+  const line = argv({
+    readable: ['/home/me/bin'],
+    writable: ['/home/me/.claude'],
+    over: [['/x', '/trees/a/.git']],
+  });
+  const places = [
+    '--ro-bind / /',
+    '--tmpfs /home/me ',
+    '--tmpfs /home/me/state',
+    '--ro-bind-try /home/me/bin',
+    '--bind-try /home/me/.claude',
+    '--bind /trees/a /trees/a',
+    '--ro-bind /x /trees/a/.git',
+    '-- agent -p',
+  ].map((part) => line.indexOf(part));
+  expect(places).toEqual([...places].sort((a, b) => a - b));
+  expect(places).not.toContain(-1);
+});
+
+it.each<[string, boolean]>([
+  ['/home/me/bin', true],
+  ['/tmp/tools', true],
+  ['/usr/bin', false],
+  ['/', false],
+  ['/home', false],
+  ['/home/me', false],
+  ['/home/mean/bin', false],
+])('%s is shown again: %s', (path, shown) => {
+  expect(argv({ readable: [path] }).includes(`--ro-bind-try ${path} ${path} `)).toBe(shown);
+});
+
+it('takes the network away and bounds processes when it is told so', () => {
+  expect(argv()).not.toContain('--unshare-net');
+  expect(argv({ network: false })).toContain('--unshare-net');
+  expect(argv({ prlimit: { command: '/usr/bin/prlimit', processes: 9 } })).toMatch(
+    /^\/usr\/bin\/prlimit --nproc=9 -- \/usr\/bin\/bwrap /,
+  );
+  expect(bubblewrap({ ...WALLS, cgroup: '/group' }, ['x']).slice(3, 6)).toEqual([
+    'signalbox-join',
+    '/group',
+    '/usr/bin/bwrap',
+  ]);
+});

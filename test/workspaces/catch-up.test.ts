@@ -1,0 +1,77 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { Bench, failure } from '../forge/bench.ts';
+import { git, it, type World } from '../support/index.ts';
+
+/** A ticket whose branch is on origin, and somebody with a clone of it. */
+async function shared(world: World) {
+  const bench = new Bench(world);
+  world.plan('p', { tickets: { a: {} } });
+  const path = await bench.work('a', { 'a.txt': 'one\n' });
+  const { workspaces } = await bench.parts();
+  const branch = 'ticket/p/a';
+  const { commit: pushed } = await workspaces.push({ repo: world.repo, branch });
+  const person = join(world.dir, 'person');
+  git(world.dir, 'clone', '--quiet', '--branch', branch, bench.origin, person);
+  const catchUp = (more: { takeTheirs?: boolean } = {}) =>
+    workspaces.catchUp({ repo: world.repo, path, branch, pushed, base: 'main', takeTheirs: false, ...more });
+  const push = (files: Record<string, string>) => {
+    const commit = bench.commit(person, files);
+    git(person, 'push', '--quiet', '--force', 'origin', `HEAD:${branch}`);
+    return commit;
+  };
+  return { bench, path, person, pushed, branch, catchUp, push };
+}
+
+describe('catching up with a branch on origin', { timeout: 60_000 }, () => {
+  it('does nothing where nobody else pushed, and fetches the base', async ({ world }) => {
+    const { bench, path, pushed, catchUp } = await shared(world);
+    const other = join(world.dir, 'other');
+    git(world.dir, 'clone', '--quiet', bench.origin, other);
+    const base = bench.commit(other, { 'base.txt': 'new\n' });
+    git(other, 'push', '--quiet', 'origin', 'main');
+    expect(await catchUp()).toEqual({ state: 'same', commit: pushed });
+    expect(git(path, 'rev-parse', 'origin/main')).toBe(base);
+  });
+
+  it('takes commits on top, merges those beside, and keeps both', async ({ world }) => {
+    const { bench, path, catchUp, push } = await shared(world);
+    const theirs = push({ 'theirs.txt': 'theirs\n' });
+    expect(await catchUp()).toEqual({ state: 'advanced', commit: theirs, by: 1 });
+    expect(git(path, 'rev-parse', 'HEAD')).toBe(theirs);
+    bench.commit(path, { 'ours.txt': 'ours\n' });
+    push({ 'more.txt': 'more\n' });
+    expect(await catchUp()).toMatchObject({ state: 'merged', by: 1 });
+    expect(git(path, 'ls-files').split('\n')).toEqual(expect.arrayContaining(['ours.txt', 'more.txt']));
+    expect(git(path, 'status', '--porcelain')).toBe('');
+  });
+
+  it('leaves everything as it is where both changed the same lines, or files are not committed', async ({
+    world,
+  }) => {
+    const { bench, path, catchUp, push } = await shared(world);
+    const ours = bench.commit(path, { 'a.txt': 'ours\n' });
+    const theirs = push({ 'a.txt': 'theirs\n' });
+    expect(await catchUp()).toEqual({ state: 'conflict', files: ['a.txt'] });
+    expect(git(path, 'rev-parse', 'HEAD')).toBe(ours);
+    mkdirSync(path, { recursive: true });
+    writeFileSync(join(path, 'notes.md'), 'not yet\n');
+    expect(await failure(catchUp())).toMatchObject({ code: 'workspace/dirty' });
+    world.remove(join(path, 'notes.md'));
+    const taken = await catchUp({ takeTheirs: true });
+    expect(taken).toEqual({ state: 'taken', commit: theirs, keptAt: 'refs/signalbox/replaced/ticket/p/a-1' });
+    expect(git(world.repo, 'rev-parse', 'refs/signalbox/replaced/ticket/p/a-1')).toBe(ours);
+  });
+
+  it('notices that a branch was rewritten, or deleted', async ({ world }) => {
+    const { bench, path, person, pushed, branch, catchUp, push } = await shared(world);
+    git(person, 'reset', '--quiet', '--hard', 'origin/main');
+    const there = push({ 'new.txt': 'new\n' });
+    expect(await catchUp()).toEqual({ state: 'rewritten', there });
+    expect(git(path, 'rev-parse', 'HEAD')).toBe(pushed);
+    git(bench.origin, 'update-ref', '-d', `refs/heads/${branch}`);
+    await failure(catchUp());
+    expect(git(path, 'rev-parse', 'HEAD')).toBe(pushed);
+  });
+});
