@@ -35,7 +35,7 @@ if (first === '--version' || first === '-V') require('node:fs').writeSync(1, ${J
 else require('./cli.js');
 `;
 const LOOK =
-  /src\/(model\/(claim|dependencies|errors|explain|ids|plan|plan-problems|ticket|turns|usage|version)|store\/(?!schemas|file-store)[\w-]+|config\/(paths|package-dir)|report\/(status|style|problem-text)|engine\/(claims|seat)|cli\/(open|io|package-dir|terminal|status|output))\.ts$/;
+  /src\/(model\/(claim|dependencies|errors|explain|ids|plan|plan-problems|ticket|turns|usage|version)|store\/(?!schemas|file-store|inspect|notified|tmux-record|processes)[\w-]+|config\/(paths|package-dir)|report\/(status|style|problem-text)|engine\/(claims|seat)|cli\/(open|io|package-dir|terminal|status|output))\.ts$/;
 const SETTINGS =
   /src\/(config\/(?!yaml-source|doctor|init|describe|probe|manifest)[\w-]+|model\/efforts)\.ts$/;
 // What loads slowly and is needed by few commands. The others load it where they first use it.

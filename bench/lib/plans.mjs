@@ -12,7 +12,7 @@ export function writeHome(place, { phases, concurrency, stub, state: under = 'st
     [
       'defaultAgent: stub',
       'defaultWorkflow: bench',
-      `agents: {stub: {adapter: custom, command: ${JSON.stringify(stub)}}}`,
+      `agents: {stub: {adapter: custom, command: ${JSON.stringify(stub)}, envAllow: ['BENCH_*', 'GIT_*']}}`,
       'pollInterval: 60',
       `maxConcurrency: ${concurrency}`,
       `stateDir: ${JSON.stringify(state)}`,

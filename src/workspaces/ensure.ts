@@ -45,7 +45,10 @@ async function ensureAt(context: Context, repo: Repo, spec: WorkspaceSpec): Prom
   if (found.kind !== 'worktree') throw pathTaken(spec.path, found.kind);
   const { worktree } = found;
   if (worktree.commonDir !== repo.commonDir) throw pathTaken(spec.path, 'a worktree of another repository');
-  const recorded = readOwner(worktree.adminDir) ?? ownUnfinished(worktree, spec);
+  // Another engine may be making it at this moment: under the lock it is made, with its owner, or was left unfinished.
+  const recorded =
+    readOwner(worktree.adminDir) ??
+    (await lockRepo(repo, async () => readOwner(worktree.adminDir) ?? ownUnfinished(worktree, spec)));
   const owner = recorded && takenOver(worktree, recorded, spec);
   if (owner?.state === 'slot') return create(context, repo, spec, await settled(worktree));
   if (owner && owner.owner !== spec.owner)

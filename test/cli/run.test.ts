@@ -102,7 +102,12 @@ describe.concurrent('run', () => {
     ['a plan that is not there', ['--plan', 'x'], 2, /no plan "x"\.\n {3}Plans: draft, loop, p\./],
     ['a ticket that is not there', ['p', 'z'], 2, /Plan "p" has no ticket "z"\.\n {3}Its tickets: a\./],
     ['a draft', ['draft'], 1, /is draft\.\n {3}.*signalbox plan approve draft/],
-    ['tickets that wait for each other', ['loop'], 2, /a → b → a\.\n {3}Correct blockedBy in plan\.json/],
+    [
+      'tickets that wait for each other',
+      ['loop'],
+      2,
+      /a → b → a\.\n {3}Correct the plan's files; see all problems with: signalbox plan check loop/,
+    ],
     ['an id that is a path', ['--plan', '../p'], 2, /plan id "\.\.\/p"/],
   ];
   for (const [what, args, code, message] of refused)

@@ -228,7 +228,8 @@ export class FakeGh {
   /** Arguments of all calls so far, or of those of a kind such as `pr create`. */
   calls(kind?: string): FakeCall[] {
     if (!existsSync(`${this.file}.calls`)) return [];
-    const lines = readFileSync(`${this.file}.calls`, 'utf8').trim().split('\n');
+    // Without its end, the last line is still being written.
+    const lines = readFileSync(`${this.file}.calls`, 'utf8').split('\n').slice(0, -1);
     const calls = lines.map((line) => JSON.parse(line) as FakeCall);
     return calls.filter(({ argv }) => kind === undefined || argv.slice(0, 2).join(' ') === kind);
   }
