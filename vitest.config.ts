@@ -6,10 +6,10 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, 'test/system/**'],
-    testTimeout: 30_000,
+    testTimeout: 90_000,
     hookTimeout: 30_000,
     pool: 'forks',
-    // Most tests wait for processes: more of them at once than there are cores.
-    maxWorkers: Math.max(3, availableParallelism() - 1),
+    // Most tests wait for processes: two at once also on two cores.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
   },
 });

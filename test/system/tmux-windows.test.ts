@@ -77,7 +77,7 @@ describe.concurrent('windows', () => {
     server,
   }) => {
     world.plan('p', PLAN);
-    const view = server.view({ cli: server.follower(), limit: 3 });
+    const view = server.view({ cli: server.follower(), limit: 3, timeoutMs: 50_000 });
     const ids = ['1', '2', '3', '4', '5', '6'];
     for (const ticketId of ids) view.listen(starts(ticketId));
     await view.close();
