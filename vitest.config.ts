@@ -1,11 +1,15 @@
 import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
+import { memoryDisk } from './tools/memory-disk.mjs';
+
+const fast = memoryDisk();
 
 export default defineConfig({
   define: { __VERSION__: JSON.stringify('test') },
   test: {
     include: ['test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, 'test/system/**'],
+    env: process.env.TMPDIR === undefined && fast ? { TMPDIR: fast } : {},
     testTimeout: 90_000,
     hookTimeout: 30_000,
     pool: 'forks',

@@ -1,8 +1,13 @@
 import type { Refused } from '../engine/issue-run.ts';
 import { isSuperseded } from '../engine/stopped.ts';
+import type { Judged } from '../model/criteria.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Attempt, Ticket, Usage } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
+import type { WorkItem } from '../sources/index.ts';
+
+/** The phase of the issue workflow that waits for a person. */
+const GATE = 'qa_gate';
 
 export interface PhaseResult {
   phase: string;
@@ -14,6 +19,10 @@ export interface PhaseResult {
   output?: string;
   /** What the phase decided, where it decides: qa's verdict. */
   verdict?: string;
+  /** How qa judged the acceptance criteria: each with its evidence. */
+  criteria?: Judged[];
+  /** The same in numbers, with the criteria that are not met. */
+  summary?: { acMet: number; acTotal: number; gaps: string[] };
   usage: Usage | null;
 }
 
@@ -26,6 +35,8 @@ export interface IssueResult {
   phaseResults: PhaseResult[];
   durationSeconds: number;
   abortReason?: string;
+  /** First line of what went wrong: the error, the verdict, or what a reviewer wrote. */
+  cause?: string;
   loopTriggered: boolean;
   branch: string | null;
   prNumber?: number;
@@ -49,10 +60,11 @@ export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
   const ended = ticket.phaseHistory.filter(
     (entry) => entry.completedAt !== null && entry.status !== 'skipped',
   );
-  const failed = ended.findLast((entry) => entry.error !== null);
   // That a phase was not entered once more is on record, but nothing ran.
   const attempts = ended.filter((entry) => entry.error?.class !== 'visits');
+  const failed = attempts.findLast((entry) => entry.error !== null || isNegative(entry));
   const success = ticket.status === 'complete';
+  const cause = success || !failed ? undefined : causeOf(failed);
   const url = typeof ticket.context.pr_url === 'string' ? ticket.context.pr_url : undefined;
   const number = url ? Number(/\/(\d+)$/.exec(url)?.[1]) : Number.NaN;
   return {
@@ -61,13 +73,14 @@ export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
     title: ticket.title,
     success,
     phaseResults: attempts.map(phaseResult),
-    durationSeconds: span(attempts),
+    durationSeconds: workedSeconds(ticket),
     ...(success ? {} : { abortReason: reasonOf(ticket) }),
+    ...(cause ? { cause } : {}),
     loopTriggered: attempts.some((entry) => entry.visit > 1),
     branch: ticket.branch,
     ...(url ? { prUrl: url } : {}),
     ...(Number.isNaN(number) ? {} : { prNumber: number }),
-    ...(!success && failed?.error ? { failureCategory: failed.error.class } : {}),
+    ...(!success && failed ? { failureCategory: categoryOf(failed) } : {}),
     ...(source?.already ? { skipped: true } : {}),
     ...(isWaiting(ticket) && attempts.length === 0 ? { notStarted: true } : {}),
     ...(isPending(ticket, plan) ? { pending: true } : {}),
@@ -92,6 +105,12 @@ export function refusedResult(refused: Refused): IssueResult {
     ...(refused.hint ? { next: refused.hint } : {}),
     usage: null,
   };
+}
+
+/** An issue of a run that was stopped before there was one. */
+export function stoppedResult(reference: string, item: WorkItem | undefined, reason: string): IssueResult {
+  const refused = refusedResult({ reference, item: item ?? null, reason });
+  return { ...refused, notStarted: true };
 }
 
 function isPending(ticket: Ticket, plan: Plan): boolean {
@@ -138,21 +157,49 @@ export function reasonOf(ticket: Ticket): string {
   return last ? `Phase ${last.phase} failed` : (ticket.error ?? ticket.status);
 }
 
+function judgementOf(criteria: readonly Judged[]): Pick<PhaseResult, 'criteria' | 'summary'> {
+  const gaps = criteria.filter(({ met }) => !met).map(({ criterion }) => criterion);
+  const acTotal = criteria.length;
+  return { criteria: [...criteria], summary: { acMet: acTotal - gaps.length, acTotal, gaps } };
+}
+
 function phaseResult(entry: Attempt): PhaseResult {
   const verdict = entry.outcome !== null && entry.outcome !== 'success' && entry.outcome !== 'failure';
   return {
     phase: entry.phase,
-    success: entry.status === 'success' && entry.outcome !== 'AC_NOT_MET' && entry.outcome !== 'fail',
-    durationSeconds: span([entry]),
+    success: entry.status === 'success' && !isNegative(entry),
+    durationSeconds: workedIn(entry),
     ...(entry.error ? { error: entry.error.message, failureCategory: entry.error.class } : {}),
     ...(entry.output ? { output: entry.output } : {}),
     ...(verdict && entry.outcome ? { verdict: entry.outcome } : {}),
+    ...(entry.criteria ? judgementOf(entry.criteria) : {}),
     usage: entry.usage,
   };
 }
 
-function span(entries: readonly Attempt[]): number {
-  const [first] = entries;
-  const last = entries.at(-1)?.completedAt;
-  return first && last ? Math.max(0, Date.parse(last) - Date.parse(first.startedAt)) / 1000 : 0;
+/** What sends an issue back, although the phase itself went well. */
+function isNegative({ outcome }: Attempt): boolean {
+  return outcome === 'AC_NOT_MET' || outcome === 'fail' || outcome === 'reject';
+}
+
+function categoryOf(entry: Attempt): string {
+  return entry.error?.class ?? (entry.outcome === 'reject' ? 'rejected' : 'verdict');
+}
+
+function causeOf(entry: Attempt): string | undefined {
+  const text = entry.error?.message ?? entry.output ?? '';
+  const line = text.trim().split('\n')[0] ?? '';
+  const verdict = !entry.error && entry.outcome === 'AC_NOT_MET' ? entry.outcome : '';
+  return [verdict, line].filter(Boolean).join(': ') || undefined;
+}
+
+/** Seconds that agents and scripts have worked on an issue, in all parts of its run; gates and waits left out. */
+export function workedSeconds(ticket: Ticket): number {
+  return ticket.phaseHistory.reduce((sum, entry) => sum + workedIn(entry), 0);
+}
+
+/** A gate's attempt lasts until somebody answers: nothing works in it. */
+function workedIn({ phase, startedAt, completedAt }: Attempt): number {
+  if (completedAt === null || phase === GATE) return 0;
+  return Math.max(0, Date.parse(completedAt) - Date.parse(startedAt)) / 1000;
 }

@@ -1,3 +1,4 @@
+import { ISSUE_PHASES } from '../config/issue-phases.ts';
 import type { Kind } from '../config/kinds.ts';
 import { checkGiven } from '../config/layers.ts';
 import { didYouMean } from '../config/near.ts';
@@ -35,6 +36,14 @@ export function readOptions(options: RunOptions, userHome: string, named: 'optio
   const values: Values = {};
   if (said.rotation !== undefined)
     checkGiven(ROTATION, 'options.rotation', said.rotation, { base: '', userHome });
+  if (typeof said.phases === 'string' && said.phases.trim() === '')
+    throw new InputError(
+      'run/phases',
+      `${named === 'flag' ? '--phases' : 'options.phases'} names no phase.`,
+      {
+        hint: `Phases: ${ISSUE_PHASES.join(', ')}.`,
+      },
+    );
   const take = (option: string, flag: string, kind: Kind) => {
     const value = at(said, option);
     if (value === undefined) return;

@@ -8,6 +8,7 @@ import type { Ticket } from '../model/ticket.ts';
 import { writeAtomic } from '../store/atomic.ts';
 import type { ExecutionConfig } from './execution-config.ts';
 import { type IssueResult, issueResult } from './issue-result.ts';
+import { storedRun } from './stored-run.ts';
 
 export interface RunLogWriter {
   readonly path: string;
@@ -19,7 +20,7 @@ export interface RunLogWriter {
 
 export interface IssueLog extends IssueResult {
   labels: string[];
-  status: 'success' | 'failure' | 'partial' | 'running';
+  status: 'success' | 'failure' | 'partial' | 'running' | 'not_started';
 }
 
 export interface RunLog {
@@ -40,6 +41,8 @@ export interface RunLog {
     totalIssues: number;
     passed: number;
     failed: number;
+    /** Neither passed nor failed: nothing of these has begun. */
+    notStarted: number;
     aborted: boolean;
     totalDurationSeconds: number;
   };
@@ -95,7 +98,11 @@ export function runLog(input: RunLogInput): RunLog {
   const ids = new Set(own.map(({ id }) => id));
   const issues = [...own, ...others.filter(({ id }) => !ids.has(id))];
   const passed = issues.filter(({ success }) => success).length;
-  const failed = endTime === null ? issues.filter((each) => each.failureCategory).length : null;
+  const notStarted = issues.filter((each) => each.notStarted).length;
+  const failed =
+    endTime === null
+      ? issues.filter((each) => each.failureCategory).length
+      : issues.length - passed - notStarted;
   return {
     version: 1,
     runId: plan.id,
@@ -103,7 +110,7 @@ export function runLog(input: RunLogInput): RunLog {
     endTime,
     config: {
       phases: [...config.phases],
-      mode: config.chain ? 'chain' : config.sequential ? 'sequential' : 'parallel',
+      mode: modeOf(plan, config),
       concurrency: config.concurrency,
       qualityLoop: config.qualityLoop,
       maxIterations: config.maxIterations,
@@ -113,11 +120,17 @@ export function runLog(input: RunLogInput): RunLog {
     summary: {
       totalIssues: issues.length,
       passed,
-      failed: failed ?? issues.length - passed,
+      failed,
+      notStarted,
       aborted,
       totalDurationSeconds: input.seconds,
     },
   };
+}
+
+function modeOf(plan: Plan, config: ExecutionConfig): string {
+  if (storedRun(plan)?.batched) return 'batch';
+  return config.chain ? 'chain' : config.sequential ? 'sequential' : 'parallel';
 }
 
 function makeDirectory(path: string): void {
@@ -162,13 +175,15 @@ function issueLog(result: IssueResult, labels: string[], endTime: string | null)
 function statusOf(result: IssueResult, over: boolean): IssueLog['status'] {
   if (result.success) return 'success';
   if (!over) return 'running';
+  if (result.notStarted) return 'not_started';
   return result.phaseResults.some((phase) => phase.success) ? 'partial' : 'failure';
 }
 
-/** Keeps the newest files beside this one, by number and by size together. */
+/** Keeps the newest files beside this one, by number and by size together, and those of runs that are under way. */
 export function rotateLogs(
   path: string,
   { maxSizeMB, maxFiles }: { maxSizeMB: number; maxFiles: number },
+  underWay: (runId: string) => boolean,
 ): void {
   const dir = dirname(path);
   if (!existsSync(dir)) return;
@@ -180,6 +195,7 @@ export function rotateLogs(
   let bytes = 0;
   files.forEach((file, index) => {
     bytes += file.bytes;
-    if (index >= maxFiles - 1 || bytes > maxSizeMB * 1e6) rmSync(file.path, { force: true });
+    const over = index >= maxFiles - 1 || bytes > maxSizeMB * 1e6;
+    if (over && !underWay(basename(file.path, '.json'))) rmSync(file.path, { force: true });
   });
 }

@@ -4,10 +4,11 @@ import { join, resolve } from 'node:path';
 import type { Env } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
 import { runPlan } from '../engine/foreground.ts';
-import { prepareIssueRun, startIssueRun } from '../engine/issue-run.ts';
+import { type PreparedRun, prepareIssueRun, startIssueRun } from '../engine/issue-run.ts';
 import { openParts } from '../engine/open.ts';
 import type { Parts } from '../engine/parts.ts';
 import { letGo, takeRun } from '../engine/resume-run.ts';
+import { stopperOf } from '../engine/stopped.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { refKey } from '../model/ids.ts';
@@ -17,12 +18,13 @@ import { checkCombination } from './combinations.ts';
 import { EventStream } from './event-stream.ts';
 import { buildExecutionConfig, checkExecutionConfig, type ExecutionConfig } from './execution-config.ts';
 import { issueRequest } from './issue-request.ts';
-import { type IssueResult, issueResult, refusedResult } from './issue-result.ts';
+import { type IssueResult, issueResult, refusedResult, stoppedResult } from './issue-result.ts';
 import { preview } from './preview.ts';
 import { progressFeed } from './progress.ts';
 import { infoOf, inWorktree, itemOf, numberOf, worktreesOf } from './run-items.ts';
 import { openRunLog, type RunLogWriter, rotateLogs } from './run-log.ts';
 import { type MergedRunOptions, resolveRunOptions } from './run-options.ts';
+import { runOutput } from './run-output.ts';
 import type { OrchestratorConfig, ResumeInit, RunInit, RunResult, WorktreeInfo } from './run-types.ts';
 import { getSettings } from './settings.ts';
 import { storedRun } from './stored-run.ts';
@@ -90,7 +92,8 @@ export class RunOrchestrator {
   ): Promise<RunResult> {
     const { cwd = process.cwd(), env = process.env, settings } = init;
     const named = init.named ?? 'option';
-    const mergedOptions = resolveRunOptions(init.options, settings, { env, named });
+    checkSettings(settings);
+    const mergedOptions = resolveRunOptions(init.options ?? {}, settings, { env, named });
     if (batches) checkCombination({ ...init.options, batch: batches.map((group) => group.join(',')) });
     const groups =
       batches?.map((group) => group.map(String)) ??
@@ -111,6 +114,7 @@ export class RunOrchestrator {
   /** Goes on with a run that was stopped, or whose process is gone, as it began: in its mode, with its options, in its log. */
   static async resume(init: ResumeInit, runId: string): Promise<RunResult> {
     const { env = process.env, settings } = init;
+    checkSettings(settings);
     const parts = openParts({ settings, env, by: 'run' });
     const stored = storedRun(parts.store.plan(runId));
     const mergedOptions = stored?.options ?? resolveRunOptions({}, settings, { env });
@@ -133,7 +137,14 @@ export class RunOrchestrator {
     mergedOptions: MergedRunOptions,
     work: (orchestrator: RunOrchestrator) => Promise<Course>,
   ): Promise<RunResult> {
-    const { cwd = process.cwd(), env = process.env, settings, signal, onProgress, onEvent } = init;
+    const { cwd = process.cwd(), env = process.env, settings, signal, onProgress, onEvent, output } = init;
+    const { verbose, quiet, detach } = config;
+    const shown =
+      output && runOutput({ output, stateDir: settings.stateDir, verbose, quiet: quiet || detach });
+    const listen = (event: EngineEvent) => {
+      shown?.listen(event);
+      onEvent?.(event);
+    };
     const began = performance.now();
     const orchestrator = new RunOrchestrator({
       config,
@@ -143,20 +154,23 @@ export class RunOrchestrator {
       issueInfoMap: new Map(),
       ...(signal ? { signal } : {}),
       ...(onProgress ? { onProgress } : {}),
-      ...(onEvent ? { onEvent } : {}),
+      onEvent: listen,
     });
     init.onOrchestratorReady?.(orchestrator);
     try {
       const course = await work(orchestrator);
       const failed = course.results.some(({ success, pending }) => !success && !pending);
-      return {
+      const result = {
         ...course,
         exitCode: signal?.aborted ? 130 : failed && !config.dryRun ? 1 : 0,
         config,
         mergedOptions,
         wallClockDurationSeconds: (performance.now() - began) / 1000,
       };
+      shown?.end(result);
+      return result;
     } finally {
+      shown?.close();
       orchestrator.#events.close();
     }
   }
@@ -168,18 +182,14 @@ export class RunOrchestrator {
     const open = this.#open(input);
     open.log = input.writer ?? null;
     const { parts } = open;
-    const prepared = await prepareIssueRun(
-      parts,
-      issueRequest({
-        cwd,
-        config,
-        references: input.references,
-        batches: input.batches,
-        run: { config, options: input.options ?? null },
-        ...(input.known ? { known: input.known } : {}),
-        ...(signal ? { signal } : {}),
-      }),
-    );
+    const prepared = await this.#prepare(parts, input);
+    if (prepared === null) {
+      const reason = `stopped by ${stopperOf(signal?.reason)}`;
+      const results = input.references.map((text, index) =>
+        stoppedResult(text, input.known?.[index], reason),
+      );
+      return { results, logPath: null, worktreeMap: new Map(), issueInfoMap: new Map(), planId: null };
+    }
     for (const item of prepared.items) open.numbers.set(item.id, item.number);
     const refused = prepared.refused.map(refusedResult);
     const issueInfoMap = new Map(
@@ -196,11 +206,41 @@ export class RunOrchestrator {
     const run = { ...(plan.run as object), log: file, detached: config.detach };
     if (file && input.log) {
       open.log = openRunLog(parts, { path: file, planId: plan.id, config, refused });
-      rotateLogs(file, input.log.rotation);
+      rotateLogs(file, input.log.rotation, (runId) => isUnderWay(parts, runId));
     }
     const tickets = prepared.tickets.map((ticket) => inWorktree(ticket, input.worktrees));
-    await startIssueRun(parts, { ...prepared, tickets, plan: { ...plan, run } }, signal);
+    // Another run that began at the same time was first: what it has is refused at the second look.
+    if (!(await startIssueRun(parts, { ...prepared, tickets, plan: { ...plan, run } }, signal)))
+      return this.#run(input);
     return { ...(await this.#drive(open, plan.id, refused)), issueInfoMap };
+  }
+
+  /** Null when the signal stopped it before there was anything to stop. */
+  async #prepare(parts: Parts, input: RunInput): Promise<PreparedRun | null> {
+    const { cwd, references, batches, known } = input;
+    const { config, signal } = this.#config;
+    if (signal?.aborted) return null;
+    const run = { config, options: input.options ?? null, batched: batches !== null };
+    const request = issueRequest({
+      cwd,
+      config,
+      references,
+      batches,
+      run,
+      ...(known ? { known } : {}),
+      ...(signal ? { signal } : {}),
+    });
+    try {
+      const prepared = await prepareIssueRun(parts, request);
+      return this.#isStopped() ? null : prepared;
+    } catch (error) {
+      if (this.#isStopped() && !(error instanceof InputError)) return null;
+      throw error;
+    }
+  }
+
+  #isStopped(): boolean {
+    return this.#config.signal?.aborted === true;
   }
 
   /** Runs what is in the plan, which this process holds, or leaves it to a daemon. */
@@ -210,13 +250,21 @@ export class RunOrchestrator {
     if (config.detach) {
       open.write((log) => log.update(), planId);
       await letGo(parts, planId);
-    } else
-      await runPlan(parts, {
-        planId,
-        maxConcurrency: Math.max(config.concurrency, 1),
-        lookEveryMs: parts.settings.pollInterval * 1000,
-        signal: signal ?? new AbortController().signal,
-      });
+    } else {
+      // At once: whoever is killed while agents end has said how it ended.
+      const onAbort = () => open.write((log) => log.finish({ aborted: true }), planId);
+      signal?.addEventListener('abort', onAbort, { once: true });
+      try {
+        await runPlan(parts, {
+          planId,
+          maxConcurrency: Math.max(config.concurrency, 1),
+          lookEveryMs: parts.settings.pollInterval * 1000,
+          signal: signal ?? new AbortController().signal,
+        });
+      } finally {
+        signal?.removeEventListener('abort', onAbort);
+      }
+    }
     const view = parts.store.view();
     const plan = parts.store.plan(planId);
     const tickets = plan.tickets.flatMap(
@@ -249,7 +297,10 @@ export class RunOrchestrator {
       this.#events.push(event);
       feed?.(event);
       if (event.type === 'attempt:end' || event.type === 'ticket:status')
-        opened.write((log) => log.update(), event.planId);
+        opened.write(
+          (log) => (this.#isStopped() ? log.finish({ aborted: true }) : log.update()),
+          event.planId,
+        );
       try {
         onEvent?.(event);
       } catch (error) {
@@ -271,6 +322,18 @@ export class RunOrchestrator {
     };
     return opened;
   }
+}
+
+function checkSettings(settings: Settings | undefined): void {
+  if (settings) return;
+  throw new InputError('run/config', 'A run needs `settings`.', { hint: 'Get them with getSettings().' });
+}
+
+/** An engine has it, or a daemon will. */
+function isUnderWay({ store, holder }: Parts, runId: string): boolean {
+  const plan = store.view().plans.find(({ id }) => id === runId);
+  if (plan?.status !== 'active') return false;
+  return storedRun(plan)?.detached === true || (plan.claim !== null && holder.isLive(plan.claim));
 }
 
 /** What a run came to, without what was in force for it. */

@@ -30,6 +30,8 @@ export interface RunSurroundings {
 /** What it takes to go on with a run; its options are known. */
 export interface ResumeInit extends RunSurroundings {
   settings: SignalboxSettings;
+  /** Called with every line that the command line would print, without colours; may throw. Nothing is printed without it. */
+  output?: (line: string) => void;
   /** Called once, before the first phase, with the run that has begun. */
   onOrchestratorReady?: (orchestrator: RunOrchestrator) => void;
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { StoreView } from '../store/port.ts';
-import { type RunLog, runLog } from './run-log.ts';
+import { type IssueLog, type RunLog, runLog } from './run-log.ts';
 import { storedRun } from './stored-run.ts';
 
 export interface Rate {
@@ -68,11 +68,16 @@ export function storedLogs(
   });
 }
 
+/** What a finished run adds to the stats: issues that were done before, or that never began, say nothing. */
+export function countedIssues(log: RunLog): IssueLog[] {
+  return log.endTime === null ? [] : log.issues.filter((issue) => !issue.skipped && !issue.notStarted);
+}
+
 /** Success by mode and phase, durations, cost and what went wrong, over finished runs. */
 export function runStats(logs: readonly RunLog[], unreadable: readonly string[] = []): RunStats {
   const finished = logs.filter((log) => log.endTime !== null);
   const issues = finished.flatMap((log) =>
-    log.issues.filter((issue) => !issue.skipped).map((issue) => ({ ...issue, mode: log.config.mode })),
+    countedIssues(log).map((issue) => ({ ...issue, mode: log.config.mode })),
   );
   const phases = issues.flatMap((issue) => issue.phaseResults);
   const failures: Record<string, number> = {};

@@ -11,11 +11,15 @@ export interface StoredRun {
   log: string | null;
   /** Left to a daemon. */
   detached: boolean;
+  /** Its issues came in groups. */
+  batched: boolean;
 }
 
 /** Undefined for plans that are no runs of issues. */
 export function storedRun(plan: Plan): StoredRun | undefined {
   if (plan.kind !== 'run') return undefined;
-  const { config, options = null, log = null, detached = false } = (plan.run ?? {}) as Partial<StoredRun>;
-  return config && { config, options, log, detached };
+  const kept = (plan.run ?? {}) as Partial<StoredRun>;
+  const { config, options = null, log = null, detached = false } = kept;
+  const { batched = Boolean(options?.batch) } = kept;
+  return config && { config, options, log, detached, batched };
 }

@@ -2,7 +2,6 @@ import type { RunOptions } from '../api/run-options.ts';
 import type { ResumeInit, RunResult } from '../api/run-types.ts';
 import type { Settings } from '../config/index.ts';
 import type { EngineEvent } from '../model/events.ts';
-import type { Mark } from '../report/run-lines.ts';
 import type { Io } from './io.ts';
 import { type GlobalOptions, openSettings, trusted } from './open.ts';
 import { eventView, goOnUnread, signalCode, stopOnSignals } from './show-events.ts';
@@ -55,10 +54,8 @@ async function watched(
   work: (init: ResumeInit) => Promise<RunResult>,
 ): Promise<void> {
   const { json = false, plain = false, quiet, verbose } = options;
-  const [{ RunLines }, { reasonOf }, { storedRun }, { FileStore }] = await Promise.all([
-    import('../report/run-lines.ts'),
-    import('../api/issue-result.ts'),
-    import('../api/stored-run.ts'),
+  const [{ IssueLines }, { FileStore }] = await Promise.all([
+    import('../api/run-output.ts'),
     import('../store/file-store.ts'),
   ]);
   const store = new FileStore(settings.stateDir);
@@ -66,32 +63,12 @@ async function watched(
   io.onUnread = goOnUnread;
   const live = io.tty && !json && !plain && io.env.TERM !== 'dumb';
   let planId = '';
-  const ticketOf = (id: string) => store.view().tickets.get(`${planId}/${id}`);
-  const lines = new RunLines({
-    out: io.out,
-    clock: () => performance.now(),
-    verbose,
-    nameOf: (id) => {
-      const { number } = (ticketOf(id)?.source ?? {}) as { number?: number };
-      return String(number) === id ? `#${id}` : id;
-    },
-    reasonOf: (id) => {
-      const ticket = ticketOf(id);
-      return ticket ? reasonOf(ticket) : '';
-    },
-  });
-  const begin = () => {
-    const marks: Record<string, Mark> = { complete: '✓', failed: '✗' };
-    const plan = store.plan(planId);
-    const entries = plan.tickets.map(({ ticketId }) => ticketId);
-    const of = new Map(entries.map((id) => [id, marks[ticketOf(id)?.status ?? ''] ?? '⏳']));
-    lines.begin(of, storedRun(plan)?.config.sequential);
-  };
+  const lines = new IssueLines({ store, out: io.out, verbose });
   const listen = (event: EngineEvent) => {
     if (event.type === 'plan:status' && planId === '') {
       planId = event.planId;
       view.watch(store, { planId });
-      if (!live && !json && !quiet) begin();
+      if (!live && !json && !quiet) lines.begin(planId);
       return;
     }
     // Quiet shows the result alone; who asked for JSON reads all of it.
@@ -107,12 +84,9 @@ async function watched(
     lines.close();
     view.close();
     io.exit(abort.signal.aborted ? signalCode(abort.signal.reason) : result.exitCode);
-    await show(result, options, io);
-  } catch (error) {
     // Stopped while issues were still being read: no run was made of them.
-    if (!abort.signal.aborted || planId !== '') throw error;
-    if (!json) io.err('Stopped. Nothing was begun.');
-    io.exit(signalCode(abort.signal.reason));
+    if (abort.signal.aborted && result.planId === null && !json) io.err('Stopped. Nothing was begun.');
+    else await show(result, options, io);
   } finally {
     lines.close();
     view.close();
@@ -134,7 +108,7 @@ async function show(result: RunResult, options: ViewOptions, io: Io): Promise<vo
       ? undefined
       : io.out(`Daemon ${daemon} goes on with ${planId}. Watch it with: signalbox status --plan ${planId}`);
   const [{ issueSummary, dryRunLines }, { style }] = await Promise.all([
-    import('./issue-summary.ts'),
+    import('../api/issue-summary.ts'),
     import('../report/style.ts'),
   ]);
   const look = style(io.color);

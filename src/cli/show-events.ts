@@ -1,3 +1,4 @@
+import { killFollowed } from '../jobs/stop.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { lineOf } from '../report/lines.ts';
 import type { Live } from '../report/live.ts';
@@ -94,7 +95,10 @@ export function signalCode(signal: unknown): number {
 /** `run | head` ends the showing, not the work. */
 export const goOnUnread = (): void => undefined;
 
-/** Two Ctrl-C: the first asks to stop, the second ends at once. */
+/** What is left to do after the second Ctrl-C is writing down how things are. */
+const LAST_WORDS_MS = 2_000;
+
+/** Two Ctrl-C: the first asks to stop, the second kills what does not listen and ends at once. */
 export function stopOnSignals(
   view: Pick<EventView, 'err' | 'close'>,
   abort: AbortController,
@@ -103,8 +107,10 @@ export function stopOnSignals(
   let asked = false;
   const onSignal = (signal: NodeJS.Signals) => {
     if (asked) {
+      killFollowed();
       view.close();
-      process.exit(signalCode(signal));
+      setTimeout(() => process.exit(signalCode(signal)), LAST_WORDS_MS).unref();
+      return;
     }
     asked = true;
     view.err(`\nStopping ${what}… (again to leave at once)`);

@@ -66,7 +66,7 @@ async function openWithWindows(view: View, options: SpecRunOptions, io: Io) {
       cwd: io.cwd,
       env: { ...io.env, ...(configFile ? { SIGNALBOX_CONFIG: configFile } : {}) },
       cli: [process.execPath, `${packageDir}/dist/cli.js`],
-      onProblem: (message) => view.err(`No tmux windows: ${message}`),
+      onProblem: (message) => view.err(`tmux: ${message}`),
     });
     if (tmux.off) view.err(tmux.off);
     else if (!options.json) view.out(`Windows: signalbox attach ${planId}`);

@@ -17,18 +17,19 @@ export function register(program: Command, io: Io): void {
 
 async function show(options: GlobalOptions & { csv?: boolean }, io: Io): Promise<void> {
   const { settings, store, view } = await openStore(io, options);
-  const [{ readRunLogs, runStats, storedLogs }, { repositoryOf }, { Holder }] = await Promise.all([
-    import('../api/stats.ts'),
-    import('../config/paths.ts'),
-    import('../engine/claims.ts'),
-  ]);
+  const [{ countedIssues, readRunLogs, runStats, storedLogs }, { repositoryOf }, { Holder }] =
+    await Promise.all([
+      import('../api/stats.ts'),
+      import('../config/paths.ts'),
+      import('../engine/claims.ts'),
+    ]);
   const repo = repositoryOf(io.cwd) ?? io.cwd;
   const { logs: files, unreadable } = readRunLogs(resolve(repo, settings.run.logPath));
   const holder = new Holder('stats', store.layout.engines);
   const isHeld = ({ claim }: Plan) => claim !== null && holder.isLive(claim);
   const known = new Set(files.map((log) => log.runId));
   const logs = [...files, ...storedLogs(view, repo, known, isHeld)];
-  if (options.csv) return io.out(csv(logs));
+  if (options.csv) return io.out(csv(logs.map((log) => ({ ...log, issues: countedIssues(log) }))));
   const stats = runStats(logs, unreadable);
   if (options.json) return outJson(io, stats);
   if (stats.runs === 0) return io.out('No finished runs are known here yet.');

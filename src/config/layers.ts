@@ -102,7 +102,8 @@ function misplaced(name: string): Problem | undefined {
 }
 
 function checkVersion(value: unknown, fail: (path: Path, problem: Problem) => never): void {
-  if (value === VERSION) return;
+  // Other tools write versions as text: "1.0" is version 1.
+  if (value === VERSION || value === `${VERSION}` || value === `${VERSION}.0`) return;
   const newer = typeof value === 'number' && value > VERSION;
   fail(['version'], {
     code: newer ? 'config/newer' : 'config/value',

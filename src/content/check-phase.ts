@@ -29,7 +29,13 @@ export function checkPhase(phase: Phase, index: number): Finding[] {
     return [...findings, ...checkLook(phase, at)];
   }
   findings.push(...checkCaptures(phase, at));
-  if (phase.type === 'agent') return [...findings, ...checkPrompt(phase, at), ...checkOutput(phase, index)];
+  if (phase.type === 'agent')
+    return [
+      ...findings,
+      ...checkPrompt(phase, at),
+      ...checkOutput(phase, index),
+      ...checkCriteria(phase, at),
+    ];
   // A poll may have outcomes of its own, which its script names; one that is nearly another is a slip of the pen.
   const own = phase.type === 'poll' ? ownOutcomes(phase) : [];
   const allowed = [...EXIT_OUTCOMES, ...own.filter((name) => nearest(name, EXIT_OUTCOMES) === undefined)];
@@ -77,6 +83,33 @@ function checkPrompt(phase: PhaseOf<'agent'>, at: Path): Finding[] {
   if (phase.prompt !== undefined || phase.promptTemplate !== undefined) return [];
   const hint = 'Name a file ("promptTemplate: implement.md") or write the text itself ("prompt: …").';
   return [{ path: at, message: `Agent phase "${phase.id}" has no prompt.`, hint }];
+}
+
+/** What is to be judged by criteria needs a result that has them. */
+function checkCriteria(phase: PhaseOf<'agent'>, at: Path): Finding[] {
+  if (!phase.criteria) return [];
+  const path: Path = [...at, 'criteria'];
+  const schema = resultSchemaOf(phase);
+  const missing = ['criterion', 'met', 'evidence'].filter(
+    (name) => !schema || !hasCriteriaField(schema, name),
+  );
+  if (!schema || missing.length > 0) {
+    const hint = 'Give "output" a list "criteria" of objects with "criterion", "met" and "evidence".';
+    return [{ path, on: 'key', message: `"criteria" needs a result with criteria.`, hint }];
+  }
+  const outcomes = outcomeEnum(schema) ?? [];
+  return phase.criteria.met
+    .map((outcome, index) => ({ outcome, path: [...path, 'met', index] }))
+    .filter(({ outcome }) => !outcomes.includes(outcome))
+    .map(({ outcome, path }) => ({
+      path,
+      message: `Outcome "${outcome}" is not in the enum of "outcome".${didYouMean(outcome, outcomes)}`,
+    }));
+}
+
+function hasCriteriaField(schema: Record<string, unknown>, name: string): boolean {
+  type Node = { properties?: Record<string, Node>; items?: Node };
+  return (schema as Node).properties?.criteria?.items?.properties?.[name] !== undefined;
 }
 
 function checkOutput(phase: PhaseOf<'agent'>, index: number): Finding[] {

@@ -83,13 +83,14 @@ export interface ListedWorkflow {
   problems: Problem[];
 }
 
-/** Every workflow file with its name, read but not checked. */
-export async function listWorkflows(dirs: readonly string[]): Promise<ListedWorkflow[]> {
+/** Every workflow file with its name, read but not checked; or those only that may have the name wanted. */
+export async function listWorkflows(dirs: readonly string[], wanted?: string): Promise<ListedWorkflow[]> {
   const owners = new Map<string, { file: string; dir: string }>();
   const all: ListedWorkflow[] = [];
   for (const dir of dirs) {
     for (const file of await workflowFiles(dir)) {
-      const loaded = await readWorkflow(file);
+      const loaded = await readWorkflow(file, wanted);
+      if (!loaded) continue;
       const owner = owners.get(loaded.name);
       owners.set(loaded.name, owner ?? { file, dir });
       const twin = owner?.dir === dir ? owner.file : undefined;
@@ -103,9 +104,12 @@ export async function listWorkflows(dirs: readonly string[]): Promise<ListedWork
   return all;
 }
 
-async function readWorkflow(file: string): Promise<LoadedWorkflow> {
+async function readWorkflow(file: string, wanted: string | undefined): Promise<LoadedWorkflow | undefined> {
   try {
-    return await loadWorkflow({ file, text: await readFile(file, 'utf8') });
+    const text = await readFile(file, 'utf8');
+    return wanted !== undefined && isPlainlyAnother(text, wanted)
+      ? undefined
+      : await loadWorkflow({ file, text });
   } catch (error) {
     const unread = await loadWorkflow({ file, text: '' });
     return {
@@ -113,6 +117,13 @@ async function readWorkflow(file: string): Promise<LoadedWorkflow> {
       problems: [{ file, line: 1, column: 1, message: `The file cannot be read: ${messageOf(error)}.` }],
     };
   }
+}
+
+/** Reading YAML is slow and most files are not asked for: one plain `name` line tells; anything else is read in full. */
+function isPlainlyAnother(text: string, wanted: string): boolean {
+  const [line, ...more] = text.match(/^["']?name\b.*$/gm) ?? [];
+  const [, name] = /^name: ([A-Za-z][\w-]*) *$/.exec(line ?? '') ?? [];
+  return more.length === 0 && name !== undefined && name !== wanted;
 }
 
 function twinProblem(loaded: LoadedWorkflow, twin: string): Problem {

@@ -54,7 +54,7 @@ function phaseTable(): string {
 
 function nestedTable(): string {
   const agent = phaseSchemas().find(([type]) => type === 'agent')?.[1];
-  const cells = ['retry', 'expect', 'budget'].flatMap((name) => {
+  const cells = ['retry', 'expect', 'criteria', 'budget'].flatMap((name) => {
     const schema = (agent?.properties as Record<string, Schema> | undefined)?.[name] ?? {};
     return rowsOf(schema).map((row) => [code(`${name}.${row.name}`), row.value, row.meaning]);
   });

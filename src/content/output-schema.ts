@@ -18,9 +18,15 @@ export function outputProblem(schema: Schema): { path: Path; message: string } |
   }
 }
 
+const MAY_BE_NULL = new Set(['const', 'default']);
+
 /** Finds what would be accepted and never checked. */
 function shapeProblem(schema: unknown, path: Path): { path: Path; message: string } | undefined {
   if (!isObject(schema)) return { path, message: 'A schema must be a mapping.' };
+  // `description: Why, in short` in braces is a description and a keyword without a value.
+  const empty = Object.keys(schema).find((key) => schema[key] === null && !MAY_BE_NULL.has(key));
+  if (empty !== undefined)
+    return { path: [...path, empty], message: `"${empty}" has no value; quote text that has commas in it.` };
   const types = [schema.type].flat();
   const { properties, required, items } = schema;
   if (properties !== undefined && !isObject(properties)) {

@@ -47,11 +47,11 @@ async function resolveAndKeep(key: string, name: string, searchPath: SearchPath)
 }
 
 async function resolveAnew(name: string, searchPath: SearchPath): Promise<ResolvedWorkflow> {
-  const all = await listWorkflows(searchPath.workflows);
-  const named = all.filter(({ loaded, shadowedBy }) => loaded.name === name && !shadowedBy);
+  const listed = await listWorkflows(searchPath.workflows, name);
+  const named = listed.filter(({ loaded, shadowedBy }) => loaded.name === name && !shadowedBy);
   const [first] = named;
   if (!first) {
-    const names = all.map(({ loaded }) => loaded.name);
+    const names = (await listWorkflows(searchPath.workflows)).map(({ loaded }) => loaded.name);
     throw unknownWorkflow(name, names, searchPath.workflows);
   }
   const { loaded } = first;

@@ -20,7 +20,7 @@ import { handOver, isStillNeeded } from './hand-over.ts';
 import { Journal } from './journal.ts';
 import { emit, isFatal, type Parts } from './parts.ts';
 import { type Pinned, pinnedFor } from './pinned.ts';
-import { unitVariables } from './spec-unit.ts';
+import { sharedRules, unitVariables } from './spec-unit.ts';
 import { Writer } from './writer.ts';
 
 export interface DriveOptions {
@@ -184,6 +184,7 @@ async function takeStep(parts: Parts, input: StepInput): Promise<string | undefi
     agentName: agent ?? named,
     standsIn: agent !== null && agent !== named,
     allowance: step.phase.type === 'agent' ? allowanceOf(parts, plan, journal.ticket, step.phase) : null,
+    shared: sharedRules(journal.ticket, plan),
     unit: unitVariables(journal.ticket, plan, parts.settings, parts.store.view()),
     settings: parts.settings,
     workspaces: parts.workspaces,

@@ -1,11 +1,13 @@
 import { sayHolder } from '../model/claim.ts';
-import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
+import { HeldError, IllegalMoveError, InputError, messageOf } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plan-problems.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { Engine, type EngineOptions } from './engine.ts';
 import { emit, type Parts } from './parts.ts';
+import { letGo } from './resume-run.ts';
+import { stopperOf } from './stopped.ts';
 
 export interface RunResult {
   plan: Plan;
@@ -38,14 +40,24 @@ export async function runPlan(parts: Parts, options: RunOptions): Promise<RunRes
     lookEveryMs: options.lookEveryMs,
     scope,
   });
-  const interrupt = () => void engine.stop('pause', 'Ctrl-C');
+  const by = () => stopperOf(options.signal.reason);
+  let pausing: Promise<void> | undefined;
+  const interrupt = () => {
+    void engine.stop('pause', by());
+    // At once, so that nobody goes on with it should this process be killed while agents end.
+    pausing = pausePlan(parts, planId, by()).catch((error: unknown) =>
+      parts.listen({ type: 'problem', planId, ticketId: null, message: messageOf(error), path: null }),
+    );
+  };
   if (options.signal.aborted) interrupt();
   options.signal.addEventListener('abort', interrupt);
   try {
     await engine.run();
   } finally {
     options.signal.removeEventListener('abort', interrupt);
-    await dropPlan(parts, planId, options.signal.aborted);
+    await pausing;
+    if (options.signal.aborted) await pausePlan(parts, planId, by());
+    await letGo(parts, planId);
   }
   return resultOf(parts, planId, ticketIds);
 }
@@ -87,15 +99,15 @@ async function takePlan(parts: Parts, planId: string): Promise<void> {
   });
 }
 
-async function dropPlan(parts: Parts, planId: string, stopped: boolean): Promise<void> {
-  const { store, holder } = parts;
-  const plan = await store.updatePlan(planId, (latest) => {
-    if (latest.claim?.token !== holder.token) return latest;
-    const pause = stopped && latest.status === 'active';
-    const paused = { status: 'paused' as const, pausedBy: 'Ctrl-C', pausedAt: parts.now() };
-    return { ...latest, claim: null, ...(pause ? paused : {}) };
+/** Changes nothing in a plan that is paused already, or over. */
+async function pausePlan(parts: Parts, planId: string, by: string): Promise<void> {
+  const { store, holder, now } = parts;
+  let paused = false;
+  await store.updatePlan(planId, (latest) => {
+    paused = latest.claim?.token === holder.token && latest.status === 'active';
+    return paused ? { ...latest, status: 'paused', pausedBy: by, pausedAt: now() } : latest;
   });
-  if (stopped) emit(parts, { type: 'plan:status', planId, status: plan.status });
+  if (paused) emit(parts, { type: 'plan:status', planId, status: 'paused' });
 }
 
 function resultOf(parts: Parts, planId: string, ticketIds: readonly string[] | undefined): RunResult {

@@ -5,11 +5,7 @@ import type { Ticket } from '../model/ticket.ts';
 import { isShared } from '../model/turns.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import { emit, type Parts } from './parts.ts';
-
-/** Where what a ticket gave up is kept. */
-export function failedRef(ticket: Ticket): string {
-  return `refs/signalbox/failed/${ticket.planId}/${ticket.ticketId}`;
-}
+import { failedRef } from './spec-unit.ts';
 
 /**
  * Gives the tree of a shared plan to the next ticket: what one that failed left in it is kept on a ref and taken out,

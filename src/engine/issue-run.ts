@@ -1,14 +1,18 @@
 import { pinWorkflow, resolveWorkflow } from '../content/index.ts';
 import { type Claim, sayHolder } from '../model/claim.ts';
-import { explained } from '../model/errors.ts';
+import { explained, InputError, WorkspaceError } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
 import { specialise, type Wishes } from '../model/variant.ts';
 import { settle } from '../model/walk.ts';
 import type { WorkItem } from '../sources/index.ts';
+import { makeDirectory } from '../store/directory.ts';
+import { withLock } from '../store/lock.ts';
+import { asStorageError } from '../store/storage-error.ts';
 import { tellStatus } from './drive.ts';
 import { workspaceSpec } from './facts.ts';
+import { checkBases } from './issue-bases.ts';
 import { batchKeys, collectItems, withDependencies } from './issue-items.ts';
 import type { IssuePlace } from './issue-places.ts';
 import { phasesAhead, planIssues, type RunMode, sayItem } from './issue-plan.ts';
@@ -56,15 +60,22 @@ export interface PreparedRun {
   workflows: { hash: string; text: string }[];
   /** Phases that are ahead of each ticket when all goes well, by its id. */
   phases: Map<string, string[]>;
+  /** What is to be told of a ticket when the run begins, by its id. */
+  notes: Map<string, string>;
 }
 
 /** Everything that can be found out before anything is changed. */
 export async function prepareIssueRun(parts: Parts, request: IssueRunRequest): Promise<PreparedRun> {
   const { settings } = parts;
-  const { root } = await parts.workspaces.checkRepo(request.cwd);
+  const root = await repositoryAt(parts, request.cwd);
   const { items, places, keys, refused } = await collectItems(parts, request);
   const placeOf = (item: WorkItem) => places.get(item.key) ?? { repo: root, hasRemote: false };
-  const { wanted, done, supersedes } = compare(parts, request, items, placeOf, refused);
+  const { wanted: open, done, supersedes } = compare(parts, request, items, placeOf, refused);
+  const { base, force } = request;
+  const undone = open.filter((item) => !done.has(item.key));
+  const based = await checkBases(parts, { items: undone, base, force, placeOf });
+  refused.push(...based.refused);
+  const wanted = open.filter((item) => done.has(item.key) || based.items.includes(item));
   const kept = request.force ? null : await withDependencies(parts, request, wanted, done);
   refused.push(...(kept?.refused ?? []));
   const runnable = kept?.items ?? wanted;
@@ -103,7 +114,30 @@ export async function prepareIssueRun(parts: Parts, request: IssueRunRequest): P
       return workflow ? [[item.id, phasesAhead(workflow, skipped)] as const] : [];
     }),
   );
-  return { plan, tickets, items: runnable, refused, workflows: [...variants.values()], phases };
+  return {
+    plan,
+    tickets,
+    items: runnable,
+    refused,
+    workflows: [...variants.values()],
+    phases,
+    notes: based.notes,
+  };
+}
+
+/** Called from a place where there is nothing to work on: the call is wrong, not a workspace. */
+async function repositoryAt(parts: Parts, cwd: string): Promise<string> {
+  try {
+    return (await parts.workspaces.checkRepo(cwd)).root;
+  } catch (error) {
+    if (!(error instanceof WorkspaceError)) throw error;
+    const { code, message, details } = error;
+    const elsewhere = code === 'workspace/not-a-repo' || code === 'workspace/repo-missing';
+    const owned = error.hint?.startsWith('Git refuses');
+    const hint =
+      elsewhere && !owned ? 'Issues are run inside the repository that the work is for.' : error.hint;
+    throw new InputError(code, message, { ...(hint ? { hint } : {}), ...(details ? { details } : {}) });
+  }
 }
 
 interface Compared {
@@ -154,18 +188,26 @@ function compare(
 
 /**
  * Writes the plan, takes over from earlier runs, and makes the workspaces of everything that can start. The plan is ours
- * from the beginning, so that a daemon leaves it alone.
+ * from the beginning, so that a daemon leaves it alone. False, and nothing is written, when another run that began at the
+ * same time has one of the issues: look again then.
  */
 export async function startIssueRun(
   parts: Parts,
-  { plan, tickets, workflows }: PreparedRun,
+  { plan, tickets, workflows, notes }: PreparedRun,
   signal?: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const { store, holder } = parts;
   for (const { hash, text } of workflows) store.pin(hash, text);
-  await store.create({ ...plan, claim: holder.claim(parts.now()) }, tickets);
+  const created = await alone(parts, async () => {
+    if (isTaken(parts, plan, tickets)) return false;
+    await store.create({ ...plan, claim: holder.claim(parts.now()) }, tickets);
+    return true;
+  });
+  if (!created) return false;
   try {
     emit(parts, { type: 'plan:status', planId: plan.id, status: 'active' });
+    for (const [ticketId, message] of notes)
+      parts.listen({ type: 'problem', planId: plan.id, ticketId, message, path: null });
     for (const ticket of tickets) await supersede(parts, ticket);
     const first = plan.tickets.filter((entry) => entry.blockedBy.length === 0 && entry.group === 0);
     const groups = plan.concurrency === 1 ? first.slice(0, 1) : first;
@@ -174,6 +216,28 @@ export async function startIssueRun(
     await letGo(parts, plan.id);
     throw error;
   }
+  return true;
+}
+
+/** Looking who has an issue and taking it are one step among all runs of a state directory. */
+async function alone<T>({ store: { layout } }: Parts, fn: () => Promise<T>): Promise<T> {
+  try {
+    makeDirectory(layout.locks);
+    return await withLock(layout.lock('runs'), fn);
+  } catch (error) {
+    throw asStorageError(error, layout.root);
+  }
+}
+
+/** Whether another engine has got one of these issues since they were looked at. */
+function isTaken(parts: Parts, plan: Plan, tickets: readonly Ticket[]): boolean {
+  const { plans, tickets: all } = parts.store.view();
+  const mine = new Set(tickets.map((ticket) => `${sourceKey(ticket)} ${ticket.repo ?? plan.repo}`));
+  return [...all.values()].some(
+    (ticket) =>
+      mine.has(`${sourceKey(ticket)} ${repoOfTicket(ticket, plans)}`) &&
+      liveClaim(parts, ticket, plans) !== undefined,
+  );
 }
 
 async function supersede(parts: Parts, ticket: Ticket): Promise<void> {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type BodyFacts, type Criterion, issueReference, type Tracked } from '../forge/index.ts';
+import { judgedIn, judgementOf } from '../model/criteria.ts';
 import type { Json, Ticket } from '../model/ticket.ts';
 import type { RepositoryName } from '../sources/index.ts';
 import type { Stack } from './stack.ts';
@@ -28,7 +29,7 @@ export function bodyFacts(ticket: Ticket, stack: Stack, repository: RepositoryNa
     link: ticket.linearUrl,
     summary: text(summary),
     verdict: text(verdict) || null,
-    criteria: criteriaOf(criteria),
+    criteria: criteriaOf(ticket, criteria),
     stack: stack.tickets.map((each) => ({
       name: nameOf(each, repository),
       self: each.ticketId === ticket.ticketId && each.planId === ticket.planId,
@@ -36,12 +37,17 @@ export function bodyFacts(ticket: Ticket, stack: Stack, repository: RepositoryNa
   };
 }
 
-function criteriaOf(value: Json | undefined): Criterion[] {
-  if (!Array.isArray(value)) return [];
-  return value.flatMap((each) => {
-    if (each === null || typeof each !== 'object' || Array.isArray(each)) return [];
-    return [{ criterion: text(each.criterion), met: each.met === true, evidence: text(each.evidence) }];
-  });
+/** Every criterion of the ticket, judged or not, and then what the review has made out beside them. */
+function criteriaOf({ acceptanceCriteria }: Ticket, value: Json | undefined): Criterion[] {
+  const judged = judgedIn(value);
+  const own = acceptanceCriteria.map((criterion) => ({ criterion, found: judgementOf(criterion, judged) }));
+  const used = new Set(own.map(({ found }) => found));
+  return [
+    ...own.map(({ criterion, found }) =>
+      found ? { ...found, criterion } : { criterion, met: null, evidence: 'not judged' },
+    ),
+    ...judged.filter((each) => !used.has(each)),
+  ];
 }
 
 function text(value: Json | undefined): string {

@@ -4,11 +4,18 @@ import { InputError } from '../model/errors.ts';
 import { branchProblem, idProblem, slug } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { type Assignment, parseTasks, readAssignments, type Spec, type Unit } from '../sources/kiro/index.ts';
-import { workspaceSpec } from './facts.ts';
+import {
+  type Assignment,
+  parseTasks,
+  readAssignments,
+  type Spec,
+  takeBack,
+  tickedIn,
+  type Unit,
+} from '../sources/kiro/index.ts';
 import type { Parts } from './parts.ts';
 import type { SpecRunRequest } from './spec-run.ts';
-import { placeInTree, STATE_FILE, tasksInTree, withTicksOf } from './spec-tree.ts';
+import { engineTicks, placeInTree, STATE_FILE, withTicks } from './spec-tree.ts';
 import { type PlanSpec, specOf } from './spec-unit.ts';
 
 export function freePlanId(parts: Parts, name: string): string {
@@ -58,19 +65,25 @@ export function keptOf(spec: Spec, dir: string, root: string, plan: Plan | undef
   };
 }
 
-/** tasks.md with what the branch has ticked; the user's own copy is not touched before they merge. */
-export async function tasksAsKnown(
-  parts: Parts,
-  input: { original: Spec; kept: PlanSpec; root: string; branch: string } & Omit<
-    BranchInput,
-    'planId' | 'name'
-  >,
-): Promise<string> {
-  const { original, kept, before, branch, root, request } = input;
-  const [ticket] = before?.tickets ?? [];
-  if (request.inPlace || !before || !ticket) return original.text;
-  const spec = workspaceSpec({ ...ticket, branch }, before.plan, parts.settings, parts.store.view());
-  return withTicksOf(original.text, await tasksInTree(parts, { ...spec, repo: root }, kept));
+/**
+ * The user's own tasks.md with what the engine knows to be done; what an agent ticked on the branch counts for nothing.
+ * In a checkout, where both have one copy, ticks count that were there before the unit whose work lies in it.
+ */
+export function tasksAsKnown({
+  original,
+  kept,
+  before,
+  request,
+}: { original: Spec; kept: PlanSpec } & Pick<BranchInput, 'request' | 'before'>): string {
+  if (!before) return original.text;
+  const known = engineTicks(before.tickets);
+  if (!request.inPlace) return withTicks(original.text, known);
+  const isOpen = before.tickets.some(
+    ({ phaseHistory, status, base, currentPhase }) =>
+      phaseHistory.length > 0 && status !== 'complete' && base !== null && currentPhase !== 'attention',
+  );
+  if (!isOpen || kept.text === '') return original.text;
+  return takeBack(original.text, [...tickedIn(kept.text), ...known]).text;
 }
 
 export function withTasks(spec: Spec, text: string) {

@@ -133,11 +133,16 @@ function fieldsOf(input: SpecPlanInput, unit: Unit) {
 function renewed(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
   const fields = fieldsOf(input, unit);
   const begun = old.phaseHistory.length > 0;
-  if (unit.done && (isOver(old) || !begun))
-    return old.status === 'complete' ? old : { ...old, status: 'complete', hold: null, since: input.now };
+  const waits = old.status === 'needs_attention';
+  if (unit.done && (isOver(old) || !begun || waits))
+    return old.status === 'complete'
+      ? old
+      : { ...old, status: 'complete', hold: null, error: null, since: input.now };
   const same = unitOf(old)?.hash === fields.unit.hash;
   if (old.status === 'complete' && same) return old;
-  if (begun && !isOver(old)) return overridden(old, input.assignments.get(unit.id));
+  const asks = waits && old.hold?.kind === 'gate';
+  if (begun && !isOver(old) && (same || !waits || asks))
+    return overridden(old, input.assignments.get(unit.id));
   if (begun && same) return overridden(old, input.assignments.get(unit.id));
   const { tries: _, ...rest } = old;
   const fresh = {

@@ -6,6 +6,7 @@ import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { SpecProblem } from '../sources/kiro/index.ts';
 import type { Parts } from './parts.ts';
+import { readDaemon } from './seat.ts';
 import { excludeFiles } from './spec-tree.ts';
 import { specOf } from './spec-unit.ts';
 
@@ -35,6 +36,22 @@ export function refuseHeld({ holder }: Parts, plan: Plan): void {
   throw new HeldError('plan/held', `Spec "${plan.name}" is already being run by ${sayHolder(plan.claim)}.`, {
     hint: `Watch it with: signalbox status --plan ${plan.id}`,
     details: { holder: plan.claim },
+  });
+}
+
+/** A daemon claims tickets, not plans: an active plan that nobody else has is its work as long as something can go on. */
+export function refuseDaemon({ holder, store }: Parts, plan: Plan, tickets: readonly Ticket[]): void {
+  const daemon = readDaemon(store.layout, holder);
+  const claim = tickets.flatMap(({ claim }) => claim ?? []).find((each) => holder.isLive(each));
+  const isStuck = tickets.some(
+    ({ status, hold }) => ['failed', 'needs_attention', 'paused'].includes(status) || hold?.kind === 'starts',
+  );
+  const goesOn = plan.status === 'active' && !isStuck && tickets.some(({ status }) => status !== 'complete');
+  const who = claim && claim.token !== holder.token ? claim : goesOn ? daemon : undefined;
+  if (!who) return;
+  throw new HeldError('plan/held', `Spec "${plan.name}" is already being run by ${sayHolder(who)}.`, {
+    hint: `Watch it with: signalbox status --plan ${plan.id}`,
+    details: { holder: who },
   });
 }
 

@@ -19,8 +19,15 @@ import { emit, type Parts } from './parts.ts';
 import { letGo } from './resume-run.ts';
 import { assignmentsOf, branchFor, freePlanId, keptOf, tasksAsKnown, withTasks } from './spec-known.ts';
 import { planSpec, type SpecPlan } from './spec-plan.ts';
-import { checkAgents, refuseDirty, refuseErrors, refuseHeld, refuseMoved } from './spec-refusals.ts';
-import { bringSpec, excludeFiles } from './spec-tree.ts';
+import {
+  checkAgents,
+  refuseDaemon,
+  refuseDirty,
+  refuseErrors,
+  refuseHeld,
+  refuseMoved,
+} from './spec-refusals.ts';
+import { bringSpec, engineTicks, excludeFiles } from './spec-tree.ts';
 import { ownersOf, specOf } from './spec-unit.ts';
 
 export interface SpecRunRequest {
@@ -66,12 +73,15 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
   const found = view.plans.find(
     (plan) => specOf(plan)?.dir === dir && plan.repo === root && plan.status !== 'archived',
   );
-  if (found) refuseHeld(parts, found);
+  if (found) {
+    refuseHeld(parts, found);
+    refuseDaemon(parts, found, ticketsOf(view.tickets, found));
+  }
   const before = found && !request.fresh ? { plan: found, tickets: ticketsOf(view.tickets, found) } : null;
   const planId = before?.plan.id ?? freePlanId(parts, original.name);
   const branch = await branchFor(parts, { request, root, planId, before, name: original.name });
   const kept = keptOf(original, dir, root, before?.plan, parts.now());
-  const text = await tasksAsKnown(parts, { request, root, branch, original, kept, before });
+  const text = tasksAsKnown({ request, original, kept, before });
   const spec: Spec = text === original.text ? original : { ...original, ...withTasks(original, text) };
   const { units, problems: more } = unitsOf(spec, request.units);
   const problems = [...spec.problems, ...more];
@@ -171,7 +181,8 @@ async function prepareTree(parts: Parts, planId: string): Promise<void> {
   const spec = workspaceSpec(open, plan, settings, view);
   const made = plan.workspace === 'checkout' ? null : await workspaces.ensure(spec);
   const base = kept.base ?? made?.base.commit ?? (await workspaces.head(spec.path)).commit;
-  const brought = await bringSpec(parts, spec, kept);
+  const known = engineTicks(ticketsOf(view.tickets, plan));
+  const brought = await bringSpec(parts, spec, kept, known);
   await store.updatePlan(planId, (latest) => ({ ...latest, spec: { ...brought, base } }));
 }
 

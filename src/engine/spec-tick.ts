@@ -2,10 +2,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
-import { tick } from '../sources/kiro/index.ts';
+import { takeBack, tick, tickedIn } from '../sources/kiro/index.ts';
 import { writeAtomic } from '../store/atomic.ts';
 import { workspaceSpec } from './facts.ts';
 import type { Parts } from './parts.ts';
+import { engineTicks } from './spec-tree.ts';
 import { specOf, unitOf } from './spec-unit.ts';
 
 export interface TickedUnit {
@@ -19,7 +20,7 @@ export interface TickedUnit {
 
 /**
  * Ticks the boxes of a unit that is done: in the tree, committed where git has the file, else at its own place too.
- * Calling it again changes nothing more.
+ * Boxes that neither the engine nor the user ticked are opened again. Calling it again changes nothing more.
  */
 export async function tickUnit(parts: Parts, ref: TicketRef): Promise<TickedUnit> {
   const { store, settings, workspaces } = parts;
@@ -36,16 +37,31 @@ export async function tickUnit(parts: Parts, ref: TicketRef): Promise<TickedUnit
   const file = join(spec.path, name);
   const original = join(kept.dir, kept.files.tasks);
   const outside = !kept.tracked && original !== file && existsSync(original);
+  const commitAs = async (message: string) =>
+    kept.tracked ? workspaces.commitPaths({ path: spec.path, files: [name], message }) : null;
+  const found = readFileSync(file, 'utf8');
+  const others = plan.tickets.flatMap(
+    ({ ticketId }) => store.view().tickets.get(refKey({ planId: plan.id, ticketId })) ?? [],
+  );
+  const users = original !== file && existsSync(original) ? readFileSync(original, 'utf8') : kept.text;
+  const known = [...tickedIn(users), ...engineTicks(others), ...unit.tasks];
+  const cleared = users === '' ? found : takeBack(found, known, { file }).text;
   // Both are looked at before either is written.
-  const changes = [file, ...(outside ? [original] : [])].map((path) => {
-    const text = readFileSync(path, 'utf8');
-    return { path, text, done: tick(text, unit.tasks, { file: path }) };
-  });
-  for (const { path, text, done } of changes) if (done.text !== text) writeAtomic(path, done.text, 0o644);
-  const message = `Tick ${unit.id} of ${kept.name}`;
-  const commit = kept.tracked
-    ? await workspaces.commitPaths({ path: spec.path, files: [name], message })
-    : null;
+  const changes = await Promise.all(
+    [file, ...(outside ? [original] : [])].map(async (path) => {
+      const text = path === file ? cleared : users;
+      try {
+        return { path, done: tick(text, unit.tasks, { file: path }) };
+      } catch (error) {
+        if (cleared !== found) writeAtomic(file, cleared, 0o644);
+        if (cleared !== found) await commitAs(`Take back ticks in the tasks of ${kept.name}`);
+        throw error;
+      }
+    }),
+  );
+  for (const { path, done } of changes)
+    if (done.text !== (path === file ? found : users)) writeAtomic(path, done.text, 0o644);
+  const commit = await commitAs(`Tick ${unit.id} of ${kept.name}`);
   const last = changes.at(-1)?.done ?? { ticked: [], already: [], boxless: [] };
   const { ticked, already, boxless } = last;
   return { file: outside ? original : file, ticked, already, boxless, commit };

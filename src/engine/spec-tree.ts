@@ -1,11 +1,19 @@
 import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import { InputError } from '../model/errors.ts';
-import { isWork, parseTasks, tick } from '../sources/kiro/index.ts';
+import type { Ticket } from '../model/ticket.ts';
+import {
+  isWork,
+  parseTasks,
+  type TaskIdentity,
+  tick,
+  tickedIn,
+  withoutTicks,
+} from '../sources/kiro/index.ts';
 import { writeAtomic } from '../store/atomic.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import type { Parts } from './parts.ts';
-import type { PlanSpec } from './spec-unit.ts';
+import { type PlanSpec, unitOf } from './spec-unit.ts';
 
 export const STATE_FILE = 'SEQUENTIAL_STATE.json';
 export const PROGRESS_FILE = 'SEQUENTIAL_PROGRESS.md';
@@ -17,37 +25,38 @@ export function placeInTree(dir: string, root: string): string {
   return isOut ? join('.kiro', 'specs', basename(dir)) : inside;
 }
 
+/** Tasks that the engine itself knows to be done. */
+export function engineTicks(tickets: readonly Ticket[]): TaskIdentity[] {
+  return tickets.flatMap((ticket) => (ticket.status === 'complete' ? (unitOf(ticket)?.tasks ?? []) : []));
+}
+
 /**
- * The text with the boxes ticked of tasks that another copy has as done. Parents follow from what is in them: one that
+ * The text with the boxes ticked of tasks that are known to be done. Parents follow from what is in them: one that
  * was ticked and has something new in it is not done.
  */
-export function withTicksOf(text: string, other: string | null): string {
-  if (other === null || other === text) return text;
-  const done = new Map(parseTasks(other).all.flatMap((task) => (task.done ? [[task.id, task.title]] : [])));
+export function withTicks(text: string, known: readonly TaskIdentity[]): string {
+  const done = new Set(known.map(({ id, title }) => `${id}\0${title}`));
   const tasks = parseTasks(text).all.filter(
-    (task) => isWork(task) && task.box !== null && done.get(task.id) === task.title,
+    (task) => isWork(task) && task.box !== null && done.has(`${task.id}\0${task.title}`),
   );
   return tasks.length === 0 ? text : tick(text, tasks).text;
 }
 
-/** tasks.md as the spec's branch has it, or as it lies in the tree; null where there is none yet. */
-export async function tasksInTree(parts: Parts, spec: WorkspaceSpec, kept: PlanSpec): Promise<string | null> {
-  const file = join(kept.inTree, kept.files.tasks);
-  const path = join(spec.path, file);
-  if (existsSync(path)) return readFileSync(path, 'utf8');
-  return parts.workspaces.readCommitted({ repo: spec.repo, branch: spec.branch, file });
-}
-
 /**
- * Brings the spec into the tree: where git has it, an edited tasks.md is committed with the ticks that the branch has;
+ * Brings the spec into the tree: where git has it, an edited tasks.md is committed with the ticks of what is complete;
  * where git does not, its files are copied and kept out of git.
  */
-export async function bringSpec(parts: Parts, spec: WorkspaceSpec, kept: PlanSpec): Promise<PlanSpec> {
+export async function bringSpec(
+  parts: Parts,
+  spec: WorkspaceSpec,
+  kept: PlanSpec,
+  known: readonly TaskIdentity[],
+): Promise<PlanSpec> {
   const dir = join(spec.path, kept.inTree);
   const file = join(dir, kept.files.tasks);
   if (dir === kept.dir) {
     const tracked = await parts.workspaces.isTracked(spec.path, join(kept.inTree, kept.files.tasks));
-    return { ...kept, tracked };
+    return { ...kept, tracked, text: readFileSync(file, 'utf8') };
   }
   const text = readFileSync(join(kept.dir, kept.files.tasks), 'utf8');
   const tracked =
@@ -60,12 +69,16 @@ export async function bringSpec(parts: Parts, spec: WorkspaceSpec, kept: PlanSpe
     return { ...kept, tracked, text };
   }
   const ours = readFileSync(file, 'utf8');
-  const theirs = withTicksOf(text, ours);
+  const theirs = withTicks(text, known);
   if (theirs === ours) return { ...kept, tracked, text };
-  if (kept.text !== '' && kept.text !== text && withTicksOf(kept.text, ours) !== ours)
-    throw changedTwice(file, kept);
   if (kept.text !== '' && kept.text === text) return { ...kept, tracked };
-  writeAtomic(file, theirs, 0o644);
+  const [was, now, here] = [kept.text, text, ours].map(withoutTicks);
+  const isEdited = kept.text !== '' && was !== here && now !== here;
+  if (isEdited && was !== now) throw changedTwice(file, kept);
+  // A person who only ticks does not take back what else has changed on the branch.
+  const next = isEdited ? withTicks(ours, [...tickedIn(text), ...known]) : theirs;
+  if (next === ours) return { ...kept, tracked, text };
+  writeAtomic(file, next, 0o644);
   const message = `Bring the tasks of ${kept.name} up to date`;
   await parts.workspaces.commitPaths({
     path: spec.path,
@@ -83,13 +96,13 @@ function changedTwice(file: string, kept: PlanSpec): InputError {
   });
 }
 
-/** Keeps the two files that show a run out of git; they lie beside the spec. */
+/** Keeps the two files that show a run out of git, with what writing them leaves; they lie beside the spec. */
 export function excludeFiles(commonDir: string, root: string, specDir: string): void {
   const inside = relative(root, dirname(specDir));
   if (inside.startsWith('..') || isAbsolute(inside)) return;
   const file = join(commonDir, 'info', 'exclude');
   const known = existsSync(file) ? readFileSync(file, 'utf8') : '';
-  const lines = [STATE_FILE, PROGRESS_FILE].map((name) => `/${escaped(join(inside, name))}`);
+  const lines = [`/${escaped(inside === '' ? '' : `${inside}/`)}SEQUENTIAL_*`];
   const missing = lines.filter((line) => !known.split('\n').includes(line));
   if (missing.length === 0) return;
   mkdirSync(dirname(file), { recursive: true });

@@ -1,7 +1,9 @@
+import { join } from 'node:path';
 import type { Settings } from '../config/index.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
+import type { SharedRules } from '../phases/index.ts';
 import type { TaskIdentity } from '../sources/kiro/index.ts';
 import type { StoreView } from '../store/port.ts';
 
@@ -46,6 +48,21 @@ export function unitOf(ticket: Ticket): TicketUnit | undefined {
 
 export function specOf(plan: Plan): PlanSpec | undefined {
   return plan.kind === 'spec' ? (plan.spec as PlanSpec) : undefined;
+}
+
+/** A unit has to change something else than its spec, unless it is a review or a checkpoint. */
+export function sharedRules(ticket: Ticket, plan: Plan): SharedRules | null {
+  const unit = unitOf(ticket);
+  const spec = specOf(plan);
+  if (!unit || !spec) return null;
+  const free = unit.checkpoint || ticket.context.unit_type === 'review';
+  const notWork = [spec.files.tasks, ...spec.files.others].map((name) => join(spec.inTree, name));
+  return { notWork: free ? null : notWork, keepAt: failedRef(ticket) };
+}
+
+/** Where what a ticket gave up is kept. */
+export function failedRef(ticket: Ticket): string {
+  return `refs/signalbox/failed/${ticket.planId}/${ticket.ticketId}`;
 }
 
 const MAX_LESSON = 1_000;

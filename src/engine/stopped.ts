@@ -10,6 +10,13 @@ export function stoppedIn(parts: Pick<Parts, 'store'>, planId: string): Ticket[]
   );
 }
 
+/** Who stopped a run, from the reason of its signal: a person at the terminal, or the code that called it. */
+export function stopperOf(reason: unknown): string {
+  if (reason === 'SIGINT') return 'Ctrl-C';
+  if (reason === 'SIGTERM') return 'SIGTERM';
+  return typeof reason === 'string' && reason !== '' ? `the caller: ${reason}` : 'the caller';
+}
+
 export const SUPERSEDED = 'superseded by';
 
 export function isSuperseded(ticket: Ticket): boolean {

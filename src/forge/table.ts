@@ -3,7 +3,8 @@ import { inertProse, splitCode } from './inert.ts';
 
 export interface Criterion {
   criterion: string;
-  met: boolean;
+  /** Null where nobody judged it. */
+  met: boolean | null;
   evidence: string;
 }
 
@@ -15,10 +16,15 @@ export function criteriaTable(criteria: readonly Criterion[]): string {
   if (criteria.length === 0) return '';
   const rows = criteria
     .slice(0, MAX_ROWS)
-    .map(({ criterion, met, evidence }) => `| ${met ? '✓' : '✗'} | ${cell(criterion)} | ${cell(evidence)} |`);
+    .map(({ criterion, met, evidence }) => `| ${markOf(met)} | ${cell(criterion)} | ${cell(evidence)} |`);
   const more = criteria.length - rows.length;
   if (more > 0) rows.push(`|  | ${more} more |  |`);
   return ['|  | Acceptance criterion | Evidence |', '|---|---|---|', ...rows].join('\n');
+}
+
+function markOf(met: boolean | null): string {
+  if (met === null) return '–';
+  return met ? '✓' : '✗';
 }
 
 /** Any text as one cell: one line, and no pipe or backslash of it ends the cell. */

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type EndReason, type JobExit, readJob, readStop } from './job.ts';
-import { stopJob, sweepJob } from './stop.ts';
+import { noteFollowed, stopJob, sweepJob } from './stop.ts';
 
 const CHUNK = 16 * 1024;
 /** What comes from a job is read in slices: others get their turn in between, however much it prints. */
@@ -40,6 +40,15 @@ export interface JobResult {
 
 /** Follows a job's files until it has ended and nothing of it is left. Memory use does not grow with its output. */
 export async function followJob(options: FollowOptions): Promise<JobResult> {
+  const done = noteFollowed(options.dir);
+  try {
+    return await untilGone(options);
+  } finally {
+    done();
+  }
+}
+
+async function untilGone(options: FollowOptions): Promise<JobResult> {
   const { dir, signal } = options;
   const begin = startOf(dir);
   const reader = new OutputReader(join(dir, 'stdout'), options.onOutput);

@@ -9,6 +9,27 @@ const GRACE_MS = 5_000;
 const YOUNG_MS = 10_000;
 const NEWBORN_MS = 1_000;
 
+/** Jobs that this process waits for. */
+const followed = new Set<string>();
+let atOnce = false;
+
+/** Until the returned function is called, `killFollowed` ends this job, too. */
+export function noteFollowed(dir: string): () => void {
+  followed.add(dir);
+  return () => void followed.delete(dir);
+}
+
+/** Kills every job that this process waits for, before it returns; from now on no stop is gentle. For a process that ends. */
+export function killFollowed(): void {
+  atOnce = true;
+  for (const dir of followed) {
+    noteReason(dir, 'stopped');
+    const command = readJson<{ host: string; boot: string }>(join(dir, 'command.json'));
+    const identity = command && readIdentity(dir, command);
+    if (identity && isAlive(identity)) signalGroup(identity.pid, 'SIGKILL');
+  }
+}
+
 /**
  * Ends a job and everything it started: gentle signal to the group, SIGKILL after a grace time, then whatever still
  * carries the marker. Resolves when all of it is gone. May be called twice and by two processes: the first reason wins.
@@ -27,7 +48,7 @@ export async function stopJob(dir: string, reason: EndReason, graceMs = GRACE_MS
     // A signal that came before the command was there is lost on it.
     if (ageOf(dir) < NEWBORN_MS && !(await gone(() => isAlive(identity) !== true, 150)))
       signalGroup(identity.pid, command.stopSignal);
-    await gone(() => isAlive(identity) !== true, graceMs);
+    await gone(() => atOnce || isAlive(identity) !== true, graceMs);
     if (isAlive(identity)) {
       signalGroup(identity.pid, 'SIGKILL');
       await gone(() => isAlive(identity) !== true, 10_000);

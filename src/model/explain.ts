@@ -31,7 +31,7 @@ export function explain(ticket: Ticket, plan: Plan, around: Surroundings): Expla
         next: `signalbox resume ${plan.status === 'paused' ? plan.id : names}`,
       };
     case 'needs_attention':
-      return attention(ticket, names);
+      return attention(ticket, plan, names);
     case 'running':
       return running(ticket, around);
     case 'queued':
@@ -40,7 +40,9 @@ export function explain(ticket: Ticket, plan: Plan, around: Surroundings): Expla
   }
 }
 
-function attention(ticket: Ticket, names: string): Explanation {
+function attention(ticket: Ticket, plan: Plan, names: string): Explanation {
+  if (ticket.hold?.kind === 'gate' && plan.kind === 'spec')
+    return { why: ticket.hold.reason, next: `signalbox resume ${plan.id} --answer "…"` };
   if (ticket.hold?.kind === 'gate')
     return { why: ticket.hold.reason, next: `signalbox respond ${names} <decision>` };
   return {

@@ -1,3 +1,4 @@
+import type { Judged } from './criteria.ts';
 import type { ErrorClass, Json, Usage } from './ticket.ts';
 
 /** What is known of an attempt beside how it ended. */
@@ -5,6 +6,8 @@ export interface AttemptFacts {
   output?: string | null;
   sessionId?: string | null;
   usage?: Usage | null;
+  /** How it judged the ticket's acceptance criteria, where it did. */
+  criteria?: Judged[];
 }
 
 /**

@@ -121,6 +121,7 @@ function close(attempt: Attempt, end: Exclude<AttemptEnd, { type: 'waiting' }>, 
     output: end.output ?? attempt.output,
     sessionId: end.sessionId ?? attempt.sessionId,
     usage: end.usage ?? attempt.usage,
+    ...(end.criteria ? { criteria: end.criteria } : {}),
   };
   switch (end.type) {
     case 'done':

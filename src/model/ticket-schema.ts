@@ -37,6 +37,8 @@ export const Attempt = z.looseObject({
   error: z.looseObject({ class: z.string(), message: z.string() }).nullable().default(null),
   /** How often a poll has looked. */
   checks: z.number().int().optional(),
+  /** How it judged the acceptance criteria. */
+  criteria: z.array(z.object({ criterion: z.string(), met: z.boolean(), evidence: z.string() })).optional(),
   /** When the limit that it met is over. */
   resetAt: z.string().optional(),
 });

@@ -7,7 +7,7 @@ export interface Wishes {
   efforts: Record<string, string>;
   /** Wall-clock limit of agent phases. */
   timeoutSeconds: number | null;
-  /** False: one attempt of everything. */
+  /** False: one attempt of everything, and no turn that puts a result right. */
   retry: boolean;
   /** How often work may come back to a phase that loops; 1 means that nothing comes back. */
   loops: { phase: string; visits: number } | null;
@@ -34,6 +34,7 @@ function adapt(phase: Phase, wishes: Wishes): Phase {
   return {
     ...phase,
     ...once,
+    ...(wishes.retry ? {} : { repair: false }),
     ...visits,
     ...(model ? { model } : {}),
     ...(effort ? { effort } : {}),

@@ -125,6 +125,18 @@ export const AgentPhase = z.strictObject({
     .record(z.string(), z.json())
     .optional()
     .describe('JSON Schema of the result the agent must return'),
+  criteria: z
+    .strictObject({
+      met: z.array(Name).describe('Outcomes that say that every criterion is met'),
+    })
+    .optional()
+    .describe(
+      'The result’s `criteria` (`criterion`, `met`, `evidence`) must judge every acceptance criterion of the ticket and not contradict its outcome',
+    ),
+  repair: z
+    .boolean()
+    .optional()
+    .describe('Whether a result that cannot be taken gets one more turn to be put right; default yes'),
   signals: z
     .literal(true)
     .optional()

@@ -13,6 +13,7 @@ import {
 } from '../agents/index.ts';
 import { feedbackText, MAX_PROMPT_BYTES, renderPhasePrompt } from '../content/index.ts';
 import type { AgentAdapter, AgentConfig, AgentError, AgentRequest, AgentResult } from '../model/agent.ts';
+import { judgedIn, judgementProblem, schemaForCriteria } from '../model/criteria.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { AttemptEnd } from '../model/outcome.ts';
 import type { ErrorClass, Json } from '../model/ticket.ts';
@@ -55,6 +56,7 @@ export async function performAgent(context: Context): Promise<AttemptEnd> {
 async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter): Promise<AttemptEnd> {
   const { phase, ticket, attempt, jobDir } = context;
   const schema = resultSchemaOf(phase) ?? null;
+  const asked = schema && phase.criteria ? schemaForCriteria(schema, ticket.acceptanceCriteria) : schema;
   const choice = chooseSession(adapter, phase, agent.name, ticket, attempt);
   const access = phase.access ?? defaultAccess(agent);
   const ask = (
@@ -65,7 +67,7 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
     prompt,
     access,
     resume,
-    schema,
+    schema: asked,
     // Another agent's names of models are not this one's.
     model: (context.standsIn ? null : phase.model) ?? agent.model,
     effort: phase.effort ?? null,
@@ -82,7 +84,7 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
     usageBefore: choice.usageBefore,
     files: before ? { [BEFORE]: before } : {},
     request: async () =>
-      ask(choice.cutOff ? goOn(phase) : await promptOf(context, adapter, schema), choice.resume),
+      ask(choice.cutOff ? goOn(phase) : await promptOf(context, adapter, asked), choice.resume),
   };
   const turn = await takeTurn(context, first);
   if ('end' in turn) {
@@ -94,12 +96,12 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
     const hold = context.allowance.over(result.usage) ?? ownBudget(result.error.message);
     return land(context, first, ask, hold, factsOf(result));
   }
-  if (result.ok && schema) {
-    const checked = validateResult(schema, result.data);
+  if (result.ok && schema && asked) {
+    const checked = checkResult(context, schema, result.data);
     if (checked.ok) {
       result = { ...result, data: checked.value };
     } else {
-      const repaired = await repair(context, first, result, checked.problem, schema, ask);
+      const repaired = await repair(context, first, result, checked.problem, { schema, asked }, ask);
       if ('end' in repaired) {
         const { broke, end } = repaired;
         return broke ? land(context, first, ask, broke, end) : end;
@@ -135,18 +137,18 @@ async function promptOf(
   return prompt;
 }
 
-/** One more turn in the same session for a result that does not fit its schema. */
+/** One more turn in the same session for a result that does not fit its schema or contradicts itself. */
 async function repair(
   context: Context,
   first: Turn,
   result: AgentResult,
   problem: string,
-  schema: Record<string, unknown>,
+  { schema, asked }: { schema: Record<string, unknown>; asked: Record<string, unknown> },
   ask: (prompt: string, resume: string | null) => Awaited<ReturnType<Turn['request']>>,
 ): Promise<TurnEnd> {
   const facts = factsOf(result);
-  const bad = { end: { ...failure('protocol', `the result does not fit its schema: ${problem}`), ...facts } };
-  if (!first.adapter.capabilities.resume || !result.sessionId) return bad;
+  const bad = { end: { ...unfit(problem), ...facts } };
+  if (context.phase.repair === false || !first.adapter.capabilities.resume || !result.sessionId) return bad;
   const dir = `${first.dir}.repair`;
   const turn = await takeTurn(
     { ...context, resumed: context.resumed && existsSync(dir) },
@@ -156,16 +158,34 @@ async function repair(
       usageBefore: totalUsage([first.usageBefore, result.usage]),
       spent: result.usage,
       files: {},
-      request: async () => ask(repairPrompt(problem, schema), result.sessionId),
+      request: async () => ask(repairPrompt(problem, asked), result.sessionId),
     },
   );
   if ('end' in turn)
     return { ...turn, end: { ...turn.end, usage: totalUsage([result.usage, turn.end.usage ?? null]) } };
   const usage = totalUsage([result.usage, turn.result.usage]);
-  const again = validateResult(schema, turn.result.data);
-  if (turn.result.ok && !again.ok) return { end: { ...bad.end, usage } };
+  const again = checkResult(context, schema, turn.result.data);
+  if (turn.result.ok && !again.ok) return { end: { ...unfit(again.problem), ...facts, usage } };
   const data = again.ok ? again.value : turn.result.data;
   return { result: { ...turn.result, data, usage } };
+}
+
+function unfit(problem: string): AttemptEnd {
+  return failure('protocol', `the result does not fit its schema: ${problem}`);
+}
+
+/** A result must have its form, and where it judges the ticket's criteria, leave none out and agree with itself. */
+function checkResult(
+  { phase, ticket }: Context,
+  schema: Record<string, unknown>,
+  data: unknown,
+): ReturnType<typeof validateResult> {
+  const checked = validateResult(schema, data);
+  if (!checked.ok || !phase.criteria) return checked;
+  const { outcome, criteria } = checked.value as { outcome: string; criteria?: Json };
+  const allMet = phase.criteria.met.includes(outcome);
+  const problem = judgementProblem(ticket.acceptanceCriteria, judgedIn(criteria), { outcome, allMet });
+  return problem ? { ok: false, problem } : checked;
 }
 
 async function judge(
@@ -203,7 +223,14 @@ async function judge(
   const captured = await capture(context, { stdout: result.text, result: result.data });
   if (!captured.ok) return { ...captured.end, ...facts };
   const outcome = schema ? String((result.data as { outcome: string }).outcome) : 'success';
-  return { type: 'done', outcome, captured: captured.values, ...facts };
+  const judged = context.phase.criteria && judgedIn((result.data as { criteria?: Json }).criteria);
+  return {
+    type: 'done',
+    outcome,
+    captured: captured.values,
+    ...facts,
+    ...(judged ? { criteria: judged } : {}),
+  };
 }
 
 const NO_SIGNAL =

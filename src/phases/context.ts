@@ -17,6 +17,14 @@ export interface Place {
   base: { ref: string; commit: string };
 }
 
+/** What more is asked of work in a tree that others have worked in before. */
+export interface SharedRules {
+  /** Files whose change alone is no work; null where nothing need change. */
+  notWork: readonly string[] | null;
+  /** Where a branch that lost the work of others is kept before they get it back. */
+  keepAt: string;
+}
+
 /** What is left of the budgets that an attempt draws on. */
 export interface Allowance {
   /** As the attempt began; null is no limit. */
@@ -41,6 +49,7 @@ export interface PhaseContext<P extends Phase = Phase> {
   standsIn?: boolean;
   /** The variable of this name. */
   unit?: Record<string, unknown> | null;
+  shared?: SharedRules | null;
   settings: Settings;
   workspaces: Workspaces;
   /** Directory of this attempt's job. */

@@ -1,16 +1,26 @@
 import type { Expect } from '../model/workflow.ts';
+import { isShownState } from '../workspaces/index.ts';
 import type { PhaseContext } from './context.ts';
 
 /** What the engine itself sees of an agent's work, against what the phase expects. Undefined when all is there. */
 export async function missingEvidence(context: PhaseContext, expect: Expect): Promise<string | undefined> {
   const { worktree, base } = context.place;
-  const wish = { dirty: expect.clean === true, files: expect.files !== undefined };
-  const seen = await context.workspaces.evidence(worktree, base.commit, wish);
   const commits = expect.commits === true ? 1 : (expect.commits ?? 0);
+  const notWork = commits > 0 ? context.shared?.notWork : null;
+  const wish = {
+    dirty: expect.clean === true,
+    files: expect.files !== undefined,
+    committed: Array.isArray(notWork),
+  };
+  const seen = await context.workspaces.evidence(worktree, base.commit, wish);
+  if (seen.lost) return lost(context);
   if (seen.ahead < commits) {
     const all = await context.workspaces.evidence(worktree, base.commit);
     const dirty = all.dirty.length > 0 ? ` (${all.dirty.length} uncommitted files)` : '';
     return `expected at least ${commits} commit${commits === 1 ? '' : 's'} ahead of ${base.ref}, found ${seen.ahead}${dirty}`;
+  }
+  if (notWork && !seen.committed?.some((file) => !notWork.includes(file) && !isShownState(file))) {
+    return `expected a commit that changes something besides the spec’s own files, found none`;
   }
   if (expect.clean && seen.dirty.length > 0) {
     return `expected a clean tree, found uncommitted: ${seen.dirty.slice(0, 5).join(', ')}${seen.dirty.length > 5 ? ', …' : ''}`;
@@ -20,6 +30,23 @@ export async function missingEvidence(context: PhaseContext, expect: Expect): Pr
       return `expected a change in ${pattern}, found none`;
   }
   return undefined;
+}
+
+/** What was there before this work is gone from the branch; where it is others' work, they get it back at once. */
+async function lost({ place, shared, workspaces, ticket }: PhaseContext): Promise<string> {
+  const { repo, branch, worktree: path, base } = place;
+  const gone = `the branch no longer contains ${base.commit.slice(0, 12)}, which the work began from`;
+  if (!shared) return gone;
+  const message = `What ${ticket.planId}/${ticket.ticketId} made of a branch that it cut`;
+  const { keptAt } = await workspaces.rewind({
+    repo,
+    path,
+    branch,
+    to: base.commit,
+    keepAt: shared.keepAt,
+    message,
+  });
+  return `${gone}; it is back there now, and what it had become is kept at ${keptAt}. Only add commits`;
 }
 
 const GLOBS: Record<string, string> = { '**/': '(?:.*/)?', '**': '.*', '*': '[^/]*', '?': '[^/]' };

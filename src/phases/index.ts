@@ -8,7 +8,7 @@ import { performGate } from './gate.ts';
 import { performPoll } from './poll.ts';
 import { performScript } from './script.ts';
 
-export type { PhaseContext, Place } from './context.ts';
+export type { PhaseContext, Place, SharedRules } from './context.ts';
 
 /** Performs one attempt. An exception is a failed attempt like any other; only a state that cannot be written is not. */
 export async function perform(context: PhaseContext): Promise<AttemptEnd> {

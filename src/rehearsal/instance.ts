@@ -10,20 +10,23 @@ export function minimalInstance(schema: Schema): Json {
   return build(schema, schema, 0);
 }
 
-function build(root: Schema, node: Json | undefined, depth: number): Json {
+/** `nth`: which item of a list it is; items that choose among values take them in turn. */
+function build(root: Schema, node: Json | undefined, depth: number, nth = 0): Json {
   if (!isSchema(node) || depth > MAX_DEPTH) return 'rehearsed';
   const schema = resolve(root, node);
   if (schema.const !== undefined) return schema.const;
-  if (Array.isArray(schema.enum)) return schema.enum[0] ?? null;
+  if (Array.isArray(schema.enum)) return schema.enum[nth % schema.enum.length] ?? null;
   if (schema.default !== undefined) return schema.default;
   const [choice] = [schema.anyOf, schema.oneOf].flatMap((list) => (Array.isArray(list) ? [list[0]] : []));
   if (isSchema(choice)) return build(root, { ...without(schema, ['anyOf', 'oneOf']), ...choice }, depth + 1);
   const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
   switch (type ?? (isSchema(schema.properties) ? 'object' : 'string')) {
     case 'object':
-      return buildObject(root, schema, depth);
+      return buildObject(root, schema, depth, nth);
     case 'array':
-      return Array.from({ length: Number(schema.minItems ?? 0) }, () => build(root, schema.items, depth + 1));
+      return Array.from({ length: Number(schema.minItems ?? 0) }, (_, index) =>
+        build(root, schema.items, depth + 1, index),
+      );
     case 'boolean':
       return true;
     case 'null':
@@ -36,13 +39,13 @@ function build(root: Schema, node: Json | undefined, depth: number): Json {
   }
 }
 
-function buildObject(root: Schema, schema: Schema, depth: number): Json {
+function buildObject(root: Schema, schema: Schema, depth: number, nth: number): Json {
   const properties = isSchema(schema.properties) ? schema.properties : {};
   const wanted = Array.isArray(schema.required) ? schema.required.map(String) : [];
   if (properties.outcome !== undefined) wanted.unshift('outcome');
   const made: { [key: string]: Json } = {};
   for (const key of new Set(wanted)) {
-    const part = build(root, properties[key], depth + 1);
+    const part = build(root, properties[key], depth + 1, nth);
     made[key] = key === 'outcome' ? bestOutcome(root, properties[key], part) : part;
   }
   return made;

@@ -10,6 +10,8 @@ export interface RunLinesOptions {
   clock(): number;
   /** How an issue is called: `#100`, or its id. */
   nameOf(ticketId: string): string;
+  /** Milliseconds that were worked on an issue. */
+  msOf(ticketId: string): number;
   /** Why an issue failed, in a few words. */
   reasonOf(ticketId: string): string;
   /** Show what agents say and do. */
@@ -22,7 +24,6 @@ export type Mark = '⏳' | '✓' | '✗';
 export class RunLines {
   readonly #options: RunLinesOptions;
   readonly #marks = new Map<string, Mark>();
-  readonly #began = new Map<string, number>();
   readonly #start: number;
   #lastLine: number;
   #details = false;
@@ -54,7 +55,6 @@ export class RunLines {
     const { nameOf } = this.#options;
     switch (event.type) {
       case 'attempt:start':
-        if (!this.#began.has(event.ticketId)) this.#began.set(event.ticketId, this.#options.clock());
         this.#say(`● ${nameOf(event.ticketId)}: ${event.phase} started${again(event)}`);
         if (event.agent) this.#detail(event.ticketId, `agent ${event.agent}`);
         return;
@@ -119,7 +119,7 @@ export class RunLines {
   #status(event: Extract<EngineEvent, { type: 'ticket:status' }>): void {
     const { ticketId, status } = event;
     const name = this.#options.nameOf(ticketId);
-    const time = wholeSeconds(this.#options.clock() - (this.#began.get(ticketId) ?? this.#options.clock()));
+    const time = wholeSeconds(this.#options.msOf(ticketId));
     if (status === 'complete') {
       this.#marks.set(ticketId, '✓');
       this.#say(`✓ Issue ${name} completed (${time})`);

@@ -11,23 +11,28 @@ import { readOwner } from './owner.ts';
 import { checkBranch } from './place.ts';
 import { branchRef, hasFileRefs, isOid, readFileRef } from './refs.ts';
 import { withScratchIndex } from './scratch-index.ts';
-import { readStatus } from './status.ts';
+import { isShownState, readStatus } from './status.ts';
 import { openTree } from './tree.ts';
 
 export interface Evidence {
   head: string;
-  /** Commits on HEAD that the base does not have. */
+  /** Commits on HEAD that the base does not have; none count where HEAD does not come from the base. */
   ahead: number;
+  /** Set where HEAD does not come from the base: what was there before has been dropped or rewritten. */
+  lost?: true;
   /** Uncommitted files, untracked ones included; copies that we made ourselves are not. */
   dirty: string[];
   /** Files changed since the base, committed or not. */
   files: string[];
+  /** Files that differ between the base and HEAD, where they were asked for. */
+  committed?: string[];
 }
 
 /** What is asked for; a git call that nobody needs is not made, and its part stays empty. */
 export interface EvidenceWish {
   dirty?: boolean;
   files?: boolean;
+  committed?: boolean;
 }
 
 /** What an agent really did in a worktree. */
@@ -35,7 +40,7 @@ export async function gatherEvidence(
   context: Context,
   path: string,
   baseCommit: string,
-  { files: wantFiles = true, dirty: wantDirty = true }: EvidenceWish = {},
+  { files: wantFiles = true, dirty: wantDirty = true, committed: wantCommitted = false }: EvidenceWish = {},
 ): Promise<Evidence> {
   const worktree = openWorktree(path);
   checkCommit(baseCommit);
@@ -44,20 +49,37 @@ export async function gatherEvidence(
   const counted = head === undefined ? undefined : countAhead(worktree.commonDir, head, baseCommit);
   const [status, ahead, changed] = await Promise.all([
     wantDirty || wantFiles ? readStatus(context.git, worktree.at, { all: true }) : undefined,
-    counted ?? output(context, worktree, ['rev-list', '--count', `${baseCommit}..HEAD`, '--']),
-    unmoved || !wantFiles ? '' : output(context, worktree, [...CHANGED, baseCommit, 'HEAD', '--']),
+    counted ?? aheadByGit(context, worktree, baseCommit),
+    unmoved || !(wantFiles || wantCommitted)
+      ? ''
+      : output(context, worktree, [...CHANGED, baseCommit, 'HEAD', '--']),
   ]);
   const copied = readOwner(worktree.adminDir)?.copied ?? {};
   const dirty = status
-    ? [...status.changed, ...(await withoutCopies(worktree.path, status.untracked, copied))].sort()
+    ? [...status.changed, ...(await withoutCopies(worktree.path, status.untracked, copied))]
+        .filter((file) => !isShownState(file))
+        .sort()
     : [];
-  const files = new Set([...changed.split('\0').filter((file) => file !== ''), ...dirty]);
+  const committed = changed.split('\0').filter((file) => file !== '');
   return {
     head: status?.head ?? head ?? '',
-    ahead: Number(ahead),
+    ahead: ahead ?? 0,
+    ...(ahead === undefined ? { lost: true } : {}),
     dirty,
-    files: [...files].sort(),
+    files: wantFiles ? [...new Set([...committed, ...dirty])].sort() : dirty,
+    ...(wantCommitted ? { committed } : {}),
   };
+}
+
+/** Undefined when HEAD does not come from the base. */
+async function aheadByGit(context: Context, worktree: Worktree, base: string): Promise<number | undefined> {
+  const { at } = worktree;
+  const asked = ['merge-base', '--is-ancestor', base, 'HEAD'];
+  const [{ code }, count] = await Promise.all([
+    context.git(asked, { at, ok: [0, 1] }),
+    output(context, worktree, ['rev-list', '--count', `${base}..HEAD`, '--']),
+  ]);
+  return code === 0 ? Number(count) : undefined;
 }
 
 const CHANGED = ['diff-tree', '-r', '-z', '--name-only', '--no-renames', '--no-ext-diff', '--no-textconv'];
@@ -76,9 +98,10 @@ function quickHead({ head, commonDir }: Worktree): string | undefined {
 export async function takeFingerprint(context: Context, path: string): Promise<string> {
   const worktree = openWorktree(path);
   const status = await readStatus(context.git, worktree.at, { all: true });
-  const hash = createHash('sha256').update(status.raw);
+  const said = status.raw.split('\0').filter((entry) => !isShownState(entry.split(/[ /]/).at(-1) ?? ''));
+  const hash = createHash('sha256').update(said.join('\0'));
   // Status names a dirty file but not its content: the change time tells whether it was written again.
-  for (const file of [...status.changed, ...status.untracked]) {
+  for (const file of [...status.changed, ...status.untracked].filter((each) => !isShownState(each))) {
     const stat = lstatSync(join(worktree.path, file), { bigint: true, throwIfNoEntry: false });
     hash.update(`${file}\0${stat?.ino}\0${stat?.size}\0${stat?.ctimeNs}\0`);
   }

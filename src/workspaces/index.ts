@@ -1,5 +1,6 @@
 import { WorkspaceError } from '../model/errors.ts';
 import { inspect } from './admin.ts';
+import { type BasedOn, type BasedOnSpec, basedOn } from './based-on.ts';
 import {
   type BranchSpec,
   type BranchState,
@@ -36,15 +37,18 @@ import { type RewindSpec, rewindTree } from './rewind.ts';
 import { endSetup, isReady } from './setup.ts';
 import { listSlots, removeWorktree } from './slots.ts';
 import type { WorkspaceSpec } from './spec.ts';
-import { readStatus } from './status.ts';
+import { isShownState, readStatus } from './status.ts';
 import { examineWorktree, type KnownWorktree, listWorktrees, type WouldLose } from './survey.ts';
 import { openTrains, type Trains, withTrainLock } from './train.ts';
 import { openTree } from './tree.ts';
 
 export { whyKeepBranch } from './branches.ts';
+export { isShownState } from './status.ts';
 export type { Coupled, Track, TrackSpec, Trains } from './train.ts';
 export type { Scratch, ScratchSpec } from './train-scratch.ts';
 export type {
+  BasedOn,
+  BasedOnSpec,
   BranchSpec,
   BranchState,
   CatchUpSpec,
@@ -128,6 +132,8 @@ export interface Workspaces {
     of: string;
   }): Promise<{ tip: string; ahead: number } | undefined>;
   branchHas(spec: { repo: string; branch: string; commit: string }): Promise<boolean>;
+  /** Whether a branch, if there is one, began at this base; throws when there is no such base. */
+  basedOn(spec: BasedOnSpec): Promise<BasedOn>;
   /** True when the base that a branch is for has the commit. */
   baseHas(spec: BranchSpec, commit: string): Promise<boolean>;
   /** Files of a checkout that differ from a commit, or from where its branch began. */
@@ -184,8 +190,8 @@ export function createWorkspaces(options: CreateGit): Workspaces {
       return stdout.split('\n').includes('origin');
     },
     async isDirty(path) {
-      const status = await readStatus(git, await context.repo(path));
-      return status.changed.length + status.untracked.length > 0;
+      const status = await readStatus(git, await context.repo(path), { all: true });
+      return [...status.changed, ...status.untracked].some((file) => !isShownState(file));
     },
     ensure: (spec) => ensureWorkspace(context, spec),
     verify: (spec) => verifyWorkspace(spec, commonDirs.get(spec.repo) ?? commonDirOf(spec.repo)),
@@ -229,6 +235,7 @@ export function createWorkspaces(options: CreateGit): Workspaces {
     remoteTips: (spec) => remoteTips(context, spec),
     branchAhead: (spec) => branchAhead(context, spec),
     branchHas: (spec) => branchHas(context, spec),
+    basedOn: (spec) => basedOn(context, spec),
     baseHas: (spec, commit) => baseHas(context, spec, commit),
     changedFiles: (path, since) => changedFiles(context, path, since),
     list: (path) => listWorktrees(context, path),

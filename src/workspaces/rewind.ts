@@ -7,7 +7,7 @@ import type { Context } from './context.ts';
 import { unhide } from './hidden.ts';
 import { identity } from './merge.ts';
 import { branchRef, isOid, readRef } from './refs.ts';
-import { readStatus } from './status.ts';
+import { isShownState, readStatus } from './status.ts';
 import { openTree } from './tree.ts';
 
 export interface RewindSpec {
@@ -33,7 +33,7 @@ export async function rewindTree(context: Context, spec: RewindSpec): Promise<{ 
   const { at } = tree;
   const status = await readStatus(context.git, at, { all: true });
   const head = (await readRef(context.git, repo, branchRef(spec.branch))) ?? '';
-  const isClean = status.changed.length + status.untracked.length === 0;
+  const isClean = [...status.changed, ...status.untracked].every(isShownState);
   if (isClean && head === spec.to) return { keptAt: null };
   if (status.hidden.length > 0) await unhide(context.git, at, status.marks);
   const commit = isClean ? head : await commitAll(context, tree, head, spec.message);

@@ -28,6 +28,14 @@ export interface StatusOptions {
   ignored?: boolean;
 }
 
+/**
+ * The files that show a run of a spec, and those that are left of writing them. They change all the time beside the
+ * spec, in a checkout that an agent works in, and are nobody's work, also where git has them.
+ */
+export function isShownState(file: string): boolean {
+  return /(?:^|\/)SEQUENTIAL_(?:STATE\.json|PROGRESS\.md)(?:\.[^/]*)?$/.test(file);
+}
+
 export async function readStatus(git: Git, at: Place, options: StatusOptions = {}): Promise<Status> {
   const args = [
     'status',

@@ -234,7 +234,7 @@ describe('resolveRunOptions', () => {
     [{ phases: 'spec,spek' }, '--phases: there is no phase "spek". Did you mean "spec"?'],
     [{ phases: 'spec,,qa' }, '--phases: there is no phase "".'],
     [{ phases: 'qa,qa' }, '--phases names qa twice.'],
-    [{ phases: '' }, 'options.phases: found the text ""; allowed is text.'],
+    [{ phases: '' }, 'options.phases names no phase.'],
     [{ retry: true, noRetry: true }, 'The options noRetry and retry contradict each other.'],
   ])('%j is refused', (options, message) => {
     expect(refusal(() => resolve(options as RunOptions))).toBe(message);

@@ -83,6 +83,11 @@ describe('rules of one phase', () => {
         '3:88: "onFailure" and "on.failure" are the same edge.',
       ],
     ],
+    [
+      'criteria without a result that has them',
+      phases(agent(', criteria: {met: []}, onSuccess: d'), D),
+      ['3:37: "criteria" needs a result with criteria.'],
+    ],
     ['an agent without a prompt', phases('{id: a, type: agent}'), ['3:5: Agent phase "a" has no prompt.']],
     [
       'an agent with two prompts',
@@ -189,6 +194,19 @@ describe('results and captures', () => {
       'a schema with an unknown type',
       output('{type: object, properties: {n: {type: strng}}}', ', onSuccess: d'),
       ['3:45: The schema cannot be used: Unsupported type: strng.'],
+    ],
+    [
+      'a keyword without a value',
+      output('{type: object, properties: {n: {type: string, description: Why, in short}}}', ', onSuccess: d'),
+      ['3:109: "in short" has no value; quote text that has commas in it.'],
+    ],
+    [
+      'an outcome of criteria that is not there',
+      output(
+        '{type: object, properties: {outcome: {enum: [pass]}, criteria: {type: array, items: {type: object, properties: {criterion: {}, met: {}, evidence: {}}}}}}',
+        ', criteria: {met: [pas]}, on: {pass: d}',
+      ),
+      ['3:217: Outcome "pas" is not in the enum of "outcome". Did you mean "pass"?'],
     ],
     [
       'a schema that would check nothing',

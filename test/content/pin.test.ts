@@ -36,6 +36,24 @@ describe('a resolved workflow', () => {
     expect(pinned.hash).toMatch(/^[0-9a-f]{64}$/);
   });
 
+  it.each([
+    'name: w # mine',
+    'name:   w',
+    '"name": w',
+    "name: 'w'",
+    'name: "\\x77"',
+    'name: &n w',
+    'name:\n  w',
+    'name: !!str w',
+    'description: |\n  name: other\nname: w',
+  ])('is found by its name however the file writes it: %j', async (line) => {
+    const root = directory({
+      'workflows/x.yaml': `${line}\nphases:\n  - {id: a, type: agent, prompt: Work.}\n`,
+      'workflows/y.yaml': 'name: v\nphases: 1\n',
+    });
+    expect((await resolveWorkflow('w', searchPath(root))).file).toBe(join(root, 'workflows/x.yaml'));
+  });
+
   it('survives being written and read, and renders from what was kept when the files are gone', async () => {
     const root = directory(FILES);
     const pinned = await resolveWorkflow('w', searchPath(root));

@@ -22,8 +22,14 @@ beforeAll(async () => {
   const put = (path: string, text: string) => writeFileSync(join(project, path), text);
   put('.gitignore', 'node_modules\n.signalbox\n');
   put('package.json', '{ "name": "project", "private": true, "type": "module" }\n');
-  put('issues/cache.md', '# Cache the answers\n\n- [ ] a second call asks nobody\n');
-  put('issues/age.md', '---\ndependsOn: [cache]\n---\n# Show the age\n\n- [ ] the age is printed\n');
+  put(
+    'issues/cache.md',
+    '# Cache the answers\n\n## Acceptance criteria\n\n- [ ] a second call asks nobody\n',
+  );
+  put(
+    'issues/age.md',
+    '---\ndependsOn: [cache]\n---\n# Show the age\n\n## Acceptance criteria\n\n- [ ] the age is printed\n',
+  );
   for (const [index, { text }] of blocks.entries()) put(`block-${index}.mjs`, text);
   for (const args of [
     ['init', '-q', '-b', 'main'],
@@ -44,7 +50,12 @@ const play = (file: string, ...args: string[]) =>
 
 describe('examples', () => {
   it('are these, and each is run here', () => {
-    expect(readdirSync(join(ROOT, 'examples')).sort()).toEqual(['ci.mjs', 'low-level.mjs', 'progress.mjs']);
+    expect(readdirSync(join(ROOT, 'examples')).sort()).toEqual([
+      'ci.mjs',
+      'low-level.mjs',
+      'progress.mjs',
+      'tool.mjs',
+    ]);
   });
 
   it('ci.mjs says how each issue ended and passes the exit code on', async () => {
@@ -63,6 +74,45 @@ describe('examples', () => {
     expect(out.indexOf('age spec start')).toBeGreaterThan(out.indexOf('cache qa complete'));
     expect(out).toMatch(/2 of 2 passed, \d+ events, log in .*\.signalbox\/logs\/run-[\w-]+\.json\n$/);
     expect(code).toBe(0);
+  });
+
+  it('tool.mjs answers requests of another program with lines and a result', async () => {
+    const requests = [
+      { id: 1, tool: 'run_issues', issues: FILES },
+      { id: 2, tool: 'run_issues', issues: [] },
+    ];
+    writeFileSync(join(home, 'requests'), requests.map((each) => `${JSON.stringify(each)}\n`).join(''));
+    const { code, out, err } = await run(
+      'sh',
+      ['-c', 'exec "$0" examples/tool.mjs < "$1"', process.execPath, join(home, 'requests')],
+      {
+        cwd: project,
+        env: { ...env, SIGNALBOX_HOME: join(home, 'tool') },
+      },
+    );
+    expect(err).toBe('');
+    expect(code).toBe(0);
+    type Answer = { id: number; line?: string; ok?: boolean; results?: object[]; error?: string };
+    const answers = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Answer);
+    const lines = answers.flatMap(({ id, line }) => (id === 1 && line !== undefined ? [line] : []));
+    expect(lines[0]).toBe('Progress: cache ⏳ age ⏳');
+    expect(lines).toContain('● cache: spec started');
+    expect(lines.at(-1)).toMatch(/^Log: /);
+    const qa = { acMet: 1, acTotal: 1, gaps: [] };
+    expect(answers.filter(({ line }) => line === undefined)).toEqual([
+      {
+        id: 1,
+        ok: true,
+        results: [
+          { issue: 'cache', success: true, branch: 'feature/cache-cache-the-answers', why: null, qa },
+          { issue: 'age', success: true, branch: 'feature/age-show-the-age', why: null, qa },
+        ],
+      },
+      { id: 2, ok: false, error: 'No issue was named.', hint: 'For example: signalbox run 100 101' },
+    ]);
   });
 
   it('low-level.mjs runs what it was handed', async () => {

@@ -204,6 +204,16 @@ describe.concurrent('text from elsewhere', () => {
     expect(body).toMatch(/@scope\/pkg\n```\n<!-- \/signalbox -->$/);
   });
 
+  it('lists every criterion of the ticket, those that nobody judged as such', async ({ world }) => {
+    const bench = new Bench(world);
+    const context = { qa_criteria: [{ criterion: '1. sums', met: true, evidence: 'a test' }] };
+    const acceptanceCriteria = ['Sums', 'Refuses text'];
+    world.plan('p', { tickets: { '12': { ...issue(12), context, acceptanceCriteria } } });
+    await bench.work('12');
+    await bench.open('12');
+    expect(bench.pulls()[0]?.body).toContain('| ✓ | Sums | a test |\n| – | Refuses text | not judged |\n');
+  });
+
   it('shows criteria, evidence and a verdict that is not a plain yes', async ({ world }) => {
     const bench = new Bench(world);
     const context = {

@@ -38,7 +38,11 @@ describe('specialise', () => {
     [
       'no retries',
       { retry: false },
-      { build: { maxRetries: undefined }, check: { maxRetries: undefined }, review: { retry: undefined } },
+      {
+        build: { maxRetries: undefined },
+        check: { maxRetries: undefined },
+        review: { retry: undefined, repair: false },
+      },
     ],
     ['a bound on a loop', { loops: { phase: 'check', visits: 2 } }, { check: { maxVisits: 2 } }],
   ])('%s', (_name, wishes, expected) => {

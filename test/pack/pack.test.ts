@@ -106,6 +106,7 @@ describe('the tarball', () => {
         'examples/ci.mjs',
         'examples/low-level.mjs',
         'examples/progress.mjs',
+        'examples/tool.mjs',
       ]),
     );
     expect(

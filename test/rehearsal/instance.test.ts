@@ -16,6 +16,14 @@ describe('minimalInstance', () => {
     [{ type: 'object', required: ['a'], properties: { a: { type: 'boolean' }, b: {} } }, { a: true }],
     [{ type: 'array', items: { type: 'string' } }, []],
     [{ type: 'array', items: { const: 1 }, minItems: 2 }, [1, 1]],
+    [
+      {
+        type: 'array',
+        minItems: 3,
+        items: { type: 'object', required: ['name'], properties: { name: { enum: ['a', 'b'] } } },
+      },
+      [{ name: 'a' }, { name: 'b' }, { name: 'a' }],
+    ],
     [{ type: 'string', minLength: 12 }, 'rehearsed...'],
     [{ type: 'string', maxLength: 3 }, 'reh'],
     [{ type: 'string', format: 'date' }, '2000-01-01'],

@@ -4,6 +4,9 @@ import { RunLines } from '../../src/report/run-lines.ts';
 import { attemptOf, status } from '../report/samples.ts';
 import { EXEC_FLAGS, it, NumberedWorld, titled } from './support.ts';
 
+/** Milliseconds that were worked on an issue, whatever the clock says. */
+const worked: Record<string, number> = { 100: 312_000, 101: 247_000 };
+
 /** A run of these issues whose clock stands still until a test moves it. */
 function plain(...ids: string[]) {
   const writes: string[] = [];
@@ -12,6 +15,7 @@ function plain(...ids: string[]) {
     out: (line) => writes.push(line),
     clock: () => time.ms,
     nameOf: (id) => `#${id}`,
+    msOf: (id) => worked[id] ?? 0,
     reasonOf: () => 'Phase exec failed',
     verbose: false,
   });
@@ -49,9 +53,9 @@ describe('plain progress', () => {
       '● #102: spec ✗',
       '● #101: exec started',
       '● #101: exec ✗',
-      '✗ Issue #101 failed (1m 4s): Phase exec failed',
+      '✗ Issue #101 failed (4m 7s): Phase exec failed',
       'Progress: #100 ⏳ #101 ✗ #102 ⏳',
-      '✓ Issue #100 completed (1m 5s)',
+      '✓ Issue #100 completed (5m 12s)',
       'Progress: #100 ✓ #101 ✗ #102 ⏳',
     ]);
   });

@@ -61,8 +61,25 @@ describe.concurrent('Ctrl-C during a run of issues', () => {
     process.kill(running.pid, 'SIGINT');
     await running.says('again to leave at once');
     expect((await running.kill('SIGINT')).code).toBe(130);
-    world.go();
     await waitFor('the agent to be gone', () => !isRunning(pid));
+  });
+
+  it('kills at the second one, and has stopped plan and log since the first', async ({ world }) => {
+    world.agent('agent', "trap '' TERM INT; note working; go; commit");
+    const issues = new NumberedWorld(world, ...titled(1, 2));
+    const running = issues.start('run', '1', '2', '--concurrency', '1', ...EXEC_FLAGS);
+    const { pid } = await world.call('working');
+    const run = await issues.run();
+    process.kill(running.pid, 'SIGINT');
+    await waitFor('the plan to be paused', () => world.readPlan(run).status === 'paused');
+    expect(isRunning(pid)).toBe(true);
+    expect(issues.log(run)).toMatchObject({ endTime: expect.any(String), summary: { aborted: true } });
+    expect((await running.kill('SIGINT')).code).toBe(130);
+    expect(isRunning(pid)).toBe(false);
+    expect(world.readPlan(run)).toMatchObject({ status: 'paused', pausedBy: 'Ctrl-C' });
+    expect(issues.log(run).summary).toMatchObject({ aborted: true, passed: 0, failed: 1, notStarted: 1 });
+    await world.cli('tick');
+    expect(world.calls('working')).toHaveLength(1);
   });
 });
 
@@ -124,7 +141,7 @@ describe.concurrent('an aborted signal', () => {
       [2, false],
       [3, false],
     ]);
-    expect(run.results[0]?.abortReason).toMatch(/Ctrl-C|stopped/);
+    expect(run.results[0]?.abortReason).toBe('stopped by the caller');
     expect(run.results[2]).toMatchObject({ notStarted: true });
     writeFileSync(join(world.dir, 'user', 'pids'), '');
     world.agent('agent', 'test -e draft.txt && rm draft.txt; commit');
@@ -132,13 +149,27 @@ describe.concurrent('an aborted signal', () => {
     expect(again.exitCode).toBe(0);
   });
 
+  it('that is aborted while issues are being read gives a result, too', async ({ world }) => {
+    const issues = new NumberedWorld(world, ...titled(1));
+    issues.bench.gh.fail({ call: 'api graphql', hang: true });
+    const stop = new AbortController();
+    const running = issues.library({ options: { ...EXEC }, signal: stop.signal }, ['1']);
+    await waitFor('gh to be asked', () => issues.bench.gh.calls('api graphql').length > 0);
+    stop.abort('closing time');
+    const run = await running;
+    expect(run).toMatchObject({ exitCode: 130, planId: null });
+    expect(run.results[0]?.abortReason).toBe('stopped by the caller: closing time');
+  });
+
   it('that is aborted before the beginning starts nothing', async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new NumberedWorld(world, ...titled(1));
     const signal = AbortSignal.abort();
-    await expect(issues.library({ options: { ...EXEC }, signal }, ['1'])).rejects.toMatchObject({
-      name: 'AbortError',
-    });
+    const run = await issues.library({ options: { ...EXEC }, signal }, ['1']);
+    expect(run).toMatchObject({ exitCode: 130, planId: null, logPath: null });
+    expect(run.results).toMatchObject([
+      { issueNumber: 1, success: false, notStarted: true, abortReason: 'stopped by the caller' },
+    ]);
     expect(issues.runs()).toEqual([]);
     expect(world.calls()).toEqual([]);
   });

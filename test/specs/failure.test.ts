@@ -151,6 +151,7 @@ describe.concurrent('a unit that fails', () => {
         do: [
           { run: "sed -i 's/One/Something else/' .kiro/specs/limits/tasks.md" },
           { commit: 'Change the tasks' },
+          ...file('a.txt'),
           done(),
         ],
       },

@@ -39,7 +39,9 @@ describe.concurrent('a unit that halts', () => {
     expect(code).toBe(2);
     expect(out).toContain('1 asks: Which database, A or B?');
     expect(out).toContain('signalbox resume spec-limits --answer');
-    expect((await world.cli('status')).out).toContain('Which database, A or B?');
+    const status = (await world.cli('status')).out;
+    expect(status).toContain('Which database, A or B?');
+    expect(status).toContain('signalbox resume spec-limits --answer');
     expect(world.ticket('spec-limits', '2').phaseHistory).toEqual([]);
     expect(stateFile(world).specs.limits).toMatchObject({
       halted: true,

@@ -43,6 +43,29 @@ describe('evidence', () => {
     });
   });
 
+  it('has no commits where the branch has lost its base, and says so', async () => {
+    const { workspaces, path, base } = await opened();
+    const first = commit(path, { x: '1' });
+    git(path, 'reset', '--quiet', '--hard', base);
+    commit(path, { y: '1' });
+    expect(await workspaces.evidence(path, first)).toMatchObject({ ahead: 0, lost: true });
+    git(path, 'merge', '--quiet', '--no-edit', first);
+    expect((await workspaces.evidence(path, first)).lost).toBeUndefined();
+    expect((await workspaces.evidence(path, first)).ahead).toBe(2);
+  });
+
+  it('leaves out the files that show a run, tracked or not, and so does the fingerprint', async () => {
+    const { workspaces, path, base } = await opened({ 'specs/SEQUENTIAL_PROGRESS.md': 'old' });
+    const before = await workspaces.fingerprint(path);
+    const left = { 'specs/SEQUENTIAL_STATE.json.7.1.tmp': '{', 'specs/SEQUENTIAL_STATE.json.broken-1': '{' };
+    write(path, { 'specs/SEQUENTIAL_PROGRESS.md': 'new', ...left });
+    expect((await workspaces.evidence(path, base)).dirty).toEqual([]);
+    expect(await workspaces.fingerprint(path)).toBe(before);
+    write(path, { 'specs/SEQUENTIAL_NOTES.md': 'mine' });
+    expect((await workspaces.evidence(path, base)).dirty).toEqual(['specs/SEQUENTIAL_NOTES.md']);
+    expect(await workspaces.fingerprint(path)).not.toBe(before);
+  });
+
   it('refuses what is no worktree and what is no commit', async () => {
     const { workspaces, path, root, base } = await opened();
     expect((await failure(workspaces.evidence(root, base))).code).toBe('workspace/not-a-worktree');

@@ -1,3 +1,4 @@
+export { takeBack, tickedIn, withoutTicks } from './boxes.ts';
 export { type DesignSection, parseDesign, relevantDesign } from './design.ts';
 export { type NamedRequirements, RequirementIndex, sayRequirements } from './named-requirements.ts';
 export { type ParsedTasks, type ParseOptions, parseTasks } from './parse-tasks.ts';

@@ -1,9 +1,9 @@
-import type { IssueResult } from '../api/issue-result.ts';
-import type { PlannedIssue } from '../api/preview.ts';
-import type { RunResult } from '../api/run-types.ts';
 import { wholeSeconds } from '../report/run-lines.ts';
 import { oneLine, type Style, usageText } from '../report/style.ts';
 import { table } from '../report/table.ts';
+import type { IssueResult } from './issue-result.ts';
+import type { PlannedIssue } from './preview.ts';
+import type { RunResult } from './run-types.ts';
 
 const nameOf = ({ issueNumber, id }: { issueNumber: number; id: string }) =>
   issueNumber && id === String(issueNumber) ? `#${issueNumber}` : id;
@@ -38,10 +38,15 @@ function tableOf(results: readonly IssueResult[], look: Style): string[] {
     issue.notStarted ? '' : (issue.branch ?? ''),
     issue.prUrl ?? '',
     usageText(issue.usage),
-    issue.success ? '' : oneLine(issue.abortReason ?? '', 100),
+    issue.success ? '' : oneLine(whyOf(issue), 160),
   ]);
   if (rows.length === 0) return [];
   return ['', table(['', 'issue', 'time', 'branch', 'pull request', 'usage', 'why'], rows, look), ''];
+}
+
+/** `Phase exec failed: nothing was committed`; a reason that says it all stands alone. */
+function whyOf({ abortReason = '', cause }: IssueResult): string {
+  return cause && /^Phase \w+ failed$/.test(abortReason) ? `${abortReason}: ${cause}` : abortReason;
 }
 
 function markOf(issue: IssueResult, look: Style): string {

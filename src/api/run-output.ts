@@ -1,0 +1,114 @@
+import type { EngineEvent } from '../model/events.ts';
+import { type Mark, RunLines } from '../report/run-lines.ts';
+import { style } from '../report/style.ts';
+import { FileStore } from '../store/file-store.ts';
+import type { Store } from '../store/port.ts';
+import { reasonOf, workedSeconds } from './issue-result.ts';
+import { dryRunLines, issueSummary } from './issue-summary.ts';
+import type { RunResult } from './run-types.ts';
+import { storedRun } from './stored-run.ts';
+
+export interface IssueLinesOptions {
+  store: Store;
+  out(line: string): void;
+  verbose: boolean;
+}
+
+/** The lines of a run of issues, with what its store knows of them. */
+export class IssueLines {
+  readonly #store: Store;
+  readonly #lines: RunLines;
+  #planId = '';
+
+  constructor({ store, out, verbose }: IssueLinesOptions) {
+    this.#store = store;
+    this.#lines = new RunLines({
+      out,
+      clock: () => performance.now(),
+      verbose,
+      nameOf: (id) => {
+        const { number } = (this.#ticket(id)?.source ?? {}) as { number?: number };
+        return String(number) === id ? `#${id}` : id;
+      },
+      msOf: (id) => {
+        const ticket = this.#ticket(id);
+        return ticket ? workedSeconds(ticket) * 1000 : 0;
+      },
+      reasonOf: (id) => {
+        const ticket = this.#ticket(id);
+        return ticket ? reasonOf(ticket) : '';
+      },
+    });
+  }
+
+  begin(planId: string): void {
+    this.#planId = planId;
+    const marks: Record<string, Mark> = { complete: '✓', failed: '✗' };
+    const plan = this.#store.plan(planId);
+    const of = plan.tickets.map(
+      ({ ticketId }) => [ticketId, marks[this.#ticket(ticketId)?.status ?? ''] ?? '⏳'] as const,
+    );
+    this.#lines.begin(new Map(of), storedRun(plan)?.config.sequential);
+  }
+
+  listen(event: EngineEvent): void {
+    this.#lines.listen(event);
+  }
+
+  close(): void {
+    this.#lines.close();
+  }
+
+  #ticket(id: string) {
+    return this.#store.view().tickets.get(`${this.#planId}/${id}`);
+  }
+}
+
+export interface RunOutputOptions {
+  output(line: string): void;
+  stateDir: string;
+  verbose: boolean;
+  /** The result alone. */
+  quiet: boolean;
+}
+
+export interface RunOutput {
+  listen(event: EngineEvent): void;
+  end(result: RunResult): void;
+  close(): void;
+}
+
+/** What the command line prints of a run, line by line and without colours, for a caller who wants to show it. */
+export function runOutput({ output, stateDir, verbose, quiet }: RunOutputOptions): RunOutput {
+  const out = (text: string) => {
+    for (const line of text.split('\n')) {
+      try {
+        output(line);
+      } catch {
+        // A caller's mistake must not stop the work.
+        return;
+      }
+    }
+  };
+  const lines = new IssueLines({ store: new FileStore(stateDir), out, verbose });
+  let begun = false;
+  return {
+    listen(event) {
+      if (quiet) return;
+      if (event.type === 'plan:status' && !begun) {
+        begun = true;
+        return lines.begin(event.planId);
+      }
+      lines.listen(event);
+    },
+    end(result) {
+      lines.close();
+      if (result.detached) return;
+      const text = result.dryRun
+        ? dryRunLines(result.dryRun, result.results)
+        : issueSummary(result, style(false));
+      if (text.length > 0) out(text.join('\n'));
+    },
+    close: () => lines.close(),
+  };
+}

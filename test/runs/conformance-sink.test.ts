@@ -1,0 +1,55 @@
+import { describe, expect } from 'vitest';
+import { EXEC, EXEC_FLAGS, IssueWorld, inCode, it } from './support.ts';
+
+/** What differs from run to run: times, and the run's own name. */
+const alike = (lines: string[]) =>
+  lines.map((line) =>
+    line
+      .replace(/\b\d+s\b/g, 'Ns')
+      .replace(/run-[\w-]+/g, 'RUN')
+      .replace(/ +/g, ' '),
+  );
+
+describe.concurrent('the output of a run in code', () => {
+  it('is what the command line prints, line by line', async ({ world }) => {
+    world.agent('agent', 'case "$SIGNALBOX_TICKET" in b) exit 1;; esac; commit');
+    const issues = new IssueWorld(world).write('a.md', '# A\n').write('b.md', '# B\n');
+    const lines: string[] = [];
+    const options = { ...EXEC, sequential: true, agent: 'agent' };
+    const run = await inCode(issues, { options, output: (line) => lines.push(line) }, ['a.md', 'b.md']);
+    expect(run.exitCode).toBe(1);
+    expect(lines).toContain('● a: exec started');
+    expect(alike(lines)).toContain('1 passed, 1 failed · Ns');
+    const shown = await issues.cli(
+      'run',
+      'a.md',
+      'b.md',
+      '--sequential',
+      '--force',
+      '--agent',
+      'agent',
+      ...EXEC_FLAGS,
+    );
+    expect(alike(lines)).toEqual(alike(shown.out.trimEnd().split('\n')));
+  });
+
+  it('is the result alone when it is quiet, the plan in a dry run, and may break', async ({ world }) => {
+    world.agent('agent', 'commit');
+    const issues = new IssueWorld(world).write('a.md', '# A\n');
+    const said = async (options: object) => {
+      const lines: string[] = [];
+      const output = (line: string) => {
+        lines.push(line);
+        throw new Error('the caller is broken');
+      };
+      const run = await inCode(issues, { options: { ...EXEC, agent: 'agent', ...options }, output }, [
+        'a.md',
+      ]);
+      expect(run.exitCode).toBe(0);
+      return lines;
+    };
+    expect((await said({ dryRun: true }))[0]).toBe('Would run a: A');
+    expect(await said({ quiet: true })).toEqual(['']);
+    expect((await said({ force: true }))[0]).toBe('Progress: a ⏳');
+  });
+});

@@ -1,0 +1,1 @@
+export function memoryDisk(): string | undefined;
