@@ -74,10 +74,10 @@ export function allowanceOf(
 ): Allowance | null {
   const { settings, store, now } = parts;
   const look = (): Purse[] => {
-    const latest = store.view().plans.find((each) => each.id === plan.id) ?? plan;
+    const latest = store.glance().plans.find((each) => each.id === plan.id) ?? plan;
     const tickets = othersAnd(parts, ticket);
     // A person may raise the budget of a ticket under way.
-    const current = store.view().tickets.get(refKey(ticket))?.budget ?? ticket.budget;
+    const current = store.glance().tickets.get(refKey(ticket))?.budget ?? ticket.budget;
     const asked = { ...ticket, budget: current };
     return pursesOf({ plan: latest, ticket: asked, phase, tickets, budgets: settings.budgets, now: now() });
   };
@@ -100,7 +100,7 @@ export function allowanceOf(
 
 function othersAnd(parts: Parts, ticket: Ticket): Ticket[] {
   const key = refKey(ticket);
-  const others = [...parts.store.view().tickets].flatMap(([each, other]) => (each === key ? [] : [other]));
+  const others = [...parts.store.glance().tickets].flatMap(([each, other]) => (each === key ? [] : [other]));
   return [...others, ticket];
 }
 

@@ -59,7 +59,7 @@ export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOp
   };
   tell();
   try {
-    const spec = workspaceSpec(journal.ticket, plan, parts.settings, parts.store.view());
+    const spec = workspaceSpec(journal.ticket, plan, parts.settings, parts.store.glance());
     const mayBegin = ({ phase }: Step) =>
       !options.signal.aborted && (options.slot || phase.type === 'poll' || phase.type === 'gate');
     const input = { plan, pinned, journal, spec, mayBegin, signal: options.signal };
@@ -185,7 +185,7 @@ async function takeStep(parts: Parts, input: StepInput): Promise<string | undefi
     standsIn: agent !== null && agent !== named,
     allowance: step.phase.type === 'agent' ? allowanceOf(parts, plan, journal.ticket, step.phase) : null,
     shared: sharedRules(journal.ticket, plan),
-    unit: unitVariables(journal.ticket, plan, parts.settings, parts.store.view()),
+    unit: unitVariables(journal.ticket, plan, parts.settings, parts.store.glance()),
     settings: parts.settings,
     workspaces: parts.workspaces,
     jobDir: parts.store.layout.job(journal.ticket, attemptKey(attempt)),

@@ -3,8 +3,9 @@ import { HeldError, IllegalMoveError, InputError, messageOf } from '../model/err
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plan-problems.ts';
-import type { Ticket } from '../model/ticket.ts';
+import { isOver, type Ticket } from '../model/ticket.ts';
 import { Engine, type EngineOptions } from './engine.ts';
+import { workspaceSpec } from './facts.ts';
 import { emit, type Parts } from './parts.ts';
 import { letGo } from './resume-run.ts';
 import { stopperOf } from './stopped.ts';
@@ -33,6 +34,7 @@ export async function runPlan(parts: Parts, options: RunOptions): Promise<RunRes
   const { planId, ticketIds } = options;
   checkRunnable(parts, planId, ticketIds);
   await takePlan(parts, planId);
+  warmUp(parts, planId);
   const scope: EngineOptions['scope'] = ticketIds ? { planId, ticketIds } : { planId };
   const engine = new Engine(parts, {
     mode: 'until-idle',
@@ -84,6 +86,20 @@ function checkRunnable(parts: Parts, planId: string, ticketIds: readonly string[
   };
   const hint = fix[plan.status];
   if (hint) throw new IllegalMoveError('plan/status', `Plan "${planId}" is ${plan.status}.`, { hint });
+}
+
+/** Looks at the repositories while workflows are read: new worktrees start from what origin has now. */
+function warmUp(parts: Parts, planId: string): void {
+  const view = parts.store.view();
+  const plan = parts.store.plan(planId);
+  const repos = new Set<string>();
+  for (const ticket of view.tickets.values()) {
+    if (ticket.planId !== planId || ticket.base || isOver(ticket)) continue;
+    const { repo, base, inPlace } = workspaceSpec(ticket, plan, parts.settings, view);
+    if (inPlace || repos.has(repo)) continue;
+    repos.add(repo);
+    parts.workspaces.warm({ repo, base });
+  }
 }
 
 async function takePlan(parts: Parts, planId: string): Promise<void> {

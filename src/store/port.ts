@@ -24,6 +24,8 @@ export interface StoreView {
  */
 export interface Store {
   view(): StoreView;
+  /** As `view`, but others' changes may show a moment late: for what is asked several times per attempt. */
+  glance(): StoreView;
   plan(id: string): Plan;
   ticket(ref: TicketRef): Ticket;
   /** Applies `change` to the latest state, alone. Returning the same object writes nothing. */

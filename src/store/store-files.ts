@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSyn
 import { join } from 'node:path';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
-import { idProblem, type TicketRef } from '../model/ids.ts';
+import { idProblem, refKey, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { writeAtomic } from './atomic.ts';
@@ -20,6 +20,7 @@ export class FileStore implements Store {
   readonly layout: Layout;
   readonly #reader: StateReader;
   readonly #watches = new Set<PlanWatch>();
+  #glanced: { view: StoreView; at: number } | undefined;
 
   /** `once`: each file is read only once or so, and asking whether it has changed since would take as long. */
   constructor(stateDir: string, { once = false } = {}) {
@@ -31,6 +32,12 @@ export class FileStore implements Store {
     const view: StoreView = { plans: [], tickets: new Map(), problems: [] };
     for (const id of directories(this.layout.plans)) this.#viewPlan(id, view);
     return view;
+  }
+
+  glance(): StoreView {
+    const now = performance.now();
+    if (!this.#glanced || now - this.#glanced.at > GLANCE_MS) this.#glanced = { view: this.view(), at: now };
+    return this.#glanced.view;
   }
 
   #viewPlan(id: string, view: StoreView): void {
@@ -96,14 +103,16 @@ export class FileStore implements Store {
 
   async updateTicket(ref: TicketRef, change: (ticket: Ticket) => Ticket): Promise<Ticket> {
     const file = this.layout.ticketFile(ref);
-    return this.#locked(`${ref.planId}+${ref.ticketId}`, () =>
+    const after = await this.#locked(`${ref.planId}+${ref.ticketId}`, () =>
       this.#change(file, () => this.ticket(ref), change),
     );
+    this.#glanced?.view.tickets.set(refKey(ref), after);
+    return after;
   }
 
   async updatePlan(id: string, change: (plan: Plan) => Plan): Promise<Plan> {
     const file = this.layout.planFile(id);
-    return this.#locked(id, () => this.#change(file, () => this.plan(id), change));
+    return this.#lockedAnew(id, () => this.#change(file, () => this.plan(id), change));
   }
 
   #change<T extends Plan | Ticket>(file: string, read: () => T, change: (value: T) => T): T {
@@ -119,7 +128,7 @@ export class FileStore implements Store {
   }
 
   async create(plan: Plan, tickets: readonly Ticket[]): Promise<void> {
-    await this.#locked(plan.id, () => {
+    await this.#lockedAnew(plan.id, () => {
       if (existsSync(this.layout.planDir(plan.id))) {
         throw new InputError('plan/exists', `A plan "${plan.id}" already exists.`, {
           hint: 'Choose another id.',
@@ -138,7 +147,7 @@ export class FileStore implements Store {
 
   /** Writes a ticket that is not there yet. List it in its plan afterwards. */
   async addTicket(ticket: Ticket): Promise<void> {
-    await this.#locked(`${ticket.planId}+${ticket.ticketId}`, () => {
+    await this.#lockedAnew(`${ticket.planId}+${ticket.ticketId}`, () => {
       this.#write(this.layout.ticketFile(ticket), ticket);
     });
   }
@@ -146,14 +155,14 @@ export class FileStore implements Store {
   /** Deletes a ticket that its plan no longer lists. */
   async removeTicket(ref: TicketRef): Promise<void> {
     const file = this.layout.ticketFile(ref);
-    await this.#locked(`${ref.planId}+${ref.ticketId}`, () => {
+    await this.#lockedAnew(`${ref.planId}+${ref.ticketId}`, () => {
       this.#reader.forget(file);
       rmSync(file, { force: true });
     });
   }
 
   async deletePlan(id: string): Promise<void> {
-    await this.#locked(id, () => {
+    await this.#lockedAnew(id, () => {
       const gone = `${this.layout.planDir(id)}${DELETED}${process.pid}`;
       rmSync(gone, { recursive: true, force: true });
       renameSync(this.layout.planDir(id), gone);
@@ -202,7 +211,7 @@ export class FileStore implements Store {
   /** Sets aside a file that cannot be read and puts the last good state in its place. */
   async restoreTicket(ticket: Ticket): Promise<void> {
     const file = this.layout.ticketFile(ticket);
-    await this.#locked(`${ticket.planId}+${ticket.ticketId}`, () => {
+    await this.#lockedAnew(`${ticket.planId}+${ticket.ticketId}`, () => {
       this.#reader.forget(file);
       if (this.#isReadable(ticket)) return;
       if (existsSync(file)) writeFileSync(`${file}.broken`, readFileSync(file), { mode: 0o600 });
@@ -226,6 +235,13 @@ export class FileStore implements Store {
     return value;
   }
 
+  /** For what changes more than one ticket: the next glance looks anew. */
+  async #lockedAnew<T>(name: string, fn: () => T): Promise<T> {
+    const result = await this.#locked(name, fn);
+    this.#glanced = undefined;
+    return result;
+  }
+
   async #locked<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
     const lock = this.layout.lock(name);
     try {
@@ -245,6 +261,9 @@ export class FileStore implements Store {
     }
   }
 }
+
+/** How late another process's change may show in a glance; our own show at once. */
+const GLANCE_MS = 50;
 
 /** In the name of a plan directory that is being deleted; no id has a "+". */
 const DELETED = '+deleted.';

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { delimiter, isAbsolute, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WorkspaceError } from '../model/errors.ts';
 import { createDriverGuard, DRIVER_KEYS } from './drivers.ts';
@@ -61,7 +62,7 @@ export interface CreateGit {
 }
 
 export function createGit(options: CreateGit): Git {
-  const command = options.git ?? 'git';
+  const command = options.git ?? findGit(options.env.PATH);
   const writing = gitEnv(options.env);
   const reading = { ...writing, GIT_OPTIONAL_LOCKS: '0' };
 
@@ -94,6 +95,21 @@ export function createGit(options: CreateGit): Git {
   };
   const discover = (args: readonly string[], cwd: string) => run(command, args, { cwd, env: reading });
   return Object.assign(git, { discover, adopt: plantedDrivers.adopt });
+}
+
+/** Looked for once, not in every process that is started; by name where that finds nothing, so that the error is the usual one. */
+function findGit(path: string | undefined): string {
+  const places = (path ?? '').split(delimiter).filter(isAbsolute);
+  return places.map((dir) => join(dir, 'git')).find(isProgram) ?? 'git';
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
 }
 
 interface RunOptions {

@@ -1,5 +1,6 @@
 import { WorkspaceError } from '../model/errors.ts';
 import { inspect } from './admin.ts';
+import { resolveBase } from './base.ts';
 import { type BasedOn, type BasedOnSpec, basedOn } from './based-on.ts';
 import {
   type BranchSpec,
@@ -85,6 +86,8 @@ export interface Workspaces {
   hasRemote(repo: string): Promise<boolean>;
   /** True when the user's checkout has uncommitted or untracked files. */
   isDirty(repo: string): Promise<boolean>;
+  /** Begins with what the first worktree of a repository will wait for; what is wrong shows when one is made. */
+  warm(spec: { repo: string; base: string | null }): void;
   /** Makes the ticket's worktree or finds it as it was left; calling it again changes nothing. */
   ensure(spec: WorkspaceSpec): Promise<Ensured>;
   /** Throws unless the path is this repository's registered worktree on this branch. Reads files, starts nothing. */
@@ -192,6 +195,10 @@ export function createWorkspaces(options: CreateGit): Workspaces {
     async isDirty(path) {
       const status = await readStatus(git, await context.repo(path), { all: true });
       return [...status.changed, ...status.untracked].some((file) => !isShownState(file));
+    },
+    warm(spec) {
+      const opened = context.repo(spec.repo);
+      opened.then((repo) => resolveBase(context, repo, spec.base, { fetch: true })).catch(() => undefined);
     },
     ensure: (spec) => ensureWorkspace(context, spec),
     verify: (spec) => verifyWorkspace(spec, commonDirs.get(spec.repo) ?? commonDirOf(spec.repo)),

@@ -43,6 +43,22 @@ describe('reading', () => {
     expect(problems).toEqual([]);
   });
 
+  it('shows own changes in a glance at once, and those of others soon', async () => {
+    const state = new State();
+    state.plan('p', ['t', 'u']);
+    const { store } = state;
+    const title = () => store.glance().tickets.get('p/t')?.title;
+    expect(title()).toBe('T');
+    await store.updateTicket(REF, (ticket) => ({ ...ticket, title: 'mine' }));
+    expect(title()).toBe('mine');
+    await store.updatePlan('p', (plan) => ({ ...plan, tickets: plan.tickets.slice(0, 1) }));
+    await store.removeTicket({ planId: 'p', ticketId: 'u' });
+    expect([...store.glance().tickets.keys()]).toEqual(['p/t']);
+    await new FileStore(state.dir).updateTicket(REF, (ticket) => ({ ...ticket, title: 'theirs' }));
+    expect(store.view().tickets.get('p/t')?.title).toBe('theirs');
+    await waitFor('the change of another', () => title() === 'theirs');
+  });
+
   it('sees a change at once, and reads a file that is the same only once', () => {
     const state = new State();
     state.plan('p');
