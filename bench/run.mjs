@@ -1,8 +1,10 @@
 // Measures Signalbox against a bare shell loop that does the same work in the same run.
 import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { memoryDisk } from '../tools/memory-disk.mjs';
 import { measureColdStart } from './cases/cold-start.mjs';
 import { measureDispatch } from './cases/dispatch.mjs';
 import { measureMemory } from './cases/memory.mjs';
@@ -18,7 +20,7 @@ Cases: w1 (20 tickets), w2 (100 tickets), w3 (10 phases), dispatch, start, memor
 
   --quick         fewer rounds and smaller sizes: a smoke test, not a measurement
   --rounds <n>    rounds of w1, w2 and w3
-  --dir <path>    work here instead of in the system's temporary directory (a memory disk takes the disk out)
+  --dir <path>    work here; otherwise on a memory disk, or in the temporary directory where there is none
   --cli <file>    measure this build instead of dist/cli.cjs
   --json          print the result as JSON
 `;
@@ -29,7 +31,7 @@ const { values, positionals } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     rounds: { type: 'string' },
-    dir: { type: 'string' },
+    dir: { type: 'string', default: memoryDisk() ?? tmpdir() },
     cli: { type: 'string', default: join(here, '..', 'dist', 'cli.cjs') },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', short: 'h', default: false },
@@ -105,9 +107,12 @@ function stop(bench) {
 function show(rows, result) {
   const { runs, tickets, lost, floorLost, failures } = result;
   if (values.json) {
-    process.stdout.write(`${JSON.stringify({ node: process.version, quick, rows, ...result }, null, 2)}\n`);
+    process.stdout.write(
+      `${JSON.stringify({ node: process.version, dir: values.dir, quick, rows, ...result }, null, 2)}\n`,
+    );
   } else {
     process.stdout.write(`\n${table(rows)}\n\n`);
+    process.stdout.write(`Both worked in ${values.dir}; --dir takes another place.\n`);
     process.stdout.write(
       'A goal is met when the median or the minimum meets it: on a busy machine only the minimum tells.\n',
     );
