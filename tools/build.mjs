@@ -148,7 +148,8 @@ function emitTypes() {
 
 /** Our types are made from schemas, so the declarations of zod come along: the package needs no other one. */
 function carryZodTypes(types) {
-  writeFileSync(join(types, 'package.json'), '{ "type": "module" }\n');
+  // Both kinds of callers may read declarations of CommonJS; those of ES modules are refused to `require`.
+  writeFileSync(join(types, 'package.json'), '{ "type": "commonjs" }\n');
   const zod = join(root, 'node_modules', 'zod');
   const carried = (name) =>
     name === 'index.d.ts' ||

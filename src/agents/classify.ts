@@ -1,6 +1,10 @@
 import type { AgentError } from '../model/agent.ts';
 import type { ErrorClass } from '../model/ticket.ts';
-import { resetFromProse } from './reset-time.ts';
+import { resetFromProse, tellsWait } from './reset-time.ts';
+
+/** Words of an empty account and of a limit alike: whoever says when to come back means a limit. */
+const QUOTA = /\bquota\b/i;
+const BY_TIME = /\b(?:daily|hourly) quota|\bper ?(?:day|hour|minute)/i;
 
 /** First match wins. What a status code cannot tell (a usage limit, a full context, an empty account) stands above it. */
 const TELLING: [ErrorClass, RegExp][] = [
@@ -35,6 +39,7 @@ const GENERAL: [ErrorClass, RegExp][] = [
 
 /** The class of a provider's error by its status and words; null when neither says anything. */
 export function classify(message: string, status: number | null): ErrorClass | null {
+  if (QUOTA.test(message) && (BY_TIME.test(message) || tellsWait(message)) && status !== 402) return 'limit';
   return byWords(message, TELLING) ?? byStatus(status) ?? byWords(message, GENERAL);
 }
 

@@ -1,7 +1,8 @@
 import type { AgentEvent, AgentReader, AgentResult, ReadContext } from '../model/agent.ts';
 import type { Usage } from '../model/ticket.ts';
-import { addUsage, subtractUsage } from '../model/usage.ts';
-import { claudeError, isPositive, type Rejection, resultData, resultUsage } from './claude-result.ts';
+import { addUsage, noUsage, totalUsage } from '../model/usage.ts';
+import { claudeError, isPositive, type Rejection, resultData } from './claude-result.ts';
+import { countsEarlier, LiveUsage, priced, tokensIn } from './claude-usage.ts';
 import { asList, asNumber, asObject, asText, type JsonObject, oneLine, parseObject } from './json.ts';
 import { isoFromEpoch } from './reset-time.ts';
 import { sessionIdOf } from './session-id.ts';
@@ -18,7 +19,10 @@ interface State {
   rejection: Rejection | null;
   /** Of all results of this run; each one counts its own turn. */
   tokens: Usage | null;
+  /** As the last result told it, without what the session had cost before. */
   cost: number | null;
+  /** Of the turn under way. */
+  live: LiveUsage;
   tools: Map<string, { name: string; summary: string }>;
 }
 
@@ -30,6 +34,7 @@ export function claudeReader(context: ReadContext, zone?: string): AgentReader {
     rejection: null,
     tokens: null,
     cost: null,
+    live: new LiveUsage(),
     tools: new Map(),
   };
   return {
@@ -57,7 +62,7 @@ function read(event: JsonObject, state: State, context: ReadContext): AgentEvent
     case 'system':
       return readSystem(event, state);
     case 'assistant':
-      return readAssistant(event, state);
+      return readAssistant(event, state, context);
     case 'user':
       return readToolResults(event, state);
     case 'rate_limit_event':
@@ -95,7 +100,7 @@ function readSystem(event: JsonObject, state: State): AgentEvent[] {
   }
 }
 
-function readAssistant(event: JsonObject, state: State): AgentEvent[] {
+function readAssistant(event: JsonObject, state: State, context: ReadContext): AgentEvent[] {
   const message = asObject(event.message) ?? {};
   const blocks = asList(message.content).map(asObject);
   if (event.is_api_error_message === true || message.model === '<synthetic>') {
@@ -107,7 +112,7 @@ function readAssistant(event: JsonObject, state: State): AgentEvent[] {
   state.rejection = null;
   // Sub-agents' words are not the agent's final message.
   const own = event.parent_tool_use_id === null || event.parent_tool_use_id === undefined;
-  return blocks.flatMap((block): AgentEvent[] => {
+  const events = blocks.flatMap((block): AgentEvent[] => {
     const text = asText(block?.text);
     if (block?.type === 'text' && text !== undefined && own) {
       state.text = text;
@@ -115,6 +120,8 @@ function readAssistant(event: JsonObject, state: State): AgentEvent[] {
     }
     return block?.type === 'tool_use' ? [startTool(block, state)] : [];
   });
+  const usage = state.live.add(message) ? usageOf(state, context) : null;
+  return usage ? [...events, { type: 'usage', usage }] : events;
 }
 
 function startTool(block: JsonObject, state: State): AgentEvent {
@@ -159,9 +166,10 @@ function readLimit(event: JsonObject, state: State): AgentEvent[] {
 function readResult(event: JsonObject, state: State, context: ReadContext): AgentEvent[] {
   state.result = event;
   state.sessionId = sessionIdOf(event.session_id) ?? state.sessionId;
-  const usage = resultUsage(event);
-  if (usage) state.tokens = addUsage(state.tokens, { ...usage, costUsd: null });
-  state.cost = asNumber(event.total_cost_usd) ?? state.cost;
+  const turn = tokensIn(asObject(event.usage));
+  if (turn) state.tokens = addUsage(state.tokens, turn);
+  state.cost = costOf(event, state, context) ?? state.cost;
+  state.live.clear();
   const events: AgentEvent[] = [];
   const total = usageOf(state, context);
   if (total) events.push({ type: 'usage', usage: total });
@@ -176,11 +184,19 @@ function readResult(event: JsonObject, state: State, context: ReadContext): Agen
   return events;
 }
 
-/** Tokens are counted per run; the cost is that of the whole session so far. */
-function usageOf(state: State, context: ReadContext): Usage | null {
-  if (state.tokens === null && state.cost === null) return null;
-  const total = addUsage(state.tokens, { ...blank, costUsd: state.cost });
-  return subtractUsage(total, context.usageBefore && { ...blank, costUsd: context.usageBefore.costUsd });
+/** The cost that a result tells is that of the whole session so far, unless the session lost count. */
+function costOf(result: JsonObject, state: State, { usageBefore }: ReadContext): number | null {
+  const total = asNumber(result.total_cost_usd);
+  if (total === undefined) return null;
+  const before = usageBefore?.costUsd ?? 0;
+  return before <= total && countsEarlier(result, state.tokens, usageBefore) ? total - before : total;
 }
 
-const blank = { inputTokens: null, outputTokens: null, cacheReadTokens: null, cacheWriteTokens: null };
+/** Tokens are counted per run, and what a turn has used before its result by its messages. */
+function usageOf(state: State, { usageBefore }: ReadContext): Usage | null {
+  const { tokens, cost, live } = state;
+  const told = tokens || cost !== null ? addUsage(tokens, { ...noUsage(), costUsd: cost }) : null;
+  const price = (usage: Usage) => priced(usage, told ?? usageBefore) ?? usage.costUsd;
+  const running = live.total && { ...live.total, costUsd: price(live.total) };
+  return totalUsage([told, running]);
+}

@@ -1,7 +1,7 @@
 import type { AgentError } from '../model/agent.ts';
-import type { ErrorClass, Json, Usage } from '../model/ticket.ts';
+import type { ErrorClass, Json } from '../model/ticket.ts';
 import { classify, errorOf } from './classify.ts';
-import { asList, asNumber, asObject, asText, type JsonObject } from './json.ts';
+import { asList, asNumber, asText, type JsonObject } from './json.ts';
 import { resultInText } from './tagged.ts';
 
 /** A usage limit as the provider announced it, machine-readably. */
@@ -33,18 +33,6 @@ export function resultData(result: JsonObject, wanted: boolean): Json | undefine
   const native = result.structured_output;
   if (native !== undefined && native !== null) return native as Json;
   return wanted ? resultInText(asText(result.result) ?? '') : undefined;
-}
-
-export function resultUsage(result: JsonObject): Usage | null {
-  const usage = asObject(result.usage);
-  if (!usage) return null;
-  return {
-    inputTokens: asNumber(usage.input_tokens) ?? null,
-    outputTokens: asNumber(usage.output_tokens) ?? null,
-    cacheReadTokens: asNumber(usage.cache_read_input_tokens) ?? null,
-    cacheWriteTokens: asNumber(usage.cache_creation_input_tokens) ?? null,
-    costUsd: asNumber(result.total_cost_usd) ?? null,
-  };
 }
 
 /** Why a run failed. A limit announced by the provider is the cause unless the result names another one. */

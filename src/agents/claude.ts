@@ -13,6 +13,8 @@ const QUIET = {
   DISABLE_ERROR_REPORTING: '1',
 };
 
+const READ_MEMORY = { CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD: '1' };
+
 /** Flags that this adapter sets itself. */
 const OWN_FLAGS: readonly FlagRule[] = [
   { names: ['--print', '-p', '--verbose', '--continue', '-c'], takesValue: false },
@@ -35,16 +37,9 @@ export const READ_DENIES = [
   'ScheduleWakeup',
 ] as const;
 
-// Bash stays: without a rule for it, the default mode lets only commands pass that read. Searching goes through it.
-const READ_ALLOWS = [
-  'Read',
-  'Grep',
-  'Glob',
-  'Bash(git diff:*)',
-  'Bash(git log:*)',
-  'Bash(git show:*)',
-  'Bash(git status:*)',
-];
+// Bash stays, and no rule allows any of it: the default mode looks at a command's flags and lets those pass that only
+// read, git's included. A rule such as `git log:*` would let `git log --output=file` pass, which writes.
+const READ_ALLOWS = ['Read', 'Grep', 'Glob'];
 const WRITE_ALLOWS = ['Bash', 'Edit', 'MultiEdit', 'Write', 'NotebookEdit', 'Read', 'Grep', 'Glob'];
 const WRITE_DENIES = ['EnterWorktree', 'ExitWorktree'];
 
@@ -94,6 +89,9 @@ function invocation(request: AgentRequest): Invocation {
   const { kept } = takeFlags(agent.defaultArgs, [...OWN_FLAGS, ...(PERMISSION_FLAGS.claude ?? [])]);
   const model = request.model ?? agent.model;
   const argv = [agent.command, '-p', '--output-format', 'stream-json', '--verbose', ...kept];
+  // Without the project's settings its CLAUDE.md is not read either, unless as that of one more directory.
+  const distrusts = request.distrusted && !hasSources(kept);
+  if (distrusts) argv.push('--setting-sources', 'user', '--add-dir', '.');
   if (request.resume) argv.push('--resume', checkedSessionId(request.resume));
   else argv.push('--session-id', request.newSessionId);
   if (model) argv.push('--model', model);
@@ -107,7 +105,7 @@ function invocation(request: AgentRequest): Invocation {
   const root: Record<string, string> = request.access === 'full' && request.root ? { IS_SANDBOX: '1' } : {};
   return {
     argv,
-    env: { ...QUIET, ...root, ...agent.env },
+    env: { ...QUIET, ...root, ...(distrusts ? READ_MEMORY : {}), ...agent.env },
     stdin: request.prompt,
     files: {},
     stopSignal: 'SIGTERM',
@@ -142,6 +140,10 @@ function list(flag: string, tools: readonly string[]): string[] {
 
 function hasBudget(args: readonly string[]): boolean {
   return args.some((arg) => arg === '--max-budget-usd' || arg.startsWith('--max-budget-usd='));
+}
+
+function hasSources(args: readonly string[]): boolean {
+  return args.some((arg) => arg === '--setting-sources' || arg.startsWith('--setting-sources='));
 }
 
 /** It refuses a sum of zero. */

@@ -131,16 +131,17 @@ function toolOf(item: JsonObject): { name: string; summary: string } | undefined
   }
 }
 
-/** Totals of the whole thread, cached input counted twice: made into what this run used, each token once. */
+/** Totals of the whole thread, cached input counted among the rest: made into what this run used, each token once. */
 function usageOf(usage: JsonObject | undefined, context: ReadContext): Usage | null {
   if (!usage) return null;
   const input = asNumber(usage.input_tokens) ?? null;
   const cached = asNumber(usage.cached_input_tokens) ?? null;
+  const written = asNumber(usage.cache_write_input_tokens) ?? null;
   const total: Usage = {
-    inputTokens: input === null ? null : Math.max(0, input - (cached ?? 0)),
+    inputTokens: input === null ? null : Math.max(0, input - (cached ?? 0) - (written ?? 0)),
     outputTokens: asNumber(usage.output_tokens) ?? null,
     cacheReadTokens: cached,
-    cacheWriteTokens: asNumber(usage.cache_write_input_tokens) ?? null,
+    cacheWriteTokens: written,
     costUsd: null,
   };
   return subtractUsage(total, context.usageBefore && { ...context.usageBefore, costUsd: null });

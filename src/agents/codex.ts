@@ -86,6 +86,8 @@ function invocation(request: AgentRequest): Invocation {
   ]);
   // Options stand before `resume`: it refuses some that `exec` takes.
   const argv = [agent.command, 'exec', '--json', '--skip-git-repo-check', ...accessArgs(request)];
+  // By itself it trusts a repository as soon as it may write there.
+  if (request.distrusted) argv.push('-c', `projects={${toml(request.distrusted)}={trust_level="untrusted"}}`);
   if (model) argv.push('-m', model);
   if (request.effort) argv.push('-c', `model_reasoning_effort=${toml(effortOf(request.effort))}`);
   if (request.schema) argv.push('--output-schema', `{job}/${SCHEMA_FILE}`);

@@ -13,10 +13,11 @@ import { rehearsal } from './rehearsal.ts';
 export { addUsage } from '../model/usage.ts';
 export { defaultAccess } from './access.ts';
 export { type LineSplitter, lineSplitter } from './lines.ts';
+export { type OwnPlaces, ownPlaces, type Seed } from './places.ts';
 export { type Claimed, claimedBy, readSignal } from './signals.ts';
-export { extractTagged, repairPrompt, taggedInstruction } from './tagged.ts';
+export { extractTagged, repairAnew, repairPrompt, taggedInstruction } from './tagged.ts';
 export { schemaProblem, type Validated, validateResult } from './validate.ts';
-export { ownPlaces, ownVariables } from './variables.ts';
+export { ownVariables } from './variables.ts';
 
 export const ADAPTERS: Readonly<Record<string, AgentAdapter>> = {
   claude,

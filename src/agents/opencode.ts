@@ -83,9 +83,10 @@ function invocation(request: AgentRequest): Invocation {
   if (access === 'full') argv.push('--auto');
   const limits: Record<string, string> =
     access === 'read' ? { OPENCODE_PERMISSION: JSON.stringify(READ_PERMISSION) } : {};
+  const distrust: Record<string, string> = request.distrusted ? { OPENCODE_DISABLE_PROJECT_CONFIG: '1' } : {};
   return {
     argv,
-    env: { ...QUIET, ...agent.env, ...limits },
+    env: { ...QUIET, ...distrust, ...agent.env, ...limits },
     stdin: request.prompt,
     files: {},
     stopSignal: 'SIGTERM',

@@ -75,7 +75,10 @@ function invocation(request: AgentRequest): Invocation {
     ...(request.effort ? EFFORT_FLAGS : []),
     ...(reads ? TOOL_FLAGS : []),
   ]);
-  const argv = [agent.command, '--mode', 'json', '-p', ...kept, '--extension', `{job}/${EXTENSION_FILE}`];
+  const argv = [agent.command, '--mode', 'json', '-p', ...kept];
+  // Those of the repository are found together with the user's own; these can be named in `defaultArgs`.
+  if (request.distrusted) argv.push('--no-extensions');
+  argv.push('--extension', `{job}/${EXTENSION_FILE}`);
   if (request.resume) argv.push('--session', checkedSessionId(request.resume));
   if (model) argv.push('--model', model);
   if (request.effort) argv.push('--thinking', effortOf(request.effort));

@@ -31,6 +31,11 @@ export function resetFromProse(text: string, now: string, zone: string = localZo
   return clock ? nextClock(clock, start, zone) : null;
 }
 
+/** Whether a text says how long to wait. */
+export function tellsWait(text: string): boolean {
+  return AFTER.test(text);
+}
+
 /** A time in epoch seconds (or milliseconds) as ISO text; null when it is no time. */
 export function isoFromEpoch(value: number): string | null {
   return toIso(value > 1e11 ? value : value * 1000);

@@ -1,3 +1,4 @@
+import { within } from '../model/marks.ts';
 import type { Json } from '../model/ticket.ts';
 
 const OPEN = '<signalbox>';
@@ -56,5 +57,22 @@ export function repairPrompt(problem: string, schema: Record<string, unknown>): 
     'Do no further work and change no file. Answer only with the corrected result.',
     '',
     taggedInstruction(schema),
+  ].join('\n');
+}
+
+/** The same for an agent that cannot go on in its session: it is told again what it was asked, and what it said. */
+export function repairAnew(
+  first: { prompt: string; answer: string },
+  problem: string,
+  schema: Record<string, unknown>,
+): string {
+  return [
+    'You were asked what stands between the `<asked>` tags, and have done it. What you answered stands between the `<answered>` tags.',
+    '',
+    `<asked>\n${within(first.prompt, ['asked'])}\n</asked>`,
+    '',
+    `<answered>\n${within(first.answer, ['answered'])}\n</answered>`,
+    '',
+    repairPrompt(problem, schema),
   ].join('\n');
 }

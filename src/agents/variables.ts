@@ -10,21 +10,3 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
 export function ownVariables(adapter: string): readonly string[] {
   return (Object.hasOwn(OWN, adapter) ? OWN[adapter] : undefined) ?? [];
 }
-
-/** Where each CLI keeps its login, sessions and settings: below the home directory, or where a variable says. */
-const PLACES: Readonly<Record<string, { home: readonly string[]; env: readonly string[] }>> = {
-  claude: { home: ['.claude', '.claude.json'], env: ['CLAUDE_CONFIG_DIR'] },
-  codex: { home: ['.codex'], env: ['CODEX_HOME'] },
-  opencode: {
-    home: ['.local/share/opencode', '.config/opencode', '.cache/opencode'],
-    env: ['XDG_DATA_HOME'],
-  },
-  pi: { home: ['.pi'], env: ['PI_CODING_AGENT_DIR'] },
-  gemini: { home: ['.gemini'], env: ['GEMINI_CLI_HOME'] },
-};
-
-/** Files and directories that a CLI has to write to, relative ones to the home directory. */
-export function ownPlaces(adapter: string, env: Readonly<Record<string, string>>): string[] {
-  const places = Object.hasOwn(PLACES, adapter) ? PLACES[adapter] : undefined;
-  return [...(places?.home ?? []), ...(places?.env ?? []).flatMap((name) => env[name] ?? [])];
-}

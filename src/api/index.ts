@@ -17,11 +17,12 @@ export { type ConfigLayers, ConfigResolver } from './config-resolver.ts';
 export { buildExecutionConfig, checkExecutionConfig, type ExecutionConfig } from './execution-config.ts';
 export type { IssueResult, PhaseResult } from './issue-result.ts';
 export type { PlannedIssue } from './preview.ts';
-export type { ProgressCallback, ProgressEvent } from './progress.ts';
+export type { PhasePlanCallback, ProgressCallback, ProgressEvent } from './progress.ts';
 export type { IssueLog, RunLog, RunLogWriter } from './run-log.ts';
 export { type MergedRunOptions, type RunOptions, resolveRunOptions } from './run-options.ts';
 export { RunOrchestrator } from './run-orchestrator.ts';
 export type {
+  ManifestOfRun,
   OrchestratorConfig,
   OrchestratorServices,
   ResumeInit,

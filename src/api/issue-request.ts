@@ -14,6 +14,7 @@ export interface RequestInput {
   references: readonly string[];
   batches: readonly (readonly string[])[] | null;
   known?: readonly WorkItem[];
+  packageManager: string | null;
   /** Kept with the plan, for `resume` and for logs. */
   run: Record<string, unknown>;
   signal?: AbortSignal;
@@ -39,6 +40,7 @@ export function issueRequest(input: RequestInput): IssueRunRequest {
     }),
     agent: config.agent ?? null,
     base: config.base ?? null,
+    packageManager: input.packageManager,
     force: config.force,
     skipPhases: (item, { hasRemote }) => skipped(config, shapeOf(item).phases, hasRemote),
     run: input.run,

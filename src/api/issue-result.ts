@@ -4,10 +4,14 @@ import type { Judged } from '../model/criteria.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Attempt, Ticket, Usage } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
+import { withNames } from '../report/run-names.ts';
+import { wentWell } from '../report/run-outcome.ts';
 import type { WorkItem } from '../sources/index.ts';
+import { storedRun } from './stored-run.ts';
 
 /** The phase of the issue workflow that waits for a person. */
 const GATE = 'qa_gate';
+const PULL_REQUEST = 'pull_request';
 
 export interface PhaseResult {
   phase: string;
@@ -41,12 +45,18 @@ export interface IssueResult {
   branch: string | null;
   prNumber?: number;
   prUrl?: string;
+  /** Why the work is done and its pull request could not be opened; the issue has failed then. */
+  prCreationError?: string;
+  /** Why there is none, although nothing is wrong. */
+  prSkippedReason?: string;
   failureCategory?: string;
   /** It was complete before this run and was not run again. */
   skipped?: boolean;
   locked?: { pid: number; hostname: string; startedAt: string; command: string };
   /** None of its phases has begun. */
   notStarted?: boolean;
+  /** It waits for somebody to approve it: nothing has failed. */
+  waiting?: boolean;
   /** It waits for its turn: nothing has failed. Only where a run was left to a daemon. */
   pending?: boolean;
   /** How to go on with it: a command, or what to change. */
@@ -62,9 +72,10 @@ export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
   );
   // That a phase was not entered once more is on record, but nothing ran.
   const attempts = ended.filter((entry) => entry.error?.class !== 'visits');
-  const failed = attempts.findLast((entry) => entry.error !== null || isNegative(entry));
+  const failed = attempts.findLast((entry) => entry.error !== null || isSetback(entry));
   const success = ticket.status === 'complete';
-  const cause = success || !failed ? undefined : causeOf(failed);
+  const waiting = ticket.status === 'needs_attention' && ticket.hold?.kind === 'gate';
+  const cause = success || waiting || !failed ? undefined : causeOf(failed);
   const url = typeof ticket.context.pr_url === 'string' ? ticket.context.pr_url : undefined;
   const number = url ? Number(/\/(\d+)$/.exec(url)?.[1]) : Number.NaN;
   return {
@@ -74,15 +85,18 @@ export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
     success,
     phaseResults: attempts.map(phaseResult),
     durationSeconds: workedSeconds(ticket),
-    ...(success ? {} : { abortReason: reasonOf(ticket) }),
+    ...(success ? {} : { abortReason: withNames(reasonOf(ticket), (id) => nameIn(plan, id)) }),
     ...(cause ? { cause } : {}),
     loopTriggered: attempts.some((entry) => entry.visit > 1),
     branch: ticket.branch,
     ...(url ? { prUrl: url } : {}),
     ...(Number.isNaN(number) ? {} : { prNumber: number }),
-    ...(!success && failed ? { failureCategory: categoryOf(failed) } : {}),
+    ...(cause && failed?.phase === PULL_REQUEST ? { prCreationError: cause } : {}),
+    ...(success && !url && !source?.already ? { prSkippedReason: withoutPullRequest(plan) } : {}),
+    ...(!success && !waiting && failed ? { failureCategory: categoryOf(failed) } : {}),
     ...(source?.already ? { skipped: true } : {}),
     ...(isWaiting(ticket) && attempts.length === 0 ? { notStarted: true } : {}),
+    ...(waiting ? { waiting: true } : {}),
     ...(isPending(ticket, plan) ? { pending: true } : {}),
     ...nextOf(ticket),
     usage: totalUsage(attempts.map((entry) => entry.usage)),
@@ -111,6 +125,17 @@ export function refusedResult(refused: Refused): IssueResult {
 export function stoppedResult(reference: string, item: WorkItem | undefined, reason: string): IssueResult {
   const refused = refusedResult({ reference, item: item ?? null, reason });
   return { ...refused, notStarted: true };
+}
+
+/** `#12` for an issue of this run that is called by its number. */
+function nameIn(plan: Plan, id: string): string | undefined {
+  return /^\d+$/.test(id) && plan.tickets.some(({ ticketId }) => ticketId === id) ? `#${id}` : undefined;
+}
+
+function withoutPullRequest(plan: Plan): string {
+  const config = storedRun(plan)?.config;
+  if (config?.pr === false) return 'none was wanted';
+  return config?.phases.includes('exec') ? 'there is no remote called origin' : 'no work was to be done';
 }
 
 function isPending(ticket: Ticket, plan: Plan): boolean {
@@ -167,7 +192,7 @@ function phaseResult(entry: Attempt): PhaseResult {
   const verdict = entry.outcome !== null && entry.outcome !== 'success' && entry.outcome !== 'failure';
   return {
     phase: entry.phase,
-    success: entry.status === 'success' && !isNegative(entry),
+    success: wentWell(entry),
     durationSeconds: workedIn(entry),
     ...(entry.error ? { error: entry.error.message, failureCategory: entry.error.class } : {}),
     ...(entry.output ? { output: entry.output } : {}),
@@ -178,8 +203,8 @@ function phaseResult(entry: Attempt): PhaseResult {
 }
 
 /** What sends an issue back, although the phase itself went well. */
-function isNegative({ outcome }: Attempt): boolean {
-  return outcome === 'AC_NOT_MET' || outcome === 'fail' || outcome === 'reject';
+function isSetback(entry: Attempt): boolean {
+  return entry.status === 'success' && !wentWell(entry);
 }
 
 function categoryOf(entry: Attempt): string {

@@ -14,7 +14,9 @@ export function issueSummary(result: RunResult, look: Style): string[] {
   const lines = [...tableOf(results, look)];
   const failed = results.filter((issue) => !issue.success && !issue.pending);
   const idle = failed.filter((issue) => issue.notStarted).length;
-  const counts = [`${results.length - failed.length} passed`, `${failed.length - idle} failed`];
+  const waiting = failed.filter((issue) => issue.waiting).length;
+  const counts = [`${results.length - failed.length} passed`, `${failed.length - idle - waiting} failed`];
+  if (waiting > 0) counts.push(`${waiting} waiting`);
   if (idle > 0) counts.push(`${idle} not started`);
   lines.push(look.bold(`${counts.join(', ')} · ${wholeSeconds(result.wallClockDurationSeconds * 1000)}`));
   for (const issue of failed) {
@@ -51,7 +53,7 @@ function whyOf({ abortReason = '', cause }: IssueResult): string {
 
 function markOf(issue: IssueResult, look: Style): string {
   if (issue.success) return look.green('✓');
-  return issue.pending || issue.notStarted ? look.dim('◌') : look.red('✗');
+  return issue.pending || issue.notStarted || issue.waiting ? look.dim('◌') : look.red('✗');
 }
 
 function timeOf(issue: IssueResult): string {
@@ -72,6 +74,7 @@ export function dryRunLines(planned: readonly PlannedIssue[], refused: readonly 
       ...(each.batch === null ? [] : [`  batch     ${each.batch}`]),
       `  branch    ${each.branch}`,
       `  worktree  ${each.worktree}`,
+      ...(each.note ? [`  note      ${each.note}`] : []),
     ];
   });
   const others = refused.flatMap((issue) => [

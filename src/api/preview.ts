@@ -19,6 +19,8 @@ export interface PlannedIssue {
   batch: number | null;
   branch: string;
   worktree: string;
+  /** What is to be known of it before: its branch began elsewhere. */
+  note?: string;
 }
 
 /** What would be done, out of what was found out. */
@@ -28,6 +30,7 @@ export function preview(parts: Parts, prepared: PreparedRun, batched: boolean): 
   return prepared.tickets.map((ticket) => {
     const entry = plan.tickets.find((each) => each.ticketId === ticket.ticketId);
     const done = ticket.status === 'complete';
+    const note = prepared.notes.get(ticket.ticketId);
     const spec = workspaceSpec(ticket, plan, parts.settings, { plans: [plan], tickets });
     return {
       issue: ticket.ticketId,
@@ -39,6 +42,7 @@ export function preview(parts: Parts, prepared: PreparedRun, batched: boolean): 
       batch: batched ? (entry?.group ?? 0) + 1 : null,
       branch: spec.branch,
       worktree: spec.path,
+      ...(note ? { note } : {}),
     };
   });
 }

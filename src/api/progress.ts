@@ -1,4 +1,6 @@
+import type { PreparedRun } from '../engine/issue-run.ts';
 import type { EngineEvent } from '../model/events.ts';
+import { wentWell } from '../report/run-outcome.ts';
 
 export type ProgressEvent = 'start' | 'complete' | 'failed';
 
@@ -15,27 +17,39 @@ export function progressFeed(
   callback: ProgressCallback,
   numberOf: (ticketId: string) => number | null,
 ): (event: EngineEvent) => void {
-  const call: ProgressCallback = (...args) => {
-    try {
-      callback(...args);
-    } catch {
-      // A caller's mistake must not stop the work.
-      return;
-    }
-  };
+  const call = harmless(callback);
   return (event) => {
     if (event.type !== 'attempt:start' && event.type !== 'attempt:end') return;
     const issue = numberOf(event.ticketId) ?? event.ticketId;
     if (event.type === 'attempt:start')
       return void call(issue, event.phase, 'start', { iteration: event.visit });
-    const negative =
-      event.outcome === 'AC_NOT_MET' || event.outcome === 'fail' || event.outcome === 'failure';
-    const ok = event.status === 'success' && !negative;
+    const ok = wentWell(event);
     const error = event.error?.message ?? (ok ? undefined : `ended with ${event.outcome ?? event.status}`);
     call(issue, event.phase, ok ? 'complete' : 'failed', {
       durationSeconds: event.ms / 1000,
       iteration: event.visit,
       ...(error ? { error } : {}),
     });
+  };
+}
+
+/** Called with an issue and the phases ahead of it when all goes well. What it throws is ignored. */
+export type PhasePlanCallback = (issue: number | string, phases: readonly string[]) => void;
+
+/** Tells which phases are ahead of each issue that is to be run. */
+export function tellPhases({ items, phases, tickets }: PreparedRun, callback: PhasePlanCallback): void {
+  const call = harmless(callback);
+  const done = new Set(tickets.filter(({ status }) => status === 'complete').map((each) => each.ticketId));
+  for (const { id, number } of items) if (!done.has(id)) call(number ?? id, phases.get(id) ?? []);
+}
+
+/** A caller's mistake must not stop the work. */
+function harmless<A extends unknown[]>(callback: (...args: A) => void): (...args: A) => void {
+  return (...args) => {
+    try {
+      callback(...args);
+    } catch {
+      return;
+    }
   };
 }

@@ -4,7 +4,7 @@ import type { Parts } from '../engine/parts.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
-import type { Ticket } from '../model/ticket.ts';
+import { isOver, type Ticket } from '../model/ticket.ts';
 import { writeAtomic } from '../store/atomic.ts';
 import type { ExecutionConfig } from './execution-config.ts';
 import { type IssueResult, issueResult } from './issue-result.ts';
@@ -20,7 +20,7 @@ export interface RunLogWriter {
 
 export interface IssueLog extends IssueResult {
   labels: string[];
-  status: 'success' | 'failure' | 'partial' | 'running' | 'not_started';
+  status: 'success' | 'failure' | 'partial' | 'running' | 'not_started' | 'waiting';
 }
 
 export interface RunLog {
@@ -35,6 +35,9 @@ export interface RunLog {
     qualityLoop: boolean;
     maxIterations: number;
     qaGate: boolean;
+    /** What the project is. */
+    stack: string | null;
+    packageManager: string | null;
   };
   issues: IssueLog[];
   summary: {
@@ -43,6 +46,8 @@ export interface RunLog {
     failed: number;
     /** Neither passed nor failed: nothing of these has begun. */
     notStarted: number;
+    /** Nor these: they wait for somebody to approve them. */
+    waiting: number;
     aborted: boolean;
     totalDurationSeconds: number;
   };
@@ -66,8 +71,7 @@ export function openRunLog(parts: Pick<Parts, 'store' | 'now'>, options: RunLogO
   makeDirectory(dirname(path));
   const write = (end: { endTime: string | null; aborted: boolean }) => {
     const { plan, tickets } = picture(parts, planId);
-    const others =
-      options.refused?.map((result) => issueLog(result, [], end.endTime)) ?? before?.issues ?? [];
+    const others = options.refused?.map((result) => issueLog(result, [], true)) ?? before?.issues ?? [];
     const seconds = spent + Math.max(0, Date.parse(parts.now()) - began) / 1000;
     const log = runLog({ plan, tickets, config, startTime, seconds, others, ...end });
     writeAtomic(path, `${JSON.stringify(log, null, 2)}\n`, 0o644);
@@ -94,15 +98,16 @@ export interface RunLogInput {
 /** A run as its log tells it. */
 export function runLog(input: RunLogInput): RunLog {
   const { plan, tickets, config, startTime, endTime, aborted, others = [] } = input;
-  const own = tickets.map((ticket) => issueLog(issueResult(ticket, plan), labelsOf(ticket), endTime));
+  const own = tickets.map((ticket) =>
+    issueLog(issueResult(ticket, plan), labelsOf(ticket), endTime !== null || rests(ticket)),
+  );
+  const project = storedRun(plan)?.manifest;
   const ids = new Set(own.map(({ id }) => id));
   const issues = [...own, ...others.filter(({ id }) => !ids.has(id))];
   const passed = issues.filter(({ success }) => success).length;
   const notStarted = issues.filter((each) => each.notStarted).length;
-  const failed =
-    endTime === null
-      ? issues.filter((each) => each.failureCategory).length
-      : issues.length - passed - notStarted;
+  const waiting = issues.filter((each) => each.waiting).length;
+  const failed = issues.filter(({ status }) => status === 'failure' || status === 'partial').length;
   return {
     version: 1,
     runId: plan.id,
@@ -115,6 +120,8 @@ export function runLog(input: RunLogInput): RunLog {
       qualityLoop: config.qualityLoop,
       maxIterations: config.maxIterations,
       qaGate: config.qaGate,
+      stack: project?.stack ?? null,
+      packageManager: project?.packageManager ?? null,
     },
     issues,
     summary: {
@@ -122,6 +129,7 @@ export function runLog(input: RunLogInput): RunLog {
       passed,
       failed,
       notStarted,
+      waiting,
       aborted,
       totalDurationSeconds: input.seconds,
     },
@@ -168,14 +176,20 @@ function labelsOf(ticket: Ticket): string[] {
   return (ticket.source as { labels?: string[] } | undefined)?.labels ?? [];
 }
 
-function issueLog(result: IssueResult, labels: string[], endTime: string | null): IssueLog {
-  return { ...result, labels, status: statusOf(result, endTime !== null) };
+function issueLog(result: IssueResult, labels: string[], over: boolean): IssueLog {
+  return { ...result, labels, status: statusOf(result, over) };
+}
+
+/** Nothing happens to it while the others go on. */
+function rests(ticket: Ticket): boolean {
+  return isOver(ticket) || ticket.status === 'needs_attention';
 }
 
 function statusOf(result: IssueResult, over: boolean): IssueLog['status'] {
   if (result.success) return 'success';
-  if (!over) return 'running';
   if (result.notStarted) return 'not_started';
+  if (result.waiting) return 'waiting';
+  if (!over) return 'running';
   return result.phaseResults.some((phase) => phase.success) ? 'partial' : 'failure';
 }
 

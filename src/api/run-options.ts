@@ -7,7 +7,7 @@ import { optionOf, RUN_SETTINGS } from '../config/run-flags.ts';
 import type { RUN_ONLY } from '../config/run-table.ts';
 import type { RunSettings } from '../config/settings.ts';
 import type { AgentConfig } from '../model/agent.ts';
-import { checkCombination } from './combinations.ts';
+import { checkCombination, checkMerged } from './combinations.ts';
 import { ConfigResolver } from './config-resolver.ts';
 import { at, nested, readOptions, type Values } from './read-options.ts';
 
@@ -17,16 +17,21 @@ interface OfSettings extends Omit<RunSettings, 'phases' | 'defaultBase'> {
 }
 type OfRun = { [K in keyof typeof RUN_ONLY]: ValueOf<(typeof RUN_ONLY)[K]['kind']> };
 
+/** On options that were merged; copies made by spreading keep it. */
+const MERGED = Symbol('merged');
+
+type Given<T> = { [K in keyof T]?: T[K] | undefined };
+
 /** What one run is told. Every key may be left out or undefined: settings, variables and defaults say it then. */
-export interface RunOptions extends Partial<Omit<OfSettings, 'rotation'>>, Partial<Omit<OfRun, 'phases'>> {
+export interface RunOptions extends Given<Omit<OfSettings, 'rotation'>>, Given<Omit<OfRun, 'phases'>> {
   /** `spec,exec,qa`, or a list. */
-  phases?: string | readonly string[];
-  rotation?: Partial<OfSettings['rotation']>;
+  phases?: string | readonly string[] | undefined;
+  rotation?: Given<OfSettings['rotation']> | undefined;
   /** The same as `logJson: false`, `smartTests: false`, `retry: false` and `pr: false`. */
-  noLog?: boolean;
-  noSmartTests?: boolean;
-  noRetry?: boolean;
-  noPr?: boolean;
+  noLog?: boolean | undefined;
+  noSmartTests?: boolean | undefined;
+  noRetry?: boolean | undefined;
+  noPr?: boolean | undefined;
 }
 
 /** Everything that settings can say is said. */
@@ -58,12 +63,16 @@ export function resolveRunOptions(
 ): MergedRunOptions {
   const home = userHome(env);
   const explicit = readOptions(cliOptions, home, named);
-  checkCombination(nested(explicit));
+  // In options that were merged before, a value may be no more than a default or a setting.
+  const again = MERGED in cliOptions;
+  (again ? checkMerged : checkCombination)(nested(explicit));
   const variables = variableValues(env, home);
   const merged = merge(settingsValues(settings, home), variables, explicit);
   const no = (option: string) => (explicit[option] ?? variables[option]) === false;
   const phases = OPTIONAL_PHASES.filter((phase) => no(phase === 'testgen' ? 'testgen' : 'securityReview'));
-  return { ...merged, rules: rulesWithout(merged.rules, { phases, qualityLoop: no('qualityLoop') }) };
+  const rules = again ? merged.rules : rulesWithout(merged.rules, { phases, qualityLoop: no('qualityLoop') });
+  const result = { ...merged, rules, [MERGED]: true };
+  return result;
 }
 
 /** Options that were merged before, or by nobody: what is missing is taken from the settings. */

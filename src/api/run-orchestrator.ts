@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { readManifest } from '../config/manifest.ts';
 import type { Env } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
 import { runPlan } from '../engine/foreground.ts';
@@ -17,15 +18,23 @@ import { parseBatches } from './batches.ts';
 import { checkCombination } from './combinations.ts';
 import { EventStream } from './event-stream.ts';
 import { buildExecutionConfig, checkExecutionConfig, type ExecutionConfig } from './execution-config.ts';
+import { checkCall, checkManifest, checkNumbers, groupsOf, settled } from './given.ts';
 import { issueRequest } from './issue-request.ts';
 import { type IssueResult, issueResult, refusedResult, stoppedResult } from './issue-result.ts';
 import { preview } from './preview.ts';
-import { progressFeed } from './progress.ts';
+import { progressFeed, tellPhases } from './progress.ts';
 import { infoOf, inWorktree, itemOf, numberOf, worktreesOf } from './run-items.ts';
 import { openRunLog, type RunLogWriter, rotateLogs } from './run-log.ts';
-import { type MergedRunOptions, resolveRunOptions } from './run-options.ts';
+import { completeOptions, type MergedRunOptions, resolveRunOptions } from './run-options.ts';
 import { runOutput } from './run-output.ts';
-import type { OrchestratorConfig, ResumeInit, RunInit, RunResult, WorktreeInfo } from './run-types.ts';
+import type {
+  ManifestOfRun,
+  OrchestratorConfig,
+  ResumeInit,
+  RunInit,
+  RunResult,
+  WorktreeInfo,
+} from './run-types.ts';
 import { getSettings } from './settings.ts';
 import { storedRun } from './stored-run.ts';
 
@@ -46,7 +55,7 @@ export class RunOrchestrator {
         hint: 'Trust its directory once with: signalbox config trust',
       });
     }
-    this.#config = config;
+    this.#config = settled(config);
   }
 
   /** Everything that happens in this run, as it happens; ends with the run. */
@@ -56,6 +65,7 @@ export class RunOrchestrator {
 
   /** Runs issues whose titles and labels are known. */
   async execute(issueNumbers: readonly number[]): Promise<IssueResult[]> {
+    checkNumbers(issueNumbers);
     if (issueNumbers.length === 0) return [];
     if (this.#config.config.detach)
       throw new InputError('run/config', 'A run of issues that are handed over cannot be left to a daemon.', {
@@ -63,6 +73,9 @@ export class RunOrchestrator {
       });
     const { cwd = process.cwd(), env = process.env } = this.#config;
     const settings = this.#config.settings ?? (await getSettings({ cwd, env }));
+    const { options, packageManager } = this.#config;
+    const batches = groupsOf(this.#config, issueNumbers, settings);
+    const found = readManifest(cwd);
     const own = this.#config.services?.stateManager;
     const stateDir = own?.stateDir ?? mkdtempSync(join(tmpdir(), 'signalbox-run-'));
     const known = issueNumbers.map((number) => itemOf(number, this.#config.issueInfoMap.get(number)));
@@ -72,8 +85,10 @@ export class RunOrchestrator {
         cwd,
         env,
         references: issueNumbers.map(String),
-        batches: null,
+        batches,
         known,
+        ...(options ? { options: completeOptions(options, settings) } : {}),
+        manifest: checkManifest({ ...found, packageManager: packageManager ?? found.packageManager }),
         worktrees: this.#config.worktreeMap ?? new Map(),
         writer: this.#config.services?.logWriter ?? null,
       });
@@ -90,14 +105,14 @@ export class RunOrchestrator {
     issueArgs: readonly string[],
     batches?: readonly (readonly number[])[] | null,
   ): Promise<RunResult> {
+    checkCall(init, issueArgs, batches);
     const { cwd = process.cwd(), env = process.env, settings } = init;
     const named = init.named ?? 'option';
     checkSettings(settings);
     const mergedOptions = resolveRunOptions(init.options ?? {}, settings, { env, named });
     if (batches) checkCombination({ ...init.options, batch: batches.map((group) => group.join(',')) });
-    const groups =
-      batches?.map((group) => group.map(String)) ??
-      (mergedOptions.batch ? parseBatches(mergedOptions.batch) : null);
+    const lists = batches?.map((group) => group.map(String)) ?? parseBatches(mergedOptions.batch ?? []);
+    const groups = lists.length > 0 ? lists : null;
     const references = [...new Set([...issueArgs, ...(groups?.flat() ?? [])])];
     if (references.length === 0)
       throw new InputError('run/empty', 'No issue was named.', {
@@ -107,7 +122,8 @@ export class RunOrchestrator {
     const config = init.baseBranch ? { ...built, base: init.baseBranch } : built;
     const { logJson, logPath, rotation } = mergedOptions;
     const log = logJson && !config.dryRun ? { path: logPath, rotation } : null;
-    const input = { settings, cwd, env, references, batches: groups, log, options: mergedOptions };
+    const manifest = checkManifest(init.manifest ?? readManifest(cwd));
+    const input = { settings, cwd, env, references, batches: groups, log, options: mergedOptions, manifest };
     return RunOrchestrator.#whole(init, config, mergedOptions, (orchestrator) => orchestrator.#run(input));
   }
 
@@ -132,12 +148,21 @@ export class RunOrchestrator {
 
   /** From the first event to the exit code. */
   static async #whole(
-    init: ResumeInit,
+    init: ResumeInit & Pick<RunInit, 'onPhasePlan'>,
     config: ExecutionConfig,
     mergedOptions: MergedRunOptions,
     work: (orchestrator: RunOrchestrator) => Promise<Course>,
   ): Promise<RunResult> {
-    const { cwd = process.cwd(), env = process.env, settings, signal, onProgress, onEvent, output } = init;
+    const {
+      cwd = process.cwd(),
+      env = process.env,
+      settings,
+      signal,
+      onProgress,
+      onPhasePlan,
+      onEvent,
+      output,
+    } = init;
     const { verbose, quiet, detach } = config;
     const shown =
       output && runOutput({ output, stateDir: settings.stateDir, verbose, quiet: quiet || detach });
@@ -154,6 +179,7 @@ export class RunOrchestrator {
       issueInfoMap: new Map(),
       ...(signal ? { signal } : {}),
       ...(onProgress ? { onProgress } : {}),
+      ...(onPhasePlan ? { onPhasePlan } : {}),
       onEvent: listen,
     });
     init.onOrchestratorReady?.(orchestrator);
@@ -212,6 +238,7 @@ export class RunOrchestrator {
     // Another run that began at the same time was first: what it has is refused at the second look.
     if (!(await startIssueRun(parts, { ...prepared, tickets, plan: { ...plan, run } }, signal)))
       return this.#run(input);
+    if (this.#config.onPhasePlan) tellPhases(prepared, this.#config.onPhasePlan);
     return { ...(await this.#drive(open, plan.id, refused)), issueInfoMap };
   }
 
@@ -220,13 +247,15 @@ export class RunOrchestrator {
     const { cwd, references, batches, known } = input;
     const { config, signal } = this.#config;
     if (signal?.aborted) return null;
-    const run = { config, options: input.options ?? null, batched: batches !== null };
+    const { manifest } = input;
+    const run = { config, options: input.options ?? null, batched: batches !== null, manifest };
     const request = issueRequest({
       cwd,
       config,
       references,
       batches,
       run,
+      packageManager: manifest.packageManager ?? null,
       ...(known ? { known } : {}),
       ...(signal ? { signal } : {}),
     });
@@ -356,6 +385,7 @@ interface RunInput {
   batches: readonly (readonly string[])[] | null;
   known?: readonly WorkItem[];
   options?: MergedRunOptions;
+  manifest: ManifestOfRun;
   log?: { path: string; rotation: { maxSizeMB: number; maxFiles: number } } | null;
   /** What the caller brings along: worktrees by number, and a log of his own. */
   worktrees?: ReadonlyMap<number, WorktreeInfo>;

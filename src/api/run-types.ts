@@ -3,7 +3,7 @@ import type { EngineEvent } from '../model/events.ts';
 import type { ExecutionConfig } from './execution-config.ts';
 import type { IssueResult } from './issue-result.ts';
 import type { PlannedIssue } from './preview.ts';
-import type { ProgressCallback } from './progress.ts';
+import type { PhasePlanCallback, ProgressCallback } from './progress.ts';
 import type { RunLogWriter } from './run-log.ts';
 import type { MergedRunOptions, RunOptions } from './run-options.ts';
 import type { RunOrchestrator } from './run-orchestrator.ts';
@@ -38,10 +38,20 @@ export interface ResumeInit extends RunSurroundings {
 
 export interface RunInit extends ResumeInit {
   options: RunOptions;
-  manifest?: { stack: string; packageManager?: string | null };
+  /** What the project is, as `getManifest()` tells it; missing: as it stands in the project. */
+  manifest?: ManifestOfRun;
   baseBranch?: string;
+  /** Called once for each issue that is run, before its first phase, with the phases ahead when all goes well; may throw. */
+  onPhasePlan?: PhasePlanCallback;
   /** How errors name an option: as a property, or as the flag it is on a command line. */
   named?: 'option' | 'flag';
+}
+
+export interface ManifestOfRun {
+  /** Kept in the log of the run. */
+  stack: string | null;
+  /** Installs the dependencies of new worktrees where the project has a lock file of it; otherwise that of another decides. */
+  packageManager?: string | null | undefined;
 }
 
 export interface RunResult {
@@ -66,13 +76,21 @@ export interface OrchestratorServices {
   logWriter?: RunLogWriter | null;
   /** null: state is kept in a temporary directory and forgotten. */
   stateManager?: { stateDir: string } | null;
+  /** Stops the run as `signal` does: whoever shuts the program down has one signal for all of it. */
+  shutdownManager?: { readonly signal: AbortSignal } | null | undefined;
 }
 
 export interface OrchestratorConfig extends RunSurroundings {
   config: ExecutionConfig;
+  /** What `config` was made of. Its `batch` says the groups; a mode in it that `config` does not have is refused. */
   options?: RunOptions;
   issueInfoMap: Map<number, { title: string; labels: string[]; body?: string }>;
   worktreeMap?: Map<number, WorktreeInfo>;
   services?: OrchestratorServices;
   settings?: SignalboxSettings;
+  /** Goes before what the project's files tell. */
+  packageManager?: string | null;
+  /** Goes before `config.base`. */
+  baseBranch?: string;
+  onPhasePlan?: PhasePlanCallback;
 }

@@ -68,9 +68,11 @@ export function storedLogs(
   });
 }
 
-/** What a finished run adds to the stats: issues that were done before, or that never began, say nothing. */
+/** What a finished run adds to the stats: issues that were done before, never began or wait for a person say nothing. */
 export function countedIssues(log: RunLog): IssueLog[] {
-  return log.endTime === null ? [] : log.issues.filter((issue) => !issue.skipped && !issue.notStarted);
+  return log.endTime === null
+    ? []
+    : log.issues.filter(({ skipped, notStarted, waiting }) => !skipped && !notStarted && !waiting);
 }
 
 /** Success by mode and phase, durations, cost and what went wrong, over finished runs. */

@@ -1,6 +1,7 @@
 import type { Plan } from '../model/plan.ts';
 import type { ExecutionConfig } from './execution-config.ts';
 import type { MergedRunOptions } from './run-options.ts';
+import type { ManifestOfRun } from './run-types.ts';
 
 /** What a run leaves in its plan, so that it can go on as it began. */
 export interface StoredRun {
@@ -13,6 +14,7 @@ export interface StoredRun {
   detached: boolean;
   /** Its issues came in groups. */
   batched: boolean;
+  manifest: ManifestOfRun;
 }
 
 /** Undefined for plans that are no runs of issues. */
@@ -20,6 +22,7 @@ export function storedRun(plan: Plan): StoredRun | undefined {
   if (plan.kind !== 'run') return undefined;
   const kept = (plan.run ?? {}) as Partial<StoredRun>;
   const { config, options = null, log = null, detached = false } = kept;
+  const { manifest = { stack: null, packageManager: null } } = kept;
   const { batched = Boolean(options?.batch) } = kept;
-  return config && { config, options, log, detached, batched };
+  return config && { config, options, log, detached, batched, manifest };
 }

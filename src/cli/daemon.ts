@@ -70,7 +70,9 @@ async function start(options: Options, io: Io): Promise<void> {
   if (options.detach) return detach(options, io);
   const view = await eventView(io, { ...options, withPlan: true });
   io.onUnread = goOnUnread;
-  const parts = await withLogs(view, (listen) => openRunner(io, options, 'daemon', { flags, listen }));
+  const { parts, close } = await withLogs(view, io, (listen) =>
+    openRunner(io, options, 'daemon', { flags, listen }),
+  );
   view.watch(parts.store);
   const { runDaemon } = await import('../engine/daemon.ts');
   keepHeapSmall();
@@ -82,6 +84,7 @@ async function start(options: Options, io: Io): Promise<void> {
       signal: abort.signal,
       onSeat: (claim) => announce(claim, parts.settings.stateDir, options, view),
     });
+    await close();
   } finally {
     view.close();
     unhook();
@@ -89,19 +92,29 @@ async function start(options: Options, io: Io): Promise<void> {
   if (!options.json) io.out('The daemon has stopped.');
 }
 
-/** Opens an engine that keeps the logs of runs it goes on with. */
+/** Opens an engine that keeps the logs of runs it goes on with, and shows specs as their own run would. */
 async function withLogs(
   view: EventView,
+  io: Io,
   open: (listen: EventView['listen']) => Promise<Parts>,
-): Promise<Parts> {
-  const { followLogs } = await import('../api/follow-logs.ts');
+): Promise<{ parts: Parts; close(): Promise<void> }> {
+  const [{ followLogs }, { followSpecs }] = await Promise.all([
+    import('../api/follow-logs.ts'),
+    import('../report/spec-follow.ts'),
+  ]);
   let follow: EventView['listen'] = () => undefined;
   const parts = await open((event) => {
     view.listen(event);
     follow(event);
   });
-  follow = followLogs(parts, view.listen);
-  return parts;
+  const logs = followLogs(parts, view.listen);
+  const cli = [process.execPath, `${parts.settings.packageDir}/dist/cli.js`];
+  const specs = followSpecs(parts, { env: io.env, cli, onProblem: view.err });
+  follow = (event) => {
+    logs(event);
+    specs.listen(event);
+  };
+  return { parts, close: specs.close };
 }
 
 function flagsOf({ agent, concurrency }: Options): Record<string, unknown> {
@@ -121,13 +134,14 @@ function limits(settings: { maxConcurrency: number; pollInterval: number }) {
 async function tick(options: Options, io: Io): Promise<void> {
   const view = await eventView(io, { ...options, withPlan: true });
   io.onUnread = goOnUnread;
-  const parts = await withLogs(view, (listen) => openRunner(io, options, 'tick', { listen }));
+  const { parts, close } = await withLogs(view, io, (listen) => openRunner(io, options, 'tick', { listen }));
   view.watch(parts.store);
   const { runTick } = await import('../engine/daemon.ts');
   const abort = new AbortController();
   const unhook = stopOnSignals(view, abort, 'the agents');
   try {
     await runTick(parts, { ...limits(parts.settings), signal: abort.signal });
+    await close();
     if (abort.signal.aborted) io.exit(signalCode(abort.signal.reason));
   } finally {
     view.close();

@@ -20,7 +20,7 @@ export function registerDeeds(forge: Command, io: Io): void {
   deed(forge, io, {
     name: 'poll',
     about: 'tell where a ticket’s pull request stands',
-    more: 'Prints merged, closed, deleted, moved, conflict, changes, red, approved or open in the first line and what was said below it. Ends with 1 while there is nothing new, with 2 when GitHub cannot be asked.',
+    more: 'Prints merged, unmerged, closed, deleted, moved, conflict, changes, red, approved or open in the first line and what was said below it. Ends with 1 while there is nothing new, with 2 when GitHub cannot be asked.',
     example: 'poll sprint-12 PROJ-101 --for review',
     add: (command) =>
       command.addOption(
@@ -31,7 +31,7 @@ export function registerDeeds(forge: Command, io: Io): void {
   deed(forge, io, {
     name: 'push',
     about: 'push a ticket’s branch and nothing else',
-    more: 'Prints the commit that origin has now. Never pushes by force.',
+    more: 'Prints the commit that origin has now. Never takes commits away from there, nor brings back what somebody took away.',
     example: 'push sprint-12 PROJ-101',
     act: async ({ parts, ref, options }) => {
       const { pushTicket } = await import('../engine/forge-deeds.ts');
@@ -106,9 +106,24 @@ function deed(forge: Command, io: Io, { name, about, more, example, add, act }: 
     async (plan: string | undefined, ticket: string | undefined, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<Deed['options']>();
       const ref = ticketHere(io, plan, ticket);
-      await act({ ref, options, parts: await openEngine(io, options, 'forge') });
+      const parts = await openEngine(io, options, 'forge');
+      await waitingOut(io, parts, () => act({ ref, options, parts }));
     },
   );
+}
+
+/** What passes by itself is not a failure of the phase: its script says when it wants to be run again. */
+export async function waitingOut(io: Io, parts: Parts, act: () => Promise<void>): Promise<void> {
+  try {
+    await act();
+  } catch (error) {
+    if (io.env.SIGNALBOX_JOB === undefined) throw error;
+    const { troubleOf } = await import('../engine/forge-trouble.ts');
+    const trouble = await troubleOf(parts, error);
+    if (!trouble) throw error;
+    io.out(`${trouble.until}\n${trouble.reason}`);
+    io.exit(75);
+  }
 }
 
 async function poll({ parts, ref, options }: Deed, io: Io): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { ticketHere } from './checks.ts';
-import { lookOutside, registerDeeds } from './forge-deeds.ts';
+import { lookOutside, registerDeeds, waitingOut } from './forge-deeds.ts';
 import { type Io, outJson } from './io.ts';
 import { type GlobalOptions, openEngine, openSettings } from './open.ts';
 
@@ -87,7 +87,9 @@ async function openPr(
   const ref = ticketHere(io, planId, ticketId);
   const parts = await openEngine(io, options, 'forge');
   const { openPullRequest } = await import('../engine/pull-request.ts');
-  const done = await openPullRequest(parts, ref);
-  if (options.json) outJson(io, done);
-  else io.out(done.url);
+  await waitingOut(io, parts, async () => {
+    const done = await openPullRequest(parts, ref);
+    if (options.json) outJson(io, done);
+    else io.out(done.url);
+  });
 }

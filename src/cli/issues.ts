@@ -68,7 +68,8 @@ async function watched(
     if (event.type === 'plan:status' && planId === '') {
       planId = event.planId;
       view.watch(store, { planId });
-      if (!live && !json && !quiet) lines.begin(planId);
+      if (json) view.listen(event);
+      else if (!live && !quiet) lines.begin(planId);
       return;
     }
     // Quiet shows the result alone; who asked for JSON reads all of it.

@@ -46,7 +46,7 @@ async function show(planId: string, ticketId: string | undefined, options: Optio
     import('../report/resting.ts'),
   ]);
   const look = { json: options.json === true, style: style(io.color) };
-  const redact = await redactorFor(io, options);
+  const redact = await redactorFor(io, options, store.layout.fingerprints);
   const about = { planId, ticketId: ticketId ?? null, phase: options.phase ?? null };
   const log = createLog(store, { ...about, ...look, redact });
   /** Prints what is new; true when there is nothing to wait for any more. */
@@ -77,10 +77,10 @@ async function show(planId: string, ticketId: string | undefined, options: Optio
 }
 
 /** What agents printed may hold what they were given. A config that cannot be read must not hide the log. */
-async function redactorFor(io: Io, options: GlobalOptions): Promise<Redact> {
-  const [{ redactorOf }, settings] = await Promise.all([
+async function redactorFor(io: Io, options: GlobalOptions, file: string): Promise<Redact> {
+  const [{ readerRedactor }, settings] = await Promise.all([
     import('../engine/secrets.ts'),
     openSettings(io, options).catch(() => ({ agents: {}, mcpServers: {} })),
   ]);
-  return redactorOf(settings, io.env);
+  return readerRedactor(settings, io.env, file);
 }

@@ -18,7 +18,7 @@ export function register(program: Command, io: Io): void {
     .argument('[plan]', 'default: all plans of this repository')
     .description('merge the branches of complete tickets that pass the checks together; send the others back')
     .option('--dry-run', 'show order and predicted conflicts and change nothing')
-    .option('--pr', 'merge their pull requests on GitHub instead')
+    .option('--pr', 'merge their pull requests on GitHub instead, also of tickets that only wait for it')
     .option('--method <name>', 'how GitHub merges them: merge, squash or rebase')
     .option('--json', 'print JSON')
     .addHelpText(
@@ -87,11 +87,11 @@ async function run(
 
 async function preview(parts: Parts, loads: readonly Trainload[], options: Options, io: Io): Promise<void> {
   const [{ previewTrain }, { previewText }] = await Promise.all([
-    import('../engine/merge-train.ts'),
+    import('../engine/merge-train-preview.ts'),
     import('../report/train.ts'),
   ]);
   const previews = [];
-  for (const load of loads) previews.push(await previewTrain(parts, load));
+  for (const load of loads) previews.push(await previewTrain(parts, load, { pr: parts.settings.merge.pr }));
   const clear = previews.every(({ order }) => order.every(({ conflict }) => conflict.length === 0));
   if (options.json) return outJson(io, { ok: clear, trains: previews });
   if (previews.length === 0) io.out('Nothing to merge.');

@@ -1,17 +1,49 @@
-import { randomBytes } from 'node:crypto';
-import { mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { LaunchFile } from '../agents/planning/index.ts';
 import { type Env, repositoryOf } from '../config/paths.ts';
+import { InputError } from '../model/errors.ts';
 
 /** A directory for one session that only its owner can read, and that no repository can take for its own. */
 export function sessionDir(home: string, env: Env): string {
-  const root = join(repositoryOf(home) === null ? home : env.TMPDIR || tmpdir(), 'planner');
-  sweep(root);
-  const dir = join(root, `${process.pid}-${randomBytes(4).toString('hex')}`);
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
-  return dir;
+  const own = repositoryOf(home) === null;
+  const root = own ? ownDirectory(join(home, 'planner')) : sharedDirectory(env);
+  const prefix = own ? '' : 'signalbox-planner-';
+  sweep(root, prefix);
+  // Made anew under a name that nobody could have foreseen, for its owner alone.
+  return mkdtempSync(join(root, `${prefix}${process.pid}-`));
+}
+
+/** Ours, and closed to others: whoever can write there could put another program in our command's place. */
+function ownDirectory(path: string): string {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  const { uid, mode } = statSync(path);
+  if (uid !== process.getuid?.()) throw notOurs(path, 'belongs to somebody else');
+  if ((mode & 0o022) !== 0) throw notOurs(path, 'can be written to by others');
+  return path;
+}
+
+function notOurs(path: string, why: string): InputError {
+  return new InputError('planner/directory', `The directory ${path} ${why}.`, {
+    hint: 'Move it away: a planning session makes its own.',
+    details: { path },
+  });
+}
+
+/** A place for everybody's files, and in no repository. */
+function sharedDirectory(env: Env): string {
+  const places = [env.TMPDIR || tmpdir(), tmpdir(), '/tmp'];
+  return places.find((place) => repositoryOf(place) === null) ?? tmpdir();
 }
 
 export function writeFiles(files: readonly LaunchFile[], directories: readonly string[]): void {
@@ -27,18 +59,15 @@ export function removeDir(dir: string): void {
   rmSync(dir, { recursive: true, force: true, maxRetries: 3 });
 }
 
-/** What sessions left behind that could not end by themselves. */
-function sweep(root: string): void {
-  let names: string[];
-  try {
-    names = readdirSync(root);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-    throw error;
-  }
-  for (const name of names) {
-    const pid = /^(\d+)-[0-9a-f]{8}$/.exec(name)?.[1];
-    if (pid !== undefined && !isAlive(Number(pid))) removeDir(join(root, name));
+/** What sessions of this user left behind that could not end by themselves. */
+function sweep(root: string, prefix: string): void {
+  for (const name of readdirSync(root)) {
+    if (!name.startsWith(prefix)) continue;
+    const pid = /^(\d+)-\w{6,8}$/.exec(name.slice(prefix.length))?.[1];
+    if (pid === undefined || isAlive(Number(pid))) continue;
+    const path = join(root, name);
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found?.isDirectory() && found.uid === process.getuid?.()) removeDir(path);
   }
 }
 

@@ -14,6 +14,7 @@ export interface SpecRunOptions extends GlobalOptions {
   maxAttempts?: string;
   backend?: string;
   assignBackend?: string;
+  assign?: string;
   workdir?: string;
   base?: string;
   inPlace?: boolean;
@@ -42,7 +43,7 @@ export async function runSpec(
   if (options.dryRun) return preview(prepared, options, io);
   for (const note of prepared.notes) view.err(note);
   const planId = await startSpecRun(parts, request, prepared);
-  if (options.detach) return handOver(parts, planId, options, io);
+  if (options.detach) return handOver(parts, planId, prepared.spec.name, options, io);
   await follow(parts, planId, { view, windows: windows(prepared.spec.name, planId) }, options, io);
 }
 
@@ -61,7 +62,7 @@ async function openWithWindows(view: View, options: SpecRunOptions, io: Io) {
   const windows = (name: string, planId: string): TmuxView | undefined => {
     if (options.tmux === false) return undefined;
     tmux = openTmuxView({
-      session: options.tmuxSession ?? `sequential-${name}`,
+      session: sessionOf(options, name),
       stateDir,
       cwd: io.cwd,
       env: { ...io.env, ...(configFile ? { SIGNALBOX_CONFIG: configFile } : {}) },
@@ -75,6 +76,10 @@ async function openWithWindows(view: View, options: SpecRunOptions, io: Io) {
   return { parts, windows };
 }
 
+function sessionOf({ tmuxSession }: SpecRunOptions, name: string): string {
+  return tmuxSession ?? `sequential-${name}`;
+}
+
 type Parts = Awaited<ReturnType<typeof openRunner>>;
 type View = Awaited<ReturnType<typeof eventView>>;
 
@@ -86,7 +91,7 @@ async function follow(
   options: SpecRunOptions,
   io: Io,
 ): Promise<void> {
-  const [{ runPlan }, { specResult }, { summaryFacts, specSummary }, { style }] = await Promise.all([
+  const [{ runPlan }, { specResult }, { keepSummary, specSummary }, { style }] = await Promise.all([
     import('../engine/foreground.ts'),
     import('../engine/spec-result.ts'),
     import('../report/spec-summary.ts'),
@@ -106,9 +111,7 @@ async function follow(
       signal: abort.signal,
     });
     const result = await specResult(parts, planId, { since, ms: performance.now() - began });
-    const ended = { at: parts.now(), lines: summaryFacts(result) };
-    await parts.store.updatePlan(planId, (latest) => ({ ...latest, ended }));
-    await Promise.all([parts.flush?.(planId), windows?.close()]);
+    await Promise.all([keepSummary(parts, result), windows?.close()]);
     view.close();
     io.exit(abort.signal.aborted ? signalCode(abort.signal.reason) : result.exitCode);
     if (options.json) {
@@ -137,11 +140,23 @@ export async function resumeSpec(
   await follow(parts, planId, { view, windows: windows(name, planId) }, options, io);
 }
 
-async function handOver(parts: Parts, planId: string, options: SpecRunOptions, io: Io): Promise<void> {
-  const [{ letGo }, { ensureDaemon }] = await Promise.all([
+async function handOver(
+  parts: Parts,
+  planId: string,
+  name: string,
+  options: SpecRunOptions,
+  io: Io,
+): Promise<void> {
+  const [{ tmuxOff }, { letGo }, { ensureDaemon }] = await Promise.all([
+    import('../jobs/tmux-names.ts'),
     import('../engine/resume-run.ts'),
     import('./daemon.ts'),
   ]);
+  const { TMUX, TMUX_TMPDIR } = io.env;
+  const session = sessionOf(options, name);
+  const shown = options.tmux !== false && !tmuxOff(io.env);
+  const windows = shown ? { session, cwd: io.cwd, env: { TMUX, TMUX_TMPDIR } } : null;
+  await parts.store.updatePlan(planId, (latest) => ({ ...latest, windows, run: { detached: true } }));
   await letGo(parts, planId);
   await parts.flush?.(planId);
   const started = await ensureDaemon(options, io);
@@ -150,7 +165,7 @@ async function handOver(parts: Parts, planId: string, options: SpecRunOptions, i
       io.out(JSON.stringify({ type: 'result', ok: true, planId, detached: true, daemon: started.pid }));
     else
       io.out(
-        `Daemon ${started.pid} goes on with ${planId}. Watch it with: signalbox status --plan ${planId}`,
+        `Daemon ${started.pid} goes on with ${planId}. Watch it with: signalbox ${windows ? 'attach' : 'status --plan'} ${planId}`,
       );
     return;
   }
@@ -199,6 +214,9 @@ async function requestOf(
   const { onFailure = 'stop' } = options;
   if (onFailure !== 'stop' && onFailure !== 'continue')
     throw new InputError('usage', `Invalid --on-failure value: ${onFailure}. Must be stop or continue.`);
+  const { assign = 'each' } = options;
+  if (assign !== 'each' && assign !== 'all')
+    throw new InputError('usage', `Invalid --assign value: ${assign}. Must be each or all.`);
   const delay = Number(options.delay ?? 15);
   if (!Number.isFinite(delay) || delay < 0 || delay > 86_400 || options.delay?.trim() === '')
     throw new InputError('usage', `Invalid --delay value: ${options.delay}. Must be seconds, 0 or more.`);
@@ -219,5 +237,6 @@ async function requestOf(
     stopOnFailure: onFailure === 'stop',
     inPlace: options.inPlace === true,
     fresh: options.fresh === true,
+    assignAll: assign === 'all',
   };
 }

@@ -22,6 +22,7 @@ export function register(program: Command, io: Io): void {
     .option('--spec <dir>', 'the same as the argument')
     .option('--backend <agent>', 'agent that does the work, unless an owner has another')
     .option('--assign-backend <agent>', 'agent that decides whose a unit is; default the backend')
+    .option('--assign <how>', 'each unit when its turn comes, or all of them at once; default each')
     .option('--delay <seconds>', 'wait between two units, more or less; default 15')
     .option('--max-iterations <n>', 'most units that this run begins; default 50')
     .option('--max-attempts <n>', 'most attempts at one unit; default 3')

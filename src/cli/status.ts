@@ -10,14 +10,17 @@ import { type GlobalOptions, openState } from './open.ts';
 export function register(program: Command, io: Io): void {
   program
     .command('status')
+    .argument('[plan]', 'one plan in detail')
     .description('show plans and tickets: where they are, why they wait, what comes next')
-    .option('-p, --plan <id>', 'one plan in detail')
+    .option('-p, --plan <id>', 'the same as the argument')
     .option('--json', 'print JSON: an array of {plan, tickets}, or one of them with --plan')
     .addHelpText(
       'after',
-      '\nExamples:\n  $ signalbox status\n  $ signalbox status --plan sprint-12\n  $ signalbox status --json',
+      '\nExamples:\n  $ signalbox status\n  $ signalbox status sprint-12\n  $ signalbox status --json',
     )
-    .action(async (_options: unknown, command: Command) => showStatus(command.optsWithGlobals(), io));
+    .action(async (plan: string | undefined, _options: unknown, command: Command) =>
+      showStatus({ ...command.optsWithGlobals<StatusOptions>(), ...(plan ? { plan } : {}) }, io),
+    );
 }
 
 interface StatusOptions extends GlobalOptions {

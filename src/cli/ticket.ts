@@ -156,11 +156,9 @@ async function resumeSpecHere(
     const { resumeSpec } = await import('./spec-run.ts');
     return resumeSpec(planId, options, io);
   }
-  if (options.answer !== undefined) {
-    const { answerHalt } = await import('../engine/spec-resume.ts');
-    await answerHalt(parts, planId, options.answer);
-  }
-  const plan = parts.store.plan(planId);
+  const { answerHalt, takeSpec } = await import('../engine/spec-resume.ts');
+  if (options.answer !== undefined) await answerHalt(parts, planId, options.answer);
+  const plan = await takeSpec(parts, planId, { leave: true });
   if (options.json) return outJson(io, { plan, resumed: [] });
   io.out(`Plan ${planId} is ${plan.status}.${await wayOn(parts, planId)}`);
 }

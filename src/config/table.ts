@@ -235,7 +235,7 @@ export const TABLE = {
     default: [],
     flag: null,
     about:
-      'Logins whose words count as feedback although they may not write to the repository, such as bots.',
+      'Logins whose words count as feedback although they do not belong to the repository, such as bots.',
   },
   'specs.owners': {
     kind: { is: 'record', keys: 'name', of: text },

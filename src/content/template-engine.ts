@@ -1,5 +1,6 @@
 import type { Liquid, LiquidOptions, Template } from 'liquidjs';
 import { messageOf } from '../model/errors.ts';
+import { within } from '../model/marks.ts';
 
 export type LiquidModule = typeof import('liquidjs');
 
@@ -53,6 +54,10 @@ export async function createEngine(
   });
   for (const name of kind === 'command' ? NO_COMMAND_TAGS : NO_TAGS) delete liquid.tags[name];
   delete liquid.filters.raw;
+  liquid.registerFilter('within', (value: unknown, ...marks: unknown[]) => {
+    if (marks.length === 0) throw new Error('the filter "within" needs the name of a mark');
+    return within(printable(value), marks.map(String));
+  });
   const parsed = new Map<string, Template[]>();
   return {
     liquid,

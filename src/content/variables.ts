@@ -75,6 +75,7 @@ export const TEMPLATE_VARIABLES: readonly TemplateVariable[] = [
       files: 'The files of the spec',
       earlier: 'What earlier units said that later ones should know',
       owners: 'Names to assign it to',
+      others: 'Units that are to be assigned with it, each under its id; empty unless --assign all was given',
       skills: 'The setting specs.skills',
       test_first: 'The setting specs.testFirst',
     },

@@ -1,12 +1,21 @@
+import { existsSync } from 'node:fs';
 import { adapterFor, capabilityProblems } from '../agents/index.ts';
 import { type Admission, admit } from '../model/admission.ts';
-import { leftOf, outOfTime, overdrawn, type Purse, pursesOf, type Sum } from '../model/budget.ts';
+import {
+  leftOf,
+  noLaunchLeft,
+  overdrawn,
+  type Pending,
+  type Purse,
+  pursesOf,
+  type Sum,
+} from '../model/budget.ts';
 import { type AtWork, crowded } from '../model/crowded.ts';
 import { refKey } from '../model/ids.ts';
 import type { AccountLimit } from '../model/limiter.ts';
 import type { Plan } from '../model/plan.ts';
 import { redactAll } from '../model/redact.ts';
-import { type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
+import { attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { firstPhase, type PhaseOf, phaseOf } from '../model/workflow.ts';
 import type { Allowance } from '../phases/context.ts';
 import { agentOf } from './facts.ts';
@@ -50,6 +59,7 @@ export function admission(
     suits: (agent) => suits(parts, agent, phase),
     ...look,
     budgets: settings.budgets,
+    pending: pendingLaunches(parts),
     crowded: (agent) => roomFor(parts, agent, ticket, look),
     now: now(),
   });
@@ -79,23 +89,50 @@ export function allowanceOf(
     // A person may raise the budget of a ticket under way.
     const current = store.glance().tickets.get(refKey(ticket))?.budget ?? ticket.budget;
     const asked = { ...ticket, budget: current };
-    return pursesOf({ plan: latest, ticket: asked, phase, tickets, budgets: settings.budgets, now: now() });
+    const pending = pendingLaunches(parts);
+    const { budgets } = settings;
+    return pursesOf({ plan: latest, ticket: asked, phase, tickets, budgets, pending, now: now() });
   };
   let purses = look();
   if (purses.length === 0) return null;
   let looked = performance.now();
+  const key = refKey(ticket);
+  const open = openAttempt(ticket);
+  const began = Date.parse(open?.startedAt ?? now());
+  const jobDir = open ? store.layout.job(ticket, attemptKey(open)) : '';
   return {
     usd: leftOf(purses, 'usd'),
-    seconds: leftOf(purses, 'seconds'),
     over: (usage) => {
       if (performance.now() - looked > REFRESH_MS) {
         purses = look();
         looked = performance.now();
       }
-      return overdrawn(purses, usage, now());
+      const time = now();
+      const seconds = Math.max(0, Date.parse(time) - began) / 1000;
+      return overdrawn(purses, { usage, seconds, ago: (performance.now() - looked) / 1000 }, time);
     },
-    late: () => outOfTime(purses, now()),
+    launch: () => {
+      const hold = noLaunchLeft(look(), launchesOf(jobDir), now());
+      if (!hold) parts.memory.again(key);
+      return hold;
+    },
   };
+}
+
+/** How often an attempt has started its agent: a turn that mends the result or winds up is a process of its own. */
+export function launchesOf(jobDir: string): number {
+  return 1 + ['repair', 'landing'].filter((turn) => existsSync(`${jobDir}.${turn}`)).length;
+}
+
+/** What this engine has decided to start, or started again, and no ticket's history tells yet. */
+function pendingLaunches({ memory, store }: Parts): Pending[] {
+  const { tickets } = store.view();
+  return [...memory.agents].flatMap(([key, { attempts, more }]) => {
+    const ticket = tickets.get(key);
+    if (!ticket) return [];
+    const launches = more + (ticket.phaseHistory.length < attempts ? 1 : 0);
+    return launches === 0 ? [] : [{ planId: ticket.planId, ticketId: ticket.ticketId, launches }];
+  });
 }
 
 function othersAnd(parts: Parts, ticket: Ticket): Ticket[] {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   commentOnce,
   findPullRequests,
@@ -11,7 +12,9 @@ import {
 } from '../forge/index.ts';
 import { IllegalMoveError, SignalboxError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
-import { type ForgeWork, forgeWork, pullNumberOf, readFeedback } from './forge-work.ts';
+import { capturedFeedback } from './forge-feedback.ts';
+import { localTip, ticketPull } from './forge-ours.ts';
+import { type ForgeWork, forgeWork } from './forge-work.ts';
 import type { Parts } from './parts.ts';
 import { openPullRequest } from './pull-request.ts';
 
@@ -25,17 +28,24 @@ export interface AnsweredReview {
 
 /** What an agent may say in a comment; the rest is in the ticket's log. */
 const MOST_COMMENT = 10_000;
+/** A comment whose gh is gone has arrived by then, or never will. */
+const ARRIVAL_MS = 5_000;
 
 /**
- * Pushes what was done about the feedback that the last look found, says so in a comment, and remembers that it was
+ * Pushes what was done about the feedback that the workflow captured, says so in a comment, and remembers that it was
  * answered. Doing it again after a crash pushes nothing twice and makes no second comment.
  */
 export async function answerReview(parts: Parts, ref: TicketRef): Promise<AnsweredReview> {
   const work = await forgeWork(parts, ref);
-  const known = await knownPull(work);
-  if (known.state === 'MERGED') return { number: known.number, url: known.url, pushed: false, comment: null };
-  const { number, url, pushed } = await openPullRequest(parts, ref);
-  const feedback = readFeedback(work.dir);
+  const known = await knownPull(parts, work);
+  // What was merged takes no more commits: the next look sees whether any are left here.
+  const isOver = known.state === 'MERGED';
+  if (isOver && known.headRefOid !== (await localTip(parts, work)))
+    return { number: known.number, url: known.url, pushed: false, comment: null };
+  const { number, url, pushed } = isOver
+    ? { ...known, pushed: false }
+    : await openPullRequest(parts, ref, { again: false });
+  const feedback = capturedFeedback(work);
   const text = answerText(work);
   let comment: string | null = null;
   if (feedback && text !== '') {
@@ -49,10 +59,9 @@ export async function answerReview(parts: Parts, ref: TicketRef): Promise<Answer
 }
 
 /** A closed pull request is not opened a second time behind the back of whoever closed it. */
-async function knownPull({ head, gh, ticket }: ForgeWork): Promise<PullRequest> {
-  const number = pullNumberOf(ticket);
-  const found = await findPullRequests(head, gh);
-  const pull = number === null ? found[0] : found.find((each) => each.number === number);
+async function knownPull(parts: Parts, work: ForgeWork): Promise<PullRequest> {
+  const { head, gh, ticket } = work;
+  const pull = await ticketPull(parts, work, await findPullRequests(head, gh));
   if (!pull)
     throw new IllegalMoveError(
       'forge/no-pull-request',
@@ -85,14 +94,18 @@ export async function commentOnPull(
   wish: CommentWish,
 ): Promise<{ number: number; url: string; posted: boolean }> {
   const work = await forgeWork(parts, ref);
-  const { number } = await knownPull(work);
+  const { number } = await knownPull(parts, work);
   return { number, ...(await postComment(work, { ...wish, number })) };
 }
 
-function postComment(
+async function postComment(
   { dir, head, gh, journal }: ForgeWork,
   { number, key, text }: CommentWish & { number: number },
 ): Promise<{ url: string; posted: boolean }> {
+  // One that was cut off may still arrive at GitHub; then it is found, and not made again.
+  const open = journal.unsettled().find(({ what, facts }) => what === 'comment' && facts.key === key);
+  const left = open ? Date.parse(open.at) + ARRIVAL_MS - Date.now() : 0;
+  if (left > 0) await delay(Math.min(left, ARRIVAL_MS));
   const bodyFile = join(dir, 'comment.md');
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   writeFileSync(bodyFile, `${markOf(key)}\n${inert(text, MOST_COMMENT)}\n`, { mode: 0o600 });

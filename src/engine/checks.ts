@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { scriptRunner } from './install.ts';
 
 export interface CheckResult {
   command: string;
@@ -14,13 +15,7 @@ export function checkCommands(configured: readonly string[] | null, worktree: st
   if (!existsSync(file)) return [];
   const { scripts = {} } = JSON.parse(readFileSync(file, 'utf8')) as { scripts?: Record<string, string> };
   const wanted = ['lint', 'typecheck', 'type-check', 'test', 'build'].filter((name) => scripts[name]);
-  return wanted.map((name) => `${packageManager(worktree)} run ${name}`);
-}
-
-function packageManager(worktree: string): string {
-  if (existsSync(join(worktree, 'pnpm-lock.yaml'))) return 'pnpm';
-  if (existsSync(join(worktree, 'yarn.lock'))) return 'yarn';
-  return existsSync(join(worktree, 'bun.lock')) ? 'bun' : 'npm';
+  return wanted.map((name) => `${scriptRunner(worktree)} run ${name}`);
 }
 
 export interface CheckRun {

@@ -13,13 +13,16 @@ import { isShared } from '../model/turns.ts';
 import { editOpen } from '../model/walk.ts';
 import { type PhaseContext, type Place, perform } from '../phases/index.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
-import { admission, allowanceOf } from './admission.ts';
+import { admission, allowanceOf, launchesOf } from './admission.ts';
 import { claimInTurn } from './claim-slot.ts';
 import { agentOf, workspaceSpec } from './facts.ts';
 import { handOver, isStillNeeded } from './hand-over.ts';
 import { Journal } from './journal.ts';
+import { neighbours } from './neighbours.ts';
 import { emit, isFatal, type Parts } from './parts.ts';
 import { type Pinned, pinnedFor } from './pinned.ts';
+import { rememberSecrets } from './secrets.ts';
+import { lockSpec, placeOf } from './spec-lock.ts';
 import { sharedRules, unitVariables } from './spec-unit.ts';
 import { Writer } from './writer.ts';
 
@@ -186,6 +189,7 @@ async function takeStep(parts: Parts, input: StepInput): Promise<string | undefi
     allowance: step.phase.type === 'agent' ? allowanceOf(parts, plan, journal.ticket, step.phase) : null,
     shared: sharedRules(journal.ticket, plan),
     unit: unitVariables(journal.ticket, plan, parts.settings, parts.store.glance()),
+    others: () => neighbours(parts, journal.ticket),
     settings: parts.settings,
     workspaces: parts.workspaces,
     jobDir: parts.store.layout.job(journal.ticket, attemptKey(attempt)),
@@ -202,9 +206,13 @@ async function takeStep(parts: Parts, input: StepInput): Promise<string | undefi
     onTool: (name, summary, done) => emit(parts, { type: 'attempt:tool', name, summary, done, ...about }),
   };
   const key = refKey(about);
+  if (step.phase.type !== 'gate') rememberSecrets(parts);
   if (agent) parts.memory.begin(key, agent, context.jobDir);
   const seen = refused ?? (await perform(context).finally(() => parts.memory.end(key)));
-  const end = redactAll(seen, parts.redact);
+  const end = {
+    ...redactAll(seen, parts.redact),
+    ...(agent ? { launches: launchesOf(context.jobDir) } : {}),
+  };
   parts.crash('attempt:performed');
   await writer.settled();
   await journal.apply({ type: 'end', end }, (ticket) => {
@@ -227,7 +235,7 @@ function startOf(
   if (step.phase.type !== 'agent') return { type: 'start', attempt: step.attempt, agent: null };
   const admitted = admission(parts, plan, ticket, step.phase);
   if ('hold' in admitted) return { type: 'hold', hold: redactAll(admitted.hold, parts.redact) };
-  parts.memory.reserve(refKey(ticket), admitted.agent);
+  parts.memory.reserve(refKey(ticket), admitted.agent, ticket.phaseHistory.length + 1);
   return { type: 'start', attempt: step.attempt, agent: admitted.agent };
 }
 
@@ -264,6 +272,8 @@ function limiter(perSecond: number): () => boolean {
 async function prepare(parts: Parts, plan: Plan, ticket: Ticket, spec: WorkspaceSpec): Promise<Place> {
   const { repo, branch, path: worktree, inPlace } = spec;
   const place = { repo, branch, worktree, inPlace };
+  const own = placeOf(plan, branch);
+  if (own) await lockSpec(parts, plan.id, own);
   if (ticket.base && ticket.worktree === spec.path && parts.workspaces.isReady(spec.path)) {
     parts.workspaces.verify(spec);
     return { ...place, base: ticket.base };

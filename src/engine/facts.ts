@@ -100,7 +100,8 @@ function sharers(ticket: Ticket, plan: Plan): string[] {
 /** Runs of issues install what the project needs; anybody may say instead what should happen. */
 function hooksOf(plan: Plan, settings: Settings, repo: string): string[] {
   if (settings.hooks.afterCreate.length > 0 || plan.install !== true) return settings.hooks.afterCreate;
-  const install = frozenInstall(repo);
+  const wanted = typeof plan.packageManager === 'string' && repo === plan.repo ? plan.packageManager : null;
+  const install = frozenInstall(repo, wanted);
   return install ? [install] : [];
 }
 

@@ -2,18 +2,21 @@ import { findPullRequests, forgetPull, mergePullRequest } from '../forge/index.t
 import { IllegalMoveError, SignalboxError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { CaughtUp, Pushed } from '../workspaces/index.ts';
-import { type ForgeWork, forgeWork, pullBaseOf, pullNumberOf } from './forge-work.ts';
+import { isLeftOver, localTip, ticketPull } from './forge-ours.ts';
+import { type ForgeWork, forgeWork, pullBaseOf } from './forge-work.ts';
 import type { Parts } from './parts.ts';
 
 /** Pushes a ticket's branch and nothing else. */
 export async function pushTicket(parts: Parts, ref: TicketRef): Promise<Pushed & { branch: string }> {
   const work = await forgeWork(parts, ref);
   const { branch } = work.spec;
-  return { branch, ...(await push(parts, work)) };
+  return { branch, ...(await push(parts, work, true)) };
 }
 
-async function push(parts: Parts, { journal, spec, head }: ForgeWork): Promise<Pushed> {
-  const pushed = await journal.record('push', { branch: spec.branch }, () => parts.workspaces.push(spec));
+/** `again`: also where somebody deleted the branch. */
+async function push(parts: Parts, { journal, spec, head }: ForgeWork, again: boolean): Promise<Pushed> {
+  const wish = { ...spec, known: journal.heads().at(-1)?.commit ?? null, again };
+  const pushed = await journal.record('push', { branch: spec.branch }, () => parts.workspaces.push(wish));
   await forgetPull({ stateDir: parts.settings.stateDir, repository: head.repository }, spec.branch);
   return pushed;
 }
@@ -29,15 +32,19 @@ export async function syncTicket(
 ): Promise<CaughtUp> {
   const work = await forgeWork(parts, ref);
   const { spec, journal, head } = work;
+  const known = journal.heads().at(-1)?.commit ?? null;
   const done = await parts.workspaces.catchUp({
     repo: spec.repo,
     path: spec.path,
     branch: spec.branch,
-    pushed: journal.pushes().at(-1)?.commit ?? null,
+    known,
     base: pullBaseOf(parts, work),
     takeTheirs,
   });
-  if (done.state === 'merged') await push(parts, work);
+  // From now on this is what the branch had: who takes it away rewrites the branch.
+  const open = done.state === 'conflict' || done.state === 'rewritten';
+  if (!open && done.there !== known) journal.note('found', { commit: done.there });
+  if (done.state === 'merged') await push(parts, work, false);
   else await forgetPull({ stateDir: parts.settings.stateDir, repository: head.repository }, spec.branch);
   return done;
 }
@@ -53,14 +60,19 @@ export interface MergedPull {
 export async function mergeTicketPull(parts: Parts, ref: TicketRef): Promise<MergedPull> {
   const work = await forgeWork(parts, ref);
   const { head, gh, ticket, spec, journal } = work;
-  const wanted = pullNumberOf(ticket);
-  const found = await findPullRequests(head, gh);
-  const pull = wanted === null ? found[0] : found.find(({ number }) => number === wanted);
+  const pull = await ticketPull(parts, work, await findPullRequests(head, gh));
   if (!pull)
     throw new IllegalMoveError('forge/no-pull-request', `${refKey(ticket)} has no pull request to merge.`, {
       hint: `Open it first: signalbox forge pr ${ref.planId} ${ref.ticketId}`,
     });
-  const { number, url, state } = pull;
+  const { number, url, state, headRefOid, mergedAt } = pull;
+  const merged = { head: headRefOid, mergedAt };
+  if (state === 'MERGED' && (await isLeftOver(parts, work, await localTip(parts, work), merged)))
+    throw new SignalboxError(
+      'forge/left-over',
+      `Pull request #${number} was merged without the last commits of ${spec.branch} that are here.`,
+      { hint: `Open another one for them: signalbox forge pr ${ref.planId} ${ref.ticketId}` },
+    );
   if (state === 'MERGED') {
     journal.settle('merge', { number, url });
     return { number, url, merged: false };

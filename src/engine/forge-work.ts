@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ForgeJournal, type Head, lastSeen } from '../forge/index.ts';
+import { ForgeJournal, type Head, KnownRepositories, lastSeen } from '../forge/index.ts';
+import { MARKER } from '../jobs/job.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
@@ -29,11 +29,16 @@ export async function forgeWork(parts: Parts, ref: TicketRef): Promise<ForgeWork
   const plan = store.plan(ref.planId);
   const spec = workspaceSpec(ticket, plan, settings, view);
   const origin = parseRemote(await workspaces.pushUrl(spec.repo));
-  const gh: GhOptions = { gh: settings.ghCommand, cwd: spec.repo, env: parts.env };
-  const repository = await ownRepository(gh);
+  const gh = ghOptions(parts, spec.repo);
+  const repository = await ownRepository(gh, new KnownRepositories(settings.stateDir));
   const head: Head = { repository, branch: spec.branch, owner: origin?.owner ?? null };
   const dir = store.layout.jobsOf(ref);
   return { ref, ticket, plan, spec, head, gh, journal: forgeJournal(parts, ref), dir };
+}
+
+/** How gh is run: in a phase it carries the mark of the phase's job, and ends with it. */
+export function ghOptions({ settings, env, job }: Parts, cwd: string): GhOptions {
+  return { gh: settings.ghCommand, cwd, env: job === undefined ? env : { ...env, [MARKER]: job } };
 }
 
 export function forgeJournal(parts: Parts, ref: TicketRef): ForgeJournal {
@@ -58,21 +63,4 @@ export function pullBaseOf(parts: Parts, { ticket, head, spec }: ForgeWork): str
   const ref = ticket.base?.ref ?? '';
   const own = /^[0-9a-f]{40,64}$/.test(ref) ? spec.base : ref.replace(/^origin\//, '') || null;
   return seen?.base || own;
-}
-
-/** What the last look found to be answered. */
-export interface Feedback {
-  ids: string[];
-}
-
-export const FEEDBACK_FILE = 'feedback.json';
-
-export function readFeedback(dir: string): Feedback | undefined {
-  try {
-    const { ids } = JSON.parse(readFileSync(join(dir, FEEDBACK_FILE), 'utf8')) as Feedback;
-    return { ids: ids.map(String) };
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
 }

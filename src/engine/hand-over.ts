@@ -5,7 +5,8 @@ import type { Ticket } from '../model/ticket.ts';
 import { isShared } from '../model/turns.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import { emit, type Parts } from './parts.ts';
-import { failedRef } from './spec-unit.ts';
+import { bringSpec, engineTicks } from './spec-tree.ts';
+import { failedRef, type PlanSpec, specOf } from './spec-unit.ts';
 
 /**
  * Gives the tree of a shared plan to the next ticket: what one that failed left in it is kept on a ref and taken out,
@@ -27,7 +28,20 @@ export async function handOver(
       `${spec.path} has changes that nobody committed: ${dirty.slice(0, 5).join(', ')}${dirty.length > 5 ? '…' : ''}.`,
       { hint: `Commit or stash them, then: signalbox retry ${ticket.planId} ${ticket.ticketId}` },
     );
-  return { ref: spec.branch, commit: head };
+  const brought = await bringPending(parts, plan, spec);
+  return { ref: spec.branch, commit: brought ? (await parts.workspaces.head(spec.path)).commit : head };
+}
+
+/** Brings a task list to the branch that was edited while a unit's work lay in the tree; units were made from it already. */
+async function bringPending(parts: Parts, { id }: Plan, spec: WorkspaceSpec): Promise<boolean> {
+  const plan = parts.store.plan(id);
+  const { pending, ...kept } = specOf(plan) ?? {};
+  if (pending === undefined || !('dir' in kept)) return false;
+  const { tickets } = parts.store.view();
+  const own = plan.tickets.flatMap(({ ticketId }) => tickets.get(refKey({ planId: id, ticketId })) ?? []);
+  const brought = await bringSpec(parts, spec, kept as PlanSpec, engineTicks(own), pending);
+  await parts.store.updatePlan(id, (latest) => ({ ...latest, spec: brought }));
+  return true;
 }
 
 /** What checks leave in a tree of our own, such as reports, is in nobody's way and not lost either. */

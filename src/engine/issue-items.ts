@@ -1,5 +1,5 @@
 import { InputError } from '../model/errors.ts';
-import { fetchItems, referenceFromKey, type WorkItem } from '../sources/index.ts';
+import { type FetchResult, fetchItems, referenceFromKey, type WorkItem } from '../sources/index.ts';
 import { type IssuePlace, placeItems } from './issue-places.ts';
 import { sayItem } from './issue-plan.ts';
 import type { IssueRunRequest, Refused } from './issue-run.ts';
@@ -87,19 +87,38 @@ export async function withDependencies(
       const open = done.has(item.key)
         ? []
         : item.dependsOn.filter((key) => !left.has(key) && !closed.has(key));
-      if (open.length > 0) refused.push(waits(item, open, items));
+      if (open.length > 0) refused.push(waits(item, open, items, unread(found, open)));
       return open.length === 0;
     });
   }
   return { items: good, refused };
 }
 
-function waits(item: WorkItem, open: readonly string[], items: readonly WorkItem[]): Refused {
+/** Why one of these could not be looked at, without the full stop; undefined when all were. */
+function unread(found: FetchResult | null, open: readonly string[]): string | undefined {
+  const key = open.find((each) => !found?.items.some((item) => item.key === each));
+  const about = (reference: string) => key?.endsWith(reference.replace(/^.*#/, '#')) === true;
+  const problem = found?.problems.find(({ reference }) => about(reference)) ?? found?.problems[0];
+  return key === undefined ? undefined : problem?.message.replace(/\.$/, '');
+}
+
+function waits(
+  item: WorkItem,
+  open: readonly string[],
+  items: readonly WorkItem[],
+  problem: string | undefined,
+): Refused {
   const here = items.filter(({ key }) => open.includes(key)).map(sayItem);
   const about = { reference: sayItem(item), item };
   if (here.length > 0)
     return { ...about, reason: `depends on ${here.join(', ')}, which cannot be run either` };
   const names = open.map((key) => key.replace(/^.*#/, '#').replace(/^[a-z]+:/, '')).join(', ');
+  if (problem !== undefined)
+    return {
+      ...about,
+      reason: `depends on ${names}, and it is not known whether that is closed: ${problem}`,
+      hint: 'Correct the dependency, or use --force.',
+    };
   return {
     ...about,
     reason: `depends on ${names}, which is not closed and not part of this run`,

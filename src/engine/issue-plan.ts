@@ -8,11 +8,17 @@ import { orderByDependencies } from '../sources/index.ts';
 
 export type RunMode = 'parallel' | 'sequential' | 'chain';
 
+/** What an earlier run has left of an issue that it completed. */
+export interface DoneBefore {
+  branch: string | null;
+  pullRequest: string | null;
+}
+
 export interface IssuePlanInput {
   planId: string;
   items: readonly WorkItem[];
   /** Items that need no run: their keys with the branch that has their work. */
-  done: ReadonlyMap<string, { branch: string | null }>;
+  done: ReadonlyMap<string, DoneBefore>;
   mode: RunMode;
   /** Keys by group, in order; null is one group of everything. */
   batches: readonly (readonly string[])[] | null;
@@ -20,6 +26,8 @@ export interface IssuePlanInput {
   /** Where an item of another repository is worked on; null for the plan's own. */
   repoOf(item: WorkItem): string | null;
   base: string | null;
+  /** Installs what worktrees need; null: what the lock files tell. */
+  packageManager: string | null;
   concurrency: number;
   agent: string | null;
   workflow: string;
@@ -68,6 +76,7 @@ export function planIssues(input: IssuePlanInput): { plan: Plan; tickets: Ticket
     tickets: entries,
     kind: 'run',
     install: true,
+    packageManager: input.packageManager,
     run: { ...input.run, mode, missing },
   });
   return { plan, tickets: order.map((item) => ticketOf(input, item)) };
@@ -111,6 +120,7 @@ function ticketOf(input: IssuePlanInput, item: WorkItem): Ticket {
     repo: input.repoOf(item),
     branch: before?.branch ?? branchOfItem(item),
     status: before ? 'complete' : 'queued',
+    context: before?.pullRequest ? { pr_url: before.pullRequest } : {},
     since: input.now,
     workflowHash: input.workflowHash(item),
     skipPhases: input.skipPhases(item),

@@ -15,7 +15,7 @@ import { workspaceSpec } from './facts.ts';
 import { checkBases } from './issue-bases.ts';
 import { batchKeys, collectItems, withDependencies } from './issue-items.ts';
 import type { IssuePlace } from './issue-places.ts';
-import { phasesAhead, planIssues, type RunMode, sayItem } from './issue-plan.ts';
+import { type DoneBefore, phasesAhead, planIssues, type RunMode, sayItem } from './issue-plan.ts';
 import { emit, type Parts } from './parts.ts';
 import { letGo } from './resume-run.ts';
 import { isSuperseded, SUPERSEDED } from './stopped.ts';
@@ -34,6 +34,8 @@ export interface IssueRunRequest {
   wishes(item: WorkItem, place: IssuePlace): Wishes;
   agent: string | null;
   base: string | null;
+  /** Installs what worktrees need; null: what the lock files tell. */
+  packageManager: string | null;
   force: boolean;
   skipPhases(item: WorkItem, place: IssuePlace): string[];
   /** Kept with the plan, for `resume` and for logs. */
@@ -97,6 +99,7 @@ export async function prepareIssueRun(parts: Parts, request: IssueRunRequest): P
     repo: root,
     repoOf: (item) => (placeOf(item).repo === root ? null : placeOf(item).repo),
     base: request.base,
+    packageManager: request.packageManager,
     concurrency: request.concurrency,
     agent: request.agent,
     workflow: request.workflow,
@@ -142,7 +145,7 @@ async function repositoryAt(parts: Parts, cwd: string): Promise<string> {
 
 interface Compared {
   wanted: WorkItem[];
-  done: Map<string, { branch: string | null }>;
+  done: Map<string, DoneBefore>;
   /** Tickets of earlier runs that this one takes the place of, by item key. */
   supersedes: Map<string, string[]>;
 }
@@ -173,7 +176,7 @@ function compare(
       continue;
     }
     const complete = mine.findLast((ticket) => ticket.status === 'complete');
-    if (complete && !request.force) compared.done.set(item.key, { branch: complete.branch });
+    if (complete && !request.force) compared.done.set(item.key, doneBefore(complete));
     else if (item.state === 'closed' && !request.force) {
       const hint = 'Run it all the same with --force.';
       refused.push({ reference: sayItem(item), item, reason: 'the issue is closed', hint });
@@ -290,6 +293,10 @@ function liveClaim({ holder }: Parts, ticket: Ticket, plans: readonly Plan[]): C
   const plan = plans.find(({ id }) => id === ticket.planId);
   const claims = [ticket.claim, isOver(ticket) || isSuperseded(ticket) ? null : (plan?.claim ?? null)];
   return claims.find((claim): claim is Claim => claim !== null && holder.isLive(claim));
+}
+
+function doneBefore({ branch, context }: Ticket): DoneBefore {
+  return { branch, pullRequest: typeof context.pr_url === 'string' ? context.pr_url : null };
 }
 
 function sourceKey(ticket: Ticket): string | undefined {

@@ -9,6 +9,10 @@ interface Watched {
   jobDir: string | null;
   now: number | null;
   peak: number;
+  /** Attempts in the ticket's history once this one is recorded. */
+  attempts: number;
+  /** Processes of the attempt beyond its first. */
+  more: number;
 }
 
 const FIRST_MS = 1_000;
@@ -39,17 +43,24 @@ export class MemoryWatch {
   }
 
   /** Who of this engine's is at work or about to be, by ticket. */
-  get agents(): ReadonlyMap<string, { agent: string }> {
+  get agents(): ReadonlyMap<string, Pick<Watched, 'agent' | 'attempts' | 'more'>> {
     return this.#watched;
   }
 
   /** Keeps the place of an agent that was admitted: until it is seen at work, another one must not take it. */
-  reserve(key: string, agent: string): void {
-    this.#watched.set(key, { agent, jobDir: null, now: null, peak: 0 });
+  reserve(key: string, agent: string, attempts: number): void {
+    this.#watched.set(key, { agent, jobDir: null, now: null, peak: 0, attempts, more: 0 });
+  }
+
+  /** One more process of the attempt at work. */
+  again(key: string): void {
+    const watched = this.#watched.get(key);
+    if (watched) watched.more++;
   }
 
   begin(key: string, agent: string, jobDir: string): void {
-    this.#watched.set(key, { agent, jobDir, now: null, peak: 0 });
+    const attempts = this.#watched.get(key)?.attempts ?? 0;
+    this.#watched.set(key, { agent, jobDir, now: null, peak: 0, attempts, more: 0 });
     this.#timer ??= this.#later(FIRST_MS);
   }
 

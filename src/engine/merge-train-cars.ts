@@ -6,6 +6,7 @@ import { type Car, dependentsOf, inOrder } from '../model/train.ts';
 import type { StoreView } from '../store/port.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import { workspaceSpec } from './facts.ts';
+import { isReady } from './merge-train-ready.ts';
 import type { Parts } from './parts.ts';
 
 /** A branch that is ready to be merged, and the ticket that it goes back to otherwise. Its key is the branch. */
@@ -13,6 +14,8 @@ export interface TrainCar extends Car {
   ref: TicketRef;
   title: string;
   spec: WorkspaceSpec;
+  /** Its ticket is not complete: it waits until somebody merges its pull request. */
+  waiting: boolean;
 }
 
 export interface LeftOut extends TicketRef {
@@ -36,7 +39,10 @@ interface Ready {
   commonDir: string;
 }
 
-/** The complete tickets of a plan, or of all plans of the repository, whose work its base has not got yet. */
+/**
+ * The complete tickets of a plan, or of all plans of the repository, whose work its base has not got yet; for pull
+ * requests also those that wait for nothing but their merge.
+ */
 export async function loadTrains(
   parts: Parts,
   where: { planId: string | null; cwd: string },
@@ -115,8 +121,11 @@ async function readyIn(parts: Parts, plan: Plan, view: StoreView, only: string |
   }
   const ready: Ready[] = [];
   for (const each of byBranch.values()) {
-    const done = each.tickets.some(({ status }) => status === 'complete');
-    if (done && !(await parts.workspaces.isMerged(mergeSpec(each.spec)))) ready.push(each);
+    if (
+      each.tickets.some((ticket) => isReady(parts, ticket)) &&
+      !(await parts.workspaces.isMerged(mergeSpec(each.spec)))
+    )
+      ready.push(each);
   }
   return ready;
 }
@@ -143,9 +152,12 @@ function newest(found: readonly Ready[]): Ready[] {
 
 /** Why a branch with finished work must wait all the same. */
 function notYet(parts: Parts, { plan, tickets, spec }: Ready, view: StoreView): string | undefined {
-  const open = tickets.find(({ status }) => status !== 'complete');
+  const open = tickets.find((ticket) => !isReady(parts, ticket));
   if (open) return `${open.ticketId} works on the same branch and is ${open.status}`;
-  if (tickets.some(({ claim }) => claim && parts.holder.isLive(claim))) return 'an engine still has it';
+  const held = tickets.find(
+    ({ status, claim }) => status === 'complete' && claim && parts.holder.isLive(claim),
+  );
+  if (held) return 'an engine still has it';
   const other = [...view.tickets.values()].find(
     (ticket) => ticket.planId !== plan.id && ticket.base && ticket.branch === spec.branch && !isOver(ticket),
   );
@@ -155,7 +167,8 @@ function notYet(parts: Parts, { plan, tickets, spec }: Ready, view: StoreView): 
 function carOf({ spec, tickets, plan }: Ready, ref: TicketRef, view: StoreView): TrainCar {
   const after = tickets.flatMap((ticket) => blockersOf(ticket, plan)).map(refKey);
   const title = view.tickets.get(refKey(ref))?.title ?? ref.ticketId;
-  return { key: spec.branch, after, ref, title, spec };
+  const waiting = tickets.some(({ status }) => status !== 'complete');
+  return { key: spec.branch, after, ref, title, spec, waiting };
 }
 
 function blockersOf(ticket: Ticket, plan: Plan): TicketRef[] {

@@ -3,16 +3,18 @@ import {
   findPullRequests,
   forgetPull,
   type Head,
+  KnownRepositories,
   mergePullRequest,
   type PullRequest,
 } from '../forge/index.ts';
 import { messageOf, SignalboxError } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
 import { type GhOptions, ownRepository, parseRemote } from '../sources/index.ts';
-import type { Trains } from '../workspaces/index.ts';
-import { forgeJournal } from './forge-work.ts';
+import type { Track, TrackSpec, Trains } from '../workspaces/index.ts';
+import { forgeJournal, ghOptions } from './forge-work.ts';
 import type { LeftOut, TrainCar } from './merge-train-cars.ts';
-import type { Placed } from './merge-train-sort.ts';
+import { isReady } from './merge-train-ready.ts';
+import { leaving, needing, type Placed } from './merge-train-sort.ts';
 import type { Parts } from './parts.ts';
 
 /** The pull requests of a train's cars, by branch. */
@@ -29,9 +31,9 @@ export async function findPulls(
   cars: readonly TrainCar[],
   trains: Pick<Trains, 'tipOf'>,
 ): Promise<{ pulls: Pulls; cars: TrainCar[]; left: LeftOut[] }> {
-  const gh: GhOptions = { gh: parts.settings.ghCommand, cwd: repo, env: parts.env };
+  const gh = ghOptions(parts, repo);
   const origin = parseRemote(await parts.workspaces.pushUrl(repo));
-  const repository = await ownRepository(gh);
+  const repository = await ownRepository(gh, new KnownRepositories(parts.settings.stateDir));
   const head = (branch: string): Head => ({ repository, branch, owner: origin?.owner ?? null });
   const pulls: Pulls = { gh, head, open: new Map() };
   const left: LeftOut[] = [];
@@ -70,29 +72,56 @@ export interface LandedPull {
   url: string;
 }
 
-/** Merges the pull requests of a train in order. One that GitHub refuses stays, and so do those that need it. */
+export interface LandedPulls {
+  landed: (Placed & LandedPull)[];
+  /** Refused by GitHub, and those that need one of them. */
+  left: LeftOut[];
+  /** The others must be checked again: they were checked on top of what is not there, or of less than there is. */
+  stale: boolean;
+}
+
+interface LandOptions {
+  /** All that could still land, those that were taken out of the train included. */
+  cars: readonly TrainCar[];
+  trains: Trains;
+  spec: TrackSpec;
+  track: Track;
+}
+
+/**
+ * Merges the pull requests of a train in order, each only while the base has exactly what it was checked with. The first
+ * that GitHub refuses ends it.
+ */
 export async function landPulls(
   parts: Parts,
   placed: readonly Placed[],
   pulls: Pulls,
-  base: string,
-): Promise<{ landed: (Placed & LandedPull)[]; left: LeftOut[] }> {
-  const landed: (Placed & LandedPull)[] = [];
-  const left: LeftOut[] = [];
-  const out = new Set<string>();
+  { cars, trains, spec, track }: LandOptions,
+): Promise<LandedPulls> {
+  const landed: LandedPulls['landed'] = [];
+  let before = track.tip;
   for (const each of placed) {
-    const { car } = each;
-    const missing = car.after.find((key) => out.has(key));
+    const { tip } = await trains.track(spec);
+    if ((await trains.treeOf(tip)) !== (await trains.treeOf(before)))
+      return { landed, left: [], stale: true };
     try {
-      if (missing !== undefined) throw new SignalboxError('merge/waits', `waits for ${missing}`);
-      landed.push({ ...each, ...(await landPull(parts, each, pulls, base)) });
+      landed.push({ ...each, ...(await landPull(parts, each, pulls, track.name)) });
     } catch (error) {
       if (!(error instanceof SignalboxError)) throw error;
-      out.add(car.key);
-      left.push({ ...car.ref, branch: car.key, reason: messageOf(error) });
+      const { car } = each;
+      const gone = new Set([car, ...landed.map((done) => done.car)]);
+      const others = cars.filter((other) => !gone.has(other));
+      const behind = await needing(others, car, each.tip, { trains });
+      const waits = behind.map((other) => leaving(other, `waits for ${car.key}`));
+      return {
+        landed,
+        left: [leaving(car, messageOf(error)), ...waits],
+        stale: others.length > behind.length,
+      };
     }
+    before = each.commit;
   }
-  return { landed, left };
+  return { landed, left: [], stale: false };
 }
 
 async function landPull(
@@ -103,6 +132,9 @@ async function landPull(
 ): Promise<LandedPull> {
   const pull = open.get(car.key);
   if (!pull) throw new SignalboxError('merge/no-pull-request', `${refKey(car.ref)} has no pull request.`);
+  // Its own workflow may have gone on with it, and then an agent is at work on what would be merged.
+  if (!isReady(parts, parts.store.ticket(car.ref)))
+    throw new SignalboxError('merge/moved', 'it is being worked on again');
   const { number, url } = pull;
   const journal = forgeJournal(parts, car.ref);
   const own = head(car.key);

@@ -52,7 +52,7 @@ export async function returnTicket(parts: Parts, fault: Fault, onto: string): Pr
 }
 
 /** What the agent reads that is to mend it: where the others' work is now, and what went wrong. */
-function findingsOf(fault: Fault, onto: string): Findings {
+export function findingsOf(fault: Fault, onto: string): Findings {
   if ('conflict' in fault) {
     const message = `conflicts with ${onto} in ${fault.conflict.join(', ')}`;
     const output = `This branch ${message}. Merge ${onto} into it, resolve the conflicts, and commit.`;

@@ -129,11 +129,11 @@ async function couple(
 }
 
 /** Cars that wait for another one or have its commits. */
-async function needing(
+export async function needing(
   cars: readonly TrainCar[],
   culprit: TrainCar,
   tip: string,
-  { trains }: Pick<SortOptions, 'trains'>,
+  { trains }: { trains: Pick<Trains, 'tipOf' | 'has'> },
 ): Promise<TrainCar[]> {
   const stacked: string[] = [culprit.key];
   for (const car of cars) {
@@ -152,7 +152,7 @@ function merged(sorted: Sorted, chain: Chain): Sorted {
   };
 }
 
-function leaving(car: TrainCar, reason: string): LeftOut {
+export function leaving(car: TrainCar, reason: string): LeftOut {
   return { ...car.ref, branch: car.key, reason };
 }
 

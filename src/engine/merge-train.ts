@@ -3,8 +3,9 @@ import type { Track, TrackSpec, Trains } from '../workspaces/index.ts';
 import type { LeftOut, TrainCar, Trainload } from './merge-train-cars.ts';
 import { TrainChecks } from './merge-train-checks.ts';
 import { findPulls, type LandedPull, landPulls, type Pulls } from './merge-train-pulls.ts';
-import { type Returned, returnTicket } from './merge-train-return.ts';
-import { type Placed, type Sorted, sortOut } from './merge-train-sort.ts';
+import { isReady } from './merge-train-ready.ts';
+import { findingsOf, type Returned, returnTicket } from './merge-train-return.ts';
+import { leaving, type Placed, type Sorted, sortOut } from './merge-train-sort.ts';
 import { Notifier } from './notify.ts';
 import { emit, type Parts } from './parts.ts';
 
@@ -83,22 +84,32 @@ async function drive(parts: Parts, load: Trainload, options: Drive): Promise<Tra
   const { trains, checks, pr, say } = options;
   const spec: TrackSpec = { base: load.base, recordedBase: null, remote: pr };
   // Another merge may have sent one back while this one waited for its turn.
-  const still = load.cars.filter(({ ref }) => parts.store.ticket(ref).status === 'complete');
+  const still = load.cars.filter(({ ref }) => isReady(parts, parts.store.ticket(ref)));
   const found = pr && still.length > 0 ? await findPulls(parts, load.repo, still, trains) : null;
-  const cars = found?.cars ?? still;
+  let cars = found?.cars ?? still;
+  const done: Landed[] = [];
   const waiting = [...load.left, ...(found?.left ?? [])];
-  for (let tries = 1; ; tries += 1) {
+  for (let tries = 1; ; ) {
     const track = await trains.track(spec);
     const check = checks ? (commit: string) => checks.check(commit) : null;
     const sorted = await sortOut(cars, { trains, track, check, say });
     parts.crash('merge:checked');
-    const landed = await land(parts, sorted, { ...options, spec, track, pulls: found?.pulls ?? null });
-    if (!landed) {
-      if (tries === TRIES)
+    const landed = await land(parts, sorted, { ...options, cars, spec, track, pulls: found?.pulls ?? null });
+    done.push(...landed.landed);
+    waiting.push(...landed.left);
+    if (landed.stale) {
+      const out = new Set([...landed.landed, ...landed.left].map(({ branch }) => branch));
+      if (out.size === 0 && tries++ === TRIES)
         throw new SignalboxError('merge/moving', `${track.from} moved ${TRIES} times during the checks.`, {
           hint: 'Run the merge again when there is less going on.',
+          details: { landed: done },
         });
-      say(`${track.from} has moved meanwhile; once more.`);
+      cars = cars.filter(({ key }) => !out.has(key));
+      say(
+        landed.left.length > 0
+          ? 'One was refused; once more without it.'
+          : `${track.from} has moved meanwhile; once more.`,
+      );
       continue;
     }
     parts.crash('merge:landed');
@@ -108,10 +119,10 @@ async function drive(parts: Parts, load: Trainload, options: Drive): Promise<Tra
       base: load.base,
       target: landed.track.branch,
       commit: landed.track.tip,
-      fastForward: landed.landed.length > 0 ? landed.track.fastForward : null,
-      landed: landed.landed,
+      fastForward: done.length > 0 ? landed.track.fastForward : null,
+      landed: done,
       returned: returned.returned,
-      left: [...waiting, ...sorted.left, ...landed.left, ...returned.left],
+      left: [...waiting, ...sorted.left, ...returned.left],
       checks: [...(checks?.commands ?? [])],
     };
   }
@@ -121,24 +132,33 @@ interface Landing {
   track: Track;
   landed: Landed[];
   left: LeftOut[];
+  /** What is left in the train must be checked again. */
+  stale: boolean;
 }
 
-/** Null when the base is not where it was; nothing has changed then. */
+interface LandOptions extends Drive {
+  cars: readonly TrainCar[];
+  spec: TrackSpec;
+  track: Track;
+  pulls: Pulls | null;
+}
+
 async function land(
   parts: Parts,
   { placed }: Sorted,
-  { trains, spec, track, pulls }: Drive & { spec: TrackSpec; track: Track; pulls: Pulls | null },
-): Promise<Landing | null> {
+  { cars, trains, spec, track, pulls }: LandOptions,
+): Promise<Landing> {
   const last = placed.at(-1);
-  if (!last) return { track, landed: [], left: [] };
+  if (!last) return { track, landed: [], left: [], stale: false };
   if (pulls) {
-    const { landed, left } = await landPulls(parts, placed, pulls, track.name);
+    const { landed, left, stale } = await landPulls(parts, placed, pulls, { cars, trains, spec, track });
     const done = landed.map(({ number, url, ...each }) => tell(parts, each, track.branch, { number, url }));
-    return { track: await trains.track(spec), landed: done, left };
+    return { track: await trains.track(spec), landed: done, left, stale };
   }
   const moved = await trains.land(spec, track, last.commit);
-  if (!moved) return null;
-  return { track: moved, landed: placed.map((each) => tell(parts, each, moved.branch, null)), left: [] };
+  if (!moved) return { track, landed: [], left: [], stale: true };
+  const landed = placed.map((each) => tell(parts, each, moved.branch, null));
+  return { track: moved, landed, left: [], stale: false };
 }
 
 function tell(parts: Parts, { car, commit }: Placed, onto: string, pullRequest: LandedPull | null): Landed {
@@ -156,40 +176,15 @@ async function giveBack(
   const returned: Returned[] = [];
   const left: LeftOut[] = [];
   for (const fault of faults) {
+    // An engine has it, and its own look at the pull request sees what is wrong with it.
+    if (fault.car.waiting) {
+      left.push(leaving(fault.car, findingsOf(fault, onto).message));
+      continue;
+    }
     const back = await returnTicket(parts, fault, onto);
     if (back) returned.push(back);
-    else left.push({ ...fault.car.ref, branch: fault.car.key, reason: 'somebody has moved it meanwhile' });
+    else left.push(leaving(fault.car, 'somebody has moved it meanwhile'));
     parts.crash('merge:returned');
   }
   return { returned, left };
-}
-
-export interface Preview {
-  repo: string;
-  base: string;
-  target: string;
-  /** In the order in which they would be merged. */
-  order: { planId: string; ticketId: string; branch: string; title: string; conflict: string[] }[];
-  left: LeftOut[];
-}
-
-/** What a train would merge and in which order, and where it would come to conflicts. Changes nothing. */
-export async function previewTrain(parts: Parts, load: Trainload): Promise<Preview> {
-  const trains = await parts.workspaces.trains(load.repo, { dry: true });
-  try {
-    const track = await trains.track({ base: load.base, recordedBase: null, remote: false });
-    const options = { trains, track, check: null, say: () => undefined };
-    const { faults, left } = await sortOut(load.cars, options);
-    const out = new Set(left.map(({ branch }) => branch));
-    const order = load.cars
-      .filter(({ key }) => !out.has(key))
-      .map((car) => {
-        const fault = faults.find((each) => each.car === car);
-        const conflict = fault && 'conflict' in fault ? fault.conflict : [];
-        return { ...car.ref, branch: car.key, title: car.title, conflict };
-      });
-    return { repo: load.repo, base: load.base, target: track.branch, order, left: [...load.left, ...left] };
-  } finally {
-    trains.close();
-  }
 }

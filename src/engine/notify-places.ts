@@ -73,8 +73,15 @@ function common({ settings: { userHome }, env }: Parts) {
 }
 
 function webhook(url: string, http: Partial<HttpOptions>): NotifyPlace {
-  const send = (notice: Notice, signal: AbortSignal) => postJson(url, notice, { ...http, signal });
+  const send = (notice: Notice, signal: AbortSignal) =>
+    postJson(url, { ...notice, text: forChat(notice.text) }, { ...http, signal });
   return { name: 'webhook', label: `the webhook ${maskedUrl(url)}`, send };
+}
+
+/** Slack and its like take `<…>` and `@channel` for links and calls; here they are words of an agent or an issue. */
+export function forChat(text: string): string {
+  const plain = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  return plain.replace(/@(?=(?:channel|here|everyone|all|group)\b)/gi, '@\u200b');
 }
 
 /** What went wrong, without the address that nobody else should see. */

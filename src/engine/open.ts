@@ -33,6 +33,7 @@ export function openParts({ settings, env, by, listen, bell }: OpenOptions): Par
     memory: new MemoryWatch(store.layout.memory),
     redact: redactorOf(settings, clean),
     env: withoutOwn(clean),
+    job: clean.SIGNALBOX_JOB,
     now: steadyClock(),
     bell,
     listen: () => undefined,

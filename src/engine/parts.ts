@@ -19,6 +19,8 @@ export interface Parts {
   /** Takes secrets out of what is kept or shown. */
   redact: Redact;
   env: Record<string, string>;
+  /** The job that this process belongs to, if it is one of an engine's: what it starts on the way ends with it. */
+  job?: string | undefined;
   now(): string;
   /** Rings where somebody can hear it; not there without a terminal. */
   bell?: (() => void) | undefined;

@@ -1,4 +1,5 @@
-import { refKey } from '../model/ids.ts';
+import { defaultBranch, refKey } from '../model/ids.ts';
+import { exclude } from '../model/own-branch.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
@@ -42,9 +43,14 @@ function sameBranch(parts: Parts, plan: Plan, ticket: Ticket, view: StoreView): 
     for (const { ticketId } of other.tickets) {
       const name = refKey({ planId: other.id, ticketId });
       const found = view.tickets.get(name);
-      if (!found || found.status === 'complete' || own.includes(name) || found.branch !== branch) continue;
+      if (!found || found.status === 'complete' || own.includes(name)) continue;
+      const theirs = found.branch ?? defaultBranch(found);
+      if (theirs !== branch && !exclude(theirs, branch)) continue;
       if ((found.repo ?? other.repo) === null || repoOf(found, other, parts.settings) !== repo) continue;
-      const message = `Branch "${branch}" is also the branch of ${name}, which is ${found.status}.`;
+      const message =
+        theirs === branch
+          ? `Branch "${branch}" is also the branch of ${name}, which is ${found.status}.`
+          : `Git cannot have branch "${branch}" beside "${theirs}" of ${name}, which is ${found.status}.`;
       return [{ place: 'branch', path: 'branch', message, hint: 'Give one of the two another branch.' }];
     }
   }

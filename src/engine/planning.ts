@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import {
+  coverArgs,
   LAUNCHERS,
   type LaunchPlan,
   type PlannerServer,
@@ -46,11 +47,15 @@ export async function planningSession(
   const agent = plannerAgent(settings, wish.agent, place.env);
   const prompt = await plannerPrompt(settings, wish, agent);
   const skills = await listSkills(settings.searchPath.skills);
-  const build = (mcpServers: Readonly<Record<string, PlannerServer>>): PlanningSession => {
+  const build = (
+    mcpServers: Readonly<Record<string, PlannerServer>>,
+    defaultArgs: string[],
+  ): PlanningSession => {
     const { cwd, env, dir } = place;
     const launcher = LAUNCHERS[agent.adapter];
     if (!launcher) throw cannotPlan(agent.name);
-    const plan = launcher({ agent, dir, prompt, skills, mcpServers, writes: [settings.stateDir], env });
+    const own = { ...agent, defaultArgs };
+    const plan = launcher({ agent: own, dir, prompt, skills, mcpServers, writes: [settings.stateDir], env });
     const command = `#!/bin/sh\nexec ${shellQuote(place.node)} ${shellQuote(join(settings.packageDir, 'dist', 'cli.js'))} "$@"\n`;
     return {
       ...plan,
@@ -66,9 +71,9 @@ export async function planningSession(
     };
   };
   const { servers, notes } = filledServers(settings.mcpServers, place.env);
-  const shown = build(withoutSecrets(settings.mcpServers));
+  const shown = build(withoutSecrets(settings.mcpServers), coverArgs(agent.defaultArgs));
   const masked = Object.fromEntries(Object.keys(agent.env).map((name) => [name, '***']));
-  const session = build(servers);
+  const session = build(servers, agent.defaultArgs);
   const told = [...session.notes, ...(WITH_SERVERS.includes(agent.adapter) ? notes : [])];
   return {
     session: { ...session, notes: told },

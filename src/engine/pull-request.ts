@@ -16,10 +16,10 @@ import {
 import { IllegalMoveError, SignalboxError, WorkspaceError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { type GhOptions, ownRepository, parseRemote } from '../sources/index.ts';
+import type { GhOptions } from '../sources/index.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import { branchOf, workspaceSpec } from './facts.ts';
-import { forgeJournal } from './forge-work.ts';
+import { forgeWork } from './forge-work.ts';
 import type { Parts } from './parts.ts';
 import { bodyFacts, trackedOf } from './pull-request-facts.ts';
 import { type Stack, stackOf } from './stack.ts';
@@ -48,27 +48,26 @@ interface Work {
 
 /**
  * Pushes a ticket's branch and opens its pull request, or brings the one that is open up to date. Looks before it acts,
- * so that doing it again after a crash comes to the same end.
+ * so that doing it again after a crash comes to the same end. `again`: also where somebody deleted the branch.
  */
-export async function openPullRequest(parts: Parts, ref: TicketRef): Promise<OpenedPullRequest> {
-  const { store, workspaces, settings } = parts;
-  const view = store.view();
-  const ticket = view.tickets.get(refKey(ref)) ?? store.ticket(ref);
-  const spec = workspaceSpec(ticket, store.plan(ref.planId), settings, view);
+export async function openPullRequest(
+  parts: Parts,
+  ref: TicketRef,
+  { again }: { again: boolean } = { again: true },
+): Promise<OpenedPullRequest> {
+  const { workspaces, settings } = parts;
+  const view = parts.store.view();
+  const ticket = view.tickets.get(refKey(ref)) ?? parts.store.ticket(ref);
+  const spec = workspaceSpec(ticket, parts.store.plan(ref.planId), settings, view);
   const tip = await tipOf(parts, ticket, spec);
-  const origin = parseRemote(await workspaces.pushUrl(spec.repo));
-  const gh: GhOptions = { gh: settings.ghCommand, cwd: spec.repo, env: parts.env };
-  const repository = await ownRepository(gh);
-  const head: Head = { repository, branch: spec.branch, owner: origin?.owner ?? null };
-
+  const { head, gh, journal, dir } = await forgeWork(parts, ref);
   const found = await findPullRequests(head, gh);
   const open = found.find(({ state }) => state === 'OPEN');
   const over = open ? undefined : found.find(({ headRefOid }) => headRefOid === tip);
-  if (over) return ended(over);
+  if (over && !(again && (await wasDeleted(parts, spec, over)))) return ended(over);
 
-  const dir = store.layout.jobsOf(ref);
-  const journal = forgeJournal(parts, ref);
-  const { pushed } = await journal.record('push', { branch: spec.branch }, () => workspaces.push(spec));
+  const wish = { ...spec, known: journal.heads().at(-1)?.commit ?? null, again };
+  const { pushed } = await journal.record('push', { branch: spec.branch }, () => workspaces.push(wish));
   const stack = await stackOf(parts, ticket, view);
   const base = await baseBranch(parts, { ticket, spec, head, stack, gh });
   const work = {
@@ -83,8 +82,19 @@ export async function openPullRequest(parts: Parts, ref: TicketRef): Promise<Ope
     bodyFile: join(dir, 'pull-request.md'),
   };
   const done = open ? await update(work, open) : await create(work);
-  await forgetPull({ stateDir: settings.stateDir, repository }, spec.branch);
+  await forgetPull({ stateDir: settings.stateDir, repository: head.repository }, spec.branch);
   return { ...done, pushed };
+}
+
+/** GitHub closes a pull request whose branch is deleted; whoever wants the branch again wants a new one. */
+async function wasDeleted(
+  { workspaces }: Parts,
+  spec: WorkspaceSpec,
+  { state }: PullRequest,
+): Promise<boolean> {
+  if (state !== 'CLOSED') return false;
+  const { repo, branch } = spec;
+  return !(await workspaces.remoteTips({ repo, branches: [branch] })).has(branch);
 }
 
 /** The branch's commit; refuses a ticket that has nothing to show. */

@@ -4,6 +4,7 @@ import type { Plan } from '../model/plan.ts';
 import { control } from './control.ts';
 import { emit, type Parts } from './parts.ts';
 import { readDaemon } from './seat.ts';
+import { unlockSpec } from './spec-lock.ts';
 import { stoppedIn } from './stopped.ts';
 
 /**
@@ -57,6 +58,7 @@ export function isWithDaemon(parts: Parts, planId: string): boolean {
 /** Gives up the claim on a plan without stopping it: whoever comes next may go on with it. */
 export async function letGo(parts: Parts, planId: string): Promise<void> {
   const { store, holder } = parts;
+  unlockSpec(parts, planId);
   await store.updatePlan(planId, (latest) =>
     latest.claim?.token === holder.token ? { ...latest, claim: null } : latest,
   );

@@ -1,7 +1,7 @@
 import { findPullRequests, type Reviewed, readReviews } from '../forge/index.ts';
-import { refKey, type TicketRef } from '../model/ids.ts';
-import { type GhOptions, ownRepository, parseRemote } from '../sources/index.ts';
-import { workspaceSpec } from './facts.ts';
+import type { TicketRef } from '../model/ids.ts';
+import { ticketPull } from './forge-ours.ts';
+import { forgeWork } from './forge-work.ts';
 import type { Parts } from './parts.ts';
 
 /** What became of a ticket's pull request, as an answer to a gate, or why there is none yet. */
@@ -11,17 +11,11 @@ const MOST = 8000;
 
 /** Asks the forge what people said of a ticket's pull request. */
 export async function reviewOf(parts: Parts, ref: TicketRef): Promise<ReviewAnswer> {
-  const { store, workspaces, settings } = parts;
-  const view = store.view();
-  const ticket = view.tickets.get(refKey(ref)) ?? store.ticket(ref);
-  const spec = workspaceSpec(ticket, store.plan(ref.planId), settings, view);
-  const origin = parseRemote(await workspaces.pushUrl(spec.repo));
-  const gh: GhOptions = { gh: settings.ghCommand, cwd: spec.repo, env: parts.env };
-  const repository = await ownRepository(gh);
-  const head = { repository, branch: spec.branch, owner: origin?.owner ?? null };
-  const [latest] = await findPullRequests(head, gh);
+  const work = await forgeWork(parts, ref);
+  const { head, gh, spec } = work;
+  const latest = await ticketPull(parts, work, await findPullRequests(head, gh));
   if (!latest) return { waiting: `${spec.branch} has no pull request.` };
-  return answer(latest.number, await readReviews(repository, latest.number, gh));
+  return answer(latest.number, await readReviews(head.repository, latest.number, gh));
 }
 
 function answer(number: number, { state, verdict, reviews }: Reviewed): ReviewAnswer {

@@ -49,6 +49,15 @@ export function planSession(
       hint: `Read it instead: signalbox logs ${ref.planId} ${ref.ticketId} --phase ${entry.phase}`,
     });
   }
+  if (agent.sandbox === 'bwrap') {
+    throw new IllegalMoveError(
+      'session/agent',
+      `Agent "${name}" works in a sandbox, and its sessions stay there.`,
+      {
+        hint: `Read it instead: signalbox logs ${ref.planId} ${ref.ticketId} --phase ${entry.phase}`,
+      },
+    );
+  }
   const spec = workspaceSpec(ticket, store.plan(ref.planId), settings, store.view());
   return {
     sessionId: entry.sessionId,

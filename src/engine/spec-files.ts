@@ -6,12 +6,20 @@ import type { EngineEvent } from '../model/events.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { renderProgress, withProgress, withSpecState } from '../sources/kiro/index.ts';
+import {
+  type Assignment,
+  readAssignments,
+  renderProgress,
+  withProgress,
+  withSpecState,
+} from '../sources/kiro/index.ts';
 import { writeAtomic } from '../store/atomic.ts';
 import { makeDirectory } from '../store/directory.ts';
 import { withLock } from '../store/lock.ts';
 import type { Parts } from './parts.ts';
-import { progressOf, stateOf } from './spec-picture.ts';
+import { unlockSpec } from './spec-lock.ts';
+import { progressOf, specRests, stateOf } from './spec-picture.ts';
+import { giveOwners } from './spec-together.ts';
 import { PROGRESS_FILE, STATE_FILE } from './spec-tree.ts';
 import { specOf } from './spec-unit.ts';
 
@@ -64,6 +72,7 @@ export class SpecFiles {
         ({ ticketId }) => view.tickets.get(refKey({ planId, ticketId })) ?? [],
       );
       await writeSpecFiles(this.#parts, plan, tickets);
+      if (plan.claim === null && specRests(plan, tickets)) unlockSpec(this.#parts, planId);
     } catch (error) {
       // The work goes on whatever becomes of files that only show it.
       if (this.#told) return;
@@ -74,19 +83,32 @@ export class SpecFiles {
   }
 }
 
-async function writeSpecFiles(parts: Parts, plan: Plan, tickets: readonly Ticket[]): Promise<void> {
+async function writeSpecFiles(parts: Parts, plan: Plan, found: readonly Ticket[]): Promise<void> {
   const kept = specOf(plan);
   if (!kept || !existsSync(dirname(kept.dir))) return;
   const place = dirname(kept.dir);
   const { layout } = parts.store;
   const key = createHash('sha256').update(place).digest('hex').slice(0, 16);
   makeDirectory(layout.locks);
-  await withLock(layout.lock(`spec-files-${key}`), () => {
+  await withLock(layout.lock(`spec-files-${key}`), async () => {
+    const tickets = await giveOwners(parts, found, statedIn(join(place, STATE_FILE), kept.name));
     const state = stateOf(plan, kept, tickets, parts.now());
     replace(join(place, STATE_FILE), (text) => withSpecState(text, kept.name, state));
     const part = renderProgress(progressOf(plan, kept, tickets));
     replace(join(place, PROGRESS_FILE), (text) => withProgress(text, kept.name, part));
   });
+}
+
+/** What a person may have written since; a file that cannot be read is put aside when it is written. */
+function statedIn(file: string, name: string): ReadonlyMap<string, Assignment> {
+  if (!existsSync(file)) return new Map();
+  try {
+    const { assignments, unnamed } = readAssignments(readFileSync(file, 'utf8'), name, file);
+    return unnamed ? new Map() : assignments;
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    return new Map();
+  }
 }
 
 function replace(file: string, change: (text: string | null) => string): void {

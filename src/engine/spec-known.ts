@@ -14,9 +14,11 @@ import {
   type Unit,
 } from '../sources/kiro/index.ts';
 import type { Parts } from './parts.ts';
+import { assignmentOf } from './spec-picture.ts';
 import type { SpecRunRequest } from './spec-run.ts';
+import { decidedWith } from './spec-together.ts';
 import { engineTicks, placeInTree, STATE_FILE, withTicks } from './spec-tree.ts';
-import { type PlanSpec, specOf } from './spec-unit.ts';
+import { type PlanSpec, specOf, unitOf } from './spec-unit.ts';
 
 export function freePlanId(parts: Parts, name: string): string {
   const plain = idProblem(name) === undefined ? name : slug(name, 60);
@@ -90,6 +92,32 @@ export function withTasks(spec: Spec, text: string) {
   const parsed = parseTasks(text, { file: spec.files.tasks });
   const others = spec.problems.filter(({ file }) => file !== spec.files.tasks);
   return { ...parsed, text, problems: [...parsed.problems, ...others] };
+}
+
+/** Whose units are, as far as that is decided: by the state file, else by an agent in an earlier run. */
+export function knownOwners(
+  before: readonly Ticket[],
+  units: readonly Unit[],
+  stated: ReadonlyMap<string, Assignment>,
+): Map<string, Assignment> {
+  const wanted = new Set(units.map(({ id }) => id));
+  const decided = before.flatMap((ticket) => {
+    const own = assignmentOf(ticket);
+    const id = unitOf(ticket)?.id;
+    return [...decidedWith(ticket), ...(own && id ? [[id, own] as const] : [])];
+  });
+  const known = new Map(decided.filter(([id]) => wanted.has(id)));
+  for (const [id, said] of stated) {
+    const before = known.get(id);
+    // Whoever changes a line in the file need not say that it was them.
+    known.set(id, before && !isSame(before, said) ? { ...said, by: 'person' } : said);
+  }
+  return known;
+}
+
+function isSame(one: Assignment, other: Assignment): boolean {
+  const key = ({ type, owner_agent, criticality }: Assignment) => [type, owner_agent, criticality].join('\0');
+  return key(one) === key(other);
 }
 
 /** What the state file says of owners; a file that cannot be read is told, and written anew when the run begins. */

@@ -16,6 +16,17 @@ export function haltReason(ticket: Ticket): string {
   return typeof halt_reason === 'string' ? halt_reason : (ticket.hold?.reason ?? '');
 }
 
+/** Nothing of it moves by itself any more. */
+export function specRests(plan: Plan, tickets: readonly Ticket[]): boolean {
+  if (plan.status !== 'active') return true;
+  return !tickets.some(
+    ({ status, hold }) =>
+      status === 'running' ||
+      status === 'ready' ||
+      (status === 'queued' && (hold === null || hold.until !== null || hold.kind === 'memory')),
+  );
+}
+
 /** A spec's part of the state file. */
 export function stateOf(plan: Plan, kept: PlanSpec, tickets: readonly Ticket[], now: string): SpecState {
   const halted = haltedTicket(tickets);
@@ -43,7 +54,7 @@ export function stateOf(plan: Plan, kept: PlanSpec, tickets: readonly Ticket[], 
 }
 
 /** Whose a unit is, and who says so; undefined while nobody has decided. */
-export function assignmentOf(ticket: Ticket): Assignment | undefined {
+export function assignmentOf(ticket: Pick<Ticket, 'context' | 'phaseHistory'>): Assignment | undefined {
   const { unit_type, owner, criticality, assigned_by, assign_reason } = ticket.context;
   const fallback = ticket.phaseHistory.findLast(({ phase }) => phase === 'fallback');
   if (typeof unit_type === 'string' && typeof owner === 'string') {

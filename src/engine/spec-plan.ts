@@ -11,6 +11,7 @@ import {
   type Unit,
   withDescendants,
 } from '../sources/kiro/index.ts';
+import { assignmentOf } from './spec-picture.ts';
 import { type PlanSpec, type TicketUnit, unitOf } from './spec-unit.ts';
 
 export interface SpecPlanInput {
@@ -32,6 +33,8 @@ export interface SpecPlanInput {
   delaySeconds: number;
   maxIterations: number;
   assignments: ReadonlyMap<string, Assignment>;
+  /** Units that ask for others too, with the workflow in which they do. */
+  together: ReadonlyMap<string, { ids: readonly string[]; workflowHash: string }>;
   now: string;
 }
 
@@ -107,6 +110,8 @@ function planFor(input: SpecPlanInput, tickets: Plan['tickets'], done: boolean):
     install: !input.inPlace,
     tickets,
     spec: input.kept,
+    run: { detached: false },
+    windows: null,
   });
 }
 
@@ -117,7 +122,7 @@ function ticketFor(input: SpecPlanInput, unit: Unit): Ticket {
     ticketId: ticketIdOf(unit.id),
     status: unit.done ? 'complete' : 'queued',
     since: input.now,
-    workflowHash: input.workflowHash,
+    workflowHash: hashFor(input, unit),
     ...fields,
     ...(unit.done ? {} : assigned({ context: {} }, unit, input.assignments.get(unit.id))),
   });
@@ -125,8 +130,13 @@ function ticketFor(input: SpecPlanInput, unit: Unit): Ticket {
 
 function fieldsOf(input: SpecPlanInput, unit: Unit) {
   const worktree = input.inPlace ? input.repo : null;
-  const described = describeUnit(input.spec, unit);
+  const together = input.together.get(unit.id)?.ids ?? [];
+  const described = { ...describeUnit(input.spec, unit), ...(together.length > 0 ? { together } : {}) };
   return { title: unit.title, description: described.work, branch: input.branch, worktree, unit: described };
+}
+
+function hashFor(input: SpecPlanInput, unit: Unit): string {
+  return input.together.get(unit.id)?.workflowHash ?? input.workflowHash;
 }
 
 /** What a known ticket becomes: as it was where it is done or under way, anew where something else is wanted now. */
@@ -156,7 +166,7 @@ function renewed(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
     hold: null,
     error: null,
     since: input.now,
-    workflowHash: input.workflowHash,
+    workflowHash: hashFor(input, unit),
     currentPhase: null,
     context: {},
   };
@@ -170,17 +180,17 @@ function overridden(ticket: Ticket, assignment: Assignment | undefined): Ticket 
 }
 
 export function isNews(
-  ticket: Pick<Ticket, 'context'>,
+  ticket: Pick<Ticket, 'context' | 'phaseHistory'>,
   { type, owner_agent, criticality }: Assignment,
 ): boolean {
-  const { unit_type, owner, criticality: known } = ticket.context;
-  return unit_type !== type || owner !== owner_agent || known !== criticality;
+  const known = assignmentOf(ticket);
+  return known?.type !== type || known.owner_agent !== owner_agent || known.criticality !== criticality;
 }
 
 /** A unit whose owner is known already is not assigned again; a checkpoint needs nothing but the checks. */
 export function assigned(
   ticket: Pick<Ticket, 'context'>,
-  unit: Pick<Unit, 'open'>,
+  unit: { open: readonly { checkpoint: boolean }[] },
   assignment: Assignment | undefined,
 ): Partial<Pick<Ticket, 'currentPhase' | 'context'>> {
   const context = assignment

@@ -4,6 +4,7 @@ import type { Plan } from '../model/plan.ts';
 import { control } from './control.ts';
 import { emit, type Parts } from './parts.ts';
 import { letGo } from './resume-run.ts';
+import { lockSpec, placeOf } from './spec-lock.ts';
 import { haltedTicket } from './spec-picture.ts';
 import { setGoing } from './spec-run.ts';
 import { specOf } from './spec-unit.ts';
@@ -23,8 +24,11 @@ export async function answerHalt(parts: Parts, planId: string, answer: string): 
   return halted.ticketId;
 }
 
-/** Takes the plan of a spec to go on with it here. It is then run like any other plan that this process holds. */
-export async function takeSpec(parts: Parts, planId: string): Promise<Plan> {
+/**
+ * Takes the plan of a spec to go on with it here; it is then run like any other plan that this process holds. With
+ * `leave`, whoever has it goes on.
+ */
+export async function takeSpec(parts: Parts, planId: string, { leave = false } = {}): Promise<Plan> {
   const { store, holder } = parts;
   specPlan(parts, planId);
   const plan = await store.updatePlan(planId, (latest) => {
@@ -40,16 +44,21 @@ export async function takeSpec(parts: Parts, planId: string): Promise<Plan> {
         details: { status: latest.status, legal: ['active', 'paused'] },
       });
     const now = parts.now();
+    const run = { ...(latest.run as object | undefined), detached: leave };
     const starts = latest.starts && { ...latest.starts, since: now };
     return {
       ...latest,
+      run,
       ...(starts ? { starts } : {}),
       status: 'active',
       pausedBy: null,
-      claim: holder.claim(now),
+      claim: leave ? null : holder.claim(now),
     };
   });
   try {
+    const [first] = plan.tickets;
+    const place = placeOf(plan, first ? store.ticket({ planId, ticketId: first.ticketId }).branch : null);
+    if (place && !leave) await lockSpec(parts, planId, place);
     await setGoing(parts, planId, null);
     emit(parts, { type: 'plan:status', planId, status: plan.status });
   } catch (error) {

@@ -1,8 +1,9 @@
-import { realpathSync } from 'node:fs';
+import { readFileSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
 import { pinWorkflow, resolveWorkflow } from '../content/index.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
-import { specialiseSpec } from '../model/spec-variant.ts';
+import { canAskForOthers, specialiseSpec } from '../model/spec-variant.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { ticketInTree } from '../model/turns.ts';
 import {
@@ -17,7 +18,16 @@ import { control } from './control.ts';
 import { workspaceSpec } from './facts.ts';
 import { emit, type Parts } from './parts.ts';
 import { letGo } from './resume-run.ts';
-import { assignmentsOf, branchFor, freePlanId, keptOf, tasksAsKnown, withTasks } from './spec-known.ts';
+import {
+  assignmentsOf,
+  branchFor,
+  freePlanId,
+  keptOf,
+  knownOwners,
+  tasksAsKnown,
+  withTasks,
+} from './spec-known.ts';
+import { lockSpec, placeOf, refuseLocked } from './spec-lock.ts';
 import { planSpec, type SpecPlan } from './spec-plan.ts';
 import {
   checkAgents,
@@ -27,6 +37,7 @@ import {
   refuseHeld,
   refuseMoved,
 } from './spec-refusals.ts';
+import { groupsOf } from './spec-together.ts';
 import { bringSpec, engineTicks, excludeFiles } from './spec-tree.ts';
 import { ownersOf, specOf } from './spec-unit.ts';
 
@@ -46,6 +57,8 @@ export interface SpecRunRequest {
   stopOnFailure: boolean;
   inPlace: boolean;
   fresh: boolean;
+  /** Let one agent decide about all units at once, instead of each when its turn comes. */
+  assignAll: boolean;
 }
 
 export interface PreparedSpec {
@@ -56,6 +69,8 @@ export interface PreparedSpec {
   notes: string[];
   prepared: SpecPlan;
   workflow: { hash: string; text: string };
+  /** The same for units that ask for others too. */
+  variants: { hash: string; text: string }[];
   /** The plan of an earlier run that this one takes the place of. */
   replaced: string | null;
   isNew: boolean;
@@ -80,6 +95,8 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
   const before = found && !request.fresh ? { plan: found, tickets: ticketsOf(view.tickets, found) } : null;
   const planId = before?.plan.id ?? freePlanId(parts, original.name);
   const branch = await branchFor(parts, { request, root, planId, before, name: original.name });
+  const tree = request.inPlace ? root : branch;
+  await refuseLocked(parts, planId, { name: original.name, dir, repo: root, tree });
   const kept = keptOf(original, dir, root, before?.plan, parts.now());
   const text = tasksAsKnown({ request, original, kept, before });
   const spec: Spec = text === original.text ? original : { ...original, ...withTasks(original, text) };
@@ -89,12 +106,16 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
   if (before) refuseMoved(before, request.inPlace);
   const { assignments, notes } = assignmentsOf(dir, original.name, units);
   const resolved = await resolveWorkflow(WORKFLOW, parts.settings.searchPath);
-  const workflow = specialiseSpec(resolved.workflow, {
-    assignAgent: request.assignBackend,
-    owners: ownersOf(parts.settings),
-    maxAttempts: request.maxAttempts,
-  });
-  const pinned = pinWorkflow({ workflow, prompts: resolved.prompts, scripts: resolved.scripts });
+  const pinFor = (together: readonly string[]) => {
+    const wishes = { owners: ownersOf(parts.settings), maxAttempts: request.maxAttempts, together };
+    const workflow = specialiseSpec(resolved.workflow, { ...wishes, assignAgent: request.assignBackend });
+    return pinWorkflow({ workflow, prompts: resolved.prompts, scripts: resolved.scripts });
+  };
+  const pinned = pinFor([]);
+  if (request.assignAll && !canAskForOthers(resolved.workflow)) throw cannotAsk();
+  const known = knownOwners(before?.tickets ?? [], units, assignments);
+  const groups = request.assignAll ? groupsOf(units, ({ id }) => known.has(id)) : new Map();
+  const asking = [...groups].map(([id, ids]) => ({ id, ids, pinned: pinFor(ids) }));
   const prepared = planSpec({
     planId,
     before,
@@ -111,11 +132,19 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
     stopOnFailure: request.stopOnFailure,
     delaySeconds: request.delaySeconds,
     maxIterations: request.maxIterations,
-    assignments,
+    assignments: known,
+    together: new Map(asking.map(({ id, ids, pinned: { hash } }) => [id, { ids, workflowHash: hash }])),
     now: parts.now(),
   });
   const replaced = found && request.fresh ? found.id : null;
-  return { spec, units, problems, notes, prepared, workflow: pinned, replaced, isNew: before === null };
+  const variants = asking.map((each) => each.pinned);
+  return { spec, units, problems, notes, prepared, workflow: pinned, variants, replaced, isNew: !before };
+}
+
+function cannotAsk(): InputError {
+  return new InputError('spec/assign', `Your workflow ${WORKFLOW} cannot assign several units at once.`, {
+    hint: 'Its phase assign needs "others" in its output and its capture, as the one that is shipped has.',
+  });
 }
 
 /** Writes the plan, which is ours from the beginning, and brings spec and tree together. */
@@ -127,7 +156,9 @@ export async function startSpecRun(
   const { store, holder } = parts;
   const { plan, added, changed, dropped } = run.prepared;
   if (request.inPlace) await refuseDirty(parts, plan, run.prepared.tickets);
-  store.pin(run.workflow.hash, run.workflow.text);
+  const place = placeOf(plan, run.prepared.tickets[0]?.branch ?? null);
+  if (place) await lockSpec(parts, plan.id, place);
+  for (const { hash, text } of [run.workflow, ...run.variants]) store.pin(hash, text);
   if (run.replaced !== null) await archive(parts, run.replaced);
   const claim = holder.claim(parts.now());
   if (run.isNew) await store.create({ ...plan, claim }, run.prepared.tickets);
@@ -177,13 +208,17 @@ async function prepareTree(parts: Parts, planId: string): Promise<void> {
   if (!kept || !plan.repo || !open) return;
   const { root, commonDir } = await workspaces.checkRepo(plan.repo);
   excludeFiles(commonDir, root, kept.dir);
-  if (ticketInTree(view, plan)) return;
+  if (ticketInTree(view, plan)) {
+    const pending = readFileSync(join(kept.dir, kept.files.tasks), 'utf8');
+    await store.updatePlan(planId, (latest) => ({ ...latest, spec: { ...kept, pending } }));
+    return;
+  }
   const spec = workspaceSpec(open, plan, settings, view);
   const made = plan.workspace === 'checkout' ? null : await workspaces.ensure(spec);
   const base = kept.base ?? made?.base.commit ?? (await workspaces.head(spec.path)).commit;
   const known = engineTicks(ticketsOf(view.tickets, plan));
   const brought = await bringSpec(parts, spec, kept, known);
-  await store.updatePlan(planId, (latest) => ({ ...latest, spec: { ...brought, base } }));
+  await store.updatePlan(planId, (latest) => ({ ...latest, spec: { ...brought, base, pending: undefined } }));
 }
 
 async function archive(parts: Parts, planId: string): Promise<void> {

@@ -40,8 +40,9 @@ export async function tickUnit(parts: Parts, ref: TicketRef): Promise<TickedUnit
   const commitAs = async (message: string) =>
     kept.tracked ? workspaces.commitPaths({ path: spec.path, files: [name], message }) : null;
   const found = readFileSync(file, 'utf8');
+  const { tickets } = store.view();
   const others = plan.tickets.flatMap(
-    ({ ticketId }) => store.view().tickets.get(refKey({ planId: plan.id, ticketId })) ?? [],
+    ({ ticketId }) => tickets.get(refKey({ planId: plan.id, ticketId })) ?? [],
   );
   const users = original !== file && existsSync(original) ? readFileSync(original, 'utf8') : kept.text;
   const known = [...tickedIn(users), ...engineTicks(others), ...unit.tasks];

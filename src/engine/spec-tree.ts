@@ -44,13 +44,15 @@ export function withTicks(text: string, known: readonly TaskIdentity[]): string 
 
 /**
  * Brings the spec into the tree: where git has it, an edited tasks.md is committed with the ticks of what is complete;
- * where git does not, its files are copied and kept out of git.
+ * where git does not, its files are copied and kept out of git. `given` is the text to bring, where it is not what the
+ * user's file has by now.
  */
 export async function bringSpec(
   parts: Parts,
   spec: WorkspaceSpec,
   kept: PlanSpec,
   known: readonly TaskIdentity[],
+  given?: string,
 ): Promise<PlanSpec> {
   const dir = join(spec.path, kept.inTree);
   const file = join(dir, kept.files.tasks);
@@ -58,7 +60,7 @@ export async function bringSpec(
     const tracked = await parts.workspaces.isTracked(spec.path, join(kept.inTree, kept.files.tasks));
     return { ...kept, tracked, text: readFileSync(file, 'utf8') };
   }
-  const text = readFileSync(join(kept.dir, kept.files.tasks), 'utf8');
+  const text = given ?? readFileSync(join(kept.dir, kept.files.tasks), 'utf8');
   const tracked =
     existsSync(file) && (await parts.workspaces.isTracked(spec.path, join(kept.inTree, kept.files.tasks)));
   if (!tracked) {

@@ -20,6 +20,8 @@ export interface TicketUnit {
   design: string;
   verify: string[];
   checkpoint: boolean;
+  /** Units that are to be assigned with it. */
+  together?: readonly string[];
   /** Changes when what is wanted does. */
   hash: string;
 }
@@ -37,6 +39,8 @@ export interface PlanSpec {
   files: { tasks: string; others: string[] };
   /** tasks.md as it was when the plan was last brought up to date. */
   text: string;
+  /** An edited tasks.md that goes to the branch when the unit whose work lies in the tree is done. */
+  pending?: string | undefined;
   /** Where the spec's branch began. */
   base: string | null;
   startedAt: string;
@@ -88,9 +92,29 @@ export function unitVariables(
     files: [spec.files.tasks, ...spec.files.others].map((name) => `${spec.inTree}/${name}`).join(', '),
     earlier: lessons(plan, ticket, view),
     owners: ownersOf(settings).join(', '),
+    others: otherUnits(unit.together ?? [], plan, view),
     skills: settings.specs.skills.join(', '),
     test_first: settings.specs.testFirst,
   };
+}
+
+const MAX_OTHER = 600;
+
+/** The units that are assigned together with one, each with the beginning of what it is about. */
+function otherUnits(ids: readonly string[], plan: Plan, { tickets }: Pick<StoreView, 'tickets'>): string {
+  const known = new Map(
+    plan.tickets.flatMap(({ ticketId }) => {
+      const ticket = tickets.get(refKey({ planId: plan.id, ticketId }));
+      const unit = ticket && unitOf(ticket);
+      return ticket && unit ? [[unit.id, { title: ticket.title, work: unit.work }] as const] : [];
+    }),
+  );
+  return ids
+    .map((id) => {
+      const { title = '', work = '' } = known.get(id) ?? {};
+      return `## ${id} ${title}\n${work.length > MAX_OTHER ? `${work.slice(0, MAX_OTHER)}…` : work}`;
+    })
+    .join('\n\n');
 }
 
 /** Whom a unit may be given to; `default` is whoever runs when nobody else is named. */

@@ -1,28 +1,34 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { type PullWait, type Standing, seePull, standingOf, type Watch } from '../forge/index.ts';
+import { ourPull, type PullWait, type Standing, seePull, standingOf, type Watch } from '../forge/index.ts';
 import { InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { GhError, type GhFailure } from '../sources/index.ts';
-import { writeAtomic } from '../store/atomic.ts';
 import { branchOf, repoOf } from './facts.ts';
-import { FEEDBACK_FILE, type ForgeWork, forgeWork, pullNumberOf } from './forge-work.ts';
+import { keepFeedback } from './forge-feedback.ts';
+import { isLeftOver, localTip, ourWork } from './forge-ours.ts';
+import { troubleOf } from './forge-trouble.ts';
+import { type ForgeWork, forgeWork, pullNumberOf } from './forge-work.ts';
 import type { Parts } from './parts.ts';
 
 export type Watching = Standing | { waiting: string };
 
-/** Troubles that pass by themselves; a wait goes on through them. */
-const PASSING = new Set<GhFailure>(['network', 'timeout', 'server', 'rate-limited']);
-/** GitHub may need so long to notice a push. */
-const LAG_MS = 600_000;
-
 /** Where a ticket's pull request stands for somebody who waits. Asks GitHub at most once per interval for all who do. */
 export async function watchPull(parts: Parts, ref: TicketRef, awaited: PullWait): Promise<Watching> {
+  try {
+    return await look(parts, ref, awaited);
+  } catch (error) {
+    const trouble = await troubleOf(parts, error);
+    if (trouble) return { waiting: trouble.reason };
+    throw error;
+  }
+}
+
+async function look(parts: Parts, ref: TicketRef, awaited: PullWait): Promise<Watching> {
   const work = await forgeWork(parts, ref);
-  const { head, gh, ticket, spec, journal } = work;
+  const { head, gh, spec, journal } = work;
   const { stateDir, forge } = parts.settings;
-  const watch: Watch = { branch: spec.branch, number: pullNumberOf(ticket), owner: head.owner };
+  const tip = await localTip(parts, work);
+  const ours = ourWork(work, tip, awaited);
+  const watch: Watch = { branch: spec.branch, number: ours.number, owner: head.owner };
   const options = {
     stateDir,
     repository: head.repository,
@@ -31,37 +37,27 @@ export async function watchPull(parts: Parts, ref: TicketRef, awaited: PullWait)
     gh,
     now: () => parts.now(),
   };
-  try {
-    const seen = await seePull(watch, options, () => othersWaiting(parts, work));
-    if ('later' in seen) return { waiting: seen.later };
-    const pushes = journal.pushes();
-    const last = pushes.at(-1);
-    const recent = last !== undefined && Date.parse(parts.now()) - Date.parse(last.at) < LAG_MS;
-    const standing = standingOf(seen.pull, awaited, {
-      heads: [...(last ? [last.commit] : []), ...(await localTip(parts, work))],
-      earlier: recent ? pushes.slice(0, -1).map(({ commit }) => commit) : [],
-      answered: journal.answered(),
-      reviewers: forge.reviewers,
-    });
-    if ('outcome' in standing && standing.ids.length > 0) keepFeedback(work, standing);
-    return standing;
-  } catch (error) {
-    if (error instanceof GhError && PASSING.has(error.failure)) return { waiting: error.message };
-    throw error;
-  }
+  const seen = await seePull(watch, options, () => othersWaiting(parts, work));
+  if ('later' in seen) return { waiting: seen.later };
+  const pull = ourPull(seen.pulls, ours, (each) => each.head) ?? null;
+  const known = journal.heads().at(-1)?.commit;
+  const heads = [known, tip].filter((commit) => commit !== undefined);
+  const standing = standingOf(pull, awaited, {
+    heads,
+    lags: pull?.state === 'OPEN' && !heads.includes(pull.head) && (await originHas(parts, work, heads)),
+    left: pull?.state === 'MERGED' && (await isLeftOver(parts, work, tip, pull)),
+    answered: journal.answered(),
+    reviewers: forge.reviewers,
+  });
+  if ('outcome' in standing && standing.ids.length > 0) keepFeedback(parts, work, standing);
+  return standing;
 }
 
-async function localTip(parts: Parts, { ticket, spec }: ForgeWork): Promise<string[]> {
-  if (!ticket.base) return [];
+/** The branch itself tells what a pull request will show in a moment. */
+async function originHas(parts: Parts, { spec }: ForgeWork, heads: readonly string[]): Promise<boolean> {
   const { repo, branch } = spec;
-  const state = await parts.workspaces.branchAhead({ repo, branch, of: ticket.base.commit });
-  return state ? [state.tip] : [];
-}
-
-/** The answer to it will say that these were answered; the look itself answers nothing. */
-function keepFeedback({ dir }: ForgeWork, { ids, outcome }: Standing): void {
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
-  writeAtomic(join(dir, FEEDBACK_FILE), `${JSON.stringify({ outcome, ids })}\n`);
+  const there = (await parts.workspaces.remoteTips({ repo, branches: [branch] })).get(branch);
+  return there !== undefined && heads.includes(there);
 }
 
 /** Everybody else who waits in the same repository, asked for along the way. */

@@ -1,6 +1,7 @@
 import { cleanLine, cleanText } from '../sources/text.ts';
 import { MARK } from './comment.ts';
-import type { Said, Watched } from './watched.ts';
+import { isHeard } from './heard.ts';
+import type { Said, Thread, Watched } from './watched.ts';
 
 /** One thing that somebody should answer by a change or by words. */
 export interface FeedbackItem {
@@ -17,15 +18,11 @@ export interface Listening {
   reviewers: readonly string[];
 }
 
-/** Anybody may say anything on a public repository; these people may write to it. */
-const TRUSTED = new Set(['OWNER', 'MEMBER', 'COLLABORATOR']);
 const MOST_TEXT = 3000;
-
-/** Whether an author is listened to: what others say never reaches an agent. */
-export function isHeard(said: Said, reviewers: readonly string[]): boolean {
-  if (said.own || TRUSTED.has(said.association)) return true;
-  return reviewers.some((login) => login.toLowerCase() === said.author.toLowerCase());
-}
+/** Of one item: a round has room for two at least. */
+const MOST_ITEM_BYTES = 5500;
+/** Of words that were answered before, shown for what they say of the newer ones. */
+const MOST_CONTEXT = 300;
 
 /** Everything that is open and not answered yet, people's words first. */
 export function feedbackOf(pull: Watched, listening: Listening): FeedbackItem[] {
@@ -34,10 +31,10 @@ export function feedbackOf(pull: Watched, listening: Listening): FeedbackItem[] 
   return [...said(pull, listening), ...conflict(pull), ...checks(pull)].filter(open);
 }
 
-function said(pull: Watched, { reviewers }: Listening): FeedbackItem[] {
+function said(pull: Watched, { reviewers, answered }: Listening): FeedbackItem[] {
   const heard = (each: Said) => isHeard(each, reviewers) && !(each.own && each.text.startsWith(MARK));
   const reviews = pull.reviews
-    .filter((each) => heard(each) || (pull.decision !== '' && each.state === 'CHANGES_REQUESTED'))
+    .filter(heard)
     .filter(({ state, text }) => state === 'CHANGES_REQUESTED' || (state === 'COMMENTED' && text !== ''))
     .map((each): FeedbackItem => {
       const verb = each.state === 'COMMENTED' ? 'says' : 'requests changes';
@@ -45,12 +42,8 @@ function said(pull: Watched, { reviewers }: Listening): FeedbackItem[] {
     });
   const threads = pull.threads
     .filter(({ resolved }) => !resolved)
-    .map(({ path, line, comments }) => ({ path, line, comments: comments.filter(heard) }))
-    .map(({ path, line, comments }): FeedbackItem => {
-      const place = cleanLine(line === null ? path : `${path}:${line}`, 300);
-      const words = comments.map((each) => quote(`${each.author} on ${place}`, each.text));
-      return { ids: comments.map(({ id }) => `thread:${id}`), kind: 'thread', text: words.join('\n\n') };
-    });
+    .map((thread) => ({ ...thread, comments: thread.comments.filter(heard) }))
+    .map((thread) => threadItem(thread, answered));
   const comments = pull.comments.filter(heard).map((each): FeedbackItem => {
     return {
       ids: [`comment:${each.id}`],
@@ -80,7 +73,39 @@ function checks(pull: Watched): FeedbackItem[] {
     });
 }
 
-function quote(who: string, text: string): string {
-  const words = cleanText(text, MOST_TEXT).trim();
+/** What is new in a thread, as much as one item holds, after a little of what was answered; the rest comes next time. */
+function threadItem({ path, line, comments }: Thread, answered: ReadonlySet<string>): FeedbackItem {
+  const place = cleanLine(line === null ? path : `${path}:${line}`, 300);
+  const isNew = ({ id }: Said) => !answered.has(`thread:${id}`);
+  const first = comments.findIndex(isNew);
+  const words = comments
+    .slice(Math.max(0, first - 3), Math.max(0, first))
+    .map((each) => quote(`${each.author} on ${place}`, each.text, MOST_CONTEXT));
+  const ids: string[] = [];
+  let room = MOST_ITEM_BYTES - Buffer.byteLength(words.join('\n\n'));
+  const news = first < 0 ? [] : comments.slice(first);
+  for (const each of news) {
+    const text = quote(`${each.author} on ${place}`, each.text);
+    room -= Buffer.byteLength(text) + 2;
+    if (room < 0 && ids.length > 0) break;
+    words.push(text);
+    ids.push(`thread:${each.id}`);
+  }
+  const left = news.length - ids.length;
+  if (left > 0) words.push(`(${left} more in this thread are left for the next round.)`);
+  return { ids, kind: 'thread', text: words.join('\n\n') };
+}
+
+function quote(who: string, text: string, most = MOST_TEXT): string {
+  const words = cutBytes(cleanText(text, most).trim(), MOST_ITEM_BYTES - 1500);
   return words === '' ? `${who}.` : `${who}:\n${words}`;
+}
+
+/** Characters may have four bytes each. */
+function cutBytes(text: string, most: number): string {
+  if (Buffer.byteLength(text) <= most) return text;
+  return `${Buffer.from(text)
+    .subarray(0, most)
+    .toString('utf8')
+    .replace(/\uFFFD+$/, '')}…`;
 }

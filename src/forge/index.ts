@@ -4,7 +4,10 @@ export { commentOnce, findComment, markOf } from './comment.ts';
 export { inert } from './inert.ts';
 export { ForgeJournal, type JournalLine } from './journal.ts';
 export { PULL_WAITS, type PullOutcome, type PullWait, type Standing, standingOf } from './judge.ts';
+export { KnownRepositories } from './known-repositories.ts';
+export { limitEnd } from './limit.ts';
 export { type MergeWish, mergePullRequest } from './merge.ts';
+export { type OurWork, ourPull } from './ours.ts';
 export {
   createPullRequest,
   editPullRequest,

@@ -1,44 +1,61 @@
 import { cleanText } from '../sources/text.ts';
 
-const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/;
+/** A fence behind whatever a block can stand in: lists, quotes, footnotes, indentation. */
+const FENCE = /^(?:[\s>]|[-*+]\s|\d{1,9}[.)]\s|\[\^[^\]]*\]:)*(`{3,}|~{3,})(.*)$/;
+const CLOSER = /^[\s>]*(`{3,}|~{3,})\s*$/;
+/** GitHub looks through emphasis, brackets and the end of a line. */
 const CLOSING =
-  /\b(clos(?:e|es|ed)|fix(?:es|ed)?|resolv(?:e|es|ed))(:?\s+)(?=[\w./-]*#\d|gh-\d|https?:\/\/)/gi;
+  /(?<![A-Za-z0-9])(clos(?:e|es|ed)|fix(?:es|ed)?|resolv(?:e|es|ed))(?!\u200b)(?=[^A-Za-z0-9\n]{1,10}?(?:[\w./-]*#\d|gh-\d|https?:\/\/)|[^A-Za-z0-9\n]*$)/gi;
+const MENTION = /(?<![A-Za-z0-9])@(?=[A-Za-z0-9])/g;
+/** Written so, an `@` or `#` is there again once the text is shown. */
+const ENTITY = /&(?=#|(?!(?:lt|gt|amp|quot);)[A-Za-z][A-Za-z0-9]*;)/g;
 
 /**
  * Text of an issue or an agent, fit for a pull request: it is shown as Markdown, but it closes no issue, calls nobody,
- * and neither an open comment, tag nor code block of it reaches what stands behind it.
+ * and neither an open comment, tag nor code block of it reaches what stands behind it. Code blocks come to the left
+ * margin, where nobody can read them in two ways.
  */
 export function inert(text: string, max: number): string {
   let fence: string | undefined;
   const lines = cleanText(text, max)
     .split('\n')
     .map((line) => {
-      const [, marks, info = ''] = FENCE.exec(line) ?? [];
       if (fence !== undefined) {
-        if (marks?.startsWith(fence) && info.trim() === '') fence = undefined;
-        return line;
+        if (!CLOSER.exec(line)?.[1]?.startsWith(fence)) return line;
+        const end = fence;
+        fence = undefined;
+        return end;
       }
+      const [, marks, info = ''] = FENCE.exec(line) ?? [];
       // A backtick behind the marks makes it inline code.
-      const opens = marks !== undefined && !(marks.startsWith('`') && info.includes('`'));
-      if (opens) fence = marks;
-      return opens ? line : inertLine(line);
+      if (marks === undefined || (marks.startsWith('`') && info.includes('`'))) return inertLine(line);
+      fence = marks;
+      return `${marks}${info}`;
     });
   if (fence !== undefined) lines.push(fence);
   return lines.join('\n').trim();
 }
 
-/** The same for one line. */
+/** The same for one line. Backticks without a partner in it are no code, whatever stands in the next one. */
 export function inertLine(line: string): string {
   return splitCode(line)
-    .map(({ text, code }) => (code ? text : inertProse(text)))
+    .map(({ text, code }) => {
+      // In a row of a table, a bar ends the cell and the code with it.
+      if (code && !(text.includes('|') && inertProse(text) !== text)) return text;
+      return inertProse(text.replace(/\\.|`/g, (sign) => (sign === '`' ? '\\`' : sign)));
+    })
     .join('');
 }
 
 export function inertProse(text: string): string {
-  return text
-    .replace(/<(?=[A-Za-z/!?])/g, '&lt;')
-    .replace(/(?<![\w/])@(?=[A-Za-z0-9])/g, '@\u200b')
-    .replace(CLOSING, '$1\u200b$2');
+  return inertPlain(text)
+    .replace(ENTITY, '&amp;')
+    .replace(/<(?=[A-Za-z/!?])/g, '&lt;');
+}
+
+/** For places that show no Markdown. */
+export function inertPlain(text: string): string {
+  return text.replace(MENTION, '@\u200b').replace(CLOSING, '$1\u200b');
 }
 
 /** A line in pieces of prose and inline code, backticks included. */

@@ -82,11 +82,12 @@ export class ForgeJournal {
     return [...open.values()];
   }
 
-  /** Commits that were pushed, oldest first, with the time. */
-  pushes(): { commit: string; at: string }[] {
+  /** Commits that origin is known to have had: pushed by us, or found there and taken over. Oldest first. */
+  heads(): { commit: string; at: string }[] {
     return this.lines().flatMap(({ what, state, at, facts }) => {
-      const commit = asText(asRecord(facts.result).commit);
-      return what === 'push' && state === 'done' && commit !== '' ? [{ commit, at }] : [];
+      const found = what === 'found' ? facts.commit : asRecord(facts.result).commit;
+      const known = what === 'found' || (what === 'push' && state === 'done');
+      return known && asText(found) !== '' ? [{ commit: asText(found), at }] : [];
     });
   }
 

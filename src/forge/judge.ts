@@ -1,5 +1,6 @@
 import { cleanLine } from '../sources/text.ts';
-import { type FeedbackItem, feedbackOf, isHeard, type Listening } from './feedback.ts';
+import { type FeedbackItem, feedbackOf, type Listening } from './feedback.ts';
+import { isHeard } from './heard.ts';
 import type { Watched } from './watched.ts';
 
 /** What somebody waits for: that it is opened, reviewed, merged, or over in whatever way. */
@@ -9,6 +10,7 @@ export type PullWait = (typeof PULL_WAITS)[number];
 export type PullOutcome =
   | 'open'
   | 'merged'
+  | 'unmerged'
   | 'closed'
   | 'deleted'
   | 'moved'
@@ -26,10 +28,12 @@ export interface Standing {
 }
 
 export interface Ours extends Listening {
-  /** Commits that the branch may have when nobody else pushed: what we pushed last, and what it is here. */
+  /** Commits that the branch may have when nobody else pushed: what it is known to have had last, and what it is here. */
   heads: readonly string[];
-  /** Commits that it had before; GitHub may need a moment to notice a push. */
-  earlier: readonly string[];
+  /** The branch itself has the last of these: GitHub may need a moment until its pull request shows a push. */
+  lags: boolean;
+  /** Commits are here that are not in what was merged. */
+  left: boolean;
 }
 
 /** Messages stay below what the engine keeps of a script's output. */
@@ -43,14 +47,15 @@ export function standingOf(
 ): Standing | { waiting: string } {
   if (!pull) return { waiting: 'there is no pull request for the branch yet' };
   const name = `pull request #${pull.number}`;
-  const end = endOf(pull, name);
-  if (end) return end;
+  const end = endOf(pull, name, ours);
+  // Who waits for the beginning captures its address, whatever became of it meanwhile.
+  if (end) return awaited === 'open' ? { ...end, message: pull.url } : end;
   if (awaited === 'end') return { waiting: `${name} is open` };
   if (awaited === 'open') {
     return pull.isDraft ? { waiting: `${name} is a draft` } : { outcome: 'open', message: pull.url, ids: [] };
   }
   if (!ours.heads.includes(pull.head)) {
-    if (ours.earlier.includes(pull.head)) return { waiting: `${name} does not show the last push yet` };
+    if (ours.lags) return { waiting: `${name} does not show the last push yet` };
     const message = `Somebody else pushed to ${cleanLine(pull.branch, 200)}: it is at ${pull.head.slice(0, 10)} now.`;
     return { outcome: 'moved', message, ids: [] };
   }
@@ -62,12 +67,16 @@ export function standingOf(
   if (red.length > 0) return { waiting: `${name}: ${red.length} checks are red and were answered` };
   if (awaited === 'merge') return { waiting: `${name} waits to be merged` };
   const said = approval(pull, ours);
-  return said === undefined
-    ? { waiting: `${name} waits for a review` }
-    : { outcome: 'approved', message: said, ids: [] };
+  return 'missing' in said
+    ? { waiting: `${name} ${said.missing}` }
+    : { outcome: 'approved', message: said.text, ids: [] };
 }
 
-function endOf({ state, hasBranch, branch }: Watched, name: string): Standing | undefined {
+function endOf({ state, hasBranch, branch }: Watched, name: string, { left }: Ours): Standing | undefined {
+  if (state === 'MERGED' && left) {
+    const message = `${capital(name)} was merged without the last commits of ${cleanLine(branch, 200)} that are here.`;
+    return { outcome: 'unmerged', message, ids: [] };
+  }
   if (state === 'MERGED') return { outcome: 'merged', message: `${capital(name)} was merged.`, ids: [] };
   if (!hasBranch) {
     const message = `The branch ${cleanLine(branch, 200)} was deleted, and ${name} is not merged.`;
@@ -92,27 +101,30 @@ function asked(pull: Watched, items: readonly FeedbackItem[]): Standing {
   const left = items.length - taken.length;
   const notes = [
     ...(left > 0 ? [`${left} more are left for the next round; they are at ${pull.url}`] : []),
-    ...(pull.moreThreads ? [`Older threads are at ${pull.url}`] : []),
+    ...(pull.cut || Object.keys(pull.earlier).length > 0 ? [`Older words are at ${pull.url}`] : []),
   ];
   const message = [...taken.map(({ text }) => text), ...notes].join('\n\n');
   return { outcome, message, ids: taken.flatMap(({ ids }) => ids) };
 }
 
-/** What those who approve the commits it has now said; undefined while that is not enough. */
-function approval(pull: Watched, { reviewers }: Ours): string | undefined {
+/** Who approves the commits that it has now, or what is missing. */
+function approval(pull: Watched, { reviewers }: Ours): { text: string } | { missing: string } {
   const latest = new Map<string, Watched['reviews'][number]>();
   for (const review of [...pull.reviews].sort((a, b) => a.at.localeCompare(b.at))) {
-    const counts = pull.decision !== '' || isHeard(review, reviewers);
-    if (counts && review.state !== 'COMMENTED' && review.state !== 'PENDING')
+    if (isHeard(review, reviewers) && review.state !== 'COMMENTED' && review.state !== 'PENDING')
       latest.set(review.author, review);
   }
   const approving = [...latest.values()].filter(
     ({ state, commit }) => state === 'APPROVED' && (commit === '' || commit === pull.head),
   );
+  const against = [...latest.values()].filter(({ state }) => state === 'CHANGES_REQUESTED');
+  const names = (reviews: readonly { author: string }[]) => reviews.map(({ author }) => author).join(', ');
   // With a rule of its own, GitHub knows how many it takes and whether one for older commits counts.
-  if (pull.decision === '' ? approving.length === 0 : pull.decision !== 'APPROVED') return undefined;
-  const names = approving.map(({ author }) => author);
-  return names.length === 0 ? 'It is approved.' : `${names.join(', ')} approved it.`;
+  if (pull.decision === '' && against.length > 0)
+    return { missing: `waits for ${names(against)}, who requested changes` };
+  if (pull.decision === '' ? approving.length === 0 : pull.decision !== 'APPROVED')
+    return { missing: 'waits for a review' };
+  return { text: approving.length === 0 ? 'It is approved.' : `${names(approving)} approved it.` };
 }
 
 function capital(text: string): string {

@@ -11,6 +11,9 @@ export interface PullRequest {
   headRefOid: string;
   baseRefName: string;
   body: string;
+  createdAt: string;
+  /** Empty unless it was merged. */
+  mergedAt: string;
 }
 
 /** The branch that a pull request is about, and where it would be opened. */
@@ -21,7 +24,7 @@ export interface Head {
   owner: string | null;
 }
 
-const FIELDS = 'number,url,state,headRefOid,baseRefName,body,headRepositoryOwner';
+const FIELDS = 'number,url,state,headRefOid,baseRefName,body,createdAt,mergedAt,headRepositoryOwner';
 const TIMEOUT_MS = 60_000;
 
 /** All pull requests of a branch, newest first. Those of other people's forks with a branch of that name are left out. */
@@ -53,6 +56,8 @@ function readPull(pull: Record<string, unknown>): PullRequest | undefined {
     headRefOid: asText(pull.headRefOid),
     baseRefName: asText(pull.baseRefName),
     body: asText(pull.body),
+    createdAt: asText(pull.createdAt),
+    mergedAt: asText(pull.mergedAt),
   };
 }
 

@@ -2,6 +2,7 @@ import { asArray, asRecord, asText, parseJson } from '../sources/json.ts';
 import { type RepositoryName, repositoryText } from '../sources/repository-name.ts';
 import { type GhOptions, runGh } from '../sources/run-gh.ts';
 import { type Failed, ghProblem } from './gh-problem.ts';
+import { isTrusted } from './heard.ts';
 
 export interface Review {
   author: string;
@@ -18,8 +19,6 @@ export interface Reviewed {
 }
 
 const FIELDS = 'state,headRefOid,reviewDecision,reviews';
-/** Anybody may review on a public repository; where GitHub itself has no rule, only these people decide. */
-const TRUSTED = new Set(['OWNER', 'MEMBER', 'COLLABORATOR']);
 
 /** What people said of the commits that a pull request has now. */
 export async function readReviews(
@@ -44,8 +43,7 @@ function judge(pull: Record<string, unknown>): Pick<Reviewed, 'verdict' | 'revie
   const head = asText(pull.headRefOid);
   const latest = new Map<string, Record<string, unknown>>();
   for (const review of asArray(pull.reviews).map(asRecord).sort(byTime)) {
-    const counts = decision !== '' || TRUSTED.has(asText(review.authorAssociation));
-    if (counts && asText(review.state) !== 'COMMENTED')
+    if (isTrusted(asText(review.authorAssociation)) && asText(review.state) !== 'COMMENTED')
       latest.set(asText(asRecord(review.author).login), review);
   }
   // What was said of other commits is said of something else; an older gh does not tell.
@@ -61,8 +59,10 @@ function judge(pull: Record<string, unknown>): Pick<Reviewed, 'verdict' | 'revie
   });
   const refused = reviews.some(({ approves }) => !approves);
   const approved = reviews.some(({ approves }) => approves);
+  // Whoever requested changes of older commits has not taken that back.
+  const against = [...latest.values()].some(({ state }) => asText(state) === 'CHANGES_REQUESTED');
   // With a rule of its own, GitHub knows how many approvals it takes.
-  const enough = decision === '' || decision === 'APPROVED';
+  const enough = decision === '' ? !against : decision === 'APPROVED';
   return { verdict: refused ? 'reject' : approved && enough ? 'approve' : null, reviews };
 }
 

@@ -9,6 +9,7 @@ import { writeAtomic } from '../store/atomic.ts';
 import { withLock } from '../store/lock.ts';
 import { askForge } from './ask.ts';
 import { BudgetBook, type KnownBudget } from './budget.ts';
+import { withEarlier } from './earlier.ts';
 import { MOST_AT_ONCE, readWatches, type Watch, watchQuery } from './watch-query.ts';
 import type { Watched } from './watched.ts';
 
@@ -24,21 +25,24 @@ export interface SnapshotOptions {
 }
 
 export type Seen =
-  | { pull: Watched | null; at: string }
+  /** Newest first. */
+  | { pulls: Watched[]; at: string }
   /** Nothing could be asked now. */
   | { later: string };
 
 interface Stored {
   at: string;
-  pull: Watched | null;
+  /** Null where all of the branch were asked for. */
+  number: number | null;
+  pulls: Watched[];
 }
 
-const FORMAT = 1;
+const FORMAT = 2;
 /** Longer than one question may take. */
 const TURN_MS = 90_000;
 
 /**
- * The pull request of one branch, out of one question for everybody who waits in the repository. What was asked lately
+ * The pull requests of one branch, out of one question for everybody who waits in the repository. What was asked lately
  * is not asked again, by whichever process; `others` says who else waits, and is called only when a question is due.
  */
 export async function seePull(
@@ -51,7 +55,8 @@ export async function seePull(
   const file = join(dir, `${fileName(options.repository)}.json`);
   const fresh = () => {
     const known = read(file).get(watch.branch);
-    return known && isFresh(known, options) ? known : undefined;
+    const suffices = known && (known.number === null || known.number === watch.number);
+    return suffices && isFresh(known, options) ? known : undefined;
   };
   const known = fresh();
   if (known) return known;
@@ -92,9 +97,9 @@ export function lastSeen(
   options: Pick<SnapshotOptions, 'stateDir' | 'repository'>,
   branch: string,
 ): Watched | null {
-  return (
-    read(join(options.stateDir, 'forge', `${fileName(options.repository)}.json`)).get(branch)?.pull ?? null
-  );
+  const file = join(options.stateDir, 'forge', `${fileName(options.repository)}.json`);
+  const pulls = read(file).get(branch)?.pulls ?? [];
+  return pulls.find(({ state }) => state === 'OPEN') ?? pulls[0] ?? null;
 }
 
 async function ask(
@@ -113,10 +118,15 @@ async function ask(
     const { data, budget } = await askForge(repository, watchQuery(repository, watches), gh);
     const at = now();
     if (budget) budgets.note(repository.host, budget, at);
-    const pulls = readWatches(data, watches);
-    for (const [index, { branch }] of watches.entries()) all.set(branch, { at, pull: pulls[index] ?? null });
+    const found = await Promise.all(
+      readWatches(data, watches).map((pulls) =>
+        Promise.all(pulls.map((pull) => withEarlier(repository, pull, gh))),
+      ),
+    );
+    for (const [index, { branch, number }] of watches.entries())
+      all.set(branch, { at, number, pulls: found[index] ?? [] });
     write(file, all);
-    return { at, pull: pulls[0] ?? null };
+    return { at, pulls: found[0] ?? [] };
   } catch (error) {
     if (!(error instanceof GhError) || error.failure !== 'rate-limited') throw error;
     const resetAt = error.resetAt ?? new Date(Date.parse(now()) + 300_000).toISOString();
@@ -158,8 +168,9 @@ function read(file: string): Map<string, Stored> {
   if (format !== FORMAT) return new Map();
   return new Map(
     asArray(pulls).map((each) => {
-      const { branch, at, pull } = asRecord(each);
-      return [asText(branch), { at: asText(at), pull: (pull ?? null) as Watched | null }];
+      const { branch, at, number, pulls: stored } = asRecord(each);
+      const asked = typeof number === 'number' ? number : null;
+      return [asText(branch), { at: asText(at), number: asked, pulls: asArray(stored) as Watched[] }];
     }),
   );
 }

@@ -5,6 +5,7 @@ import {
   sameRepository,
 } from '../sources/repository-name.ts';
 import { cleanLine } from '../sources/text.ts';
+import { inertPlain } from './inert.ts';
 
 const MAX_TITLE = 200;
 
@@ -23,8 +24,10 @@ export function issueReference({ number, repository }: Tracked, here: Repository
   return own === undefined || sameRepository(own, here) ? `#${number}` : `${repositoryText(own)}#${number}`;
 }
 
-/** One line: `feat(#12): …`, `fix(#12): …` for a bug, without the number where there is none. */
+/** One line: `feat(#12): …`, `fix(#12): …` for a bug, without the number where there is none. It closes and calls nothing. */
 export function pullRequestTitle(title: string, tracked: Tracked, reference: string | null): string {
   const kind = tracked.labels.some((label) => /^bug/i.test(label.trim())) ? 'fix' : 'feat';
-  return cleanLine(`${kind}${reference === null ? '' : `(${reference})`}: ${title}`, MAX_TITLE);
+  // `fix: #3` would close it.
+  const said = inertPlain(cleanLine(`${kind}: ${title}`, MAX_TITLE)).slice(kind.length);
+  return cleanLine(`${kind}${reference === null ? '' : `(${reference})`}${said}`, MAX_TITLE);
 }

@@ -1,7 +1,7 @@
 import { asArray, asRecord } from '../sources/json.ts';
 import type { RepositoryName } from '../sources/repository-name.ts';
 import type { ForgeQuery } from './ask.ts';
-import { readWatched, type Watched } from './watched.ts';
+import { readWatched, type Talk, type Watched } from './watched.ts';
 
 /** A branch whose pull request is waited for or upon. */
 export interface Watch {
@@ -16,16 +16,20 @@ export interface Watch {
 export const MOST_AT_ONCE = 25;
 
 const AUTHORED = 'author { login } authorAssociation viewerDidAuthor body';
+const BACK = 'pageInfo { hasPreviousPage startCursor }';
+const pages: Record<Talk, (page: string) => string> = {
+  reviews: (page) => `reviews(${page}) { ${BACK} nodes { id ${AUTHORED} state submittedAt commit { oid } } }`,
+  reviewThreads: (page) =>
+    `reviewThreads(${page}) { ${BACK} nodes { isResolved path line comments(last: 50) { ${BACK} nodes { id ${AUTHORED} createdAt } } } }`,
+  comments: (page) => `comments(${page}) { ${BACK} nodes { id ${AUTHORED} createdAt } }`,
+};
 const PULL = `fragment pull on PullRequest {
-  number url state isDraft headRefName headRefOid baseRefName baseRefOid mergeable mergeStateStatus reviewDecision
+  number url state createdAt mergedAt isDraft headRefName headRefOid baseRefName baseRefOid mergeable mergeStateStatus reviewDecision
   headRef { name } headRepositoryOwner { login }
-  reviews(last: 50) { nodes { id ${AUTHORED} state submittedAt commit { oid } } }
-  reviewThreads(last: 50) {
-    pageInfo { hasPreviousPage }
-    nodes { isResolved path line comments(last: 10) { nodes { id ${AUTHORED} createdAt } } }
-  }
-  comments(last: 50) { nodes { id ${AUTHORED} createdAt } }
-  commits(last: 1) { nodes { commit { oid statusCheckRollup { contexts(first: 100) { nodes {
+  ${pages.reviews('last: 100')}
+  ${pages.reviewThreads('last: 50')}
+  ${pages.comments('last: 100')}
+  commits(last: 1) { nodes { commit { oid statusCheckRollup { state contexts(first: 100) { pageInfo { hasNextPage } nodes {
     ... on CheckRun { id name status conclusion detailsUrl }
     ... on StatusContext { id context state targetUrl description }
   } } } } } }
@@ -38,7 +42,7 @@ export function watchQuery({ owner, name }: RepositoryName, watches: readonly Wa
     if (number !== null) return `p${index}: pullRequest(number: ${Math.trunc(number)}) { ...pull }`;
     variables[`b${index}`] = branch;
     const order = 'orderBy: {field: CREATED_AT, direction: DESC}';
-    return `p${index}: pullRequests(headRefName: $b${index}, first: 3, ${order}) { nodes { ...pull } }`;
+    return `p${index}: pullRequests(headRefName: $b${index}, first: 5, ${order}) { nodes { ...pull } }`;
   });
   const names = Object.keys(variables).map((variable) => `$${variable}: String!`);
   const text = `query(${names.join(', ')}) {
@@ -51,18 +55,38 @@ ${PULL}`;
   return { text, variables };
 }
 
-/** The newest pull request of each branch, in the same order; null where there is none. */
-export function readWatches(data: Record<string, unknown>, watches: readonly Watch[]): (Watched | null)[] {
+/** What was said before the oldest that is known of one pull request. */
+export function earlierQuery(
+  { owner, name }: RepositoryName,
+  number: number,
+  cursors: Partial<Record<Talk, string>>,
+): ForgeQuery {
+  const variables: Record<string, string> = { owner, name };
+  const fields = Object.entries(cursors).map(([talk, cursor]) => {
+    variables[talk] = cursor;
+    return pages[talk as Talk](`last: 50, before: $${talk}`);
+  });
+  const names = Object.keys(variables).map((variable) => `$${variable}: String!`);
+  const text = `query(${names.join(', ')}) {
+  rateLimit { limit remaining cost resetAt }
+  repository(owner: $owner, name: $name) {
+    pullRequest(number: ${Math.trunc(number)}) { ${fields.join(' ')} }
+  }
+}`;
+  return { text, variables };
+}
+
+/** The pull requests of each branch, newest first, in the same order. */
+export function readWatches(data: Record<string, unknown>, watches: readonly Watch[]): Watched[][] {
   const repository = asRecord(data.repository);
   return watches.map(({ branch, number, owner }, index) => {
     const value = asRecord(repository[`p${index}`]);
     const found = (number === null ? asArray(value.nodes) : [value]).flatMap(
       (each) => readWatched(each) ?? [],
     );
-    const ours = found.filter(
+    return found.filter(
       (pull) =>
         pull.branch === branch && (owner === null || pull.owner.toLowerCase() === owner.toLowerCase()),
     );
-    return ours.find(({ state }) => state === 'OPEN') ?? ours[0] ?? null;
   });
 }

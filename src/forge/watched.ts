@@ -5,6 +5,9 @@ export interface Watched {
   number: number;
   url: string;
   state: 'OPEN' | 'CLOSED' | 'MERGED';
+  createdAt: string;
+  /** Empty unless it was merged. */
+  mergedAt: string;
   isDraft: boolean;
   branch: string;
   /** Owner of the repository that has the branch; empty when that is gone. */
@@ -19,11 +22,17 @@ export interface Watched {
   decision: string;
   reviews: Said[];
   threads: Thread[];
-  /** There are more threads than were read. */
-  moreThreads: boolean;
   comments: Said[];
   checks: Check[];
+  /** Where what was said before begins, by what there is more of. */
+  earlier: Partial<Record<Talk, string>>;
+  /** Threads have older comments than were read. */
+  cut: boolean;
 }
+
+/** What people say, as GitHub calls it. */
+export type Talk = 'reviews' | 'reviewThreads' | 'comments';
+const TALK: readonly Talk[] = ['reviews', 'reviewThreads', 'comments'];
 
 export interface Said {
   id: string;
@@ -63,12 +72,13 @@ export function readWatched(value: unknown): Watched | undefined {
   const { number, state } = pull;
   if (typeof number !== 'number' || (state !== 'OPEN' && state !== 'CLOSED' && state !== 'MERGED'))
     return undefined;
-  const threads = asRecord(pull.reviewThreads);
   const commit = asRecord(asRecord(nodes(pull.commits)[0]).commit);
   return {
     number,
     state,
     url: asText(pull.url),
+    createdAt: asText(pull.createdAt),
+    mergedAt: asText(pull.mergedAt),
     isDraft: pull.isDraft === true,
     branch: asText(pull.headRefName),
     owner: asText(asRecord(pull.headRepositoryOwner).login),
@@ -78,11 +88,27 @@ export function readWatched(value: unknown): Watched | undefined {
     baseCommit: asText(pull.baseRefOid),
     mergeable: asText(pull.mergeable),
     decision: asText(pull.reviewDecision),
+    ...readTalk(pull),
+    checks: readChecks(asRecord(commit.statusCheckRollup)),
+  };
+}
+
+/** What was said, oldest first, and whether there is more of it. */
+export function readTalk(
+  pull: Record<string, unknown>,
+): Pick<Watched, 'reviews' | 'threads' | 'comments' | 'earlier' | 'cut'> {
+  const threads = nodes(pull.reviewThreads);
+  return {
     reviews: nodes(pull.reviews).map(readSaid),
-    threads: nodes(threads).map(readThread),
-    moreThreads: asRecord(threads.pageInfo).hasPreviousPage === true,
+    threads: threads.map(readThread),
     comments: nodes(pull.comments).map(readSaid),
-    checks: nodes(asRecord(commit.statusCheckRollup).contexts).map(readCheck),
+    earlier: Object.fromEntries(
+      TALK.flatMap((talk) => {
+        const { hasPreviousPage, startCursor } = asRecord(asRecord(pull[talk]).pageInfo);
+        return hasPreviousPage === true && asText(startCursor) !== '' ? [[talk, asText(startCursor)]] : [];
+      }),
+    ),
+    cut: threads.some(({ comments }) => asRecord(asRecord(comments).pageInfo).hasPreviousPage === true),
   };
 }
 
@@ -111,6 +137,20 @@ function readThread(thread: Record<string, unknown>): Thread {
     resolved: thread.isResolved === true,
     comments: nodes(thread.comments).map(readSaid),
   };
+}
+
+/** All checks of a commit. Those that were not read are one more, with what GitHub says of the whole. */
+function readChecks(rollup: Record<string, unknown>): Check[] {
+  const checks = nodes(rollup.contexts).map(readCheck);
+  const { hasNextPage } = asRecord(asRecord(rollup.contexts).pageInfo);
+  if (hasNextPage !== true) return checks;
+  const result = asText(rollup.state);
+  const failed = result === 'FAILURE' || result === 'ERROR';
+  const state = failed ? 'failed' : result === 'SUCCESS' ? 'passed' : 'pending';
+  // What one of those that were read explains says nothing of the others.
+  if (checks.some((check) => check.state === state)) return checks;
+  const name = `that is one of those behind the first ${checks.length}`;
+  return [...checks, { id: 'others', name, state, result, url: '' }];
 }
 
 /** A check run, or a status as older services set it. */

@@ -9,7 +9,9 @@ export interface Walls {
   /** Of what is hidden, what can be read all the same. */
   readable: readonly string[];
   writable: readonly string[];
-  /** Files that lie over others: from, to. */
+  /** What lies elsewhere inside than outside: from, to. */
+  places: readonly (readonly [string, string])[];
+  /** Files and directories that lie over others, for reading: from, to. */
   over: readonly (readonly [string, string])[];
   /** Joined before anything else, where processes can be counted. */
   cgroup: string | null;
@@ -33,14 +35,17 @@ export function bubblewrap(walls: Walls, argv: readonly string[]): string[] {
   args.push('--ro-bind-try', '/run/systemd/resolve', '/run/systemd/resolve');
   for (const path of walls.readable.filter((each) => isOpened(each, hidden)))
     args.push('--ro-bind-try', path, path);
+  for (const [from, to] of walls.places) args.push('--bind', from, to);
   for (const path of walls.writable) args.push('--bind-try', path, path);
   args.push('--bind', walls.cwd, walls.cwd);
   for (const [from, to] of walls.over) args.push('--ro-bind', from, to);
   args.push('--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try');
   if (!walls.network) args.push('--unshare-net');
+  // Where a limit is set inside, it must not count what runs outside.
+  if (walls.prlimit) args.push('--unshare-user');
   args.push('--cap-drop', 'ALL', '--die-with-parent', '--chdir', walls.cwd, '--');
   const limit = walls.prlimit ? [walls.prlimit.command, `--nproc=${walls.prlimit.processes}`, '--'] : [];
-  const inside = [...limit, walls.bwrap, ...args, ...argv];
+  const inside = [walls.bwrap, ...args, ...limit, ...argv];
   return walls.cgroup === null ? inside : ['/bin/sh', '-c', JOIN, 'signalbox-join', walls.cgroup, ...inside];
 }
 

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { freemem } from 'node:os';
+import { dirname, join } from 'node:path';
 
 const MB = 1 << 20;
 const CGROUP = '/sys/fs/cgroup';
@@ -10,7 +11,7 @@ export function freeMegabytes(): number {
   if (process.platform === 'linux') {
     const available = kilobytesOf(read('/proc/meminfo'), 'MemAvailable');
     const free = available === undefined ? freemem() / MB : available / 1024;
-    return Math.min(free, inContainer() ?? free);
+    return Math.min(free, inGroups(read('/proc/self/cgroup')) ?? free);
   }
   return (process.platform === 'darwin' ? ofVmStat(vmStat()) : undefined) ?? freemem() / MB;
 }
@@ -20,12 +21,44 @@ function kilobytesOf(text: string, name: string): number | undefined {
   return value === undefined ? undefined : Number(value);
 }
 
-/** A container may have less than its machine; file caches of its own can be dropped. */
-function inContainer(): number | undefined {
-  const most = Number.parseInt(read(`${CGROUP}/memory.max`), 10);
-  const used = Number.parseInt(read(`${CGROUP}/memory.current`), 10);
-  const cached = Number(/^inactive_file (\d+)/m.exec(read(`${CGROUP}/memory.stat`))?.[1] ?? 0);
-  return Number.isNaN(most) || Number.isNaN(used) ? undefined : Math.max(0, most - used + cached) / MB;
+/** The files of both generations of control groups. */
+const FILES = {
+  now: { most: 'memory.max', used: 'memory.current', cached: /^inactive_file (\d+)/m },
+  old: {
+    most: 'memory.limit_in_bytes',
+    used: 'memory.usage_in_bytes',
+    cached: /^total_inactive_file (\d+)/m,
+  },
+};
+
+/**
+ * A container, a service or a session may have less than its machine, by its own control group or any above it; file
+ * caches of its own can be dropped. Undefined without any limit.
+ */
+export function inGroups(self: string, root = CGROUP): number | undefined {
+  const left = self.split('\n').flatMap((line) => {
+    const [, controllers, path = '/'] = /^\d+:([^:]*):(\/.*)$/.exec(line) ?? [];
+    if (controllers === '') return upwards(root, path).map((dir) => leftIn(dir, FILES.now));
+    if (!controllers?.split(',').includes('memory')) return [];
+    return upwards(join(root, 'memory'), path).map((dir) => leftIn(dir, FILES.old));
+  });
+  const known = left.filter((each) => each !== undefined);
+  return known.length > 0 ? Math.min(...known) : undefined;
+}
+
+/** The group's directory and those above it. Inside a container the path may be that of the host: then only the top is there. */
+function upwards(top: string, path: string): string[] {
+  const dirs = [top];
+  for (let at = join('/', path); at !== '/'; at = dirname(at)) dirs.push(join(top, at));
+  return dirs;
+}
+
+function leftIn(dir: string, files: (typeof FILES)['now']): number | undefined {
+  const most = Number.parseInt(read(join(dir, files.most)), 10);
+  if (Number.isNaN(most)) return undefined;
+  const used = Number.parseInt(read(join(dir, files.used)), 10);
+  const cached = Number(files.cached.exec(read(join(dir, 'memory.stat')))?.[1] ?? 0);
+  return Number.isNaN(used) ? undefined : Math.max(0, most - used + cached) / MB;
 }
 
 /** What macOS calls free leaves out everything that it would give away at once. */

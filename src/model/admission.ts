@@ -1,4 +1,4 @@
-import { type Budgets, pursesOf, type Sum, usedUp } from './budget.ts';
+import { type Budgets, type Pending, pursesOf, type Sum, usedUp } from './budget.ts';
 import { type AccountLimit, limitOf } from './limiter.ts';
 import type { Plan } from './plan.ts';
 import type { Hold, Ticket } from './ticket.ts';
@@ -21,6 +21,7 @@ export interface AdmissionInput {
   suits(agent: string): boolean;
   tickets: readonly Ticket[];
   budgets: Budgets;
+  pending?: readonly Pending[];
   /** Why there is no room for one more process of an agent; null when there is. */
   crowded(agent: string): string | null;
   now: string;

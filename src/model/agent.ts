@@ -45,6 +45,11 @@ export interface AgentRequest {
   newSessionId: string;
   /** True when the engine runs as root: some CLIs need to be told. */
   root: boolean;
+  /**
+   * Set to where it works when it is outside of a sandbox that other agents are in: what these committed of settings for
+   * the CLI must not be obeyed.
+   */
+  distrusted?: string | null | undefined;
   /** Git directories outside the workspace that a commit writes to; a sandboxing CLI must open them. */
   gitDirs?: string[];
 }

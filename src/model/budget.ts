@@ -22,6 +22,15 @@ export interface Purse {
   spent: Required<Budget>;
   /** An attempt whose dollars or tokens are not known, where the budget is about those. */
   unknown: string | null;
+  /** How many attempts of others are at work: their time goes on. */
+  running: number;
+}
+
+/** Launches that are decided and not in a ticket's history yet. */
+export interface Pending {
+  planId: string;
+  ticketId: string;
+  launches: number;
 }
 
 export interface PurseInput {
@@ -32,11 +41,12 @@ export interface PurseInput {
   tickets: Iterable<Ticket>;
   budgets: Budgets;
   now: string;
+  pending?: readonly Pending[];
   /** Keeps the sums of plans and of the day, for whoever asks about many tickets at once. */
   sums?: Map<string, Sum>;
 }
 
-export type Sum = Pick<Purse, 'spent' | 'unknown'>;
+export type Sum = Pick<Purse, 'spent' | 'unknown' | 'running'>;
 
 /** Every budget that an attempt at a phase draws on. The ticket's open attempt is left out: it is what is asked about. */
 export function pursesOf(input: PurseInput): Purse[] {
@@ -63,9 +73,17 @@ export function pursesOf(input: PurseInput): Purse[] {
       .flatMap((each) => each.phaseHistory)
       .filter((entry) => entry.agent !== null && (scope !== 'phase' || entry.phase === phase.id));
     const total = sum(entries, scope === 'day' ? dayOf(now) : null, budget, now);
+    if (!narrow) total.spent.launches += pendingOf(input, scope === 'plan' ? plan.id : null);
     if (key !== undefined) sums?.set(key, total);
     return { scope, budget, ...total };
   });
+}
+
+function pendingOf({ pending = [], ticket }: PurseInput, planId: string | null): number {
+  const key = refKey(ticket);
+  return pending
+    .filter((each) => (planId === null || each.planId === planId) && refKey(each) !== key)
+    .reduce((sum, each) => sum + each.launches, 0);
 }
 
 function others(tickets: Iterable<Ticket>, ticket: Ticket, planId: string | null): Ticket[] {
@@ -80,21 +98,23 @@ function isLimiting(budget: Budget | undefined): boolean {
 function sum(entries: Attempt[], day: string | null, budget: Budget, now: string): Sum {
   const spent = { usd: 0, tokens: 0, seconds: 0, launches: 0 };
   let unknown: string | null = null;
+  let running = 0;
   for (const entry of entries) {
     // What it cost is known when it ends, so that is the day it counts for.
     const end = entry.completedAt ?? now;
-    if (day === null || dayOf(entry.startedAt) >= day) spent.launches++;
+    if (day === null || dayOf(entry.startedAt) >= day) spent.launches += entry.launches ?? 1;
     if (day !== null && dayOf(end) < day) continue;
     spent.usd += entry.usage?.costUsd ?? 0;
     spent.tokens += tokensOf(entry.usage);
     spent.seconds += Math.max(0, Date.parse(end) - Date.parse(entry.startedAt)) / 1000 || 0;
     if (isUnknown(entry, budget)) unknown ??= attemptKey(entry);
+    if (entry.completedAt === null) running++;
   }
-  return { spent, unknown };
+  return { spent, unknown, running };
 }
 
 /** What never came to a model cost nothing. */
-const FREE: ReadonlySet<string> = new Set(['auth', 'billing', 'config', 'workspace', 'limit']);
+const FREE: ReadonlySet<string> = new Set(['auth', 'billing', 'config', 'workspace']);
 
 function isUnknown(entry: Attempt, budget: Budget): boolean {
   if (entry.completedAt === null || (entry.error && FREE.has(entry.error.class))) return false;
@@ -106,8 +126,9 @@ function isUnknown(entry: Attempt, budget: Budget): boolean {
   );
 }
 
+/** In and out; what is written to a cache was sent, what is read from one was not. */
 export function tokensOf(usage: Usage | null): number {
-  return (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);
+  return (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0) + (usage?.cacheWriteTokens ?? 0);
 }
 
 /** Why no further attempt may start, or null. */
@@ -124,34 +145,44 @@ export function usedUp(purses: readonly Purse[], unknown: Budgets['unknown'], no
   return null;
 }
 
-/** Why the attempt under way, which has used so much by now, must end; or null. */
-export function overdrawn(purses: readonly Purse[], usage: Usage | null, now: string): Hold | null {
-  const used = { usd: usage?.costUsd ?? 0, tokens: tokensOf(usage) };
+/** What an attempt under way has used by now. */
+export interface UsedNow {
+  usage: Usage | null;
+  seconds: number;
+  /** Seconds since the purses were counted, for which others at work have gone on. */
+  ago: number;
+}
+
+/** Why the attempt under way must end; or null. */
+export function overdrawn(purses: readonly Purse[], now: UsedNow, time: string): Hold | null {
+  const used = { usd: now.usage?.costUsd ?? 0, tokens: tokensOf(now.usage), seconds: now.seconds };
   for (const purse of purses) {
-    for (const key of ['usd', 'tokens'] as const) {
+    for (const key of ['usd', 'tokens', 'seconds'] as const) {
       const most = purse.budget[key];
-      const total = purse.spent[key] + used[key];
-      if (most !== undefined && total >= most) return holdOf(purse, key, total, now);
+      const total = purse.spent[key] + used[key] + (key === 'seconds' ? purse.running * now.ago : 0);
+      // It is ended for its time at once; how late that was seen tells nobody anything.
+      if (most !== undefined && total >= most)
+        return holdOf(purse, key, key === 'seconds' ? most : total, time);
     }
   }
   return null;
 }
 
-/** The hold of an attempt that was ended because the time was over. */
-export function outOfTime(purses: readonly Purse[], now: string): Hold | null {
-  const purse = tightest(purses, 'seconds');
-  return purse ? holdOf(purse, 'seconds', purse.budget.seconds ?? 0, now) : null;
+/** Why the attempt under way, with so many launches, may not start one more process; or null. */
+export function noLaunchLeft(purses: readonly Purse[], launches: number, now: string): Hold | null {
+  const purse = purses.find(
+    ({ budget, spent }) => spent.launches + launches >= (budget.launches ?? Number.POSITIVE_INFINITY),
+  );
+  return purse ? holdOf(purse, 'launches', purse.spent.launches + launches, now) : null;
 }
 
 /** How much of a measure the attempt may use: the least that any budget leaves; null is no limit. */
-export function leftOf(purses: readonly Purse[], key: 'usd' | 'seconds'): number | null {
-  const purse = tightest(purses, key);
-  return purse ? Math.max(0, (purse.budget[key] ?? 0) - purse.spent[key]) : null;
-}
-
-function tightest(purses: readonly Purse[], key: 'usd' | 'seconds'): Purse | undefined {
-  const left = (purse: Purse) => (purse.budget[key] ?? 0) - purse.spent[key];
-  return purses.filter(({ budget }) => budget[key] !== undefined).sort((a, b) => left(a) - left(b))[0];
+export function leftOf(purses: readonly Purse[], key: 'usd'): number | null {
+  const left = purses.flatMap(({ budget, spent }) => {
+    const most = budget[key];
+    return most === undefined ? [] : [Math.max(0, most - spent[key])];
+  });
+  return left.length > 0 ? Math.min(...left) : null;
 }
 
 const MEASURES = ['usd', 'tokens', 'seconds', 'launches'] as const;

@@ -4,10 +4,12 @@ const ORDINARY: readonly string[] = [
   'LANG LANGUAGE LC_* TZ TERM TERMINFO TERMINFO_DIRS COLORTERM TERM_PROGRAM NO_COLOR FORCE_COLOR COLUMNS LINES',
   'HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy',
   'SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS CURL_CA_BUNDLE REQUESTS_CA_BUNDLE GIT_SSL_CAINFO GIT_SSL_CAPATH',
-  'XDG_* CI WSL_* LD_LIBRARY_PATH DYLD_LIBRARY_PATH PKG_CONFIG_PATH NIX_*',
+  'XDG_* CI WSL_* LD_LIBRARY_PATH DYLD_LIBRARY_PATH PKG_CONFIG_PATH',
+  'NIX_PATH NIX_PROFILES NIX_SSL_CERT_FILE NIX_REMOTE NIX_STORE NIX_STATE_DIR NIX_USER_* NIX_LD* NIX_CC* NIX_CFLAGS_*',
   'NODE_OPTIONS NODE_PATH NODE_ENV NVM_* FNM_* VOLTA_HOME N_PREFIX COREPACK_* PNPM_HOME BUN_INSTALL DENO_DIR',
   'JAVA_HOME MAVEN_* GRADLE_* GOPATH GOROOT GOPROXY GOFLAGS CARGO_HOME RUSTUP_* PYENV_* VIRTUAL_ENV PYTHON*',
-  'RBENV_* GEM_* BUNDLE_* ASDF_* MISE_* SDKMAN_* ANDROID_HOME ANDROID_SDK_ROOT npm_config_*',
+  'BUNDLE_PATH BUNDLE_GEMFILE BUNDLE_WITH* BUNDLE_JOBS BUNDLE_RETRY BUNDLE_FROZEN BUNDLE_DEPLOYMENT BUNDLE_BUILD__*',
+  'BUNDLE_APP_CONFIG BUNDLE_BIN BUNDLE_CACHE_* BUNDLE_USER_* RBENV_* GEM_* ASDF_* MISE_* SDKMAN_* ANDROID_HOME ANDROID_SDK_ROOT npm_config_*',
   'GIT_AUTHOR_* GIT_COMMITTER_* GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_NOSYSTEM GIT_TERMINAL_PROMPT',
   'SIGNALBOX_*',
 ].flatMap((line) => line.split(' '));
@@ -16,13 +18,26 @@ const ORDINARY: readonly string[] = [
 const SECRET_NAME =
   /(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|API_?KEY|PRIVATE_?KEY|AUTH|KEY|PAT)(?:_|$)|_authToken|TOKEN$|APIKEY$/i;
 
+/** Bundler takes logins by host name (`BUNDLE_GITHUB__COM`), Nix in the lines of its settings. */
+const LOGIN_NAME = /^(?:NIX_CONFIG|BUNDLE_(?!BUILD__)[A-Z0-9_]*__[A-Z0-9_]*)$/;
+
 export function isSecretName(name: string): boolean {
-  return SECRET_NAME.test(name);
+  return SECRET_NAME.test(name) || LOGIN_NAME.test(name);
+}
+
+/** A login inside a value whose name says nothing: in an address, an option or a setting. */
+const LOGIN =
+  /:\/\/[^\s/:@]*:[^\s/@]+@|x-access-token:|\b(?:access-tokens?|token|password|passwd|secret|api-?key)\s*=\s*\S{6,}|\b(?:gh[pousr]_|github_pat_|glpat-)\w{16,}/i;
+/** Without its login a proxy lets nothing through, and it opens nothing else. */
+const PROXY = /^(?:https?|all)_proxy$/i;
+
+function carriesLogin(name: string, value: string): boolean {
+  return LOGIN.test(value) && !PROXY.test(name);
 }
 
 /**
  * The part of an environment that an agent gets: what every program needs, and what is asked for by name or pattern.
- * A secret is never among what every program needs, whatever it is called.
+ * A secret is never among what every program needs, by its name or by what it holds.
  */
 export function allowedEnvironment(
   env: Readonly<Record<string, string>>,
@@ -31,7 +46,10 @@ export function allowedEnvironment(
   const ordinary = matcher(ORDINARY);
   const wanted = matcher(asked);
   return Object.fromEntries(
-    Object.entries(env).filter(([name]) => wanted(name) || (ordinary(name) && !isSecretName(name))),
+    Object.entries(env).filter(
+      ([name, value]) =>
+        wanted(name) || (ordinary(name) && !isSecretName(name) && !carriesLogin(name, value)),
+    ),
   );
 }
 

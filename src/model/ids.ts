@@ -43,6 +43,7 @@ export function branchProblem(name: string): string | undefined {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: git refuses control characters in refs
   if (/[\x00-\x20\x7f~^:?*[\\]/.test(name)) return 'contains a space or one of ~ ^ : ? * [ \\';
   if (name.includes('..') || name.includes('@{') || name.includes('//')) return 'contains "..", "@{" or "//"';
+  if (name.startsWith('refs/')) return 'is a full ref name; leave out "refs/heads/"';
   if (name === '@' || name === 'HEAD' || name.startsWith('/') || name.endsWith('/') || name.endsWith('.'))
     return 'is not a branch name git accepts';
   if (name.split('/').some((part) => part.startsWith('.') || part.endsWith('.lock')))

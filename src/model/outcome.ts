@@ -6,6 +6,8 @@ export interface AttemptFacts {
   output?: string | null;
   sessionId?: string | null;
   usage?: Usage | null;
+  /** How often its agent was started. */
+  launches?: number;
   /** How it judged the ticket's acceptance criteria, where it did. */
   criteria?: Judged[];
 }

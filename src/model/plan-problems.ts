@@ -1,5 +1,6 @@
 import { dependencyProblems, type PlanProblem } from './dependencies.ts';
 import { defaultBranch, refKey } from './ids.ts';
+import { namesAbove } from './own-branch.ts';
 import type { Plan } from './plan.ts';
 import type { Ticket } from './ticket.ts';
 import { isShared } from './turns.ts';
@@ -11,7 +12,11 @@ interface Known {
 
 /** What makes a plan impossible to run as it is written. */
 export function planProblems(plan: Plan, known: Known): PlanProblem[] {
-  return [...dependencyProblems(plan, known.plans), ...sharedPlaces(plan, known.tickets)];
+  return [
+    ...dependencyProblems(plan, known.plans),
+    ...sharedPlaces(plan, known.tickets),
+    ...nestedBranches(plan, known.tickets),
+  ];
 }
 
 /** Two tickets on one branch or in one worktree would count each other's work as their own. */
@@ -34,4 +39,22 @@ function sharedPlaces(plan: Plan, tickets: ReadonlyMap<string, Ticket>): PlanPro
     }
   }
   return problems;
+}
+
+/** Git cannot have a branch `x` and a branch `x/y`. */
+function nestedBranches(plan: Plan, tickets: ReadonlyMap<string, Ticket>): PlanProblem[] {
+  if (isShared(plan)) return [];
+  const all = plan.tickets.flatMap(({ ticketId }) => {
+    const ticket = tickets.get(refKey({ planId: plan.id, ticketId }));
+    const branch = ticket && (ticket.branch ?? defaultBranch(ticket));
+    return branch ? [{ ticketId, branch, repo: ticket.repo ?? plan.repo }] : [];
+  });
+  const owners = new Map(all.map(({ ticketId, branch, repo }) => [`${repo}\n${branch}`, ticketId]));
+  return all.flatMap(({ ticketId, branch, repo }) => {
+    const above = namesAbove(branch).find((name) => owners.has(`${repo}\n${name}`));
+    if (above === undefined) return [];
+    const other = owners.get(`${repo}\n${above}`);
+    const message = `Ticket "${ticketId}" has the branch ${branch}, which git cannot have beside ${above} of "${other}".`;
+    return [{ planId: plan.id, ticketId, message, path: 'branch', in: 'ticket' as const }];
+  });
 }

@@ -14,14 +14,23 @@ const SHAPES = new RegExp(
     'lin_(?:api|oauth)_[A-Za-z0-9]{20,}',
     'glpat-[A-Za-z0-9_-]{20,}',
     'eyJ[A-Za-z0-9_-]{15,}\\.[A-Za-z0-9_-]{15,}\\.[A-Za-z0-9_-]{10,}',
+    'x-access-token:[^\\s@"\']{6,}',
   ]
     .map((shape) => `(?<![A-Za-z0-9])${shape}`)
     .join('|'),
   'g',
 );
 
+/** Private keys; in a protocol their line ends may be written as two characters. */
+const BEGIN_KEY = /-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----/;
+const END_KEY = /-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----/;
+const WHOLE_KEY = new RegExp(`${BEGIN_KEY.source}[\\s\\S]*?${END_KEY.source}`, 'g');
+
 /** Shorter ones would be found in ordinary words. */
-const LEAST = 8;
+const LEAST = 6;
+const LEAST_DIGITS = 8;
+/** A line of a longer secret, such as a key, is one by itself. */
+const LEAST_LINE = 16;
 
 /** Values that must not be shown: of variables that are called secret, and of those that a config sets to something like a key. */
 export function secretValues(
@@ -30,16 +39,36 @@ export function secretValues(
 ): string[] {
   const values = new Set<string>();
   const all = [env, ...configured].flatMap((each) => Object.entries(each));
-  for (const [name, value] of all)
-    if (value !== undefined && isSecretName(name) && isTelling(value)) values.add(value);
+  for (const [name, value] of all) {
+    if (value === undefined) continue;
+    if (isSecretName(name) && isTelling(name, value)) add(values, value);
+    const password = PASSWORD_IN_URL.exec(value)?.[1];
+    if (password !== undefined && password.length >= LEAST) values.add(password);
+  }
   for (const each of configured)
     for (const value of Object.values(each)) if (looksLikeKey(value)) values.add(value);
   return [...values];
 }
 
-/** Words and paths are in names such as `SSH_AUTH_SOCK`, too, and hiding them would hide half of every log. */
-function isTelling(value: string): boolean {
-  return value.length >= LEAST && !/^(?:[a-z]+|[\d.]+|[~.]?\/.*|https?:\/\/[^@]*)$/.test(value);
+/** Output comes by the line, so that a secret of several lines is found by each of them. */
+function add(values: Set<string>, value: string): void {
+  values.add(value);
+  const lines = value.split(/\r?\n|\\n/).map((line) => line.trim());
+  if (lines.length > 1)
+    for (const line of lines) if (line.length >= LEAST_LINE && !line.startsWith('-----')) values.add(line);
+}
+
+const PASSWORD_IN_URL = /:\/\/[^\s/:@]*:([^\s/@]+)@/;
+const WORDS = /^(?:disabled|enabled|default|required|optional|undefined|anonymous)$/i;
+/** Names that say where a secret is, not what it is. */
+const PLACE = /_(?:SOCK|FILE|PATH|DIR|HOME)$/i;
+const ADDRESS = /_(?:URL|URI|ENDPOINT|HOST|ISSUER)$/i;
+
+/** The name decides, whatever the value looks like; only what is plainly a place, a number or a switch is left. */
+function isTelling(name: string, value: string): boolean {
+  if (value.length < LEAST || WORDS.test(value) || PLACE.test(name)) return false;
+  if (/^[\d.]+$/.test(value)) return value.length >= LEAST_DIGITS;
+  return !(ADDRESS.test(name) && /^https?:\/\/[^@?]*$/.test(value));
 }
 
 function looksLikeKey(value: string): boolean {
@@ -55,9 +84,30 @@ export function redactor(secrets: readonly string[]): Redact {
   return (text) => {
     let clean = text;
     for (const secret of known) if (clean.includes(secret)) clean = clean.replaceAll(secret, REDACTED);
-    return clean.replace(SHAPES, REDACTED);
+    return clean.replace(WHOLE_KEY, REDACTED).replace(SHAPES, REDACTED);
   };
 }
+
+/** The same for text that comes by the line: a private key goes over many. */
+export function lineRedactor(redact: Redact): Redact {
+  let inside = false;
+  return (line) => {
+    let clean = redact(line);
+    if (inside) {
+      const end = END_KEY.exec(clean);
+      inside = end === null && KEY_LINE.test(clean);
+      if (inside) return REDACTED;
+      if (end) clean = REDACTED + clean.slice(end.index + end[0].length);
+    }
+    const begin = BEGIN_KEY.exec(clean);
+    if (!begin) return clean;
+    inside = true;
+    return clean.slice(0, begin.index) + REDACTED;
+  };
+}
+
+/** What stands between the two marks of a key: its code, or a header of old. */
+const KEY_LINE = /^\s*(?:[A-Za-z0-9+/=]*|[A-Za-z-]+: .*|\[redacted\])\s*$/;
 
 /** The same value with every text in it redacted; the same object where there is nothing to hide. */
 export function redactAll<T>(value: T, redact: Redact): T {

@@ -121,6 +121,7 @@ function close(attempt: Attempt, end: Exclude<AttemptEnd, { type: 'waiting' }>, 
     output: end.output ?? attempt.output,
     sessionId: end.sessionId ?? attempt.sessionId,
     usage: end.usage ?? attempt.usage,
+    ...(end.launches !== undefined && end.launches > 1 ? { launches: end.launches } : {}),
     ...(end.criteria ? { criteria: end.criteria } : {}),
   };
   switch (end.type) {

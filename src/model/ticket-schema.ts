@@ -35,6 +35,8 @@ export const Attempt = z.looseObject({
   sessionId: z.string().nullable().default(null),
   usage: Usage.nullable().default(null),
   error: z.looseObject({ class: z.string(), message: z.string() }).nullable().default(null),
+  /** How often its agent was started, where that is more than once. */
+  launches: z.number().int().optional(),
   /** How often a poll has looked. */
   checks: z.number().int().optional(),
   /** How it judged the acceptance criteria. */

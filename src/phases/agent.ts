@@ -7,6 +7,7 @@ import {
   defaultAccess,
   extractTagged,
   readSignal,
+  repairAnew,
   repairPrompt,
   taggedInstruction,
   validateResult,
@@ -137,7 +138,10 @@ async function promptOf(
   return prompt;
 }
 
-/** One more turn in the same session for a result that does not fit its schema or contradicts itself. */
+/**
+ * One more turn for a result that does not fit its schema or contradicts itself: in the same session, or in a fresh one
+ * that is told what was asked and answered.
+ */
 async function repair(
   context: Context,
   first: Turn,
@@ -148,17 +152,27 @@ async function repair(
 ): Promise<TurnEnd> {
   const facts = factsOf(result);
   const bad = { end: { ...unfit(problem), ...facts } };
-  if (context.phase.repair === false || !first.adapter.capabilities.resume || !result.sessionId) return bad;
+  const session = first.adapter.capabilities.resume ? result.sessionId : null;
+  const prompt = session
+    ? repairPrompt(problem, asked)
+    : repairAnew(
+        { prompt: readNote(first.dir, 'prompt.md') ?? '', answer: answerOf(result) },
+        problem,
+        asked,
+      );
+  if (context.phase.repair === false || Buffer.byteLength(prompt) > MAX_PROMPT_BYTES) return bad;
   const dir = `${first.dir}.repair`;
+  const broke = existsSync(dir) ? null : context.allowance?.launch();
+  if (broke) return { ...bad, broke };
   const turn = await takeTurn(
     { ...context, resumed: context.resumed && existsSync(dir) },
     {
       ...first,
       dir,
-      usageBefore: totalUsage([first.usageBefore, result.usage]),
+      usageBefore: session ? totalUsage([first.usageBefore, result.usage]) : null,
       spent: result.usage,
       files: {},
-      request: async () => ask(repairPrompt(problem, asked), result.sessionId),
+      request: async () => ask(prompt, session),
     },
   );
   if ('end' in turn)
@@ -168,6 +182,11 @@ async function repair(
   if (turn.result.ok && !again.ok) return { end: { ...unfit(again.problem), ...facts, usage } };
   const data = again.ok ? again.value : turn.result.data;
   return { result: { ...turn.result, data, usage } };
+}
+
+/** What it said at the end; where that was nothing but data, the data. */
+function answerOf({ text, data }: AgentResult): string {
+  return excerpt(text.trim() || (data === undefined ? '' : JSON.stringify(data)), 'end');
 }
 
 function unfit(problem: string): AttemptEnd {

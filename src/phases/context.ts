@@ -29,11 +29,10 @@ export interface SharedRules {
 export interface Allowance {
   /** As the attempt began; null is no limit. */
   usd: number | null;
-  seconds: number | null;
-  /** Asked with every report of what the attempt has used so far. */
+  /** Asked all the time, with what the attempt has used so far: why it must end. */
   over(usage: Usage | null): Hold | null;
-  /** Why it ends when its seconds are over. */
-  late(): Hold | null;
+  /** Asked before every process of the attempt beyond its first, which is counted when nothing forbids it. */
+  launch(): Hold | null;
 }
 
 /** Everything an executor may use. It performs one attempt and says how it ended; it never touches the store. */
@@ -50,6 +49,8 @@ export interface PhaseContext<P extends Phase = Phase> {
   /** The variable of this name. */
   unit?: Record<string, unknown> | null;
   shared?: SharedRules | null;
+  /** Repositories and worktrees of other work, which a sandboxed agent must not see. */
+  others?: () => readonly string[];
   settings: Settings;
   workspaces: Workspaces;
   /** Directory of this attempt's job. */

@@ -2,6 +2,7 @@ import { readJob } from '../jobs/job.ts';
 import { stopJob } from '../jobs/stop.ts';
 import { SignalboxError } from '../model/errors.ts';
 import type { AttemptEnd } from '../model/outcome.ts';
+import { GitError, withPatience } from '../workspaces/index.ts';
 import { performAgent, unexpected } from './agent.ts';
 import type { PhaseContext } from './context.ts';
 import { performGate } from './gate.ts';
@@ -13,11 +14,14 @@ export type { PhaseContext, Place, SharedRules } from './context.ts';
 /** Performs one attempt. An exception is a failed attempt like any other; only a state that cannot be written is not. */
 export async function perform(context: PhaseContext): Promise<AttemptEnd> {
   try {
-    return await execute(context);
+    return await withPatience({ signal: context.signal }, () => execute(context));
   } catch (error) {
     if (error instanceof SignalboxError && error.code === 'state/storage') throw error;
     // Whatever went wrong, the attempt is over: none of its processes may go on.
     if (readJob(context.jobDir).state === 'running') await stopJob(context.jobDir, 'stopped');
+    // Git was in the middle of something when the stop came; the tree is looked at again when the ticket goes on.
+    if (error instanceof GitError && context.signal.aborted)
+      return { type: 'interrupted', reason: 'stopped', deliberate: true };
     return unexpected(error);
   }
 }

@@ -21,7 +21,7 @@ const PROMPT =
 
 /**
  * Ends an attempt whose budget is used up. Where its session can go on and something is not committed, one short turn
- * asks for that; it is bounded by time and turns, since there is no money left to bound it by.
+ * asks for that; it is bounded by time and turns, since there is no money left to bound it by. It is a launch, too.
  */
 export async function land(
   context: PhaseContext<PhaseOf<'agent'>>,
@@ -43,6 +43,7 @@ export async function land(
   const can = first.adapter.capabilities.resume && sessionId !== null && !context.signal.aborted;
   if (!can || !(await hasUncommitted(context))) return end(facts.usage);
   const dir = `${first.dir}.landing`;
+  if (!existsSync(dir) && context.allowance?.launch()) return end(facts.usage);
   const turn = await takeTurn(
     { ...context, resumed: context.resumed && existsSync(dir) },
     {

@@ -1,64 +1,83 @@
 import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
-import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
-import { ownPlaces } from '../agents/index.ts';
+import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { bubblewrap } from '../jobs/bubblewrap.ts';
 import { dropPidsGroup, findPidsGroup, makePidsGroup } from '../jobs/pids-group.ts';
+import { processLimit } from '../jobs/process-limit.ts';
 import type { AgentConfig } from '../model/agent.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import type { PhaseContext } from './context.ts';
+import { gitSettings } from './sandbox-git.ts';
+import { openHome } from './sandbox-home.ts';
 
 type Context = PhaseContext<PhaseOf<'agent'>>;
 
 const PROCESSES = 512;
 
-/** Why an agent cannot be sandboxed here, or undefined. */
-export function sandboxProblem(agent: AgentConfig, path: string): string | undefined {
-  if (agent.sandbox !== 'bwrap') return undefined;
+/** Why an agent cannot be sandboxed here, or cannot do without while others are, or undefined. */
+export function sandboxProblem(context: Context, agent: AgentConfig, path: string): string | undefined {
+  if (agent.sandbox !== 'bwrap') return obeyed(context, agent);
   if (process.platform !== 'linux') return 'sandbox: bwrap is for Linux alone';
   if (findProgram('bwrap', path)) return undefined;
   return 'sandbox: bwrap needs bubblewrap, which is not installed (apt install bubblewrap, dnf install bubblewrap)';
 }
 
-/** Puts walls around a command: it sees its worktree, a git directory of its own, and its CLI's own files. */
+/** Whether somebody thought it wise to put an agent behind walls. */
+export function sandboxesOthers({ settings }: Context): boolean {
+  return Object.values(settings.agents).some(({ sandbox }) => sandbox === 'bwrap');
+}
+
+/** Settings in the repository that a CLI cannot be told to pass over. */
+const OBEYED: Readonly<Record<string, string>> = { pi: '.pi/settings.json' };
+
+function obeyed(context: Context, { adapter }: AgentConfig): string | undefined {
+  const file = Object.hasOwn(OBEYED, adapter) ? OBEYED[adapter] : undefined;
+  if (!file || !sandboxesOthers(context) || !existsSync(join(context.place.worktree, file))) return undefined;
+  return `${adapter} would obey ${file} of the repository, where sandboxed agents can write; set sandbox: bwrap for it, too`;
+}
+
+/** Puts walls around a command: it sees its worktree, a git directory and a home of its own. */
 export async function enterSandbox(
   context: Context,
   agent: AgentConfig,
   dir: string,
   env: Readonly<Record<string, string>>,
-): Promise<{ gitDir: string; wrap(argv: readonly string[]): string[] }> {
+): Promise<{ gitDir: string; env: Record<string, string>; wrap(argv: readonly string[]): string[] }> {
   const { place, settings, workspaces } = context;
   const enclave = await workspaces.openEnclave(place.worktree, place.branch);
   const path = env.PATH ?? '';
-  const { userHome } = settings;
-  const places = ownPlaces(agent.adapter, env).map((each) =>
-    isAbsolute(each) ? each : join(userHome, each),
-  );
+  const userHome = realOf(settings.userHome);
+  const kept = join(dirname(context.jobDir), HOME);
+  const home = openHome({ dir: kept, adapter: agent.adapter, userHome, env });
+  const git = gitSettings({ dir: kept, userHome, env });
   const most = agent.sandboxProcesses ?? PROCESSES;
   const cgroup = makePidsGroup(groupName(place.worktree), most);
-  const prlimit = cgroup === null ? findProgram('prlimit', path) : undefined;
+  // Nothing of this kind binds root.
+  const prlimit = cgroup === null && process.getuid?.() !== 0 ? findProgram('prlimit', path) : undefined;
   const wrap = (argv: readonly string[]) =>
     bubblewrap(
       {
         bwrap: findProgram('bwrap', path) ?? 'bwrap',
         cwd: place.worktree,
         network: agent.sandboxNetwork ?? true,
-        hidden: hiddenPlaces(context),
-        readable: [
-          ...tools(argv, env, path),
-          ...settingsFiles(userHome, env),
-          settings.packageDir,
-          dir,
-          enclave.objects,
-        ],
-        writable: [...places, ...(agent.sandboxWritable ?? []), enclave.gitDir],
-        over: [[enclave.link, join(place.worktree, '.git')]],
+        hidden: hiddenPlaces(context, env),
+        readable: [...tools(argv, env, path), settings.packageDir, dir, enclave.objects],
+        places: home.writable,
+        writable: [...(agent.sandboxWritable ?? []), enclave.gitDir],
+        over: [...home.readable, ...git, [enclave.link, join(place.worktree, '.git')]],
         cgroup,
-        prlimit: prlimit ? { command: prlimit, processes: most } : null,
+        prlimit: prlimit ? { command: prlimit, processes: processLimit(most) } : null,
       },
       argv,
     );
-  return { gitDir: enclave.gitDir, wrap };
+  return { gitDir: enclave.gitDir, env: home.env, wrap };
+}
+
+/** Beside the ticket's jobs, and swept away with them. */
+const HOME = 'home';
+
+function realOf(path: string): string {
+  return existsSync(path) ? realpathSync(path) : path;
 }
 
 /** Brings the branch home once everything inside has ended. */
@@ -73,8 +92,11 @@ function groupName(worktree: string): string {
   return createHash('sha256').update(worktree).digest('hex').slice(0, 16);
 }
 
-/** Home, state, settings, the user's checkout and the other worktrees. Outer ones first: what lies inside is mounted later. */
-function hiddenPlaces({ place, settings }: Context): string[] {
+/** Home, state, settings, repositories and the other worktrees. Outer ones first: what lies inside is mounted later. */
+function hiddenPlaces(
+  { place, settings, workspaces, others }: Context,
+  env: Readonly<Record<string, string>>,
+): string[] {
   const suffix = `/${place.branch}`;
   const root = place.worktree.endsWith(suffix)
     ? place.worktree.slice(0, -suffix.length)
@@ -82,46 +104,45 @@ function hiddenPlaces({ place, settings }: Context): string[] {
   const config = settings.configFile ? [dirname(settings.configFile)] : [];
   const all = [
     settings.userHome,
+    ...(env.HOME && isAbsolute(env.HOME) ? [env.HOME] : []),
     settings.home,
     settings.stateDir,
     settings.logDir,
     place.repo,
+    ...workspaces.gitDirs(place.worktree),
     root,
     ...config,
+    ...(others?.() ?? []),
   ];
   const real = all.filter((each) => existsSync(each)).map((each) => realpathSync(each));
-  return [...new Set(real)].filter((each) => each !== '/').sort((a, b) => a.length - b.length);
+  return [...new Set(real)]
+    .filter((each) => each !== '/' && each !== place.worktree)
+    .sort((a, b) => a.length - b.length);
 }
 
-/** Programs may be installed in the home directory; of a package its other files are needed, too. */
+/** Programs may be installed in the home directory; of a package, those that it needs lie beside it. */
 function tools(argv: readonly string[], env: Readonly<Record<string, string>>, path: string): string[] {
   const dirs = path.split(delimiter).filter((dir) => isAbsolute(dir) && existsSync(dir));
-  const prefixes = dirs.filter(
-    (dir) => basename(dir) === 'bin' && existsSync(join(dir, '../lib/node_modules')),
-  );
+  const modules = dirs
+    .map((dir) => join(dirname(dir), 'lib', 'node_modules'))
+    .filter((dir) => existsSync(dir));
   const command = findProgram(argv[0] ?? '', path);
   const files = argv
     .slice(1)
     .filter((arg) => isAbsolute(arg) && statSync(arg, { throwIfNoEntry: false })?.isFile());
   return [
     ...dirs,
-    ...prefixes.map((dir) => dirname(dir)),
+    ...modules,
     ...(command ? [dirname(command), packageOf(realpathSync(command))] : []),
     dirname(env.SIGNALBOX_NODE ?? process.execPath),
     ...files,
   ];
 }
 
-/** The nearest directory that is a package; else the one with the file. */
+/** The outermost directory of packages; for a program that is in none, the one with the file. */
 function packageOf(file: string): string {
-  for (let dir = dirname(file); dir !== '/'; dir = dirname(dir))
-    if (existsSync(join(dir, 'package.json'))) return dir;
-  return dirname(file);
-}
-
-function settingsFiles(home: string, env: Readonly<Record<string, string>>): string[] {
-  const own = env.GIT_CONFIG_GLOBAL && isAbsolute(env.GIT_CONFIG_GLOBAL) ? [env.GIT_CONFIG_GLOBAL] : [];
-  return [join(home, '.gitconfig'), join(home, '.config/git'), ...own];
+  const end = file.indexOf('/node_modules/');
+  return end < 0 ? dirname(file) : file.slice(0, end + '/node_modules'.length);
 }
 
 function findProgram(command: string, path: string): string | undefined {

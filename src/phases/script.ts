@@ -1,5 +1,6 @@
 import { renderArg } from '../content/index.ts';
 import type { JobResult } from '../jobs/follow.ts';
+import { readJob } from '../jobs/job.ts';
 import type { AttemptEnd } from '../model/outcome.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { capture } from './capture.ts';
@@ -39,16 +40,48 @@ export function scriptJob(
   };
 }
 
-/** Exit code 0 is success; everything else is a failure that is tried again first. */
+/** Exit code 0 is success, 75 is not now; everything else is a failure that is tried again first. */
 export async function performScript(context: PhaseContext<PhaseOf<'script'>>): Promise<AttemptEnd> {
   const { phase, settings } = context;
   const wall = phase.timeoutSeconds ?? settings.timeouts.scriptSeconds;
   const idle = phase.idleSeconds ?? null;
-  const result = await runJob(context, scriptJob(context, wall, idle));
+  // One that said "not now" is run again; it is the same attempt still.
+  const before = context.resumed ? readJob(context.jobDir) : undefined;
+  const resumed = context.resumed && !(before?.state === 'ended' && isNotNow(before.exit));
+  const result = await runJob({ ...context, resumed }, scriptJob(context, wall, idle));
   const early = endOfJob(result, wall, idle);
   if (early || !result) return { ...(early as AttemptEnd), output: result ? outputOf(result) : null };
+  if (isNotNow(result.exit)) return notNow(context, result);
   if (result.exit.code !== 0) return exitFailure(result);
   return finishCommand(context, result);
+}
+
+/** As sysexits.h has it: a failure that passes by itself. */
+const NOT_NOW = 75;
+const PAUSE_MS = 60_000;
+const LONGEST_MS = 86_400_000;
+
+function isNotNow({ code }: { code: number | null }): boolean {
+  return code === NOT_NOW;
+}
+
+/** Waits without a slot, until the time in the first line that it printed or for a minute; after a day it has failed. */
+function notNow(context: PhaseContext<PhaseOf<'script'>>, result: JobResult): AttemptEnd {
+  const { phase, attempt } = context;
+  const now = Date.parse(context.now());
+  if (now - Date.parse(attempt.startedAt) >= LONGEST_MS) return exitFailure(result);
+  const lines = result.stdoutTail.trim().split('\n');
+  const named = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(lines[0] ?? '')
+    ? Date.parse(lines.shift() ?? '')
+    : Number.NaN;
+  const time = named > now ? Math.min(named, now + LONGEST_MS) : now + PAUSE_MS;
+  const said = lastWords(lines.join('\n')) || lastWords(result.stderrTail) || 'not now';
+  return {
+    type: 'waiting',
+    gate: false,
+    until: new Date(time).toISOString(),
+    reason: `${phase.id}: ${said}`,
+  };
 }
 
 export async function finishCommand(context: PhaseContext<Command>, result: JobResult): Promise<AttemptEnd> {

@@ -11,7 +11,7 @@ import type { PhaseOf } from '../model/workflow.ts';
 import type { PhaseContext } from './context.ts';
 import { agentEnvironment } from './environment.ts';
 import { endOfJob, runJob } from './run-job.ts';
-import { enterSandbox, leaveSandbox, sandboxProblem } from './sandbox.ts';
+import { enterSandbox, leaveSandbox, sandboxesOthers, sandboxProblem } from './sandbox.ts';
 
 export interface Turn {
   dir: string;
@@ -28,6 +28,8 @@ export interface Turn {
   files: Record<string, string>;
 }
 
+const LAST_WORDS_MS = 250;
+
 export type TurnEnd =
   | { result: AgentResult }
   /** `limit`: it was silent because it waited out a usage limit; `broke`: a budget was used up. */
@@ -38,7 +40,7 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
   const { phase, settings } = context;
   const allowance = turn.windsUp === undefined ? (context.allowance ?? null) : null;
   const longest = phase.timeoutSeconds ?? settings.timeouts.agentSeconds;
-  const wall = Math.min(longest, turn.windsUp ?? allowance?.seconds ?? longest);
+  const wall = Math.min(longest, turn.windsUp ?? longest);
   const idle = phase.idleSeconds ?? settings.timeouts.agentIdleSeconds;
   const reader = turn.adapter.reader({
     // Read when it is needed: "in an hour" counts from the moment it was said.
@@ -51,15 +53,29 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
   let session: string | null = null;
   let toolsOpen = 0;
   let limited = false;
+  let answered = false;
   let broke: Hold | null = null;
+  let spent = turn.spent ?? null;
+  let brokeAt = Number.POSITIVE_INFINITY;
+  // Time passes without a word, so this is asked all the time, not only with every report. One that has used up the last
+  // of it may be at its end: it gets the moment to say so, unless it is seen to go on.
+  const isBroke = () => {
+    if (broke === null) {
+      broke = allowance?.over(spent) ?? null;
+      if (broke) brokeAt = toolsOpen > 0 ? Number.NEGATIVE_INFINITY : performance.now();
+    }
+    return performance.now() - brokeAt > LAST_WORDS_MS;
+  };
   const spend = (usage: Usage) => {
     const soFar = totalUsage([turn.spent ?? null, usage]) ?? usage;
+    spent = soFar;
     context.onUsage(soFar);
-    broke ??= allowance?.over(soFar) ?? null;
+    isBroke();
   };
   const show = (event: AgentEvent) => {
     // Whatever else it tells, it is at work again.
     limited = event.type === 'limit' || (limited && event.type === 'warning');
+    answered ||= event.type === 'text' || event.type === 'tool';
     switch (event.type) {
       case 'session':
         session = event.id;
@@ -70,6 +86,7 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
         return context.onText(event.text);
       case 'tool':
         toolsOpen = Math.max(0, toolsOpen + (event.done ? -1 : 1));
+        if (broke) brokeAt = Number.NEGATIVE_INFINITY;
         return context.onTool(event.name, event.summary, event.done);
       default:
         return undefined;
@@ -85,23 +102,25 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
     ...(reader.errorLine ? { onErrors: (chunk) => errors.push(chunk) } : {}),
     isBusy: () => toolsOpen > 0,
     isWaiting: () => limited,
-    isOver: () => broke !== null,
+    isOver: isBroke,
     spec: async () => {
       const promptFile = join(turn.dir, 'prompt.md');
       const asked = await turn.request();
       const given = agentEnvironment(context, asked.agent, promptFile);
-      const problem = sandboxProblem(asked.agent, given.PATH ?? '');
+      const problem = sandboxProblem(context, asked.agent, given.PATH ?? '');
       if (problem) throw new AttemptConfigError(`agent "${asked.agent.name}": ${problem}`);
       const walls =
         asked.agent.sandbox === 'bwrap'
           ? await enterSandbox(context, asked.agent, turn.dir, given).catch(refuse)
           : null;
-      const request = walls ? { ...asked, gitDirs: [walls.gitDir] } : asked;
+      const request = walls
+        ? { ...asked, gitDirs: [walls.gitDir] }
+        : { ...asked, distrusted: sandboxesOthers(context) ? context.place.worktree : null };
       const root = process.getuid?.() === 0;
       const call = turn.adapter.invocation({ ...request, promptFile, newSessionId: randomUUID(), root });
       const own = new Set(Object.keys(call.files).map((name) => `{job}/${name}`));
       const command = call.argv.map((arg) => (own.has(arg) ? arg.replace('{job}', turn.dir) : arg));
-      const env = { ...given, ...call.env };
+      const env = { ...given, ...call.env, ...walls?.env };
       requireExecutable(command[0] ?? '', env.PATH ?? '', request.agent.name);
       const argv = walls ? walls.wrap(command) : command;
       const files = {
@@ -125,21 +144,38 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
   if (home) return { end: { ...home, sessionId: session } };
   const early = endOfJob(result, wall, idle);
   if (early || !result) {
-    const soFar = reader.end({ code: null, signal: null, stderrTail: result?.stderrTail ?? '' });
-    const end = { ...(early as AttemptEnd), sessionId: session ?? soFar.sessionId, usage: soFar.usage };
-    const late = result?.reason === 'timeout' && wall < longest && turn.windsUp === undefined;
+    const stderrTail = result?.stderrTail ?? '';
+    // Its end event has come: it had done its work and would only have ended. Those without one end by their exit alone.
+    const told = result?.reason === 'budget' && turn.adapter.program !== null;
+    const finished = told ? reader.end({ code: 0, signal: null, stderrTail }) : null;
+    if (finished?.ok) return { result: finished };
+    const soFar = reader.end({ code: null, signal: null, stderrTail });
+    const usage = usageSeen(soFar, answered);
+    const end = { ...(early as AttemptEnd), sessionId: session ?? soFar.sessionId, usage };
     const hold =
       result?.reason === 'budget'
         ? (broke ?? allowance?.over(totalUsage([turn.spent ?? null, soFar.usage])))
-        : late
-          ? allowance?.late()
-          : null;
+        : null;
     if (hold) return { end, broke: hold };
     const waited = end.type === 'failed' && soFar.error?.class === 'limit';
     return waited && soFar.error ? { end, limit: soFar.error } : { end };
   }
-  return { result: reader.end({ ...result.exit, stderrTail: result.stderrTail }) };
+  const seen = reader.end({ ...result.exit, stderrTail: result.stderrTail });
+  return { result: { ...seen, usage: usageSeen(seen, answered) } };
 }
+
+/** A limit that was met before the model said anything cost nothing; met later, it is not known what did. */
+function usageSeen({ usage, error }: AgentResult, answered: boolean): Usage | null {
+  return usage === null && error?.class === 'limit' && !answered ? NOTHING : usage;
+}
+
+const NOTHING: Usage = {
+  inputTokens: 0,
+  outputTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  costUsd: 0,
+};
 
 /** A workspace that cannot be walled in is a matter of configuration. */
 function refuse(error: unknown): never {
@@ -154,6 +190,8 @@ async function broughtHome(context: PhaseContext<PhaseOf<'agent'>>): Promise<Att
     return undefined;
   } catch (error) {
     if (!(error instanceof WorkspaceError)) throw error;
+    // After a stop nobody waits for git; what was committed is fetched when the ticket goes on.
+    if (context.signal.aborted) return undefined;
     return { type: 'failed', error: { class: 'workspace', message: explained(error) } };
   }
 }

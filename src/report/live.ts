@@ -120,13 +120,16 @@ export class Live {
     this.#wakeAt(this.#drawnAt + TICK_MS);
   }
 
-  /** One write: up to where the block began, clear, the new lines, the new block. */
+  /**
+   * One write: up to where the block began, clear, the new lines, the new block. Row by row: when all of the screen is
+   * cleared at once, tmux and others keep what was on it in the scrollback.
+   */
   #put(block: string[]): void {
     const lines = this.#lines.splice(0);
     const same = block.length === this.#drawn.length && block.every((line, at) => line === this.#drawn[at]);
     if (same && lines.length === 0) return;
     const up = rowsOf(this.#drawn, this.#options.screen.columns());
-    const clear = up > 0 ? `\r\u001b[${up}A\u001b[J` : '';
+    const clear = up > 0 ? `\r\u001b[J${'\u001b[A\u001b[2K'.repeat(up)}` : '';
     this.#drawn = block;
     this.#options.screen.write(clear + [...lines, ...block].map((line) => `${line}\n`).join(''));
   }

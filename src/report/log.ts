@@ -4,7 +4,7 @@ import { adapterFor, lineSplitter } from '../agents/index.ts';
 import { readJson } from '../jobs/job.ts';
 import type { AgentEvent } from '../model/agent.ts';
 import type { TicketRef } from '../model/ids.ts';
-import type { Redact } from '../model/redact.ts';
+import { lineRedactor, type Redact } from '../model/redact.ts';
 import { type Attempt, attemptKey, type Ticket } from '../model/ticket.ts';
 import type { FileStore } from '../store/file-store.ts';
 import { lineOf } from './lines.ts';
@@ -67,6 +67,8 @@ class AttemptLog {
   readonly #json: boolean;
   readonly #style: Style;
   readonly #redact: Redact;
+  /** Of what goes over several lines. */
+  readonly #printed: Readonly<Record<'stdout' | 'stderr', Redact>>;
   readonly #offsets = new Map<string, number>();
   readonly #lines: string[] = [];
   #splitter: ReturnType<typeof lineSplitter> | undefined;
@@ -79,6 +81,7 @@ class AttemptLog {
     this.#json = json;
     this.#style = style;
     this.#redact = redact;
+    this.#printed = { stdout: lineRedactor(redact), stderr: lineRedactor(redact) };
   }
 
   more(attempt: Attempt): string[] {
@@ -86,17 +89,14 @@ class AttemptLog {
     if (!this.#begun) {
       this.#begun = true;
       const agent = attempt.agent ? ` (${attempt.agent})` : '';
-      this.#say(
-        'begin',
-        `── ${attempt.phase} ${attempt.visit}.${attempt.attempt}${agent} ${attempt.startedAt}`,
-      );
+      this.#say('begin', `── ${attempt.phase}${again(attempt)}${agent} ${attempt.startedAt}`);
     }
     this.#read('stdout', (chunk) => this.#output().push(chunk));
     if (attempt.completedAt !== null) {
       this.#splitter?.flush();
-      this.#read('stderr', (chunk) => {
-        for (const line of chunk.toString('utf8').trimEnd().split('\n')) this.#say('stderr', line);
-      });
+      const errors = lineSplitter((line) => this.#say('stderr', line));
+      this.#read('stderr', (chunk) => errors.push(chunk));
+      errors.flush();
       this.#say('end', `── ${endOf(attempt)}`);
       const verdict =
         attempt.outcome !== null && attempt.outcome !== 'success' && attempt.outcome !== 'failure';
@@ -114,7 +114,8 @@ class AttemptLog {
   }
 
   #say(kind: string, said: string): void {
-    const text = this.#redact(said);
+    const redact = kind === 'stdout' || kind === 'stderr' ? this.#printed[kind] : this.#redact;
+    const text = redact(said);
     const { phase, visit, attempt } = this.#attempt;
     if (this.#json) this.#lines.push(JSON.stringify({ phase, visit, attempt, kind, text }));
     else if (kind === 'begin' || kind === 'end') this.#lines.push(this.#style.dim(oneLine(text, 400)));
@@ -138,6 +139,12 @@ class AttemptLog {
       closeSync(fd);
     }
   }
+}
+
+/** Which time it is, where that is not the first. */
+function again({ visit, attempt }: Attempt): string {
+  const parts = [visit > 1 ? `visit ${visit}` : '', attempt > 1 ? `attempt ${attempt}` : ''].filter(Boolean);
+  return parts.length > 0 ? ` [${parts.join(', ')}]` : '';
 }
 
 function endOf(attempt: Attempt): string {

@@ -1,4 +1,6 @@
 import type { EngineEvent } from '../model/events.ts';
+import { withNames } from './run-names.ts';
+import { wentWell } from './run-outcome.ts';
 import { oneLine, usageText } from './style.ts';
 
 const HEARTBEAT_MS = 60_000;
@@ -93,10 +95,8 @@ export class RunLines {
 
   #ended(event: Extract<EngineEvent, { type: 'attempt:end' }>): void {
     const name = this.#options.nameOf(event.ticketId);
-    const negative =
-      event.outcome === 'AC_NOT_MET' || event.outcome === 'fail' || event.outcome === 'failure';
     const time = `(${wholeSeconds(event.ms)})`;
-    if (event.status === 'success' && !negative) return void this.#say(`● ${name}: ${event.phase} ✓ ${time}`);
+    if (wentWell(event)) return void this.#say(`● ${name}: ${event.phase} ✓ ${time}`);
     if (event.status === 'limit') return void this.#say(`● ${name}: ${event.phase} ⏸ usage limit`);
     if (event.status === 'interrupted') return void this.#say(`● ${name}: ${event.phase} stopped`);
     this.#say(`● ${name}: ${event.phase} ✗`);
@@ -118,7 +118,8 @@ export class RunLines {
 
   #status(event: Extract<EngineEvent, { type: 'ticket:status' }>): void {
     const { ticketId, status } = event;
-    const name = this.#options.nameOf(ticketId);
+    const { nameOf } = this.#options;
+    const name = nameOf(ticketId);
     const time = wholeSeconds(this.#options.msOf(ticketId));
     if (status === 'complete') {
       this.#marks.set(ticketId, '✓');
@@ -133,7 +134,9 @@ export class RunLines {
     const gate = event.hold?.kind === 'gate';
     const until = event.hold?.until && !gate ? ` until ${event.hold.until}` : '';
     if (!event.hold || status === 'running') return;
-    const reason = oneLine(event.hold.reason, 200);
+    const reason = withNames(oneLine(event.hold.reason, 200), (id) =>
+      this.#marks.has(id) ? nameOf(id) : undefined,
+    );
     this.#say(`◌ ${name} ${reason.startsWith('waits for ') ? reason : `waits${until}: ${reason}`}`);
   }
 

@@ -1,3 +1,4 @@
+import type { Parts } from '../engine/parts.ts';
 import type { SpecResult } from '../engine/spec-result.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
@@ -20,6 +21,16 @@ export function summaryFacts({ counts, usage, ms, changes }: SpecResult): string
     `Usage: ${usageText(usage) || 'unknown'}`,
     `Time: ${duration(ms)}`,
   ];
+}
+
+/** Keeps in its plan what a run came to, for `status` and the progress file; one that did nothing leaves the last one's. */
+export async function keepSummary(parts: Parts, result: SpecResult): Promise<void> {
+  const planId = result.plan.id;
+  const ended = { at: parts.now(), lines: summaryFacts(result) };
+  await parts.store.updatePlan(planId, (latest) =>
+    result.counts.attempts === 0 && latest.ended ? latest : { ...latest, ended },
+  );
+  await parts.flush?.(planId);
 }
 
 /** What a run of a spec came to: a row for each unit, the changes, and the way on. */

@@ -87,7 +87,14 @@ export function planLines(
   const width = Math.max(4, ...tickets.map(({ ticket }) => ticket.ticketId.length));
   for (const each of tickets) tellTicket(each, { lines, style, now, width, detailed });
   for (const problem of problems) lines.push(`  ${style.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
+  if (detailed) lines.push(...lastRun(plan));
   return lines;
+}
+
+/** What the last run of a spec came to. */
+function lastRun(plan: Plan): string[] {
+  const { lines = [] } = (plan.ended ?? {}) as { lines?: string[] };
+  return lines.length === 0 ? [] : ['  Last run:', ...lines.map((line) => `    ${oneLine(line, 200)}`)];
 }
 
 interface Page {

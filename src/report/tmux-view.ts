@@ -68,6 +68,7 @@ class Windows implements TmuxView {
   readonly #recorded = new Set<string>();
   /** What to look after next, by ticket: an attempt that starts while its ticket is waiting here adds nothing. */
   readonly #waiting = new Map<string, TicketRef>();
+  #latest: TicketRef | undefined;
   /** The windows have to be counted; and the last time there were too many. */
   #count = false;
   #tooMany = false;
@@ -90,7 +91,8 @@ class Windows implements TmuxView {
     if (event.type === 'attempt:start' || event.type === 'attempt:adopt') {
       const { planId, ticketId } = event;
       this.#resting.delete(refKey(event));
-      this.#waiting.set(refKey(event), { planId, ticketId });
+      this.#latest = { planId, ticketId };
+      this.#waiting.set(refKey(event), this.#latest);
       this.#wake();
     } else if (event.type === 'ticket:status' && isRest(event.status)) {
       this.#resting.add(refKey(event));
@@ -172,7 +174,8 @@ class Windows implements TmuxView {
       this.#seen = true;
       return found;
     }
-    if (this.#seen) this.#tell(`The tmux session ${this.session} is gone; a new one is made.`);
+    if (this.#seen)
+      this.#tell(`The tmux session ${this.session} is gone; a new one is made for the windows that follow.`);
     this.#shown.clear();
     await makeSession(this.#tmux, this.session, this.#options.cwd);
     const made = await readSession(this.#tmux, this.session);
@@ -213,8 +216,9 @@ class Windows implements TmuxView {
   #tell(what: string): void {
     if (this.#told) return;
     this.#told = true;
+    const { planId = '<plan>', ticketId = '<ticket>' } = this.#latest ?? {};
     this.#options.onProblem(
-      `${what} The work goes on; watch it with: signalbox logs <plan> <ticket> --follow`,
+      `${what} The work goes on; watch it with: signalbox logs ${planId} ${ticketId} --follow`,
     );
   }
 }

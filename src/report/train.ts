@@ -1,4 +1,5 @@
-import type { Preview, TrainResult } from '../engine/merge-train.ts';
+import type { TrainResult } from '../engine/merge-train.ts';
+import type { Preview } from '../engine/merge-train-preview.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 
 /** What became of a merge, a line for each ticket. */

@@ -9,6 +9,6 @@ export type { Listed, ListFilter } from './list.ts';
 export { dependencyMentions, labelMentions } from './mentions.ts';
 export { type Ordered, orderByDependencies } from './order.ts';
 export { parseReference, type Reference, referenceFromKey } from './reference.ts';
-export { ownRepository } from './repository.ts';
+export { ownRepository, type RepositoryMemory } from './repository.ts';
 export { parseRemote, parseRepository, type RepositoryName, repositoryText } from './repository-name.ts';
 export { type GhOptions, type GhResult, runGh } from './run-gh.ts';

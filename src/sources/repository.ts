@@ -9,11 +9,20 @@ import { runProgram } from './run-program.ts';
 
 const HINT = 'Write owner/repo#12 instead of the number, or name Markdown files, which need no GitHub.';
 
+/** Remembers what gh said of an address, so that it is asked once. */
+export interface RepositoryMemory {
+  get(address: string): RepositoryName | undefined;
+  set(address: string, repository: RepositoryName): void;
+}
+
 /**
  * The repository that a plain number means: $GH_REPO, what `gh repo set-default` recorded, or origin. gh itself is
  * only asked when the remotes do not tell.
  */
-export async function ownRepository(options: FetchOptions): Promise<RepositoryName> {
+export async function ownRepository(
+  options: FetchOptions,
+  memory?: RepositoryMemory,
+): Promise<RepositoryName> {
   const given = options.env.GH_REPO;
   if (given) {
     const repository = parseRepository(given, defaultHost(options));
@@ -24,7 +33,12 @@ export async function ownRepository(options: FetchOptions): Promise<RepositoryNa
   if (!remotes)
     throw unknown(`${options.cwd} is not in a git repository, so a plain issue number says too little.`);
   const local = remotes.resolved ?? parseRemote(remotes.origin ?? '');
-  if (!local?.host.includes('.')) return askGh(options);
+  if (!local?.host.includes('.')) {
+    const address = remotes.origin ?? options.cwd;
+    const known = memory?.get(address) ?? (await askGh(options));
+    memory?.set(address, known);
+    return known;
+  }
   if (isElsewhere(local.host)) throw unknown(`The remote origin is on ${local.host}, which is not GitHub.`);
   return local;
 }

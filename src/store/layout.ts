@@ -35,6 +35,11 @@ export class Layout {
     return join(this.root, 'memory.json');
   }
 
+  /** By which secrets are known in what jobs printed. */
+  get fingerprints(): string {
+    return join(this.root, 'fingerprints.json');
+  }
+
   planDir(id: string): string {
     return join(this.plans, checked(id, 'plan'));
   }

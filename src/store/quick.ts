@@ -147,6 +147,7 @@ const ATTEMPT: Checks = new Map(
     sessionId: textOrNull,
     usage: orNull(isUsage),
     error: orNull((error) => isObject(error) && isText(error.class) && isText(error.message)),
+    launches: isWhole,
     checks: isWhole,
     resetAt: isText,
   }),

@@ -1,4 +1,5 @@
 import { WorkspaceError } from '../model/errors.ts';
+import { integrationBranch } from '../model/own-branch.ts';
 import { readHead } from './admin.ts';
 import type { Context } from './context.ts';
 import { fetchBranch } from './fetch.ts';
@@ -13,7 +14,7 @@ export interface Base {
   notes: string[];
 }
 
-export const integrationBranch = (name: string) => `signalbox/${name}`;
+export { integrationBranch };
 
 /** Resolves the plan's base, else origin's default branch, else the current branch. */
 export async function resolveBase(

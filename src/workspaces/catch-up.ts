@@ -1,4 +1,5 @@
 import { WorkspaceError } from '../model/errors.ts';
+import { isAncestor } from './ancestor.ts';
 import type { Context } from './context.ts';
 import { fetchAnew } from './fetch.ts';
 import { mergeCommits } from './merge.ts';
@@ -13,15 +14,16 @@ export interface CatchUpSpec {
   repo: string;
   path: string;
   branch: string;
-  /** What we pushed last: origin has it unless somebody rewrote the branch there. */
-  pushed: string | null;
+  /** What origin is known to have had last: it still has it unless somebody rewrote the branch there. */
+  known: string | null;
   /** Also fetched, so that it can be merged where there is no network. */
   base: string | null;
   /** Somebody said that the branch is to be taken as it is where it cannot be merged; ours is kept on a ref. */
   takeTheirs: boolean;
 }
 
-export type CaughtUp =
+/** What came of it. */
+type Met =
   /** Nobody else pushed. */
   | { state: 'same'; commit: string }
   /** Their commits came on top of ours. */
@@ -29,9 +31,12 @@ export type CaughtUp =
   /** Their commits and ours were merged; that is not pushed yet. */
   | { state: 'merged'; commit: string; by: number }
   | { state: 'conflict'; files: string[] }
-  /** What we pushed is not in it any more. */
-  | { state: 'rewritten'; there: string }
+  /** What it had is not in it any more. */
+  | { state: 'rewritten' }
   | { state: 'taken'; commit: string; keptAt: string | null };
+
+/** `there` is what origin had. */
+export type CaughtUp = Met & { there: string };
 
 /** Brings a ticket's worktree to what its branch is on origin. A tree with uncommitted files is left as it is. */
 export async function catchUp(context: Context, spec: CatchUpSpec): Promise<CaughtUp> {
@@ -46,16 +51,30 @@ export async function catchUp(context: Context, spec: CatchUpSpec): Promise<Caug
       'workspace/branch-missing',
       `The branch ${spec.branch} is not ${ours ? 'on origin' : 'here'}.`,
     );
-  if (ours === theirs || (await has(context, repo, ours, theirs))) return { state: 'same', commit: ours };
+  const end = await meet(context, repo, spec, { ours, theirs });
+  return { ...end, there: theirs };
+}
+
+async function meet(
+  context: Context,
+  repo: Repo,
+  spec: CatchUpSpec,
+  { ours, theirs }: { ours: string; theirs: string },
+): Promise<Met> {
+  if (ours === theirs) return { state: 'same', commit: ours };
+  const has = (commit: string, ancestor: string) => isAncestor(context, repo, ancestor, commit);
+  const { known } = spec;
+  const kept = known !== null && (known === theirs || (await has(theirs, known)));
+  // Commits that were taken away there are not missing there: bringing them back is not ours to decide.
+  const rewound = known !== null && !kept;
+  if (!rewound && (await has(ours, theirs))) return { state: 'same', commit: ours };
   const tree = await cleanTree(context, repo, spec);
   const by = await count(context, repo, `${ours}..${theirs}`);
-  if (await has(context, repo, theirs, ours)) {
+  if (!rewound && (await has(theirs, ours))) {
     await context.git(['merge', '--ff-only', '--quiet', theirs], { at: tree, write: true });
     return { state: 'advanced', commit: theirs, by };
   }
-  const kept = spec.pushed === null ? false : await has(context, repo, theirs, spec.pushed);
-  if (!kept)
-    return spec.takeTheirs ? takeTheirs(context, spec, theirs) : { state: 'rewritten', there: theirs };
+  if (!kept) return spec.takeTheirs ? takeTheirs(context, spec, theirs) : { state: 'rewritten' };
   const message = `Merge what was pushed to ${spec.branch}`;
   const merged = await mergeCommits(context, repo, { ours, theirs, message });
   if ('conflict' in merged)
@@ -66,7 +85,7 @@ export async function catchUp(context: Context, spec: CatchUpSpec): Promise<Caug
   return { state: 'merged', commit: merged.commit, by };
 }
 
-async function takeTheirs(context: Context, spec: CatchUpSpec, theirs: string): Promise<CaughtUp> {
+async function takeTheirs(context: Context, spec: CatchUpSpec, theirs: string): Promise<Met> {
   const { repo, path, branch } = spec;
   const keepAt = `refs/signalbox/replaced/${branch}`;
   const { keptAt } = await rewindTree(context, {
@@ -98,11 +117,6 @@ async function cleanTree(context: Context, repo: Repo, { path, branch }: CatchUp
       },
     );
   return tree.at;
-}
-
-async function has(context: Context, repo: Repo, commit: string, ancestor: string): Promise<boolean> {
-  const args = ['merge-base', '--is-ancestor', ancestor, commit];
-  return (await context.git(args, { at: repo, ok: [0, 1, 128] })).code === 0;
 }
 
 async function count(context: Context, repo: Repo, range: string): Promise<number> {

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { WorkspaceError } from '../model/errors.ts';
 import { inspect, readHead, type Worktree } from './admin.ts';
 import type { Context } from './context.ts';
+import { withPatience } from './patience.ts';
 import { branchRef } from './refs.ts';
+import { oddEntry, removeSpecial } from './regular.ts';
 
 /** What a sandboxed agent has in the place of the repository's git directory. */
 export interface Enclave {
@@ -16,14 +18,25 @@ export interface Enclave {
 }
 
 const NAME = 'signalbox-enclave';
+/** Whatever an agent did to make git wait there, nobody waits longer. */
+const PATIENCE = { timeoutMs: 60_000 };
+
+/** Whether a sandboxed agent worked in the worktree of this admin directory. */
+export function hadEnclave(adminDir: string): boolean {
+  return existsSync(join(adminDir, NAME));
+}
 
 /** Makes the enclave of a worktree, or brings it up to date: the branch is where the worktree's is. */
 export async function openEnclave(context: Context, path: string, branch: string): Promise<Enclave> {
-  const tree = worktreeAt(path);
+  return withPatience(PATIENCE, () => open(context, worktreeAt(path), branch));
+}
+
+async function open(context: Context, tree: Worktree, branch: string): Promise<Enclave> {
+  if (hadEnclave(tree.adminDir)) await removeSpecial(tree.path);
   const gitDir = join(tree.adminDir, NAME);
   const link = `${gitDir}.link`;
   // A warm worktree had another ticket before; and of one that is broken nothing can be used.
-  const unusable = readHead(gitDir).branch !== branch || brokenPart(gitDir, branch) !== undefined;
+  const unusable = readHead(gitDir).branch !== branch || (await brokenPart(gitDir)) !== undefined;
   if (existsSync(gitDir) && unusable) rmSync(gitDir, { recursive: true, force: true });
   const at = { gitDir, workTree: tree.path };
   await rescue(context, tree, branch);
@@ -45,8 +58,11 @@ export async function openEnclave(context: Context, path: string, branch: string
 /** Fetches the one branch back. Whatever else was done in the enclave stays there, and nothing in it is obeyed. */
 export async function closeEnclave(context: Context, path: string, branch: string): Promise<void> {
   const tree = worktreeAt(path);
-  const work = await unfetched(context, tree, branch);
-  if (work) await bringHome(context, tree, branch, work);
+  await withPatience(PATIENCE, async () => {
+    await removeSpecial(tree.path);
+    const work = await unfetched(context, tree, branch);
+    if (work) await bringHome(context, tree, branch, work);
+  });
 }
 
 interface Work {
@@ -80,11 +96,14 @@ async function bringHome(
   await context.git(['reset', '--quiet', '--mixed'], { ...write, ok: [0, 1] });
 }
 
+const FETCH_MS = 10 * 60_000;
+
 async function fetchFrom(context: Context, tree: Worktree, branch: string, to: string): Promise<string> {
   const fetch = ['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-recurse-submodules'];
   await context.git([...fetch, join(tree.adminDir, NAME), `+${branchRef(branch)}:${to}`], {
     at: tree.at,
     write: true,
+    timeoutMs: FETCH_MS,
     config: [['fetch.fsckObjects', 'true']],
   });
   return to;
@@ -119,24 +138,12 @@ function worktreeAt(path: string): Worktree {
 
 /** Config, hooks and borrowed objects are as we set them, whatever an agent made of them. */
 async function restore(context: Context, tree: Worktree, gitDir: string): Promise<void> {
-  const broken = brokenPart(gitDir, tree.head.branch ?? '');
+  const broken = await brokenPart(gitDir);
   if (broken !== undefined)
     throw new WorkspaceError('workspace/sandbox', `The agent’s git directory is broken: ${broken}.`, {
       hint: 'What it has not committed is in the worktree; the next attempt gets a new one.',
       details: { gitDir },
     });
-  const planted = [
-    'hooks',
-    'info',
-    'config',
-    'config.worktree',
-    'commondir',
-    'shallow',
-    'objects/info',
-    'modules',
-    'logs',
-  ];
-  for (const name of planted) rmSync(join(gitDir, name), { recursive: true, force: true });
   mkdirSync(join(gitDir, 'objects', 'info'), { recursive: true });
   writeFileSync(join(gitDir, 'objects', 'info', 'alternates'), `${join(tree.commonDir, 'objects')}\n`);
   const identity = await Promise.all(
@@ -150,13 +157,27 @@ async function restore(context: Context, tree: Worktree, gitDir: string): Promis
   writeFileSync(join(gitDir, 'config'), `${core}[user]\n${identity.join('')}`);
 }
 
-/** A link in the place of a directory or ref would lead our own writes to where the agent wants them. */
-function brokenPart(gitDir: string, branch: string): string | undefined {
+const PLANTED = [
+  'hooks',
+  'info',
+  'config',
+  'config.worktree',
+  'commondir',
+  'shallow',
+  'objects/info',
+  'modules',
+  'logs',
+];
+
+/**
+ * Removes what is never used, and tells what cannot be: a link would lead our own git to where the agent wants it, and a
+ * named pipe would make it wait for ever.
+ */
+async function brokenPart(gitDir: string): Promise<string | undefined> {
   const kind = (name: string) => lstatSync(join(gitDir, name), { throwIfNoEntry: false });
   const directory = ['.', 'objects', 'refs'].find((name) => !kind(name)?.isDirectory());
   if (directory) return `${directory} is no directory`;
-  const names = branchRef(branch).split('/');
-  const chain = ['HEAD', 'packed-refs', ...names.map((_, index) => names.slice(0, index + 1).join('/'))];
-  const link = chain.find((name) => kind(name)?.isSymbolicLink());
-  return link ? `${link} is a symbolic link` : undefined;
+  for (const name of PLANTED) rmSync(join(gitDir, name), { recursive: true, force: true });
+  const odd = await oddEntry(gitDir);
+  return odd === undefined ? undefined : `${odd} is no file`;
 }

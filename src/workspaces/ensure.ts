@@ -5,6 +5,7 @@ import { addWorktree, freeBranch } from './add.ts';
 import { inspect, register, type Worktree } from './admin.ts';
 import { checkOut, checkOutSlot, repairCheckout } from './checkout.ts';
 import { type Context, lockRepo } from './context.ts';
+import { refuseTrunk } from './own-branch.ts';
 import { type Owner, readOwner, writeOwner } from './owner.ts';
 import { canonical, checkBranch, pathTaken, realDirectory, refuseInside } from './place.ts';
 import { waitForGit } from './processes.ts';
@@ -33,6 +34,7 @@ export async function ensureWorkspace(context: Context, given: WorkspaceSpec): P
   if (given.base !== null) checkBranch(given.base, 'base branch');
   for (const branch of given.stackOn) checkBranch(branch, 'prerequisite branch');
   const repo = await context.repo(given.repo);
+  await refuseTrunk(context, repo, given);
   const spec = { ...given, path: canonical(given.path), worktreeRoot: realDirectory(given.worktreeRoot) };
   refuseInside(repo, spec.path, spec.worktreeRoot);
   const ensured = await context.inTurn(spec.path, () => ensureAt(context, repo, spec));

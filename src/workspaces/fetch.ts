@@ -9,6 +9,16 @@ import type { Repo } from './repo.ts';
 const EVERY_MS = 60_000;
 const FETCH_TIMEOUT_MS = 60_000;
 const STAMP = 'signalbox-fetched';
+const FETCH = [
+  'fetch',
+  '--quiet',
+  '--no-tags',
+  '--no-write-fetch-head',
+  '--no-recurse-submodules',
+  '--refmap=',
+  '--upload-pack=git-upload-pack',
+  'origin',
+];
 
 /**
  * Brings origin's branch up to date, at most once a minute for all tickets and processes together.
@@ -35,6 +45,13 @@ export async function fetchAnew(context: Context, repo: Repo, branch: string): P
   await lockRepo(repo, () => fetchNow(context, repo, branch, true));
 }
 
+/** Gets a branch's commits and moves no ref; for a git that writes its objects elsewhere. */
+export async function fetchAside(context: Context, repo: Repo, branch: string): Promise<void> {
+  const { entries, env } = await trustedAccess(context, repo);
+  const options = { at: repo, write: true, timeoutMs: FETCH_TIMEOUT_MS, config: entries, env };
+  await context.git([...FETCH, `refs/heads/${branch}`], options);
+}
+
 async function fetchNow(context: Context, repo: Repo, branch: string, anew = false): Promise<undefined> {
   const stamp = join(repo.commonDir, STAMP);
   const stamps = parseStamps(readText(stamp));
@@ -43,20 +60,13 @@ async function fetchNow(context: Context, repo: Repo, branch: string, anew = fal
   stamps[branch] = Date.now();
   writeFileSync(stamp, JSON.stringify(stamps));
   await retryRaces(() =>
-    context.git(
-      [
-        'fetch',
-        '--quiet',
-        '--no-tags',
-        '--no-write-fetch-head',
-        '--no-recurse-submodules',
-        '--refmap=',
-        '--upload-pack=git-upload-pack',
-        'origin',
-        `+refs/heads/${branch}:${originRef(branch)}`,
-      ],
-      { at: repo, write: true, timeoutMs: FETCH_TIMEOUT_MS, config: config.entries, env: config.env },
-    ),
+    context.git([...FETCH, `+refs/heads/${branch}:${originRef(branch)}`], {
+      at: repo,
+      write: true,
+      timeoutMs: FETCH_TIMEOUT_MS,
+      config: config.entries,
+      env: config.env,
+    }),
   );
 }
 

@@ -3,6 +3,7 @@ import { WorkspaceError } from '../model/errors.ts';
 import { checkedOutAt, inspect } from './admin.ts';
 import { resolveBase } from './base.ts';
 import type { Context } from './context.ts';
+import { refuseBeside, refuseTrunk } from './own-branch.ts';
 import { readOwner } from './owner.ts';
 import { canonical, checkBranch, pathTaken, realDirectory, refuseInside } from './place.ts';
 import type { WorkspaceSpec } from './spec.ts';
@@ -27,12 +28,17 @@ export async function foresee(context: Context, given: WorkspaceSpec): Promise<O
       found.push({ field, message: error.message, hint: error.hint });
     }
   };
-  await attempt('branch', () => checkBranch(spec.branch));
+  await attempt('branch', async () => {
+    checkBranch(spec.branch);
+    await refuseTrunk(context, repo, spec);
+    await refuseBeside(context, repo, spec.branch);
+  });
   await attempt('base', () => resolveBase(context, repo, spec.base, { fetch: false }));
   await attempt('worktree', () => {
     refuseInside(repo, spec.path, spec.worktreeRoot);
     checkPath(spec, repo.commonDir);
   });
+  if (found.some(({ field }) => field === 'branch')) return found;
   const entry = checkedOutAt(repo.commonDir, spec.branch);
   if (entry && existsSync(entry.path) && entry.path !== spec.path && !isOurs(entry.adminDir, spec))
     found.push({

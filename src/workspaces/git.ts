@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { WorkspaceError } from '../model/errors.ts';
 import { createDriverGuard, DRIVER_KEYS } from './drivers.ts';
 import { gitEnv, withConfig } from './git-env.ts';
+import { afterStop, patience } from './patience.ts';
 
 const MAX_OUTPUT = 64 * 1024 * 1024;
 const TIMEOUT_MS = 10 * 60_000;
@@ -133,16 +134,20 @@ function run(command: string, args: readonly string[], options: RunOptions): Pro
       why ??= reason;
       killGroup(child);
     };
-    const ms = options.timeoutMs ?? TIMEOUT_MS;
+    const { signal, timeoutMs } = patience();
+    const ms = options.timeoutMs ?? timeoutMs ?? TIMEOUT_MS;
     const timer = setTimeout(() => stop(`no end after ${Math.round(ms / 1000)} s`), ms);
+    const forget = afterStop(signal, () => stop('it was stopped'));
     const stdout = collect(child.stdout, () => stop('too much output'));
     const stderr = collect(child.stderr, () => stop('too much output'));
     child.on('error', (error) => {
       clearTimeout(timer);
+      forget();
       reject(startError(command, options.cwd, error));
     });
     child.on('close', (code) => {
       clearTimeout(timer);
+      forget();
       const result = { code: code ?? -1, stdout: stdout(), stderr: stderr() };
       if (why === undefined) resolve(result);
       else reject(new GitError(args, result, why));

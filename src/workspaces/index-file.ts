@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Git, Place } from './git.ts';
+import { readRegular } from './regular.ts';
 
 /** What the index says about files besides their content. */
 export interface IndexMarks {
@@ -14,13 +14,8 @@ export interface IndexMarks {
 
 /** Reads the marks from the index itself, which saves a process after every phase; asks git where that is not possible. */
 export async function readMarks(git: Git, at: Place): Promise<IndexMarks> {
-  let index: Buffer;
-  try {
-    index = readFileSync(join(at.gitDir, 'index'));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    return { assumed: [], skipped: [], links: [] };
-  }
+  const index = readRegular(join(at.gitDir, 'index'));
+  if (index === undefined) return { assumed: [], skipped: [], links: [] };
   return parseIndex(index, 20) ?? parseIndex(index, 32) ?? askGit(git, at);
 }
 

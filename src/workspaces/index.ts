@@ -1,5 +1,6 @@
 import { WorkspaceError } from '../model/errors.ts';
 import { inspect } from './admin.ts';
+import { isAncestor } from './ancestor.ts';
 import { resolveBase } from './base.ts';
 import { type BasedOn, type BasedOnSpec, basedOn } from './based-on.ts';
 import {
@@ -44,6 +45,8 @@ import { openTrains, type Trains, withTrainLock } from './train.ts';
 import { openTree } from './tree.ts';
 
 export { whyKeepBranch } from './branches.ts';
+export { GitError } from './git.ts';
+export { withPatience } from './patience.ts';
 export { isShownState } from './status.ts';
 export type { Coupled, Track, TrackSpec, Trains } from './train.ts';
 export type { Scratch, ScratchSpec } from './train-scratch.ts';
@@ -135,6 +138,8 @@ export interface Workspaces {
     of: string;
   }): Promise<{ tip: string; ahead: number } | undefined>;
   branchHas(spec: { repo: string; branch: string; commit: string }): Promise<boolean>;
+  /** True when both commits are here and `ancestor` is in the other's history. */
+  contains(spec: { repo: string; commit: string; ancestor: string }): Promise<boolean>;
   /** Whether a branch, if there is one, began at this base; throws when there is no such base. */
   basedOn(spec: BasedOnSpec): Promise<BasedOn>;
   /** True when the base that a branch is for has the commit. */
@@ -240,6 +245,8 @@ export function createWorkspaces(options: CreateGit): Workspaces {
     catchUp: (spec) => catchUp(context, spec),
     pushUrl: async (path) => pushUrl(context, await context.repo(path)),
     remoteTips: (spec) => remoteTips(context, spec),
+    contains: async ({ repo, commit, ancestor }) =>
+      isAncestor(context, await context.repo(repo), ancestor, commit),
     branchAhead: (spec) => branchAhead(context, spec),
     branchHas: (spec) => branchHas(context, spec),
     basedOn: (spec) => basedOn(context, spec),

@@ -1,7 +1,9 @@
 import { WorkspaceError } from '../model/errors.ts';
+import { isAncestor } from './ancestor.ts';
 import type { Context } from './context.ts';
 import { trustedAccess } from './fetch.ts';
-import type { GitResult } from './git.ts';
+import { GitError, type GitResult } from './git.ts';
+import { refusePushToTrunk } from './own-branch.ts';
 import { checkBranch } from './place.ts';
 import { branchRef, readRef } from './refs.ts';
 import type { Repo } from './repo.ts';
@@ -9,6 +11,12 @@ import type { Repo } from './repo.ts';
 export interface PushSpec {
   repo: string;
   branch: string;
+  /** The plan's base; never pushed to. */
+  base?: string | null;
+  /** What origin is known to have had last: a branch that has lost it since is not written to. */
+  known?: string | null;
+  /** May it be made once more where somebody deleted it? Without `known`, always. */
+  again?: boolean;
 }
 
 export interface Pushed {
@@ -27,7 +35,6 @@ const PUSH = [
   '--no-signed',
   '--recurse-submodules=no',
   '--receive-pack=git-receive-pack',
-  'origin',
 ];
 const PLAIN = [
   ['remote.origin.mirror', 'false'],
@@ -44,10 +51,19 @@ export async function pushBranch(context: Context, spec: PushSpec): Promise<Push
       'workspace/branch-missing',
       `The branch ${spec.branch} does not exist in ${repo.workTree}.`,
     );
-  await pushUrl(context, repo);
+  const url = await pushUrl(context, repo);
   const access = await trustedAccess(context, repo);
-  // The commit by its id: what is pushed is what is compared, even if the branch moves meanwhile.
-  const result = await context.git([...PUSH, `${commit}:${branchRef(spec.branch)}`], {
+  const before = await reaching(spec, repo, async () => {
+    await refusePushToTrunk(context, repo, { ...spec, url });
+    return (await remoteTips(context, { repo: spec.repo, branches: [spec.branch] })).get(spec.branch);
+  });
+  if (before === commit) return { commit, pushed: false };
+  await refuseLoss(context, repo, spec, { commit, before });
+  // The commit by its id: what is pushed is what is compared, even if the branch moves meanwhile. The lease holds it
+  // to what was just looked at; that it only adds commits was seen above.
+  const ref = branchRef(spec.branch);
+  const lease = `--force-with-lease=${ref}:${before ?? ''}`;
+  const result = await context.git([...PUSH, lease, 'origin', `${commit}:${ref}`], {
     at: repo,
     write: true,
     ok: [0, 1, 128],
@@ -57,13 +73,49 @@ export async function pushBranch(context: Context, spec: PushSpec): Promise<Push
   if (result.code !== 0) throw refused(spec, repo, result);
   const tips = await remoteTips(context, { repo: spec.repo, branches: [spec.branch] });
   const there = tips.get(spec.branch);
-  if (there === commit) return { commit, pushed: !/^=\t/m.test(result.stdout) };
+  if (there === commit) return { commit, pushed: true };
   throw new WorkspaceError(
     'workspace/push-unverified',
     `origin took the push of ${spec.branch} but has ${there?.slice(0, 10) ?? 'no such branch'} instead of ${commit.slice(0, 10)}.`,
     {
       hint: 'Somebody may have pushed or deleted it at the same moment; try again.',
       details: { branch: spec.branch, commit, there: there ?? null },
+    },
+  );
+}
+
+/** A look at origin that fails means that the push has failed. */
+async function reaching<T>(spec: PushSpec, repo: Repo, look: () => Promise<T>): Promise<T> {
+  try {
+    return await look();
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error;
+    throw refused(spec, repo, { code: 128, stdout: '', stderr: error.stderr || error.message });
+  }
+}
+
+/** Refuses a push that would take commits away from origin, or bring back what somebody took away there. */
+async function refuseLoss(
+  context: Context,
+  repo: Repo,
+  { branch, known = null, again = false }: PushSpec,
+  { commit, before }: { commit: string; before: string | undefined },
+): Promise<void> {
+  if (before === undefined) {
+    if (known === null || again) return;
+    throw new WorkspaceError('workspace/push-deleted', `The branch ${branch} was deleted on origin.`, {
+      hint: 'Push it again only if it is still wanted.',
+      details: { branch, known },
+    });
+  }
+  if (!(await isAncestor(context, repo, before, commit))) throw rejected(branch, repo, { before });
+  if (known === null || before === known || (await isAncestor(context, repo, known, before))) return;
+  throw new WorkspaceError(
+    'workspace/push-rejected',
+    `Somebody took commits away from ${branch} on origin, and a push would bring them back.`,
+    {
+      hint: `See what is there: git -C ${repo.workTree} fetch origin ${branch}`,
+      details: { branch, known, there: before },
     },
   );
 }
@@ -113,19 +165,23 @@ function refused({ branch }: PushSpec, repo: Repo, { code, stdout, stderr }: Git
   const [, summary] = /^!\t[^\t]*\t(.*)$/m.exec(stdout) ?? [];
   const details = { branch, code, stderr: stderr.slice(-4000) };
   if (summary !== undefined && /\((non-fast-forward|fetch first|stale info)\)/.test(summary))
-    return new WorkspaceError(
-      'workspace/push-rejected',
-      `origin refused ${branch}: it has commits there that are not here, and nothing is ever pushed by force.`,
-      {
-        hint: `Bring them in first: git -C ${repo.workTree} fetch origin ${branch}, then merge FETCH_HEAD in the ticket's worktree.`,
-        details,
-      },
-    );
+    return rejected(branch, repo, details);
   const reason = [summary, remoteSays(stderr)].filter(Boolean).join(': ') || lastLine(stderr);
   return new WorkspaceError(
     'workspace/push',
     `${branch} could not be pushed to origin: ${reason || `exit code ${code}`}`,
     { hint: `Try it by hand to see more: git -C ${repo.workTree} push origin ${branch}`, details },
+  );
+}
+
+function rejected(branch: string, repo: Repo, details: Record<string, unknown>): WorkspaceError {
+  return new WorkspaceError(
+    'workspace/push-rejected',
+    `origin refused ${branch}: it has commits there that are not here, and nothing is ever pushed by force.`,
+    {
+      hint: `Bring them in first: git -C ${repo.workTree} fetch origin ${branch}, then merge FETCH_HEAD in the ticket's worktree.`,
+      details: { branch, ...details },
+    },
   );
 }
 

@@ -1,6 +1,7 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Git } from './git.ts';
+import { readRegular } from './regular.ts';
 import type { Repo } from './repo.ts';
 
 const OID = /^[0-9a-f]{40}([0-9a-f]{24})?$/;
@@ -62,13 +63,7 @@ function readLoose(commonDir: string, ref: string): string | undefined {
 
 /** A file's trimmed text, or undefined when there is no such file. */
 export function readText(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8').trim();
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EISDIR') return undefined;
-    throw error;
-  }
+  return readRegular(path)?.toString('utf8').trim();
 }
 
 const packed = new Map<string, { stamp: string; refs: Map<string, string> }>();

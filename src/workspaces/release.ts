@@ -5,6 +5,7 @@ import { messageOf } from '../model/errors.ts';
 import { inspect, type Worktree } from './admin.ts';
 import { type Context, lockRepo } from './context.ts';
 import { withoutCopies } from './copy.ts';
+import { hadEnclave } from './enclave.ts';
 import { GitError } from './git.ts';
 import { commitsOnlyHere, sayCommits } from './only-here.ts';
 import { type Owner, readOwner, writeOwner } from './owner.ts';
@@ -165,8 +166,9 @@ async function giveBack(context: Context, repo: Repo, candidate: Candidate): Pro
     removeEmptyParents(join(worktree.path, file), worktree.path);
   }
   if (spec.slots > 0 && canBeSlot(worktree, status)) {
-    tidyAdmin(worktree.adminDir);
-    const rest = disposable(status, spec.caches);
+    // What a sandboxed agent left in a cache would be run outside by the next ticket.
+    const caches = hadEnclave(worktree.adminDir) ? [] : spec.caches;
+    const rest = disposable(status, caches);
     writeOwner(worktree.adminDir, {
       ...owner,
       state: 'slot',
@@ -174,7 +176,8 @@ async function giveBack(context: Context, repo: Repo, candidate: Candidate): Pro
       copied: {},
     });
     if (status.branch !== undefined && status.head) await detach(context, worktree, status.head);
-    if (rest.length > 0) await clean(context, worktree, spec.caches);
+    if (rest.length > 0) await clean(context, worktree, caches);
+    tidyAdmin(worktree.adminDir);
     if (await lockRepo(repo, () => putSlot(context, repo, worktree, spec)))
       return { released: true, slot: true };
   }

@@ -3,7 +3,9 @@ import { join, resolve } from 'node:path';
 import { type Git, GitError, type Place } from './git.ts';
 import { hiddenEdits } from './hidden.ts';
 import { type IndexMarks, readMarks } from './index-file.ts';
+import { withPatience } from './patience.ts';
 import { readText } from './refs.ts';
+import { oddEntry } from './regular.ts';
 
 /** `git status` of a checkout, in one call; and what it is told not to see. */
 export interface Status {
@@ -37,6 +39,8 @@ export function isShownState(file: string): boolean {
 }
 
 export async function readStatus(git: Git, at: Place, options: StatusOptions = {}): Promise<Status> {
+  const marks = await readMarks(git, at);
+  const links = await findLinks(at, marks.links);
   const args = [
     'status',
     '--porcelain=v2',
@@ -50,11 +54,10 @@ export async function readStatus(git: Git, at: Place, options: StatusOptions = {
     `--ignored=${options.ignored ? 'matching' : 'no'}`,
   ];
   const { stdout } = await git(args, { at });
-  const marks = await readMarks(git, at);
   const hidden = await hiddenEdits(git, at, marks);
   const status = { ...parseStatus(stdout), hidden, marks };
   const seen = new Set(status.changed);
-  for (const file of [...hidden, ...(await dirtyLinks(git, at, marks.links))]) {
+  for (const file of [...hidden, ...(await dirtyLinks(git, links))]) {
     if (seen.has(file)) continue;
     status.changed.push(file);
     status.raw += `${file}\0`;
@@ -62,17 +65,42 @@ export async function readStatus(git: Git, at: Place, options: StatusOptions = {
   return status;
 }
 
-/** Submodules, and other repositories committed like them, in which something is uncommitted. */
-async function dirtyLinks(git: Git, at: Place, links: readonly string[]): Promise<string[]> {
-  const dirty: string[] = [];
-  for (const link of links) {
-    const workTree = join(at.workTree, link);
+interface Link {
+  name: string;
+  at: Place;
+}
+
+/** Submodules, and other repositories committed like them. Git is not even started when it would wait in one. */
+async function findLinks(at: Place, names: readonly string[]): Promise<Link[]> {
+  const links: Link[] = [];
+  for (const name of names) {
+    const workTree = join(at.workTree, name);
     const gitDir = gitDirOf(workTree);
     if (gitDir === undefined) continue;
-    if (await isDirty(git, { gitDir, workTree })) dirty.push(link);
+    await refuseOdd(gitDir);
+    const shared = readText(join(gitDir, 'commondir'));
+    if (shared !== undefined) await refuseOdd(resolve(gitDir, shared));
+    links.push({ name, at: { gitDir, workTree } });
   }
+  return links;
+}
+
+async function refuseOdd(gitDir: string): Promise<void> {
+  const odd = await oddEntry(gitDir, 'followed');
+  if (odd === undefined) return;
+  const why = `${join(gitDir, odd)} is no file, and git would wait for it`;
+  throw new GitError(['status'], { code: null, stderr: '' }, why);
+}
+
+/** Those in which something is uncommitted. */
+async function dirtyLinks(git: Git, links: readonly Link[]): Promise<string[]> {
+  const dirty: string[] = [];
+  for (const link of links)
+    if (await withPatience({ timeoutMs: LINK_MS }, () => isDirty(git, link.at))) dirty.push(link.name);
   return dirty;
 }
+
+const LINK_MS = 60_000;
 
 async function isDirty(git: Git, at: Place): Promise<boolean> {
   try {

@@ -6,11 +6,12 @@ import { HeldError, WorkspaceError } from '../model/errors.ts';
 import { withLock } from '../store/lock.ts';
 import { contains, resolveBase } from './base.ts';
 import { type Context, lockMerges } from './context.ts';
-import { fetchAnew } from './fetch.ts';
+import { fetchAnew, fetchAside } from './fetch.ts';
 import { type Git, GitError } from './git.ts';
 import { findTarget, moveBranch, type Target } from './integrate.ts';
 import { mergeCommits } from './merge.ts';
 import { checkBranch } from './place.ts';
+import { remoteTips } from './push.ts';
 import { branchRef, originRef, readRef } from './refs.ts';
 import type { Repo } from './repo.ts';
 import { openScratch, type Scratch, type ScratchSpec } from './train-scratch.ts';
@@ -69,7 +70,7 @@ export async function openTrains(context: Context, path: string, { dry = false }
   return {
     id,
     baseName: async (spec) => nameOf(own, repo, spec),
-    track: (spec) => trackOf(own, repo, spec),
+    track: (spec) => (spec.remote ? remoteTrack(own, repo, spec, dry) : localTrack(own, repo, spec)),
     tipOf: (branch) => readRef(own.git, repo, branchRef(branch)),
     has: (commit, ancestor) => contains(own, repo, commit, ancestor),
     couple: (ours, car) => couple(own, repo, ours, car),
@@ -128,8 +129,7 @@ async function nameOf(context: Context, repo: Repo, spec: Omit<TrackSpec, 'remot
   );
 }
 
-async function trackOf(context: Context, repo: Repo, spec: TrackSpec): Promise<Track> {
-  if (spec.remote) return remoteTrack(context, repo, spec);
+async function localTrack(context: Context, repo: Repo, spec: TrackSpec): Promise<Track> {
   const { name, branch, old, tip, fastForward } = await localTarget(context, repo, spec);
   return { name, branch, tip, from: old ? branch : name, fastForward };
 }
@@ -147,16 +147,28 @@ async function localTarget(context: Context, repo: Repo, spec: TrackSpec): Promi
   );
 }
 
-async function remoteTrack(context: Context, repo: Repo, spec: TrackSpec): Promise<Track> {
+async function remoteTrack(context: Context, repo: Repo, spec: TrackSpec, dry: boolean): Promise<Track> {
   const name = await nameOf(context, repo, spec);
-  await fetchAnew(context, repo, name);
-  const tip = await readRef(context.git, repo, originRef(name));
+  const tip = dry ? await tipAside(context, repo, name) : await tipAnew(context, repo, name);
   const branch = `origin/${name}`;
   if (tip) return { name, branch, tip, from: branch, fastForward: null };
   throw new WorkspaceError('workspace/base-missing', `origin has no branch ${name}.`, {
     hint: 'Push it first, or merge here, without pull requests.',
     details: { base: name },
   });
+}
+
+async function tipAnew(context: Context, repo: Repo, name: string): Promise<string | undefined> {
+  await fetchAnew(context, repo, name);
+  return readRef(context.git, repo, originRef(name));
+}
+
+/** The same without a trace in the repository. */
+async function tipAside(context: Context, repo: Repo, name: string): Promise<string | undefined> {
+  const tips = await remoteTips(context, { repo: repo.workTree, branches: [name] });
+  const tip = tips.get(name);
+  if (tip) await fetchAside(context, repo, name);
+  return tip;
 }
 
 async function couple(

@@ -54,6 +54,32 @@ describe('every adapter', () => {
   );
 });
 
+describe('settings in a repository where sandboxed agents can write', () => {
+  const call = (name: string, more: Partial<AgentConfig> = {}, distrusted: string | null = '/trees/a.b') =>
+    ADAPTERS[name]?.invocation(request({ agent: agent(name, more), distrusted }));
+
+  it('are not read by claude, but its memory is', () => {
+    expect(valuesOf(call('claude')?.argv ?? [], '--setting-sources')).toEqual(['user']);
+    expect(valuesOf(call('claude')?.argv ?? [], '--add-dir')).toEqual(['.']);
+    expect(call('claude')?.env).toMatchObject({ CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD: '1' });
+    const own = call('claude', { defaultArgs: ['--setting-sources', 'user,project'] });
+    expect(valuesOf(own?.argv ?? [], '--setting-sources')).toEqual(['user,project']);
+  });
+
+  it('are not read by codex, opencode and pi', () => {
+    expect(call('codex')?.argv).toContain('projects={"/trees/a.b"={trust_level="untrusted"}}');
+    expect(call('opencode')?.env).toMatchObject({ OPENCODE_DISABLE_PROJECT_CONFIG: '1' });
+    expect(call('pi')?.argv.join(' ')).toContain('--no-extensions --extension {job}/');
+  });
+
+  it.each(Object.keys(ADAPTERS))('are left to %s where none are sandboxed', (name) => {
+    expect(call(name, {}, null)).toEqual(ADAPTERS[name]?.invocation(request({ agent: agent(name) })));
+    expect(JSON.stringify(call(name, {}, null))).not.toMatch(
+      /setting-sources|untrusted|PROJECT_CONFIG|no-extensions/,
+    );
+  });
+});
+
 describe('claude', () => {
   it('starts a session of a given id, or goes on in one', () => {
     const fresh = claude.invocation(request()).argv;

@@ -420,6 +420,25 @@ describe('the gemini reader', () => {
     expect(ended(more, code)).toBe(kind);
   });
 
+  const QUOTA =
+    '[API Error: You exceeded your current quota, please check your plan and billing details. For more information on this ' +
+    'error, head over to: https://ai.google.dev/gemini-api/docs/rate-limits.\n* Quota exceeded for metric: ' +
+    'generate_content_free_tier_requests, limit: 10';
+
+  it.each([
+    [`${QUOTA}\nPlease retry in 1h0m0s.]`, '2026-11-15T19:37:03.000Z'],
+    [`${QUOTA}\nSuggested retry after 3600s.]`, '2026-11-15T19:37:03.000Z'],
+    ['You have exhausted your daily quota on this model.', null],
+  ])('takes a quota that comes back for a limit: %s', (message, resetAt) => {
+    const lines = [line({ type: 'result', status: 'error', error: { type: 'unknown', message } })];
+    const { error } = replay(readerFor('gemini'), lines, { ...FAILED, code: 173 }).result;
+    expect(error).toMatchObject({ class: 'limit', resetAt });
+  });
+
+  it('takes a quota that does not come back for an empty account', () => {
+    expect(ended({ error: { type: 'unknown', message: `${QUOTA}]` } }, 173)).toBe('billing');
+  });
+
   it('does not take a run that went in circles for a success', () => {
     const lines = [
       line({ type: 'error', severity: 'warning', message: 'Loop detected, stopping execution' }),

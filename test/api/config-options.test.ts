@@ -280,3 +280,37 @@ describe('resolveRunOptions', () => {
     expect(() => buildExecutionConfig(resolve(options, run), { run }, 3)).not.toThrow();
   });
 });
+
+describe('options that were merged before', () => {
+  const rules = [
+    { labels: ['security'], phases: ['security_review' as const] },
+    { labels: ['complex'], qualityLoop: true },
+  ];
+
+  it.each([
+    [{}, {}],
+    [{ chain: true, qaGate: true }, { concurrency: 5 }],
+    [{}, { sequential: true, concurrency: 4 }],
+    [{ phases: 'testgen,exec' }, {}],
+    [{ securityReview: false }, { rules }],
+    [{ quiet: true, timeout: 60 }, { rules }],
+  ])('come to the same: %j over %j', (options, run) => {
+    const merged = resolve(options, run as Partial<RunSettings>);
+    for (const again of [merged, { ...merged }])
+      expect(resolveRunOptions(again, { run: run as Partial<RunSettings> }, NO_ENV)).toEqual(merged);
+    expect(buildExecutionConfig(merged, { run: run as Partial<RunSettings> }, 2)).toEqual(
+      buildExecutionConfig(resolveRunOptions(merged, {}, NO_ENV), {}, 2),
+    );
+  });
+
+  it('keep what labels add, although no switch is on', () => {
+    const merged = resolve({}, { rules });
+    expect(resolveRunOptions(merged, { run: { rules } }, NO_ENV).rules).toEqual(rules);
+    expect(resolve({ qualityLoop: false }, { rules }).rules).toEqual([rules[0]]);
+  });
+
+  it('may still not contradict themselves', () => {
+    const merged = resolve({ chain: true });
+    expect(refusal(() => resolveRunOptions({ ...merged, batch: ['1'] }, {}, NO_ENV))).toContain('--batch');
+  });
+});

@@ -92,11 +92,16 @@ describe.concurrent('interactive', () => {
 
   it('shows no secret, and fills variables in for the session alone', async ({ world }) => {
     world.config({
-      agents: { claude: { env: { ANTHROPIC_API_KEY: 'sk-very-secret' } } },
+      agents: {
+        claude: {
+          env: { ANTHROPIC_API_KEY: 'sk-very-secret' },
+          defaultArgs: ['--key', 'sk-live-s3cret', '--header=X: s3cret', '--settings', 'mine.json'],
+        },
+      },
       mcpServers: {
         linear: {
           command: 'npx',
-          args: ['--header', 'Authorization: Bearer s3cret'],
+          args: ['--header', 'X-Linear: s3cret', '--key', 's3cret'],
           env: { KEY: 's3cret' },
         },
         other: { command: 'other', env: { TOKEN: variable('MY_TOKEN'), NONE: variable('NOT_SET') } },
@@ -108,6 +113,7 @@ describe.concurrent('interactive', () => {
       expect(code).toBe(0);
       expect(out).toContain('ANTHROPIC_API_KEY');
       expect(out).not.toMatch(/s3cret|very-secret/);
+      expect(out).toContain('mine.json');
       expect(out).toContain('NOT_SET is not set, and the MCP server other asks for it.');
     }
   });

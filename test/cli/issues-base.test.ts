@@ -48,10 +48,10 @@ describe.concurrent('--base', { timeout: 60_000 }, () => {
     expect(refused.out).toContain('--base main');
     expect(issues.runs()).toEqual([first]);
     world.append('user/mended', '');
+    const note = `Its branch ${branch} stays as it began, from main and not from develop.`;
+    expect((await issues.cli(...other, '--force', '--dry-run')).out).toContain(`  note      ${note}`);
     const forced = await issues.cli(...other, '--force');
-    expect(forced.out).toContain(
-      `! a: Its branch ${branch} stays as it began, from main and not from develop.`,
-    );
+    expect(forced.out).toContain(`! a: ${note}`);
     expect(forced.code).toBe(0);
     expect(story(world.ticket(issues.runs().at(-1) ?? '', 'a'))).toContain('exec success');
     expect(commitsOf(world.repo, branch ?? '')).toHaveLength(2);

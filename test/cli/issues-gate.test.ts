@@ -19,7 +19,13 @@ function chained(world: World): { bench: Bench; issues: IssueWorld } {
 function review(bench: Bench, number: number, given: Partial<FakeReview> & Pick<FakeReview, 'state'>): void {
   bench.gh.pullRequest(number, (pull) => {
     const at = new Date().toISOString();
-    pull.reviews.push({ author: { login: 'ann' }, body: '', submittedAt: at, ...given });
+    pull.reviews.push({
+      author: { login: 'ann' },
+      authorAssociation: 'MEMBER',
+      body: '',
+      submittedAt: at,
+      ...given,
+    });
   });
 }
 
@@ -95,8 +101,19 @@ describe.concurrent('--qa-gate with pull requests', { timeout: 60_000 }, () => {
     const flags = ['--chain', '--qa-gate', '--no-pr', '--phases', 'exec,qa'];
     const { code, out } = await issues.cli('run', '1', '2', ...flags);
     expect(code).toBe(1);
-    expect(out).toMatch(/✗ +#1 .*waits for approval/);
+    expect(out).toMatch(/◌ +#1 .*waits for approval/);
+    expect(out).toMatch(/◌ +#2 .*waits for #1 \(needs attention\)/);
+    expect(out).toMatch(/^0 passed, 0 failed, 1 waiting, 1 not started · /m);
     const [run = ''] = issues.runs();
+    expect(issues.log(run)).toMatchObject({
+      summary: { passed: 0, failed: 0, waiting: 1, notStarted: 1 },
+      issues: [{ status: 'waiting', waiting: true }, { status: 'not_started' }],
+    });
+    expect(issues.log(run).issues[0]).not.toHaveProperty('failureCategory');
+    expect(JSON.parse((await issues.cli('stats', '--json')).out)).toMatchObject({
+      issues: { total: 0 },
+      failures: {},
+    });
     expect((await issues.cli('respond', run, '1', 'reject', 'no tests')).code).toBe(0);
     const rejected = await issues.cli('resume', run);
     expect(rejected.code).toBe(1);

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { Bench } from '../forge/bench.ts';
 import { IssueWorld } from './issue-world.ts';
 import { it, refusal } from './support.ts';
 
@@ -82,6 +83,15 @@ describe.concurrent('batches', () => {
 });
 
 describe.concurrent('dependencies', () => {
+  it('that cannot be read are not said to be open', async ({ world }) => {
+    const bench = new Bench(world);
+    bench.gh.issues({ number: 3, title: 'Three', body: 'Depends on: #9' });
+    const { code, out } = await new IssueWorld(world, bench.env).cli('run', '3', '--phases', 'exec');
+    expect(code).toBe(1);
+    expect(out).toMatch(/✗ +#3 .*depends on #9, and it is not known whether that is closed: #9 .*not exist/);
+    expect(out).toContain('#3: Correct the dependency, or use --force.\n');
+  });
+
   it('that are refused take with them what depends on them', async ({ world }) => {
     const issues = new IssueWorld(world)
       .write('a.md', '# A\n')

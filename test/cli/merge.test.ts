@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import type { Preview, TrainResult } from '../../src/engine/merge-train.ts';
+import type { TrainResult } from '../../src/engine/merge-train.ts';
+import type { Preview } from '../../src/engine/merge-train-preview.ts';
 import { check, checkoutOf, commitOn, complete, filesIn, leftovers, WORKFLOW } from './merge-world.ts';
 import { cliIn, errorIn, git, it, refusal, stateOf, type World, waitFor } from './support.ts';
 

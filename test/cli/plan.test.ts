@@ -124,6 +124,40 @@ describe.concurrent('plan', () => {
     expect((await world.cli('plan', 'check', 'q')).code).toBe(1);
   });
 
+  it('check refuses work on the base, on full ref names and on names that git cannot have together', async ({
+    world,
+  }) => {
+    setUp(world, 'commit', {});
+    git(world.repo, 'switch', '--quiet', '--create', 'feature');
+    world.plan('p', {
+      base: 'main',
+      tickets: {
+        a: { branch: 'main' },
+        b: { branch: 'refs/heads/x' },
+        c: { branch: 'y' },
+        d: { branch: 'y/z' },
+        e: { branch: 'q/x' },
+      },
+    });
+    world.plan('q', { tickets: { x: { branch: 'q' } } });
+    const { ok, problems } = await world.json<Checked>('plan', 'check', 'p');
+    expect(ok).toBe(false);
+    const errors = problems.filter(({ severity }) => severity === 'error');
+    expect(
+      errors.map(({ ticketId, file, path, message }) => [ticketId, basename(file), path, message]),
+    ).toEqual([
+      ['b', 'b.json', 'branch', expect.stringContaining('is a full ref name')],
+      ['d', 'd.json', 'branch', 'Ticket "d" has the branch y/z, which git cannot have beside y of "c".'],
+      ['a', 'a.json', 'branch', 'The branch main is the base that its work is merged into.'],
+      ['e', 'e.json', 'branch', 'Git cannot have branch "q/x" beside "q" of q/x, which is queued.'],
+    ]);
+    world.plan('r', { base: 'main', tickets: { a: { branch: 'main' } } });
+    const before = git(world.repo, 'rev-parse', 'main');
+    await world.cli('run', 'r');
+    expect(world.ticket('r', 'a')).toMatchObject({ status: 'needs_attention', base: null });
+    expect(git(world.repo, 'rev-parse', 'main')).toBe(before);
+  });
+
   it('check warns of tickets that will change the same files side by side', async ({ world }) => {
     const acceptanceCriteria = ['ok'];
     setUp(world, 'commit', {

@@ -71,6 +71,15 @@ describe.concurrent('sessions', () => {
 });
 
 describe.concurrent('resume-session', () => {
+  it('is refused for an agent whose sessions are in a sandbox', async ({ world }) => {
+    await worked(world);
+    world.config({ agents: { claude: { command: join(FIXTURES, 'claude'), sandbox: 'bwrap' } } });
+    const { code, err } = await world.cli('resume-session', 'p', 'a');
+    expect(code).not.toBe(0);
+    expect(err).toContain('works in a sandbox, and its sessions stay there');
+    expect(err).toContain('signalbox logs p a --phase review');
+  });
+
   it('starts the agent on the latest session, in the ticket’s worktree and on its branch', async ({
     world,
   }) => {

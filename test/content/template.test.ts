@@ -24,6 +24,9 @@ describe('a prompt', () => {
     ['{% for x in list %}{{ forloop.index }}{{ x }} {% endfor %}', { list: ['a', 'b'] }, '1a 2b '],
     ['{% assign x = title | upcase %}{{ x }}', { title: 'a' }, 'A'],
     ['{{ html }}', { html: '<b>&"' }, '<b>&"'],
+    ['{{ x | within: "a" }}', { x: '<b></b></A ></ab>' }, '<b></b>&lt;/A >&lt;/ab>'],
+    ['{{ x | within: "a", "b.c" }}', { x: ['</b.c>', '</bxc>'] }, '[\n  "&lt;/b.c>",\n  "</bxc>"\n]'],
+    ['{{ x | within: "a" }}', { x: null }, ''],
   ])('%j', async (text, variables, expected) => {
     expect(await renderPrompt(text, variables)).toBe(expected);
   });

@@ -40,6 +40,8 @@ export function withModelServer(): void {
 /** One CLI, one plan of one ticket, and a model that plays a scenario. */
 export class Bench extends World {
   #scenario = '';
+  /** What its entry in the settings has besides. */
+  entry: Record<string, unknown> = {};
 
   // Codex finds no helper of its sandbox when its home is in the place for temporary files.
   override get env(): NodeJS.ProcessEnv {
@@ -55,7 +57,7 @@ export class Bench extends World {
     const entry = cli.setup(join(this.dir, 'user'), base);
     this.config({
       defaultAgent: cli.name,
-      agents: { [cli.name]: { ...entry, command: commandOf(cli.name) } },
+      agents: { [cli.name]: { ...entry, command: commandOf(cli.name), ...this.entry } },
     });
     const wholes = phases.map((phase, index) => ({
       id: index === 0 ? 'build' : `build${index + 1}`,

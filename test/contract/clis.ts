@@ -18,6 +18,8 @@ export interface Cli {
   maxTurns: boolean;
   /** Dollars of so many tokens; null when the CLI tells none, `own` when it has a price list of its own. */
   cost: ((tokens: Tokens) => number) | 'own' | null;
+  /** Tells of what it used after every model call, not only at the end of a turn. */
+  reportsCalls: boolean;
   /** Tries again by itself, so that one overload never reaches the engine. */
   retriesItself: boolean;
   /** Keeps a shell for commands that read when it may only read. */
@@ -49,6 +51,7 @@ export const CLIS: readonly Cli[] = [
     effort: 'high',
     maxTurns: true,
     cost: 'own',
+    reportsCalls: true,
     retriesItself: false,
     readsByShell: true,
     compacts: true,
@@ -72,6 +75,7 @@ export const CLIS: readonly Cli[] = [
     effort: 'high',
     maxTurns: false,
     cost: null,
+    reportsCalls: false,
     retriesItself: false,
     readsByShell: true,
     compacts: false,
@@ -107,6 +111,7 @@ export const CLIS: readonly Cli[] = [
     effort: 'high',
     maxTurns: false,
     cost: perMillion,
+    reportsCalls: true,
     retriesItself: true,
     readsByShell: false,
     compacts: true,
@@ -129,6 +134,7 @@ export const CLIS: readonly Cli[] = [
     effort: 'high',
     maxTurns: true,
     cost: perMillion,
+    reportsCalls: true,
     retriesItself: true,
     readsByShell: false,
     compacts: false,
@@ -150,6 +156,7 @@ export const CLIS: readonly Cli[] = [
     effort: null,
     maxTurns: false,
     cost: null,
+    reportsCalls: false,
     retriesItself: true,
     readsByShell: false,
     compacts: false,

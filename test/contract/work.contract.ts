@@ -145,6 +145,37 @@ describe.each(SELECTED)('$name', (cli) => {
     expect(git(bench.tree, 'status', '--porcelain')).toBe('');
   });
 
+  it('with access read can look at history with git, and git writes no file', async ({ bench }) => {
+    const outside = (name: string) => join(bench.dir, `${name}.txt`);
+    const tricks = [
+      `git log -1 --format=format:pwned --output=${outside('log')}`,
+      `git diff --output=${outside('diff')} HEAD`,
+      `git show --output ${outside('show')} HEAD`,
+      `git status --porcelain > ${outside('status')}`,
+      `git -c core.pager='touch ${outside('pager')}' -p log -1`,
+      `git diff --no-index --output=${outside('index')} /dev/null README.md`,
+      `git grep --open-files-in-pager='touch ${outside('grep')}' scratch`,
+      `git log -1 --outpu=${outside('short')}`,
+    ];
+    bench.prepare(
+      cli,
+      [
+        { do: [{ shell: 'git log -1 --format=%s' }] },
+        { do: [{ shell: 'git show --stat HEAD' }] },
+        ...tricks.map((shell) => ({ do: [{ shell }] })),
+        { say: 'Could not.' },
+      ],
+      { access: 'read', onSuccess: 'person' },
+    );
+    const [attempt] = attempts(await bench.run());
+    expect(attempt).toMatchObject({ status: 'success' });
+    const answers = bench.requests.at(-1)?.messages.filter(({ role }) => role === 'tool') ?? [];
+    const subject = git(bench.repo, 'log', '-1', '--format=%s').trim();
+    for (const answer of answers.slice(0, 2)) expect(answer.text.includes(subject)).toBe(cli.readsByShell);
+    expect(readdirSync(bench.dir).filter((name) => name.endsWith('.txt'))).toEqual([]);
+    expect(git(bench.tree, 'status', '--porcelain')).toBe('');
+  });
+
   it('asks for the model and the effort of the phase, or says that it cannot', async ({ bench }) => {
     const [, [model, seen] = ['', '']] = cli.models;
     const effort = cli.effort === null ? {} : { effort: 'high' };

@@ -1,7 +1,9 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { Engine } from '../../src/engine/engine.ts';
 import { MemoryWatch } from '../../src/engine/memory-watch.ts';
-import { ofVmStat } from '../../src/jobs/free-memory.ts';
+import { inGroups, ofVmStat } from '../../src/jobs/free-memory.ts';
 import { it, type World, waitFor } from '../support/index.ts';
 import { partsOf } from './parts.ts';
 
@@ -94,6 +96,47 @@ describe('admission by free memory', () => {
     const kept = new MemoryWatch(parts.store.layout.memory).peakOf('agent');
     expect(kept).toBeGreaterThan(120);
     expect(kept).toBeLessThan(1000);
+  });
+
+  it.for<[string, string, Record<string, string>, number | undefined]>([
+    ['nothing is limited', '0::/user.slice/a', { 'user.slice/a/memory.max': 'max' }, undefined],
+    [
+      'a service has less than the slice above it',
+      '0::/system.slice/signalbox.service',
+      {
+        'system.slice/memory.max': `${900 << 20}`,
+        'system.slice/memory.current': '0',
+        'system.slice/signalbox.service/memory.max': `${500 << 20}`,
+        'system.slice/signalbox.service/memory.current': `${400 << 20}`,
+        'system.slice/signalbox.service/memory.stat': `anon 1\ninactive_file ${50 << 20}\n`,
+      },
+      150,
+    ],
+    [
+      'a container sees only its own',
+      '0::/../../host/path',
+      { 'memory.max': `${300 << 20}`, 'memory.current': `${100 << 20}` },
+      200,
+    ],
+    [
+      'the older kind',
+      '9:name=systemd:/\n4:cpu,memory:/box\n0::/',
+      {
+        'memory/memory.limit_in_bytes': '9223372036854771712',
+        'memory/memory.usage_in_bytes': '1',
+        'memory/box/memory.limit_in_bytes': `${64 << 20}`,
+        'memory/box/memory.usage_in_bytes': `${32 << 20}`,
+        'memory/box/memory.stat': `total_inactive_file ${8 << 20}\n`,
+      },
+      40,
+    ],
+  ])('knows the limits of control groups: %s', ([, self, files, megabytes], { world }) => {
+    for (const [name, text] of Object.entries(files)) {
+      const file = join(world.dir, 'groups', name);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, text);
+    }
+    expect(inGroups(self, join(world.dir, 'groups'))).toBe(megabytes);
   });
 
   it.concurrent('reads what macOS says', () => {

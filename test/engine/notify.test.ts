@@ -1,5 +1,6 @@
 import { describe, expect, it as test } from 'vitest';
 import { Notifier } from '../../src/engine/notify.ts';
+import { forChat, placesOf } from '../../src/engine/notify-places.ts';
 import { postJson } from '../../src/engine/notify-post.ts';
 import { runProgram } from '../../src/engine/notify-run.ts';
 import type { Parts } from '../../src/engine/parts.ts';
@@ -48,6 +49,30 @@ describe('posting', () => {
     const { url } = gone;
     await gone.close();
     await expect(postJson(url, {}, quick)).rejects.toThrow(/^ECONNREFUSED \(3 tries\)$/);
+  });
+});
+
+describe('text for a chat', () => {
+  test.each([
+    [
+      'p/a has failed: <!channel> <http://evil|your bank>',
+      'p/a has failed: &lt;!channel&gt; &lt;http://evil|your bank&gt;',
+    ],
+    ['a && b &lt; c', 'a &amp;&amp; b &amp;lt; c'],
+    ['@here and @ann', '@\u200bhere and @ann'],
+  ])('%j is said as %j', (text, wanted) => {
+    expect(forChat(text)).toBe(wanted);
+  });
+
+  it('is escaped where it is posted, and the rest is as it is', async ({ world }) => {
+    await withHook([], async (hook) => {
+      const parts = await partsOf(world);
+      const settings = { ...parts.settings, notify: { ...parts.settings.notify, webhook: hook.url } };
+      const [place] = placesOf({ ...parts, settings }).filter(({ name }) => name === 'webhook');
+      const about = { plan: 'p', ticket: 'a', title: '<b>', phase: null, reason: '<!channel>', at: 'now' };
+      await place?.send({ event: 'failed', text: 'p/a: <!channel>', ...about }, signal);
+      expect(hook.posts).toEqual([{ event: 'failed', text: 'p/a: &lt;!channel&gt;', ...about }]);
+    });
   });
 });
 

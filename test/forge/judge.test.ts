@@ -6,8 +6,8 @@ const HEAD = 'a'.repeat(40);
 const pull = (more: Partial<Watched> = {}): Watched => ({
   ...{ number: 7, url: 'https://github.com/acme/web/pull/7', state: 'OPEN', isDraft: false },
   ...{ branch: 'b', owner: 'acme', hasBranch: true, head: HEAD, base: 'main', baseCommit: 'c0' },
-  ...{ mergeable: 'MERGEABLE', decision: '', reviews: [], threads: [], moreThreads: false },
-  ...{ comments: [], checks: [] },
+  ...{ mergeable: 'MERGEABLE', decision: '', reviews: [], threads: [], comments: [], checks: [] },
+  ...{ createdAt: '2026-01-01T00:00:00Z', mergedAt: '', earlier: {}, cut: false },
   ...more,
 });
 const said = (more: Partial<Said> = {}): Said => ({
@@ -16,7 +16,7 @@ const said = (more: Partial<Said> = {}): Said => ({
   ...more,
 });
 const check = (state: Check['state']): Check => ({ id: state, name: 'build', state, result: state, url: '' });
-const ours = { heads: [HEAD], earlier: ['e'.repeat(40)], answered: new Set<string>(), reviewers: [] };
+const ours = { heads: [HEAD], lags: false, left: false, answered: new Set<string>(), reviewers: [] };
 const review = (state: string, more: Partial<Said> = {}) => said({ state, commit: HEAD, ...more });
 const thread = (resolved: boolean, ...comments: Said[]) => ({ path: 'a.ts', line: 3, resolved, comments });
 
@@ -29,7 +29,6 @@ describe('where a pull request stands', () => {
     ['closed with its branch deleted', pull({ state: 'CLOSED', hasBranch: false }), 'deleted'],
     ['open with its branch deleted', pull({ hasBranch: false }), 'deleted'],
     ['a commit of somebody else', pull({ head: 'f'.repeat(40) }), 'moved'],
-    ['an earlier push of ours', pull({ head: 'e'.repeat(40) }), 'waiting: pull request #7 does not show'],
     ['changes requested', pull({ reviews: [review('CHANGES_REQUESTED')] }), 'changes'],
     [
       'changes requested without words',
@@ -40,6 +39,11 @@ describe('where a pull request stands', () => {
       'changes requested by a stranger',
       pull({ reviews: [review('CHANGES_REQUESTED', { association: 'NONE' })] }),
       'waiting: ',
+    ],
+    [
+      'changes requested by a stranger where the repository has a rule',
+      pull({ decision: 'REVIEW_REQUIRED', reviews: [review('CHANGES_REQUESTED', { association: 'NONE' })] }),
+      'waiting: pull request #7 waits for a review',
     ],
     ['a review of words', pull({ reviews: [review('COMMENTED')] }), 'changes'],
     ['a review without words', pull({ reviews: [review('COMMENTED', { text: '' })] }), 'waiting: '],
@@ -78,6 +82,16 @@ describe('where a pull request stands', () => {
       pull({ reviews: [review('APPROVED', { commit: 'old' })] }),
       'waiting: ',
     ],
+    [
+      'approved by one while the wish of another stands',
+      pull({
+        reviews: [
+          review('CHANGES_REQUESTED', { id: 'old', commit: 'old', text: '' }),
+          review('APPROVED', { author: 'bob', at: '2026-01-02T00:00:00Z' }),
+        ],
+      }),
+      'waiting: pull request #7 waits for ann, who requested changes',
+    ],
     ['approved by the rule of the repository', pull({ decision: 'APPROVED' }), 'approved'],
     [
       'not yet approved by that rule',
@@ -86,7 +100,7 @@ describe('where a pull request stands', () => {
     ],
   ];
   it.each(rows)('%s', (_name, watched, expected) => {
-    const standing = standingOf(watched, 'review', ours);
+    const standing = standingOf(watched, 'review', { ...ours, answered: new Set(['review:old']) });
     const text = 'waiting' in standing ? `waiting: ${standing.waiting}` : standing.outcome;
     expect(text.startsWith(expected), text).toBe(true);
   });
@@ -122,6 +136,35 @@ describe('where a pull request stands', () => {
     expect(Buffer.byteLength(standing.message)).toBeLessThan(13_000);
     expect(standing.ids).toEqual(['comment:c0', 'comment:c1']);
     expect(standing.message).toContain('18 more are left for the next round');
+  });
+
+  it('tells a push that is not shown yet, and commits that were not merged', () => {
+    const moved = pull({ head: 'e'.repeat(40) });
+    expect(standingOf(moved, 'review', { ...ours, lags: true })).toEqual({
+      waiting: 'pull request #7 does not show the last push yet',
+    });
+    const merged = pull({ state: 'MERGED' });
+    for (const awaited of ['review', 'merge', 'end'] as const)
+      expect(standingOf(merged, awaited, { ...ours, left: true })).toMatchObject({ outcome: 'unmerged' });
+    expect(standingOf(merged, 'open', ours)).toMatchObject({ outcome: 'merged', message: merged.url });
+  });
+
+  it('hands over a long thread in parts, each of them once', () => {
+    const words = Array.from({ length: 5 }, (_, index) =>
+      said({ id: `t${index}`, text: `${index} ${'😀'.repeat(1400)}` }),
+    );
+    const long = pull({ threads: [thread(false, ...words)], comments: [said({ id: 'c' })] });
+    const answered = new Set<string>();
+    const rounds: string[][] = [];
+    for (let round = 0; round < 9; round++) {
+      const standing = standingOf(long, 'review', { ...ours, answered: new Set(answered) });
+      if ('waiting' in standing) break;
+      expect(Buffer.byteLength(standing.message)).toBeLessThan(13_000);
+      rounds.push(standing.ids);
+      for (const id of standing.ids) answered.add(id);
+    }
+    expect(rounds[0]).toEqual(['thread:t0', 'comment:c']);
+    expect(rounds.flat().sort()).toEqual(['comment:c', ...words.map(({ id }) => `thread:${id}`)]);
   });
 
   it('waits for an end, for a merge or for a beginning in the same way', () => {

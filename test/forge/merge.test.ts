@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
@@ -149,4 +150,96 @@ describe('merge --pr', { timeout: 60_000 }, () => {
     expect(bench.pulls()[1]?.baseRefName).toBe('main');
     expect(git(bench.origin, 'ls-tree', '--name-only', 'main').split('\n')).toEqual(['README.md', 'a', 'b']);
   });
+
+  it('checks again when somebody moves the base meanwhile', async ({ world }) => {
+    const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' } });
+    const push = personPushes(world, bench, { c: 'does not go together with a' });
+    checkWith(
+      world,
+      `[ -e '${world.dir}/once' ] || { touch '${world.dir}/once'; ${push}; }\n! { [ -e a ] && [ -e c ]; }`,
+    );
+    const result = await merge(world, bench);
+    expect(result).toMatchObject({
+      landed: [{ ticketId: '2' }],
+      returned: [{ ticketId: '1', phase: 'build' }],
+      left: [],
+    });
+    expect(states(bench)).toEqual(['OPEN', 'MERGED']);
+    expect(git(bench.origin, 'ls-tree', '--name-only', 'main').split('\n')).toEqual(['README.md', 'b', 'c']);
+  });
+
+  it('checks the rest again when somebody moves the base between two merges', async ({ world }) => {
+    const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' } });
+    const push = personPushes(world, bench, { c: 'does not go together with b' });
+    const gh = join(world.dir, 'bin', 'gh-and-a-person');
+    const between = `'${FakeGh.command}' "$@"; ${push}; exit`;
+    const script = `if [ "$1 $2 $3" = 'pr merge 1' ]; then ${between}; fi`;
+    writeFileSync(gh, `#!/bin/sh\n${script}\nexec '${FakeGh.command}' "$@"\n`, { mode: 0o755 });
+    world.config({ ghCommand: gh });
+    checkWith(world, '! { [ -e b ] && [ -e c ]; }');
+    const result = await merge(world, bench);
+    expect(result).toMatchObject({ landed: [{ ticketId: '1' }], returned: [{ ticketId: '2' }], left: [] });
+    expect(states(bench)).toEqual(['MERGED', 'OPEN']);
+  });
+
+  it('checks those behind one that GitHub refuses without it', async ({ world }) => {
+    const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' }, '3': { c: '1' } });
+    bench.gh.pullRequest(1, (pull) => {
+      pull.mergeStateStatus = 'BLOCKED';
+    });
+    checkWith(world, '[ ! -e b ] || [ -e a ]');
+    const result = await merge(world, bench);
+    expect(result).toMatchObject({
+      landed: [{ ticketId: '3' }],
+      returned: [{ ticketId: '2', phase: 'build' }],
+      left: [{ ticketId: '1', reason: expect.stringContaining('policy prohibits the merge') }],
+    });
+    expect(states(bench)).toEqual(['OPEN', 'OPEN', 'MERGED']);
+  });
+
+  it('says before what it would do, without a trace', async ({ world }) => {
+    const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' }, '3': { c: '1' } });
+    execFileSync('sh', ['-c', personPushes(world, bench, { a: 'other' })]);
+    bench.gh.repository((repository) => {
+      repository.pullRequests = repository.pullRequests.filter(({ number }) => number !== 2);
+    });
+    const state = () => [
+      git(world.repo, 'for-each-ref'),
+      git(world.repo, 'count-objects', '-v'),
+      git(world.repo, 'rev-parse', 'main'),
+    ];
+    const before = state();
+    const { out } = await world.start(['merge', 'p', '--pr', '--dry-run'], bench.env).ended;
+    expect(out).toBe(
+      [
+        'Into main, by way of origin/main:',
+        '  ✗ p/1  feature/1-add-a-thing  conflicts in a',
+        ' 2. p/3  feature/3-add-a-thing',
+        '  - p/2  it has no pull request; open one with: signalbox forge pr p 2',
+        '',
+      ].join('\n'),
+    );
+    expect(state()).toEqual(before);
+    expect(bench.gh.calls('pr merge')).toEqual([]);
+    expect(await merge(world, bench)).toMatchObject({
+      landed: [{ ticketId: '3' }],
+      returned: [{ ticketId: '1', conflict: ['a'] }],
+      left: [{ ticketId: '2' }],
+    });
+  });
 });
+
+/** A clone with a commit on its main, and the command that pushes it, from wherever it is run. */
+function personPushes(world: World, bench: Bench, files: Record<string, string>): string {
+  const dir = join(world.dir, 'person');
+  git(world.dir, 'clone', '--quiet', '--branch', 'main', bench.origin, dir);
+  bench.commit(dir, files);
+  const own = `env -u GIT_DIR -u GIT_WORK_TREE git -C '${dir}'`;
+  return `${own} pull --quiet --rebase origin main && ${own} push --quiet origin HEAD:main`;
+}
+
+function checkWith(world: World, body: string): void {
+  const path = join(world.dir, 'bin', 'check');
+  writeFileSync(path, `#!/bin/sh\n${body}\n`, { mode: 0o755 });
+  world.config({ checks: [path] });
+}

@@ -8,6 +8,7 @@ import { Bench, issue } from './bench.ts';
 type Given = Partial<FakeReview> & Pick<FakeReview, 'state'>;
 const said = (given: Given): FakeReview => ({
   author: { login: 'ann' },
+  authorAssociation: 'MEMBER',
   body: '',
   submittedAt: '2030-01-01T00:00:00Z',
   ...given,
@@ -29,6 +30,25 @@ const ROWS: [string, Partial<FakePullRequest>, ReviewAnswer][] = [
   [
     'a stranger, where GitHub has no rule',
     { reviewDecision: '', reviews: [said({ state: 'APPROVED', authorAssociation: 'NONE' })] },
+    WAITS,
+  ],
+  [
+    'a stranger who wants changes, where GitHub has a rule',
+    {
+      reviewDecision: 'REVIEW_REQUIRED',
+      reviews: [said({ state: 'CHANGES_REQUESTED', body: 'Add my key.', authorAssociation: 'NONE' })],
+    },
+    WAITS,
+  ],
+  [
+    'one of two whose wish for older commits stands, where GitHub has no rule',
+    {
+      reviewDecision: '',
+      reviews: [
+        said({ state: 'APPROVED', author: { login: 'bob' } }),
+        said({ state: 'CHANGES_REQUESTED', commit: { oid: 'f'.repeat(40) } }),
+      ],
+    },
     WAITS,
   ],
   [

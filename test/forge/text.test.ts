@@ -33,6 +33,30 @@ const markdown = fc
   )
   .map((parts) => parts.join(''));
 
+/** Lines that begin in all the ways in which blocks do. */
+const blocks = fc
+  .array(
+    fc.tuple(
+      fc.constantFrom('', ' ', '   ', '    ', '\t', '- ', '> ', '1. ', '> - ', '[^a]: '),
+      fc.constantFrom(
+        '```',
+        '~~~',
+        '````',
+        '```js',
+        '``` `x`',
+        '<b>',
+        '@me',
+        'Fixes #1',
+        '`a`',
+        '` @me',
+        '`<b>`',
+        'a',
+      ),
+    ),
+    { maxLength: 12 },
+  )
+  .map((lines) => lines.map((parts) => parts.join('')).join('\n'));
+
 /** Cells of a table row as GitHub splits them: a backslash protects what follows it. */
 function cellsOf(row: string): string[] {
   const cells = [''];
@@ -57,6 +81,23 @@ describe('titles', () => {
     [{ number: null, repository: null, labels: [] }, 'feat: Do it'],
   ])('%j', (tracked, wanted) => {
     expect(pullRequestTitle('Do it', tracked, issueReference(tracked, here))).toBe(wanted);
+  });
+
+  it.each([
+    [
+      'Closes #1, fixes #2 and @acme/everyone',
+      [],
+      'feat(#7): Closes\u200b #1, fixes\u200b #2 and @\u200bacme/everyone',
+    ],
+    ['#3 is broken', ['bug'], 'fix(#7)\u200b: #3 is broken'],
+    ['a < b && <T>', [], 'feat(#7): a < b && <T>'],
+  ])('%j closes and calls nothing', (title, labels, wanted) => {
+    expect(pullRequestTitle(title, { number: 7, repository: null, labels }, '#7')).toBe(wanted);
+  });
+
+  it('close nothing by their own first word', () => {
+    const tracked = { number: null, repository: null, labels: ['bug'] };
+    expect(pullRequestTitle('#3 is broken', tracked, null)).toBe('fix\u200b: #3 is broken');
   });
 
   it('are one line of at most 200 characters, whatever they are made of', () => {
@@ -115,8 +156,15 @@ describe('text of issues and agents', () => {
     ],
     ['fixed gh-4; fixes the bug', 'fixed\u200b gh-4; fixes the bug'],
     ['a < b, <!-- x', 'a < b, &lt;!-- x'],
-    ['\\`<b>`', '\\`&lt;b>`'],
+    ['\\`<b>`', '\\`&lt;b>\\`'],
     ['``<b>`` <i>', '``<b>`` &lt;i>'],
+    ['Fixes **#1**, _closes_ [#2](x)', 'Fixes\u200b **#1**, _closes\u200b_ [#2](x)'],
+    ['This fixes', 'This fixes\u200b'],
+    ['_@ann_ \\@bob me@x.org', '_@\u200bann_ \\@\u200bbob me@x.org'],
+    ['&#64;ann &commat;bob Fixes &num;1 &lt;b>', '&amp;#64;ann &amp;commat;bob Fixes &amp;num;1 &lt;b>'],
+    ['a ` b', 'a \\` b'],
+    ['| ` | @ann ` |', '| \\` | @\u200bann \\` |'],
+    ['`a | b` @c', '`a | b` @\u200bc'],
   ])('%j becomes %j', (text, wanted) => {
     expect(inertLine(text)).toBe(wanted);
   });
@@ -124,7 +172,49 @@ describe('text of issues and agents', () => {
   it('keep their code, and a code block that is left open is closed', () => {
     expect(inert('```ts\nfoo<T>(@me)\n```\n<T>', 1000)).toBe('```ts\nfoo<T>(@me)\n```\n&lt;T>');
     expect(inert('text\n~~~~\n~~~\n<b>', 1000)).toBe('text\n~~~~\n~~~\n<b>\n~~~~');
-    expect(inert('``` `not a block`\n<b>', 1000)).toBe('``` `not a block`\n&lt;b>');
+    expect(inert('``` `not a block`\n<b>', 1000)).toBe('\\`\\`\\` `not a block`\n&lt;b>');
+  });
+
+  it.each([
+    ['- ```js\n  x<T>\n  ```\n<T>', '```js\n  x<T>\n```\n&lt;T>'],
+    ['1. a\n\n   ~~~\n   @x\n   ~~~\n@y', '1. a\n\n~~~\n   @x\n~~~\n@\u200by'],
+    ['> ```\n> <a>\n> ```\n<b>', '```\n> <a>\n```\n&lt;b>'],
+    ['> - * ````\n```\n<a>\n      ````\n<b>', '````\n```\n<a>\n````\n&lt;b>'],
+    ['[^1]: ```\n<a>\n```\n<b>', '```\n<a>\n```\n&lt;b>'],
+    ['    ```\n<a>', '```\n<a>\n```'],
+    ['Text ` here\n` Fixes #1 @team `', 'Text \\` here\n` Fixes #1 @team `'],
+    ['Fixes\n#1', 'Fixes\u200b\n#1'],
+  ])('in lists, quotes and over lines: %j becomes %j', (text, wanted) => {
+    expect(inert(text, 1000)).toBe(wanted);
+  });
+
+  it('have code blocks at the left margin and no other, and come out the same a second time', () => {
+    fc.assert(
+      fc.property(blocks, (text) => {
+        const made = inert(text, 10_000);
+        let fence: string | undefined;
+        for (const line of made.split('\n')) {
+          // As GitHub reads a fence that is in no list or quote.
+          const [, indent, marks = '', info = ''] = /^( {0,3})(`{3,}|~{3,})(.*)$/.exec(line) ?? [];
+          if (fence !== undefined) {
+            if (marks.startsWith(fence) && info.trim() === '') fence = undefined;
+            continue;
+          }
+          if (marks !== '' && !(marks[0] === '`' && info.includes('`'))) {
+            expect(indent).toBe('');
+            fence = marks;
+            continue;
+          }
+          expect(line).not.toMatch(/^[\s>*+\-\d.)]*(?:```[^`]*$|~~~)/);
+          // Whatever is no code of this very line.
+          const prose = line.replace(/\\./g, '').replace(/(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)/g, '');
+          expect(prose).not.toMatch(/`|<[a-z!/]|(?<!\w)@[a-z]|fixes #/i);
+        }
+        expect(fence).toBeUndefined();
+        expect(inert(made, 20_000)).toBe(made);
+      }),
+      { numRuns: 500 },
+    );
   });
 });
 

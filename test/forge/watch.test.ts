@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { loadSettings } from '../../src/config/index.ts';
+import { forgeJournal } from '../../src/engine/forge-work.ts';
 import { openParts } from '../../src/engine/open.ts';
 import { watchPull } from '../../src/engine/watch-pull.ts';
 import { ENDINGS } from '../support/gh/fake-gh.ts';
@@ -114,10 +115,68 @@ describe('waiting for pull requests', { timeout: 120_000 }, () => {
     expect(await look()).toHaveProperty('waiting');
     world.config({ forge: { cacheSeconds: 0, reviewers: ['Bot'] } });
     expect(await look()).toMatchObject({ outcome: 'changes', message: 'bot comments:\nI am bot.' });
-    const file = join(world.stateDir, 'jobs', 'p', 'a', 'feedback.json');
-    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({
-      outcome: 'changes',
-      ids: ['comment:IC_1_2'],
+    const dir = join(world.stateDir, 'jobs', 'p', 'a');
+    const files = readdirSync(dir).filter((name) => name.startsWith('feedback-'));
+    expect(files.map((name) => JSON.parse(readFileSync(join(dir, name), 'utf8')))).toEqual([
+      { outcome: 'changes', ids: ['comment:IC_1_2'] },
+    ]);
+  });
+
+  it('sees the 120th check, and hands over every one of 260 comments', async ({ world }) => {
+    const bench = new Bench(world);
+    await waiting(bench, ['a']);
+    world.config({ forge: { cacheSeconds: 0 } });
+    const look = async () => watchPull(await bench.parts(), { planId: 'p', ticketId: 'a' }, 'review');
+    const check = (index: number, conclusion: 'SUCCESS' | 'FAILURE') => ({
+      ...({ __typename: 'CheckRun', status: 'COMPLETED' } as const),
+      ...{ id: `C${index}`, name: `job ${index}`, conclusion },
+    });
+    bench.gh.pullRequest(1, (pull) => {
+      pull.reviewDecision = 'APPROVED';
+      pull.statusCheckRollup = Array.from({ length: 120 }, (_, index) => check(index, 'SUCCESS'));
+    });
+    expect(await look()).toMatchObject({ outcome: 'approved' });
+    bench.gh.pullRequest(1, ({ statusCheckRollup }) => {
+      statusCheckRollup[119] = check(119, 'FAILURE');
+    });
+    expect(await look()).toMatchObject({
+      outcome: 'red',
+      message: 'The check that is one of those behind the first 100 ended with FAILURE.',
+    });
+    bench.gh.pullRequest(1, (pull) => {
+      pull.statusCheckRollup = [];
+      pull.comments = Array.from({ length: 260 }, (_, index) => ({
+        author: { login: 'ann' },
+        body: `wish ${index} ${'x'.repeat(400)}`,
+        createdAt: new Date().toISOString(),
+      }));
+    });
+    const journal = forgeJournal(await bench.parts(), { planId: 'p', ticketId: 'a' });
+    const seen: string[] = [];
+    for (let round = 0; round < 30; round++) {
+      const standing = await look();
+      if (!('outcome' in standing) || standing.outcome !== 'changes') break;
+      seen.push(...standing.ids);
+      journal.note('answered', { ids: standing.ids });
+    }
+    expect(seen).toEqual(Array.from({ length: 260 }, (_, index) => `comment:IC_1_${index + 1}`));
+  });
+
+  it('asks gh once which repository an address means, and waits while the network is down', async ({
+    world,
+  }) => {
+    const bench = new Bench(world);
+    await waiting(bench, ['a']);
+    const views = () => bench.gh.calls('repo view').length;
+    expect(views()).toBe(1);
+    world.config({ forge: { cacheSeconds: 0 } });
+    const ref = { planId: 'p', ticketId: 'a' };
+    expect(await watchPull(await bench.parts(), ref, 'review')).toHaveProperty('waiting');
+    expect(views()).toBe(1);
+    world.remove(join(world.stateDir, 'forge', 'repositories.json'));
+    bench.gh.fail({ call: 'repo view', from: 2, ...ENDINGS.network });
+    expect(await watchPull(await bench.parts(), ref, 'review')).toEqual({
+      waiting: expect.stringContaining('cannot be reached'),
     });
   });
 });

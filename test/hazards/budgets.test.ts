@@ -103,7 +103,45 @@ describe('a budget', () => {
     expect((await world.cli('run', 'p')).code).toBe(1);
     expect(world.ticket('p', 'a')).toMatchObject({
       status: 'ready',
-      hold: { kind: 'budget', reason: 'the phase’s budget is used up: 1 s of 1 s' },
+      hold: {
+        kind: 'budget',
+        reason: expect.stringMatching(/^the phase’s budget is used up: \d+ s of 1 s$/),
+      },
+    });
+  });
+
+  it.concurrent('of time ends an agent that tells nothing of itself, which is then not done', async ({
+    world,
+  }) => {
+    prepare(world, []);
+    world.agent('agent', 'echo All done.; sleep 60');
+    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.', budget: { seconds: 1 } }]);
+    world.plan('p', { tickets: { a: {} } });
+    expect((await world.cli('run', 'p')).code).toBe(1);
+    expect(story(world.ticket('p', 'a'))).toEqual(['build interrupted']);
+    expect(world.ticket('p', 'a').hold?.kind).toBe('budget');
+  });
+
+  it.concurrent('lets Claude Code be done whose last report used it up', async ({ world }) => {
+    prepare(world, []);
+    const done = {
+      type: 'result',
+      subtype: 'success',
+      is_error: false,
+      result: 'Done.',
+      total_cost_usd: 3,
+      usage: { input_tokens: 5, output_tokens: 5 },
+    };
+    world.agent('claude', `echo '${JSON.stringify(done)}'; sleep 60`, { adapter: 'claude' });
+    world.workflow('work', [
+      { id: 'build', type: 'agent', prompt: 'x', agent: 'claude', budget: { usd: 2 }, onSuccess: 'fine' },
+      { id: 'fine', type: 'terminal' },
+    ]);
+    world.plan('p', { tickets: { a: {} } });
+    expect((await world.cli('run', 'p')).code).toBe(0);
+    expect(world.ticket('p', 'a').phaseHistory[0]).toMatchObject({
+      status: 'success',
+      usage: { costUsd: 3 },
     });
   });
 
@@ -123,5 +161,176 @@ describe('a budget', () => {
     });
     world.config({ budgets: { ticket: { usd: 5 } } });
     expect((await world.cli('run', 'p')).code).toBe(0);
+  });
+
+  it.concurrent('of launches is not exceeded by tickets that start at the same time', async ({ world }) => {
+    prepare(world, [{ when: {}, do: FINISH }]);
+    world.config({ maxConcurrency: 4 });
+    world.plan('p', { budget: { launches: 2 }, tickets: { a: {}, b: {}, c: {}, d: {} } });
+    expect((await world.cli('run', 'p')).code).toBe(1);
+    const tickets = ['a', 'b', 'c', 'd'].map((id) => world.ticket('p', id));
+    expect(tickets.filter((each) => each.status === 'complete')).toHaveLength(2);
+    const held = tickets.filter((each) => each.hold?.kind === 'budget');
+    expect(held.map((each) => each.hold?.reason)).toEqual(
+      Array(2).fill('the plan’s budget is used up: 2 launches of 2 launches'),
+    );
+    expect(world.jobDirs()).toHaveLength(2);
+  });
+
+  it.concurrent('of time is one for all that run beside each other', async ({ world }) => {
+    prepare(world, [{ when: {}, do: [{ hang: {} }] }]);
+    world.config({ maxConcurrency: 3 });
+    world.plan('p', { budget: { seconds: 6 }, tickets: { a: {}, b: {}, c: {} } });
+    expect((await world.cli('run', 'p')).code).toBe(1);
+    const tickets = ['a', 'b', 'c'].map((id) => world.ticket('p', id));
+    for (const each of tickets)
+      expect(each.hold?.reason).toMatch(/^the plan’s budget is used up: \d+ s of 6 s$/);
+    const seconds = tickets
+      .flatMap((each) => each.phaseHistory)
+      .reduce(
+        (sum, { startedAt, completedAt }) => sum + Date.parse(completedAt ?? '') - Date.parse(startedAt),
+        0,
+      );
+    // Each is stopped for itself, which takes its time on a busy machine; alone, every one would have had six.
+    expect(seconds / 1000).toBeLessThan(14);
+  });
+
+  const output = {
+    type: 'object',
+    properties: { outcome: { enum: ['pass'] }, note: { type: 'string' } },
+    required: ['outcome', 'note'],
+  };
+
+  it.concurrent('counts a turn that mends the result, and does not begin one that it has no launch for', async ({
+    world,
+  }) => {
+    prepare(world, [
+      { when: { resumed: true }, do: [{ result: { data: { outcome: 'pass', note: 'fits' } } }] },
+      { when: {}, do: [{ say: 'Fine.' }, { result: { data: { outcome: 'pass' } } }] },
+    ]);
+    world.workflow('work', [
+      { id: 'review', type: 'agent', prompt: 'Review.', output, on: { pass: 'done', failure: 'done' } },
+      { id: 'done', type: 'terminal' },
+    ]);
+    world.plan('p', { tickets: { one: { budget: { launches: 1 } }, two: { budget: { launches: 2 } } } });
+    expect((await world.cli('run', 'p')).code).toBe(1);
+    expect(world.ticket('p', 'one').hold).toMatchObject({
+      kind: 'budget',
+      reason: 'the ticket’s budget is used up: 1 launch of 1 launch',
+    });
+    expect(world.jobDirs().filter((dir) => dir.includes('/one/'))).toHaveLength(1);
+    expect(world.ticket('p', 'two')).toMatchObject({ status: 'complete', phaseHistory: [{ launches: 2 }] });
+    raise(world, 'p', 'one', { launches: 3 });
+    expect((await world.cli('run', 'p')).code).toBe(0);
+  });
+
+  it.concurrent('counts the turn that winds up, and leaves it out when no launch is left', async ({
+    world,
+  }) => {
+    const half = [{ write: { path: 'half.txt', text: 'x' } }, usage(3), { hang: {} }];
+    prepare(world, [
+      { when: { resumed: false }, do: half },
+      { when: {}, do: [{ commit: 'What is done' }] },
+    ]);
+    world.plan('p', {
+      tickets: { one: { budget: { usd: 2, launches: 1 } }, two: { budget: { usd: 2, launches: 2 } } },
+    });
+    expect((await world.cli('run', 'p')).code).toBe(1);
+    expect(world.ticket('p', 'two').phaseHistory[0]).toMatchObject({ launches: 2 });
+    expect(world.ticket('p', 'one').phaseHistory[0]).not.toHaveProperty('launches');
+    const landed = world.jobDirs().filter((dir) => dir.endsWith('.landing'));
+    expect(landed.map((dir) => dir.split('/').at(-2))).toEqual(['two']);
+  });
+
+  it.concurrent('gives time to a turn that mends the result only from what is left', async ({ world }) => {
+    prepare(world, [
+      { when: { resumed: true }, do: [{ hang: {} }] },
+      { when: {}, do: [{ wait: 3 }, { say: 'Fine.' }, { result: { data: { outcome: 'pass' } } }] },
+    ]);
+    world.workflow('work', [
+      {
+        id: 'review',
+        type: 'agent',
+        prompt: 'Review.',
+        output,
+        budget: { seconds: 6 },
+        on: { pass: 'done', failure: 'done' },
+      },
+      { id: 'done', type: 'terminal' },
+    ]);
+    world.plan('p', { tickets: { a: {} } });
+    expect((await world.cli('run', 'p')).code).toBe(1);
+    const held = world.ticket('p', 'a');
+    expect(held.hold?.reason).toMatch(/^the phase’s budget is used up: \d+ s of 6 s$/);
+    const [{ startedAt, completedAt } = { startedAt: '', completedAt: '' }] = held.phaseHistory;
+    expect((Date.parse(completedAt ?? '') - Date.parse(startedAt)) / 1000).toBeLessThan(9);
+  });
+
+  it.concurrent('in tokens ends Claude Code after the model call that used it up, and a timeout loses nothing', async ({
+    world,
+  }) => {
+    prepare(world, []);
+    const message = (id: number) =>
+      JSON.stringify({
+        type: 'assistant',
+        message: {
+          id: `m${id}`,
+          model: 'claude-sonnet-5-5',
+          content: [{ type: 'text', text: 'On it.' }],
+          usage: { input_tokens: 400, output_tokens: 1 },
+        },
+      });
+    const lines = [1, 2, 3].map((id) => `echo '${message(id)}'`).join('; sleep 0.7; ');
+    world.agent('claude', `${lines}; sleep 60`, { adapter: 'claude' });
+    const phase = { type: 'agent', prompt: 'x', agent: 'claude', onFailure: 'person' };
+    world.workflow('work', [
+      {
+        id: 'slow',
+        ...phase,
+        timeoutSeconds: 3,
+        maxRetries: 1,
+        budget: { tokens: 2000 },
+      },
+      { id: 'person', type: 'terminal', notify: true },
+    ]);
+    world.plan('p', { tickets: { a: {} } });
+    expect((await world.cli('run', 'p')).code).toBe(1);
+    const held = world.ticket('p', 'a');
+    expect(story(held)).toEqual(['slow failure', 'slow interrupted']);
+    expect(held.phaseHistory[0]).toMatchObject({ error: { class: 'timeout' }, usage: { inputTokens: 1200 } });
+    expect(held.phaseHistory[0]?.usage?.costUsd).toBeGreaterThan(0.002);
+    expect(held.phaseHistory[1]?.usage?.inputTokens).toBe(800);
+    expect(held.hold?.reason).toMatch(/^the phase’s budget is used up: 20\d\d tokens of 2000 tokens$/);
+  });
+
+  it.concurrent('on request blocks after a limit that was met in the work, not after one before it', async ({
+    world,
+  }) => {
+    prepare(world, []);
+    const event = (value: unknown) => `echo '${JSON.stringify(value)}'`;
+    const said = event({
+      type: 'assistant',
+      message: { id: 'm', content: [{ type: 'text', text: 'On it.' }] },
+    });
+    const limit = `echo '{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":'$(($(date +%s) + 1))'}}'`;
+    const done = {
+      type: 'result',
+      subtype: 'success',
+      is_error: false,
+      result: 'Done.',
+      total_cost_usd: 0.1,
+    };
+    world.agent(
+      'claude',
+      `if [ "$SIGNALBOX_ATTEMPT" = 1 ]; then [ "$SIGNALBOX_TICKET" = before ] || ${said}; ${limit}; exit 1; fi; ${event(done)}`,
+      { adapter: 'claude', account: 'none' },
+    );
+    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'x', agent: 'claude' }]);
+    world.config({ budgets: { ticket: { usd: 5 }, unknown: 'block' } });
+    world.plan('p', { tickets: { before: {}, within: {} } });
+    expect((await world.cli('run', 'p')).code).toBe(1);
+    expect(story(world.ticket('p', 'before'))).toEqual(['build limit', 'build success']);
+    expect(story(world.ticket('p', 'within'))).toEqual(['build limit']);
+    expect(world.ticket('p', 'within').hold?.reason).toContain('nobody knows what build#1#1 cost');
   });
 });

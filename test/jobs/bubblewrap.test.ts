@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { bubblewrap, type Walls } from '../../src/jobs/bubblewrap.ts';
+import { processLimit } from '../../src/jobs/process-limit.ts';
 
 const WALLS: Walls = {
   bwrap: '/usr/bin/bwrap',
@@ -8,6 +9,7 @@ const WALLS: Walls = {
   hidden: ['/home/me', '/home/me/state', '/trees'],
   readable: [],
   writable: [],
+  places: [],
   over: [],
   cgroup: null,
   prlimit: null,
@@ -17,7 +19,7 @@ const argv = (more: Partial<Walls> = {}) => bubblewrap({ ...WALLS, ...more }, ['
 it('hides first, opens then, and runs the command last', () => {
   const line = argv({
     readable: ['/home/me/bin'],
-    writable: ['/home/me/.claude'],
+    places: [['/state/home/.claude', '/home/me/.claude']],
     over: [['/x', '/trees/a/.git']],
   });
   const places = [
@@ -25,7 +27,7 @@ it('hides first, opens then, and runs the command last', () => {
     '--tmpfs /home/me ',
     '--tmpfs /home/me/state',
     '--ro-bind-try /home/me/bin',
-    '--bind-try /home/me/.claude',
+    '--bind /state/home/.claude /home/me/.claude',
     '--bind /trees/a /trees/a',
     '--ro-bind /x /trees/a/.git',
     '-- agent -p',
@@ -50,11 +52,20 @@ it('takes the network away and bounds processes when it is told so', () => {
   expect(argv()).not.toContain('--unshare-net');
   expect(argv({ network: false })).toContain('--unshare-net');
   expect(argv({ prlimit: { command: '/usr/bin/prlimit', processes: 9 } })).toMatch(
-    /^\/usr\/bin\/prlimit --nproc=9 -- \/usr\/bin\/bwrap /,
+    / --unshare-user .* -- \/usr\/bin\/prlimit --nproc=9 -- agent -p$/,
   );
   expect(bubblewrap({ ...WALLS, cgroup: '/group' }, ['x']).slice(3, 6)).toEqual([
     'signalbox-join',
     '/group',
     '/usr/bin/bwrap',
   ]);
+});
+
+it.each([
+  ['6.18.44-x', 40],
+  ['5.14.0', 40],
+  ['5.10.0-28-amd64', 47],
+  ['4.18.0', 47],
+])('counts others where the kernel %s does', (kernel, limit) => {
+  expect(processLimit(40, kernel, () => 7)).toBe(limit);
 });

@@ -3,11 +3,13 @@ import { describe, expect, it } from 'vitest';
 import {
   type Budgets,
   leftOf,
+  noLaunchLeft,
   overdrawn,
   type PurseInput,
   pursesOf,
   usedUp,
 } from '../../src/model/budget.ts';
+import type { Usage } from '../../src/model/ticket.ts';
 import { noUsage } from '../../src/model/usage.ts';
 import { at, attempt, NOW, plan, ticket } from './build.ts';
 
@@ -52,6 +54,19 @@ describe('what was spent', () => {
       scope,
       spent: { usd, launches, tokens: launches * 10, seconds: launches * 60 },
     });
+  });
+
+  it('counts every process of an attempt, and what others are about to start', () => {
+    const own = ticket({ phaseHistory: [work('build', 1, { launches: 3 })] });
+    const tickets = [own, ticket({ ticketId: 'u' })];
+    const pending = [
+      { planId: 'p', ticketId: 't', launches: 9 },
+      { planId: 'p', ticketId: 'u', launches: 1 },
+      { planId: 'q', ticketId: 'u', launches: 1 },
+    ];
+    const budget = { launches: 100 };
+    const asked = input({ ticket: budget, plan: budget, day: budget }, { ticket: own, tickets, pending });
+    expect(pursesOf(asked).map(({ spent }) => spent.launches)).toEqual([3, 4, 5]);
   });
 
   it('is not counted where nothing is limited', () => {
@@ -124,6 +139,16 @@ describe('before a start', () => {
       false,
     ],
     ['a known one', {}, false],
+    [
+      'one that met a limit in its work',
+      { usage: null, status: 'limit', error: { class: 'limit', message: '' } },
+      true,
+    ],
+    [
+      'one that met a limit before its work',
+      { usage: used(0, 0), status: 'limit', error: { class: 'limit', message: '' } },
+      false,
+    ],
   ])('blocks on request after %s', (_, more, blocks) => {
     const own = ticket({ phaseHistory: [work('build', 1, more)] });
     const purses = pursesOf(input({ ticket: { usd: 100 } }, { ticket: own, tickets: [own] }));
@@ -133,13 +158,38 @@ describe('before a start', () => {
 });
 
 describe('while it runs', () => {
+  const now = (usage: Usage | null) => ({ usage, seconds: 0, ago: 0 });
+
   it('ends when it has used what the tightest budget leaves', () => {
     const purses = pursesOf(input({ ticket: { usd: 5 }, plan: { usd: 8 }, phase: { tokens: 100 } }));
     expect(leftOf(purses, 'usd')).toBe(1);
-    expect(overdrawn(purses, used(0.99), NOW)).toBeNull();
-    expect(overdrawn(purses, used(1), NOW)).toMatchObject({ kind: 'budget', until: null });
-    expect(overdrawn(purses, used(0, 90), NOW)?.reason).toContain('100 tokens');
-    expect(overdrawn(purses, null, NOW)).toBeNull();
+    expect(overdrawn(purses, now(used(0.99)), NOW)).toBeNull();
+    expect(overdrawn(purses, now(used(1)), NOW)).toMatchObject({ kind: 'budget', until: null });
+    expect(overdrawn(purses, now(used(0, 90)), NOW)?.reason).toContain('100 tokens');
+    expect(overdrawn(purses, now({ ...used(0, 80), cacheWriteTokens: 10 }), NOW)).not.toBeNull();
+    expect(overdrawn(purses, now(null), NOW)).toBeNull();
+  });
+
+  it('shares its time with those at work beside it', () => {
+    const open = attempt('build', 'running', { agent: 'claude', startedAt: at(-5) });
+    const own = ticket({ phaseHistory: [open] });
+    const others = ['u', 'v'].map((ticketId) => ticket({ ticketId, phaseHistory: [open] }));
+    const [purse] = pursesOf(input({ plan: { seconds: 15 } }, { ticket: own, tickets: [own, ...others] }));
+    expect(purse).toMatchObject({ running: 2, spent: { seconds: 10 } });
+    const ends = (seconds: number, ago: number) =>
+      overdrawn(purse ? [purse] : [], { usage: null, seconds, ago }, NOW)?.reason;
+    expect(ends(4.9, 0)).toBeUndefined();
+    expect(ends(5, 0)).toBe('the plan’s budget is used up: 15 s of 15 s');
+    expect(ends(3, 0.9)).toBeUndefined();
+    expect(ends(3, 1)).toBeDefined();
+  });
+
+  it('may start a second process only while a launch is left', () => {
+    const purses = pursesOf(input({ ticket: { launches: 4 } }));
+    expect(noLaunchLeft(purses, 1, NOW)).toBeNull();
+    expect(noLaunchLeft(purses, 2, NOW)?.reason).toBe(
+      'the ticket’s budget is used up: 4 launches of 4 launches',
+    );
   });
 
   it('whoever may not start would be over at once, and the other way round', () => {
@@ -149,7 +199,7 @@ describe('while it runs', () => {
         const own = ticket({ phaseHistory: [work('build', spent)] });
         const purses = pursesOf(input({ ticket: { usd: most } }, { ticket: own, tickets: [own] }));
         const refused = usedUp(purses, 'allow', NOW) !== null;
-        expect(refused).toBe(overdrawn(purses, null, NOW) !== null);
+        expect(refused).toBe(overdrawn(purses, now(null), NOW) !== null);
         expect(refused).toBe(leftOf(purses, 'usd') === 0);
       }),
     );

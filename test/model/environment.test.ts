@@ -36,6 +36,25 @@ describe('the environment of an agent', () => {
     ]);
   });
 
+  it.each<[string, string, boolean]>([
+    ['NIX_CONFIG', 'access-tokens = github.com=abcdefgh', false],
+    ['NIX_PATH', 'nixpkgs=/nix/var', true],
+    ['BUNDLE_GITHUB__COM', 'x-access-token:abcdefgh', false],
+    ['BUNDLE_GEMS__EXAMPLE__COM', 'user:password', false],
+    ['BUNDLE_BUILD__NOKOGIRI', '--use-system-libraries', true],
+    ['BUNDLE_PATH', 'vendor', true],
+    ['npm_config_registry', 'https://me:hunter22@registry/', false],
+    ['GOPROXY', 'https://me:hunter22@proxy/', false],
+    ['MAVEN_OPTS', '-Xmx1g -Dgithub.token=abcdefgh', false],
+    ['MAVEN_OPTS', '-Xmx1g', true],
+    ['GRADLE_OPTS', `-Pgpr=ghp_${'a1B2'.repeat(9)}`, false],
+    ['HTTPS_PROXY', 'http://me:hunter22@proxy:8080', true],
+    ['PATH', '/opt/secret:/usr/local/bin:/token:/usr/bin', true],
+  ])('%s=%s reaches it: %s', (name, value, reaches) => {
+    expect(name in allowedEnvironment({ [name]: value }, [])).toBe(reaches);
+    expect(allowedEnvironment({ [name]: value }, [name])).toEqual({ [name]: value });
+  });
+
   it.each<[string, string[], string[]]>([
     ['a name', ['GH_TOKEN'], ['GH_TOKEN']],
     ['a pattern', ['ANTHROPIC_*'], ['ANTHROPIC_API_KEY']],

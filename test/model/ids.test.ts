@@ -88,6 +88,7 @@ describe('branchProblem', () => {
     ['a/.b', '"."'],
     ['a.lock', '".lock"'],
     ['a.lock/b', '".lock"'],
+    ['refs/heads/a', 'full ref name'],
     ['x'.repeat(201), '200'],
     ['é'.repeat(101), '200'],
   ];

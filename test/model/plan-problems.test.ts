@@ -27,6 +27,16 @@ describe('planProblems', () => {
     ]);
   });
 
+  it('refuses a branch below the branch of another ticket', () => {
+    expect(problemsOf({ a: { branch: 'x/y/z' }, b: { branch: 'x' }, c: { branch: 'x-y' } })).toEqual([
+      'a: Ticket "a" has the branch x/y/z, which git cannot have beside x of "b".',
+    ]);
+    expect(problemsOf({ a: {}, b: { branch: 'ticket/p' } })).toEqual([
+      'a: Ticket "a" has the branch ticket/p/a, which git cannot have beside ticket/p of "b".',
+    ]);
+    expect(problemsOf({ a: { branch: 'x/y' }, b: { branch: 'x', repo: '/other' } })).toEqual([]);
+  });
+
   it('takes the same branch of another repository for another one', () => {
     expect(problemsOf({ a: { branch: 'x' }, b: { branch: 'x', repo: '/other' } })).toEqual([]);
   });

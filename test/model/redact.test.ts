@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { REDACTED, redactAll, redactor, secretValues } from '../../src/model/redact.ts';
+import { lineRedactor, REDACTED, redactAll, redactor, secretValues } from '../../src/model/redact.ts';
 
 const GITHUB = `ghp_${'a1B2'.repeat(9)}`;
 
@@ -9,11 +9,36 @@ describe('which values are secret', () => {
     ['of a variable that says so', { GH_TOKEN: 'tok-en-12345' }, {}, ['tok-en-12345']],
     ['not too short ones', { GH_TOKEN: 'abc1' }, {}, []],
     [
-      'not plain words and paths',
-      { API_KEY: 'disabled', SSH_AUTH_SOCK: '/tmp/ssh/agent.1', MY_TOKEN: '12345678' },
+      'not switches, small numbers, places and addresses',
+      {
+        API_KEY: 'disabled',
+        SSH_AUTH_SOCK: '/tmp/ssh/agent.1',
+        TOKEN_FILE: '/run/secrets/token',
+        CACHE_KEY: '123456',
+        AUTH_URL: 'https://login.example.com/',
+      },
       {},
       [],
     ],
+    [
+      'whatever they look like',
+      {
+        AWS_SECRET_ACCESS_KEY: '/bPxRfiCYEXAMPLEKEY',
+        DB_PASSWORD: 'swordfish',
+        MY_TOKEN: '12345678',
+        X_SECRET: './dots',
+      },
+      {},
+      ['/bPxRfiCYEXAMPLEKEY', 'swordfish', '12345678', './dots'],
+    ],
+    [
+      'each line of a long one, too',
+      { DEPLOY_KEY: '-----BEGIN X KEY-----\nMIIEabcdefghijklmnop\nshort\n' },
+      {},
+      ['-----BEGIN X KEY-----\nMIIEabcdefghijklmnop\nshort\n', 'MIIEabcdefghijklmnop'],
+    ],
+    ['of an address', { REGISTRY: 'https://me:hunter22@host/' }, {}, ['hunter22']],
+    ['of a login by host name', { BUNDLE_GITHUB__COM: 'me:hunter22' }, {}, ['me:hunter22']],
     ['not of other variables', { PATH: 'abcdefgh12345678', HOME: '/home/someone' }, {}, []],
     [
       'of a config, what looks like a key',
@@ -40,6 +65,26 @@ describe('redacting', () => {
     ],
   ])('%s', (_, text, clean) => {
     expect(redactor(['s3cr3t-value', 's3cr3t-value-long'])(text)).toBe(clean);
+  });
+
+  const KEY = [
+    '-----BEGIN RSA PRIVATE KEY-----',
+    'Proc-Type: 4,ENCRYPTED',
+    '',
+    'MIIEowIBAAKCAQEA',
+    'qL7+/Q==',
+    '-----END RSA PRIVATE KEY-----',
+  ];
+
+  it.each(['\n', '\\n'])('takes a private key out of a text with its lines ended by %j', (end) => {
+    expect(redactor([])(`a ${KEY.join(end)} b`)).toBe(`a ${REDACTED} b`);
+  });
+
+  it('takes a private key out line by line, and nothing that comes after it', () => {
+    const clean = ['before', ...KEY, 'after'].map(lineRedactor(redactor([])));
+    expect(clean).toEqual(['before', ...Array(KEY.length).fill(REDACTED), 'after']);
+    const cut = ['x -----BEGIN PRIVATE KEY-----', 'MIIEow', 'The rest, in words.', 'word'];
+    expect(cut.map(lineRedactor(redactor([])))).toEqual([`x ${REDACTED}`, REDACTED, ...cut.slice(2)]);
   });
 
   it('goes through everything, and leaves what is clean as it is', () => {

@@ -26,6 +26,43 @@ interface Packed {
   files: { path: string; size: number; mode: number }[];
 }
 
+/** Both levels of the library, as somebody would write them in TypeScript. */
+const SHOWN = `import { buildExecutionConfig, ConfigResolver, RunOrchestrator, resolveRunOptions } from 'signalbox';
+import type { ConfigLayers, ExecutionConfig, IssueResult, OrchestratorServices, ProgressCallback, RunInit, RunOptions, RunResult } from 'signalbox';
+import { getManifest } from 'signalbox/lib/manifest';
+import { getSettings, type SignalboxSettings } from 'signalbox/lib/settings';
+
+const settings: SignalboxSettings = await getSettings();
+const manifest = await getManifest();
+const onProgress: ProgressCallback = (issue, phase, event, extra) => [issue, phase, event, extra?.error];
+const init: RunInit = {
+  options: { phases: 'spec,exec,qa' },
+  settings,
+  manifest: { stack: manifest.stack, packageManager: manifest.packageManager ?? 'npm' },
+};
+const run: RunResult = await RunOrchestrator.run(init, ['123', '456']);
+await RunOrchestrator.run({ options: {}, settings, manifest, onProgress }, ['123'], [[1, 2], [3]]);
+const asked: RunOptions = { timeout: undefined, qualityLoop: true, rotation: undefined };
+const options = resolveRunOptions(asked, settings);
+const config: ExecutionConfig = buildExecutionConfig(options, settings, 1);
+const services: OrchestratorServices = { logWriter: null, stateManager: null, shutdownManager: undefined };
+const orchestrator = new RunOrchestrator({
+  config,
+  options,
+  issueInfoMap: new Map([[123, { title: 'My issue', labels: [] }]]),
+  worktreeMap: new Map(),
+  services,
+});
+const results: IssueResult[] = await orchestrator.execute([123]);
+const layers: ConfigLayers<{ timeout: number }> = { defaults: { timeout: 60 }, env: { timeout: '5' } };
+export const seconds: number = new ConfigResolver(layers).resolve().timeout;
+export const codes: number[] = [run.exitCode, ...results.map(({ issueNumber }) => issueNumber)];
+`;
+const REQUIRED = `import { RunOrchestrator } from 'signalbox';
+import { getSettings } from 'signalbox/lib/settings';
+export const both = [RunOrchestrator, getSettings];
+`;
+
 let dir: string;
 let project: string;
 let packed: Packed;
@@ -204,6 +241,18 @@ describe('the library', () => {
     ]);
   });
 
+  it('can be required as well as imported', () => {
+    const script = `const names = ['signalbox', 'signalbox/lib/settings', 'signalbox/lib/manifest'];
+      const both = async (name) => [Object.keys(require(name)), Object.keys(await import(name))];
+      const same = ([a, b]) => [...a].sort().join() === b.filter((n) => n !== 'default' && n !== 'module.exports').sort().join();
+      Promise.all(names.map(both)).then((all) => console.log(JSON.stringify(all.map(same))));`;
+    expect(JSON.parse(run(process.execPath, ['--input-type=commonjs', '--eval', script]))).toEqual([
+      true,
+      true,
+      true,
+    ]);
+  });
+
   it('is silent and leaves the process alone when it is imported', () => {
     const script = `const before = process.eventNames().length; await import('signalbox');
       process.exitCode = process.eventNames().length === before ? 0 : 9;`;
@@ -253,6 +302,21 @@ describe('the library', () => {
       console.log(JSON.stringify(paths.map(open)));`;
     const answers = JSON.parse(run(process.execPath, ['--input-type=module', '--eval', script])) as string[];
     expect(answers).toEqual(['string', 'string', 'ERR_PACKAGE_PATH_NOT_EXPORTED']);
+  });
+
+  it.each(['nodenext', 'node16'])('type-checks what the docs show, in %s', (module) => {
+    writeFileSync(join(project, 'shown.mts'), SHOWN);
+    writeFileSync(join(project, 'required.cts'), REQUIRED);
+    const strict = [
+      '--noEmit',
+      '--strict',
+      '--skipLibCheck',
+      '--exactOptionalPropertyTypes',
+      '--target',
+      'es2022',
+    ];
+    const files = ['shown.mts', 'required.cts'];
+    expect(run(process.execPath, [TSC, ...strict, '--module', module, '--types', '', ...files])).toBe('');
   });
 
   it('has types that hold without any other package', () => {

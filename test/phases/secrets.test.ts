@@ -74,4 +74,33 @@ describe('what agents see of our environment', () => {
     for (const text of [run.out, run.err, logs.out, json.out, status.out, ...kept])
       expect(text).not.toContain(SECRET);
   });
+
+  it.concurrent('logs hide what a job was given from a shell that has none of it', async ({ world }) => {
+    const key = Buffer.from('not a real key, only long enough to look like one '.repeat(4)).toString(
+      'base64',
+    );
+    const lines = key.match(/.{1,64}/g) ?? [];
+    const given = {
+      AWS_SECRET_ACCESS_KEY: '/bPxRfiCYzzEXAMPLEKEY',
+      DB_PASSWORD: 'swordfishes',
+      MY_TOKEN: '4711081547110815',
+      DEPLOY_KEY: ['-----BEGIN OPENSSH PRIVATE KEY-----', ...lines, '-----END OPENSSH PRIVATE KEY-----'].join(
+        '\n',
+      ),
+    };
+    const all = Object.keys(given).map((name) => `echo "$${name}"; echo "<$${name}>" >&2`);
+    world.script('leak.sh', `${all.join('; ')}; echo "plain words"`);
+    world.workflow('work', [{ id: 'leak', type: 'script', command: 'leak.sh' }]);
+    world.plan('p', { tickets: { a: {} } });
+    expect((await world.start(['run', 'p'], given).ended).code).toBe(0);
+    for (const more of [[], ['--json']]) {
+      const { out } = await world.cli('logs', 'p', 'a', ...more);
+      expect(out).toContain('plain words');
+      expect(out).toContain('<[redacted]');
+      for (const value of Object.values(given).flatMap((each) => each.split('\n')))
+        expect(out).not.toContain(value);
+    }
+    const kept = world.read('home/state/fingerprints.json');
+    for (const value of [...Object.values(given), ...lines]) expect(kept).not.toContain(value);
+  });
 });

@@ -49,10 +49,10 @@ function git(...args: string[]): void {
   execFileSync('git', args, { cwd: repo, env: quiet });
 }
 
-function script(name: string, args: string[] = [], env: Record<string, string> = {}) {
+function script(name: string, args: string[] = [], env: Record<string, string> = {}, cwd = dir) {
   const known = { SIGNALBOX_NODE: process.execPath, SIGNALBOX_CLI: join(dir, 'cli.mjs') };
   return spawnSync(join(root, 'scripts', name), args, {
-    cwd: dir,
+    cwd,
     env: { ...quiet, ...known, ...env },
     encoding: 'utf8',
   });
@@ -105,13 +105,60 @@ describe('scripts', () => {
     expect(called()).toBe('forge sync --theirs');
   });
 
-  it('reproduced.sh passes when tests fail, and fails when they pass or cannot be run', () => {
-    expect(script('reproduced.sh', [], { EXIT: '1' })).toMatchObject({ status: 0 });
-    const green = script('reproduced.sh');
-    expect(green.status).toBe(1);
-    expect(green.stderr).toContain('nothing shows the bug');
-    expect(called()).toBe('checks');
-    expect(script('reproduced.sh', [], { EXIT: '2' }).status).toBe(2);
+  it('reproduced.sh passes only when the checks fail with what was committed and pass without it', () => {
+    const identity = ['-c', 'user.name=T', '-c', 'user.email=t@localhost'];
+    const commit = (files: Record<string, string>) => {
+      for (const [name, text] of Object.entries(files)) writeFileSync(join(repo, name), text);
+      git('add', '--all');
+      git(...identity, 'commit', '--quiet', '--allow-empty', '-m', 'Work');
+      return execFileSync('git', ['rev-parse', 'HEAD'], { cwd: repo, env: quiet, encoding: 'utf8' }).trim();
+    };
+    const status = () => execFileSync('git', ['status', '--porcelain'], { cwd: repo, env: quiet }).toString();
+    // Red while a file says so; a count of its calls.
+    const cli = join(dir, 'checks.mjs');
+    writeFileSync(
+      cli,
+      `import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+const red = ['a b.test', 'base', 'old'].some((file) => existsSync(file) && /red/.test(readFileSync(file, 'utf8')));
+appendFileSync(${JSON.stringify(join(dir, 'calls'))}, process.argv.slice(2).join(' ') + '\\n');
+if (process.env.KILL && !existsSync('a b.test')) process.kill(process.ppid, process.env.KILL);
+process.exitCode = Number(process.env.EXIT ?? (red ? 1 : 0));`,
+    );
+    const run = (base: string, env: Record<string, string> = {}) => {
+      const own = { ...env, SIGNALBOX_CLI: cli, SIGNALBOX_BASE: base };
+      return script('reproduced.sh', [], own, repo);
+    };
+    const begin = commit({ base: 'green', old: 'green' });
+    expect(run(begin)).toMatchObject({ status: 1, stderr: expect.stringContaining('No test was committed') });
+    expect(commit({})).not.toBe(begin);
+    expect(run(begin)).toMatchObject({ status: 1, stderr: expect.stringContaining('No test was committed') });
+    commit({ 'a b.test': 'green' });
+    expect(run(begin)).toMatchObject({ status: 1, stderr: expect.stringContaining('nothing shows the bug') });
+    const test = commit({ 'a b.test': 'red', old: 'red' });
+    expect(run(begin)).toMatchObject({ status: 0, stdout: expect.stringContaining('as they should') });
+    expect(run(begin, { EXIT: '2' }).status).toBe(2);
+    expect(status()).toBe('');
+
+    // Cut off while the test is out of the way.
+    expect(run(begin, { KILL: 'SIGTERM' }).status).toBe(143);
+    expect(status()).toBe('');
+    expect(run(begin, { KILL: 'SIGKILL' }).signal).toBe('SIGKILL');
+    expect(status()).not.toBe('');
+    expect(run(begin).status).toBe(0);
+    expect(status()).toBe('');
+
+    const broken = commit({ base: 'red', 'a b.test': 'green', old: 'green' });
+    expect(test).not.toBe(broken);
+    commit({ 'a b.test': 'red' });
+    const both = run(broken);
+    expect(both).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('fail without the new test, too'),
+    });
+    expect(status()).toBe('');
+    writeFileSync(join(repo, 'old'), 'mine');
+    expect(run(broken)).toMatchObject({ status: 1, stderr: expect.stringContaining('not committed') });
+    expect(readFileSync(join(repo, 'old'), 'utf8')).toBe('mine');
   });
 
   it('spec-fallback.sh says why it is there', () => {

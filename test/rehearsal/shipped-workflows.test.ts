@@ -3,10 +3,12 @@ import { join } from 'node:path';
 import { Liquid } from 'liquidjs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { within } from '../../src/model/marks.ts';
 import { commandOf, edgesOf, type Phase, Workflow } from '../../src/model/workflow.ts';
 import { root } from './agent.ts';
 
 const liquid = new Liquid({ strictVariables: true, strictFilters: true, lenientIf: true });
+liquid.registerFilter('within', (value: unknown, ...marks: string[]) => within(String(value), marks));
 const variables = {
   planId: 'teatime',
   ticketId: 'parser',

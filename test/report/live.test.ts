@@ -40,7 +40,7 @@ describe('the live view', () => {
       `${rule}\n${row}\n◌ docs    queued       0s  waits for a free slot\n${totals}\n`;
     expect(terminal.writes).toEqual([
       block('● parser  implement    0s', '0/2 complete · 1 running · 1 waiting · 0s'),
-      `\r\u001b[4A\u001b[J· parser: implement ✓ (1.2s · 900 tokens)\n${block(
+      `\r\u001b[J${'\u001b[A\u001b[2K'.repeat(4)}· parser: implement ✓ (1.2s · 900 tokens)\n${block(
         '● parser  implement    0s                        900 tokens',
         '0/2 complete · 1 running · 1 waiting · 0s · 900 tokens',
       )}`,

@@ -74,7 +74,10 @@ export class Terminal implements Screen {
   #control(command: string, number: number): void {
     const top = Math.max(0, this.#rows.length - this.#height);
     if (command === 'A') this.#row = Math.max(top, this.#row - number);
+    else if (command === 'K' && number === 2) this.#rows[this.#row] = { text: '', wrapped: false };
     else if (command === 'J') {
+      if (this.#row === top && this.#column === 0)
+        throw new Error('The whole screen goes to the scrollback.');
       this.#rows.length = this.#row + 1;
       this.#rows[this.#row] = { text: this.#text().slice(0, this.#column), wrapped: false };
     } else if (command !== 'm') throw new Error(`The terminal does not know ${command}.`);

@@ -16,7 +16,13 @@ describe.concurrent('RunOrchestrator.run', () => {
     const seconds = (performance.now() - began) / 1000;
     expect(run.exitCode).toBe(1);
     expect(run.results).toMatchObject([
-      { issueNumber: 838, success: true, branch: 'feature/838-good', loopTriggered: false },
+      {
+        issueNumber: 838,
+        success: true,
+        branch: 'feature/838-good',
+        loopTriggered: false,
+        prSkippedReason: 'none was wanted',
+      },
       {
         issueNumber: 1838,
         success: false,

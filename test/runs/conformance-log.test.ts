@@ -71,6 +71,20 @@ describe.concurrent('the log of a run', () => {
     });
   });
 
+  it('tells while others run who has failed and who has not begun', async ({ world }) => {
+    world.agent('agent', 'case $SIGNALBOX_TICKET in 1) exit 1 ;; 2) note working; go ;; esac; commit');
+    const issues = new NumberedWorld(world, ...titled(1, 2, 3));
+    const flags = [...EXEC_FLAGS, '--concurrency', '1', '--no-retry'];
+    const running = issues.start('run', '1', '2', '3', ...flags);
+    await world.call('working');
+    await running.kill('SIGKILL');
+    expect(issues.log(await issues.run())).toMatchObject({
+      endTime: null,
+      issues: [{ status: 'failure' }, { status: 'running' }, { status: 'not_started' }],
+      summary: { totalIssues: 3, passed: 0, failed: 1, notStarted: 1 },
+    });
+  });
+
   it('is there only when it is wanted, goes where it is wanted, and old ones make room', async ({
     world,
   }) => {

@@ -60,6 +60,26 @@ describe('plain progress', () => {
     ]);
   });
 
+  test('does not tick a phase that sends its issue back, and calls issues by their names', () => {
+    const { lines, writes, at } = plain('100', '101');
+    const blocked = (reason: string) =>
+      status('101', 'queued', { hold: { kind: 'blocked', reason, until: null } });
+    at(0, blocked('waits for 100 (not complete yet), 77 (failed)'));
+    for (const outcome of ['AC_NOT_MET', 'fail', 'reject'])
+      at(1, attemptOf('100', 'qa').end({ outcome, ms: 1000 }));
+    at(2, attemptOf('100', 'qa').end({ outcome: 'NEEDS_VERIFICATION', ms: 1000 }));
+    at(3, blocked('the plan stops at the first failure, and 100 failed'));
+    lines.close();
+    expect(writes.slice(1)).toEqual([
+      '◌ #101 waits for #100 (not complete yet), 77 (failed)',
+      '● #100: qa ✗',
+      '● #100: qa ✗',
+      '● #100: qa ✗',
+      '● #100: qa ✓ (1s)',
+      '◌ #101 waits: the plan stops at the first failure, and #100 failed',
+    ]);
+  });
+
   test('has a heartbeat after a minute of silence, and only then', () => {
     const { lines, writes, at } = plain('100');
     at(59.9);
@@ -76,6 +96,23 @@ describe('plain progress', () => {
       '● #100: exec started',
       '⏳ Still running... (3m 30s elapsed)',
     ]);
+  });
+});
+
+describe('--json', () => {
+  it('prints every event that is kept, from the first that names the run to the result', async ({
+    world,
+  }) => {
+    world.agent('agent', 'commit');
+    const issues = new NumberedWorld(world, ...titled(1));
+    const { code, out, err } = await issues.cli('run', '1', '--json', '--quiet', ...EXEC_FLAGS);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    const run = await issues.run();
+    const told = out.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
+    expect(told[0]).toMatchObject({ type: 'plan:status', planId: run, status: 'active' });
+    expect(told.at(-1)).toMatchObject({ type: 'result', ok: true, planId: run, exitCode: 0 });
+    const types = told.map(({ type }) => type);
+    for (const { type } of world.events(run)) expect(types).toContain(type);
   });
 });
 

@@ -1,6 +1,7 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { buildExecutionConfig } from '../../src/api/execution-config.ts';
 import { RunOrchestrator } from '../../src/api/run-orchestrator.ts';
 import type { RunInit } from '../../src/api/run-types.ts';
 import { EXEC, EXEC_FLAGS, it, NumberedWorld, settingsOf, titled } from './support.ts';
@@ -13,6 +14,9 @@ describe.concurrent('what a run counts', () => {
     expect(code, out).toBe(0);
     expect(issues.log(await issues.run()).config.mode).toBe('batch');
     expect(JSON.parse((await issues.cli('stats', '--json')).out).byMode).toHaveProperty('batch');
+    // An empty list of groups is none, also before those of the options.
+    const none = await issues.library({ options: { ...EXEC, force: true, batch: ['1'] } }, ['1', '2'], []);
+    expect(issues.log(none.planId ?? '').config.mode).toBe('parallel');
   });
 
   it('leaves issues that never began, or were done before, out of stats and CSV', async ({ world }) => {
@@ -34,7 +38,9 @@ describe.concurrent('what a run counts', () => {
   it('does not count a rejected gate as a success, nor the time it waited', async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new NumberedWorld(world, ...titled(1));
-    await issues.cli('run', '1', '--chain', '--qa-gate', ...EXEC_FLAGS);
+    const { out } = await issues.cli('run', '1', '--chain', '--qa-gate', ...EXEC_FLAGS);
+    // There was no qa whose verdict could be shown.
+    expect(out).toContain('◌ #1 waits: Approve? (approve | reject)\n');
     const run = await issues.run();
     await issues.cli('respond', run, '1', 'reject', 'too slow');
     await issues.cli('resume', run);
@@ -113,6 +119,27 @@ describe.concurrent('two runs', () => {
 });
 
 describe.concurrent('a call that cannot be meant', () => {
+  it('is not taken for another one', async ({ world }) => {
+    const issues = new NumberedWorld(world, ...titled(1, 2));
+    const init = { options: { ...EXEC }, settings: await settingsOf(issues), cwd: world.repo };
+    const run = RunOrchestrator.run as (...args: unknown[]) => Promise<unknown>;
+    for (const args of [
+      [undefined, ['1']],
+      [init, '12'],
+      [init, [1]],
+      [init, ['1'], '12'],
+      [init, ['1'], [['1']]],
+      [init, ['1'], [[0]]],
+      [init, ['1'], [[1.5]]],
+    ])
+      await expect(run(...args)).rejects.toMatchObject({ name: 'InputError', code: 'run/call' });
+    const config = buildExecutionConfig(EXEC, init.settings, 1);
+    const low = new RunOrchestrator({ ...init, config, issueInfoMap: new Map() });
+    for (const numbers of ['12', ['1'], [0]])
+      await expect(low.execute(numbers as number[])).rejects.toMatchObject({ code: 'run/call' });
+    expect(issues.runs()).toEqual([]);
+  });
+
   it('is refused in words', async ({ world }) => {
     const issues = new NumberedWorld(world, ...titled(1));
     const bare = { options: {} } as unknown as RunInit;

@@ -27,6 +27,20 @@ describe.concurrent('a pull request that is open', () => {
   });
 });
 
+describe.concurrent('an issue that was done before', () => {
+  it('still has its pull request in the result', async ({ world }) => {
+    world.agent('agent', 'commit work');
+    const issues = new NumberedWorld(world, ...titled(1, 2));
+    const [first] = (await issues.library({ options: { ...WORK } }, ['1'])).results;
+    expect(first?.prUrl).toBeTruthy();
+    const { results } = await issues.library({ options: { ...WORK } }, ['1', '2']);
+    expect(results).toMatchObject([
+      { issueNumber: 1, success: true, skipped: true, prUrl: first?.prUrl, prNumber: first?.prNumber },
+      { issueNumber: 2, success: true },
+    ]);
+  });
+});
+
 describe.concurrent('a push that is refused', () => {
   it('fails the issue, keeps the work here, and says what the server said', async ({ world }) => {
     world.agent('agent', 'commit work');
@@ -36,7 +50,9 @@ describe.concurrent('a push that is refused', () => {
     chmodSync(hook, 0o755);
     const run = await issues.library({ options: { ...WORK, retry: false } }, ['1']);
     expect(run.exitCode).toBe(1);
-    expect(run.results).toMatchObject([{ success: false, abortReason: 'Phase pull_request failed' }]);
+    expect(run.results).toMatchObject([
+      { success: false, abortReason: 'Phase pull_request failed', prCreationError: expect.any(String) },
+    ]);
     const last = run.results[0]?.phaseResults.at(-1);
     expect(`${last?.error} ${last?.output}`).toContain('frozen until Monday');
     expect(issues.bench.pulls()).toEqual([]);

@@ -1,5 +1,6 @@
+import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { git, it, runSpec, stateFile, tasks, tasksOn, waitFor, work, writeSpec } from './support.ts';
+import { git, it, put, runSpec, stateFile, tasks, tasksOn, waitFor, work, writeSpec } from './support.ts';
 
 const TWELVE = tasks(...Array.from({ length: 12 }, (_, index) => `Part ${index + 1}`));
 
@@ -56,6 +57,25 @@ describe.concurrent('a run that is killed', () => {
     expect(work(world)).toEqual(
       ['1', '2', '3'].flatMap((id) => [`Rehearse implement of ${id}`, `Tick ${id} of limits`]),
     );
+  });
+
+  it('in the middle of a unit, and whose tasks are edited then, does what they say now', async ({
+    world,
+  }) => {
+    world.rehearsal([held('1', `${world.dir}/go-1`)]);
+    const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
+    const first = world.start(['spec', dir, '--no-tmux', '--delay', '0', '--json']);
+    await first.says('"part-1.txt"');
+    await first.kill('SIGKILL');
+    put(join(dir, 'tasks.md'), tasks('One', 'Two in another way', 'Three', 'Four'));
+    world.append('go-1', '');
+    const { code, err, result } = await runSpec(world, dir);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(result.counts).toMatchObject({ units: 4, complete: 4, failed: 0 });
+    expect(tasksOn(world)).toBe(
+      tasks('One', 'Two in another way', 'Three', 'Four').replaceAll('[ ]', '[x]').trimEnd(),
+    );
+    expect(work(world)).toContain('Bring the tasks of limits up to date');
   });
 
   it('by Ctrl-C leaves everything for resume', async ({ world }) => {

@@ -1,8 +1,21 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { once } from 'node:events';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { git, isRunning, it, story, type World, waitFor } from '../support/index.ts';
+import { bubblewrap } from '../../src/jobs/bubblewrap.ts';
+import { processLimit } from '../../src/jobs/process-limit.ts';
+import { git, isRunning, it, story, World, waitFor } from '../support/index.ts';
+import { makeRepo } from '../support/repo.ts';
 
 const WORK = { id: 'build', type: 'agent', prompt: 'Build.', expect: { commits: true } };
 
@@ -10,6 +23,8 @@ function prepare(world: World, body: string, more: Record<string, unknown> = {})
   world.agent('agent', body, { sandbox: 'bwrap', ...more });
   world.workflow('work', [WORK]);
 }
+
+const SUB = 'git init -q sub; git -C sub commit -q --allow-empty -m x; git add sub; git commit -qm Sub';
 
 /** Tries something and notes in the worktree whether it went well. */
 const attempt = (name: string, command: string) =>
@@ -114,6 +129,46 @@ describe('a hostile agent in a sandbox', () => {
     expect(sleepers()).toEqual([]);
   });
 
+  it('counts its own processes alone', async () => {
+    // Limits do not bind root, who becomes somebody else for this.
+    const user =
+      process.getuid?.() === 0 ? ['setpriv', '--reuid=4242', '--regid=4242', '--clear-groups'] : [];
+    const as = (argv: readonly string[], stdio: 'ignore' | 'pipe') => {
+      const [command = '', ...args] = [...user, ...argv];
+      return spawn(command, args, { stdio: ['ignore', stdio, 'ignore'], cwd: '/' });
+    };
+    const others = Array.from({ length: 50 }, () => as(['sleep', '600'], 'ignore'));
+    try {
+      const count = 'i=0; while [ $i -lt 90 ]; do (sleep 9 & echo x) 2>/dev/null || exit; i=$((i+1)); done';
+      const argv = bubblewrap(
+        {
+          ...{
+            bwrap: 'bwrap',
+            cwd: '/usr/share',
+            network: true,
+            hidden: [],
+            readable: [],
+            writable: [],
+            places: [],
+          },
+          ...{ over: [], cgroup: null, prlimit: { command: 'prlimit', processes: processLimit(40) } },
+        },
+        ['sh', '-c', count],
+      );
+      const inside = as(argv, 'pipe');
+      let out = '';
+      inside.stdout?.on('data', (chunk) => {
+        out += chunk;
+      });
+      await once(inside, 'close');
+      const forked = out.split('\n').length - 1;
+      expect(forked).toBeGreaterThan(20);
+      expect(forked).toBeLessThan(41);
+    } finally {
+      for (const each of others) each.kill('SIGKILL');
+    }
+  });
+
   it('has no network when it is told so', async ({ world }) => {
     const look = `ls /sys/class/net; cat /proc/net/dev | grep -v lo: | grep -c : > report.txt; git add --all; git commit -qm Net`;
     prepare(world, look, { sandboxNetwork: false });
@@ -157,6 +212,142 @@ describe('a hostile agent in a sandbox', () => {
     expect(again.code, again.out + again.err).toBe(0);
     const log = git(world.repo, 'log', '--format=%s', 'main..ticket/p/a').trim().split('\n');
     expect(log).toEqual(['After', 'Before']);
+  });
+
+  it('sees no login, and nothing of other plans', async ({ world }) => {
+    const user = join(world.dir, 'user');
+    const put = (path: string, text: string) => {
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, text);
+    };
+    const secrets = ['.config/git/credentials', '.local/share/keyrings/login', '.git-credentials'];
+    for (const name of secrets) put(join(user, name), 'private');
+    put(join(user, '.local/lib/node_modules/tool/index.js'), '');
+    put(join(user, '.local/bin/tool'), '#!/bin/sh\n');
+    put(
+      join(user, '.gitconfig'),
+      '[alias]\n\tst = status\n[credential]\n\thelper = store\n[http "https://x.test"]\n\textraheader = private\n',
+    );
+    const elsewhere = mkdtempSync(join(homedir(), '.signalbox-test-'));
+    try {
+      const other = makeRepo(join(elsewhere, 'repo'));
+      put(join(elsewhere, 'worktrees/ticket/q/z/secret.txt'), 'private');
+      prepare(
+        world,
+        [
+          ...secrets.map((name) => attempt(name, `cat '${join(user, name)}'`)),
+          attempt('other-tree', `cat '${elsewhere}/worktrees/ticket/q/z/secret.txt'`),
+          attempt('other-repo', `cat '${other}/README.md'`),
+          attempt('header', 'git config --get-regexp "http|credential"'),
+          attempt('alias', 'git st'),
+          attempt('tool', `cat '${user}/.local/lib/node_modules/tool/index.js' '${user}/.local/bin/tool'`),
+          'git add --all; git commit -qm Seen',
+        ].join('\n'),
+      );
+      world.plan('p', { tickets: { a: {} } });
+      world.plan('q', { repo: other, tickets: { z: { status: 'paused' } } });
+      const env = {
+        PATH: `${process.env.PATH}:${user}/.local/bin`,
+        GIT_CONFIG_GLOBAL: join(user, '.gitconfig'),
+      };
+      const run = await world.start(['run', 'p'], env).ended;
+      expect(run.code, run.out + run.err).toBe(0);
+      const worked = report(world).filter((line) => line.endsWith(' worked'));
+      expect(worked).toEqual(['alias worked', 'tool worked']);
+    } finally {
+      rmSync(elsewhere, { recursive: true });
+    }
+  });
+
+  describe('that is a CLI with a home', () => {
+    /** Answers as Claude Code does, after what it was told to do. */
+    const cli = (body: string) =>
+      `cat > /dev/null\n${body}\necho '{"type":"system","subtype":"init","session_id":"s-1"}'\n` +
+      `echo '{"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"s-1"}'`;
+
+    it('writes nothing that the user or another ticket has', async ({ world }) => {
+      const config = join(world.dir, 'user', '.claude');
+      mkdirSync(join(config, 'projects', 'x'), { recursive: true });
+      mkdirSync(join(config, 'skills'));
+      writeFileSync(join(config, 'settings.json'), '{"model":"own"}');
+      writeFileSync(join(config, '.credentials.json'), '{"token":"login"}');
+      writeFileSync(join(config, 'projects', 'x', 's.jsonl'), 'private');
+      writeFileSync(
+        join(world.dir, 'user', '.claude.json'),
+        '{"theme":"dark","projects":{"/x":{"history":["private"]}}}',
+      );
+      const body = [
+        attempt('login', 'grep -q login ~/.claude/.credentials.json'),
+        attempt('settings', 'grep -q own ~/.claude/settings.json'),
+        attempt('state', 'grep -q dark "$CLAUDE_CONFIG_DIR/.claude.json"'),
+        attempt('transcripts', 'grep -rq private ~/.claude'),
+        attempt('skill', 'echo x > ~/.claude/skills/evil'),
+        attempt('again', 'cat ~/.claude/projects/own/s-1.jsonl'),
+        'echo evil > ~/.claude/settings.json; mkdir -p ~/.claude/projects/own',
+        'echo mine > ~/.claude/projects/own/s-1.jsonl',
+        `rm ~/.claude/.credentials.json; ln -s '${config}/settings.json' ~/.claude/.credentials.json`,
+        'mkdir -p ~/.local/share/systemd/user; echo x > ~/.local/share/systemd/user/evil.service',
+        'git add --all; git commit --allow-empty -qm Mine',
+      ].join('\n');
+      world.agent('agent', cli(body), { sandbox: 'bwrap', adapter: 'claude' });
+      world.workflow('work', [
+        { ...WORK, onSuccess: 'more' },
+        { ...WORK, id: 'more' },
+      ]);
+      world.config({ maxConcurrency: 1 });
+      world.plan('p', { tickets: { a: {}, b: { order: 1 } } });
+      const env = { XDG_DATA_HOME: join(world.dir, 'user', '.local', 'share') };
+      const run = await world.start(['run', 'p'], env).ended;
+      expect(run.code, run.out + run.err).toBe(0);
+      const seen = [
+        'login worked',
+        'settings worked',
+        'state worked',
+        'transcripts refused',
+        'skill refused',
+      ];
+      for (const id of ['a', 'b'])
+        expect(report(world, id)).toEqual([...seen, 'again refused', ...seen, 'again worked']);
+      expect(readFileSync(join(config, 'settings.json'), 'utf8')).toBe('{"model":"own"}');
+      expect(readdirSync(join(config, 'projects'))).toEqual(['x']);
+      expect(readdirSync(join(config, 'skills'))).toEqual([]);
+      expect(existsSync(join(world.dir, 'user', '.local'))).toBe(false);
+    });
+
+    it('has its session again where the user has no such home yet', async ({ world }) => {
+      const body = [
+        attempt('again', 'cat ~/.claude/s-1'),
+        'echo x > ~/.claude/s-1; git add --all; git commit -qm Mine',
+      ].join('\n');
+      world.agent('agent', cli(body), { sandbox: 'bwrap', adapter: 'claude' });
+      world.workflow('work', [
+        { ...WORK, onSuccess: 'more' },
+        { ...WORK, id: 'more' },
+      ]);
+      world.plan('p', { tickets: { a: {} } });
+      const run = await world.cli('run', 'p');
+      expect(run.code, run.out + run.err).toBe(0);
+      expect(report(world)).toEqual(['again refused', 'again worked']);
+      expect(existsSync(join(world.dir, 'user', '.claude'))).toBe(false);
+    });
+  });
+
+  it.each([
+    ['in a repository it committed', 'rm -f sub/.git/HEAD; mkfifo sub/.git/commondir', 'evidence'],
+    ['in its git directory', 'G=$(git rev-parse --git-dir); rm "$G/HEAD"; mkfifo "$G/HEAD"', 'workspace'],
+  ])('freezes nobody by a pipe %s', async (_, plant, fault) => {
+    const world = new World();
+    try {
+      prepare(world, `${SUB}; ${plant}`);
+      world.workflow('work', [{ ...WORK, expect: { commits: true, clean: true } }]);
+      world.plan('p', { tickets: { a: {} } });
+      const daemon = world.start(['daemon']);
+      await world.reaches('p', 'a', 'failed');
+      expect(world.ticket('p', 'a').phaseHistory[0]?.error?.class).toBe(fault);
+      await daemon.kill('SIGTERM');
+    } finally {
+      await world.close();
+    }
   });
 
   it('is refused where there is no bubblewrap, with the way out', async ({ world }) => {

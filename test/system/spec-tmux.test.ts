@@ -98,7 +98,12 @@ describe('a spec of twelve units under tmux', () => {
     await waitFor('its window', () => names(place, 'sequential-limits').includes('task-1.1'));
     tmuxIn(place, 'kill-server');
     world.append('go-on', '');
-    expect((await run.ended).code).toBe(0);
+    const { code, err } = await run.ended;
+    expect(code).toBe(0);
+    expect(err.trim().split('\n')).toEqual([
+      'tmux: The tmux session sequential-limits is gone; a new one is made for the windows that follow. The work goes on; watch it with: signalbox logs spec-limits 1.1 --follow',
+    ]);
+    expect(names(place, 'sequential-limits')).toEqual(['task-1.1']);
     const off = await world.start(['spec', dir, '--delay', '0', '--only', '1.2'], { CODEAGENT_NO_TMUX: '1' })
       .ended;
     expect(off.code).toBe(0);

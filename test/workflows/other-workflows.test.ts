@@ -1,4 +1,4 @@
-import { cpSync } from 'node:fs';
+import { cpSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect } from 'vitest';
 import { git, it, type World } from '../support/index.ts';
@@ -49,6 +49,29 @@ describe('bugfix', { timeout: 300_000 }, () => {
     ]);
     expect(hub.prompt('half', 'implement.1.1')).toContain('Water boils at 99 degrees.');
     expect(git(hub.origin, 'show', 'main:src/water.js')).toBe('export const boils = 100;');
+  });
+
+  it('takes no red base for a bug that is shown', async ({ world }) => {
+    writeFileSync(`${world.repo}/BROKEN`, 'by somebody else\n');
+    git(world.repo, 'add', 'BROKEN');
+    git(world.repo, 'commit', '--quiet', '--message=Break');
+    const said = { outcome: 'reproduced', summary: 'It fails.', test: 'test/none.test.js' };
+    const answer = { result: { text: 'ok', data: said } };
+    const hub = new Hub(world, 'bugfix', [
+      { when: { ticket: 'nothing', phase: 'reproduce' }, do: [answer] },
+      {
+        when: { ticket: 'trivial', phase: 'reproduce' },
+        do: [{ write: { path: 'some.test.js', text: '\n' } }, { commit: 'Test' }, answer],
+      },
+    ]);
+    world.plan('p', { tickets: { nothing: {}, trivial: {} } });
+    await hub.start().ended;
+    for (const id of ['nothing', 'trivial']) {
+      expect(world.ticket('p', id)).toMatchObject({ currentPhase: 'escalate' });
+      expect(path(world.ticket('p', id))).not.toContain('implement');
+    }
+    expect(hub.prompt('nothing', 'reproduce.2.1')).toContain('No test was committed');
+    expect(hub.prompt('trivial', 'reproduce.2.1')).toContain('fail without the new test, too');
   });
 });
 

@@ -14,8 +14,9 @@ async function shared(world: World) {
   const { commit: pushed } = await workspaces.push({ repo: world.repo, branch });
   const person = join(world.dir, 'person');
   git(world.dir, 'clone', '--quiet', '--branch', branch, bench.origin, person);
-  const catchUp = (more: { takeTheirs?: boolean } = {}) =>
-    workspaces.catchUp({ repo: world.repo, path, branch, pushed, base: 'main', takeTheirs: false, ...more });
+  const wish = { repo: world.repo, path, branch, known: pushed, base: 'main', takeTheirs: false };
+  const catchUp = (more: { takeTheirs?: boolean; known?: string } = {}) =>
+    workspaces.catchUp({ ...wish, ...more });
   const push = (files: Record<string, string>) => {
     const commit = bench.commit(person, files);
     git(person, 'push', '--quiet', '--force', 'origin', `HEAD:${branch}`);
@@ -31,14 +32,14 @@ describe('catching up with a branch on origin', { timeout: 60_000 }, () => {
     git(world.dir, 'clone', '--quiet', bench.origin, other);
     const base = bench.commit(other, { 'base.txt': 'new\n' });
     git(other, 'push', '--quiet', 'origin', 'main');
-    expect(await catchUp()).toEqual({ state: 'same', commit: pushed });
+    expect(await catchUp()).toEqual({ state: 'same', commit: pushed, there: pushed });
     expect(git(path, 'rev-parse', 'origin/main')).toBe(base);
   });
 
   it('takes commits on top, merges those beside, and keeps both', async ({ world }) => {
     const { bench, path, catchUp, push } = await shared(world);
     const theirs = push({ 'theirs.txt': 'theirs\n' });
-    expect(await catchUp()).toEqual({ state: 'advanced', commit: theirs, by: 1 });
+    expect(await catchUp()).toEqual({ state: 'advanced', commit: theirs, by: 1, there: theirs });
     expect(git(path, 'rev-parse', 'HEAD')).toBe(theirs);
     bench.commit(path, { 'ours.txt': 'ours\n' });
     push({ 'more.txt': 'more\n' });
@@ -53,14 +54,15 @@ describe('catching up with a branch on origin', { timeout: 60_000 }, () => {
     const { bench, path, catchUp, push } = await shared(world);
     const ours = bench.commit(path, { 'a.txt': 'ours\n' });
     const theirs = push({ 'a.txt': 'theirs\n' });
-    expect(await catchUp()).toEqual({ state: 'conflict', files: ['a.txt'] });
+    expect(await catchUp()).toEqual({ state: 'conflict', files: ['a.txt'], there: theirs });
     expect(git(path, 'rev-parse', 'HEAD')).toBe(ours);
     mkdirSync(path, { recursive: true });
     writeFileSync(join(path, 'notes.md'), 'not yet\n');
     expect(await failure(catchUp())).toMatchObject({ code: 'workspace/dirty' });
     world.remove(join(path, 'notes.md'));
     const taken = await catchUp({ takeTheirs: true });
-    expect(taken).toEqual({ state: 'taken', commit: theirs, keptAt: 'refs/signalbox/replaced/ticket/p/a-1' });
+    const keptAt = 'refs/signalbox/replaced/ticket/p/a-1';
+    expect(taken).toEqual({ state: 'taken', commit: theirs, keptAt, there: theirs });
     expect(git(world.repo, 'rev-parse', 'refs/signalbox/replaced/ticket/p/a-1')).toBe(ours);
   });
 
@@ -73,5 +75,15 @@ describe('catching up with a branch on origin', { timeout: 60_000 }, () => {
     git(bench.origin, 'update-ref', '-d', `refs/heads/${branch}`);
     await failure(catchUp());
     expect(git(path, 'rev-parse', 'HEAD')).toBe(pushed);
+  });
+
+  it('notices that commits were taken away, and takes that over where it is asked to', async ({ world }) => {
+    const { path, person, pushed, branch, catchUp } = await shared(world);
+    git(person, 'push', '--quiet', '--force', 'origin', `HEAD~1:${branch}`);
+    const there = git(person, 'rev-parse', 'HEAD~1');
+    expect(await catchUp()).toEqual({ state: 'rewritten', there });
+    expect(git(path, 'rev-parse', 'HEAD')).toBe(pushed);
+    expect(await catchUp({ takeTheirs: true })).toMatchObject({ state: 'taken', commit: there });
+    expect(git(path, 'rev-parse', 'HEAD')).toBe(there);
   });
 });

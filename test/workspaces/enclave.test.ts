@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createWorkspaces } from '../../src/workspaces/index.ts';
 import { commit, git, IDENTITY, read, scratch, testEnv } from './helpers.ts';
@@ -123,6 +123,24 @@ describe('a git directory of its own', () => {
       await close();
       expect(log()).toEqual(['Again']);
       expect(execFileSync('ls', ['-A', elsewhere], { encoding: 'utf8' })).toBe('');
+    },
+  );
+
+  it.each(['HEAD', 'config', 'refs/heads/work', 'packed-refs', 'objects/pack/pack-1.idx'])(
+    'waits for no pipe in the place of %s, and the next attempt gets a new one',
+    async (name) => {
+      const { gitDir, tree, close, open, make, log } = await bench();
+      make('Lost');
+      rmSync(join(gitDir, name), { recursive: true, force: true });
+      mkdirSync(dirname(join(gitDir, name)), { recursive: true });
+      execFileSync('mkfifo', [join(gitDir, name), join(tree, '.gitattributes')]);
+      if (name === 'config') await close();
+      else await expect(close()).rejects.toThrow(/git directory is broken/);
+      expect(git(tree, 'status', '--porcelain')).toBe('');
+      await open();
+      make('Again');
+      await close();
+      expect(log()).toContain('Again');
     },
   );
 

@@ -250,8 +250,21 @@ describe('a branch', () => {
       code: 'workspace/branch-elsewhere',
       message: expect.stringContaining(join(root, 'mine')),
     });
-    const main = await failure(workspaces.ensure(spec('two', { branch: 'main' })));
+    git(repo, 'branch', 'base');
+    const main = await failure(workspaces.ensure(spec('two', { branch: 'main', base: 'base' })));
     expect(main.message).toContain(repo);
+  });
+
+  it('that is the base, or the default branch of origin, is refused', async () => {
+    const { workspaces, spec, repo } = bench();
+    git(repo, 'switch', '--quiet', '--create', 'feature');
+    git(repo, 'update-ref', 'refs/remotes/origin/trunk', 'HEAD');
+    git(repo, 'symbolic-ref', 'refs/remotes/origin/HEAD', 'refs/remotes/origin/trunk');
+    for (const branch of ['main', 'trunk', 'signalbox/main']) {
+      const at = spec('one', { branch, base: 'main' });
+      expect(await failure(workspaces.ensure(at))).toMatchObject({ code: 'workspace/branch-is-base' });
+      expect(existsSync(at.path)).toBe(false);
+    }
   });
 
   it('held by a worktree whose directory is gone is free again', async () => {

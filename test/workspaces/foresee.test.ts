@@ -54,7 +54,7 @@ it('sees a branch that is checked out elsewhere, and a base that is not there', 
     `branch: The branch ticket/a is checked out in ${at}.`,
   ]);
   expect(await told(workspaces.foresee(spec('b', { branch: 'main' })))).toEqual([
-    `branch: The branch main is checked out in ${repo}.`,
+    'branch: The branch main is the base that its work is merged into.',
   ]);
 });
 
@@ -63,4 +63,26 @@ it('leaves everything as it is', async () => {
   const before = git(repo, 'for-each-ref') + git(repo, 'worktree', 'list');
   await workspaces.foresee(spec('a'));
   expect(git(repo, 'for-each-ref') + git(repo, 'worktree', 'list')).toBe(before);
+});
+
+it('sees a branch that is the base or the default branch, or that git cannot have beside another', async () => {
+  const { workspaces, spec, repo } = bench();
+  git(repo, 'branch', 'x');
+  git(repo, 'branch', 'y/z');
+  git(repo, 'update-ref', 'refs/remotes/origin/trunk', 'HEAD');
+  git(repo, 'symbolic-ref', 'refs/remotes/origin/HEAD', 'refs/remotes/origin/trunk');
+  git(repo, 'switch', '--quiet', '--create', 'feature');
+  const of = (branch: string, base: string | null) => told(workspaces.foresee(spec('a', { branch, base })));
+  expect(await of('main', 'main')).toEqual([
+    'branch: The branch main is the base that its work is merged into.',
+  ]);
+  expect(await of('trunk', 'main')).toEqual(["branch: The branch trunk is the repository's default branch."]);
+  expect(await of('trunk', null)).toEqual(["branch: The branch trunk is the repository's default branch."]);
+  expect(await of('x/a', 'main')).toEqual([
+    'branch: The branch x/a cannot be there together with the branch x.',
+  ]);
+  expect(await of('y', 'main')).toEqual([
+    'branch: The branch y cannot be there together with the branch y/z.',
+  ]);
+  expect(await of('main', null)).toEqual([]);
 });

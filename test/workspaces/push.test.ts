@@ -64,6 +64,50 @@ describe('push', () => {
     expect(there()).toBe(theirs);
   });
 
+  it('brings back nothing that somebody took away, and no branch that somebody deleted', async () => {
+    const { workspaces, at, tip, there, origin } = await withOrigin();
+    await workspaces.push(at);
+    const next = commit(at.path, { 'work.txt': 'y' });
+    git(origin, 'update-ref', 'refs/heads/ticket/a', `${tip}~1`);
+    const earlier = there();
+    const known = { ...at, known: tip };
+    expect(await failure(workspaces.push(known))).toMatchObject({
+      code: 'workspace/push-rejected',
+      message: expect.stringContaining('took commits away'),
+    });
+    expect(there()).toBe(earlier);
+    git(origin, 'update-ref', '-d', 'refs/heads/ticket/a');
+    expect(await failure(workspaces.push(known))).toMatchObject({ code: 'workspace/push-deleted' });
+    expect(there()).toBe('');
+    expect(await workspaces.push({ ...known, again: true })).toEqual({ commit: next, pushed: true });
+  });
+
+  it('goes on from a push of its own that was not written down', async () => {
+    const { workspaces, at, tip } = await withOrigin();
+    await workspaces.push(at);
+    commit(at.path, { 'work.txt': 'y' });
+    await workspaces.push(at);
+    const last = commit(at.path, { 'work.txt': 'z' });
+    expect(await workspaces.push({ ...at, known: tip })).toEqual({ commit: last, pushed: true });
+  });
+
+  it('never goes to the base, nor to the branch that origin calls its default', async () => {
+    const { workspaces, repo, origin, there } = await withOrigin();
+    git(repo, 'switch', '--quiet', '--create', 'feature');
+    const before = there('main');
+    for (const branch of ['main', 'feature']) {
+      const work = { repo, branch, base: 'feature' };
+      expect(await failure(workspaces.push(work))).toMatchObject({ code: 'workspace/branch-is-base' });
+    }
+    git(origin, 'symbolic-ref', 'HEAD', 'refs/heads/elsewhere');
+    commit(repo, { 'later.txt': 'x' });
+    expect(await failure(workspaces.push({ repo, branch: 'main', base: 'main' }))).toMatchObject({
+      code: 'workspace/branch-is-base',
+      message: 'The branch main is the base that its work is merged into.',
+    });
+    expect([there('main'), there('feature')]).toEqual([before, '']);
+  });
+
   it('fails when origin says yes but does not have it', async () => {
     const { workspaces, at, origin } = await withOrigin();
     mkdirSync(join(origin, 'hooks'), { recursive: true });

@@ -227,6 +227,25 @@ describe('slots', () => {
     expect(git(repo, 'rev-parse', 'ticket/two')).toBe(git(repo, 'rev-parse', 'main'));
   });
 
+  it('keep no cache that a sandboxed agent could write to', async () => {
+    const all = bench({ '.gitignore': 'node_modules/\n' });
+    const { workspaces, spec } = all;
+    const one = spec('one');
+    await workspaces.ensure(one);
+    await workspaces.openEnclave(one.path, one.branch);
+    write(one.path, { 'node_modules/.bin/test': 'poison' });
+    await workspaces.closeEnclave(one.path, one.branch);
+    expect(await workspaces.release(one)).toEqual({ released: true, slot: true });
+    const two = spec('two');
+    await workspaces.ensure(two);
+    expect(existsSync(join(two.path, 'node_modules'))).toBe(false);
+    write(two.path, { 'node_modules/.bin/test': 'own' });
+    expect(await workspaces.release(two)).toEqual({ released: true, slot: true });
+    const three = spec('three');
+    await workspaces.ensure(three);
+    expect(read(three.path, 'node_modules/.bin/test')).toBe('own');
+  });
+
   it.each(['package-lock.json', 'packages/a/Cargo.lock'])('drop caches when %s differs', async (lockfile) => {
     const { spec, workspaces } = bench({ '.gitignore': 'node_modules\n', [lockfile]: '1' });
     const next = async (id: string) => {

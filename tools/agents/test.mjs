@@ -40,10 +40,14 @@ const run = (env, file, ...more) =>
     stdio: 'inherit',
     env: { ...process.env, ...env },
   }).status ?? 1;
+// Whoever gives the suite only so much time wants to know how far it came.
+const progress = process.env.SIGNALBOX_CONTRACT_PROGRESS
+  ? ['--reporter', 'default', '--reporter', './tools/agents/progress.mjs']
+  : [];
 const prove = (group) =>
   run(
     { SIGNALBOX_CONTRACT_AGENTS: group.join(',') },
-    ...['node_modules/vitest/vitest.mjs', 'run', '--config', 'vitest.agents.config.ts', ...rest],
+    ...['node_modules/vitest/vitest.mjs', 'run', '--config', 'vitest.agents.config.ts', ...progress, ...rest],
   );
 const isSlow = (name) => PINNED[name].slow === true;
 const groups = [selected.filter((name) => !isSlow(name)), selected.filter(isSlow)];

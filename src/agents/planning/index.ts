@@ -1,10 +1,12 @@
 import { claude } from './claude.ts';
 import { codex } from './codex.ts';
+import { COVER, coverArgs } from './cover.ts';
 import { gemini } from './gemini.ts';
 import type { Launcher, PlannerServer } from './launch.ts';
 import { opencode } from './opencode.ts';
 import { pi } from './pi.ts';
 
+export { coverArgs } from './cover.ts';
 export type { LaunchFile, LaunchPlan, PlannerRequest, PlannerServer, PlannerSkill } from './launch.ts';
 
 /** CLIs that can plan with a person, the first that is installed being the default. */
@@ -12,8 +14,6 @@ export const LAUNCHERS: Readonly<Record<string, Launcher>> = { pi, claude, codex
 
 /** Those that can be given MCP servers for one session. */
 export const WITH_SERVERS: readonly string[] = ['claude', 'codex', 'opencode'];
-
-const SECRET = /token|secret|passw|api-?key|authorization|bearer|:\/\/[^/\s]*@/i;
 
 /** The same servers with everything that may be a key covered, for showing. */
 export function withoutSecrets(
@@ -24,10 +24,8 @@ export function withoutSecrets(
       name,
       {
         command,
-        args: args.map((arg, index) =>
-          SECRET.test(arg) || SECRET.test(args[index - 1] ?? '') ? '***' : arg,
-        ),
-        env: Object.fromEntries(Object.keys(env).map((key) => [key, '***'])),
+        args: coverArgs(args),
+        env: Object.fromEntries(Object.keys(env).map((key) => [key, COVER])),
       },
     ]),
   );

@@ -124,8 +124,9 @@ function resolve(run, field, object, path) {
 function complete(run, field, args, value, path) {
   if (value === null || field.selections === undefined) return value;
   if (!Array.isArray(value)) return select(run, field.selections, value, path);
-  const start = args.after ? Number(args.after) : args.last ? Math.max(0, value.length - args.last) : 0;
-  const end = Math.min(value.length, start + (args.first ?? args.last ?? value.length));
+  const before = args.before ? Number(args.before) : value.length;
+  const start = args.after ? Number(args.after) : args.last ? Math.max(0, before - args.last) : 0;
+  const end = Math.min(before, start + (args.first ?? args.last ?? value.length));
   const nodes = value.slice(start, end);
   const pageInfo = {
     hasNextPage: end < value.length,

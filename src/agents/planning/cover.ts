@@ -1,0 +1,34 @@
+import { redactor } from '../../model/redact.ts';
+
+export const COVER = '***';
+
+/** Options whose value is nobody's business. */
+const NAME = /key|token|secret|passw|pwd|auth|bearer|credential|cookie|header|signature|^-H$/i;
+const FLAG = /^--?[A-Za-z][\w-]*$/;
+const TELLING =
+  /token|secret|passw|api-?key|authorization|bearer|:\/\/[^/\s]*@|[?&][^=&\s]*(?:key|sig)[^=&\s]*=/i;
+const shapes = redactor([]);
+
+/** Arguments with everything that may be a key covered, for showing. Rather a word too many than a key. */
+export function coverArgs(args: readonly string[]): string[] {
+  return args.map((arg, index) => {
+    const before = args[index - 1] ?? '';
+    const [, name, value = ''] = /^(--?[A-Za-z][\w-]*)=(.*)$/s.exec(arg) ?? [];
+    if (name !== undefined) return NAME.test(name) || isTelling(value) ? `${name}=${COVER}` : arg;
+    if (FLAG.test(arg) && !hasKey(arg)) return arg;
+    if (FLAG.test(before) && NAME.test(before)) return COVER;
+    return isTelling(arg) ? COVER : arg;
+  });
+}
+
+function isTelling(text: string): boolean {
+  return TELLING.test(text) || hasKey(text);
+}
+
+/** Something with the form of a key: a known one, or letters and digits in a long row that is no path. */
+function hasKey(text: string): boolean {
+  if (shapes(text) !== text) return true;
+  if (/^[~.]?\//.test(text)) return false;
+  const rows = text.match(/[A-Za-z0-9_-]{16,}/g) ?? [];
+  return rows.some((row) => /\d/.test(row) && /[A-Za-z]/.test(row) && /[A-Za-z0-9]{8,}/.test(row));
+}

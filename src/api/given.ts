@@ -1,0 +1,75 @@
+import { InputError } from '../model/errors.ts';
+import { parseBatches } from './batches.ts';
+import { completeOptions, type SettingsOfRuns } from './run-options.ts';
+import type { ManifestOfRun, OrchestratorConfig } from './run-types.ts';
+
+/** A configuration with its services' signal and its own base in their places. */
+export function settled(given: OrchestratorConfig): OrchestratorConfig {
+  const { baseBranch, services } = given;
+  const config = baseBranch ? { ...given.config, base: baseBranch } : given.config;
+  const signals = [given.signal, services?.shutdownManager?.signal].filter((signal) => signal !== undefined);
+  const [first] = signals;
+  const signal = signals.length > 1 ? AbortSignal.any(signals) : first;
+  return { ...given, config, ...(signal ? { signal } : {}) };
+}
+
+const MODES = ['chain', 'sequential', 'qaGate', 'dryRun'] as const;
+
+/** The groups that a caller's options ask for; options that `config` cannot have been made of are refused. */
+export function groupsOf(
+  { options, config }: Pick<OrchestratorConfig, 'options' | 'config'>,
+  numbers: readonly number[],
+  settings: SettingsOfRuns,
+): string[][] | null {
+  if (!options) return null;
+  const said = completeOptions(options, settings);
+  const other = MODES.find((mode) => said[mode] === true && !config[mode]);
+  if (other)
+    throw new InputError('run/config', `options.${other} is true, but config.${other} is not.`, {
+      hint: 'Make config of the same options: buildExecutionConfig(options, settings, count).',
+    });
+  if (!said.batch?.length) return null;
+  const groups = parseBatches(said.batch).map((names) => names.map((name) => name.replace(/^#/, '')));
+  const stranger = groups.flat().find((name) => !numbers.map(String).includes(name));
+  if (stranger !== undefined)
+    throw new InputError('run/batch', `options.batch names ${stranger}, which is not to be executed.`, {
+      hint: 'Name it in the call of execute(), too.',
+    });
+  return groups;
+}
+
+export function checkManifest(manifest: ManifestOfRun): ManifestOfRun {
+  const bad = (what: string) =>
+    new InputError('run/config', `${what} is neither text nor null.`, {
+      hint: 'Get the manifest with getManifest(), or leave it out.',
+    });
+  if (typeof manifest !== 'object' || manifest === null) throw bad('manifest');
+  const { stack, packageManager } = manifest;
+  for (const [name, value] of Object.entries({ stack, packageManager }))
+    if (value !== undefined && value !== null && typeof value !== 'string') throw bad(`manifest.${name}`);
+  return { stack: stack ?? null, packageManager: packageManager ?? null };
+}
+
+/** What TypeScript refuses, refused in words for everybody else; a text would be taken for a list of its letters. */
+export function checkCall(init: unknown, issueArgs: unknown, batches: unknown): void {
+  if (typeof init !== 'object' || init === null)
+    throw badCall('A run needs an object with `options` and `settings`.');
+  if (!Array.isArray(issueArgs) || issueArgs.some((name) => typeof name !== 'string'))
+    throw badCall("Issues are given as a list of texts: ['123', '456'].");
+  if (batches === undefined || batches === null) return;
+  if (!Array.isArray(batches) || !batches.every((group) => Array.isArray(group) && group.every(isNumber)))
+    throw badCall('Batches are given as lists of numbers: [[123, 456], [789]].');
+}
+
+export function checkNumbers(numbers: unknown): void {
+  if (!Array.isArray(numbers) || !numbers.every(isNumber))
+    throw badCall('Issues are given as a list of numbers: [123, 456].');
+}
+
+function isNumber(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) > 0;
+}
+
+function badCall(message: string): InputError {
+  return new InputError('run/call', message, { hint: 'docs/library.md shows how it is called.' });
+}

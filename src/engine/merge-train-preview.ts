@@ -1,0 +1,37 @@
+import type { LeftOut, Trainload } from './merge-train-cars.ts';
+import { findPulls } from './merge-train-pulls.ts';
+import { sortOut } from './merge-train-sort.ts';
+import type { Parts } from './parts.ts';
+
+export interface Preview {
+  repo: string;
+  base: string;
+  target: string;
+  /** In the order in which they would be merged. */
+  order: { planId: string; ticketId: string; branch: string; title: string; conflict: string[] }[];
+  left: LeftOut[];
+}
+
+/** What a train would merge and in which order, and where it would come to conflicts. Changes nothing. */
+export async function previewTrain(parts: Parts, load: Trainload, { pr }: { pr: boolean }): Promise<Preview> {
+  const trains = await parts.workspaces.trains(load.repo, { dry: true });
+  try {
+    const track = await trains.track({ base: load.base, recordedBase: null, remote: pr });
+    const found = pr && load.cars.length > 0 ? await findPulls(parts, load.repo, load.cars, trains) : null;
+    const cars = found?.cars ?? load.cars;
+    const options = { trains, track, check: null, say: () => undefined };
+    const { faults, left } = await sortOut(cars, options);
+    const out = new Set(left.map(({ branch }) => branch));
+    const order = cars
+      .filter(({ key }) => !out.has(key))
+      .map((car) => {
+        const fault = faults.find((each) => each.car === car);
+        const conflict = fault && 'conflict' in fault ? fault.conflict : [];
+        return { ...car.ref, branch: car.key, title: car.title, conflict };
+      });
+    const { repo, base } = load;
+    return { repo, base, target: track.branch, order, left: [...load.left, ...(found?.left ?? []), ...left] };
+  } finally {
+    trains.close();
+  }
+}

@@ -1,0 +1,15 @@
+import type { Ticket } from '../model/ticket.ts';
+import type { Parts } from './parts.ts';
+import { knownPinned } from './pinned.ts';
+
+/** Complete, or approved and waiting for the merge of its pull request where those are merged. */
+export function isReady(parts: Parts, ticket: Ticket): boolean {
+  return ticket.status === 'complete' || (parts.settings.merge.pr && awaitsMerge(parts, ticket));
+}
+
+function awaitsMerge(parts: Parts, ticket: Ticket): boolean {
+  if (ticket.status !== 'running' && ticket.status !== 'ready') return false;
+  const workflow = knownPinned(parts, ticket)?.workflow;
+  const phase = workflow?.phases.find(({ id }) => id === ticket.currentPhase);
+  return phase?.type === 'poll' && phase.command === 'pull-request-poll.sh' && phase.args?.[0] === 'merge';
+}

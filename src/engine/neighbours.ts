@@ -1,0 +1,36 @@
+import { existsSync } from 'node:fs';
+import { InputError } from '../model/errors.ts';
+import { refKey } from '../model/ids.ts';
+import type { Ticket } from '../model/ticket.ts';
+import type { WorkspaceSpec } from '../workspaces/index.ts';
+import { workspaceSpec } from './facts.ts';
+import type { Parts } from './parts.ts';
+
+/** Repositories, git directories and worktrees of everything that is known, but for the ticket's own worktree. */
+export function neighbours(parts: Parts, own: Ticket): string[] {
+  const view = parts.store.glance();
+  const plans = new Map(view.plans.map((plan) => [plan.id, plan]));
+  const repos = new Set<string>();
+  const trees = new Set<string>();
+  for (const [key, ticket] of view.tickets) {
+    const plan = plans.get(ticket.planId);
+    const spec = plan && specOf(() => workspaceSpec(ticket, plan, parts.settings, view));
+    if (!spec) continue;
+    repos.add(spec.repo);
+    trees.add(spec.worktreeRoot);
+    if (key !== refKey(own)) trees.add(spec.path);
+  }
+  const roots = [...repos].filter((path) => existsSync(path));
+  const gitDirs = roots.flatMap((repo) => parts.workspaces.gitDirs(repo));
+  return [...roots, ...gitDirs, ...[...trees].filter((path) => existsSync(path))];
+}
+
+/** A plan that names no repository is nobody's neighbour. */
+function specOf(make: () => WorkspaceSpec): WorkspaceSpec | undefined {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof InputError) return undefined;
+    throw error;
+  }
+}

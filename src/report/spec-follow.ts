@@ -1,0 +1,103 @@
+import type { Env } from '../config/paths.ts';
+import type { Parts } from '../engine/parts.ts';
+import { specRests } from '../engine/spec-picture.ts';
+import { specResult } from '../engine/spec-result.ts';
+import { specOf } from '../engine/spec-unit.ts';
+import { messageOf } from '../model/errors.ts';
+import type { EngineEvent } from '../model/events.ts';
+import { refKey } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import { keepSummary } from './spec-summary.ts';
+import { openTmuxView, type TmuxView } from './tmux-view.ts';
+
+/** What a run that was left to a daemon wants to be seen in. */
+export interface WantedWindows {
+  session: string;
+  cwd: string;
+  /** Which tmux server: as the terminal had it that the run was begun in. */
+  env: { TMUX?: string | undefined; TMUX_TMPDIR?: string | undefined };
+}
+
+export interface SpecFollower {
+  listen(event: EngineEvent): void;
+  /** Waits until everything is shown and told that has happened. */
+  close(): Promise<void>;
+}
+
+export interface FollowOptions {
+  env: Env;
+  cli: readonly string[];
+  /** Says what went wrong with windows; the work goes on whatever it is. */
+  onProblem(message: string): void;
+}
+
+/** Does for specs that an engine without a terminal goes on with what their own run would: windows, and the summary. */
+export function followSpecs(parts: Parts, options: FollowOptions): SpecFollower {
+  const views = new Map<string, TmuxView | null>();
+  const waiting = new Set<string>();
+  let work: Promise<void> = Promise.resolve();
+  const planOf = (planId: string): Plan | undefined =>
+    parts.store.hasPlan(planId) ? parts.store.plan(planId) : undefined;
+  const view = (planId: string): TmuxView | null => {
+    const known = views.get(planId);
+    if (known !== undefined) return known;
+    const plan = planOf(planId);
+    const made = plan && specOf(plan) ? windowsOf(parts, plan, options) : null;
+    views.set(planId, made);
+    return made;
+  };
+  const sumUp = async (planId: string) => {
+    waiting.delete(planId);
+    try {
+      const plan = planOf(planId);
+      if (plan && specOf(plan)) await tellEnd(parts, plan);
+    } catch (error) {
+      const message = `the summary cannot be made: ${messageOf(error)}`;
+      parts.listen({ type: 'problem', planId, ticketId: null, message, path: null });
+    }
+  };
+  return {
+    listen(event) {
+      if (event.type === 'problem') return;
+      // Every run may want others, or none.
+      if (event.type === 'plan:status') views.delete(event.planId);
+      if (event.type === 'attempt:start' || event.type === 'attempt:adopt' || event.type === 'ticket:status')
+        view(event.planId)?.listen(event);
+      if ((event.type !== 'ticket:status' && event.type !== 'plan:status') || waiting.has(event.planId))
+        return;
+      waiting.add(event.planId);
+      work = work.then(() => sumUp(event.planId));
+    },
+    async close() {
+      await work;
+      await Promise.all([...views.values()].map((each) => each?.close()));
+    },
+  };
+}
+
+function windowsOf(parts: Parts, plan: Plan, { env, cli, onProblem }: FollowOptions): TmuxView | null {
+  const wanted = plan.windows as WantedWindows | null | undefined;
+  if (!wanted) return null;
+  const { TMUX: _, TMUX_TMPDIR: __, ...rest } = env;
+  const { stateDir, configFile } = parts.settings;
+  return openTmuxView({
+    session: wanted.session,
+    stateDir,
+    cwd: wanted.cwd,
+    env: { ...rest, ...wanted.env, ...(configFile ? { SIGNALBOX_CONFIG: configFile } : {}) },
+    cli,
+    onProblem: (message) => onProblem(`${plan.id}: tmux: ${message}`),
+  });
+}
+
+/** When nothing of it moves any more, its plan gets what the run came to. A run with a terminal does so itself. */
+async function tellEnd(parts: Parts, plan: Plan): Promise<void> {
+  const { tickets } = parts.store.view();
+  const own = plan.tickets.flatMap(
+    ({ ticketId }) => tickets.get(refKey({ planId: plan.id, ticketId })) ?? [],
+  );
+  if (plan.claim !== null || plan.status === 'archived' || !specRests(plan, own)) return;
+  const since = plan.starts?.since ?? plan.createdAt ?? parts.now();
+  const ms = Math.max(0, Date.parse(parts.now()) - Date.parse(since));
+  await keepSummary(parts, await specResult(parts, plan.id, { since, ms }));
+}

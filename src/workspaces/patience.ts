@@ -1,0 +1,37 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** How long git calls may take that are made on somebody's behalf. */
+export interface Patience {
+  /** Once aborted, calls have a moment to end. */
+  signal?: AbortSignal | undefined;
+  timeoutMs?: number | undefined;
+}
+
+const current = new AsyncLocalStorage<Patience>();
+
+/** Runs `fn`; every git call in it, however deep, has this much patience. */
+export function withPatience<T>(patience: Patience, fn: () => T): T {
+  return current.run({ ...current.getStore(), ...patience }, fn);
+}
+
+export function patience(): Patience {
+  return current.getStore() ?? {};
+}
+
+/** What a call that works is given after a stop; one that hangs is not waited for. */
+const GRACE_MS = 2_000;
+
+/** Calls back a moment after the stop, if it comes; the returned function forgets about it. */
+export function afterStop(signal: AbortSignal | undefined, fn: () => void): () => void {
+  if (!signal) return () => undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const begin = () => {
+    timer = setTimeout(fn, GRACE_MS);
+  };
+  if (signal.aborted) begin();
+  else signal.addEventListener('abort', begin, { once: true });
+  return () => {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', begin);
+  };
+}

@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import { coverArgs } from '../../src/agents/planning/index.ts';
+
+describe('arguments that are shown', () => {
+  it.each<[string[], string[]]>([
+    [
+      ['--header', 'X-Linear: lin_abc', '-H', 'X: y'],
+      ['--header', '***', '-H', '***'],
+    ],
+    [
+      ['--key', 'sk-live-1'],
+      ['--key', '***'],
+    ],
+    [
+      ['--api-key=abc', '--auth=x', '--model=opus'],
+      ['--api-key=***', '--auth=***', '--model=opus'],
+    ],
+    [['Authorization: Bearer x'], ['***']],
+    [
+      ['https://me:pw@host/x', 'https://host/sse?api_key=1'],
+      ['***', '***'],
+    ],
+    [
+      ['lin_api_0123456789abcdefghij', 'a1b2c3d4e5f6a7b8'],
+      ['***', '***'],
+    ],
+    [['--x=a1b2c3d4e5f6a7b8c9'], ['--x=***']],
+    [
+      [
+        '-y',
+        '@modelcontextprotocol/server-github',
+        '--model',
+        'claude-sonnet-4-5',
+        '/home/me/a1b2c3d4e5f6a7b8',
+      ],
+      [
+        '-y',
+        '@modelcontextprotocol/server-github',
+        '--model',
+        'claude-sonnet-4-5',
+        '/home/me/a1b2c3d4e5f6a7b8',
+      ],
+    ],
+  ])('%j become %j', (args, wanted) => {
+    expect(coverArgs(args)).toEqual(wanted);
+  });
+});

@@ -1,0 +1,57 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect } from 'vitest';
+import { Fingerprints, fingerprintRedactor } from '../../src/engine/fingerprints.ts';
+import { REDACTED } from '../../src/model/redact.ts';
+import { it, waitFor } from '../support/index.ts';
+
+const SECRETS = ['swordfish', 'sword-and-shield', 'fish-and-chips', '🙂🙃🙂🙃'];
+
+describe('fingerprints of secrets', () => {
+  it('find a secret wherever it stands, and nothing else', ({ world }) => {
+    const file = join(world.dir, 'fingerprints.json');
+    new Fingerprints(file, SECRETS).keep();
+    const redact = fingerprintRedactor(file);
+    expect(redact('a swordfish, a sword, a fish')).toBe(`a ${REDACTED}, a sword, a fish`);
+    expect(redact('swordfish-and-chips!')).toBe(`${REDACTED}!`);
+    expect(redact('')).toBe('');
+    const secret = fc.constantFrom(...SECRETS);
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), secret, fc.string(), (before, value, after) => {
+        expect(redact(before + value + after)).not.toContain(value);
+      }),
+    );
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        fc.pre(SECRETS.every((each) => !text.includes(each)));
+        expect(redact(text)).toBe(text);
+      }),
+    );
+  });
+
+  it('of several engines are kept together', ({ world }) => {
+    const file = join(world.dir, 'fingerprints.json');
+    const [one, two] = [new Fingerprints(file, ['swordfish']), new Fingerprints(file, ['trombone'])];
+    one.keep();
+    two.keep();
+    writeFileSync(file, 'torn');
+    two.keep();
+    one.keep();
+    expect(fingerprintRedactor(file)('swordfish trombone')).toBe(`${REDACTED} ${REDACTED}`);
+  });
+
+  it('that come while somebody reads are known at once', async ({ world }) => {
+    const file = join(world.dir, 'fingerprints.json');
+    const redact = fingerprintRedactor(file);
+    expect(redact('swordfish')).toBe('swordfish');
+    new Fingerprints(file, SECRETS).keep();
+    await waitFor('a redacted text', () => redact('swordfish') === REDACTED);
+  });
+
+  it('are not needed', ({ world }) => {
+    const file = join(world.dir, 'fingerprints.json');
+    new Fingerprints(file, []).keep();
+    expect(fingerprintRedactor(file)('swordfish')).toBe('swordfish');
+  });
+});

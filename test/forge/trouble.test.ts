@@ -1,0 +1,46 @@
+import { describe, expect } from 'vitest';
+import { troubleOf } from '../../src/engine/forge-trouble.ts';
+import { BudgetBook } from '../../src/forge/index.ts';
+import { WorkspaceError } from '../../src/model/errors.ts';
+import { GhError } from '../../src/sources/index.ts';
+import { it } from '../support/index.ts';
+import { Bench } from './bench.ts';
+
+const git = (stderr: string) => new WorkspaceError('workspace/push', 'It failed.', { details: { stderr } });
+
+describe('what is waited out', () => {
+  it('is a network that is down and a server that fails, and nothing that waiting does not mend', async ({
+    world,
+  }) => {
+    const parts = await new Bench(world).parts();
+    const passing = [
+      ...(['network', 'timeout', 'server'] as const).map((failure) => new GhError(failure, 'No.')),
+      git('ssh: Could not resolve hostname github.com: Temporary failure in name resolution\n'),
+      git("fatal: unable to access 'https://github.com/': Failed to connect to github.com port 443\n"),
+    ];
+    for (const error of passing) {
+      const trouble = await troubleOf(parts, error);
+      expect(trouble?.reason).toBe(error.message);
+      expect(Date.parse(trouble?.until ?? '')).toBeGreaterThan(Date.now() + 30_000);
+    }
+    const lasting = [
+      ...(['auth', 'missing', 'forbidden', 'not-found'] as const).map(
+        (failure) => new GhError(failure, 'No.'),
+      ),
+      git('git@github.com: Permission denied (publickey).\nfatal: Could not read from remote repository.\n'),
+      new Error('something else'),
+    ];
+    for (const error of lasting) expect(await troubleOf(parts, error)).toBeUndefined();
+  });
+
+  it('is a limit, until the time that GitHub names, and everybody knows of it then', async ({ world }) => {
+    const bench = new Bench(world);
+    const parts = await bench.parts();
+    const resetAt = '2031-01-01T00:00:00.000Z';
+    bench.gh.change((state) => Object.assign(state.rateLimit, { remaining: 0, resetAt }));
+    const error = new GhError('rate-limited', 'No.', { details: { host: 'github.com' } });
+    expect(await troubleOf(parts, error)).toMatchObject({ until: resetAt });
+    const book = new BudgetBook(world.stateDir);
+    expect(book.low('github.com', 0, parts.now())).toMatchObject({ remaining: 0, resetAt });
+  });
+});

@@ -1,0 +1,48 @@
+import { describe, expect } from 'vitest';
+import { it } from '../support/index.ts';
+
+const DONE = { id: 'done', type: 'terminal' };
+
+describe('a script that says not now', { timeout: 60_000 }, () => {
+  it('is run again at the time it names, in the same attempt, with no retry and no slot used up', async ({
+    world,
+  }) => {
+    world.script(
+      'later.sh',
+      `echo x >> ${world.dir}/runs-$SIGNALBOX_TICKET
+[ "$(wc -l < ${world.dir}/runs-$SIGNALBOX_TICKET)" -gt 2 ] && exit 0
+date -u -d '+1 second' +%Y-%m-%dT%H:%M:%SZ
+echo 'the line is down'
+exit 75`,
+    );
+    world.script('quick.sh', 'true');
+    world.workflow('later', [{ id: 'work', type: 'script', command: 'later.sh', onSuccess: 'done' }, DONE]);
+    world.workflow('quick', [{ id: 'work', type: 'script', command: 'quick.sh', onSuccess: 'done' }, DONE]);
+    world.config({ maxConcurrency: 1 });
+    world.plan('p', { tickets: { later: { workflow: 'later' }, quick: { workflow: 'quick' } } });
+    const { code, out, err } = await world.cli('run', 'p');
+    expect(code, out + err).toBe(0);
+    expect(world.read('runs-later')).toBe('x\nx\nx\n');
+    const [only, ...more] = world.ticket('p', 'later').phaseHistory;
+    expect(more).toEqual([]);
+    expect(only).toMatchObject({ status: 'success', attempt: 1, checks: 2 });
+    expect(world.ticket('p', 'quick').status).toBe('complete');
+  });
+
+  it('waits a minute where it names no time, says why, and goes on at once when a person says so', async ({
+    world,
+  }) => {
+    world.script('later.sh', `[ -e ${world.dir}/up ] || { echo 'no line' >&2; exit 75; }`);
+    world.workflow('later', [{ id: 'work', type: 'script', command: 'later.sh', onSuccess: 'done' }, DONE]);
+    world.plan('p', { workflow: 'later', tickets: { a: {} } });
+    const run = world.start(['run', 'p']);
+    const { hold } = await world.reaches('p', 'a', (ticket) => ticket.hold?.kind === 'poll');
+    expect(hold?.reason).toBe('work: no line');
+    const seconds = (Date.parse(hold?.until ?? '') - Date.now()) / 1000;
+    expect(seconds).toBeGreaterThan(30);
+    expect(seconds).toBeLessThanOrEqual(60);
+    world.append('up', '');
+    expect((await world.cli('retry', 'p', 'a')).code).toBe(0);
+    expect((await run.ended).code).toBe(0);
+  });
+});

@@ -1,0 +1,21 @@
+import { describe, expect } from 'vitest';
+import { tickUnit } from '../../src/engine/spec-tick.ts';
+import { partsOf } from '../engine/parts.ts';
+import { it, runSpec, tasks, writeSpec } from './support.ts';
+
+describe('a spec of many units', () => {
+  it('is ticked with a few looks at the state, however many units there are', async ({ world }) => {
+    const titles = Array.from({ length: 60 }, (_, index) => `Part ${index + 1}`);
+    const dir = writeSpec(world, tasks(...titles));
+    expect((await runSpec(world, dir, '--max-iterations', '1')).code).toBe(1);
+    const parts = await partsOf(world);
+    const look = parts.store.view.bind(parts.store);
+    let looks = 0;
+    parts.store.view = () => {
+      looks += 1;
+      return look();
+    };
+    expect((await tickUnit(parts, { planId: 'spec-limits', ticketId: '1' })).already).toEqual(['1']);
+    expect(looks).toBeLessThan(6);
+  });
+});
