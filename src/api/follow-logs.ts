@@ -4,6 +4,7 @@ import type { EngineEvent } from '../model/events.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
+import { checkLogPlace } from './log-place.ts';
 import { openRunLog, type RunLogWriter } from './run-log.ts';
 import { storedRun } from './stored-run.ts';
 
@@ -37,7 +38,9 @@ export function followLogs(
 
 function open(parts: Pick<Parts, 'store' | 'now'>, plan: Plan): RunLogWriter | null {
   const run = storedRun(plan);
-  return run?.log ? openRunLog(parts, { path: run.log, planId: plan.id, config: run.config }) : null;
+  if (!run?.log) return null;
+  checkLogPlace(run.log, plan.repo ?? '/');
+  return openRunLog(parts, { path: run.log, planId: plan.id, config: run.config });
 }
 
 /** Nothing of it moves by itself any more. */

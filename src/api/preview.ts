@@ -1,7 +1,7 @@
 import { workspaceSpec } from '../engine/facts.ts';
 import type { PreparedRun } from '../engine/issue-run.ts';
 import type { Parts } from '../engine/parts.ts';
-import { refKey } from '../model/ids.ts';
+import { parseRef, refKey } from '../model/ids.ts';
 
 /** What a run would do with one issue. */
 export interface PlannedIssue {
@@ -38,7 +38,7 @@ export function preview(parts: Parts, prepared: PreparedRun, batched: boolean): 
       title: ticket.title,
       done,
       phases: done ? [] : (prepared.phases.get(ticket.ticketId) ?? []),
-      after: done ? [] : (entry?.blockedBy ?? []),
+      after: done ? [] : (entry?.blockedBy ?? []).map((text) => parseRef(text, plan.id).ticketId),
       batch: batched ? (entry?.group ?? 0) + 1 : null,
       branch: spec.branch,
       worktree: spec.path,

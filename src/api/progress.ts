@@ -1,10 +1,11 @@
 import type { PreparedRun } from '../engine/issue-run.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { wentWell } from '../report/run-outcome.ts';
+import { harmless } from './harmless.ts';
 
 export type ProgressEvent = 'start' | 'complete' | 'failed';
 
-/** `issue` is the number, or the id of work that has none. What the callback returns is ignored, and so is what it throws. */
+/** `issue` is the number, or the id of work that has none. What the callback returns is ignored, and so is what it throws, at once or as a promise. */
 export type ProgressCallback = (
   issue: number | string,
   phase: string,
@@ -41,15 +42,4 @@ export function tellPhases({ items, phases, tickets }: PreparedRun, callback: Ph
   const call = harmless(callback);
   const done = new Set(tickets.filter(({ status }) => status === 'complete').map((each) => each.ticketId));
   for (const { id, number } of items) if (!done.has(id)) call(number ?? id, phases.get(id) ?? []);
-}
-
-/** A caller's mistake must not stop the work. */
-function harmless<A extends unknown[]>(callback: (...args: A) => void): (...args: A) => void {
-  return (...args) => {
-    try {
-      callback(...args);
-    } catch {
-      return;
-    }
-  };
 }

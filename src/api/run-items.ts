@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { Ticket } from '../model/ticket.ts';
 import type { WorkItem } from '../sources/index.ts';
 import type { WorktreeInfo } from './run-types.ts';
@@ -32,17 +33,21 @@ export function infoOf(ticket: Ticket): { title: string; labels: string[] } {
 }
 
 /** A ticket in the worktree that its caller has made for it, if he has. */
-export function inWorktree(ticket: Ticket, worktrees: ReadonlyMap<number, WorktreeInfo> = new Map()): Ticket {
+export function inWorktree(
+  ticket: Ticket,
+  worktrees: ReadonlyMap<number | string, WorktreeInfo> = new Map(),
+): Ticket {
   const given = worktrees.get(numberOf(ticket) ?? 0);
   return given ? { ...ticket, worktree: given.path, branch: given.branch } : ticket;
 }
 
-export function worktreesOf(tickets: readonly Ticket[]): Map<number, WorktreeInfo> {
+/** Those that are there: what a finished issue had was given back. */
+export function worktreesOf(tickets: readonly Ticket[]): Map<number | string, WorktreeInfo> {
   return new Map(
     tickets.flatMap((ticket) => {
       const { worktree: path, branch } = ticket;
-      const issue = numberOf(ticket);
-      return issue !== null && path && branch ? [[issue, { issue, path, branch }]] : [];
+      const issue = numberOf(ticket) ?? ticket.ticketId;
+      return path && branch && existsSync(path) ? [[issue, { issue, path, branch }]] : [];
     }),
   );
 }

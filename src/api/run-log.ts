@@ -12,6 +12,8 @@ import { storedRun } from './stored-run.ts';
 
 export interface RunLogWriter {
   readonly path: string;
+  /** How long the run took before this part of it. */
+  readonly spentSeconds?: number;
   /** Writes the run as it is now. */
   update(): void;
   /** Writes how it ended. */
@@ -78,6 +80,7 @@ export function openRunLog(parts: Pick<Parts, 'store' | 'now'>, options: RunLogO
   };
   return {
     path,
+    spentSeconds: spent,
     update: () => write({ endTime: null, aborted: false }),
     finish: ({ aborted }) => write({ endTime: parts.now(), aborted }),
   };

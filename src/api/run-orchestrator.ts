@@ -19,8 +19,10 @@ import { checkCombination } from './combinations.ts';
 import { EventStream } from './event-stream.ts';
 import { buildExecutionConfig, checkExecutionConfig, type ExecutionConfig } from './execution-config.ts';
 import { checkCall, checkManifest, checkNumbers, groupsOf, settled } from './given.ts';
+import { harmless } from './harmless.ts';
 import { issueRequest } from './issue-request.ts';
 import { type IssueResult, issueResult, refusedResult, stoppedResult } from './issue-result.ts';
+import { checkLogPlace } from './log-place.ts';
 import { preview } from './preview.ts';
 import { progressFeed, tellPhases } from './progress.ts';
 import { infoOf, inWorktree, itemOf, numberOf, worktreesOf } from './run-items.ts';
@@ -140,9 +142,13 @@ export class RunOrchestrator {
       const open = orchestrator.#open({ settings, env });
       for (const ticket of parts.store.view().tickets.values())
         if (ticket.planId === runId) open.numbers.set(ticket.ticketId, numberOf(ticket));
-      if (stored?.log) open.log = openRunLog(open.parts, { path: stored.log, planId: runId, config });
+      if (stored?.log) {
+        checkLogPlace(stored.log, parts.store.plan(runId).repo ?? '/');
+        open.log = openRunLog(open.parts, { path: stored.log, planId: runId, config });
+      }
+      const spentBefore = Math.max(open.log?.spentSeconds ?? 0, stored?.spentSeconds ?? 0);
       await takeRun(open.parts, runId);
-      return orchestrator.#drive(open, runId, []);
+      return { ...(await orchestrator.#drive(open, runId, [], spentBefore)), spentBefore };
     });
   }
 
@@ -168,7 +174,7 @@ export class RunOrchestrator {
       output && runOutput({ output, stateDir: settings.stateDir, verbose, quiet: quiet || detach });
     const listen = (event: EngineEvent) => {
       shown?.listen(event);
-      onEvent?.(event);
+      return onEvent?.(event);
     };
     const began = performance.now();
     const orchestrator = new RunOrchestrator({
@@ -182,16 +188,16 @@ export class RunOrchestrator {
       ...(onPhasePlan ? { onPhasePlan } : {}),
       onEvent: listen,
     });
-    init.onOrchestratorReady?.(orchestrator);
+    if (init.onOrchestratorReady) harmless(init.onOrchestratorReady)(orchestrator);
     try {
-      const course = await work(orchestrator);
+      const { spentBefore = 0, ...course } = await work(orchestrator);
       const failed = course.results.some(({ success, pending }) => !success && !pending);
       const result = {
         ...course,
         exitCode: signal?.aborted ? 130 : failed && !config.dryRun ? 1 : 0,
         config,
         mergedOptions,
-        wallClockDurationSeconds: (performance.now() - began) / 1000,
+        wallClockDurationSeconds: spentBefore + (performance.now() - began) / 1000,
       };
       shown?.end(result);
       return result;
@@ -219,7 +225,7 @@ export class RunOrchestrator {
     for (const item of prepared.items) open.numbers.set(item.id, item.number);
     const refused = prepared.refused.map(refusedResult);
     const issueInfoMap = new Map(
-      prepared.items.map((item) => [item.number ?? 0, { title: item.title, labels: item.labels }]),
+      prepared.items.map((item) => [item.number ?? item.id, { title: item.title, labels: item.labels }]),
     );
     const nothing = { logPath: null, worktreeMap: new Map(), issueInfoMap, planId: null };
     if (config.dryRun) {
@@ -231,6 +237,7 @@ export class RunOrchestrator {
     const file = input.log ? resolve(plan.repo ?? cwd, input.log.path, `${plan.id}.json`) : null;
     const run = { ...(plan.run as object), log: file, detached: config.detach };
     if (file && input.log) {
+      checkLogPlace(file, plan.repo ?? cwd);
       open.log = openRunLog(parts, { path: file, planId: plan.id, config, refused });
       rotateLogs(file, input.log.rotation, (runId) => isUnderWay(parts, runId));
     }
@@ -273,8 +280,9 @@ export class RunOrchestrator {
   }
 
   /** Runs what is in the plan, which this process holds, or leaves it to a daemon. */
-  async #drive(open: Opened, planId: string, refused: IssueResult[]): Promise<Course> {
+  async #drive(open: Opened, planId: string, refused: IssueResult[], spentBefore = 0): Promise<Course> {
     const { parts } = open;
+    const began = performance.now();
     const { config, signal } = this.#config;
     if (config.detach) {
       open.write((log) => log.update(), planId);
@@ -294,6 +302,13 @@ export class RunOrchestrator {
         signal?.removeEventListener('abort', onAbort);
       }
     }
+    // With a log, the log has it.
+    const spentSeconds = spentBefore + (performance.now() - began) / 1000;
+    if (!config.detach && !open.log)
+      await parts.store.updatePlan(planId, (latest) => ({
+        ...latest,
+        run: { ...(latest.run as object | undefined), spentSeconds },
+      }));
     const view = parts.store.view();
     const plan = parts.store.plan(planId);
     const tickets = plan.tickets.flatMap(
@@ -304,7 +319,7 @@ export class RunOrchestrator {
       results: [...tickets.map((ticket) => issueResult(ticket, plan)), ...refused],
       logPath: open.log?.path ?? null,
       worktreeMap: worktreesOf(tickets),
-      issueInfoMap: new Map(tickets.map((ticket) => [numberOf(ticket) ?? 0, infoOf(ticket)])),
+      issueInfoMap: new Map(tickets.map((ticket) => [numberOf(ticket) ?? ticket.ticketId, infoOf(ticket)])),
       planId,
       ...(config.detach ? { detached: true } : {}),
     };
@@ -330,11 +345,10 @@ export class RunOrchestrator {
           (log) => (this.#isStopped() ? log.finish({ aborted: true }) : log.update()),
           event.planId,
         );
-      try {
-        onEvent?.(event);
-      } catch (error) {
-        this.#events.push(problem(event.planId, `onEvent: ${messageOf(error)}`));
-      }
+      if (onEvent)
+        harmless(onEvent, (error) =>
+          this.#events.push(problem(event.planId, `onEvent: ${messageOf(error)}`)),
+        )(event);
     };
     const opened: Opened = {
       parts: openParts({ settings, env, by: 'run', listen }),
@@ -366,7 +380,10 @@ function isUnderWay({ store, holder }: Parts, runId: string): boolean {
 }
 
 /** What a run came to, without what was in force for it. */
-type Course = Omit<RunResult, 'exitCode' | 'config' | 'mergedOptions' | 'wallClockDurationSeconds'>;
+type Course = Omit<RunResult, 'exitCode' | 'config' | 'mergedOptions' | 'wallClockDurationSeconds'> & {
+  /** How long its parts before this one took. */
+  spentBefore?: number;
+};
 
 interface Opened {
   parts: Parts;
@@ -388,6 +405,6 @@ interface RunInput {
   manifest: ManifestOfRun;
   log?: { path: string; rotation: { maxSizeMB: number; maxFiles: number } } | null;
   /** What the caller brings along: worktrees by number, and a log of his own. */
-  worktrees?: ReadonlyMap<number, WorktreeInfo>;
+  worktrees?: ReadonlyMap<number | string, WorktreeInfo>;
   writer?: RunLogWriter | null;
 }

@@ -3,6 +3,7 @@ import { type Mark, RunLines } from '../report/run-lines.ts';
 import { style } from '../report/style.ts';
 import { FileStore } from '../store/file-store.ts';
 import type { Store } from '../store/port.ts';
+import { harmless } from './harmless.ts';
 import { reasonOf, workedSeconds } from './issue-result.ts';
 import { dryRunLines, issueSummary } from './issue-summary.ts';
 import type { RunResult } from './run-types.ts';
@@ -81,14 +82,12 @@ export interface RunOutput {
 /** What the command line prints of a run, line by line and without colours, for a caller who wants to show it. */
 export function runOutput({ output, stateDir, verbose, quiet }: RunOutputOptions): RunOutput {
   const out = (text: string) => {
-    for (const line of text.split('\n')) {
-      try {
-        output(line);
-      } catch {
-        // A caller's mistake must not stop the work.
-        return;
-      }
-    }
+    let broken = false;
+    const show = harmless(output, () => {
+      broken = true;
+    });
+    // Who cannot take a line gets no more of the same text.
+    for (const line of text.split('\n')) if (!broken) show(line);
   };
   const lines = new IssueLines({ store: new FileStore(stateDir), out, verbose });
   let begun = false;

@@ -10,7 +10,8 @@ import type { RunOrchestrator } from './run-orchestrator.ts';
 import type { SignalboxSettings } from './settings.ts';
 
 export interface WorktreeInfo {
-  issue: number;
+  /** The number, or the id of work that has none. */
+  issue: number | string;
   path: string;
   branch: string;
 }
@@ -32,7 +33,7 @@ export interface ResumeInit extends RunSurroundings {
   settings: SignalboxSettings;
   /** Called with every line that the command line would print, without colours; may throw. Nothing is printed without it. */
   output?: (line: string) => void;
-  /** Called once, before the first phase, with the run that has begun. */
+  /** Called once, before the first phase, with the run that has begun; may throw. */
   onOrchestratorReady?: (orchestrator: RunOrchestrator) => void;
 }
 
@@ -59,10 +60,13 @@ export interface RunResult {
   logPath: string | null;
   /** 0 when every issue is done, 1 otherwise; 130 when the signal stopped it. */
   exitCode: number;
-  worktreeMap: Map<number, WorktreeInfo>;
-  issueInfoMap: Map<number, { title: string; labels: string[] }>;
+  /** Worktrees that are still there, by number, or by id for work that has none. */
+  worktreeMap: Map<number | string, WorktreeInfo>;
+  /** By number, or by id for work that has none. */
+  issueInfoMap: Map<number | string, { title: string; labels: string[] }>;
   config: ExecutionConfig;
   mergedOptions: MergedRunOptions;
+  /** Of a resumed run, that of all its parts. */
   wallClockDurationSeconds: number;
   /** Id of the plan that the run made; null for a dry run and when there was nothing to run. */
   planId: string | null;
@@ -85,7 +89,7 @@ export interface OrchestratorConfig extends RunSurroundings {
   /** What `config` was made of. Its `batch` says the groups; a mode in it that `config` does not have is refused. */
   options?: RunOptions;
   issueInfoMap: Map<number, { title: string; labels: string[]; body?: string }>;
-  worktreeMap?: Map<number, WorktreeInfo>;
+  worktreeMap?: ReadonlyMap<number | string, WorktreeInfo>;
   services?: OrchestratorServices;
   settings?: SignalboxSettings;
   /** Goes before what the project's files tell. */

@@ -15,6 +15,8 @@ export interface StoredRun {
   /** Its issues came in groups. */
   batched: boolean;
   manifest: ManifestOfRun;
+  /** How long its parts took so far, as far as they came to their end. */
+  spentSeconds: number;
 }
 
 /** Undefined for plans that are no runs of issues. */
@@ -23,6 +25,6 @@ export function storedRun(plan: Plan): StoredRun | undefined {
   const kept = (plan.run ?? {}) as Partial<StoredRun>;
   const { config, options = null, log = null, detached = false } = kept;
   const { manifest = { stack: null, packageManager: null } } = kept;
-  const { batched = Boolean(options?.batch) } = kept;
-  return config && { config, options, log, detached, batched, manifest };
+  const { batched = Boolean(options?.batch), spentSeconds = 0 } = kept;
+  return config && { config, options, log, detached, batched, manifest, spentSeconds };
 }

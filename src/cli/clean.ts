@@ -4,6 +4,9 @@ import type { Style } from '../report/style.ts';
 import { type Io, outJson } from './io.ts';
 import { type GlobalOptions, openEngine, openRunner } from './open.ts';
 
+/** Ignored files that are named; there may be thousands. */
+const MOST_NAMED = 5;
+
 interface Options extends GlobalOptions {
   yes?: boolean;
 }
@@ -24,7 +27,7 @@ export function register(program: Command, io: Io): void {
 async function run(options: Options, io: Io): Promise<void> {
   const remove = options.yes === true;
   const parts = await (remove ? openRunner : openEngine)(io, options, 'clean');
-  const [{ clean }, { style }] = await Promise.all([
+  const [{ clean }, { style, oneLine }] = await Promise.all([
     import('../engine/clean.ts'),
     import('../report/style.ts'),
   ]);
@@ -32,25 +35,40 @@ async function run(options: Options, io: Io): Promise<void> {
   if (options.json) return outJson(io, { items, notes });
   for (const note of notes) io.err(`! ${note}`);
   const look = style(io.color);
-  for (const item of items) io.out(line(item, look));
+  const named = (files: readonly string[]) => firstOf(files.map((file) => oneLine(file, 80)));
+  for (const item of items) io.out(line(item, look, named));
   io.out(conclusion(items, remove));
 }
 
-function line(item: Stale, look: Style): string {
+type Named = (files: readonly string[]) => string;
+
+function line(item: Stale, look: Style, named: Named): string {
   const mark = item.keep === null ? look.green('✓') : look.yellow('!');
   const did = item.removed ? 'removed ' : item.keep === null ? '' : 'kept ';
-  const about =
-    item.keep === null ? `${item.why}; ${loss(item)}` : `${item.why}, but ${item.keep}; ${loss(item)}`;
+  const lost = loss(item, named);
+  // Of what is kept for a reason, only a known loss is worth saying: that nothing else was seen is no promise.
+  const known = item.keep === null || item.loses.files + item.loses.commits > 0;
+  const about = [
+    item.keep === null ? item.why : `${item.why}, but ${item.keep}`,
+    ...(known ? [lost] : []),
+  ].join('; ');
   return `${mark} ${did}${item.kind} ${look.bold(item.name)}: ${about}`;
 }
 
-function loss({ loses, bytes, removed }: Stale): string {
+function loss({ loses, bytes, ignored, removed }: Stale, named: Named): string {
   const files = loses.files > 0 ? [count(loses.files, 'uncommitted file')] : [];
   const commits = loses.commits > 0 ? [count(loses.commits, 'commit')] : [];
   const lost = [...files, ...commits];
   if (lost.length > 0) return `deleting it would lose ${lost.join(' and ')}`;
   if (bytes !== null) return `${removed ? 'freed' : 'deleting it frees'} ${megabytes(bytes)}`;
-  return removed ? 'nothing was lost' : 'deleting it loses nothing';
+  const nothing = removed ? 'nothing was lost' : 'deleting it loses nothing';
+  return ignored.length > 0 ? `${nothing} but ignored files: ${named(ignored)}` : nothing;
+}
+
+function firstOf(files: readonly string[]): string {
+  const shown = files.slice(0, MOST_NAMED);
+  const more = files.length - shown.length;
+  return more > 0 ? `${shown.join(', ')} and ${more} more` : shown.join(', ');
 }
 
 function conclusion(items: readonly Stale[], remove: boolean): string {

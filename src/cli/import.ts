@@ -75,7 +75,8 @@ async function read(sources: string[], options: Options, io: Io): Promise<Listed
   if (list === undefined) {
     const { collectWork } = await import('../sources/collect.ts');
     const { unit } = options;
-    return { ...(await collectWork(sources, { ...fetching, ...(unit ? { unit } : {}) })), more: false };
+    const { items, problems } = await collectWork(sources, { ...fetching, ...(unit ? { unit } : {}) });
+    return { items, problems, more: false };
   }
   const { state = 'open', label: labels = [], milestone, repo, team } = options;
   const filter = { state, labels, limit, ...(milestone === undefined ? {} : { milestone }) };

@@ -54,9 +54,10 @@ async function openWithWindows(view: View, options: SpecRunOptions, io: Io) {
     if (!options.detach) view.listen(event);
     tmux?.listen(event);
   };
-  const [parts, { openTmuxView }] = await Promise.all([
+  const [parts, { openTmuxView }, { findExecutable }] = await Promise.all([
     openRunner(io, options, 'spec', { listen }),
     import('../report/tmux-view.ts'),
+    import('../config/probe.ts'),
   ]);
   const { stateDir, configFile, packageDir } = parts.settings;
   const windows = (name: string, planId: string): TmuxView | undefined => {
@@ -70,7 +71,7 @@ async function openWithWindows(view: View, options: SpecRunOptions, io: Io) {
       onProblem: (message) => view.err(`tmux: ${message}`),
     });
     if (tmux.off) view.err(tmux.off);
-    else if (!options.json) view.out(`Windows: signalbox attach ${planId}`);
+    else if (!options.json && findExecutable('tmux', io.env)) view.out(`Windows: signalbox attach ${planId}`);
     return tmux;
   };
   return { parts, windows };

@@ -26,7 +26,7 @@ export function checkPhase(phase: Phase, index: number): Finding[] {
       const hint = 'For example "on: {approve: integrate, reject: implement}".';
       findings.push({ path: [...at, 'on'], message: 'A gate needs at least one decision.', hint });
     }
-    return [...findings, ...checkLook(phase, at)];
+    return [...findings, ...checkLook(phase, at), ...checkFound(phase, at)];
   }
   findings.push(...checkCaptures(phase, at));
   if (phase.type === 'agent')
@@ -42,10 +42,19 @@ export function checkPhase(phase: Phase, index: number): Finding[] {
   return [...findings, ...checkOutcomes(phase, index, allowed, `${article(phase.type, true)} phase`)];
 }
 
+function checkFound({ on, found = [] }: PhaseOf<'gate'>, at: Path): Finding[] {
+  const unknown = found.filter((name) => !Object.hasOwn(on, name));
+  return unknown.map((name) => ({
+    path: [...at, 'found'],
+    message: `"${name}" is none of the decisions in "on".`,
+    hint: `Decisions: ${Object.keys(on).join(', ')}.`,
+  }));
+}
+
 /** How to look says nothing about a gate that never looks. */
 function checkLook(phase: PhaseOf<'gate'>, at: Path): Finding[] {
   if (phase.command !== undefined) return [];
-  const idle = (['args', 'intervalSeconds'] as const).filter((key) => phase[key] !== undefined);
+  const idle = (['args', 'intervalSeconds', 'found'] as const).filter((key) => phase[key] !== undefined);
   return idle.map((key) => ({
     path: [...at, key],
     on: 'key',

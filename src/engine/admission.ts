@@ -126,7 +126,7 @@ export function launchesOf(jobDir: string): number {
 
 /** What this engine has decided to start, or started again, and no ticket's history tells yet. */
 function pendingLaunches({ memory, store }: Parts): Pending[] {
-  const { tickets } = store.view();
+  const { tickets } = store.glance();
   return [...memory.agents].flatMap(([key, { attempts, more }]) => {
     const ticket = tickets.get(key);
     if (!ticket) return [];

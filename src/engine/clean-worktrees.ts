@@ -16,7 +16,7 @@ export async function staleWorktrees(parts: Parts, census: Census, cwd: string):
   for (const repo of census.repos.values()) {
     for (const known of await parts.workspaces.list(repo)) {
       if (known.kind === 'slot') all.found.push(slot(parts, repo, known));
-      if (known.kind === 'aside') all.found.push(aside(repo, known));
+      if (known.kind === 'aside') all.found.push(await aside(parts, repo, known));
       if (known.kind !== 'worktree' || !known.created || needsPath(census, known.path)) continue;
       const why = whyStale(parts, census, known);
       if (why === undefined) continue;
@@ -54,7 +54,8 @@ async function worktree(parts: Parts, { repo, known, why, cwd }: WorktreeFacts):
     slots: 0,
     caches: [],
   };
-  const { keep, files, commits } = await parts.workspaces.examine(spec);
+  const { keep, files, commits, ignored } = await parts.workspaces.examine(spec);
+  item.ignored = ignored;
   item.loses = { files, commits };
   item.keep = keep;
   return {
@@ -80,9 +81,11 @@ function slot(parts: Parts, repo: string, { path }: KnownWorktree): Found {
   };
 }
 
-function aside(repo: string, { path }: KnownWorktree): Found {
+async function aside(parts: Parts, repo: string, { path }: KnownWorktree): Promise<Found> {
   const item = stale('worktree', path, repo, 'it was set aside when it could not be used again');
-  item.keep = 'git would not delete it; look at it and remove it by hand';
+  item.keep = 'something in it may be nowhere else; look at it and remove it by hand';
+  const { commit } = await parts.workspaces.head(path);
+  item.loses = { files: (await parts.workspaces.evidence(path, commit)).dirty.length, commits: 0 };
   return { item, remove: async () => item.keep };
 }
 

@@ -4,6 +4,7 @@ import { HeldError, IllegalMoveError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { type Json, openAttempt, type Ticket } from '../model/ticket.ts';
+import { isShared } from '../model/turns.ts';
 import { phaseOf, type Workflow } from '../model/workflow.ts';
 import { releaseWorkspace, tellStatus } from './drive.ts';
 import { workspaceSpec } from './facts.ts';
@@ -11,6 +12,7 @@ import { emit, type Parts } from './parts.ts';
 import { pinnedFor } from './pinned.ts';
 import { recoverOrphan } from './recover.ts';
 import { stoppedIn } from './stopped.ts';
+import { recordTip } from './tip.ts';
 
 type Wish =
   | { type: 'pause' | 'stop' | 'resume' }
@@ -41,8 +43,11 @@ export async function control(parts: Parts, ref: TicketRef, wish: Wish, by: stri
     command(workflow, { ...before, status: 'ready', phaseHistory: [] }, cmd, now());
     await control(parts, ref, { type: 'pause' }, by);
   }
+  const restart = wish.type === 'retry' && hasPrerequisites(plan, ref);
   const move = (ticket: Ticket) => {
-    const moved = command(workflow, ticket, cmd, now());
+    const done = command(workflow, ticket, cmd, now());
+    // What it waits for may be new, or have moved on: its branch is looked at as when it began.
+    const moved = restart ? { ...done, base: null } : done;
     return latest ? { ...moved, workflowHash: hash } : moved;
   };
   const after =
@@ -53,9 +58,17 @@ export async function control(parts: Parts, ref: TicketRef, wish: Wish, by: stri
   emit(parts, { type: 'command', command: type, detail: detail as Record<string, Json>, ...ref });
   tellStatus(parts, before, after);
   // No engine will come by once more.
-  if (after.status === 'complete')
-    await releaseWorkspace(parts, after, workspaceSpec(after, plan, parts.settings, store.view()));
+  if (after.status === 'complete') {
+    const spec = workspaceSpec(after, plan, parts.settings, store.view());
+    await recordTip(parts, after, spec);
+    await releaseWorkspace(parts, after, spec);
+  }
   return wish.type === 'pause' || wish.type === 'stop' ? untilStopped(parts, ref) : after;
+}
+
+function hasPrerequisites(plan: Plan, { ticketId }: TicketRef): boolean {
+  const entry = plan.tickets.find((each) => each.ticketId === ticketId);
+  return !isShared(plan) && entry !== undefined && entry.blockedBy.length > 0;
 }
 
 /** A gate that looks for answers elsewhere is at it for a moment now and then; the person's answer waits that long. */
@@ -172,7 +185,7 @@ export async function resumePlan(parts: Parts, planId: string): Promise<Plan> {
 function illegalPlan(plan: Plan, verb: string, from: string): IllegalMoveError {
   const hints: Partial<Record<Plan['status'], string>> = {
     draft: `Approve it with: signalbox plan approve ${plan.id}`,
-    active: `Run it with: signalbox run ${plan.id}`,
+    active: `Run it with: signalbox ${plan.kind === 'spec' ? 'resume' : 'run'} ${plan.id}`,
   };
   return new IllegalMoveError(
     'plan/illegal',

@@ -11,19 +11,21 @@ import type { TicketEvent } from '../model/reduce.ts';
 import { attemptKey, openAttempt, type Ticket, type Usage } from '../model/ticket.ts';
 import { isShared } from '../model/turns.ts';
 import { editOpen } from '../model/walk.ts';
-import { type PhaseContext, type Place, perform } from '../phases/index.ts';
+import { afterStraying, type PhaseContext, type Place, perform } from '../phases/index.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import { admission, allowanceOf, launchesOf } from './admission.ts';
 import { claimInTurn } from './claim-slot.ts';
 import { agentOf, workspaceSpec } from './facts.ts';
-import { handOver, isStillNeeded } from './hand-over.ts';
+import { handOver, isStillNeeded, putBack } from './hand-over.ts';
 import { Journal } from './journal.ts';
 import { neighbours } from './neighbours.ts';
 import { emit, isFatal, type Parts } from './parts.ts';
 import { type Pinned, pinnedFor } from './pinned.ts';
 import { rememberSecrets } from './secrets.ts';
+import { noteLeft } from './spec-left.ts';
 import { lockSpec, placeOf } from './spec-lock.ts';
 import { sharedRules, unitVariables } from './spec-unit.ts';
+import { readTip } from './tip.ts';
 import { Writer } from './writer.ts';
 
 export interface DriveOptions {
@@ -77,9 +79,12 @@ export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOp
       begun = await takeStep(parts, { ...input, step, fresh: ours || step.do === 'start' });
       tell();
     }
-    if (journal.ticket.status === 'complete') await releaseWorkspace(parts, journal.ticket, spec);
-    await journal.apply({ type: 'release' });
+    const isComplete = journal.ticket.status === 'complete';
+    const tip = isComplete ? await readTip(parts, spec) : undefined;
+    if (isComplete) await releaseWorkspace(parts, journal.ticket, spec);
+    await journal.apply({ type: 'release', tip });
     tell();
+    await noteLeft(parts, plan, journal.ticket, spec);
   } catch (error) {
     // Another engine has it now, and with it everything that is left to do.
     if (error instanceof HeldError) return;
@@ -208,7 +213,8 @@ async function takeStep(parts: Parts, input: StepInput): Promise<string | undefi
   const key = refKey(about);
   if (step.phase.type !== 'gate') rememberSecrets(parts);
   if (agent) parts.memory.begin(key, agent, context.jobDir);
-  const seen = refused ?? (await perform(context).finally(() => parts.memory.end(key)));
+  const ended = refused ?? (await perform(context).finally(() => parts.memory.end(key)));
+  const seen = agent && !refused ? await afterStraying(context, ended) : ended;
   const end = {
     ...redactAll(seen, parts.redact),
     ...(agent ? { launches: launchesOf(context.jobDir) } : {}),
@@ -274,6 +280,7 @@ async function prepare(parts: Parts, plan: Plan, ticket: Ticket, spec: Workspace
   const place = { repo, branch, worktree, inPlace };
   const own = placeOf(plan, branch);
   if (own) await lockSpec(parts, plan.id, own);
+  if (isShared(plan) && parts.workspaces.isReady(spec.path)) await putBack(parts, ticket, spec);
   if (ticket.base && ticket.worktree === spec.path && parts.workspaces.isReady(spec.path)) {
     parts.workspaces.verify(spec);
     return { ...place, base: ticket.base };
@@ -286,6 +293,7 @@ async function prepare(parts: Parts, plan: Plan, ticket: Ticket, spec: Workspace
   parts.workspaces.verify(spec);
   const about = { ...refOf(ticket), path: made.path, branch: made.branch };
   if (made.created || made.reused) emit(parts, { type: 'workspace:ready', reused: made.reused, ...about });
+  for (const message of made.notes) emit(parts, { type: 'problem', message, path: null, ...refOf(ticket) });
   const base = isShared(plan) ? await handOver(parts, plan, ticket, spec) : made.base;
   return { ...place, base };
 }

@@ -8,7 +8,9 @@ import { isShared } from '../model/turns.ts';
 import type { Phase } from '../model/workflow.ts';
 import type { StoreView } from '../store/port.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
+import { cameIntoBase } from './ended-merged.ts';
 import { frozenInstall } from './install.ts';
+import { tipOf } from './tip.ts';
 
 /** Everything a ticket may leave to its plan or to a default, decided in one place. */
 export function workflowNameOf(ticket: Ticket, plan: Plan, settings: Settings): string {
@@ -69,6 +71,7 @@ export function workspaceSpec(
   const worktreeRoot = rootSetting
     ? resolve(repo, expand(rootSetting, settings))
     : join(dirname(repo), 'worktrees');
+  const before = isShared(plan) ? [] : prerequisites(ticket, plan, repo, settings, view);
   const path = ticket.worktree
     ? resolve(repo, expand(ticket.worktree, settings))
     : join(worktreeRoot, branch);
@@ -77,7 +80,9 @@ export function workspaceSpec(
     branch,
     path,
     base: plan.base,
-    stackOn: isShared(plan) ? [] : prerequisiteBranches(ticket, plan, repo, settings, view),
+    stackOn: before.flatMap(({ branch, merged }) => (merged ? [] : [branch])),
+    mergedOn: before.flatMap(({ branch, merged }) => (merged ? [branch] : [])),
+    stackTips: Object.fromEntries(before.flatMap(({ branch, tip }) => (tip ? [[branch, tip]] : []))),
     owner: refKey(ticket),
     takesOver: [...((ticket.supersedes as string[] | undefined) ?? []), ...sharers(ticket, plan)],
     inPlace: plan.workspace === 'checkout',
@@ -93,8 +98,9 @@ export function workspaceSpec(
 /** Tickets that had the same tree before. */
 function sharers(ticket: Ticket, plan: Plan): string[] {
   if (!isShared(plan)) return [];
-  const others = plan.tickets.filter(({ ticketId }) => ticketId !== ticket.ticketId);
-  return others.map(({ ticketId }) => refKey({ planId: plan.id, ticketId }));
+  const { gone = [] } = (plan.spec ?? {}) as { gone?: readonly string[] };
+  const others = [...plan.tickets.map(({ ticketId }) => ticketId), ...gone];
+  return others.flatMap((id) => (id === ticket.ticketId ? [] : refKey({ planId: plan.id, ticketId: id })));
 }
 
 /** Runs of issues install what the project needs; anybody may say instead what should happen. */
@@ -109,19 +115,30 @@ function expand(path: string, settings: Settings): string {
   return path.startsWith('~/') ? join(settings.userHome, path.slice(2)) : path;
 }
 
-function prerequisiteBranches(
+/** Prerequisites in the same repository: their branches, and what these had in the end. */
+function prerequisites(
   ticket: Ticket,
   plan: Plan,
   repo: string,
   settings: Settings,
   view: Pick<StoreView, 'tickets' | 'plans'>,
-): string[] {
+): { branch: string; tip: string | null; merged: boolean }[] {
   const entry = plan.tickets.find((each) => each.ticketId === ticket.ticketId);
   return (entry?.blockedBy ?? []).flatMap((text) => {
     const ref = parseRef(text, plan.id);
     const blocker = view.tickets.get(refKey(ref));
     const owner = view.plans.find((each) => each.id === ref.planId);
     if (!blocker?.branch || !owner || repoOf(blocker, owner, settings) !== repo) return [];
-    return [blocker.branch];
+    return [{ branch: blocker.branch, tip: tipOf(blocker), merged: cameIntoBase(blocker, view) }];
   });
+}
+
+/** Undefined for a ticket whose place cannot be told, such as one of a plan that names no repository. */
+export function specOf(make: () => WorkspaceSpec): WorkspaceSpec | undefined {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof InputError) return undefined;
+    throw error;
+  }
 }

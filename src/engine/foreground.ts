@@ -3,9 +3,9 @@ import { HeldError, IllegalMoveError, InputError, messageOf } from '../model/err
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plan-problems.ts';
-import { isOver, type Ticket } from '../model/ticket.ts';
+import type { Ticket } from '../model/ticket.ts';
 import { Engine, type EngineOptions } from './engine.ts';
-import { workspaceSpec } from './facts.ts';
+import { specOf, workspaceSpec } from './facts.ts';
 import { emit, type Parts } from './parts.ts';
 import { letGo } from './resume-run.ts';
 import { stopperOf } from './stopped.ts';
@@ -34,7 +34,8 @@ export async function runPlan(parts: Parts, options: RunOptions): Promise<RunRes
   const { planId, ticketIds } = options;
   checkRunnable(parts, planId, ticketIds);
   await takePlan(parts, planId);
-  warmUp(parts, planId);
+  const warming = new AbortController();
+  warmUp(parts, { ...options, signal: warming.signal });
   const scope: EngineOptions['scope'] = ticketIds ? { planId, ticketIds } : { planId };
   const engine = new Engine(parts, {
     mode: 'until-idle',
@@ -57,6 +58,7 @@ export async function runPlan(parts: Parts, options: RunOptions): Promise<RunRes
     await engine.run();
   } finally {
     options.signal.removeEventListener('abort', interrupt);
+    warming.abort();
     await pausing;
     if (options.signal.aborted) await pausePlan(parts, planId, by());
     await letGo(parts, planId);
@@ -89,16 +91,20 @@ function checkRunnable(parts: Parts, planId: string, ticketIds: readonly string[
 }
 
 /** Looks at the repositories while workflows are read: new worktrees start from what origin has now. */
-function warmUp(parts: Parts, planId: string): void {
+function warmUp(
+  parts: Parts,
+  { planId, ticketIds, signal }: Pick<RunOptions, 'planId' | 'ticketIds' | 'signal'>,
+): void {
   const view = parts.store.view();
   const plan = parts.store.plan(planId);
   const repos = new Set<string>();
   for (const ticket of view.tickets.values()) {
-    if (ticket.planId !== planId || ticket.base || isOver(ticket)) continue;
-    const { repo, base, inPlace } = workspaceSpec(ticket, plan, parts.settings, view);
-    if (inPlace || repos.has(repo)) continue;
-    repos.add(repo);
-    parts.workspaces.warm({ repo, base });
+    const begins = ticket.status === 'queued' && ticket.planId === planId;
+    if (!begins || ticketIds?.includes(ticket.ticketId) === false) continue;
+    const spec = specOf(() => workspaceSpec(ticket, plan, parts.settings, view));
+    if (!spec || spec.inPlace || repos.has(spec.repo)) continue;
+    repos.add(spec.repo);
+    parts.workspaces.warm({ repo: spec.repo, base: spec.base, signal });
   }
 }
 

@@ -33,6 +33,18 @@ export async function ticketPull(
   return ourPull(found, ourWork(work, await localTip(parts, work)), ({ headRefOid }) => headRefOid);
 }
 
+/** The ticket's pull request among those of its branch, where it was merged with all that is here. */
+export async function mergedPull(
+  parts: Parts,
+  work: ForgeWork,
+  found: readonly PullRequest[],
+): Promise<PullRequest | undefined> {
+  const pull = await ticketPull(parts, work, found);
+  if (pull?.state !== 'MERGED') return undefined;
+  const merged = { head: pull.headRefOid, mergedAt: pull.mergedAt };
+  return (await isLeftOver(parts, work, await localTip(parts, work), merged)) ? undefined : pull;
+}
+
 /** Whether commits are here that were not in a pull request when it was merged. */
 export async function isLeftOver(
   parts: Parts,

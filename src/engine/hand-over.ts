@@ -1,12 +1,15 @@
+import { existsSync } from 'node:fs';
+import { stopJob } from '../jobs/stop.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
-import type { Ticket } from '../model/ticket.ts';
+import { attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
 import { isShared } from '../model/turns.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
+import { workspaceSpec } from './facts.ts';
 import { emit, type Parts } from './parts.ts';
-import { bringSpec, engineTicks } from './spec-tree.ts';
-import { failedRef, type PlanSpec, specOf } from './spec-unit.ts';
+import { bringSpec } from './spec-tree.ts';
+import { engineTicks, failedRef, type PlanSpec, specOf } from './spec-unit.ts';
 
 /**
  * Gives the tree of a shared plan to the next ticket: what one that failed left in it is kept on a ref and taken out,
@@ -39,7 +42,7 @@ async function bringPending(parts: Parts, { id }: Plan, spec: WorkspaceSpec): Pr
   if (pending === undefined || !('dir' in kept)) return false;
   const { tickets } = parts.store.view();
   const own = plan.tickets.flatMap(({ ticketId }) => tickets.get(refKey({ planId: id, ticketId })) ?? []);
-  const brought = await bringSpec(parts, spec, kept as PlanSpec, engineTicks(own), pending);
+  const brought = await bringSpec(parts, spec, kept as PlanSpec, engineTicks(plan, own), pending);
   await parts.store.updatePlan(id, (latest) => ({ ...latest, spec: brought }));
   return true;
 }
@@ -80,6 +83,37 @@ async function takeOut(parts: Parts, left: Ticket, spec: WorkspaceSpec): Promise
   if (keptAt === null) return;
   const { planId, ticketId } = left;
   const reason = `its work was taken out of the tree and is kept at ${keptAt}`;
+  emit(parts, { type: 'workspace:keep', planId, ticketId, path: spec.path, reason });
+}
+
+/** Takes what a ticket that is not wanted in this run has left out of the tree. */
+export async function setAside(parts: Parts, plan: Plan, ticket: Ticket): Promise<void> {
+  const latest = parts.store.ticket(ticket);
+  const open = openAttempt(latest);
+  if (open) await stopJob(parts.store.layout.job(latest, attemptKey(open)), 'stopped');
+  const spec = workspaceSpec(latest, plan, parts.settings, parts.store.view());
+  if (latest.base === null || latest.worktree !== spec.path || !existsSync(spec.path)) return;
+  await putBack(parts, latest, spec);
+  await takeOut(parts, latest, spec);
+}
+
+/**
+ * A tree that an agent left on another branch, or on none, goes back to its own; what it has there is kept on a ref. In
+ * the user's checkout they may have done so themselves.
+ */
+export async function putBack(parts: Parts, ticket: Ticket, spec: WorkspaceSpec): Promise<void> {
+  if (spec.inPlace) return;
+  const { keptAt } = await parts.workspaces.comeBack({
+    repo: spec.repo,
+    path: spec.path,
+    branch: spec.branch,
+    to: ticket.base?.commit ?? null,
+    keepAt: failedRef(ticket),
+    message: `What lay on another branch in the tree of ${refKey(ticket)}`,
+  });
+  if (keptAt === null) return;
+  const { planId, ticketId } = ticket;
+  const reason = `it was on another branch; what lay there is kept at ${keptAt}`;
   emit(parts, { type: 'workspace:keep', planId, ticketId, path: spec.path, reason });
 }
 

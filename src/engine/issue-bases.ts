@@ -12,6 +12,8 @@ import type { Parts } from './parts.ts';
 
 export interface BasesInput {
   items: readonly WorkItem[];
+  /** Where issues are worked on, those that are done before too. */
+  repos: readonly string[];
   base: string | null;
   force: boolean;
   placeOf(item: WorkItem): IssuePlace;
@@ -29,6 +31,8 @@ export async function checkBases(parts: Parts, input: BasesInput): Promise<Based
   const { items, base, force } = input;
   const based: Based = { items: [], refused: [], notes: new Map() };
   if (base === null) return { ...based, items: [...items] };
+  for (const repo of input.repos)
+    await known({ repo, base }, () => parts.workspaces.checkBase({ repo, base }));
   for (const item of items) {
     const found = await look(parts, item, input.placeOf(item).repo, base);
     const from = found.branch === 'other' ? (found.from ?? 'another branch') : null;
@@ -59,13 +63,20 @@ async function look(parts: Parts, item: WorkItem, repo: string, base: string): P
     const own = each.repo ?? view.plans.find(({ id }) => id === each.planId)?.repo;
     return each.branch === branch && each.base !== null && own === repo && refKey(each) !== refKey(ticket);
   });
+  return known({ repo, base }, () =>
+    workspaces.basedOn({ repo, branch, path, base, recorded: before?.base?.ref ?? null }),
+  );
+}
+
+/** A base that is not there is a wrong call, not a workspace that cannot be made. */
+async function known<T>(details: { repo: string; base: string }, look: () => Promise<T>): Promise<T> {
   try {
-    return await workspaces.basedOn({ repo, branch, path, base, recorded: before?.base?.ref ?? null });
+    return await look();
   } catch (error) {
     if (!(error instanceof WorkspaceError)) throw error;
     throw new InputError('run/base', error.message, {
       hint: 'Name a branch that is here or on origin.',
-      details: { base, repo },
+      details,
     });
   }
 }

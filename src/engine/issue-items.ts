@@ -63,14 +63,21 @@ export function batchKeys(
   );
 }
 
-/** An issue that depends on one which is open and not part of this run cannot start from its work. */
+export interface DependencyInput {
+  items: readonly WorkItem[];
+  /** Those that need no run. */
+  done: ReadonlyMap<string, unknown>;
+  /** Keys of what is not part of this run and was finished by an earlier one. */
+  finished: ReadonlyMap<string, unknown>;
+}
+
+/** An issue that depends on one which is open, unfinished and not part of this run cannot start from its work. */
 export async function withDependencies(
   parts: Parts,
   request: IssueRunRequest,
-  items: readonly WorkItem[],
-  done: ReadonlyMap<string, unknown>,
+  { items, done, finished }: DependencyInput,
 ): Promise<{ items: WorkItem[]; refused: Refused[] }> {
-  const here = new Set(items.map((item) => item.key));
+  const here = new Set([...items.map((item) => item.key), ...finished.keys()]);
   const outside = [
     ...new Set(items.filter((item) => !done.has(item.key)).flatMap((item) => item.dependsOn)),
   ].filter((key) => !here.has(key));
@@ -82,7 +89,7 @@ export async function withDependencies(
   // What is refused takes with it what depends on it.
   for (let before = -1; before !== good.length; ) {
     before = good.length;
-    const left = new Set(good.map((item) => item.key));
+    const left = new Set([...good.map((item) => item.key), ...finished.keys()]);
     good = good.filter((item) => {
       const open = done.has(item.key)
         ? []

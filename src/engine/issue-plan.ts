@@ -12,6 +12,19 @@ export type RunMode = 'parallel' | 'sequential' | 'chain';
 export interface DoneBefore {
   branch: string | null;
   pullRequest: string | null;
+  /** The last commit of it, where it is known. */
+  tip: string | null;
+}
+
+/** Where an issue goes on of which earlier runs have done a part. */
+export interface Resumed {
+  phase: string;
+  /** Phases before, which count as entered. */
+  visits: Record<string, number>;
+  /** What they captured. */
+  context: Ticket['context'];
+  /** Their tickets, whose worktrees are taken over. */
+  before: string[];
 }
 
 export interface IssuePlanInput {
@@ -19,6 +32,10 @@ export interface IssuePlanInput {
   items: readonly WorkItem[];
   /** Items that need no run: their keys with the branch that has their work. */
   done: ReadonlyMap<string, DoneBefore>;
+  /** Items of which a part is done, by key. */
+  resumed: ReadonlyMap<string, Resumed>;
+  /** Tickets of earlier runs that finished what items depend on and this run does not have, by the item's key. */
+  finished: ReadonlyMap<string, string>;
   mode: RunMode;
   /** Keys by group, in order; null is one group of everything. */
   batches: readonly (readonly string[])[] | null;
@@ -56,7 +73,7 @@ export function planIssues(input: IssuePlanInput): { plan: Plan; tickets: Ticket
   const groupOf = groups(input);
   checkGroups(input, groupOf);
   const entries = order.map((item, index) => {
-    const own = item.dependsOn.flatMap((key) => ids.get(key) ?? []);
+    const own = item.dependsOn.flatMap((key) => ids.get(key) ?? input.finished.get(key) ?? []);
     const before = mode === 'chain' ? order[index - 1] : undefined;
     const blockedBy = [...new Set([...own, ...(before ? [before.id] : [])])];
     return { ticketId: item.id, order: index, blockedBy, group: groupOf.get(item.key) ?? 0 };
@@ -110,6 +127,7 @@ export function branchOfItem(item: Pick<WorkItem, 'id' | 'title'>): string {
 
 function ticketOf(input: IssuePlanInput, item: WorkItem): Ticket {
   const before = input.done.get(item.key);
+  const part = input.resumed.get(item.key);
   return Ticket.parse({
     planId: input.planId,
     ticketId: item.id,
@@ -120,11 +138,13 @@ function ticketOf(input: IssuePlanInput, item: WorkItem): Ticket {
     repo: input.repoOf(item),
     branch: before?.branch ?? branchOfItem(item),
     status: before ? 'complete' : 'queued',
-    context: before?.pullRequest ? { pr_url: before.pullRequest } : {},
+    context: part?.context ?? (before?.pullRequest ? { pr_url: before.pullRequest } : {}),
+    ...(part ? { currentPhase: part.phase, visits: part.visits } : {}),
+    ...(before?.tip ? { tip: before.tip } : {}),
     since: input.now,
     workflowHash: input.workflowHash(item),
     skipPhases: input.skipPhases(item),
-    supersedes: input.supersedes(item),
+    supersedes: [...input.supersedes(item), ...(part?.before ?? [])],
     source: {
       key: item.key,
       number: item.number,

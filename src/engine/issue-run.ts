@@ -1,7 +1,5 @@
 import { pinWorkflow, resolveWorkflow } from '../content/index.ts';
-import { type Claim, sayHolder } from '../model/claim.ts';
 import { explained, InputError, WorkspaceError } from '../model/errors.ts';
-import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
 import { specialise, type Wishes } from '../model/variant.ts';
@@ -13,12 +11,14 @@ import { asStorageError } from '../store/storage-error.ts';
 import { tellStatus } from './drive.ts';
 import { workspaceSpec } from './facts.ts';
 import { checkBases } from './issue-bases.ts';
+import { compareIssues, finishedOutside, isTaken } from './issue-compare.ts';
+import { EarlierIssues } from './issue-earlier.ts';
 import { batchKeys, collectItems, withDependencies } from './issue-items.ts';
 import type { IssuePlace } from './issue-places.ts';
-import { type DoneBefore, phasesAhead, planIssues, type RunMode, sayItem } from './issue-plan.ts';
+import { phasesAhead, planIssues, type RunMode } from './issue-plan.ts';
 import { emit, type Parts } from './parts.ts';
 import { letGo } from './resume-run.ts';
-import { isSuperseded, SUPERSEDED } from './stopped.ts';
+import { SUPERSEDED } from './stopped.ts';
 
 export interface IssueRunRequest {
   cwd: string;
@@ -72,28 +72,46 @@ export async function prepareIssueRun(parts: Parts, request: IssueRunRequest): P
   const root = await repositoryAt(parts, request.cwd);
   const { items, places, keys, refused } = await collectItems(parts, request);
   const placeOf = (item: WorkItem) => places.get(item.key) ?? { repo: root, hasRemote: false };
-  const { wanted: open, done, supersedes } = compare(parts, request, items, placeOf, refused);
+  const resolved = await resolveWorkflow(request.workflow, settings.searchPath);
+  const workflows = new Map(
+    items.map((item) => [item.key, specialise(resolved.workflow, request.wishes(item, placeOf(item)))]),
+  );
+  const ahead = (item: WorkItem) =>
+    phasesAhead(workflows.get(item.key) ?? resolved.workflow, request.skipPhases(item, placeOf(item)));
+  const earlier = new EarlierIssues(parts);
+  const facts = { earlier, placeOf, ahead, workflow: resolved.workflow };
+  const {
+    wanted: open,
+    done,
+    resumed,
+    supersedes,
+  } = await compareIssues(parts, request, { ...facts, items, refused });
   const { base, force } = request;
   const undone = open.filter((item) => !done.has(item.key));
-  const based = await checkBases(parts, { items: undone, base, force, placeOf });
+  const repos = [...new Set(open.map((item) => placeOf(item).repo))];
+  const based = await checkBases(parts, { items: undone, repos, base, force, placeOf });
   refused.push(...based.refused);
   const wanted = open.filter((item) => done.has(item.key) || based.items.includes(item));
-  const kept = request.force ? null : await withDependencies(parts, request, wanted, done);
+  const finished = await finishedOutside(parts, wanted, { ...facts, done });
+  const kept = request.force
+    ? null
+    : await withDependencies(parts, request, { items: wanted, done, finished });
   refused.push(...(kept?.refused ?? []));
   const runnable = kept?.items ?? wanted;
-  const resolved = await resolveWorkflow(request.workflow, settings.searchPath);
   const { prompts, scripts } = resolved;
-  const workflows = new Map(
-    runnable.map((item) => [item.key, specialise(resolved.workflow, request.wishes(item, placeOf(item)))]),
-  );
   const variants = new Map(
-    [...workflows].map(([key, workflow]) => [key, pinWorkflow({ workflow, prompts, scripts })]),
+    runnable.flatMap(({ key }) => {
+      const workflow = workflows.get(key);
+      return workflow ? [[key, pinWorkflow({ workflow, prompts, scripts })] as const] : [];
+    }),
   );
   const now = parts.now();
   const { plan, tickets } = planIssues({
     planId: runId(now, parts.holder.token),
     items: runnable,
     done,
+    resumed,
+    finished,
     mode: request.mode,
     batches: request.batches && batchKeys(request.batches, keys),
     repo: root,
@@ -111,10 +129,10 @@ export async function prepareIssueRun(parts: Parts, request: IssueRunRequest): P
     run: request.run,
   });
   const phases = new Map(
-    runnable.flatMap((item) => {
-      const workflow = workflows.get(item.key);
-      const skipped = request.skipPhases(item, placeOf(item));
-      return workflow ? [[item.id, phasesAhead(workflow, skipped)] as const] : [];
+    runnable.map((item) => {
+      const all = ahead(item);
+      const from = resumed.get(item.key)?.phase;
+      return [item.id, from === undefined ? all : all.slice(all.indexOf(from))] as const;
     }),
   );
   return {
@@ -143,52 +161,6 @@ async function repositoryAt(parts: Parts, cwd: string): Promise<string> {
   }
 }
 
-interface Compared {
-  wanted: WorkItem[];
-  done: Map<string, DoneBefore>;
-  /** Tickets of earlier runs that this one takes the place of, by item key. */
-  supersedes: Map<string, string[]>;
-}
-
-/** Looks at what earlier runs made of these issues: done, under way elsewhere, or to be taken over. */
-function compare(
-  parts: Parts,
-  request: IssueRunRequest,
-  items: readonly WorkItem[],
-  placeOf: (item: WorkItem) => IssuePlace,
-  refused: Refused[],
-): Compared {
-  const view = parts.store.view();
-  const earlier = [...view.tickets.values()].filter((ticket) => ticket.planId && sourceKey(ticket));
-  const compared: Compared = { wanted: [], done: new Map(), supersedes: new Map() };
-  for (const item of items) {
-    const { repo } = placeOf(item);
-    const mine = earlier.filter(
-      (ticket) => sourceKey(ticket) === item.key && repoOfTicket(ticket, view.plans) === repo,
-    );
-    const [claim] = mine.flatMap((ticket) => liveClaim(parts, ticket, view.plans) ?? []);
-    if (claim) {
-      const { pid, host, renewedAt, by } = claim;
-      const locked = { pid, hostname: host, startedAt: renewedAt, command: by };
-      const reason = `being run by ${sayHolder(claim)}`;
-      const hint = 'Watch it with: signalbox status';
-      refused.push({ reference: sayItem(item), item, locked, reason, hint });
-      continue;
-    }
-    const complete = mine.findLast((ticket) => ticket.status === 'complete');
-    if (complete && !request.force) compared.done.set(item.key, doneBefore(complete));
-    else if (item.state === 'closed' && !request.force) {
-      const hint = 'Run it all the same with --force.';
-      refused.push({ reference: sayItem(item), item, reason: 'the issue is closed', hint });
-      continue;
-    }
-    const over = mine.filter((ticket) => !isOver(ticket) || ticket.status === 'failed');
-    compared.supersedes.set(item.key, over.map(refKey));
-    compared.wanted.push(item);
-  }
-  return compared;
-}
-
 /**
  * Writes the plan, takes over from earlier runs, and makes the workspaces of everything that can start. The plan is ours
  * from the beginning, so that a daemon leaves it alone. False, and nothing is written, when another run that began at the
@@ -202,7 +174,7 @@ export async function startIssueRun(
   const { store, holder } = parts;
   for (const { hash, text } of workflows) store.pin(hash, text);
   const created = await alone(parts, async () => {
-    if (isTaken(parts, plan, tickets)) return false;
+    if (await isTaken(parts, plan, tickets)) return false;
     await store.create({ ...plan, claim: holder.claim(parts.now()) }, tickets);
     return true;
   });
@@ -230,17 +202,6 @@ async function alone<T>({ store: { layout } }: Parts, fn: () => Promise<T>): Pro
   } catch (error) {
     throw asStorageError(error, layout.root);
   }
-}
-
-/** Whether another engine has got one of these issues since they were looked at. */
-function isTaken(parts: Parts, plan: Plan, tickets: readonly Ticket[]): boolean {
-  const { plans, tickets: all } = parts.store.view();
-  const mine = new Set(tickets.map((ticket) => `${sourceKey(ticket)} ${ticket.repo ?? plan.repo}`));
-  return [...all.values()].some(
-    (ticket) =>
-      mine.has(`${sourceKey(ticket)} ${repoOfTicket(ticket, plans)}`) &&
-      liveClaim(parts, ticket, plans) !== undefined,
-  );
 }
 
 async function supersede(parts: Parts, ticket: Ticket): Promise<void> {
@@ -286,25 +247,6 @@ async function makeWorkspace(
     if (signal?.aborted) return;
     parts.listen({ type: 'problem', planId: plan.id, ticketId, message: explained(error), path: spec.path });
   }
-}
-
-/** Who is at work on a ticket, or holds the run in which it is still to come. */
-function liveClaim({ holder }: Parts, ticket: Ticket, plans: readonly Plan[]): Claim | undefined {
-  const plan = plans.find(({ id }) => id === ticket.planId);
-  const claims = [ticket.claim, isOver(ticket) || isSuperseded(ticket) ? null : (plan?.claim ?? null)];
-  return claims.find((claim): claim is Claim => claim !== null && holder.isLive(claim));
-}
-
-function doneBefore({ branch, context }: Ticket): DoneBefore {
-  return { branch, pullRequest: typeof context.pr_url === 'string' ? context.pr_url : null };
-}
-
-function sourceKey(ticket: Ticket): string | undefined {
-  return (ticket.source as { key?: string } | undefined)?.key;
-}
-
-function repoOfTicket(ticket: Ticket, plans: readonly Plan[]): string | null | undefined {
-  return ticket.repo ?? plans.find((plan) => plan.id === ticket.planId)?.repo;
 }
 
 /** Sorts by time, and two runs of one second differ. */

@@ -7,6 +7,7 @@ import type { StoreView } from '../store/port.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import { workspaceSpec } from './facts.ts';
 import { isReady } from './merge-train-ready.ts';
+import { mergedByPull } from './merged-by-pull.ts';
 import type { Parts } from './parts.ts';
 
 /** A branch that is ready to be merged, and the ticket that it goes back to otherwise. Its key is the branch. */
@@ -121,13 +122,18 @@ async function readyIn(parts: Parts, plan: Plan, view: StoreView, only: string |
   }
   const ready: Ready[] = [];
   for (const each of byBranch.values()) {
-    if (
-      each.tickets.some((ticket) => isReady(parts, ticket)) &&
-      !(await parts.workspaces.isMerged(mergeSpec(each.spec)))
-    )
+    const { tickets, spec } = each;
+    if (tickets.some((ticket) => isReady(parts, ticket)) && !(await isInBase(parts, spec, tickets)))
       ready.push(each);
   }
   return ready;
+}
+
+/** By its history, or by a pull request that was merged. */
+async function isInBase(parts: Parts, spec: WorkspaceSpec, tickets: readonly Ticket[]): Promise<boolean> {
+  if (await parts.workspaces.isMerged(mergeSpec(spec))) return true;
+  const tip = await parts.workspaces.tip(spec);
+  return tickets.some((ticket) => mergedByPull(parts, ticket, tip));
 }
 
 async function placeOf(parts: Parts, ticket: Ticket, plan: Plan, view: StoreView) {
@@ -212,7 +218,7 @@ async function isOpen(parts: Parts, key: string, car: TrainCar, view: StoreView)
   const plan = view.plans.find(({ id }) => id === ticket?.planId);
   if (!ticket?.base || !plan) return false;
   const spec = workspaceSpec(ticket, plan, parts.settings, view);
-  return spec.repo === car.spec.repo && !(await parts.workspaces.isMerged(mergeSpec(spec)));
+  return spec.repo === car.spec.repo && !(await isInBase(parts, spec, [ticket]));
 }
 
 function refOf({ planId, ticketId }: TicketRef): TicketRef {

@@ -17,7 +17,8 @@ export async function previewTrain(parts: Parts, load: Trainload, { pr }: { pr: 
   const trains = await parts.workspaces.trains(load.repo, { dry: true });
   try {
     const track = await trains.track({ base: load.base, recordedBase: null, remote: pr });
-    const found = pr && load.cars.length > 0 ? await findPulls(parts, load.repo, load.cars, trains) : null;
+    const found =
+      pr && load.cars.length > 0 ? await findPulls(parts, load.cars, { trains, base: load.base }) : null;
     const cars = found?.cars ?? load.cars;
     const options = { trains, track, check: null, say: () => undefined };
     const { faults, left } = await sortOut(cars, options);

@@ -2,51 +2,51 @@ import {
   editPullRequest,
   findPullRequests,
   forgetPull,
-  type Head,
-  KnownRepositories,
   mergePullRequest,
   type PullRequest,
 } from '../forge/index.ts';
 import { messageOf, SignalboxError } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
-import { type GhOptions, ownRepository, parseRemote } from '../sources/index.ts';
 import type { Track, TrackSpec, Trains } from '../workspaces/index.ts';
-import { forgeJournal, ghOptions } from './forge-work.ts';
+import { mergedPull } from './forge-ours.ts';
+import { forgeWork } from './forge-work.ts';
 import type { LeftOut, TrainCar } from './merge-train-cars.ts';
+import { type Candidate, type Destination, objections } from './merge-train-look.ts';
 import { isReady } from './merge-train-ready.ts';
 import { leaving, needing, type Placed } from './merge-train-sort.ts';
 import type { Parts } from './parts.ts';
+import { isStackedOn } from './stack.ts';
 
 /** The pull requests of a train's cars, by branch. */
 export interface Pulls {
-  gh: GhOptions;
-  head(branch: string): Head;
-  open: Map<string, PullRequest>;
+  to: Destination;
+  open: Map<string, Candidate & { pull: PullRequest }>;
 }
 
 /** Which cars have a pull request that may be merged as it is; the others stay, each with its reason. */
 export async function findPulls(
   parts: Parts,
-  repo: string,
   cars: readonly TrainCar[],
-  trains: Pick<Trains, 'tipOf'>,
+  { trains, base }: { trains: Pick<Trains, 'tipOf'>; base: string },
 ): Promise<{ pulls: Pulls; cars: TrainCar[]; left: LeftOut[] }> {
-  const gh = ghOptions(parts, repo);
-  const origin = parseRemote(await parts.workspaces.pushUrl(repo));
-  const repository = await ownRepository(gh, new KnownRepositories(parts.settings.stateDir));
-  const head = (branch: string): Head => ({ repository, branch, owner: origin?.owner ?? null });
-  const pulls: Pulls = { gh, head, open: new Map() };
+  const to = { base, isOurs: (branch: string, car: TrainCar) => isStackedOn(parts, car.ref, branch) };
+  const pulls: Pulls = { to, open: new Map() };
   const left: LeftOut[] = [];
-  const ready: TrainCar[] = [];
   for (const car of cars) {
-    const all = await findPullRequests(head(car.key), gh);
+    const work = await forgeWork(parts, car.ref);
+    const all = await findPullRequests(work.head, work.gh);
     const tip = await trains.tipOf(car.key);
     const open = all.find(({ state }) => state === 'OPEN');
     // Squashed or rebased, its commits are not in the base, and yet it is done.
-    if (all.some(({ state, headRefOid }) => state === 'MERGED' && headRefOid === tip)) continue;
+    const merged =
+      all.find(({ state, headRefOid }) => state === 'MERGED' && headRefOid === tip) ??
+      (await mergedPull(parts, work, all));
+    if (merged) {
+      work.journal.settle('merge', { number: merged.number, url: merged.url });
+      continue;
+    }
     if (open && open.headRefOid === tip) {
-      pulls.open.set(car.key, open);
-      ready.push(car);
+      pulls.open.set(car.key, { car, work, number: open.number, pull: open });
       continue;
     }
     const { planId, ticketId } = car.ref;
@@ -56,6 +56,12 @@ export async function findPulls(
       : `it has no pull request; open one with: ${push}`;
     left.push({ ...car.ref, branch: car.key, reason });
   }
+  const against = await objections(parts, [...pulls.open.values()], to);
+  for (const { car } of pulls.open.values()) {
+    const reason = against.get(car.key);
+    if (reason !== undefined) left.push(leaving(car, reason));
+  }
+  const ready = cars.filter(({ key }) => pulls.open.has(key) && !against.has(key));
   const out = new Set(left.map(({ branch }) => branch));
   for (const car of [...ready]) {
     const missing = car.after.find((key) => out.has(key));
@@ -127,27 +133,31 @@ export async function landPulls(
 async function landPull(
   parts: Parts,
   { car, tip }: Placed,
-  { gh, head, open }: Pulls,
+  { to, open }: Pulls,
   base: string,
 ): Promise<LandedPull> {
-  const pull = open.get(car.key);
-  if (!pull) throw new SignalboxError('merge/no-pull-request', `${refKey(car.ref)} has no pull request.`);
+  const candidate = open.get(car.key);
+  if (!candidate)
+    throw new SignalboxError('merge/no-pull-request', `${refKey(car.ref)} has no pull request.`);
   // Its own workflow may have gone on with it, and then an agent is at work on what would be merged.
   if (!isReady(parts, parts.store.ticket(car.ref)))
     throw new SignalboxError('merge/moved', 'it is being worked on again');
+  // The checks take their time, and people go on talking.
+  const against = (await objections(parts, [candidate], to)).get(car.key);
+  if (against !== undefined) throw new SignalboxError('merge/objection', against);
+  const { work, pull } = candidate;
+  const { head, gh, journal } = work;
   const { number, url } = pull;
-  const journal = forgeJournal(parts, car.ref);
-  const own = head(car.key);
   if (pull.baseRefName !== base)
     await journal.record('edit', { number, base }, async () => {
-      await editPullRequest({ repository: own.repository, number, bodyFile: null, base }, gh);
+      await editPullRequest({ repository: head.repository, number, bodyFile: null, base }, gh);
       return {};
     });
   const { method } = parts.settings.merge;
   await journal.record('merge', { number, commit: tip, base, method }, async () => {
-    await mergePullRequest({ head: own, number, commit: tip, method }, gh);
+    await mergePullRequest({ head, number, commit: tip, method }, gh);
     return { number, url };
   });
-  await forgetPull({ stateDir: parts.settings.stateDir, repository: own.repository }, car.key);
+  await forgetPull({ stateDir: parts.settings.stateDir, repository: head.repository }, car.key);
   return { number, url };
 }

@@ -85,7 +85,7 @@ async function drive(parts: Parts, load: Trainload, options: Drive): Promise<Tra
   const spec: TrackSpec = { base: load.base, recordedBase: null, remote: pr };
   // Another merge may have sent one back while this one waited for its turn.
   const still = load.cars.filter(({ ref }) => isReady(parts, parts.store.ticket(ref)));
-  const found = pr && still.length > 0 ? await findPulls(parts, load.repo, still, trains) : null;
+  const found = pr && still.length > 0 ? await findPulls(parts, still, { trains, base: load.base }) : null;
   let cars = found?.cars ?? still;
   const done: Landed[] = [];
   const waiting = [...load.left, ...(found?.left ?? [])];

@@ -1,9 +1,8 @@
-import { existsSync } from 'node:fs';
-import { InputError } from '../model/errors.ts';
+import { existsSync, mkdirSync } from 'node:fs';
 import { refKey } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
-import { workspaceSpec } from './facts.ts';
+import { specOf, workspaceSpec } from './facts.ts';
 import type { Parts } from './parts.ts';
 
 /** Repositories, git directories and worktrees of everything that is known, but for the ticket's own worktree. */
@@ -17,7 +16,7 @@ export function neighbours(parts: Parts, own: Ticket): string[] {
     const spec = plan && specOf(() => workspaceSpec(ticket, plan, parts.settings, view));
     if (!spec) continue;
     repos.add(spec.repo);
-    trees.add(spec.worktreeRoot);
+    if (isMade(spec)) trees.add(spec.worktreeRoot);
     if (key !== refKey(own)) trees.add(spec.path);
   }
   const roots = [...repos].filter((path) => existsSync(path));
@@ -25,12 +24,15 @@ export function neighbours(parts: Parts, own: Ticket): string[] {
   return [...roots, ...gitDirs, ...[...trees].filter((path) => existsSync(path))];
 }
 
-/** A plan that names no repository is nobody's neighbour. */
-function specOf(make: () => WorkspaceSpec): WorkspaceSpec | undefined {
+/** Only what is there can be hidden, so that the place of worktrees to come has to be there. */
+function isMade({ repo, worktreeRoot }: WorkspaceSpec): boolean {
+  if (existsSync(worktreeRoot)) return true;
+  if (!existsSync(repo)) return false;
   try {
-    return make();
-  } catch (error) {
-    if (error instanceof InputError) return undefined;
-    throw error;
+    mkdirSync(worktreeRoot, { recursive: true });
+    return true;
+  } catch {
+    // Then nobody can make a worktree there either.
+    return false;
   }
 }

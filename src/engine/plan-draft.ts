@@ -39,7 +39,11 @@ export async function draftPlan(parts: Parts, request: DraftRequest): Promise<Dr
       hint: `Choose another id, or add to it: signalbox plan add ${request.planId} <ticket> --title "…"`,
     });
   const root = request.repo === null ? null : (await parts.workspaces.checkRepo(request.repo)).root;
-  const { items, problems } = await collectWork(request.from, {
+  const {
+    items,
+    problems,
+    notes: said,
+  } = await collectWork(request.from, {
     cwd: root ?? request.cwd,
     filesFrom: request.cwd,
     env: parts.env,
@@ -55,7 +59,7 @@ export async function draftPlan(parts: Parts, request: DraftRequest): Promise<Dr
   const repos = root === null ? new Map<string, string>() : await reposOf(parts, root, open);
   const drafted = plannedWork({ request, root, items: open, known: items, repos, now: parts.now() });
   await store.create(drafted.plan, drafted.tickets);
-  return { ...drafted, notes: [...notes, ...drafted.notes] };
+  return { ...drafted, notes: [...notes, ...said, ...drafted.notes] };
 }
 
 function notHad(problems: readonly SourceProblem[]): InputError {

@@ -19,10 +19,11 @@ import type { Ticket } from '../model/ticket.ts';
 import type { GhOptions } from '../sources/index.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import { branchOf, workspaceSpec } from './facts.ts';
+import { mergedPull } from './forge-ours.ts';
 import { forgeWork } from './forge-work.ts';
 import type { Parts } from './parts.ts';
 import { bodyFacts, trackedOf } from './pull-request-facts.ts';
-import { type Stack, stackOf } from './stack.ts';
+import { isStackedOn, type Stack, stackOf } from './stack.ts';
 
 export interface OpenedPullRequest {
   number: number;
@@ -60,28 +61,22 @@ export async function openPullRequest(
   const ticket = view.tickets.get(refKey(ref)) ?? parts.store.ticket(ref);
   const spec = workspaceSpec(ticket, parts.store.plan(ref.planId), settings, view);
   const tip = await tipOf(parts, ticket, spec);
-  const { head, gh, journal, dir } = await forgeWork(parts, ref);
+  const work = await forgeWork(parts, ref);
+  const { head, gh, journal, dir } = work;
   const found = await findPullRequests(head, gh);
   const open = found.find(({ state }) => state === 'OPEN');
-  const over = open ? undefined : found.find(({ headRefOid }) => headRefOid === tip);
+  const over = open
+    ? undefined
+    : ((await mergedPull(parts, work, found)) ?? found.find(({ headRefOid }) => headRefOid === tip));
   if (over && !(again && (await wasDeleted(parts, spec, over)))) return ended(over);
 
   const wish = { ...spec, known: journal.heads().at(-1)?.commit ?? null, again };
   const { pushed } = await journal.record('push', { branch: spec.branch }, () => workspaces.push(wish));
   const stack = await stackOf(parts, ticket, view);
   const base = await baseBranch(parts, { ticket, spec, head, stack, gh });
-  const work = {
-    parts,
-    ticket,
-    spec,
-    head,
-    stack,
-    base,
-    gh,
-    journal,
-    bodyFile: join(dir, 'pull-request.md'),
-  };
-  const done = open ? await update(work, open) : await create(work);
+  const bodyFile = join(dir, 'pull-request.md');
+  const wanted = { parts, ticket, spec, head, stack, base, gh, journal, bodyFile };
+  const done = open ? await update(wanted, open) : await create(wanted);
   await forgetPull({ stateDir: settings.stateDir, repository: head.repository }, spec.branch);
   return { ...done, pushed };
 }
@@ -120,7 +115,7 @@ async function tipOf({ workspaces }: Parts, ticket: Ticket, spec: WorkspaceSpec)
   );
 }
 
-/** The very commits were merged already, or turned down. */
+/** The work was merged already, or these very commits were turned down. */
 function ended({ number, url, state }: PullRequest): OpenedPullRequest {
   if (state === 'MERGED') return { number, url, created: false, pushed: false };
   throw new SignalboxError(
@@ -146,9 +141,8 @@ async function update(work: Work, { number, url, body: old, baseRefName }: PullR
   const { parts, ticket, head, stack, gh, journal, bodyFile } = work;
   journal.settle('create', { number, url });
   const body = mergeBody(old, pullRequestSection(bodyFacts(ticket, stack, head.repository)));
-  const others = [...parts.store.view().tickets.values()].filter(({ planId }) => planId === ticket.planId);
   // Only a base that was another ticket's branch is ours to change.
-  const stacked = others.some((other) => other.branch === baseRefName && other.ticketId !== ticket.ticketId);
+  const stacked = isStackedOn(parts, ticket, baseRefName);
   const base = stacked && work.base !== baseRefName ? work.base : null;
   const sameText = body === old.replace(/\r\n/g, '\n');
   if (!sameText) write(bodyFile, body);

@@ -7,6 +7,7 @@ import { releaseWorkspace } from './drive.ts';
 import { workspaceSpec } from './facts.ts';
 import { isFatal, type Parts } from './parts.ts';
 import { pinnedFor } from './pinned.ts';
+import { readTip } from './tip.ts';
 
 /**
  * Puts in order what a dead engine left half done on tickets that nobody will drive again by themselves:
@@ -37,6 +38,7 @@ export async function recoverOrphan(parts: Parts, ticket: Ticket, view: StoreVie
   if (open && !waits) await stopJob(parts.store.layout.job(ticket, attemptKey(open)), 'stopped');
   const spec = workspaceSpec(ticket, plan, parts.settings, view);
   await parts.workspaces.endSetup(spec.path);
+  const tip = ticket.status === 'complete' ? await readTip(parts, spec) : undefined;
   if (ticket.status === 'complete') await releaseWorkspace(parts, ticket, spec);
   await parts.store.updateTicket(ticket, (latest) => {
     if (latest.claim && parts.holder.isLive(latest.claim)) return latest;
@@ -44,6 +46,6 @@ export async function recoverOrphan(parts: Parts, ticket: Ticket, view: StoreVie
     const deliberate = latest.status === 'paused';
     const end = { type: 'interrupted', reason: 'the engine was gone', deliberate } as const;
     const closed = open && !waits ? reduce(workflow, latest, { type: 'end', end }, now) : latest;
-    return reduce(workflow, closed, { type: 'release' }, now);
+    return reduce(workflow, closed, { type: 'release', tip }, now);
   });
 }

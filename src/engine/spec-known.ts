@@ -12,13 +12,14 @@ import {
   takeBack,
   tickedIn,
   type Unit,
+  withTicks,
 } from '../sources/kiro/index.ts';
 import type { Parts } from './parts.ts';
 import { assignmentOf } from './spec-picture.ts';
 import type { SpecRunRequest } from './spec-run.ts';
 import { decidedWith } from './spec-together.ts';
-import { engineTicks, placeInTree, STATE_FILE, withTicks } from './spec-tree.ts';
-import { type PlanSpec, specOf, unitOf } from './spec-unit.ts';
+import { placeInTree, STATE_FILE } from './spec-tree.ts';
+import { engineTicks, type PlanSpec, specOf, unitOf } from './spec-unit.ts';
 
 export function freePlanId(parts: Parts, name: string): string {
   const plain = idProblem(name) === undefined ? name : slug(name, 60);
@@ -64,6 +65,8 @@ export function keptOf(spec: Spec, dir: string, root: string, plan: Plan | undef
     text: before?.text ?? '',
     base: before?.base ?? null,
     startedAt: before?.startedAt ?? now,
+    ...(before?.aside ? { aside: before.aside } : {}),
+    ...(before?.gone ? { gone: before.gone } : {}),
   };
 }
 
@@ -78,14 +81,14 @@ export function tasksAsKnown({
   request,
 }: { original: Spec; kept: PlanSpec } & Pick<BranchInput, 'request' | 'before'>): string {
   if (!before) return original.text;
-  const known = engineTicks(before.tickets);
-  if (!request.inPlace) return withTicks(original.text, known);
+  const engine = engineTicks(before.plan, before.tickets);
+  if (!request.inPlace) return withTicks(original.text, { engine });
   const isOpen = before.tickets.some(
     ({ phaseHistory, status, base, currentPhase }) =>
       phaseHistory.length > 0 && status !== 'complete' && base !== null && currentPhase !== 'attention',
   );
   if (!isOpen || kept.text === '') return original.text;
-  return takeBack(original.text, [...tickedIn(kept.text), ...known]).text;
+  return takeBack(original.text, { engine: [...tickedIn(kept.text), ...engine] }).text;
 }
 
 export function withTasks(spec: Spec, text: string) {
@@ -94,25 +97,32 @@ export function withTasks(spec: Spec, text: string) {
   return { ...parsed, text, problems: [...parsed.problems, ...others] };
 }
 
-/** Whose units are, as far as that is decided: by the state file, else by an agent in an earlier run. */
+/**
+ * Whose units are, as far as that is decided: by the state file, else by an agent in an earlier run. What an agent said
+ * counts for the unit that it was asked about, and not for another text under the same id; a fallback is nobody's word.
+ */
 export function knownOwners(
   before: readonly Ticket[],
-  units: readonly Unit[],
+  units: ReadonlyMap<string, string>,
   stated: ReadonlyMap<string, Assignment>,
 ): Map<string, Assignment> {
-  const wanted = new Set(units.map(({ id }) => id));
   const decided = before.flatMap((ticket) => {
     const own = assignmentOf(ticket);
     const id = unitOf(ticket)?.id;
     return [...decidedWith(ticket), ...(own && id ? [[id, own] as const] : [])];
   });
-  const known = new Map(decided.filter(([id]) => wanted.has(id)));
+  const known = new Map(decided);
   for (const [id, said] of stated) {
     const before = known.get(id);
     // Whoever changes a line in the file need not say that it was them.
-    known.set(id, before && !isSame(before, said) ? { ...said, by: 'person' } : said);
+    if (!before || said.by === 'person') known.set(id, said);
+    else if (!isSame(before, said)) known.set(id, { ...said, by: 'person' });
   }
-  return known;
+  return new Map([...known].filter(([id, said]) => stillFits(said, units.get(id))));
+}
+
+function stillFits({ by, of }: Assignment, hash: string | undefined): boolean {
+  return hash !== undefined && (by === 'person' || (by === 'agent' && of === hash));
 }
 
 function isSame(one: Assignment, other: Assignment): boolean {

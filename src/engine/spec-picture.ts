@@ -1,7 +1,7 @@
 import type { Plan } from '../model/plan.ts';
 import { type Attempt, openAttempt, type Ticket } from '../model/ticket.ts';
 import type { Assignment, Progress, ProgressEntry, SpecState } from '../sources/kiro/index.ts';
-import { type PlanSpec, unitOf } from './spec-unit.ts';
+import { type PlanSpec, type TicketUnit, unitOf } from './spec-unit.ts';
 
 /** Phases in which an agent does a unit's work. */
 export const WORK_PHASES: readonly string[] = ['implement', 'review'];
@@ -27,6 +27,11 @@ export function specRests(plan: Plan, tickets: readonly Ticket[]): boolean {
   );
 }
 
+/** The plan of a run that was asked for a part of its spec is complete before the spec is. */
+function isComplete({ status }: Plan, { unselected = 0 }: PlanSpec): boolean {
+  return status === 'complete' && unselected === 0;
+}
+
 /** A spec's part of the state file. */
 export function stateOf(plan: Plan, kept: PlanSpec, tickets: readonly Ticket[], now: string): SpecState {
   const halted = haltedTicket(tickets);
@@ -42,7 +47,7 @@ export function stateOf(plan: Plan, kept: PlanSpec, tickets: readonly Ticket[], 
     halted_task: halted ? (unitOf(halted)?.id ?? halted.ticketId) : null,
     halt_reason: halted ? haltReason(halted) : null,
     started_at: kept.startedAt,
-    completed_at: plan.status === 'complete' ? String(plan.completedAt ?? now) : null,
+    completed_at: isComplete(plan, kept) ? String(plan.completedAt ?? now) : null,
     updated_at: now,
     assignments: Object.fromEntries(
       tickets.flatMap((ticket) => {
@@ -54,16 +59,21 @@ export function stateOf(plan: Plan, kept: PlanSpec, tickets: readonly Ticket[], 
 }
 
 /** Whose a unit is, and who says so; undefined while nobody has decided. */
-export function assignmentOf(ticket: Pick<Ticket, 'context' | 'phaseHistory'>): Assignment | undefined {
+export function assignmentOf(
+  ticket: Pick<Ticket, 'context' | 'phaseHistory'> & { unit?: unknown },
+): Assignment | undefined {
+  const { hash } = (ticket.unit ?? {}) as Partial<TicketUnit>;
   const { unit_type, owner, criticality, assigned_by, assign_reason } = ticket.context;
   const fallback = ticket.phaseHistory.findLast(({ phase }) => phase === 'fallback');
   if (typeof unit_type === 'string' && typeof owner === 'string') {
+    const by = (assigned_by ?? 'agent') as Assignment['by'];
     return {
       type: unit_type as Assignment['type'],
       owner_agent: owner,
       criticality: (criticality ?? 'standard') as Assignment['criticality'],
-      by: (assigned_by ?? 'agent') as Assignment['by'],
+      by,
       ...(typeof assign_reason === 'string' ? { reason: assign_reason } : {}),
+      ...(by === 'agent' && hash ? { of: hash } : {}),
     };
   }
   if (!fallback) return undefined;
@@ -92,7 +102,7 @@ export function progressOf(plan: Plan, kept: PlanSpec, tickets: readonly Ticket[
     path: kept.dir,
     startedAt: kept.startedAt,
     entries: attempts.map(({ ticket, attempt }, index) => entryOf(ticket, attempt, index + 1)),
-    completedAt: plan.status === 'complete' ? String(plan.completedAt ?? at ?? '') : null,
+    completedAt: isComplete(plan, kept) ? String(plan.completedAt ?? at ?? '') : null,
     summary: lines,
   };
 }

@@ -4,15 +4,17 @@ import type { Plan } from '../model/plan.ts';
 import { Plan as PlanSchema } from '../model/plan-schema.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
 import { Ticket as TicketSchema } from '../model/ticket-schema.ts';
+import { editOpen } from '../model/walk.ts';
 import {
   type Assignment,
+  identityOf,
   promptParts,
   type Spec,
   type Unit,
   withDescendants,
 } from '../sources/kiro/index.ts';
 import { assignmentOf } from './spec-picture.ts';
-import { type PlanSpec, type TicketUnit, unitOf } from './spec-unit.ts';
+import { type PlanSpec, type TicketUnit, ticksOf, unitOf } from './spec-unit.ts';
 
 export interface SpecPlanInput {
   planId: string;
@@ -34,7 +36,10 @@ export interface SpecPlanInput {
   maxIterations: number;
   assignments: ReadonlyMap<string, Assignment>;
   /** Units that ask for others too, with the workflow in which they do. */
-  together: ReadonlyMap<string, { ids: readonly string[]; workflowHash: string }>;
+  together: ReadonlyMap<
+    string,
+    { ids: readonly string[]; asked: Readonly<Record<string, string>>; workflowHash: string }
+  >;
   now: string;
 }
 
@@ -44,35 +49,46 @@ export interface SpecPlan {
   tickets: Ticket[];
   added: Ticket[];
   changed: Ticket[];
-  /** No longer wanted, and never begun. */
+  /** Not wanted in this run, and never begun. */
   dropped: Ticket[];
+  /** Not wanted in this run, and begun: their work is taken out of the tree. */
+  aside: Ticket[];
 }
 
 /** A spec as a plan: a ticket for each unit, in order, with what earlier runs made of them. */
 export function planSpec(input: SpecPlanInput): SpecPlan {
-  const known = new Map(
-    input.before?.tickets.map((ticket) => [unitOf(ticket)?.id ?? ticket.ticketId, ticket]),
-  );
+  const known = byUnit(input.before?.tickets ?? []);
+  const aside = byUnit(input.kept.aside ?? []);
   const result: SpecPlan = {
     plan: input.before?.plan as Plan,
     tickets: [],
     added: [],
     changed: [],
     dropped: [],
+    aside: [],
   };
   const ids = new Map<string, string>();
   for (const unit of input.units) {
     const old = known.get(unit.id);
+    const again = aside.get(unit.id);
     known.delete(unit.id);
-    const ticket = old ? renewed(input, unit, old) : ticketFor(input, unit);
+    aside.delete(unit.id);
+    const ticket = old
+      ? renewed(input, unit, old)
+      : again
+        ? anew(input, unit, again)
+        : ticketFor(input, unit);
     ids.set(unit.id, ticket.ticketId);
     result.tickets.push(ticket);
     if (!old) result.added.push(ticket);
     else if (ticket !== old) result.changed.push(ticket);
   }
   const left = [...known.values()];
-  const kept = left.filter((ticket) => ticket.phaseHistory.length > 0 || ticket.status === 'complete');
-  result.dropped = left.filter((ticket) => !kept.includes(ticket));
+  const kept = left.filter((ticket) => ticket.status === 'complete');
+  const open = left.filter((ticket) => ticket.status !== 'complete');
+  const isBegun = (ticket: Ticket) => ticket.phaseHistory.length > 0 || ticksOf(ticket).length > 0;
+  result.aside = open.filter(isBegun);
+  result.dropped = open.filter((ticket) => !isBegun(ticket));
   const entries = input.units.map((unit, index) => ({
     ticketId: ids.get(unit.id) ?? '',
     order: index + 1,
@@ -82,8 +98,22 @@ export function planSpec(input: SpecPlanInput): SpecPlan {
   const others = kept.map(({ ticketId }) => ({ ticketId, order: 0, blockedBy: [], group: 0 }));
   result.tickets = [...kept, ...result.tickets];
   const done = result.tickets.every((ticket) => ticket.status === 'complete');
-  result.plan = planFor(input, [...others, ...entries], done);
+  const away = [...aside.values(), ...result.aside.map((ticket) => putAway(ticket, input.now))];
+  const removed = [...result.dropped, ...result.aside].map(({ ticketId }) => ticketId);
+  const gone = [...new Set([...(input.kept.gone ?? []), ...removed])];
+  const spec: PlanSpec = { ...input.kept, aside: away, gone };
+  result.plan = planFor({ ...input, kept: spec }, [...others, ...entries], done);
   return result;
+}
+
+/** What is kept of a ticket that nobody goes on with. */
+function putAway(ticket: Ticket, now: string): Ticket {
+  const closed = editOpen(ticket, (attempt) => ({ ...attempt, status: 'interrupted', completedAt: now }));
+  return { ...closed, base: null, claim: null };
+}
+
+function byUnit(tickets: readonly Ticket[]): Map<string, Ticket> {
+  return new Map(tickets.map((ticket) => [unitOf(ticket)?.id ?? ticket.ticketId, ticket]));
 }
 
 function planFor(input: SpecPlanInput, tickets: Plan['tickets'], done: boolean): Plan {
@@ -130,8 +160,9 @@ function ticketFor(input: SpecPlanInput, unit: Unit): Ticket {
 
 function fieldsOf(input: SpecPlanInput, unit: Unit) {
   const worktree = input.inPlace ? input.repo : null;
-  const together = input.together.get(unit.id)?.ids ?? [];
-  const described = { ...describeUnit(input.spec, unit), ...(together.length > 0 ? { together } : {}) };
+  const { ids: together = [], asked = {} } = input.together.get(unit.id) ?? {};
+  const others = together.length > 0 ? { together, asked } : {};
+  const described: TicketUnit = { ...describeUnit(input.spec, unit), ...others };
   return { title: unit.title, description: described.work, branch: input.branch, worktree, unit: described };
 }
 
@@ -154,15 +185,22 @@ function renewed(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
   if (begun && !isOver(old) && (same || !waits || asks))
     return overridden(old, input.assignments.get(unit.id));
   if (begun && same) return overridden(old, input.assignments.get(unit.id));
-  const { tries: _, ...rest } = old;
+  return anew(input, unit, old);
+}
+
+/** A known ticket from the beginning; what it has done and what became of its attempts is kept. */
+function anew(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
+  const fields = fieldsOf(input, unit);
+  const { tries: _, left: __, ...rest } = old;
   const fresh = {
     ...rest,
     ...fields,
+    unit: { ...fields.unit, done: ticksOf(old) },
     worktree: fields.worktree,
     base: null,
     visits: {},
     retries: {},
-    status: 'queued' as const,
+    status: unit.done ? ('complete' as const) : ('queued' as const),
     hold: null,
     error: null,
     since: input.now,
@@ -170,7 +208,7 @@ function renewed(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
     currentPhase: null,
     context: {},
   };
-  return { ...fresh, ...assigned(fresh, unit, input.assignments.get(unit.id)) };
+  return unit.done ? fresh : { ...fresh, ...assigned(fresh, unit, input.assignments.get(unit.id)) };
 }
 
 /** What a person wrote into the state file counts also for a unit that is under way. */
@@ -208,11 +246,10 @@ function contextOf({ type, owner_agent, criticality, reason }: Assignment, by: s
 
 function describeUnit(spec: Spec, unit: Unit): TicketUnit {
   const parts = promptParts(spec, unit);
-  const identity = unit.work.map(({ id, title, details }) => [id, title, details]);
   const work = unit.open.length > 0 ? unit.open : unit.work;
   return {
     id: unit.id,
-    tasks: work.map(({ id, title, numbered }) => ({ id, title, numbered })),
+    tasks: work.map(identityOf),
     ids: [...new Set([unit.id, ...withDescendants(unit.root).flatMap(({ id }) => inUnit(unit, id))])],
     work: parts.work,
     context: parts.context,
@@ -220,8 +257,14 @@ function describeUnit(spec: Spec, unit: Unit): TicketUnit {
     design: parts.design,
     verify: parts.verify,
     checkpoint: parts.checkpoint,
-    hash: createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16),
+    hash: unitHash(unit),
   };
+}
+
+/** What a unit is known by besides its id: the text of its tasks. */
+export function unitHash({ work }: Unit): string {
+  const identity = work.map(({ id, title, details }) => [id, title, details]);
+  return createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16);
 }
 
 function inUnit(unit: Unit, id: string): string[] {

@@ -7,6 +7,7 @@ import type { Ticket } from '../model/ticket.ts';
 import type { SpecProblem } from '../sources/kiro/index.ts';
 import type { Parts } from './parts.ts';
 import { readDaemon } from './seat.ts';
+import { personsFiles } from './spec-left.ts';
 import { excludeFiles } from './spec-tree.ts';
 import { specOf } from './spec-unit.ts';
 
@@ -84,9 +85,11 @@ export async function refuseDirty(parts: Parts, plan: Plan, tickets: readonly Ti
   const root = plan.repo ?? '';
   const { commonDir } = await parts.workspaces.checkRepo(root);
   excludeFiles(commonDir, root, specOf(plan)?.dir ?? root);
-  const underWay = tickets.some((ticket) => ticket.phaseHistory.length > 0 && ticket.status !== 'complete');
-  if (underWay || !(await parts.workspaces.isDirty(root))) return;
-  throw new InputError('spec/dirty', `The checkout ${root} has changes that are not committed.`, {
+  const files = await personsFiles(parts, root, tickets);
+  if (files.length === 0) return;
+  const named = `${files.slice(0, 5).join(', ')}${files.length > 5 ? ', …' : ''}`;
+  throw new InputError('spec/dirty', `The checkout ${root} has changes that are not committed: ${named}.`, {
+    details: { files },
     hint: 'Commit or stash them, or leave out --in-place to work on a branch of its own.',
   });
 }

@@ -20,11 +20,15 @@ export interface SpecResult {
     halted: number;
     /** Neither complete nor failed nor halted. */
     left: number;
+    /** Open units that the run was not asked for. */
+    unselected: number;
     attempts: number;
   };
   halted: { ticketId: string; reason: string } | null;
   /** `git diff --stat` of the branch against where it began. */
   changes: string;
+  /** The branch is not there any more, as after a merge. */
+  branchGone: boolean;
   usage: Usage | null;
   ms: number;
 }
@@ -53,6 +57,7 @@ export async function specResult(
     failed: failed.length,
     halted: halted ? 1 : 0,
     left: tickets.length - complete.length - failed.length - (halted ? 1 : 0),
+    unselected: specOf(plan)?.unselected ?? 0,
     attempts: during.filter(({ phase }) => WORK_PHASES.includes(phase)).length,
   };
   const paused = of('paused').length > 0;
@@ -64,16 +69,25 @@ export async function specResult(
     exitCode: counts.complete === counts.units ? 0 : stopped ? 2 : 1,
     counts,
     halted: halted ? { ticketId: halted.ticketId, reason: haltReason(halted) } : null,
-    changes: await changesOf(parts, plan, tickets),
+    ...(await changesOf(parts, plan, tickets)),
     usage: totalUsage(during.map(({ usage }) => usage)),
     ms,
   };
 }
 
-async function changesOf(parts: Parts, plan: Plan, tickets: readonly Ticket[]): Promise<string> {
+async function changesOf(
+  parts: Parts,
+  plan: Plan,
+  tickets: readonly Ticket[],
+): Promise<Pick<SpecResult, 'changes' | 'branchGone'>> {
   const base = specOf(plan)?.base;
   const [ticket] = tickets;
-  if (!base || !ticket) return '';
+  if (!base || !ticket) return { changes: '', branchGone: false };
   const spec = workspaceSpec(ticket, plan, parts.settings, parts.store.view());
-  return (await parts.workspaces.diff(spec, base, { stat: true })).trimEnd();
+  const found = await parts.workspaces.branchAhead({ ...spec, of: base });
+  if (!found) return { changes: '', branchGone: true };
+  return {
+    changes: (await parts.workspaces.diff(spec, base, { stat: true })).trimEnd(),
+    branchGone: false,
+  };
 }

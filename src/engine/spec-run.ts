@@ -1,11 +1,9 @@
-import { readFileSync, realpathSync } from 'node:fs';
-import { join } from 'node:path';
+import { realpathSync } from 'node:fs';
 import { pinWorkflow, resolveWorkflow } from '../content/index.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import { canAskForOthers, specialiseSpec } from '../model/spec-variant.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { ticketInTree } from '../model/turns.ts';
 import {
   readSpec,
   type Spec,
@@ -15,7 +13,7 @@ import {
   unitsOf,
 } from '../sources/kiro/index.ts';
 import { control } from './control.ts';
-import { workspaceSpec } from './facts.ts';
+import { setAside } from './hand-over.ts';
 import { emit, type Parts } from './parts.ts';
 import { letGo } from './resume-run.ts';
 import {
@@ -27,8 +25,10 @@ import {
   tasksAsKnown,
   withTasks,
 } from './spec-known.ts';
+import { keepPersonsCommits } from './spec-left.ts';
 import { lockSpec, placeOf, refuseLocked } from './spec-lock.ts';
-import { planSpec, type SpecPlan } from './spec-plan.ts';
+import { planSpec, type SpecPlan, unitHash } from './spec-plan.ts';
+import { prepareTree } from './spec-prepare-tree.ts';
 import {
   checkAgents,
   refuseDaemon,
@@ -38,7 +38,6 @@ import {
   refuseMoved,
 } from './spec-refusals.ts';
 import { groupsOf } from './spec-together.ts';
-import { bringSpec, engineTicks, excludeFiles } from './spec-tree.ts';
 import { ownersOf, specOf } from './spec-unit.ts';
 
 export interface SpecRunRequest {
@@ -98,6 +97,7 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
   const tree = request.inPlace ? root : branch;
   await refuseLocked(parts, planId, { name: original.name, dir, repo: root, tree });
   const kept = keptOf(original, dir, root, before?.plan, parts.now());
+  refuseErrors(original.problems);
   const text = tasksAsKnown({ request, original, kept, before });
   const spec: Spec = text === original.text ? original : { ...original, ...withTasks(original, text) };
   const { units, problems: more } = unitsOf(spec, request.units);
@@ -113,15 +113,19 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
   };
   const pinned = pinFor([]);
   if (request.assignAll && !canAskForOthers(resolved.workflow)) throw cannotAsk();
-  const known = knownOwners(before?.tickets ?? [], units, assignments);
+  const hashes = new Map(units.map((unit) => [unit.id, unitHash(unit)]));
+  const seen = found ? ticketsOf(view.tickets, found) : [];
+  const known = knownOwners(seen, hashes, assignments);
   const groups = request.assignAll ? groupsOf(units, ({ id }) => known.has(id)) : new Map();
   const asking = [...groups].map(([id, ids]) => ({ id, ids, pinned: pinFor(ids) }));
+  const askedFor = (ids: readonly string[]) =>
+    Object.fromEntries(ids.map((each) => [each, hashes.get(each) ?? '']));
   const prepared = planSpec({
     planId,
     before,
     spec,
     units,
-    kept,
+    kept: { ...kept, unselected: countUnselected(spec, request.units, units) },
     repo: root,
     branch,
     inPlace: request.inPlace,
@@ -133,12 +137,25 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
     delaySeconds: request.delaySeconds,
     maxIterations: request.maxIterations,
     assignments: known,
-    together: new Map(asking.map(({ id, ids, pinned: { hash } }) => [id, { ids, workflowHash: hash }])),
+    together: new Map(
+      asking.map(({ id, ids, pinned: { hash } }) => [id, { ids, asked: askedFor(ids), workflowHash: hash }]),
+    ),
     now: parts.now(),
   });
   const replaced = found && request.fresh ? found.id : null;
   const variants = asking.map((each) => each.pinned);
   return { spec, units, problems, notes, prepared, workflow: pinned, variants, replaced, isNew: !before };
+}
+
+/** Open units that there would be if nothing had been said about which. */
+function countUnselected(
+  spec: Spec,
+  { unit, includeOptional }: UnitOptions,
+  chosen: readonly Unit[],
+): number {
+  const all = unitsOf(spec, { ...(unit ? { unit } : {}), ...(includeOptional ? { includeOptional } : {}) });
+  const tasks = new Set(chosen.flatMap(({ work }) => work.map(({ id }) => id)));
+  return all.units.filter(({ open }) => open.some(({ id }) => !tasks.has(id))).length;
 }
 
 function cannotAsk(): InputError {
@@ -154,8 +171,8 @@ export async function startSpecRun(
   run: PreparedSpec,
 ): Promise<string> {
   const { store, holder } = parts;
-  const { plan, added, changed, dropped } = run.prepared;
-  if (request.inPlace) await refuseDirty(parts, plan, run.prepared.tickets);
+  const { plan, added, changed, dropped, aside } = run.prepared;
+  if (request.inPlace) await refuseDirty(parts, plan, run.isNew ? [] : ticketsNow(parts, plan.id));
   const place = placeOf(plan, run.prepared.tickets[0]?.branch ?? null);
   if (place) await lockSpec(parts, plan.id, place);
   for (const { hash, text } of [run.workflow, ...run.variants]) store.pin(hash, text);
@@ -167,11 +184,15 @@ export async function startSpecRun(
       refuseHeld(parts, latest);
       return { ...latest, claim };
     });
+    if (request.inPlace) await keepPersonsCommits(parts, plan.id);
+    for (const ticket of aside) await setAside(parts, plan, ticket);
     for (const ticket of added) await store.addTicket(ticket);
     for (const ticket of changed)
-      await store.updateTicket(ticket, (latest) => (latest.claim ? latest : { ...ticket, rev: latest.rev }));
+      await store.updateTicket(ticket, (latest) =>
+        latest.claim ? latest : { ...ticket, base: ticket.base && latest.base, rev: latest.rev },
+      );
     await store.updatePlan(plan.id, (latest) => ({ ...plan, claim, rev: latest.rev }));
-    for (const ticket of dropped) await store.removeTicket(ticket);
+    for (const ticket of [...dropped, ...aside]) await store.removeTicket(ticket);
   }
   try {
     await setGoing(parts, plan.id, run.workflow.hash);
@@ -198,35 +219,16 @@ export async function setGoing(parts: Parts, planId: string, workflowHash: strin
   }
 }
 
-/** Makes the tree and brings the spec into it, unless a unit's work lies in it. */
-async function prepareTree(parts: Parts, planId: string): Promise<void> {
-  const { store, workspaces, settings } = parts;
-  const plan = store.plan(planId);
-  const kept = specOf(plan);
-  const view = store.view();
-  const open = ticketsOf(view.tickets, plan).find((ticket) => ticket.status !== 'complete');
-  if (!kept || !plan.repo || !open) return;
-  const { root, commonDir } = await workspaces.checkRepo(plan.repo);
-  excludeFiles(commonDir, root, kept.dir);
-  if (ticketInTree(view, plan)) {
-    const pending = readFileSync(join(kept.dir, kept.files.tasks), 'utf8');
-    await store.updatePlan(planId, (latest) => ({ ...latest, spec: { ...kept, pending } }));
-    return;
-  }
-  const spec = workspaceSpec(open, plan, settings, view);
-  const made = plan.workspace === 'checkout' ? null : await workspaces.ensure(spec);
-  const base = kept.base ?? made?.base.commit ?? (await workspaces.head(spec.path)).commit;
-  const known = engineTicks(ticketsOf(view.tickets, plan));
-  const brought = await bringSpec(parts, spec, kept, known);
-  await store.updatePlan(planId, (latest) => ({ ...latest, spec: { ...brought, base, pending: undefined } }));
-}
-
 async function archive(parts: Parts, planId: string): Promise<void> {
   await parts.store.updatePlan(planId, (latest) => {
     refuseHeld(parts, latest);
     return { ...latest, status: 'archived', claim: null };
   });
   emit(parts, { type: 'plan:status', planId, status: 'archived' });
+}
+
+function ticketsNow({ store }: Parts, planId: string): Ticket[] {
+  return ticketsOf(store.view().tickets, store.plan(planId));
 }
 
 function ticketsOf(tickets: ReadonlyMap<string, Ticket>, plan: Plan): Ticket[] {

@@ -2,12 +2,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
-import { takeBack, tick, tickedIn } from '../sources/kiro/index.ts';
+import { type KnownDone, lostTasks, takeBack, tick, tickedIn, withTicks } from '../sources/kiro/index.ts';
 import { writeAtomic } from '../store/atomic.ts';
 import { workspaceSpec } from './facts.ts';
 import type { Parts } from './parts.ts';
-import { engineTicks } from './spec-tree.ts';
-import { specOf, unitOf } from './spec-unit.ts';
+import { engineTicks, specOf, unitOf } from './spec-unit.ts';
 
 export interface TickedUnit {
   file: string;
@@ -45,8 +44,9 @@ export async function tickUnit(parts: Parts, ref: TicketRef): Promise<TickedUnit
     ({ ticketId }) => tickets.get(refKey({ planId: plan.id, ticketId })) ?? [],
   );
   const users = original !== file && existsSync(original) ? readFileSync(original, 'utf8') : kept.text;
-  const known = [...tickedIn(users), ...engineTicks(others), ...unit.tasks];
-  const cleared = users === '' ? found : takeBack(found, known, { file }).text;
+  const known = { engine: [...engineTicks(plan, others), ...unit.tasks], person: tickedIn(users) };
+  const whole = original === file ? found : wholeList(found, kept.text, known);
+  const cleared = users === '' ? found : takeBack(whole, known, { file }).text;
   // Both are looked at before either is written.
   const changes = await Promise.all(
     [file, ...(outside ? [original] : [])].map(async (path) => {
@@ -66,4 +66,10 @@ export async function tickUnit(parts: Parts, ref: TicketRef): Promise<TickedUnit
   const last = changes.at(-1)?.done ?? { ticked: [], already: [], boxless: [] };
   const { ticked, already, boxless } = last;
   return { file: outside ? original : file, ticked, already, boxless, commit };
+}
+
+/** A list on the branch from which an agent took tasks of others is what it was before. */
+function wholeList(found: string, brought: string, known: KnownDone): string {
+  const isCut = brought !== '' && lostTasks(brought, found).length > 0;
+  return isCut ? withTicks(brought, known) : found;
 }

@@ -30,7 +30,9 @@ export function decidedWith(ticket: Ticket): Map<string, Assignment> {
   return new Map(
     Object.entries(said).flatMap(([id, value]) => {
       const { type, owner, criticality, reason } = (value ?? {}) as Record<string, unknown>;
-      const form = { type, owner_agent: owner, criticality, by: 'agent', ...(reason ? { reason } : {}) };
+      const of = unitOf(ticket)?.asked?.[id];
+      const about = { by: 'agent', ...(reason ? { reason } : {}), ...(of ? { of } : {}) };
+      const form = { type, owner_agent: owner, criticality, ...about };
       const parsed = Assignment.safeParse(form);
       return parsed.success ? [[id, parsed.data] as const] : [];
     }),
@@ -51,8 +53,11 @@ export async function giveOwners(
     const id = unitOf(ticket)?.id ?? ticket.ticketId;
     if (ticket.phaseHistory.length > 0 || ticket.status !== 'queued' || ticket.claim) return undefined;
     const own = byHand.get(id);
-    if (own && isNews(ticket, own)) return { ...own, by: 'person' };
-    return ticket.context.unit_type === undefined ? together.get(id) : undefined;
+    const isOpen = ticket.context.unit_type === undefined;
+    // What stands in the file of an agent's earlier decision is no person's word where there is none any more.
+    if (own && isNews(ticket, own) && (!isOpen || own.by === 'person')) return { ...own, by: 'person' };
+    const decided = together.get(id);
+    return isOpen && decided?.of === unitOf(ticket)?.hash ? decided : undefined;
   };
   return Promise.all(
     tickets.map(async (ticket) => {

@@ -1,19 +1,11 @@
 import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import { InputError } from '../model/errors.ts';
-import type { Ticket } from '../model/ticket.ts';
-import {
-  isWork,
-  parseTasks,
-  type TaskIdentity,
-  tick,
-  tickedIn,
-  withoutTicks,
-} from '../sources/kiro/index.ts';
+import { mergedTasks, type TaskIdentity } from '../sources/kiro/index.ts';
 import { writeAtomic } from '../store/atomic.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import type { Parts } from './parts.ts';
-import { type PlanSpec, unitOf } from './spec-unit.ts';
+import type { PlanSpec } from './spec-unit.ts';
 
 export const STATE_FILE = 'SEQUENTIAL_STATE.json';
 export const PROGRESS_FILE = 'SEQUENTIAL_PROGRESS.md';
@@ -23,23 +15,6 @@ export function placeInTree(dir: string, root: string): string {
   const inside = relative(root, dir);
   const isOut = inside === '' || inside.startsWith('..') || isAbsolute(inside);
   return isOut ? join('.kiro', 'specs', basename(dir)) : inside;
-}
-
-/** Tasks that the engine itself knows to be done. */
-export function engineTicks(tickets: readonly Ticket[]): TaskIdentity[] {
-  return tickets.flatMap((ticket) => (ticket.status === 'complete' ? (unitOf(ticket)?.tasks ?? []) : []));
-}
-
-/**
- * The text with the boxes ticked of tasks that are known to be done. Parents follow from what is in them: one that
- * was ticked and has something new in it is not done.
- */
-export function withTicks(text: string, known: readonly TaskIdentity[]): string {
-  const done = new Set(known.map(({ id, title }) => `${id}\0${title}`));
-  const tasks = parseTasks(text).all.filter(
-    (task) => isWork(task) && task.box !== null && done.has(`${task.id}\0${task.title}`),
-  );
-  return tasks.length === 0 ? text : tick(text, tasks).text;
 }
 
 /**
@@ -71,14 +46,8 @@ export async function bringSpec(
     return { ...kept, tracked, text };
   }
   const ours = readFileSync(file, 'utf8');
-  const theirs = withTicks(text, known);
-  if (theirs === ours) return { ...kept, tracked, text };
-  if (kept.text !== '' && kept.text === text) return { ...kept, tracked };
-  const [was, now, here] = [kept.text, text, ours].map(withoutTicks);
-  const isEdited = kept.text !== '' && was !== here && now !== here;
-  if (isEdited && was !== now) throw changedTwice(file, kept);
-  // A person who only ticks does not take back what else has changed on the branch.
-  const next = isEdited ? withTicks(ours, [...tickedIn(text), ...known]) : theirs;
+  const next = mergedTasks({ was: kept.text, mine: text, branch: ours }, known);
+  if (next === null) throw changedTwice(file, kept);
   if (next === ours) return { ...kept, tracked, text };
   writeAtomic(file, next, 0o644);
   const message = `Bring the tasks of ${kept.name} up to date`;

@@ -12,6 +12,8 @@ export interface TicketUnit {
   id: string;
   /** The tasks that are to be ticked. */
   tasks: TaskIdentity[];
+  /** Tasks of it that the engine has ticked before, in an earlier cut of the unit. */
+  done?: readonly TaskIdentity[];
   /** All of the unit's ids, its own first. */
   ids: string[];
   work: string;
@@ -22,6 +24,8 @@ export interface TicketUnit {
   checkpoint: boolean;
   /** Units that are to be assigned with it. */
   together?: readonly string[];
+  /** What each of those was about when it was asked for: their hashes. */
+  asked?: Readonly<Record<string, string>>;
   /** Changes when what is wanted does. */
   hash: string;
 }
@@ -44,6 +48,24 @@ export interface PlanSpec {
   /** Where the spec's branch began. */
   base: string | null;
   startedAt: string;
+  /** Begun in earlier runs and not selected in this one. Their work is on refs, and nobody goes on with them. */
+  aside?: readonly Ticket[];
+  /** Ids of tickets that the plan had once; the tree may still be noted as theirs. */
+  gone?: readonly string[];
+  /** Open units of the spec that this run was not asked for. */
+  unselected?: number;
+}
+
+/** What the engine has done for a ticket: the latest of each task counts. */
+export function ticksOf(ticket: Ticket): TaskIdentity[] {
+  const unit = unitOf(ticket);
+  const now = ticket.status === 'complete' ? (unit?.tasks ?? []) : [];
+  return [...new Map([...(unit?.done ?? []), ...now].map((task) => [task.id, task])).values()];
+}
+
+/** Tasks that the engine itself knows to be done. */
+export function engineTicks(plan: Plan, tickets: readonly Ticket[]): TaskIdentity[] {
+  return [...(specOf(plan)?.aside ?? []), ...tickets].flatMap(ticksOf);
 }
 
 export function unitOf(ticket: Ticket): TicketUnit | undefined {

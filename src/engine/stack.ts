@@ -1,4 +1,4 @@
-import { parseRef, refKey } from '../model/ids.ts';
+import { parseRef, refKey, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
@@ -41,6 +41,14 @@ async function predecessor(parts: Parts, ticket: Ticket, view: StoreView): Promi
   for (const blocker of candidates)
     if (await workspaces.branchHas({ repo, branch: branchOf(blocker), commit })) return blocker;
   return undefined;
+}
+
+/** Whether a branch is another ticket's of the same plan: a pull request on top of it is one that we put there. */
+export function isStackedOn(parts: Parts, { planId, ticketId }: TicketRef, branch: string): boolean {
+  const { tickets } = parts.store.view();
+  return [...tickets.values()].some(
+    (other) => other.planId === planId && other.ticketId !== ticketId && other.branch === branch,
+  );
 }
 
 function blockersOf(ticket: Ticket, view: StoreView): Ticket[] {

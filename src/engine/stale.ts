@@ -9,6 +9,8 @@ export interface Stale {
   /** What would be gone for good. */
   loses: { files: number; commits: number };
   bytes: number | null;
+  /** Ignored files and directories that go with it. */
+  ignored: string[];
   /** Why it is kept; null when removing it loses nothing. */
   keep: string | null;
   removed: boolean;
@@ -22,5 +24,6 @@ export interface Found {
 }
 
 export function stale(kind: Stale['kind'], name: string, repo: string | null, why: string): Stale {
-  return { kind, name, repo, why, loses: { files: 0, commits: 0 }, bytes: null, keep: null, removed: false };
+  const loses = { files: 0, commits: 0 };
+  return { kind, name, repo, why, loses, bytes: null, ignored: [], keep: null, removed: false };
 }

@@ -45,12 +45,17 @@ async function look(parts: Parts, ref: TicketRef, awaited: PullWait): Promise<Wa
   const standing = standingOf(pull, awaited, {
     heads,
     lags: pull?.state === 'OPEN' && !heads.includes(pull.head) && (await originHas(parts, work, heads)),
+    gone: pull === null && known !== undefined && !(await isOnOrigin(parts, work)),
     left: pull?.state === 'MERGED' && (await isLeftOver(parts, work, tip, pull)),
     answered: journal.answered(),
     reviewers: forge.reviewers,
   });
   if ('outcome' in standing && standing.ids.length > 0) keepFeedback(parts, work, standing);
   return standing;
+}
+
+async function isOnOrigin(parts: Parts, { spec: { repo, branch } }: ForgeWork): Promise<boolean> {
+  return (await parts.workspaces.remoteTips({ repo, branches: [branch] })).has(branch);
 }
 
 /** The branch itself tells what a pull request will show in a moment. */

@@ -17,7 +17,8 @@ export async function ensureFor(parts: Parts, ref: TicketRef): Promise<Done> {
   const spec = workspaceSpec(ticket, store.plan(ref.planId), settings, store.view());
   const made = await workspaces.ensure({ ...spec, recordedBase: ticket.base });
   workspaces.verify(spec);
-  return { ok: true, path: made.path, message: `${made.path} is on ${made.branch}, from ${made.base.ref}` };
+  const about = [`${made.path} is on ${made.branch}, from ${made.base.ref}`, ...made.notes];
+  return { ok: true, path: made.path, message: about.join('\n') };
 }
 
 /**

@@ -3,7 +3,14 @@ export { type Budget, BudgetBook, type KnownBudget } from './budget.ts';
 export { commentOnce, findComment, markOf } from './comment.ts';
 export { inert } from './inert.ts';
 export { ForgeJournal, type JournalLine } from './journal.ts';
-export { PULL_WAITS, type PullOutcome, type PullWait, type Standing, standingOf } from './judge.ts';
+export {
+  objectionTo,
+  PULL_WAITS,
+  type PullOutcome,
+  type PullWait,
+  type Standing,
+  standingOf,
+} from './judge.ts';
 export { KnownRepositories } from './known-repositories.ts';
 export { limitEnd } from './limit.ts';
 export { type MergeWish, mergePullRequest } from './merge.ts';

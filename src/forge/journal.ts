@@ -91,6 +91,16 @@ export class ForgeJournal {
     });
   }
 
+  /** Commits whose pull request was merged from here. */
+  merged(): string[] {
+    let meant = '';
+    return this.lines().flatMap(({ what, state, facts }) => {
+      if (what !== 'merge') return [];
+      if (state === 'intent') meant = asText(facts.commit);
+      return state === 'done' && meant !== '' ? [meant] : [];
+    });
+  }
+
   /** Feedback that was answered. */
   answered(): Set<string> {
     const ids = this.lines().flatMap(({ what, facts }) =>

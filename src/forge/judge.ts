@@ -1,4 +1,4 @@
-import { cleanLine } from '../sources/text.ts';
+import { cleanLine, cleanText } from '../sources/text.ts';
 import { type FeedbackItem, feedbackOf, type Listening } from './feedback.ts';
 import { isHeard } from './heard.ts';
 import type { Watched } from './watched.ts';
@@ -34,6 +34,8 @@ export interface Ours extends Listening {
   lags: boolean;
   /** Commits are here that are not in what was merged. */
   left: boolean;
+  /** The branch was pushed and is on the forge no more; only asked where there is no pull request. */
+  gone: boolean;
 }
 
 /** Messages stay below what the engine keeps of a script's output. */
@@ -45,6 +47,10 @@ export function standingOf(
   awaited: PullWait,
   ours: Ours,
 ): Standing | { waiting: string } {
+  if (!pull && ours.gone) {
+    const message = 'The branch was deleted on the forge before there was a pull request for it.';
+    return { outcome: 'deleted', message, ids: [] };
+  }
   if (!pull) return { waiting: 'there is no pull request for the branch yet' };
   const name = `pull request #${pull.number}`;
   const end = endOf(pull, name, ours);
@@ -107,24 +113,49 @@ function asked(pull: Watched, items: readonly FeedbackItem[]): Standing {
   return { outcome, message, ids: taken.flatMap(({ ids }) => ids) };
 }
 
-/** Who approves the commits that it has now, or what is missing. */
-function approval(pull: Watched, { reviewers }: Ours): { text: string } | { missing: string } {
+/** What stands against merging it, whether somebody answered it or not; undefined where nothing does. */
+export function objectionTo(pull: Watched, reviewers: readonly string[]): string | undefined {
+  const against = verdicts(pull, reviewers).filter(({ state }) => state === 'CHANGES_REQUESTED');
+  if (pull.decision === 'CHANGES_REQUESTED' || (pull.decision === '' && against.length > 0)) {
+    const who = cleanLine(names(against), 200) || 'somebody';
+    return `waits for ${who}, who requested changes`;
+  }
+  const red = pull.checks.filter(({ state }) => state === 'failed').map(({ name }) => cleanLine(name, 80));
+  return red.length > 0 ? `has red checks: ${red.slice(0, 3).join(', ')}` : undefined;
+}
+
+/** The last word of everybody who is listened to. */
+function verdicts(pull: Watched, reviewers: readonly string[]): Watched['reviews'] {
   const latest = new Map<string, Watched['reviews'][number]>();
   for (const review of [...pull.reviews].sort((a, b) => a.at.localeCompare(b.at))) {
     if (isHeard(review, reviewers) && review.state !== 'COMMENTED' && review.state !== 'PENDING')
       latest.set(review.author, review);
   }
-  const approving = [...latest.values()].filter(
+  return [...latest.values()];
+}
+
+function names(reviews: readonly { author: string }[]): string {
+  return reviews.map(({ author }) => author).join(', ');
+}
+
+/** Who approves the commits that it has now, or what is missing. */
+function approval(pull: Watched, { reviewers }: Ours): { text: string } | { missing: string } {
+  const latest = verdicts(pull, reviewers);
+  const approving = latest.filter(
     ({ state, commit }) => state === 'APPROVED' && (commit === '' || commit === pull.head),
   );
-  const against = [...latest.values()].filter(({ state }) => state === 'CHANGES_REQUESTED');
-  const names = (reviews: readonly { author: string }[]) => reviews.map(({ author }) => author).join(', ');
+  const against = latest.filter(({ state }) => state === 'CHANGES_REQUESTED');
   // With a rule of its own, GitHub knows how many it takes and whether one for older commits counts.
   if (pull.decision === '' && against.length > 0)
     return { missing: `waits for ${names(against)}, who requested changes` };
   if (pull.decision === '' ? approving.length === 0 : pull.decision !== 'APPROVED')
     return { missing: 'waits for a review' };
-  return { text: approving.length === 0 ? 'It is approved.' : `${names(approving)} approved it.` };
+  if (approving.length === 0) return { text: 'It is approved.' };
+  // Words that came with it are for people: an agent that acted on them would make the approval void.
+  const words = approving.filter(({ text }) => text !== '').map((each) => `${each.author}: ${each.text}`);
+  return {
+    text: [`${names(approving)} approved it.`, ...words.map((each) => cleanText(each, 1000))].join('\n'),
+  };
 }
 
 function capital(text: string): string {

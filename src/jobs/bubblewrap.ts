@@ -22,7 +22,7 @@ export interface Walls {
 /** Parts of /proc through which root could still reach the machine. */
 const PROC = ['/proc/sys', '/proc/sysrq-trigger', '/proc/irq', '/proc/bus'];
 /** Everybody has their own of these. */
-const PRIVATE = ['/tmp', '/var/tmp', '/run'];
+export const PRIVATE = ['/tmp', '/var/tmp', '/run'];
 const JOIN = 'echo $$ > "$1/cgroup.procs" || exit 125; shift; exec "$@"';
 
 /** The command line that runs another one inside walls. Later mounts lie over earlier ones, so their order is their meaning. */
@@ -49,10 +49,11 @@ export function bubblewrap(walls: Walls, argv: readonly string[]): string[] {
   return walls.cgroup === null ? inside : ['/bin/sh', '-c', JOIN, 'signalbox-join', walls.cgroup, ...inside];
 }
 
+export function isInside(inner: string, outer: string): boolean {
+  return inner === outer || inner.startsWith(outer === '/' ? outer : `${outer}/`);
+}
+
 /** It lies in something hidden, and to show it does not show something hidden as a whole again. */
 function isOpened(path: string, hidden: readonly string[]): boolean {
-  const inside = (inner: string, outer: string) => inner === outer || inner.startsWith(`${outer}/`);
-  return (
-    hidden.some((each) => inside(path, each)) && !hidden.some((each) => path === '/' || inside(each, path))
-  );
+  return hidden.some((each) => isInside(path, each)) && !hidden.some((each) => isInside(each, path));
 }

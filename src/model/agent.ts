@@ -46,8 +46,8 @@ export interface AgentRequest {
   /** True when the engine runs as root: some CLIs need to be told. */
   root: boolean;
   /**
-   * Set to where it works when it is outside of a sandbox that other agents are in: what these committed of settings for
-   * the CLI must not be obeyed.
+   * Set to where it works when settings for the CLI that lie there must not be obeyed: sandboxed agents may have committed
+   * them, or they could lift what `read` refuses.
    */
   distrusted?: string | null | undefined;
   /** Git directories outside the workspace that a commit writes to; a sandboxing CLI must open them. */

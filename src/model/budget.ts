@@ -114,10 +114,15 @@ function sum(entries: Attempt[], day: string | null, budget: Budget, now: string
 }
 
 /** What never came to a model cost nothing. */
-const FREE: ReadonlySet<string> = new Set(['auth', 'billing', 'config', 'workspace']);
+const FREE: ReadonlySet<string> = new Set(['auth', 'billing', 'config']);
+
+function isFree({ error, usage }: Attempt): boolean {
+  // A workspace fails before the agent starts, without a word about usage, or by what the agent did to it.
+  return error !== null && (FREE.has(error.class) || (error.class === 'workspace' && usage === null));
+}
 
 function isUnknown(entry: Attempt, budget: Budget): boolean {
-  if (entry.completedAt === null || (entry.error && FREE.has(entry.error.class))) return false;
+  if (entry.completedAt === null || isFree(entry)) return false;
   const { usage } = entry;
   const noTokens = !usage || (usage.inputTokens === null && usage.outputTokens === null);
   return (

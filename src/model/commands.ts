@@ -2,7 +2,7 @@ import { IllegalMoveError } from './errors.ts';
 import { refKey } from './ids.ts';
 import { openAttempt, type Ticket, type TicketStatus } from './ticket.ts';
 import { editOpen, enter, noteOf, settle } from './walk.ts';
-import { phaseOf, type Workflow } from './workflow.ts';
+import { decisionsOf, phaseOf, type Workflow } from './workflow.ts';
 
 /** What a person does to a ticket. */
 export type TicketCommand =
@@ -145,7 +145,7 @@ function respond(
   now: string,
 ): Ticket {
   const phase = phaseOf(workflow, ticket.currentPhase ?? '');
-  const decisions = phase?.type === 'gate' ? Object.keys(phase.on) : [];
+  const decisions = phase?.type === 'gate' ? decisionsOf(phase) : [];
   const target =
     phase?.type === 'gate' && decisions.includes(cmd.decision) ? phase.on[cmd.decision] : undefined;
   if (!phase || !target) {

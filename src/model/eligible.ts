@@ -69,11 +69,10 @@ export function eligible(picture: Picture, limits: Limits, now: string): Decisio
       decision.completed.push(plan.id);
       continue;
     }
-    const halted = plan.stopOnFailure ? firstFailure(picture, plan) : undefined;
     const group = lowestMoving(picture, plan);
     plan.tickets.forEach((entry, index) => {
       if (entry.group > group) return;
-      const candidate = consider(picture, limits, plan, entry, halted, decision, now);
+      const candidate = consider(picture, limits, plan, entry, decision, now);
       if (candidate) candidates.push({ ...candidate, index });
     });
   }
@@ -87,7 +86,6 @@ function consider(
   limits: Limits,
   plan: Plan,
   entry: PlanEntry,
-  halted: string | undefined,
   decision: Decision,
   now: string,
 ): Omit<Candidate, 'index'> | undefined {
@@ -96,6 +94,7 @@ function consider(
   if (!ticket || limits.driven.has(key) || !limits.mine(plan, entry)) return undefined;
   if (!movesByItself(ticket)) return undefined;
   if (ticket.status === 'queued' || ticket.phaseHistory.length === 0) {
+    const halted = firstFailure(picture, plan, entry);
     const hold = blockedBy(picture, plan, entry) ?? (halted ? haltedHold(halted) : null);
     if (hold) {
       if (ticket.status !== 'queued' || !sameHold(ticket.hold, hold))
@@ -247,6 +246,7 @@ function canMove(picture: Picture, plan: Plan, entry: PlanEntry, known: Map<stri
   if (ticket.status === 'needs_attention') return ticket.hold?.kind === 'gate';
   if (!movesByItself(ticket)) return false;
   if (ticket.phaseHistory.length > 0) return true;
+  if (firstFailure(picture, plan, entry) !== undefined) return false;
   return entry.blockedBy.every((text) => {
     const ref = parseRef(text, plan.id);
     if (picture.tickets.get(refKey(ref))?.status === 'complete') return true;
@@ -260,8 +260,11 @@ function statusOf(picture: Picture, plan: Plan, entry: PlanEntry): string | unde
   return picture.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }))?.status;
 }
 
-function firstFailure(picture: Picture, plan: Plan): string | undefined {
+/** The failure after which this ticket is not started any more. In a run of issues it stops its own batch alone. */
+function firstFailure(picture: Picture, plan: Plan, waiting: PlanEntry): string | undefined {
+  if (!plan.stopOnFailure) return undefined;
   return plan.tickets.find((entry) => {
+    if (plan.kind === 'run' && entry.group !== waiting.group) return false;
     const ticket = picture.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }));
     return (
       ticket?.status === 'failed' || (ticket?.status === 'needs_attention' && ticket.hold?.kind !== 'gate')

@@ -15,8 +15,17 @@ const ORDINARY: readonly string[] = [
 ].flatMap((line) => line.split(' '));
 
 /** Names whose values are secrets, whatever they look like. */
-const SECRET_NAME =
-  /(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|API_?KEY|PRIVATE_?KEY|AUTH|KEY|PAT)(?:_|$)|_authToken|TOKEN$|APIKEY$/i;
+const SECRET_NAME = new RegExp(
+  [
+    '(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASSCODE|CREDENTIALS?|CREDS?|AUTH|KEY|PAT)(?:_|$)',
+    '(?:^|_)(?:API|PRIVATE)_?KEY(?:_|$)|_authToken',
+    '(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE)$',
+    '(?:API|MASTER|SECRET|ACCESS|ACCOUNT|PRIVATE|SIGNING|ENCRYPT|ENCRYPTION|DEPLOY)KEY$',
+    // Alone, PWD is the directory; as part of a word, PASS is any.
+    '(?:^|_)PASS$|[^_]_PWD$',
+  ].join('|'),
+  'i',
+);
 
 /** Bundler takes logins by host name (`BUNDLE_GITHUB__COM`), Nix in the lines of its settings. */
 const LOGIN_NAME = /^(?:NIX_CONFIG|BUNDLE_(?!BUILD__)[A-Z0-9_]*__[A-Z0-9_]*)$/;

@@ -33,7 +33,7 @@ export function explain(ticket: Ticket, plan: Plan, around: Surroundings): Expla
     case 'needs_attention':
       return attention(ticket, plan, names);
     case 'running':
-      return running(ticket, around);
+      return running(ticket, plan, around);
     case 'queued':
     case 'ready':
       return waiting(ticket, plan, around);
@@ -51,10 +51,16 @@ function attention(ticket: Ticket, plan: Plan, names: string): Explanation {
   };
 }
 
-function running(ticket: Ticket, around: Surroundings): Explanation {
+/** The command that goes on with a plan. */
+function runOf({ id, kind }: Plan): string {
+  return kind === 'spec' ? `signalbox resume ${id}` : `signalbox run ${id}`;
+}
+
+function running(ticket: Ticket, plan: Plan, around: Surroundings): Explanation {
   const open = openAttempt(ticket);
   if (!around.driven) {
-    return { why: 'its engine is gone', next: 'the next run or daemon takes it over where it is' };
+    const takes = 'the next run or daemon takes it over where it is';
+    return { why: 'its engine is gone', next: plan.kind === 'spec' ? `${takes}: ${runOf(plan)}` : takes };
   }
   const times = open && open.attempt > 1 ? `, attempt ${open.attempt}` : '';
   return { why: open ? `${open.phase}${times}` : '', next: '' };
@@ -77,7 +83,7 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
     return { why: `the plan is ${plan.status}`, next: fix[plan.status] ?? '' };
   }
   if (!begun && around.blocked) return { why: around.blocked, next: '' };
-  const then = (what: string) => (around.engine ? what : `${what} in: signalbox run ${plan.id}`);
+  const then = (what: string) => (around.engine ? what : `${what} in: ${runOf(plan)}`);
   if (hold?.kind === 'limit')
     return { why: `usage limit: ${hold.reason}`, next: then('goes on at the reset') };
   if (hold?.kind === 'backoff') return { why: hold.reason, next: then('is tried again') };
@@ -90,6 +96,6 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
       next: hold.until ? then('goes on then') : then('goes on when the budget is raised'),
     };
   if (hold) return { why: hold.reason, next: '' };
-  if (!around.engine) return { why: 'no engine is running', next: `signalbox run ${plan.id}` };
+  if (!around.engine) return { why: 'no engine is running', next: runOf(plan) };
   return { why: 'waits for a free slot', next: '' };
 }

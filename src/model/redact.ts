@@ -62,11 +62,13 @@ const PASSWORD_IN_URL = /:\/\/[^\s/:@]*:([^\s/@]+)@/;
 const WORDS = /^(?:disabled|enabled|default|required|optional|undefined|anonymous)$/i;
 /** Names that say where a secret is, not what it is. */
 const PLACE = /_(?:SOCK|FILE|PATH|DIR|HOME)$/i;
+const DIRECTORY = /_PWD$/i;
 const ADDRESS = /_(?:URL|URI|ENDPOINT|HOST|ISSUER)$/i;
 
 /** The name decides, whatever the value looks like; only what is plainly a place, a number or a switch is left. */
 function isTelling(name: string, value: string): boolean {
   if (value.length < LEAST || WORDS.test(value) || PLACE.test(name)) return false;
+  if (DIRECTORY.test(name) && value.startsWith('/')) return false;
   if (/^[\d.]+$/.test(value)) return value.length >= LEAST_DIGITS;
   return !(ADDRESS.test(name) && /^https?:\/\/[^@?]*$/.test(value));
 }
@@ -75,12 +77,23 @@ function looksLikeKey(value: string): boolean {
   return !/\s/.test(value) && /\d/.test(value) && /[A-Za-z0-9]{16,}/.test(value) && !/^[~.]?\//.test(value);
 }
 
+/** As it is, and as it stands in JSON, in JSON within JSON, and where that is plain ASCII. */
+function spellings(secret: string): string[] {
+  const escaped = (text: string) => JSON.stringify(text).slice(1, -1);
+  const once = escaped(secret);
+  const ascii = once.replace(
+    /[\u007f-\uffff]/g,
+    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  return [secret, once, escaped(once), ascii];
+}
+
 export type Redact = (text: string) => string;
 
 /** Replaces secrets in a text: those that are known, and whatever has the form of one. */
 export function redactor(secrets: readonly string[]): Redact {
   // The longest first: one may begin like another.
-  const known = [...secrets].sort((a, b) => b.length - a.length);
+  const known = [...new Set(secrets.flatMap(spellings))].sort((a, b) => b.length - a.length);
   return (text) => {
     let clean = text;
     for (const secret of known) if (clean.includes(secret)) clean = clean.replaceAll(secret, REDACTED);

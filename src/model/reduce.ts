@@ -14,7 +14,8 @@ export type TicketEvent =
   | { type: 'session'; sessionId: string }
   | { type: 'usage'; usage: Usage }
   | { type: 'end'; end: AttemptEnd }
-  | { type: 'release' };
+  /** Lets go of the ticket; `tip` is the last commit of its branch, where it is complete. */
+  | { type: 'release'; tip?: string | undefined };
 
 /**
  * The next state of a ticket. Pure: the same arguments give the same ticket, for every engine.
@@ -39,7 +40,7 @@ export function reduce(workflow: Workflow, ticket: Ticket, event: TicketEvent, n
     case 'end':
       return end(workflow, ticket, event.end, now);
     case 'release':
-      return release(ticket, now);
+      return { ...release(ticket, now), ...(event.tip === undefined ? {} : { tip: event.tip }) };
   }
 }
 
@@ -179,13 +180,26 @@ function failed(
   if (failures > rule.max || isUsedUp(noted, phase) || HOPELESS.has(end.error.class)) {
     const outcome = end.outcome ?? 'failure';
     const over = { ...noted, phaseHistory: withOutcome(noted.phaseHistory, outcome) };
-    return follow(workflow, over, phase, outcome, now);
+    return sentBack(workflow, follow(workflow, over, phase, outcome, now), phase, now);
   }
   const seconds = backoffSeconds(rule, failures);
   if (seconds <= 0) return noted;
   const until = new Date(Date.parse(now) + seconds * 1000).toISOString();
   const reason = `attempt ${failures} failed: ${end.error.message}`;
   return settle(noted, now, { status: 'ready', hold: { kind: 'backoff', reason, until } });
+}
+
+/** A phase whose attempts are counted over all visits waits as long after the failure of another as after its own. */
+function sentBack(workflow: Workflow, ticket: Ticket, from: Phase, now: string): Ticket {
+  const phase = phaseOf(workflow, ticket.currentPhase ?? '');
+  if (ticket.status !== 'running' || !phase || phase.id === from.id || !('maxAttempts' in phase))
+    return ticket;
+  const tries = ticket.tries?.[phase.id] ?? 0;
+  const seconds = phase.maxAttempts === undefined || tries === 0 ? 0 : backoffSeconds(retryOf(phase), tries);
+  if (seconds <= 0) return ticket;
+  const until = new Date(Date.parse(now) + seconds * 1000).toISOString();
+  const reason = `attempt ${tries} failed: ${ticket.error ?? from.id}`;
+  return settle(ticket, now, { status: 'ready', hold: { kind: 'backoff', reason, until } });
 }
 
 function withOutcome(history: Attempt[], outcome: string): Attempt[] {

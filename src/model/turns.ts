@@ -36,6 +36,16 @@ export function notItsTurn(
   return overBudget(picture, plan) ?? tooSoon(picture, plan, ticket, now);
 }
 
+/** What a ticket that has still to begin waits for, where that is another one in the tree which a person has to look at. */
+export function behind(
+  picture: { tickets: ReadonlyMap<string, Ticket> },
+  plan: Plan,
+  ticket: Ticket,
+): Hold | null {
+  const before = isYetToBegin(plan, ticket) ? ticketInTree(picture, plan) : undefined;
+  return before ? stuck(before) : null;
+}
+
 function stuck({ status, ticketId }: Ticket): Hold | null {
   if (status !== 'needs_attention' && status !== 'paused') return null;
   const why = status === 'paused' ? 'is paused' : 'needs attention';
@@ -46,9 +56,10 @@ function overBudget(picture: { tickets: ReadonlyMap<string, Ticket> }, plan: Pla
   const { starts } = plan;
   if (!starts) return undefined;
   const since = Date.parse(starts.since);
-  const begun = ticketsOf(picture, plan).filter(({ phaseHistory: [first] }) => {
-    return first !== undefined && Date.parse(first.startedAt) >= since;
-  });
+  // One that had begun before and goes on in this run is one of those that it works on.
+  const begun = ticketsOf(picture, plan).filter(({ phaseHistory }) =>
+    phaseHistory.some(({ startedAt }) => Date.parse(startedAt) >= since),
+  );
   if (begun.length < starts.max) return undefined;
   return {
     kind: 'starts',

@@ -28,6 +28,8 @@ function adapt(phase: Phase, wishes: Wishes): Phase {
     return wishes.looks === false ? asks : phase;
   }
   const once = wishes.retry ? {} : { retry: undefined, maxRetries: undefined };
+  if (phase.type === 'script')
+    return { ...phase, ...once, ...(wishes.retry ? {} : { waits: false }), ...visits };
   if (phase.type !== 'agent') return { ...phase, ...once, ...visits };
   const model = wishes.models[phase.id] ?? wishes.models['*'];
   const effort = (wishes.efforts[phase.id] ?? wishes.efforts['*']) as typeof phase.effort;

@@ -86,6 +86,7 @@ export const ScriptPhase = z.strictObject({
   ...command,
   ...attempts,
   idleSeconds: Seconds.optional().describe('Stop when nothing was printed for this long'),
+  waits: z.boolean().optional().describe('Whether exit code 75, “not now”, is waited out; default yes'),
   ...edges,
 });
 export const AgentPhase = z.strictObject({
@@ -171,6 +172,10 @@ export const GatePhase = z.strictObject({
   timeoutSeconds: Seconds.optional().describe('Take the failure edge when nobody answered for this long'),
   onFailure: edges.onFailure,
   on: z.record(z.string(), PhaseId).describe('Next phase by decision'),
+  found: z
+    .array(z.string())
+    .optional()
+    .describe('Those of `on` that only the script can tell; no person can give them as an answer'),
 });
 export const TerminalPhase = z.strictObject({
   id: common.id,
@@ -249,6 +254,11 @@ export function retryOf(phase: Phase): RetryRule {
 /** The script of a phase; undefined for phases without one. */
 export function commandOf(phase: Phase): string | undefined {
   return 'command' in phase ? phase.command : undefined;
+}
+
+/** What a person may answer. */
+export function decisionsOf({ on, found = [] }: PhaseOf<'gate'>): string[] {
+  return Object.keys(on).filter((decision) => !found.includes(decision));
 }
 
 /** Names a phase captures into the context, gates included: they leave their decision and message. */

@@ -22,7 +22,7 @@ import { totalUsage } from '../model/usage.ts';
 import { type PhaseOf, resultSchemaOf } from '../model/workflow.ts';
 import { capture } from './capture.ts';
 import { type PhaseContext, variablesOf } from './context.ts';
-import { missingEvidence } from './evidence.ts';
+import { cameBack, missingEvidence } from './evidence.ts';
 import { land, nativeCap, ownBudget } from './landing.ts';
 import { chooseSession } from './session.ts';
 import { excerpt } from './text.ts';
@@ -229,6 +229,8 @@ async function judge(
     const halt_reason = claim.reason || 'It gave no reason.';
     return { type: 'done', outcome: 'halt', captured: { halt_reason }, ...facts, output: halt_reason };
   }
+  const strayed = await cameBack(context);
+  if (strayed) return { ...failure('evidence', strayed), ...facts };
   const moved = misplaced(context);
   if (moved) return { ...failure('workspace', moved), ...facts };
   if (before && before !== (await fingerprint(context))) {

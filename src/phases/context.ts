@@ -4,7 +4,7 @@ import { templateVariables } from '../content/index.ts';
 import type { AttemptEnd } from '../model/outcome.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Attempt, Hold, Ticket, Usage } from '../model/ticket.ts';
-import type { Phase } from '../model/workflow.ts';
+import { firstPhase, type Phase } from '../model/workflow.ts';
 import type { Workspaces } from '../workspaces/index.ts';
 
 /** Where the ticket's work happens, decided before the attempt. */
@@ -84,8 +84,8 @@ export function variablesOf(context: PhaseContext): Record<string, unknown> {
     phase,
     visit: attempt.visit,
     attempt: attempt.attempt,
-    previousError: previousError(ticket, attempt),
-    feedback: feedbackFor(ticket, attempt),
+    previousError: previousError(pinned, ticket, attempt),
+    feedback: feedbackFor(pinned, ticket, attempt),
     unit: context.unit ?? null,
     facts: { ...place, agent: agentName },
   });
@@ -96,23 +96,28 @@ function entriesBefore(ticket: Ticket, attempt: Attempt): Attempt[] {
   return index < 0 ? ticket.phaseHistory.slice(0, -1) : ticket.phaseHistory.slice(0, index);
 }
 
-function previousError(ticket: Ticket, attempt: Attempt): string | null {
+function previousError(pinned: PinnedWorkflow, ticket: Ticket, attempt: Attempt): string | null {
   const before = entriesBefore(ticket, attempt);
   const same = before.findLast(
     (entry) => entry.phase === attempt.phase && entry.visit === attempt.visit && entry.status === 'failure',
   );
-  return (same ?? sentBackBy(before, attempt))?.error?.message ?? null;
+  return (same ?? sentBackBy(pinned, before, attempt))?.error?.message ?? null;
 }
 
 /** What the phase said that sent the ticket here. */
-function feedbackFor(ticket: Ticket, attempt: Attempt): string | null {
-  const sender = sentBackBy(entriesBefore(ticket, attempt), attempt);
+function feedbackFor(pinned: PinnedWorkflow, ticket: Ticket, attempt: Attempt): string | null {
+  const sender = sentBackBy(pinned, entriesBefore(ticket, attempt), attempt);
   return sender ? (sender.output ?? sender.error?.message ?? null) : null;
 }
 
-/** The last attempt of another visit, when it did not simply succeed. */
-function sentBackBy(before: Attempt[], attempt: Attempt): Attempt | undefined {
+/**
+ * The last attempt of another visit, when it did not simply succeed. What the first phase decides without changing
+ * anything says where to go, and is nothing to mend.
+ */
+function sentBackBy({ workflow }: PinnedWorkflow, before: Attempt[], attempt: Attempt): Attempt | undefined {
   const last = before.findLast((entry) => entry.phase !== attempt.phase || entry.visit !== attempt.visit);
   const positive = last?.outcome === 'success' || last?.outcome === null;
-  return positive ? undefined : last;
+  const first = firstPhase(workflow);
+  const decides = first.id === last?.phase && first.type === 'agent' && first.access === 'read';
+  return positive || (decides && last.status === 'success') ? undefined : last;
 }

@@ -1,3 +1,4 @@
+import type { AttemptEnd } from '../model/outcome.ts';
 import type { Expect } from '../model/workflow.ts';
 import { isShownState } from '../workspaces/index.ts';
 import type { PhaseContext } from './context.ts';
@@ -5,7 +6,8 @@ import type { PhaseContext } from './context.ts';
 /** What the engine itself sees of an agent's work, against what the phase expects. Undefined when all is there. */
 export async function missingEvidence(context: PhaseContext, expect: Expect): Promise<string | undefined> {
   const { worktree, base } = context.place;
-  const commits = expect.commits === true ? 1 : (expect.commits ?? 0);
+  const free = context.shared?.notWork === null;
+  const commits = free ? 0 : expect.commits === true ? 1 : (expect.commits ?? 0);
   const notWork = commits > 0 ? context.shared?.notWork : null;
   const wish = {
     dirty: expect.clean === true,
@@ -30,6 +32,35 @@ export async function missingEvidence(context: PhaseContext, expect: Expect): Pr
       return `expected a change in ${pattern}, found none`;
   }
   return undefined;
+}
+
+/** An agent that left the branch of a tree that others use, too, is brought back; undefined where it did not. */
+export async function cameBack({
+  place,
+  shared,
+  workspaces,
+  ticket,
+}: PhaseContext): Promise<string | undefined> {
+  if (!shared) return undefined;
+  const { keptAt, from } = await workspaces.comeBack({
+    repo: place.repo,
+    path: place.worktree,
+    branch: place.branch,
+    to: place.base.commit,
+    keepAt: shared.keepAt,
+    message: `What ${ticket.planId}/${ticket.ticketId} left on another branch`,
+  });
+  if (from === null) return undefined;
+  const kept = keptAt ? `, and what you left there is kept at ${keptAt}` : '';
+  return `expected the tree to be on ${place.branch}, found it on ${from}; it is back there now${kept}. Stay on ${place.branch}`;
+}
+
+/** The end of an attempt that failed by itself, with what became of a tree that it had taken to another branch. */
+export async function afterStraying(context: PhaseContext, end: AttemptEnd): Promise<AttemptEnd> {
+  if (end.type !== 'failed') return end;
+  const strayed = await cameBack(context);
+  if (!strayed) return end;
+  return { ...end, error: { ...end.error, message: `${end.error.message}; ${strayed}` } };
 }
 
 /** What was there before this work is gone from the branch; where it is others' work, they get it back at once. */

@@ -1,7 +1,7 @@
 import { renderArg } from '../content/index.ts';
 import type { JobResult } from '../jobs/follow.ts';
 import type { AttemptEnd } from '../model/outcome.ts';
-import type { PhaseOf } from '../model/workflow.ts';
+import { decisionsOf, type PhaseOf } from '../model/workflow.ts';
 import { type PhaseContext, variablesOf } from './context.ts';
 import { lookOnce } from './look.ts';
 import { lastWords } from './text.ts';
@@ -28,7 +28,7 @@ export async function performGate(context: Gate): Promise<AttemptEnd> {
   const question = phase.prompt
     ? await renderArg(phase.prompt, variablesOf(context))
     : `"${phase.id}" needs a decision`;
-  const asks = `${question.trim()} (${Object.keys(phase.on).join(' | ')})`;
+  const asks = `${question.trim()} (${decisionsOf(phase).join(' | ')})`;
   const reason = seen?.problem ? `${asks}; could not look for an answer: ${seen.problem}` : asks;
   return { type: 'waiting', gate: true, reason, until: nextLook(context, deadline) };
 }

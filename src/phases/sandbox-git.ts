@@ -8,11 +8,11 @@ const SECRET =
 const LOGIN = /:\/\/[^/\s]*@|\b(?:token|password|secret|authorization|extraheader|sshcommand|askpass)\b/i;
 
 /** The user's settings of git as a sandboxed agent may read them, without logins: from, to. */
-export function gitSettings(spec: {
+export async function gitSettings(spec: {
   dir: string;
   userHome: string;
   env: Readonly<Record<string, string>>;
-}): (readonly [string, string])[] {
+}): Promise<(readonly [string, string])[]> {
   const { userHome, env } = spec;
   const dir = ownDirectory(spec.dir, 'git');
   const xdg = env.XDG_CONFIG_HOME && isAbsolute(env.XDG_CONFIG_HOME) ? env.XDG_CONFIG_HOME : undefined;
@@ -27,7 +27,7 @@ export function gitSettings(spec: {
   const mounts: [string, string][] = [];
   for (const [name, from, to] of filtered) {
     if (!isFile(from)) continue;
-    writeAnew(join(dir, name), withoutLogins(readFileSync(from, 'utf8')));
+    await writeAnew(join(dir, name), withoutLogins(readFileSync(from, 'utf8')));
     mounts.push([join(dir, name), to]);
   }
   for (const name of ['ignore', 'attributes'])

@@ -1,6 +1,7 @@
 import { lstatSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { isAbsolute, join } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import { ownPlaces, type Seed } from '../agents/index.ts';
+import { sweepAway } from '../workspaces/sweep.ts';
 
 export interface SandboxHome {
   /** What lies where inside, and may be written: from, to. */
@@ -23,13 +24,13 @@ const XDG: Readonly<Record<string, string>> = {
  * Makes ready what a CLI keeps in its home directory, for one ticket: sessions stay from turn to turn, login and settings
  * are copies, and of the user's own files nothing can be written.
  */
-export function openHome(spec: {
+export async function openHome(spec: {
   /** Kept between turns; what is in it was written by an agent. */
   dir: string;
   adapter: string;
   userHome: string;
   env: Readonly<Record<string, string>>;
-}): SandboxHome {
+}): Promise<SandboxHome> {
   const { dir, userHome, env } = spec;
   const own = ownPlaces(spec.adapter);
   const from = env.HOME && isAbsolute(env.HOME) ? env.HOME : userHome;
@@ -45,7 +46,7 @@ export function openHome(spec: {
     const source = isMoved ? join(value, moved[1]) : join(from, at);
     const target = ownDirectory(dir, at);
     for (const seed of seeds)
-      plant(seed, join(source, isMoved ? seed.name : (seed.from ?? seed.name)), target);
+      await plant(seed, join(source, isMoved ? seed.name : (seed.from ?? seed.name)), target);
     home.writable.push([target, join(userHome, at)]);
     for (const name of shown) {
       if (!statSync(join(source, name), { throwIfNoEntry: false })?.isDirectory()) continue;
@@ -54,6 +55,25 @@ export function openHome(spec: {
     }
   }
   return home;
+}
+
+/** Programs that the user has where the CLI keeps its own files, whose copy would lie over them: from, to. */
+export async function keptPrograms(
+  writable: SandboxHome['writable'],
+  programs: readonly string[],
+): Promise<(readonly [string, string])[]> {
+  const mounts: (readonly [string, string])[] = [];
+  for (const program of programs) {
+    const place = writable.find(([, to]) => program.startsWith(`${to}/`));
+    const stat = place && statSync(program, { throwIfNoEntry: false });
+    if (!place || !stat) continue;
+    const [target, to] = place;
+    const below = relative(to, program);
+    if (stat.isDirectory()) ownDirectory(target, below);
+    else await writeAnew(join(ownDirectory(target, dirname(below)), basename(below)), '');
+    mounts.push([program, program]);
+  }
+  return mounts.sort(([a], [b]) => a.length - b.length);
 }
 
 /** A directory at each step, whatever an agent put there: a link would lead our copies elsewhere. */
@@ -69,18 +89,18 @@ export function ownDirectory(root: string, below: string): string {
   return path;
 }
 
-function plant(seed: Seed, from: string, dir: string): void {
+async function plant(seed: Seed, from: string, dir: string): Promise<void> {
   const stat = statSync(from, { throwIfNoEntry: false });
   if (!stat?.isFile() || stat.size > LARGEST) return;
   const to = join(dir, seed.name);
   const there = lstatSync(to, { throwIfNoEntry: false });
   if (seed.login && there?.isFile() && there.mtimeMs > stat.mtimeMs) return;
-  writeAnew(to, without(readFileSync(from), seed.without ?? []));
+  await writeAnew(to, without(readFileSync(from), seed.without ?? []));
 }
 
 /** Never through what is there. */
-export function writeAnew(path: string, content: Buffer | string): void {
-  rmSync(path, { recursive: true, force: true });
+export async function writeAnew(path: string, content: Buffer | string): Promise<void> {
+  await sweepAway(path);
   writeFileSync(path, content, { flag: 'wx', mode: 0o600 });
 }
 

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
-import { delimiter, dirname, isAbsolute, join } from 'node:path';
-import { bubblewrap } from '../jobs/bubblewrap.ts';
+import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
+import { bubblewrap, isInside, PRIVATE } from '../jobs/bubblewrap.ts';
 import { dropPidsGroup, findPidsGroup, makePidsGroup } from '../jobs/pids-group.ts';
 import { processLimit } from '../jobs/process-limit.ts';
 import type { AgentConfig } from '../model/agent.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import type { PhaseContext } from './context.ts';
 import { gitSettings } from './sandbox-git.ts';
-import { openHome } from './sandbox-home.ts';
+import { keptPrograms, openHome } from './sandbox-home.ts';
 
 type Context = PhaseContext<PhaseOf<'agent'>>;
 
@@ -27,12 +27,16 @@ export function sandboxesOthers({ settings }: Context): boolean {
   return Object.values(settings.agents).some(({ sandbox }) => sandbox === 'bwrap');
 }
 
-/** Settings in the repository that a CLI cannot be told to pass over. */
-const OBEYED: Readonly<Record<string, string>> = { pi: '.pi/settings.json' };
+/** Files in the repository that a CLI cannot be told to pass over: settings, and variables for itself and its shell. */
+const OBEYED: Readonly<Record<string, readonly string[]>> = {
+  pi: ['.pi/settings.json'],
+  gemini: ['.env', '.gemini/.env'],
+};
 
 function obeyed(context: Context, { adapter }: AgentConfig): string | undefined {
-  const file = Object.hasOwn(OBEYED, adapter) ? OBEYED[adapter] : undefined;
-  if (!file || !sandboxesOthers(context) || !existsSync(join(context.place.worktree, file))) return undefined;
+  const files = (Object.hasOwn(OBEYED, adapter) ? OBEYED[adapter] : undefined) ?? [];
+  const file = files.find((each) => existsSync(join(context.place.worktree, each)));
+  if (!file || !sandboxesOthers(context)) return undefined;
   return `${adapter} would obey ${file} of the repository, where sandboxed agents can write; set sandbox: bwrap for it, too`;
 }
 
@@ -42,42 +46,56 @@ export async function enterSandbox(
   agent: AgentConfig,
   dir: string,
   env: Readonly<Record<string, string>>,
-): Promise<{ gitDir: string; env: Record<string, string>; wrap(argv: readonly string[]): string[] }> {
+): Promise<{
+  gitDir: string;
+  env: Record<string, string>;
+  wrap(argv: readonly string[]): Promise<string[]>;
+}> {
   const { place, settings, workspaces } = context;
   const enclave = await workspaces.openEnclave(place.worktree, place.branch);
   const path = env.PATH ?? '';
   const userHome = realOf(settings.userHome);
   const kept = join(dirname(context.jobDir), HOME);
-  const home = openHome({ dir: kept, adapter: agent.adapter, userHome, env });
-  const git = gitSettings({ dir: kept, userHome, env });
+  const home = await openHome({ dir: kept, adapter: agent.adapter, userHome, env });
+  const git = await gitSettings({ dir: kept, userHome, env });
   const most = agent.sandboxProcesses ?? PROCESSES;
   const cgroup = makePidsGroup(groupName(place.worktree), most);
   // Nothing of this kind binds root.
   const prlimit = cgroup === null && process.getuid?.() !== 0 ? findProgram('prlimit', path) : undefined;
-  const wrap = (argv: readonly string[]) =>
-    bubblewrap(
+  const hidden = hiddenPlaces(context, env);
+  const wrap = async (argv: readonly string[]) => {
+    const programs = tools(argv, env, path, [...hidden, ...PRIVATE, ...home.writable.map(([, to]) => to)]);
+    return bubblewrap(
       {
         bwrap: findProgram('bwrap', path) ?? 'bwrap',
         cwd: place.worktree,
         network: agent.sandboxNetwork ?? true,
-        hidden: hiddenPlaces(context, env),
-        readable: [...tools(argv, env, path), settings.packageDir, dir, enclave.objects],
+        hidden,
+        readable: withTargets([...programs, settings.packageDir, dir, enclave.objects]),
         places: home.writable,
         writable: [...(agent.sandboxWritable ?? []), enclave.gitDir],
-        over: [...home.readable, ...git, [enclave.link, join(place.worktree, '.git')]],
+        over: [
+          ...(await keptPrograms(home.writable, withTargets(programs))),
+          ...home.readable,
+          ...git,
+          [enclave.link, join(place.worktree, '.git')],
+        ],
         cgroup,
         prlimit: prlimit ? { command: prlimit, processes: processLimit(most) } : null,
       },
       argv,
     );
+  };
   return { gitDir: enclave.gitDir, env: home.env, wrap };
 }
 
 /** Beside the ticket's jobs, and swept away with them. */
 const HOME = 'home';
 
+/** Where it is, or will be: a job's directory is made later. */
 function realOf(path: string): string {
-  return existsSync(path) ? realpathSync(path) : path;
+  if (existsSync(path)) return realpathSync(path);
+  return dirname(path) === path ? path : join(realOf(dirname(path)), basename(path));
 }
 
 /** Brings the branch home once everything inside has ended. */
@@ -120,8 +138,18 @@ function hiddenPlaces(
     .sort((a, b) => a.length - b.length);
 }
 
+/** What is hidden is known by where it really is; a link that lies there is needed, too. */
+function withTargets(paths: readonly string[]): string[] {
+  return [...new Set(paths.flatMap((path) => [realOf(path), path]))];
+}
+
 /** Programs may be installed in the home directory; of a package, those that it needs lie beside it. */
-function tools(argv: readonly string[], env: Readonly<Record<string, string>>, path: string): string[] {
+function tools(
+  argv: readonly string[],
+  env: Readonly<Record<string, string>>,
+  path: string,
+  hidden: readonly string[],
+): string[] {
   const dirs = path.split(delimiter).filter((dir) => isAbsolute(dir) && existsSync(dir));
   const modules = dirs
     .map((dir) => join(dirname(dir), 'lib', 'node_modules'))
@@ -133,16 +161,21 @@ function tools(argv: readonly string[], env: Readonly<Record<string, string>>, p
   return [
     ...dirs,
     ...modules,
-    ...(command ? [dirname(command), packageOf(realpathSync(command))] : []),
+    ...(command ? [...besides(command, hidden), ...besides(realpathSync(command), hidden)] : []),
     dirname(env.SIGNALBOX_NODE ?? process.execPath),
     ...files,
   ];
 }
 
-/** The outermost directory of packages; for a program that is in none, the one with the file. */
-function packageOf(file: string): string {
+/**
+ * The outermost directory of packages; for a program that is in none, the one with the file; the file alone where that
+ * directory is hidden, such as the home itself.
+ */
+function besides(file: string, hidden: readonly string[]): string[] {
   const end = file.indexOf('/node_modules/');
-  return end < 0 ? dirname(file) : file.slice(0, end + '/node_modules'.length);
+  const dir = realOf(dirname(file));
+  const own = hidden.some((each) => isInside(each, dir)) ? [join(dir, basename(file))] : [dir];
+  return end < 0 ? own : [...own, file.slice(0, end + '/node_modules'.length)];
 }
 
 function findProgram(command: string, path: string): string | undefined {

@@ -51,7 +51,7 @@ export async function performScript(context: PhaseContext<PhaseOf<'script'>>): P
   const result = await runJob({ ...context, resumed }, scriptJob(context, wall, idle));
   const early = endOfJob(result, wall, idle);
   if (early || !result) return { ...(early as AttemptEnd), output: result ? outputOf(result) : null };
-  if (isNotNow(result.exit)) return notNow(context, result);
+  if (isNotNow(result.exit) && phase.waits !== false) return notNow(context, result);
   if (result.exit.code !== 0) return exitFailure(result);
   return finishCommand(context, result);
 }

@@ -6,7 +6,7 @@ import type { AgentAdapter, AgentError, AgentEvent, AgentRequest, AgentResult } 
 import { explained, WorkspaceError } from '../model/errors.ts';
 import type { AttemptEnd } from '../model/outcome.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
-import { totalUsage } from '../model/usage.ts';
+import { noUsage, totalUsage } from '../model/usage.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import type { PhaseContext } from './context.ts';
 import { agentEnvironment } from './environment.ts';
@@ -113,16 +113,20 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
         asked.agent.sandbox === 'bwrap'
           ? await enterSandbox(context, asked.agent, turn.dir, given).catch(refuse)
           : null;
-      const request = walls
-        ? { ...asked, gitDirs: [walls.gitDir] }
-        : { ...asked, distrusted: sandboxesOthers(context) ? context.place.worktree : null };
+      // Settings of the repository could run programs outside of the walls, and lift what `read` refuses.
+      const distrusts = asked.access === 'read' || (!walls && sandboxesOthers(context));
+      const request = {
+        ...asked,
+        ...(walls ? { gitDirs: [walls.gitDir] } : {}),
+        distrusted: distrusts ? context.place.worktree : null,
+      };
       const root = process.getuid?.() === 0;
       const call = turn.adapter.invocation({ ...request, promptFile, newSessionId: randomUUID(), root });
       const own = new Set(Object.keys(call.files).map((name) => `{job}/${name}`));
       const command = call.argv.map((arg) => (own.has(arg) ? arg.replace('{job}', turn.dir) : arg));
       const env = { ...given, ...call.env, ...walls?.env };
       requireExecutable(command[0] ?? '', env.PATH ?? '', request.agent.name);
-      const argv = walls ? walls.wrap(command) : command;
+      const argv = walls ? await walls.wrap(command) : command;
       const files = {
         ...turn.files,
         ...call.files,
@@ -141,7 +145,13 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
   });
   lines.flush();
   const home = await broughtHome(context);
-  if (home) return { end: { ...home, sessionId: session } };
+  if (home) {
+    const exit = result?.exit ?? { code: null, signal: null };
+    const seen = reader.end({ ...exit, stderrTail: result?.stderrTail ?? '' });
+    // It has worked, whatever it tells of that: budgets must not take it for one that never began.
+    const usage = usageSeen(seen, answered) ?? noUsage();
+    return { end: { ...home, sessionId: session ?? seen.sessionId, usage } };
+  }
   const early = endOfJob(result, wall, idle);
   if (early || !result) {
     const stderrTail = result?.stderrTail ?? '';

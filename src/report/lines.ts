@@ -36,7 +36,7 @@ export function lineOf(event: EngineEvent, options: LineOptions): string | undef
       return options.verbose ? style.dim(`  ${name}${pad} │ ${oneLine(event.text)}`) : undefined;
     case 'attempt:tool':
       return options.verbose && !event.done
-        ? style.dim(`  ${name}${pad} │ ${event.name} ${oneLine(event.summary)}`)
+        ? style.dim(`  ${name}${pad} │ ${oneLine(event.name, 80)} ${oneLine(event.summary)}`)
         : undefined;
     case 'ticket:status':
       return statusLine(event, who, style, now);

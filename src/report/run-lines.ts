@@ -82,7 +82,9 @@ export class RunLines {
         return;
       case 'attempt:tool':
         if (this.#options.verbose && !event.done)
-          this.#say(`  ${nameOf(event.ticketId)} │ ${event.name} ${oneLine(event.summary, 400)}`);
+          this.#say(
+            `  ${nameOf(event.ticketId)} │ ${oneLine(event.name, 80)} ${oneLine(event.summary, 400)}`,
+          );
         return;
       default:
         return;

@@ -12,6 +12,7 @@ export function summaryFacts({ counts, usage, ms, changes }: SpecResult): string
     ...(counts.failed > 0 ? [`${counts.failed} failed`] : []),
     ...(counts.halted > 0 ? [`${counts.halted} halted`] : []),
     ...(counts.left > 0 ? [`${counts.left} to do`] : []),
+    ...(counts.unselected > 0 ? [`${counts.unselected} not selected`] : []),
   ];
   const stat = changes.split('\n').at(-1)?.trim();
   return [
@@ -49,7 +50,8 @@ export function specSummary(result: SpecResult, look: Style): string {
   if (changes !== '') lines.push('', changes);
   lines.push('', look.bold(facts.join(' · ')));
   const branch = tickets[0]?.branch;
-  if (branch) lines.push(look.dim(`Branch: ${branch}`));
+  if (branch)
+    lines.push(look.dim(`Branch: ${branch}${result.branchGone ? ' (gone: merged or deleted)' : ''}`));
   if (halted) {
     lines.push(`${look.yellow('!')} ${halted.ticketId} asks: ${oneLine(halted.reason, 1000)}`);
     lines.push(`Go on with: signalbox resume ${plan.id} --answer "…"`);
@@ -63,6 +65,7 @@ function unitFacts(counts: SpecResult['counts']): string[] {
     counts.failed > 0 ? `${counts.failed} failed` : '',
     counts.halted > 0 ? `${counts.halted} halted` : '',
     counts.left > 0 ? `${counts.left} to do` : '',
+    counts.unselected > 0 ? `${counts.unselected} not selected` : '',
     `${counts.attempts} ${counts.attempts === 1 ? 'attempt' : 'attempts'}`,
   ];
 }

@@ -3,6 +3,7 @@ import { type Explanation, explain } from '../model/explain.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plan-problems.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
+import { behind } from '../model/turns.ts';
 import { totalUsage } from '../model/usage.ts';
 import type { StoreProblem, StoreView } from '../store/port.ts';
 import { sayProblem } from './problem-text.ts';
@@ -34,7 +35,7 @@ export function statusOf({ view, isLive, daemon }: StatusInput): PlanStatus[] {
       const ticket = view.tickets.get(`${plan.id}/${entry.ticketId}`);
       if (!ticket) continue;
       const driven = ticket.claim !== null && isLive(ticket.claim);
-      const blocked = broken ?? blockedBy(view, plan, entry)?.reason ?? null;
+      const blocked = broken ?? (blockedBy(view, plan, entry) ?? behind(view, plan, ticket))?.reason ?? null;
       const { why, next } = explain(ticket, plan, { driven, engine, blocked });
       tickets.push({ ticket, why, next });
     }
@@ -75,6 +76,8 @@ export function planLines(
   for (const status of ['running', 'failed', 'needs_attention', 'paused'] as const) {
     if (counts[status]) facts.push(`${counts[status]} ${status.replace('_', ' ')}`);
   }
+  const { unselected = 0 } = (plan.spec ?? {}) as { unselected?: number };
+  if (unselected > 0) facts.push(`${unselected} not selected`);
   const usage = usageText(
     totalUsage(tickets.flatMap(({ ticket }) => ticket.phaseHistory.map((attempt) => attempt.usage))),
   );
@@ -83,7 +86,10 @@ export function planLines(
     plan.name && plan.name !== plan.id
       ? `${style.bold(oneLine(plan.name))} (${plan.id})`
       : style.bold(plan.id);
-  const lines = [title, `  ${plan.status} — ${plan.workflow ?? 'default workflow'} — ${facts.join(', ')}`];
+  const lines = [
+    title,
+    `  ${plan.status === 'complete' && unselected > 0 ? 'complete as far as selected' : plan.status} — ${plan.workflow ?? 'default workflow'} — ${facts.join(', ')}`,
+  ];
   const width = Math.max(4, ...tickets.map(({ ticket }) => ticket.ticketId.length));
   for (const each of tickets) tellTicket(each, { lines, style, now, width, detailed });
   for (const problem of problems) lines.push(`  ${style.red('✗')} ${oneLine(sayProblem(problem), 400)}`);

@@ -4,6 +4,7 @@ import type { FetchOptions, SourceProblem, WorkItem } from './item.ts';
 import { readSpec, specItems, unitsOf } from './kiro/index.ts';
 import { orError, problemOf } from './problem.ts';
 import { parseReference, type Reference, type SpecReference } from './reference.ts';
+import { type SpecWork, withSpecs } from './spec-ids.ts';
 
 export interface CollectOptions extends FetchOptions {
   /** What files and directories are relative to; `cwd` says which repository a plain number means. */
@@ -15,6 +16,8 @@ export interface CollectOptions extends FetchOptions {
 export interface CollectedWork {
   items: WorkItem[];
   problems: SourceProblem[];
+  /** What a spec says that was not taken as it stands. */
+  notes: string[];
 }
 
 /** Everything that references name, spec directories included, in the order of the references. */
@@ -40,10 +43,11 @@ export async function collectWork(
     ),
     ...parsed.filter(isSpec).map((reference) => readOne(reference, options)),
   ]);
-  const items = [...fetched.items, ...specs.flatMap((spec) => spec.items)];
+  const all = withSpecs(fetched.items, specs);
   return {
-    items: items.filter((item, index) => items.findIndex(({ key }) => key === item.key) === index),
-    problems: [...problems, ...fetched.problems, ...specs.flatMap((spec) => spec.problems)],
+    items: all.items,
+    problems: [...problems, ...fetched.problems, ...specs.flatMap((spec) => spec.problems), ...all.problems],
+    notes: [...new Set(specs.flatMap((spec) => spec.notes))],
   };
 }
 
@@ -51,18 +55,18 @@ export async function collectWork(
 async function readOne(
   { text, path }: SpecReference,
   { unit = 'parent' }: CollectOptions,
-): Promise<CollectedWork> {
+): Promise<CollectedWork & SpecWork> {
   return orError(
     async () => {
       const spec = await readSpec(path);
-      const [error] = [...spec.problems, ...unitsOf(spec, { unit }).problems].filter(
-        ({ severity }) => severity === 'error',
-      );
-      if (!error) return { items: specItems(spec, { unit }), problems: [] };
+      const found = [...spec.problems, ...unitsOf(spec, { unit }).problems];
+      const error = found.find(({ severity }) => severity === 'error');
+      const notes = found.map(({ file, line, message }) => `${file}:${line}: ${message}`);
+      if (!error) return { text, dir: spec.dir, items: specItems(spec, { unit }), problems: [], notes };
       throw new InputError('spec/broken', `${error.file}:${error.line}: ${error.message}`, {
         hint: `See all of them with: signalbox spec check ${text}`,
       });
     },
-    (error): CollectedWork => ({ items: [], problems: [problemOf(text, error)] }),
+    (error) => ({ text, dir: path, items: [], problems: [problemOf(text, error)], notes: [] }),
   );
 }

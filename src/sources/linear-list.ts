@@ -6,7 +6,7 @@ import { orError, problemOf } from './problem.ts';
 export async function listLinear(options: ListOptions & { team: string }): Promise<Listed> {
   const { filter, team } = options;
   const found = await orError(
-    () => filteredIssues(condition(filter, team), options, filter.limit),
+    () => filteredIssues(condition(filter, team), options, { most: filter.limit }),
     (error) => error,
   );
   if (found instanceof Error) return { items: [], problems: [problemOf(team, found)], more: false };

@@ -18,12 +18,12 @@ const PAGE = 'pageInfo { hasNextPage endCursor }';
 const LISTS = { labels: 'name', inverseRelations: 'type issue { identifier }', children: 'identifier' };
 type List = keyof typeof LISTS;
 
-const FIELDS = `identifier title description url state { type } parent { identifier } projectMilestone { name }
+const FIELDS = `identifier title description url trashed state { type } parent { identifier } projectMilestone { name }
   labels(first: ${INSIDE}) { nodes { ${LISTS.labels} } ${PAGE} }
   inverseRelations(first: ${INSIDE}) { nodes { ${LISTS.inverseRelations} } ${PAGE} }
   children(first: ${INSIDE}) { nodes { ${LISTS.children} } ${PAGE} }`;
-const ISSUES = `query($filter: IssueFilter, $after: String) {
-  issues(filter: $filter, first: ${AT_ONCE}, after: $after, includeArchived: true) { nodes { ${FIELDS} } ${PAGE} } }`;
+const ISSUES = `query($filter: IssueFilter, $after: String, $archived: Boolean) {
+  issues(filter: $filter, first: ${AT_ONCE}, after: $after, includeArchived: $archived) { nodes { ${FIELDS} } ${PAGE} } }`;
 
 /** Issues of Linear through its API, with the key in LINEAR_API_KEY. */
 export const linearSource: Source<LinearReference> = {
@@ -54,19 +54,19 @@ function notFound(key: string): LinearError {
 }
 
 async function fetchIssues(keys: string[], options: FetchOptions): Promise<Data[]> {
-  return (await filteredIssues({ or: teams(keys) }, options)).issues;
+  return (await filteredIssues({ or: teams(keys) }, options, { archived: true })).issues;
 }
 
-/** Issues that a filter lets through, `most` of them at the most, lists inside them complete. */
+/** Issues that a filter lets through, `most` of them at the most, lists inside them complete. Who names one may mean an archived one. */
 export async function filteredIssues(
   filter: unknown,
   options: FetchOptions,
-  most = Number.POSITIVE_INFINITY,
+  { most = Number.POSITIVE_INFINITY, archived = false }: { most?: number; archived?: boolean },
 ): Promise<{ issues: Data[]; more: boolean }> {
   const issues: Data[] = [];
   let after: string | null = null;
   for (let page = 0; page < MAX_PAGES; page += 1) {
-    const { issues: found } = await askLinear(ISSUES, { filter, after }, options);
+    const { issues: found } = await askLinear(ISSUES, { filter, after, archived }, options);
     const { nodes, pageInfo } = asRecord(found);
     issues.push(...asArray(nodes).map(asRecord));
     after = nextCursor(pageInfo, after);
@@ -131,7 +131,7 @@ export function linearItem(issue: Data): WorkItem | LinearError {
     labels: cleanLabels(asArray(asRecord(issue.labels).nodes).map((node) => asText(asRecord(node).name))),
     acceptanceCriteria: acceptanceCriteria(body),
     url: asText(issue.url) || null,
-    state: type === 'completed' || type === 'canceled' ? 'closed' : 'open',
+    state: issue.trashed === true || type === 'completed' || type === 'canceled' ? 'closed' : 'open',
     dependsOn: [...new Set([...blockers(issue), ...written(body)])],
     repository: null,
     parent: parent === '' ? null : `linear:${parent}`,

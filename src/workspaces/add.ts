@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { WorkspaceError } from '../model/errors.ts';
+import { messageOf, WorkspaceError } from '../model/errors.ts';
 import { checkedOutAt, type Entry, inspect, listEntries, type Worktree } from './admin.ts';
 import { type Context, lockRepo } from './context.ts';
 import { retryRaces } from './git.ts';
 import { commitsOnlyHere } from './only-here.ts';
 import { type Owner, readOwner, writeOwner } from './owner.ts';
-import { pathTaken, refuseInside } from './place.ts';
+import { makePath, pathTaken, refuseInside } from './place.ts';
 import { hasFileRefs, readText } from './refs.ts';
 import type { Repo } from './repo.ts';
 import { isReachable, removeWorktree } from './slots.ts';
@@ -19,8 +19,7 @@ export async function addWorktree(
 ): Promise<Worktree> {
   refuseInside(repo, spec.path, spec.worktreeRoot);
   for (const entry of listEntries(repo.commonDir)) {
-    if (entry.path === spec.path && !existsSync(join(entry.path, '.git')))
-      await dropEntry(context, repo, entry);
+    if (entry.path === spec.path && isGone(entry.path)) await dropEntry(context, repo, entry);
   }
   const { kind } = inspect(spec.path);
   if (kind !== 'absent' && kind !== 'empty') throw pathTaken(spec.path, kind);
@@ -35,10 +34,16 @@ export async function addWorktree(
   return found.worktree;
 }
 
+function isGone(path: string): boolean {
+  const { kind } = inspect(path);
+  return kind === 'absent' || kind === 'empty';
+}
+
 /** False where git would do more for a new worktree than `writeEntry` does. */
 function isOrdinary(commonDir: string): boolean {
   const config = readText(join(commonDir, 'config')) ?? '';
-  return hasFileRefs(commonDir) && !/\[\s*extensions|sharedrepository/i.test(config);
+  const isSparse = existsSync(join(commonDir, 'info', 'sparse-checkout'));
+  return hasFileRefs(commonDir) && !isSparse && !/\[\s*extensions|sharedrepository/i.test(config);
 }
 
 /**
@@ -46,17 +51,32 @@ function isOrdinary(commonDir: string): boolean {
  * the lock. The entry appears with its owner in it, at once and whole.
  */
 function writeEntry(commonDir: string, spec: { path: string; commit: string; owner: Owner }): void {
+  makePath(spec.path);
   const draft = join(commonDir, 'signalbox-worktree');
   rmSync(draft, { recursive: true, force: true });
-  mkdirSync(draft);
-  writeFileSync(join(draft, 'commondir'), '../..\n');
-  writeFileSync(join(draft, 'HEAD'), `${spec.commit}\n`);
-  writeFileSync(join(draft, 'gitdir'), `${join(spec.path, '.git')}\n`);
-  writeOwner(draft, spec.owner);
-  mkdirSync(spec.path, { recursive: true });
-  const adminDir = takeName(commonDir, spec.path);
-  renameSync(draft, adminDir);
-  writeFileSync(join(spec.path, '.git'), `gitdir: ${adminDir}\n`, { flag: 'wx' });
+  const made = [draft];
+  try {
+    mkdirSync(draft);
+    writeFileSync(join(draft, 'commondir'), '../..\n');
+    writeFileSync(join(draft, 'HEAD'), `${spec.commit}\n`);
+    writeFileSync(join(draft, 'gitdir'), `${join(spec.path, '.git')}\n`);
+    writeOwner(draft, spec.owner);
+    const adminDir = takeName(commonDir, spec.path);
+    made.push(adminDir, join(spec.path, '.git'));
+    renameSync(draft, adminDir);
+    writeFileSync(join(spec.path, '.git'), `gitdir: ${adminDir}\n`);
+  } catch (error) {
+    // The directory was empty, and its name among the entries is ours: nothing here is anybody else's.
+    for (const path of made) rmSync(path, { recursive: true, force: true });
+    throw new WorkspaceError(
+      'workspace/not-made',
+      `The worktree ${spec.path} cannot be made: ${messageOf(error)}.`,
+      {
+        hint: `Make room or give the rights there and in ${commonDir}, then retry the ticket.`,
+        details: { path: spec.path },
+      },
+    );
+  }
 }
 
 /** A free name among git's entries, taken as git takes it: by making the directory. */
@@ -112,6 +132,9 @@ async function dropEntry(context: Context, repo: Repo, entry: Entry): Promise<vo
       },
     );
   // An engine that died while it made the entry left an empty directory, which git does not take for a worktree.
-  if (inspect(entry.path).kind === 'empty') rmdirSync(entry.path);
+  if (inspect(entry.path).kind === 'empty') {
+    rmSync(join(entry.path, '.git'), { force: true });
+    rmdirSync(entry.path);
+  }
   await removeWorktree(context, repo, entry.path);
 }

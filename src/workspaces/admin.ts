@@ -35,7 +35,15 @@ export function inspect(path: string): Found {
   if (dotGit?.isDirectory()) return { kind: 'checkout' };
   const worktree = dotGit?.isFile() ? readWorktree(path) : undefined;
   if (worktree) return { kind: 'worktree', worktree };
-  return { kind: readdirSync(path).length === 0 ? 'empty' : 'directory' };
+  return { kind: isVoid(path) ? 'empty' : 'directory' };
+}
+
+/** Nothing is in it, or no more than the beginning of a pointer that could not be written. */
+function isVoid(path: string): boolean {
+  const [first, ...more] = readdirSync(path);
+  if (first === undefined) return true;
+  const stat = first === '.git' && more.length === 0 ? lstatSync(join(path, first)) : undefined;
+  return stat?.isFile() === true && stat.size === 0;
 }
 
 function readWorktree(path: string): Worktree | undefined {

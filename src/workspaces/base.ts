@@ -38,7 +38,19 @@ async function namedBase(
   wanted: string,
   options: { fetch: boolean },
 ): Promise<Base> {
-  if (isOid(wanted)) return { ref: wanted, name: undefined, commit: wanted, notes: [] };
+  if (isOid(wanted)) {
+    const asked = ['rev-parse', '--quiet', '--verify', `${wanted}^{commit}`];
+    const { code, stdout } = await context.git(asked, { at: repo, ok: [0, 1, 128] });
+    if (code === 0) return { ref: wanted, name: undefined, commit: stdout.trim(), notes: [] };
+    throw new WorkspaceError(
+      'workspace/base-missing',
+      `The base ${wanted} is no commit that ${repo.workTree} has.`,
+      {
+        hint: `Correct \`base\` of the plan, or fetch it: git -C ${repo.workTree} fetch origin ${wanted}`,
+        details: { base: wanted, repo: repo.workTree },
+      },
+    );
+  }
   const local = await readRef(context.git, repo, branchRef(wanted));
   if (local) return { ref: wanted, name: wanted, commit: local, notes: [] };
   const short = wanted.startsWith('origin/') ? wanted.slice('origin/'.length) : wanted;

@@ -1,6 +1,6 @@
 import { WorkspaceError } from '../model/errors.ts';
 import { inspect } from './admin.ts';
-import { contains, resolveBase } from './base.ts';
+import { type Base, contains, resolveBase } from './base.ts';
 import type { Context } from './context.ts';
 import { readOwner } from './owner.ts';
 import { checkBranch } from './place.ts';
@@ -22,16 +22,21 @@ export type BasedOn = { branch: 'none' | 'same' } | { branch: 'other'; from: str
 
 /** Throws a WorkspaceError when neither the repository nor its origin has the base. */
 export async function basedOn(context: Context, spec: BasedOnSpec): Promise<BasedOn> {
-  checkBranch(spec.base, 'base branch');
   const repo = await context.repo(spec.repo);
-  await checkCommit(context, repo, spec.base);
-  const base = await resolveBase(context, repo, spec.base, { fetch: true });
+  const base = await checkBase(context, repo, spec.base);
   const tip = await readRef(context.git, repo, branchRef(spec.branch));
   if (!tip) return { branch: 'none' };
   const from = recordedAt(spec.path) ?? spec.recorded;
   const same =
     from === null ? await contains(context, repo, tip, base.commit) : short(from) === short(base.ref);
   return same ? { branch: 'same' } : { branch: 'other', from: from && short(from) };
+}
+
+/** The base as it is now; throws when it is nowhere. */
+export async function checkBase(context: Context, repo: Repo, base: string): Promise<Base> {
+  checkBranch(base, 'base branch');
+  await checkCommit(context, repo, base);
+  return resolveBase(context, repo, base, { fetch: true });
 }
 
 /** A commit is taken by its name alone elsewhere. */

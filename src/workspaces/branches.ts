@@ -46,7 +46,7 @@ export async function examineBranch(context: Context, spec: BranchSpec): Promise
 }
 
 /** Commits that keep merged work: the base, here and on origin, and its integration branch. */
-async function holdersOf(context: Context, repo: Repo, spec: BranchSpec) {
+export async function holdersOf(context: Context, repo: Repo, spec: BranchSpec) {
   const base = await resolveBase(context, repo, spec.recordedBase?.ref ?? spec.base, { fetch: false });
   const holders = [base.commit];
   for (const name of base.name ? [base.name, integrationBranch(base.name)] : []) {

@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, lstatSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { WorkspaceError } from '../model/errors.ts';
 import { inspect, readHead, type Worktree } from './admin.ts';
@@ -6,6 +6,7 @@ import type { Context } from './context.ts';
 import { withPatience } from './patience.ts';
 import { branchRef } from './refs.ts';
 import { oddEntry, removeSpecial } from './regular.ts';
+import { sweepAway } from './sweep.ts';
 
 /** What a sandboxed agent has in the place of the repository's git directory. */
 export interface Enclave {
@@ -37,7 +38,7 @@ async function open(context: Context, tree: Worktree, branch: string): Promise<E
   const link = `${gitDir}.link`;
   // A warm worktree had another ticket before; and of one that is broken nothing can be used.
   const unusable = readHead(gitDir).branch !== branch || (await brokenPart(gitDir)) !== undefined;
-  if (existsSync(gitDir) && unusable) rmSync(gitDir, { recursive: true, force: true });
+  if (unusable) await sweepAway(gitDir);
   const at = { gitDir, workTree: tree.path };
   await rescue(context, tree, branch);
   if (!existsSync(gitDir)) {
@@ -48,7 +49,7 @@ async function open(context: Context, tree: Worktree, branch: string): Promise<E
   const { stdout } = await context.git(['rev-parse', '--verify', 'HEAD^{commit}'], { at: tree.at });
   await context.git(['symbolic-ref', 'HEAD', branchRef(branch)], { at, write: true });
   await context.git(['update-ref', branchRef(branch), stdout.trim()], { at, write: true });
-  rmSync(join(gitDir, 'index'), { recursive: true, force: true });
+  await sweepAway(join(gitDir, 'index'));
   if (existsSync(join(tree.adminDir, 'index')))
     copyFileSync(join(tree.adminDir, 'index'), join(gitDir, 'index'));
   writeFileSync(link, `gitdir: ${gitDir}\n`, { mode: 0o600 });
@@ -177,7 +178,7 @@ async function brokenPart(gitDir: string): Promise<string | undefined> {
   const kind = (name: string) => lstatSync(join(gitDir, name), { throwIfNoEntry: false });
   const directory = ['.', 'objects', 'refs'].find((name) => !kind(name)?.isDirectory());
   if (directory) return `${directory} is no directory`;
-  for (const name of PLANTED) rmSync(join(gitDir, name), { recursive: true, force: true });
+  await sweepAway(...PLANTED.map((name) => join(gitDir, name)));
   const odd = await oddEntry(gitDir);
   return odd === undefined ? undefined : `${odd} is no file`;
 }

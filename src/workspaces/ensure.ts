@@ -14,7 +14,7 @@ import type { Repo } from './repo.ts';
 import { endSetup, setUp } from './setup.ts';
 import { checkSlot, discardSlot, takeSlot } from './slots.ts';
 import type { WorkspaceSpec } from './spec.ts';
-import { findStart, type Start } from './start.ts';
+import { findStart, moveToStart, type Start } from './start.ts';
 
 export interface Ensured {
   path: string;
@@ -52,7 +52,7 @@ async function ensureAt(context: Context, repo: Repo, spec: WorkspaceSpec): Prom
     readOwner(worktree.adminDir) ??
     (await lockRepo(repo, async () => readOwner(worktree.adminDir) ?? ownUnfinished(worktree, spec)));
   const owner = recorded && takenOver(worktree, recorded, spec);
-  if (owner?.state === 'slot') return create(context, repo, spec, await settled(worktree));
+  if (owner?.state === 'slot') return create(context, repo, spec, { inPlace: await settled(worktree) });
   if (owner && owner.owner !== spec.owner)
     throw new WorkspaceError('workspace/owned', `The worktree ${spec.path} belongs to ${owner.owner}.`, {
       hint: 'Give one of the two tickets another `worktree` and `branch`. If the other is gone: signalbox clean',
@@ -60,7 +60,7 @@ async function ensureAt(context: Context, repo: Repo, spec: WorkspaceSpec): Prom
     });
   if (owner?.state === 'checkout') {
     const whole = await repairCheckout(context, repo, await settled(worktree), spec.path);
-    return create(context, repo, { ...spec, recordedBase: spec.recordedBase ?? owner.base }, whole);
+    return create(context, repo, spec, { inPlace: whole, formerBase: owner.base });
   }
   if (owner?.state === 'setup') await endSetup(worktree.path);
   return reopen(context, repo, spec, worktree, owner);
@@ -129,9 +129,11 @@ async function reopen(
       );
     await lockRepo(repo, () => register(worktree, path));
   }
-  const recordedBase = spec.recordedBase ?? owner?.base ?? null;
-  const start = await findStart(context, repo, { ...spec, recordedBase });
-  const kept = owner ?? { ...newOwner(spec, start.base), state: 'ready', created: false };
+  const start = await findStart(context, repo, { ...spec, formerBase: owner?.base ?? null });
+  await moveToStart(context, repo, { branch, start, worktree });
+  const found = owner ?? { ...newOwner(spec, start.base), state: 'ready', created: false };
+  // Other commits may need other dependencies.
+  const kept: Owner = start.movesFrom ? { ...found, base: start.base, state: 'setup' } : found;
   if (kept.state === 'setup') await setUp(context, repo, spec, { worktree, owner: kept });
   else if (!owner) writeOwner(worktree.adminDir, kept);
   return { path, branch, base: start.base, created: false, reused: false, notes: start.notes };
@@ -142,10 +144,12 @@ async function create(
   context: Context,
   repo: Repo,
   spec: WorkspaceSpec,
-  inPlace?: Worktree,
+  { inPlace, formerBase = null }: { inPlace?: Worktree; formerBase?: Owner['base'] } = {},
 ): Promise<Ensured> {
-  const start = await findStart(context, repo, spec);
-  if (start.tip && inPlace?.head.branch !== spec.branch) await freeBranch(context, repo, spec.branch);
+  const start = await findStart(context, repo, { ...spec, formerBase });
+  const isThere = inPlace?.head.branch === spec.branch;
+  if (start.tip && !isThere) await freeBranch(context, repo, spec.branch);
+  await moveToStart(context, repo, { branch: spec.branch, start, worktree: isThere ? inPlace : undefined });
   const owner = newOwner(spec, start.base);
   const notes = [...start.notes];
   let reused = true;

@@ -57,8 +57,7 @@ async function fetchNow(context: Context, repo: Repo, branch: string, anew = fal
   const stamps = parseStamps(readText(stamp));
   if (!anew && isRecent(stamps[branch] ?? 0)) return;
   const config = await trustedAccess(context, repo);
-  stamps[branch] = Date.now();
-  writeFileSync(stamp, JSON.stringify(stamps));
+  const at = Date.now();
   await retryRaces(() =>
     context.git([...FETCH, `+refs/heads/${branch}:${originRef(branch)}`], {
       at: repo,
@@ -68,6 +67,8 @@ async function fetchNow(context: Context, repo: Repo, branch: string, anew = fal
       env: config.env,
     }),
   );
+  stamps[branch] = at;
+  writeFileSync(stamp, JSON.stringify(stamps));
 }
 
 function parseStamps(text: string | undefined): Record<string, number> {

@@ -63,14 +63,19 @@ export interface CreateGit {
 }
 
 export function createGit(options: CreateGit): Git {
-  const command = options.git ?? findGit(options.env.PATH);
+  let found: string | undefined;
+  const command = () => {
+    if (options.git !== undefined) return options.git;
+    if (found === undefined || !existsSync(found)) found = findGit(options.env.PATH);
+    return found;
+  };
   const writing = gitEnv(options.env);
   const reading = { ...writing, GIT_OPTIONAL_LOCKS: '0' };
 
   const listDrivers = async (at: Place) => {
     const args = ['config', '-z', '--show-scope', '--get-regexp', DRIVER_KEYS];
     const env = { ...reading, GIT_DIR: at.gitDir, GIT_WORK_TREE: at.workTree };
-    const result = await run(command, args, { cwd: at.workTree, env });
+    const result = await run(command(), args, { cwd: at.workTree, env });
     if (result.code > 1) throw new GitError(args, result);
     return result.stdout;
   };
@@ -85,7 +90,7 @@ export function createGit(options: CreateGit): Git {
     };
     const planted = args[0] === 'config' ? [] : await plantedDrivers(call.at);
     if (call.config || planted.length > 0) env = withConfig(env, [...planted, ...(call.config ?? [])]);
-    const result = await run(command, args, {
+    const result = await run(command(), args, {
       cwd: call.at.workTree,
       env,
       input: call.input,
@@ -94,7 +99,7 @@ export function createGit(options: CreateGit): Git {
     if (!(call.ok ?? [0]).includes(result.code)) throw new GitError(args, result);
     return result;
   };
-  const discover = (args: readonly string[], cwd: string) => run(command, args, { cwd, env: reading });
+  const discover = (args: readonly string[], cwd: string) => run(command(), args, { cwd, env: reading });
   return Object.assign(git, { discover, adopt: plantedDrivers.adopt });
 }
 
@@ -134,10 +139,10 @@ function run(command: string, args: readonly string[], options: RunOptions): Pro
       why ??= reason;
       killGroup(child);
     };
-    const { signal, timeoutMs } = patience();
-    const ms = options.timeoutMs ?? timeoutMs ?? TIMEOUT_MS;
+    const given = patience();
+    const ms = options.timeoutMs ?? given.timeoutMs ?? TIMEOUT_MS;
     const timer = setTimeout(() => stop(`no end after ${Math.round(ms / 1000)} s`), ms);
-    const forget = afterStop(signal, () => stop('it was stopped'));
+    const forget = afterStop(given, () => stop('it was stopped'));
     const stdout = collect(child.stdout, () => stop('too much output'));
     const stderr = collect(child.stderr, () => stop('too much output'));
     child.on('error', (error) => {

@@ -2,7 +2,7 @@ import { WorkspaceError } from '../model/errors.ts';
 import { inspect } from './admin.ts';
 import { isAncestor } from './ancestor.ts';
 import { resolveBase } from './base.ts';
-import { type BasedOn, type BasedOnSpec, basedOn } from './based-on.ts';
+import { type BasedOn, type BasedOnSpec, basedOn, checkBase } from './based-on.ts';
 import {
   type BranchSpec,
   type BranchState,
@@ -15,6 +15,7 @@ import {
 } from './branches.ts';
 import { type CatchUpSpec, type CaughtUp, catchUp } from './catch-up.ts';
 import { type Changed, changedFiles } from './changed.ts';
+import { type CameBack, type ComeBackSpec, comeBack } from './come-back.ts';
 import { commitPaths, isTracked, readCommitted } from './commit-paths.ts';
 import { type Context, createTurns, lockRepo } from './context.ts';
 import { closeEnclave, type Enclave, openEnclave } from './enclave.ts';
@@ -31,8 +32,10 @@ import { foresee, type Obstacle } from './foresee.ts';
 import { type CreateGit, createGit } from './git.ts';
 import { type Integrated, type IntegrateSpec, integrateBranch, isMerged } from './integrate.ts';
 import { holdsUnseen } from './only-here.ts';
+import { withPatience } from './patience.ts';
 import { realDirectory } from './place.ts';
 import { type Pushed, type PushSpec, pushBranch, pushUrl, remoteTips } from './push.ts';
+import { branchRef, readRef } from './refs.ts';
 import { type Released, type ReleaseSpec, releaseWorkspace } from './release.ts';
 import { commonDirOf, findRepo, type Repo } from './repo.ts';
 import { type RewindSpec, rewindTree } from './rewind.ts';
@@ -43,10 +46,10 @@ import { isShownState, readStatus } from './status.ts';
 import { examineWorktree, type KnownWorktree, listWorktrees, type WouldLose } from './survey.ts';
 import { openTrains, type Trains, withTrainLock } from './train.ts';
 import { openTree } from './tree.ts';
+import { type Whereabouts, whereabouts } from './whereabouts.ts';
 
 export { whyKeepBranch } from './branches.ts';
 export { GitError } from './git.ts';
-export { withPatience } from './patience.ts';
 export { isShownState } from './status.ts';
 export type { Coupled, Track, TrackSpec, Trains } from './train.ts';
 export type { Scratch, ScratchSpec } from './train-scratch.ts';
@@ -70,9 +73,11 @@ export type {
   Released,
   ReleaseSpec,
   RewindSpec,
+  Whereabouts,
   WorkspaceSpec,
   WouldLose,
 };
+export { withPatience };
 
 export interface VerifySpec {
   repo: string;
@@ -90,7 +95,7 @@ export interface Workspaces {
   /** True when the user's checkout has uncommitted or untracked files. */
   isDirty(repo: string): Promise<boolean>;
   /** Begins with what the first worktree of a repository will wait for; what is wrong shows when one is made. */
-  warm(spec: { repo: string; base: string | null }): void;
+  warm(spec: { repo: string; base: string | null; signal: AbortSignal }): void;
   /** Makes the ticket's worktree or finds it as it was left; calling it again changes nothing. */
   ensure(spec: WorkspaceSpec): Promise<Ensured>;
   /** Throws unless the path is this repository's registered worktree on this branch. Reads files, starts nothing. */
@@ -103,6 +108,8 @@ export interface Workspaces {
   head(path: string): Promise<{ branch: string | undefined; commit: string }>;
   /** Takes a tree back to a commit; what is given up is kept on a ref, whose name is given back. */
   rewind(spec: RewindSpec): Promise<{ keptAt: string | null }>;
+  /** Takes a tree that is on another branch, or on none, back to its own; what is there is kept on a ref. */
+  comeBack(spec: ComeBackSpec): Promise<CameBack>;
   /** Commits these files and nothing else; null when there is nothing to commit. */
   commitPaths(spec: { path: string; files: readonly string[]; message: string }): Promise<string | null>;
   isTracked(path: string, file: string): Promise<boolean>;
@@ -137,9 +144,15 @@ export interface Workspaces {
     branch: string;
     of: string;
   }): Promise<{ tip: string; ahead: number } | undefined>;
+  /** The commit that a branch is at, here; undefined when there is no such branch. */
+  tip(spec: { repo: string; branch: string }): Promise<string | undefined>;
+  /** Where the work of a branch is by now; `tip` is its last commit. */
+  whereabouts(spec: BranchSpec & { tip: string | null }): Promise<Whereabouts>;
   branchHas(spec: { repo: string; branch: string; commit: string }): Promise<boolean>;
   /** True when both commits are here and `ancestor` is in the other's history. */
   contains(spec: { repo: string; commit: string; ancestor: string }): Promise<boolean>;
+  /** Throws when neither the repository nor its origin has the base. */
+  checkBase(spec: { repo: string; base: string }): Promise<void>;
   /** Whether a branch, if there is one, began at this base; throws when there is no such base. */
   basedOn(spec: BasedOnSpec): Promise<BasedOn>;
   /** True when the base that a branch is for has the commit. */
@@ -201,9 +214,9 @@ export function createWorkspaces(options: CreateGit): Workspaces {
       const status = await readStatus(git, await context.repo(path), { all: true });
       return [...status.changed, ...status.untracked].some((file) => !isShownState(file));
     },
-    warm(spec) {
-      const opened = context.repo(spec.repo);
-      opened.then((repo) => resolveBase(context, repo, spec.base, { fetch: true })).catch(() => undefined);
+    warm({ repo: path, base, signal }) {
+      const look = async () => resolveBase(context, await context.repo(path), base, { fetch: true });
+      withPatience({ signal, graceMs: 0 }, look).catch(() => undefined);
     },
     ensure: (spec) => ensureWorkspace(context, spec),
     verify: (spec) => verifyWorkspace(spec, commonDirs.get(spec.repo) ?? commonDirOf(spec.repo)),
@@ -214,6 +227,7 @@ export function createWorkspaces(options: CreateGit): Workspaces {
       return { branch: status.branch, commit: status.head ?? '' };
     },
     rewind: (spec) => rewindTree(context, spec),
+    comeBack: (spec) => comeBack(context, spec),
     commitPaths: (spec) => commitPaths(context, spec),
     isTracked: (path, file) => isTracked(context, path, file),
     readCommitted: (spec) => readCommitted(context, spec),
@@ -248,7 +262,12 @@ export function createWorkspaces(options: CreateGit): Workspaces {
     contains: async ({ repo, commit, ancestor }) =>
       isAncestor(context, await context.repo(repo), ancestor, commit),
     branchAhead: (spec) => branchAhead(context, spec),
+    tip: async ({ repo, branch }) => readRef(git, await context.repo(repo), branchRef(branch)),
+    whereabouts: (spec) => whereabouts(context, spec),
     branchHas: (spec) => branchHas(context, spec),
+    async checkBase({ repo, base }) {
+      await checkBase(context, await context.repo(repo), base);
+    },
     basedOn: (spec) => basedOn(context, spec),
     baseHas: (spec, commit) => baseHas(context, spec, commit),
     changedFiles: (path, since) => changedFiles(context, path, since),

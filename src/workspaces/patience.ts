@@ -5,6 +5,8 @@ export interface Patience {
   /** Once aborted, calls have a moment to end. */
   signal?: AbortSignal | undefined;
   timeoutMs?: number | undefined;
+  /** That moment. */
+  graceMs?: number | undefined;
 }
 
 const current = new AsyncLocalStorage<Patience>();
@@ -22,11 +24,11 @@ export function patience(): Patience {
 const GRACE_MS = 2_000;
 
 /** Calls back a moment after the stop, if it comes; the returned function forgets about it. */
-export function afterStop(signal: AbortSignal | undefined, fn: () => void): () => void {
+export function afterStop({ signal, graceMs = GRACE_MS }: Patience, fn: () => void): () => void {
   if (!signal) return () => undefined;
   let timer: NodeJS.Timeout | undefined;
   const begin = () => {
-    timer = setTimeout(fn, GRACE_MS);
+    timer = setTimeout(fn, graceMs);
   };
   if (signal.aborted) begin();
   else signal.addEventListener('abort', begin, { once: true });

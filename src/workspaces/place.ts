@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, realpathSync, rmdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, realpathSync, rmdirSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, sep } from 'node:path';
 import { WorkspaceError } from '../model/errors.ts';
 import { branchProblem } from '../model/ids.ts';
@@ -23,6 +23,22 @@ export function checkBranch(branch: string, what = 'branch'): void {
         details: { branch },
       },
     );
+}
+
+/** Makes a directory and those above it. One by one: asked for all, Node tries for ever where none can be made. */
+export function makePath(path: string): void {
+  if (existsSync(path)) return;
+  makePath(dirname(path));
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return;
+    throw new WorkspaceError('workspace/no-place', `The directory ${path} cannot be made: ${message}.`, {
+      hint: 'Set `worktreeRoot` of the plan or the settings to a place that you can write to.',
+      details: { path },
+    });
+  }
 }
 
 /** An absolute path with the symlinks of everything that exists resolved, but not of its own last part. */

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 
 const LARGEST = 256 * 1024 * 1024;
 const MOST_ENTRIES = 200_000;
+/** So much of a name that is too long. */
+const SHOWN = 40;
 
 /**
  * The content of a file that an agent may have put there, or undefined when there is no regular file: opening a named
@@ -15,12 +17,15 @@ export function readRegular(path: string): Buffer | undefined {
     fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (['ENOENT', 'ENOTDIR', 'EISDIR', 'ENXIO', 'ELOOP'].includes(code ?? '')) return undefined;
+    if (['ENOENT', 'ENOTDIR', 'EISDIR', 'ENXIO', 'ELOOP', 'EPERM', 'ENAMETOOLONG'].includes(code ?? ''))
+      return undefined;
     throw error;
   }
   try {
     const stat = fstatSync(fd);
-    return stat.isFile() && stat.size <= LARGEST ? readFileSync(fd) : undefined;
+    if (!stat.isFile() || stat.size > LARGEST) return undefined;
+    // Files of /proc say that they are empty, and some have no end.
+    return stat.size === 0 ? Buffer.alloc(0) : readFileSync(fd);
   } finally {
     closeSync(fd);
   }
@@ -28,12 +33,14 @@ export function readRegular(path: string): Buffer | undefined {
 
 /**
  * The first entry of a git directory that git would wait for: neither file nor directory. A link is one of them, too,
- * unless links may lead to what is not.
+ * unless links may lead to what is not; and a directory that lies too deep for a path.
  */
 export async function oddEntry(root: string, links: 'odd' | 'followed' = 'odd'): Promise<string | undefined> {
   let left = MOST_ENTRIES;
   const look = async (below: string): Promise<string | undefined> => {
-    for (const entry of await entriesOf(join(root, below))) {
+    const entries = await entriesOf(join(root, below));
+    if (entries === null) return `${below.slice(0, SHOWN)}…`;
+    for (const entry of entries) {
       const name = join(below, entry.name);
       left -= 1;
       if (left < 0) return name;
@@ -59,19 +66,20 @@ function leadsOn(root: string, name: string): boolean {
 
 /** Removes named pipes, sockets and devices below a directory. They hold nothing, and whoever made them has ended. */
 export async function removeSpecial(root: string): Promise<void> {
-  for (const entry of await entriesOf(root)) {
+  for (const entry of (await entriesOf(root)) ?? []) {
     const path = join(root, entry.name);
     if (entry.isDirectory()) await removeSpecial(path);
     else if (!entry.isFile() && !entry.isSymbolicLink()) await rm(path, { force: true });
   }
 }
 
-/** What cannot be read by us cannot be read by our git either. */
-async function entriesOf(path: string): Promise<Dirent[]> {
+/** What cannot be read by us cannot be read by our git either. Null: no path leads there. */
+async function entriesOf(path: string): Promise<Dirent[] | null> {
   try {
     return await readdir(path, { withFileTypes: true });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENAMETOOLONG') return null;
     if (['ENOENT', 'ENOTDIR', 'EACCES'].includes(code ?? '')) return [];
     throw error;
   }

@@ -44,7 +44,7 @@ export async function rewindTree(context: Context, spec: RewindSpec): Promise<{ 
   return { keptAt };
 }
 
-async function freeRef(
+export async function freeRef(
   context: Context,
   repo: Awaited<ReturnType<Context['repo']>>,
   wanted: string,
@@ -56,7 +56,12 @@ async function freeRef(
 }
 
 /** The tree as it is as a commit that no branch has; the real index stays as it is. */
-async function commitAll(context: Context, tree: Worktree, parent: string, message: string): Promise<string> {
+export async function commitAll(
+  context: Context,
+  tree: Worktree,
+  parent: string,
+  message: string,
+): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), 'signalbox-index-'));
   try {
     const index = join(tree.adminDir, 'index');

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { WorkspaceError } from '../model/errors.ts';
 import { inspect, isPlain, register, renameWorktree, type Worktree, writeHead } from './admin.ts';
@@ -7,7 +7,7 @@ import { GitError, retryRaces } from './git.ts';
 import { readMarks } from './index-file.ts';
 import { holdsUnseen } from './only-here.ts';
 import { type Owner, readOwner, writeOwner } from './owner.ts';
-import { removeEmptyParents, slotsOf } from './place.ts';
+import { makePath, removeEmptyParents, slotsOf } from './place.ts';
 import { isPristine } from './pristine.ts';
 import { branchRef, hasFileRefs, readRef } from './refs.ts';
 import type { Repo } from './repo.ts';
@@ -72,7 +72,7 @@ async function moveWorktree(
   path: string,
 ): Promise<Worktree | undefined> {
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    makePath(dirname(path));
     if (isPlain(worktree)) return renameWorktree(worktree, path);
     if (existsSync(path)) rmdirSync(path);
     await retryRaces(() => context.git(['worktree', 'move', worktree.path, path], { at: repo, write: true }));
@@ -138,7 +138,7 @@ export async function discardSlot(
   if (found.kind === 'worktree' && found.worktree.head.branch === spec.branch && tip)
     await detach(context, worktree, tip);
   const aside = freeName(join(slotsOf(spec.worktreeRoot), 'kept'));
-  mkdirSync(dirname(aside), { recursive: true });
+  makePath(dirname(aside));
   renameSync(worktree.path, aside);
   if (found.kind === 'worktree') {
     const owner = readOwner(worktree.adminDir);

@@ -9,6 +9,10 @@ export interface WorkspaceSpec {
   base: string | null;
   /** Branches of finished prerequisites; those that the base does not contain are built upon. */
   stackOn: string[];
+  /** What prerequisites had in the end, by branch: they count where the branch is gone. */
+  stackTips?: Record<string, string>;
+  /** Branches of prerequisites that came into the base on the forge, squashed maybe: the base as origin has it now counts for them. */
+  mergedOn?: string[];
   /** `<planId>/<ticketId>`; written beside the worktree so that nobody else takes it. */
   owner: string;
   /** Earlier owners whose worktree and branch this one goes on with. */

@@ -1,102 +1,95 @@
 import { WorkspaceError } from '../model/errors.ts';
+import type { Worktree } from './admin.ts';
 import { resolveBase, startingPoint } from './base.ts';
-import type { Context } from './context.ts';
-import { mergeCommits } from './merge.ts';
-import { branchRef, originRef, readRef } from './refs.ts';
+import { type Context, lockRepo } from './context.ts';
+import { GitError } from './git.ts';
+import { branchRef, readRef } from './refs.ts';
 import type { Repo } from './repo.ts';
+import { notContained, originTip, prerequisiteTips, stack, topmost, upon } from './stack.ts';
 
 export interface StartSpec {
   branch: string;
   base: string | null;
   stackOn: string[];
+  stackTips?: Record<string, string> | undefined;
+  /** Prerequisites that were merged on the forge. */
+  mergedOn?: string[] | undefined;
   recordedBase: { ref: string; commit: string } | null;
+  /** What the branch began at when it was another ticket's. */
+  formerBase?: { ref: string; commit: string } | null;
 }
 
-/** Where a ticket's branch begins; `tip` is the branch itself when it exists already. */
+/** Where a ticket's branch begins. */
 export interface Start {
+  /** The branch itself when it exists already, as it is to be. */
   tip: string | undefined;
+  /** Where that branch still is, when its prerequisites are to come into it first. */
+  movesFrom?: string;
   base: { ref: string; commit: string };
   notes: string[];
 }
 
-/** An existing branch is continued; a new one begins at the base with every finished prerequisite in it. */
+/** A branch contains every finished prerequisite when its ticket begins, whether it is new or was there before. */
 export async function findStart(context: Context, repo: Repo, spec: StartSpec): Promise<Start> {
   const tip = await readRef(context.git, repo, branchRef(spec.branch));
-  if (tip && spec.recordedBase) return { tip, base: spec.recordedBase, notes: [] };
-  const base = await resolveBase(context, repo, spec.recordedBase?.ref ?? spec.base, { fetch: true });
-  if (tip) {
-    const { stdout } = await context.git(['merge-base', tip, base.commit], { at: repo, ok: [0, 1] });
-    return { tip, base: { ref: base.ref, commit: stdout.trim() || tip }, notes: base.notes };
-  }
+  const { recordedBase, formerBase = null, stackTips = {}, mergedOn = [] } = spec;
+  if (tip && recordedBase) return { tip, base: recordedBase, notes: [] };
+  const alone = spec.stackOn.length + mergedOn.length === 0;
+  if (tip && formerBase && alone) return { tip, base: formerBase, notes: [] };
+  const wanted = (recordedBase ?? formerBase)?.ref ?? spec.base;
+  const base = await resolveBase(context, repo, wanted, { fetch: true });
+  const { ref, notes } = base;
+  if (tip && alone)
+    return { tip, base: { ref, commit: await forkPoint(context, repo, tip, base.commit) }, notes };
   const start = await startingPoint(context, repo, base);
-  const stacked = await stack(context, repo, { start, branch: spec.branch, stackOn: spec.stackOn });
-  return { tip, base: { ref: base.ref, commit: stacked.commit }, notes: [...base.notes, ...stacked.notes] };
+  const there = mergedOn.length > 0 ? await originTip(context, repo, base.name) : { tips: [], notes: [] };
+  // Where origin cannot be asked, what is here of a merged prerequisite is better than nothing.
+  const stackOn = there.tips.length > 0 ? spec.stackOn : [...spec.stackOn, ...mergedOn];
+  const before = await prerequisiteTips(context, repo, { start, stackOn, stackTips });
+  const tips = [...there.tips, ...before.tips];
+  const stackSpec = { branch: spec.branch, start, tips, withStart: there.tips.length > 0 };
+  const told = [...notes, ...there.notes, ...before.notes];
+  const missing = tip ? await notContained(context, repo, tip, tips) : [];
+  if (tip && missing.length === 0) {
+    if (formerBase && (await notContained(context, repo, formerBase.commit, tips)).length === 0)
+      return { tip, base: formerBase, notes: told };
+    const commit =
+      (await topmost(context, repo, stackSpec)) ?? (await forkPoint(context, repo, tip, base.commit));
+    return { tip, base: { ref, commit }, notes: told };
+  }
+  const commit = await stack(context, repo, stackSpec);
+  if (!tip) return { tip, base: { ref, commit }, notes: told };
+  const known = [base.commit, start, ...(formerBase ? [formerBase.commit] : [])];
+  const to = await upon(context, repo, { branch: spec.branch, tip, known, stacked: commit, missing });
+  return { tip: to, movesFrom: tip, base: { ref, commit }, notes: told };
 }
 
-interface Tip {
-  name: string;
-  commit: string;
-}
-
-async function stack(
+/** Brings a branch to where it is to begin; `worktree` is where it is checked out. What is uncommitted there stays. */
+export async function moveToStart(
   context: Context,
   repo: Repo,
-  spec: { start: string; branch: string; stackOn: string[] },
-) {
-  const { tips, notes } = await prerequisiteTips(context, repo, spec.stackOn);
-  const open = await notContained(context, repo, spec.start, tips);
-  if (open.length === 0) return { commit: spec.start, notes };
-  // A prerequisite that is in the base already may not be in the others: then the base is merged too.
-  const candidates = open.length < tips.length ? [...open, { name: 'the base', commit: spec.start }] : open;
-  const [first, ...rest] = await independent(context, repo, candidates);
-  let commit = first?.commit ?? spec.start;
-  const names = [first?.name];
-  for (const tip of rest) {
-    const message = `Merge ${tip.name} as a prerequisite of ${spec.branch}`;
-    const merged = await mergeCommits(context, repo, { ours: commit, theirs: tip.commit, message });
-    if ('conflict' in merged)
-      throw new WorkspaceError(
-        'workspace/stack-conflict',
-        `The prerequisites of ${spec.branch} do not merge: ${tip.name} conflicts with ${names.join(', ')} in ${merged.conflict.join(', ')}.`,
-        {
-          hint: 'Merge them into the base branch by hand, then retry this ticket.',
-          details: { branches: [...names, tip.name], files: merged.conflict },
-        },
-      );
-    commit = merged.commit;
-    names.push(tip.name);
+  { branch, start, worktree }: { branch: string; start: Start; worktree: Worktree | undefined },
+): Promise<void> {
+  const { tip, movesFrom } = start;
+  if (tip === undefined || movesFrom === undefined) return;
+  if (!worktree) {
+    const args = ['update-ref', '-m', 'signalbox: prerequisites', branchRef(branch), tip, movesFrom];
+    await lockRepo(repo, () => context.git(args, { at: repo, write: true }));
+    return;
   }
-  return { commit, notes };
-}
-
-async function prerequisiteTips(context: Context, repo: Repo, stackOn: string[]) {
-  const tips: Tip[] = [];
-  const notes: string[] = [];
-  for (const name of stackOn) {
-    const commit =
-      (await readRef(context.git, repo, branchRef(name))) ??
-      (await readRef(context.git, repo, originRef(name)));
-    if (commit) tips.push({ name, commit });
-    else notes.push(`The prerequisite's branch ${name} is gone; it is taken as merged.`);
+  try {
+    await context.git(['reset', '--keep', '--quiet', tip], { at: worktree.at, write: true });
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error;
+    throw new WorkspaceError(
+      'workspace/dirty',
+      `The prerequisites of ${branch} do not come into ${worktree.path}: uncommitted files are in the way.`,
+      { hint: 'Commit or remove them, then retry this ticket.', details: { path: worktree.path } },
+    );
   }
-  return { tips, notes };
 }
 
-async function notContained(context: Context, repo: Repo, start: string, tips: Tip[]): Promise<Tip[]> {
-  const others = tips.filter((tip) => tip.commit !== start);
-  if (others.length === 0) return [];
-  const args = ['rev-list', ...others.map((tip) => tip.commit), '--not', start];
-  const { stdout } = await context.git(args, { at: repo });
-  const open = new Set(stdout.split('\n'));
-  return others.filter((tip) => open.has(tip.commit));
-}
-
-/** Leaves out tips that others contain, in the given order. */
-async function independent(context: Context, repo: Repo, tips: Tip[]): Promise<Tip[]> {
-  if (tips.length === 1) return tips;
-  const { stdout } = await context.git(['merge-base', '--independent', ...tips.map((tip) => tip.commit)], {
-    at: repo,
-  });
-  const left = new Set(stdout.split('\n'));
-  return tips.filter((tip) => left.delete(tip.commit));
+async function forkPoint(context: Context, repo: Repo, tip: string, base: string): Promise<string> {
+  const { stdout } = await context.git(['merge-base', tip, base], { at: repo, ok: [0, 1] });
+  return stdout.trim() || tip;
 }

@@ -54,6 +54,8 @@ export interface WouldLose {
   files: number;
   /** Commits that no branch, tag or remote has. */
   commits: number;
+  /** Ignored files and directories that go with it, other than those that were copied into it. */
+  ignored: string[];
 }
 
 /** What removing a worktree would lose, without touching it. */
@@ -61,10 +63,12 @@ export async function examineWorktree(context: Context, given: ReleaseSpec): Pro
   const repo = await context.repo(given.repo);
   const spec = { ...given, path: canonical(given.path), worktreeRoot: realDirectory(given.worktreeRoot) };
   const candidate = await candidateAt(context, repo, spec);
-  if (candidate === undefined) return { keep: null, files: 0, commits: 0 };
-  if (typeof candidate === 'string') return { keep: candidate, files: 0, commits: 0 };
+  if (candidate === undefined) return { keep: null, files: 0, commits: 0, ignored: [] };
+  if (typeof candidate === 'string') return { keep: candidate, files: 0, commits: 0, ignored: [] };
   const { worktree, owner } = candidate;
-  const { head, changed, untracked } = await readStatus(context.git, worktree.at, { all: true });
+  const wish = { all: true, ignored: true };
+  const { head, changed, untracked, ignored: hidden } = await readStatus(context.git, worktree.at, wish);
+  const ignored = await withoutCopies(worktree.path, hidden, owner.copied);
   const loose = await withoutCopies(worktree.path, untracked, owner.copied);
   const rest = ['--not', '--branches', '--tags', '--remotes'];
   const tips = [...(head ? [head] : []), ...(await looseCommits(context, repo, candidate))];
@@ -75,5 +79,5 @@ export async function examineWorktree(context: Context, given: ReleaseSpec): Pro
         ).stdout.trim()
       : '0';
   const keep = await unsafe(context, repo, candidate);
-  return { keep: keep ?? null, files: changed.length + loose.length, commits: Number(count) };
+  return { keep: keep ?? null, files: changed.length + loose.length, commits: Number(count), ignored };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { coverArgs } from '../../src/agents/planning/index.ts';
+import { coverArgs, coverServerArgs } from '../../src/agents/planning/index.ts';
 
 describe('arguments that are shown', () => {
   it.each<[string[], string[]]>([
@@ -44,4 +44,14 @@ describe('arguments that are shown', () => {
   ])('%j become %j', (args, wanted) => {
     expect(coverArgs(args)).toEqual(wanted);
   });
+});
+
+it('of a server, whatever stands behind an option is covered', () => {
+  const args = ['-y', 'tracker-mcp', '--pat', 'PATKEY', '-k', 'KKEY', '-kKKEY1', '--site=acme', '--verbose'];
+  const shown = ['-y', 'tracker-mcp', '--pat', '***', '-k', '***', '-k***', '--site=***', '--verbose'];
+  expect(coverServerArgs(args)).toEqual(shown);
+  expect(coverServerArgs(['mcp-remote', 'https://mcp.example.com/mcp'])).toEqual([
+    'mcp-remote',
+    'https://mcp.example.com/mcp',
+  ]);
 });

@@ -47,6 +47,21 @@ describe.concurrent('clean', () => {
     expect((await world.cli('clean', '--yes')).out).toContain('0 removed, 2 kept.');
   });
 
+  it('names ignored files that go with a worktree', async ({ world }) => {
+    writeFileSync(join(world.repo, '.gitignore'), '*.local\n');
+    git(world.repo, 'add', '--all');
+    git(world.repo, 'commit', '--quiet', '--message=ignore');
+    setUp(world, 'commit');
+    await world.cli('run', 'p');
+    await world.cli('workspace', 'ensure', 'p', 'a');
+    const path = world.worktree('p', 'a');
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) writeFileSync(join(path, `${name}.local`), 'mine\n');
+    const files = 'ignored files: a.local, b.local, c.local, d.local, e.local and 1 more';
+    expect((await world.cli('clean')).out).toContain(`deleting it loses nothing but ${files}\n`);
+    expect((await world.cli('clean', '--yes')).out).toContain(`nothing was lost but ${files}\n`);
+    expect(existsSync(path)).toBe(false);
+  });
+
   it('has nothing to do with a ticket that runs', async ({ world }) => {
     setUp(world, 'note working; go; commit');
     const run = world.start(['run', 'p']);

@@ -55,6 +55,18 @@ describe.concurrent('batches', () => {
     ]);
   });
 
+  it('stop at a failure with --sequential, and the next one goes on', async ({ world }) => {
+    world.agent('agent', 'case $SIGNALBOX_TICKET in a) exit 1 ;; esac\ncommit');
+    const issues = new IssueWorld(world);
+    for (const name of ['a', 'b', 'c']) issues.write(`${name}.md`, `# ${name}\n`);
+    const batches = ['--batch', 'a.md b.md', '--batch', 'c.md'];
+    const { code, out } = await issues.cli('run', '--sequential', ...batches, '--phases', 'exec');
+    expect(code).toBe(1);
+    expect(course(out)).toEqual(['a started', 'c started', 'c completed']);
+    expect(out).toMatch(/◌ +b +not started .*stops at the first failure, and a failed/);
+    expect(out).toContain('1 passed, 1 failed, 1 not started');
+  });
+
   it.for([
     [
       'an issue before one it depends on',
@@ -115,7 +127,7 @@ describe.concurrent('--dry-run', () => {
       .write('two.md', '# Two it is\n', { labels: ['Security', 'tests'], dependsOn: ['one'] })
       .write('old.md', '# Old\n')
       .write('bad.md', '# Bad\n', { dependsOn: ['nowhere'] });
-    expect((await issues.cli('run', 'old.md', '--phases', 'exec')).code).toBe(0);
+    expect((await issues.cli('run', 'old.md')).code).toBe(0);
     const before = issues.runs();
     const { code, out } = await issues.cli('run', 'two.md', 'one.md', 'old.md', 'bad.md', '--dry-run');
     expect(code).toBe(0);

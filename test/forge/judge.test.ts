@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { standingOf } from '../../src/forge/judge.ts';
+import { objectionTo, standingOf } from '../../src/forge/judge.ts';
 import { type Check, readWatched, type Said, type Watched } from '../../src/forge/watched.ts';
 
 const HEAD = 'a'.repeat(40);
@@ -16,7 +16,14 @@ const said = (more: Partial<Said> = {}): Said => ({
   ...more,
 });
 const check = (state: Check['state']): Check => ({ id: state, name: 'build', state, result: state, url: '' });
-const ours = { heads: [HEAD], lags: false, left: false, answered: new Set<string>(), reviewers: [] };
+const ours = {
+  heads: [HEAD],
+  lags: false,
+  left: false,
+  gone: false,
+  answered: new Set<string>(),
+  reviewers: [],
+};
 const review = (state: string, more: Partial<Said> = {}) => said({ state, commit: HEAD, ...more });
 const thread = (resolved: boolean, ...comments: Said[]) => ({ path: 'a.ts', line: 3, resolved, comments });
 
@@ -103,6 +110,36 @@ describe('where a pull request stands', () => {
     const standing = standingOf(watched, 'review', { ...ours, answered: new Set(['review:old']) });
     const text = 'waiting' in standing ? `waiting: ${standing.waiting}` : standing.outcome;
     expect(text.startsWith(expected), text).toBe(true);
+  });
+
+  it('tells a branch that was deleted before anybody opened a pull request', () => {
+    for (const awaited of ['open', 'review'] as const)
+      expect(standingOf(null, awaited, { ...ours, gone: true })).toMatchObject({ outcome: 'deleted' });
+  });
+
+  it('hands the words of an approval to people', () => {
+    const words = pull({ reviews: [review('APPROVED', { text: 'Fine, but\nrename foo.' })] });
+    expect(standingOf(words, 'review', ours)).toEqual({
+      outcome: 'approved',
+      message: 'ann approved it.\nann: Fine, but\nrename foo.',
+      ids: [],
+    });
+  });
+
+  it.each<[string, Watched, string | undefined]>([
+    ['nothing', pull({ reviews: [review('APPROVED')], checks: [check('passed')] }), undefined],
+    ['words alone', pull({ reviews: [review('COMMENTED')], comments: [said()] }), undefined],
+    ['a request', pull({ reviews: [review('CHANGES_REQUESTED')] }), 'waits for ann, who requested changes'],
+    ['a request taken back', pull({ reviews: [review('CHANGES_REQUESTED'), review('APPROVED')] }), undefined],
+    [
+      'a rule',
+      pull({ decision: 'CHANGES_REQUESTED', reviews: [] }),
+      'waits for somebody, who requested changes',
+    ],
+    ['a stranger', pull({ reviews: [review('CHANGES_REQUESTED', { association: 'NONE' })] }), undefined],
+    ['a red check', pull({ checks: [check('failed'), check('passed')] }), 'has red checks: build'],
+  ])('%s stands against a merge', (_name, watched, expected) => {
+    expect(objectionTo(watched, [])).toBe(expected);
   });
 
   it('does not ask twice for what was answered, and asks again for what is new', () => {

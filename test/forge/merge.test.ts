@@ -81,6 +81,14 @@ describe('merge --pr', { timeout: 60_000 }, () => {
     );
   });
 
+  it('that squashed leaves nothing for a merge of branches', async ({ world }) => {
+    const bench = await prepare(world, { 1: { a: '1' }, 2: { b: '2' } });
+    expect((await merge(world, bench, '--method', 'squash')).landed).toHaveLength(2);
+    const { out } = await world.start(['merge', 'p'], bench.env).ended;
+    expect(out).toBe('Nothing to merge.\n');
+    expect(git(world.repo, 'branch', '--list', 'signalbox/*')).toBe('');
+  });
+
   it('counts a merge whose answer got lost, and does not merge twice', async ({ world }) => {
     const bench = await prepare(world, { '1': { a: '1' } });
     bench.gh.fail({ call: 'pr merge', after: true, exit: 1, stderr: 'error connecting to api.github.com\n' });
@@ -166,6 +174,20 @@ describe('merge --pr', { timeout: 60_000 }, () => {
     });
     expect(states(bench)).toEqual(['OPEN', 'MERGED']);
     expect(git(bench.origin, 'ls-tree', '--name-only', 'main').split('\n')).toEqual(['README.md', 'b', 'c']);
+  });
+
+  it('looks once more after the checks whether it may be merged', async ({ world }) => {
+    const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' } });
+    git(bench.origin, 'branch', 'release-1', 'main');
+    const edit = `'${FakeGh.command}' pr edit 1 --repo acme/web --base release-1`;
+    checkWith(world, `[ -e '${world.dir}/once' ] || { touch '${world.dir}/once'; ${edit}; }`);
+    const result = await merge(world, bench);
+    expect(result).toMatchObject({
+      landed: [{ ticketId: '2' }],
+      returned: [],
+      left: [{ ticketId: '1', reason: 'pull request #1 is for release-1, not for main' }],
+    });
+    expect(states(bench)).toEqual(['OPEN', 'MERGED']);
   });
 
   it('checks the rest again when somebody moves the base between two merges', async ({ world }) => {

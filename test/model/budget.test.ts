@@ -138,6 +138,16 @@ describe('before a start', () => {
       { usage: null, status: 'failure', error: { class: 'auth', message: '' } },
       false,
     ],
+    [
+      'one that had no workspace to begin in',
+      { usage: null, status: 'failure', error: { class: 'workspace', message: '' } },
+      false,
+    ],
+    [
+      'one that broke its workspace',
+      { usage: noUsage(), status: 'failure', error: { class: 'workspace', message: '' } },
+      true,
+    ],
     ['a known one', {}, false],
     [
       'one that met a limit in its work',

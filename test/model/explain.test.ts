@@ -104,3 +104,13 @@ describe('explain', () => {
     expect(say(running('a'), { driven: true }).why).toBe('');
   });
 });
+
+describe('explain of a spec', () => {
+  it.each([
+    ['one that waits', ticket({ status: 'queued' }), 'no engine is running'],
+    ['one that a killed run left', running('a'), 'its engine is gone'],
+  ])('names the command that goes on with it: %s', (_name, of, why) => {
+    const said = explain(of, plan({ status: 'active', kind: 'spec' }), { driven: false, engine: false });
+    expect(said).toEqual({ why, next: expect.stringContaining('signalbox resume p') });
+  });
+});

@@ -49,6 +49,22 @@ describe('maxAttempts', () => {
     expect(ticket.error).toMatch(/^(work|checks): no$/);
   });
 
+  it('waits after failed checks as after a failure of its own, and longer each time', () => {
+    const slow = structuredClone(FLOW);
+    const [work] = slow.phases;
+    Object.assign(work ?? {}, { retry: { max: 5, delaySeconds: 5, factor: 3, maxDelaySeconds: 300 } });
+    const ended = (ticket: Ticket, end: AttemptEnd, attempt: number) => {
+      const going: Ticket = { ...ticket, status: 'running', hold: null };
+      const started = reduce(slow, going, { type: 'start', attempt, agent: 'g' }, NOW);
+      return reduce(slow, started, { type: 'end', end }, NOW);
+    };
+    const seconds = ({ hold }: Ticket) => (Date.parse(hold?.until ?? NOW) - Date.parse(NOW)) / 1000;
+    const first = ended(walked(done('success')), failed, 2);
+    expect([first.status, first.hold?.kind, seconds(first)]).toEqual(['ready', 'backoff', 5]);
+    const second = ended(ended(first, done('success'), 3), failed, 4);
+    expect([second.currentPhase, second.hold?.kind, seconds(second)]).toEqual(['work', 'backoff', 15]);
+  });
+
   it('counts neither halts nor what was cut off', () => {
     const cut: AttemptEnd = { type: 'interrupted', reason: 'gone', deliberate: false };
     const ticket = walked(cut, failed, cut, failed, done('halt'));

@@ -16,6 +16,7 @@ describe('which values are secret', () => {
         TOKEN_FILE: '/run/secrets/token',
         CACHE_KEY: '123456',
         AUTH_URL: 'https://login.example.com/',
+        BUILD_PWD: '/home/me/project',
       },
       {},
       [],
@@ -25,11 +26,13 @@ describe('which values are secret', () => {
       {
         AWS_SECRET_ACCESS_KEY: '/bPxRfiCYEXAMPLEKEY',
         DB_PASSWORD: 'swordfish',
+        PGPASSWORD: 'tiger-lily',
+        MYSQL_PWD: 'catfish',
         MY_TOKEN: '12345678',
         X_SECRET: './dots',
       },
       {},
-      ['/bPxRfiCYEXAMPLEKEY', 'swordfish', '12345678', './dots'],
+      ['/bPxRfiCYEXAMPLEKEY', 'swordfish', 'tiger-lily', 'catfish', '12345678', './dots'],
     ],
     [
       'each line of a long one, too',
@@ -53,6 +56,15 @@ describe('which values are secret', () => {
 });
 
 describe('redacting', () => {
+  it('finds a secret as it stands in JSON', () => {
+    const secret = 'pa"ss\\wo\tré';
+    const clean = redactor([secret]);
+    const once = JSON.stringify({ key: secret });
+    expect(JSON.parse(clean(once))).toEqual({ key: REDACTED });
+    expect(JSON.parse(JSON.parse(clean(JSON.stringify(once))))).toEqual({ key: REDACTED });
+    expect(JSON.parse(clean(once.replace('é', '\\u00e9')))).toEqual({ key: REDACTED });
+  });
+
   it.each<[string, string, string]>([
     ['a known secret', 'key=s3cr3t-value.', `key=${REDACTED}.`],
     ['more than once', 's3cr3t-value s3cr3t-value', `${REDACTED} ${REDACTED}`],

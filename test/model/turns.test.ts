@@ -4,6 +4,7 @@ import { eligible, type Picture } from '../../src/model/eligible.ts';
 import { Plan } from '../../src/model/plan-schema.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { Ticket as TicketSchema } from '../../src/model/ticket-schema.ts';
+import { behind } from '../../src/model/turns.ts';
 
 const NOW = '2026-01-31T09:30:00.000Z';
 const ago = (seconds: number) => new Date(Date.parse(NOW) - seconds * 1000).toISOString();
@@ -123,3 +124,31 @@ describe('a limit of tickets that begin', () => {
 function poll() {
   return { kind: 'poll', reason: '', until: ago(-100) };
 }
+
+describe('a limit of starts', () => {
+  it('counts one that had begun before and went on since', () => {
+    const went = {
+      ...begun,
+      status: 'complete',
+      phaseHistory: [{ ...ATTEMPT, startedAt: ago(900) }, ATTEMPT],
+    };
+    const plan = { starts: { max: 1, since: ago(100) } };
+    expect(decide(picture(plan, { a: went, b: {} }))).toMatchObject({
+      dispatch: [],
+      holds: [['b', 'ready', 'starts']],
+    });
+  });
+});
+
+describe('behind', () => {
+  it.each([
+    ['needs_attention', 'a needs attention, and the tree has its work'],
+    ['paused', 'a is paused, and the tree has its work'],
+    ['running', undefined],
+  ])('tells what one waits for whose tree is with one that is %s', (status, reason) => {
+    const all = picture({}, { a: { ...begun, status }, b: {} });
+    const [plan] = all.plans;
+    const b = all.tickets.get('p/b');
+    expect(plan && b && behind(all, plan, b)?.reason).toBe(reason);
+  });
+});

@@ -42,6 +42,31 @@ describe('a gate', () => {
     expect(late.err).toContain('it is complete');
   });
 
+  it.concurrent('takes from a person only what is theirs to decide', async ({ world }) => {
+    world.agent('agent', 'commit');
+    world.config({ pollInterval: 0.1 });
+    world.script('answer.sh', 'test -e "$HOME/merged" || exit 1\necho merged');
+    const on = { stop: 'left', merged: 'done' };
+    const ask = { id: 'ask', type: 'gate', command: 'answer.sh', on };
+    const ends = [
+      { id: 'left', type: 'terminal', notify: true },
+      { id: 'done', type: 'terminal' },
+    ];
+    world.workflow('work', [{ ...ask, found: ['merged'] }, ...ends]);
+    world.plan('p', { tickets: { a: {} } });
+    const run = world.start(['run', 'p']);
+    const { hold } = await world.reaches('p', 'a', (ticket) => ticket.hold?.kind === 'gate');
+    expect(hold?.reason).toMatch(/\(stop\)$/);
+    const refused = await world.cli('respond', 'p', 'a', 'merged');
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('Decisions: stop.') });
+    world.append('user/merged', '');
+    await world.reaches('p', 'a', 'complete');
+    expect((await run.ended).code).toBe(0);
+    world.workflow('slip', [{ ...ask, found: ['merge'] }, ...ends]);
+    const checked = await world.cli('workflow', 'check');
+    expect(checked.out + checked.err).toContain('"merge" is none of the decisions in "on".');
+  });
+
   it.concurrent('answered under a running daemon goes on at once, and holds no slot while it waits', async ({
     world,
   }) => {

@@ -15,6 +15,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { withoutLogins } from '../../src/phases/sandbox-git.ts';
 import { openHome } from '../../src/phases/sandbox-home.ts';
 import { git, it as inWorld, story } from '../support/index.ts';
+import { nest } from '../support/nest.ts';
 
 let root: string;
 beforeEach(() => {
@@ -31,12 +32,12 @@ const open = (adapter: string, env: Record<string, string> = {}) =>
   openHome({ dir: join(root, 'kept'), adapter, userHome: join(root, 'user'), env });
 
 describe('the home of a sandboxed agent', () => {
-  it('has copies of login and settings, and what else the user has for reading', () => {
+  it('has copies of login and settings, and what else the user has for reading', async () => {
     put('user/.codex/auth.json', 'login');
     put('user/.codex/config.toml', 'own');
     put('user/.codex/sessions/other.jsonl', 'private');
     put('user/.codex/skills/one/SKILL.md', '');
-    const home = open('codex', { CODEX_HOME: join(root, 'user', '.codex') });
+    const home = await open('codex', { CODEX_HOME: join(root, 'user', '.codex') });
     expect(home).toEqual({
       writable: [[join(root, 'kept/.codex'), join(root, 'user/.codex')]],
       readable: [[join(root, 'user/.codex/skills'), join(root, 'user/.codex/skills')]],
@@ -46,11 +47,14 @@ describe('the home of a sandboxed agent', () => {
     expect(existsSync(join(root, 'kept/.codex/sessions'))).toBe(false);
   });
 
-  it('is taken from where a variable says, and never as a whole', () => {
+  it('is taken from where a variable says, and never as a whole', async () => {
     put('data/opencode/auth.json', 'login');
     put('data/systemd/user/x.service', '');
     put('user/.gemini/settings.json', '{}');
-    const { writable, env } = open('opencode', { XDG_DATA_HOME: join(root, 'data'), TMPDIR: '/elsewhere' });
+    const { writable, env } = await open('opencode', {
+      XDG_DATA_HOME: join(root, 'data'),
+      TMPDIR: '/elsewhere',
+    });
     expect(read('kept/.local/share/opencode/auth.json')).toBe('login');
     expect(writable.map(([, to]) => to.slice(join(root, 'user').length))).toEqual([
       '/.local/share/opencode',
@@ -59,32 +63,40 @@ describe('the home of a sandboxed agent', () => {
       '/.local/state/opencode',
     ]);
     expect(env).toMatchObject({ XDG_DATA_HOME: join(root, 'user/.local/share'), TMPDIR: '/tmp' });
-    const gemini = open('gemini', { GEMINI_CLI_HOME: join(root, 'user') });
+    const gemini = await open('gemini', { GEMINI_CLI_HOME: join(root, 'user') });
     expect(gemini.writable).toEqual([[join(root, 'kept/.gemini'), join(root, 'user/.gemini')]]);
   });
 
-  it('keeps sessions and a renewed login, and takes settings anew', () => {
+  it('keeps sessions and a renewed login, and takes settings anew', async () => {
     put('user/.pi/agent/auth.json', 'old');
     put('user/.pi/agent/settings.json', 'own');
     utimesSync(join(root, 'user/.pi/agent/auth.json'), 1, 1);
-    open('pi');
+    await open('pi');
     put('kept/.pi/agent/auth.json', 'renewed');
     put('kept/.pi/agent/settings.json', 'evil');
     put('kept/.pi/agent/sessions/s.jsonl', 'mine');
-    open('pi');
+    await open('pi');
     const names = ['auth.json', 'settings.json', 'sessions/s.jsonl'];
     expect(names.map((name) => read(`kept/.pi/agent/${name}`))).toEqual(['renewed', 'own', 'mine']);
   });
 
+  it('has its settings whatever an agent put in their place', async () => {
+    put('user/.pi/agent/settings.json', 'own');
+    mkdirSync(join(root, 'kept/.pi/agent/settings.json'), { recursive: true });
+    nest(join(root, 'kept/.pi/agent/settings.json'));
+    await open('pi');
+    expect(read('kept/.pi/agent/settings.json')).toBe('own');
+  });
+
   it.each(['kept/.claude', 'kept/.claude/settings.json', 'kept/.claude/skills'])(
     'is not written through a link at %s',
-    (name) => {
+    async (name) => {
       put('user/.claude/settings.json', 'own');
       put('user/.claude/skills/x', '');
       put('victim/settings.json', 'precious');
       mkdirSync(dirname(join(root, name)), { recursive: true });
       symlinkSync(join(root, name.endsWith('json') ? 'victim/settings.json' : 'victim'), join(root, name));
-      open('claude');
+      await open('claude');
       expect(read('victim/settings.json')).toBe('precious');
       expect(read('kept/.claude/settings.json')).toBe('own');
       expect(lstatSync(join(root, name)).isSymbolicLink()).toBe(false);

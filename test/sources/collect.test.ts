@@ -51,6 +51,12 @@ describe('units of a spec', () => {
       '- [ ] 1. A\n- [ ] 2. (P) B\n- [ ] 3. (P) C\n- [ ] 4. D\n',
       ['1', '2 < 1', '3 < 1', '4 < 2 < 3'],
     ],
+    ['for what is still to do', '- [ ] 1. A\n- [x] 2. B\n- [ ] 3. C\n', ['1', '2', '3 < 1']],
+    [
+      'for the rest of a group',
+      '- [ ] 1. A\n- [x] 2. (P) B\n- [ ] 3. (P) C\n- [x] 4. D\n- [ ] 5. E\n',
+      ['1', '2', '3 < 1', '4', '5 < 3'],
+    ],
     [
       'wave by wave',
       '## Wave 1\n- [ ] 1. A\n- [ ] 2. B\n## Wave 2\n- [ ] 3. C\n- [ ] 4. D\n',
@@ -68,6 +74,28 @@ describe('units of a spec', () => {
     ]);
     expect(problems[0]?.message).toMatch(/tasks\.md:2: /);
   });
+});
+
+it('units that would be the same ticket as another are called after their spec', async () => {
+  const { dir, options } = checkout();
+  for (const name of ['alpha', 'beta']) write(dir, `${name}/tasks.md`, '- [ ] 1. A\n- [ ] 3. B\n');
+  write(dir, 'gamma/tasks.md', '- [ ] 7. C\n');
+  write(dir, 'one.md', '---\nid: "1"\n---\n# One\n');
+  const ids = async (...from: string[]) => {
+    const { items, problems } = await collectWork(from, options);
+    return [...items.map(({ id }) => id), ...problems.map(({ code }) => code)];
+  };
+  expect(await ids('alpha', 'beta', 'gamma')).toEqual(['alpha-1', 'alpha-3', 'beta-1', 'beta-3', '7']);
+  expect(await ids('alpha', 'one.md')).toEqual(['1', 'alpha-1', 'alpha-3']);
+  expect(await ids('alpha', 'alpha')).toEqual(['1', '3']);
+  write(dir, 'other/alpha/tasks.md', '- [ ] 3. D\n');
+  expect(await ids('alpha', 'other/alpha')).toEqual(['alpha-1', 'alpha-3', 'source/same-id']);
+});
+
+it('a dependency that nobody waits for is told', async () => {
+  const { items, notes } = await specItems('- [ ] 1. A\n- [ ]* 2. B\n- [ ] 3. C\n  - _Depends: 2_\n');
+  expect(items.map(({ id }) => id)).toEqual(['1', '3']);
+  expect(notes).toEqual([expect.stringMatching(/tasks\.md:4: Task 3 depends on 2, which is optional/)]);
 });
 
 it('everything that was named comes in one answer, and what cannot be had is a problem', async () => {

@@ -5,7 +5,7 @@ import { afterEach } from 'vitest';
 export interface LinearRequest {
   headers: IncomingHttpHeaders;
   query: string;
-  variables: { filter?: unknown; after?: string | null; id?: string };
+  variables: { filter?: unknown; after?: string | null; id?: string; archived?: boolean };
 }
 
 export interface LinearAnswer {

@@ -15,6 +15,14 @@ function options(url: string, env: Record<string, string> = {}) {
 }
 
 describe('Linear issues', () => {
+  it('that lie in the trash are closed', async () => {
+    const { url, requests } = await linearServer(() => issuesPage([linearIssue('ENG-9', { trashed: true })]));
+    const { items } = await fetchItems(['ENG-9'], options(url));
+    expect(items).toMatchObject([{ id: 'ENG-9', state: 'closed' }]);
+    expect(requests[0]?.query).toContain('trashed');
+    expect(requests[0]?.variables.archived).toBe(true);
+  });
+
   it('come with all their fields in one request', async () => {
     const { url, requests } = await linearServer(() =>
       issuesPage([

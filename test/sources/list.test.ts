@@ -122,6 +122,8 @@ describe('a list of Linear', () => {
     const filter: ListFilter = { state: 'open', labels: ['bug'], milestone: 'Beta', limit: 10 };
     const listed = await listLinear({ ...options(url), filter, team: 'ENG' });
     expect(listed).toMatchObject({ items: [{ id: 'ENG-1', milestone: 'Beta' }], problems: [], more: false });
+    expect(requests[0]?.variables.archived).toBe(false);
+    expect(requests[0]?.query).not.toContain('includeArchived: true');
     expect(requests[0]?.variables.filter).toEqual({
       team: { key: { eq: 'ENG' } },
       state: { type: { nin: ['completed', 'canceled'] } },

@@ -18,7 +18,7 @@ describe.concurrent('an assignment', () => {
     );
     const dir = writeSpec(world, tasks('One'));
     expect((await runSpec(world, dir)).code).toBe(0);
-    expect(stateFile(world).specs.limits?.assignments).toEqual({
+    expect(stateFile(world).specs.limits?.assignments).toMatchObject({
       1: { type: 'ui', owner_agent: 'default', criticality: 'complex', by: 'agent', reason: 'It is a page.' },
     });
   });

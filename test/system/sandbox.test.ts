@@ -6,7 +6,9 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { homedir } from 'node:os';
@@ -29,6 +31,29 @@ const SUB = 'git init -q sub; git -C sub commit -q --allow-empty -m x; git add s
 /** Tries something and notes in the worktree whether it went well. */
 const attempt = (name: string, command: string) =>
   `if (${command}) >/dev/null 2>&1; then echo '${name} worked' >> report.txt; else echo '${name} refused' >> report.txt; fi`;
+
+/** What Claude Code says when all is well. */
+const ANSWER =
+  `echo '{"type":"system","subtype":"init","session_id":"s-1"}'\n` +
+  `echo '{"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"s-1"}'`;
+
+/** In a world that is not hidden already for lying among temporary files. */
+async function outsideTmp(work: (world: World) => Promise<void>): Promise<void> {
+  const before = process.env.TMPDIR;
+  const root = mkdtempSync(join(homedir(), '.signalbox-test-'));
+  // What repositories are copied from stays among temporary files.
+  makeRepo(join(root, 'first'));
+  process.env.TMPDIR = root;
+  const world = new World();
+  if (before === undefined) delete process.env.TMPDIR;
+  else process.env.TMPDIR = before;
+  try {
+    await work(world);
+  } finally {
+    await world.close();
+    rmSync(root, { recursive: true, force: true });
+  }
+}
 
 function report(world: World, id = 'a'): string[] {
   return git(world.repo, 'show', `ticket/p/${id}:report.txt`).trim().split('\n');
@@ -169,6 +194,20 @@ describe('a hostile agent in a sandbox', () => {
     }
   });
 
+  it('is not taken for one that cost nothing when it breaks its git directory', async ({ world }) => {
+    prepare(world, 'ln -s /etc/passwd "$(git rev-parse --git-dir)/x"');
+    const again = { ...WORK, id: 'again' };
+    world.workflow('work', [{ ...WORK, maxRetries: 0, onFailure: 'again' }, again]);
+    world.config({ budgets: { ticket: { tokens: 1000 }, unknown: 'block' } });
+    world.plan('p', { tickets: { a: {} } });
+    await world.cli('run', 'p');
+    const ticket = world.ticket('p', 'a');
+    expect(ticket.phaseHistory.map(({ phase, error }) => [phase, error?.class])).toEqual([
+      ['build', 'workspace'],
+    ]);
+    expect(ticket.hold?.reason).toContain('nobody knows what build#1#1 cost');
+  });
+
   it('has no network when it is told so', async ({ world }) => {
     const look = `ls /sys/class/net; cat /proc/net/dev | grep -v lo: | grep -c : > report.txt; git add --all; git commit -qm Net`;
     prepare(world, look, { sandboxNetwork: false });
@@ -259,11 +298,67 @@ describe('a hostile agent in a sandbox', () => {
     }
   });
 
+  it('sees no worktree that another ticket gets while it works', async ({ world }) => {
+    const elsewhere = mkdtempSync(join(homedir(), '.signalbox-test-'));
+    try {
+      const other = makeRepo(join(elsewhere, 'repo'));
+      const worktreeRoot = join(elsewhere, 'trees');
+      const secret = join(worktreeRoot, 'ticket/q/z/secret.txt');
+      const wait = 'mkfifo wait; echo > begun; read x < wait';
+      const look = attempt('other', `cat '${secret}'`);
+      prepare(world, `${wait}\n${look}\ngit add report.txt; git commit -qm Seen`);
+      world.agent('free', 'echo private > secret.txt; exit 1');
+      world.plan('p', { tickets: { a: {} } });
+      world.plan('q', { repo: other, worktreeRoot, tickets: { z: { agent: 'free' } } });
+      const run = world.start(['run', 'p']);
+      const tree = world.worktree('p', 'a');
+      await waitFor('the agent to begin', () => existsSync(join(tree, 'begun')));
+      await world.cli('run', 'q');
+      expect(readFileSync(secret, 'utf8')).toBe('private\n');
+      writeFileSync(join(tree, 'wait'), '\n');
+      await run.ended;
+      expect(report(world)).toEqual(['other refused']);
+    } finally {
+      rmSync(elsewhere, { recursive: true });
+    }
+  });
+
+  it.for(['ag', '.claude/local/ag', '.claude/ag'])('starts as ~/%s', async (name) => {
+    await outsideTmp(async (world) => {
+      const secret = join(world.dir, 'user', '.claude', 'secret');
+      const program = join(world.dir, 'user', name);
+      for (const file of [secret, program]) mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(secret, 'private');
+      const body = [attempt('home', `cat '${secret}'`), 'git add --all', 'git commit -qm Begun', ANSWER];
+      writeFileSync(program, `#!/bin/sh\n${body.join('\n')}\n`, { mode: 0o755 });
+      const agent = { adapter: 'claude', command: program, sandbox: 'bwrap' };
+      world.config({ defaultAgent: 'agent', agents: { agent } });
+      world.workflow('work', [WORK]);
+      world.plan('p', { tickets: { a: {} } });
+      const run = await world.cli('run', 'p');
+      expect(run.code, run.out + run.err).toBe(0);
+      expect(report(world)).toEqual(['home refused']);
+    });
+  });
+
+  it('has its job’s directory where the home of Signalbox is a link', async () => {
+    await outsideTmp(async (world) => {
+      prepare(
+        world,
+        'cat "$SIGNALBOX_PROMPT_FILE" > report.txt && git add --all && git commit -qm Read; exit $?',
+      );
+      renameSync(world.home, join(world.dir, 'real-home'));
+      symlinkSync(join(world.dir, 'real-home'), world.home);
+      world.plan('p', { tickets: { a: {} } });
+      const run = await world.cli('run', 'p');
+      expect(run.code, run.out + run.err).toBe(0);
+      expect(report(world).join()).toContain('Build.');
+    });
+  });
+
   describe('that is a CLI with a home', () => {
     /** Answers as Claude Code does, after what it was told to do. */
-    const cli = (body: string) =>
-      `cat > /dev/null\n${body}\necho '{"type":"system","subtype":"init","session_id":"s-1"}'\n` +
-      `echo '{"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"s-1"}'`;
+    const cli = (body: string) => `cat > /dev/null\n${body}\n${ANSWER}`;
 
     it('writes nothing that the user or another ticket has', async ({ world }) => {
       const config = join(world.dir, 'user', '.claude');

@@ -1,3 +1,6 @@
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { git, it } from '../support/index.ts';
 import { Hub, path } from './hub.ts';
@@ -40,4 +43,95 @@ describe('merge --pr with tickets that wait for their merge', { timeout: 300_000
     await hub.merge('ok');
     await run.ended;
   });
+
+  it('leaves one out that somebody wants changed, that is red, or that is for another branch', async ({
+    world,
+  }) => {
+    const hub = new Hub(world, 'standard');
+    git(hub.origin, 'branch', 'release-1', 'main');
+    world.plan('p', { tickets: { wrong: {}, red: {}, moved: {}, asked: {} } });
+    const run = hub.start();
+    const ids = ['wrong', 'red', 'moved', 'asked'];
+    for (const id of ids) await hub.waits(id, 'await_review');
+    for (const id of ids) await hub.review(id, 'APPROVED');
+    for (const id of ids) await hub.waits(id, 'await_merge');
+    await run.kill('SIGINT');
+    await run.ended;
+    await hub.review('wrong', 'CHANGES_REQUESTED', 'This deletes data.');
+    await hub.checks('red', 'FAILURE');
+    await hub.change('moved', (pull) => Object.assign(pull, { baseRefName: 'release-1' }));
+    await hub.comment('asked', 'Is this the right name?');
+    const before = hub.tip('main');
+    for (const more of [['--dry-run'], []]) {
+      const { out } = await hub.cli('merge', 'p', '--pr', ...more);
+      expect(out).toMatch(/- p\/wrong {2}pull request #\d waits for ann, who requested changes/);
+      expect(out).toMatch(/- p\/red {2}pull request #\d has red checks: build/);
+      expect(out).toMatch(/- p\/moved {2}pull request #\d is for release-1, not for main/);
+      expect(out).toMatch(/- p\/asked {2}pull request #\d has news: ann comments: Is this the right name\?/);
+    }
+    expect(hub.tip('main')).toBe(before);
+    expect(hub.pulls().map(({ state }) => state)).toEqual(['OPEN', 'OPEN', 'OPEN', 'OPEN']);
+    expect(
+      hub
+        .pulls()
+        .map(({ baseRefName }) => baseRefName)
+        .sort(),
+    ).toEqual(['main', 'main', 'main', 'release-1']);
+  });
 });
+
+describe('a ticket whose pull request was merged with a commit of its reviewer', { timeout: 300_000 }, () => {
+  it('is in no train, and gets no second pull request', async ({ world }) => {
+    const hub = new Hub(world, 'standard');
+    world.plan('p', { tickets: { a: {} } });
+    const run = hub.start();
+    await hub.waits('a', 'await_review');
+    await run.kill('SIGKILL');
+    const [file = ''] = git(world.repo, 'diff', '--name-only', 'main', hub.branch('a')).split('\n');
+    hub.push(hub.branch('a'), fix(file));
+    const { number } = await hub.pull('a');
+    await hub.gh_('pr', 'merge', String(number), '--repo', 'acme/web', '--squash', '--delete-branch');
+    const again = hub.start();
+    expect(path(await hub.ends('a')).slice(-2)).toEqual(['await_review:merged', 'cleanup']);
+    await again.ended;
+    const nothing = { code: 0, out: 'Nothing to merge.\n' };
+    expect(await hub.cli('merge', 'p')).toMatchObject(nothing);
+    expect(await hub.cli('merge', 'p', '--pr')).toMatchObject(nothing);
+    expect((await hub.cli('forge', 'pr', 'p', 'a')).out.trim()).toMatch(new RegExp(`/pull/${number}$`));
+    git(world.repo, 'pull', '--quiet', '--ff-only', 'origin', 'main');
+    expect(await hub.cli('merge', 'p')).toMatchObject(nothing);
+    expect(world.ticket('p', 'a').status).toBe('complete');
+    expect(hub.pulls()).toHaveLength(1);
+    expect(git(world.repo, 'branch', '--list', 'signalbox/*')).toBe('');
+  });
+
+  for (const method of ['--squash', '--merge'])
+    it(`and by ${method} lets the next ticket begin with the base as it is now`, async ({ world }) => {
+      const hub = new Hub(world, 'standard');
+      world.plan('p', { tickets: { a: {}, b: { blockedBy: ['a'] } } });
+      const run = hub.start();
+      await hub.waits('a', 'await_review');
+      await run.kill('SIGKILL');
+      const [file = ''] = git(world.repo, 'diff', '--name-only', 'main', hub.branch('a')).split('\n');
+      hub.push(hub.branch('a'), fix(file));
+      const { number } = await hub.pull('a');
+      await hub.gh_('pr', 'merge', String(number), '--repo', 'acme/web', method);
+      hub.push('main', fix('hotfix'));
+      const again = hub.start();
+      await hub.pull('b');
+      expect(world.ticket('p', 'b').base).toEqual({ ref: 'origin/main', commit: hub.tip('main') });
+      expect(git(hub.origin, 'show', `${hub.branch('b')}:hotfix`)).toBe('mended by the reviewer');
+      expect(git(hub.origin, 'diff', '--name-only', 'main', hub.branch('b')).split('\n')).not.toContain(file);
+      await again.kill('SIGKILL');
+    });
+});
+
+/** Somebody changes a file and commits it. */
+function fix(file: string): (dir: string) => void {
+  return (dir) => {
+    writeFileSync(join(dir, file), 'mended by the reviewer\n');
+    const who = ['-c', 'user.name=ann', '-c', 'user.email=ann@example.com'];
+    execFileSync('git', ['add', '--all'], { cwd: dir });
+    execFileSync('git', [...who, 'commit', '--quiet', '--message=Mend'], { cwd: dir });
+  };
+}

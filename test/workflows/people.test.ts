@@ -145,6 +145,20 @@ describe('what people do to a branch and its pull request', { timeout: 300_000 }
   });
 });
 
+describe('a branch that waits for its pull request', { timeout: 300_000 }, () => {
+  it('and is deleted asks a person', async ({ world }) => {
+    const hub = new Hub(world, 'manual-pr');
+    world.plan('p', { tickets: { ok: {} } });
+    const run = hub.start();
+    await hub.waits('ok', 'await_pr');
+    git(hub.origin, 'update-ref', '-d', `refs/heads/${hub.branch('ok')}`);
+    const ticket = await hub.ends('ok');
+    await run.ended;
+    expect(ticket).toMatchObject({ status: 'needs_attention', currentPhase: 'branch_deleted' });
+    expect(path(ticket).at(-1)).toBe('await_pr:deleted');
+  });
+});
+
 describe('what happens while it answers', { timeout: 300_000 }, () => {
   it('loses no comment to a look by hand', async ({ world }) => {
     const hub = new Hub(world, 'standard', [held(world, 'ok')]);

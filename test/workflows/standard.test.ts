@@ -153,6 +153,8 @@ describe('standard', { timeout: 300_000 }, () => {
     const asked = await hub.waits('kept', 'taken_over');
     expect(asked).toMatchObject({ status: 'needs_attention', hold: { kind: 'gate' } });
     await hub.waits('left', 'taken_over');
+    const untrue = await hub.cli('respond', 'p', 'left', 'merged');
+    expect(untrue).toMatchObject({ code: 1, err: expect.stringContaining('Decisions: continue, stop.') });
     expect((await hub.cli('respond', 'p', 'left', 'stop')).code).toBe(0);
     expect((await hub.cli('respond', 'p', 'kept', 'continue')).code).toBe(0);
     await hub.waits('kept', 'await_review', 2);

@@ -43,6 +43,7 @@ describe('a worktree that is made without a git process', () => {
   it.each([
     ['with no directory', (path: string) => rmSync(path, { recursive: true })],
     ['with a directory and no pointer in it', (path: string) => rmSync(join(path, '.git'))],
+    ['with a pointer that is empty', (path: string) => writeFileSync(join(path, '.git'), '')],
   ])('is made anew over an entry that a dead engine left %s', async (_, leave) => {
     const { repo, first, spec, workspaces } = bench();
     const one = spec('one');
@@ -60,6 +61,16 @@ describe('a worktree that is made without a git process', () => {
     expect(entries(repo)).toEqual(['one']);
     expect(existsSync(join(repo, '.git/signalbox-worktree'))).toBe(false);
     expect(git(one.path, 'status', '--porcelain', '--branch')).toBe('## ticket/one');
+  });
+
+  it('is left to git where the checkout is sparse', async () => {
+    const { repo, spec, workspaces } = bench();
+    git(repo, 'config', 'core.sparseCheckout', 'true');
+    mkdirSync(join(repo, '.git/info'), { recursive: true });
+    writeFileSync(join(repo, '.git/info/sparse-checkout'), '/a.txt\n');
+    const one = spec('one');
+    await workspaces.ensure(one);
+    expect(readdirSync(one.path).sort()).toEqual(['.git', 'a.txt']);
   });
 
   it('is left to git where the repository has extensions', async () => {

@@ -3,6 +3,8 @@ import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createWorkspaces } from '../../src/workspaces/index.ts';
+import { sweepAway } from '../../src/workspaces/sweep.ts';
+import { nest } from '../support/nest.ts';
 import { commit, git, IDENTITY, read, scratch, testEnv } from './helpers.ts';
 
 /** A repository with a worktree on `work`, and the way git is called inside its enclave. */
@@ -143,6 +145,21 @@ describe('a git directory of its own', () => {
       expect(log()).toContain('Again');
     },
   );
+
+  it.each(['refs', 'objects', 'modules'])('is not stopped by directories without end in %s', async (name) => {
+    const { gitDir, tree, close, open, make, log } = await bench();
+    mkdirSync(join(gitDir, name), { recursive: true });
+    nest(join(gitDir, name));
+    mkdirSync(join(tree, 'deep'));
+    nest(join(tree, 'deep'));
+    if (name === 'modules') await close();
+    else await expect(close()).rejects.toThrow(/git directory is broken/);
+    await open();
+    make('Again');
+    await close();
+    expect(log()).toEqual(['Again']);
+    await sweepAway(join(tree, 'deep'));
+  });
 
   it('is for worktrees alone', async () => {
     const { root, repo } = await bench();

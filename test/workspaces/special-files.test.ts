@@ -16,12 +16,15 @@ describe('a file that an agent may have replaced', () => {
     symlinkSync('/dev/zero', join(dir, 'zero'));
     symlinkSync('file', join(dir, 'link'));
     symlinkSync('loop', join(dir, 'loop'));
+    symlinkSync('/proc/kmsg', join(dir, 'kmsg'));
     const read = (name: string) => readRegular(join(dir, name))?.toString();
     expect(['file', 'link', 'pipe', 'zero', 'loop', 'none', '.', 'file/x'].map(read)).toEqual([
       'text',
       'text',
       ...Array(6).fill(undefined),
     ]);
+    // The log of the kernel says that it is an empty file.
+    expect(read('kmsg') ?? '').toBe('');
   });
 
   it('is found in a git directory, and removed from a worktree where it holds nothing', async () => {

@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createWorkspaces } from '../../src/workspaces/index.ts';
-import { bench, commit, failure, git, read } from './helpers.ts';
+import { bench, commit, failure, git, read, write } from './helpers.ts';
 
 type Bench = ReturnType<typeof bench>;
 
@@ -179,10 +179,146 @@ describe('prerequisites', () => {
     expect(git(repo, 'branch', '--list', 'ticket/*')).toBe('');
   });
 
+  it('come into a branch that has no commits of its own: it begins anew at them', async () => {
+    const { repo, spec, workspaces } = bench();
+    git(repo, 'branch', 'ticket/one');
+    const a = branchWith(repo, 'a', { a: '1' });
+    const one = spec('one', { stackOn: ['a'] });
+    expect((await workspaces.ensure(one)).base).toEqual({ ref: 'main', commit: a });
+    expect(git(one.path, 'rev-parse', 'HEAD')).toBe(a);
+    expect(git(one.path, 'status', '--porcelain')).toBe('');
+  });
+
+  it('come into a worktree that was there before, and what is uncommitted stays', async () => {
+    const { repo, spec, workspaces } = bench();
+    const one = spec('one');
+    await workspaces.ensure(one);
+    write(one.path, { draft: 'mine' });
+    const a = branchWith(repo, 'a', { a: '1' });
+    const again = await workspaces.ensure({ ...one, stackOn: ['a'] });
+    expect(again).toMatchObject({ created: false, base: { ref: 'main', commit: a } });
+    expect([read(one.path, 'a'), read(one.path, 'draft')]).toEqual(['1', 'mine']);
+    expect(git(one.path, 'status', '--porcelain')).toBe('?? draft');
+  });
+
+  it('do not overwrite uncommitted files of a worktree', async () => {
+    const { repo, spec, workspaces } = bench();
+    const one = spec('one');
+    await workspaces.ensure(one);
+    write(one.path, { a: 'mine' });
+    branchWith(repo, 'a', { a: '1' });
+    const error = await failure(workspaces.ensure({ ...one, stackOn: ['a'] }));
+    expect(error).toMatchObject({ code: 'workspace/dirty', message: expect.stringContaining(one.path) });
+    expect(read(one.path, 'a')).toBe('mine');
+  });
+
+  it.for([
+    ['with a worktree', true],
+    ['without a worktree', false],
+  ] as const)('are merged into a branch that has commits of its own, %s', async ([, kept]) => {
+    const { repo, spec, workspaces } = bench();
+    const one = spec('one');
+    let own = '';
+    if (kept) {
+      await workspaces.ensure(one);
+      own = commit(one.path, { own: '1' });
+    } else own = branchWith(repo, 'ticket/one', { own: '1' });
+    const a = branchWith(repo, 'a', { a: '1' });
+    const stacked = { ...one, stackOn: ['a'] };
+    const made = await workspaces.ensure(stacked);
+    expect(made.base).toEqual({ ref: 'main', commit: a });
+    for (const tip of [own, a]) git(repo, 'merge-base', '--is-ancestor', tip, 'ticket/one');
+    expect([read(one.path, 'own'), read(one.path, 'a')]).toEqual(['1', '1']);
+    const head = git(one.path, 'rev-parse', 'HEAD');
+    expect((await workspaces.ensure(stacked)).base).toEqual(made.base);
+    expect(git(one.path, 'rev-parse', 'HEAD')).toBe(head);
+  });
+
+  it('that conflict with commits of the branch are an error, and the branch stays as it is', async () => {
+    const { repo, spec, workspaces } = bench();
+    const own = branchWith(repo, 'ticket/one', { 'a.txt': 'own\n' });
+    branchWith(repo, 'a', { 'a.txt': 'theirs\n' });
+    const error = await failure(workspaces.ensure(spec('one', { stackOn: ['a'] })));
+    expect(error.code).toBe('workspace/stack-conflict');
+    for (const word of ['ticket/one', 'prerequisite a', 'a.txt']) expect(error.message).toContain(word);
+    expect(git(repo, 'rev-parse', 'ticket/one')).toBe(own);
+  });
+
+  it('that somebody has merged by hand are not merged once more', async () => {
+    const { repo, spec, workspaces } = bench();
+    branchWith(repo, 'left', { 'a.txt': 'left\n' });
+    branchWith(repo, 'right', { 'a.txt': 'right\n' });
+    git(repo, 'switch', '--quiet', '-c', 'ticket/one', 'left');
+    git(repo, 'merge', '--quiet', '--strategy=ours', '-m', 'both', 'right');
+    git(repo, 'switch', '--quiet', 'main');
+    const tip = git(repo, 'rev-parse', 'ticket/one');
+    const one = spec('one', { stackOn: ['left', 'right'] });
+    await workspaces.ensure(one);
+    expect(git(one.path, 'rev-parse', 'HEAD')).toBe(tip);
+  });
+
+  it('whose branch is gone unmerged are built upon as they were in the end', async () => {
+    const { repo, spec, workspaces } = bench();
+    const a = branchWith(repo, 'a', { a: '1' });
+    git(repo, 'branch', '-D', 'a');
+    const made = await workspaces.ensure(spec('one', { stackOn: ['a'], stackTips: { a } }));
+    expect(made).toMatchObject({ base: { commit: a }, notes: [] });
+  });
+
+  it('whose branch is gone and was merged as one commit change nothing', async () => {
+    const { repo, spec, workspaces } = bench();
+    const a = branchWith(repo, 'a', { a: '1' });
+    git(repo, 'branch', '-D', 'a');
+    commit(repo, { a: '1' }, 'a, squashed');
+    const next = commit(repo, { n: '1' });
+    const made = await workspaces.ensure(spec('one', { stackOn: ['a'], stackTips: { a } }));
+    expect(made.base.commit).toBe(next);
+  });
+
+  it('that were merged on the forge are had from there, beside what only the local base has', async () => {
+    const all = bench();
+    const { repo, spec, workspaces } = all;
+    const { push } = withOrigin(all);
+    branchWith(repo, 'a', { 'a.txt': 'first try\n' });
+    const open = branchWith(repo, 'open', { open: '1' });
+    await workspaces.ensure(spec('before', { base: null }));
+    const there = push({ 'a.txt': 'mended\n' });
+    const local = commit(repo, { local: '1' });
+    const one = spec('one', { base: 'main', stackOn: ['open'], mergedOn: ['a'] });
+    const { base } = await workspaces.ensure(one);
+    for (const tip of [there, open, local]) git(repo, 'merge-base', '--is-ancestor', tip, base.commit);
+    expect(read(one.path, 'a.txt')).toBe('mended\n');
+    const two = await workspaces.ensure(spec('two', { base: null, mergedOn: ['a'] }));
+    expect(two.base).toEqual({ ref: 'origin/main', commit: there });
+  });
+
+  it('that were merged on the forge are built upon as they are here where it cannot be asked', async () => {
+    const { repo, spec, workspaces } = bench();
+    const a = branchWith(repo, 'a', { a: '1' });
+    const made = await workspaces.ensure(spec('one', { mergedOn: ['a'] }));
+    expect(made).toMatchObject({ base: { commit: a }, notes: [expect.stringContaining('origin/main')] });
+  });
+
   it('whose branch is gone are taken as merged, with a note', async () => {
     const { first, spec, workspaces } = bench();
     const made = await workspaces.ensure(spec('one', { stackOn: ['gone'] }));
     expect(made.base.commit).toBe(first);
     expect(made.notes).toEqual([expect.stringContaining('gone')]);
+  });
+});
+
+describe('finished work', () => {
+  it('is on its branch, merged in one way or another, kept under another name, or gone', async () => {
+    const { repo, workspaces } = bench();
+    const tip = branchWith(repo, 'a', { a: '1' });
+    const where = (of: string | null = tip) =>
+      workspaces.whereabouts({ repo, branch: 'a', base: null, recordedBase: null, tip: of });
+    expect(await where()).toBe('branch');
+    git(repo, 'branch', '-m', 'a', 'other');
+    expect([await where(), await where(null)]).toEqual(['kept', 'gone']);
+    git(repo, 'branch', '-D', 'other');
+    expect(await where()).toBe('gone');
+    commit(repo, { a: '1' }, 'a, squashed');
+    expect(await where()).toBe('merged');
   });
 });

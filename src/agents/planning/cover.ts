@@ -21,6 +21,20 @@ export function coverArgs(args: readonly string[]): string[] {
   });
 }
 
+/** Options that take no value: what stands behind them is a package. */
+const BARE = new Set(['-y', '--yes']);
+
+/** The same for a server that somebody else wrote: any of its options may be the one with the key. */
+export function coverServerArgs(args: readonly string[]): string[] {
+  return coverArgs(args).map((arg, index) => {
+    const before = args[index - 1] ?? '';
+    const [, name] = /^(--?[A-Za-z][\w-]*)=/.exec(arg) ?? [];
+    if (name !== undefined) return `${name}=${COVER}`;
+    if (/^-[A-Za-z]\w*\d/.test(arg)) return `${arg.slice(0, 2)}${COVER}`;
+    return !FLAG.test(arg) && FLAG.test(before) && !BARE.has(before) ? COVER : arg;
+  });
+}
+
 function isTelling(text: string): boolean {
   return TELLING.test(text) || hasKey(text);
 }

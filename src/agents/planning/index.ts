@@ -1,12 +1,12 @@
 import { claude } from './claude.ts';
 import { codex } from './codex.ts';
-import { COVER, coverArgs } from './cover.ts';
+import { COVER, coverServerArgs } from './cover.ts';
 import { gemini } from './gemini.ts';
 import type { Launcher, PlannerServer } from './launch.ts';
 import { opencode } from './opencode.ts';
 import { pi } from './pi.ts';
 
-export { coverArgs } from './cover.ts';
+export { coverArgs, coverServerArgs } from './cover.ts';
 export type { LaunchFile, LaunchPlan, PlannerRequest, PlannerServer, PlannerSkill } from './launch.ts';
 
 /** CLIs that can plan with a person, the first that is installed being the default. */
@@ -24,7 +24,7 @@ export function withoutSecrets(
       name,
       {
         command,
-        args: coverArgs(args),
+        args: coverServerArgs(args),
         env: Object.fromEntries(Object.keys(env).map((key) => [key, COVER])),
       },
     ]),

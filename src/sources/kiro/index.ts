@@ -1,5 +1,6 @@
-export { takeBack, tickedIn, withoutTicks } from './boxes.ts';
+export { type KnownDone, lostTasks, takeBack, tickedIn, withoutTicks, withTicks } from './boxes.ts';
 export { type DesignSection, parseDesign, relevantDesign } from './design.ts';
+export { mergedTasks, type TaskTexts } from './merge-tasks.ts';
 export { type NamedRequirements, RequirementIndex, sayRequirements } from './named-requirements.ts';
 export { type ParsedTasks, type ParseOptions, parseTasks } from './parse-tasks.ts';
 export { type Progress, type ProgressEntry, renderProgress, withProgress } from './progress.ts';
@@ -26,5 +27,5 @@ export {
   type SpecTask,
   withDescendants,
 } from './task.ts';
-export { type TaskIdentity, type Ticked, tick } from './tick.ts';
+export { identityOf, type TaskIdentity, type Ticked, tick } from './tick.ts';
 export { type Unit, type UnitOptions, type Units, unitsOf } from './units.ts';

@@ -28,7 +28,8 @@ export function specItems(spec: Spec, options: UnitOptions = {}): WorkItem[] {
 
 /**
  * A spec is written to be done from top to bottom. What says of itself what it waits for is taken at its word; waves follow
- * each other, units marked as parallel stand beside their neighbours, and any other waits for the one before.
+ * each other, units marked as parallel stand beside their neighbours, and any other waits for the one before. What is done
+ * already holds up nobody, and hides nothing that is still to do before it.
  */
 function inTurn(units: readonly Unit[]): Map<string, string[]> {
   const waits = new Map<string, string[]>();
@@ -36,6 +37,10 @@ function inTurn(units: readonly Unit[]): Map<string, string[]> {
   let group: string[] = [];
   let wave: number | null = null;
   for (const unit of units) {
+    if (unit.done) {
+      waits.set(unit.id, unit.after);
+      continue;
+    }
     const beside = unit.root.parallel || (unit.wave !== null && unit.wave === wave);
     if (!beside && group.length > 0) [barrier, group] = [group, []];
     waits.set(unit.id, unit.after.length > 0 ? unit.after : barrier);

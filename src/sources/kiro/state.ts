@@ -11,6 +11,8 @@ export const Assignment = z.looseObject({
   criticality: z.enum(['standard', 'complex', 'security-sensitive']).default('standard'),
   by: z.enum(['agent', 'person', 'fallback']).default('person'),
   reason: z.string().optional(),
+  /** What the unit was about when an agent decided: its hash. */
+  of: z.string().optional(),
 });
 export type Assignment = z.infer<typeof Assignment>;
 

@@ -1,10 +1,22 @@
+import { createHash } from 'node:crypto';
 import { InputError } from '../../model/errors.ts';
 import { splitLines } from './lines.ts';
 import { type ParsedTasks, type ParseOptions, parseTasks } from './parse-tasks.ts';
 import { isWork, type SpecTask } from './task.ts';
 
 /** How a task is found again in a file that may have changed: never by its line alone. */
-export type TaskIdentity = Pick<SpecTask, 'id' | 'title' | 'numbered'>;
+export interface TaskIdentity extends Pick<SpecTask, 'id' | 'title' | 'numbered'> {
+  /** Of its own text; where it is known, another text is another task. */
+  hash?: string | undefined;
+}
+
+export function identityOf({ id, title, numbered, details }: SpecTask): TaskIdentity {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([title, details]))
+    .digest('hex')
+    .slice(0, 16);
+  return { id, title, numbered, hash };
+}
 
 export interface Ticked {
   text: string;
@@ -24,7 +36,11 @@ export interface Ticked {
  */
 export function tick(text: string, tasks: readonly TaskIdentity[], options: ParseOptions = {}): Ticked {
   const parsed = parseTasks(text, options);
-  const found = findAgain(parsed, tasks, options.file ?? 'tasks.md');
+  return tickFound(text, parsed, findAgain(parsed, tasks, options.file ?? 'tasks.md'));
+}
+
+/** The same for tasks of the parsed text itself. */
+export function tickFound(text: string, parsed: ParsedTasks, found: readonly SpecTask[]): Ticked {
   const now = new Set(found);
   addFinished(parsed, now);
   const result: Ticked = { text, ticked: [], already: [], boxless: [], edits: [] };

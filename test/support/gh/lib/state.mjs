@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, rmdirSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { Exit } from './arguments.mjs';
 
 const WAIT = new Int32Array(new SharedArrayBuffer(4));
@@ -13,21 +13,38 @@ export function update(file, change) {
     renameSync(`${file}.new`, file);
     return result;
   } finally {
-    rmdirSync(`${file}.lock`);
+    rmSync(`${file}.lock`, { force: true });
   }
 }
 
+/** A lock is never seen without its holder, and one whose holder was killed lets nobody wait. */
 function lock(path) {
-  for (let tries = 0; tries < 2_000; tries += 1) {
-    try {
-      mkdirSync(path);
-      return;
-    } catch (error) {
-      if (error.code !== 'EEXIST') throw error;
-      Atomics.wait(WAIT, 0, 0, 5);
+  const own = `${path}.${process.pid}`;
+  writeFileSync(own, String(process.pid));
+  try {
+    for (let tries = 0; tries < 2_000; tries += 1) {
+      try {
+        linkSync(own, path);
+        return;
+      } catch (error) {
+        if (error.code !== 'EEXIST') throw error;
+        if (isDead(path)) rmSync(path, { force: true });
+        else Atomics.wait(WAIT, 0, 0, 5);
+      }
     }
+  } finally {
+    rmSync(own, { force: true });
   }
   throw new Error(`${path} is held by another process`);
+}
+
+function isDead(path) {
+  try {
+    process.kill(Number(readFileSync(path, 'utf8')), 0);
+    return false;
+  } catch (error) {
+    return error.code === 'ESRCH';
+  }
 }
 
 export function hostOf(state) {

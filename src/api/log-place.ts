@@ -1,0 +1,25 @@
+import { existsSync, realpathSync } from 'node:fs';
+import { dirname, isAbsolute, relative } from 'node:path';
+import { InputError } from '../model/errors.ts';
+
+/** A repository may have links in it that somebody else has put there: a log in it stays in it. */
+export function checkLogPlace(file: string, repo: string): void {
+  if (!isWithin(repo, file)) return;
+  let dir = dirname(file);
+  while (!existsSync(dir) && dir !== dirname(dir)) dir = dirname(dir);
+  const real = realpathSync(dir);
+  if (isWithin(realpathSync(repo), real)) return;
+  throw new InputError(
+    'run/log',
+    `The log of the run would be written to ${real}: ${dir} leads out of the repository.`,
+    {
+      hint: `Make ${dir} a directory, name another one with --log-path, or leave the log out with --no-log-json.`,
+      details: { path: dir, real },
+    },
+  );
+}
+
+function isWithin(dir: string, path: string): boolean {
+  const way = relative(dir, path);
+  return way !== '..' && !way.startsWith('../') && !isAbsolute(way);
+}

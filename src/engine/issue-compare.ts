@@ -1,0 +1,100 @@
+import { type Claim, sayHolder } from '../model/claim.ts';
+import { refKey } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import { isOver, type Ticket } from '../model/ticket.ts';
+import type { Workflow } from '../model/workflow.ts';
+import type { WorkItem } from '../sources/index.ts';
+import { finishedWork, leftToDo } from './issue-done.ts';
+import { EarlierIssues, sourceKey } from './issue-earlier.ts';
+import type { IssuePlace } from './issue-places.ts';
+import { type DoneBefore, type Resumed, sayItem } from './issue-plan.ts';
+import type { IssueRunRequest, Refused } from './issue-run.ts';
+import type { Parts } from './parts.ts';
+import { isSuperseded } from './stopped.ts';
+
+/** What is known before issues are compared with earlier runs. */
+export interface Facts {
+  earlier: EarlierIssues;
+  placeOf(item: WorkItem): IssuePlace;
+  /** Phases that are wanted of an issue. */
+  ahead(item: WorkItem): string[];
+  workflow: Workflow;
+}
+
+export interface Compared {
+  wanted: WorkItem[];
+  done: Map<string, DoneBefore>;
+  /** Where issues go on of which a part is done, by item key. */
+  resumed: Map<string, Resumed>;
+  /** Tickets of earlier runs that this one takes the place of, by item key. */
+  supersedes: Map<string, string[]>;
+}
+
+/** Looks at what earlier runs made of these issues: done, under way elsewhere, or to be taken over. */
+export async function compareIssues(
+  parts: Parts,
+  request: IssueRunRequest,
+  facts: Facts & { items: readonly WorkItem[]; refused: Refused[] },
+): Promise<Compared> {
+  const { earlier, workflow, refused } = facts;
+  const compared: Compared = { wanted: [], done: new Map(), resumed: new Map(), supersedes: new Map() };
+  for (const item of facts.items) {
+    const mine = await earlier.of(item.key, facts.placeOf(item).repo);
+    const [claim] = mine.flatMap((ticket) => liveClaim(parts, ticket, earlier.planOf(ticket)) ?? []);
+    if (claim) {
+      const { pid, host, renewedAt, by } = claim;
+      const locked = { pid, hostname: host, startedAt: renewedAt, command: by };
+      const reason = `being run by ${sayHolder(claim)}`;
+      const hint = 'Watch it with: signalbox status';
+      refused.push({ reference: sayItem(item), item, locked, reason, hint });
+      continue;
+    }
+    const closed = item.state === 'closed';
+    const look = { tickets: mine, earlier, workflow, wanted: facts.ahead(item), closed };
+    const left = request.force ? undefined : await leftToDo(parts, look);
+    if (left && 'done' in left) compared.done.set(item.key, left.done);
+    else if (closed && !request.force) {
+      const hint = 'Run it all the same with --force.';
+      refused.push({ reference: sayItem(item), item, reason: 'the issue is closed', hint });
+      continue;
+    } else if (left) compared.resumed.set(item.key, left.from);
+    const over = mine.filter((ticket) => !isOver(ticket) || ticket.status === 'failed');
+    compared.supersedes.set(item.key, over.map(refKey));
+    compared.wanted.push(item);
+  }
+  return compared;
+}
+
+/** What items depend on, is not run now and was finished before: the keys with the tickets that finished it. */
+export async function finishedOutside(
+  parts: Parts,
+  items: readonly WorkItem[],
+  { earlier, placeOf, workflow, done }: Facts & { done: ReadonlyMap<string, DoneBefore> },
+): Promise<Map<string, string>> {
+  const here = new Set(items.map(({ key }) => key));
+  const finished = new Map<string, string>();
+  for (const item of items.filter(({ key }) => !done.has(key))) {
+    for (const key of item.dependsOn.filter((each) => !here.has(each) && !finished.has(each))) {
+      const tickets = await earlier.mentioned(key, placeOf(item).repo);
+      const ticket = await finishedWork(parts, { tickets, earlier, workflow });
+      if (ticket) finished.set(key, refKey(ticket));
+    }
+  }
+  return finished;
+}
+
+/** Whether another engine has got one of these issues since they were looked at. */
+export async function isTaken(parts: Parts, plan: Plan, tickets: readonly Ticket[]): Promise<boolean> {
+  const earlier = new EarlierIssues(parts);
+  for (const ticket of tickets) {
+    const mine = await earlier.of(sourceKey(ticket) ?? '', ticket.repo ?? plan.repo ?? '');
+    if (mine.some((each) => liveClaim(parts, each, earlier.planOf(each)) !== undefined)) return true;
+  }
+  return false;
+}
+
+/** Who is at work on a ticket, or holds the run in which it is still to come. */
+function liveClaim({ holder }: Parts, ticket: Ticket, plan: Plan | undefined): Claim | undefined {
+  const claims = [ticket.claim, isOver(ticket) || isSuperseded(ticket) ? null : (plan?.claim ?? null)];
+  return claims.find((claim): claim is Claim => claim !== null && holder.isLive(claim));
+}

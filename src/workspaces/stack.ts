@@ -1,0 +1,179 @@
+import { messageOf, WorkspaceError } from '../model/errors.ts';
+import { contains } from './base.ts';
+import type { Context } from './context.ts';
+import { fetchAnew } from './fetch.ts';
+import { mergeCommits } from './merge.ts';
+import { branchRef, originRef, readRef } from './refs.ts';
+import type { Repo } from './repo.ts';
+
+interface Tip {
+  name: string;
+  commit: string;
+}
+
+export interface StackSpec {
+  branch: string;
+  /** Where the branch would begin without prerequisites. */
+  start: string;
+  tips: readonly Tip[];
+  /** The start is merged, too, even where no prerequisite is in it. */
+  withStart?: boolean;
+}
+
+/** Where a branch begins that has prerequisites: the start with all of them in it. */
+export async function stack(context: Context, repo: Repo, spec: StackSpec): Promise<string> {
+  const { tips } = spec;
+  const open = await notContained(context, repo, spec.start, tips);
+  if (open.length === 0) return spec.start;
+  // A prerequisite that is in the base already may not be in the others: then the base is merged too.
+  const candidates =
+    spec.withStart || open.length < tips.length ? [...open, { name: 'the base', commit: spec.start }] : open;
+  const [first, ...rest] = await independent(context, repo, candidates);
+  let commit = first?.commit ?? spec.start;
+  const names = [first?.name ?? ''];
+  for (const tip of rest) {
+    const message = `Merge ${tip.name} as a prerequisite of ${spec.branch}`;
+    const merged = await mergeCommits(context, repo, { ours: commit, theirs: tip.commit, message });
+    if ('conflict' in merged)
+      throw conflict(
+        `The prerequisites of ${spec.branch} do not merge: ${tip.name} conflicts with ${names.join(', ')} in ${merged.conflict.join(', ')}.`,
+        'Merge them into the base branch by hand, then retry this ticket.',
+        { branches: [...names, tip.name], files: merged.conflict },
+      );
+    commit = merged.commit;
+    names.push(tip.name);
+  }
+  return commit;
+}
+
+/** The one prerequisite, not in the base, that has all the others in it: work of a branch that has it begins there. */
+export async function topmost(context: Context, repo: Repo, spec: StackSpec): Promise<string | undefined> {
+  const open = await notContained(context, repo, spec.start, spec.tips);
+  const [first, ...others] = open.length > 0 ? await independent(context, repo, open) : [];
+  return others.length === 0 ? first?.commit : undefined;
+}
+
+export interface UponSpec {
+  branch: string;
+  /** Where the branch is now. */
+  tip: string;
+  /** Commits of these are not the branch's own. */
+  known: readonly string[];
+  /** Where it would begin if it were new. */
+  stacked: string;
+  missing: readonly Tip[];
+}
+
+/** Where a branch goes on that lacks prerequisites: at the stack when it has no commits of its own, else at a merge of both. */
+export async function upon(context: Context, repo: Repo, spec: UponSpec): Promise<string> {
+  const { branch, tip, stacked, missing } = spec;
+  const known = [...new Set([...spec.known, stacked])];
+  const { stdout } = await context.git(['rev-list', '--count', tip, '--not', ...known], { at: repo });
+  if (stdout.trim() === '0') return stacked;
+  const names = missing.map(({ name }) => name).join(', ');
+  const message = `Merge ${names} as a prerequisite of ${branch}`;
+  const merged = await mergeCommits(context, repo, { ours: tip, theirs: stacked, message });
+  if ('conflict' in merged)
+    throw conflict(
+      `${branch} has commits of its own and does not merge with its prerequisite ${names}: both changed ${merged.conflict.join(', ')}.`,
+      `Merge ${names} into ${branch} by hand, or delete ${branch} to begin anew; then retry this ticket.`,
+      { branches: [branch, ...missing.map(({ name }) => name)], files: merged.conflict },
+    );
+  return merged.commit;
+}
+
+function conflict(message: string, hint: string, details: Record<string, unknown>): WorkspaceError {
+  return new WorkspaceError('workspace/stack-conflict', message, { hint, details });
+}
+
+export interface PrerequisiteSpec {
+  start: string;
+  stackOn: readonly string[];
+  /** What prerequisites had in the end, by branch: they count where the branch is gone. */
+  stackTips: Readonly<Record<string, string>>;
+}
+
+export async function prerequisiteTips(
+  context: Context,
+  repo: Repo,
+  spec: PrerequisiteSpec,
+): Promise<{ tips: Tip[]; notes: string[] }> {
+  const tips: Tip[] = [];
+  const notes: string[] = [];
+  for (const name of spec.stackOn) {
+    const commit =
+      (await readRef(context.git, repo, branchRef(name))) ??
+      (await readRef(context.git, repo, originRef(name))) ??
+      (await leftBehind(context, repo, spec.start, spec.stackTips[name]));
+    if (commit) tips.push({ name, commit });
+    else notes.push(`The prerequisite's branch ${name} is gone; it is taken as merged.`);
+  }
+  return { tips, notes };
+}
+
+/** The base as origin has it this moment; none where origin cannot be asked or does not have it. */
+export async function originTip(
+  context: Context,
+  repo: Repo,
+  name: string | undefined,
+): Promise<{ tips: Tip[]; notes: string[] }> {
+  if (name === undefined) return { tips: [], notes: [] };
+  try {
+    await fetchAnew(context, repo, name);
+  } catch (error) {
+    return { tips: [], notes: [`origin/${name} was not fetched: ${messageOf(error)}`] };
+  }
+  const commit = await readRef(context.git, repo, originRef(name));
+  return { tips: commit ? [{ name: `origin/${name}`, commit }] : [], notes: [] };
+}
+
+/** The last commit of a branch that is gone, where it is still here and what it did is not in the base. */
+async function leftBehind(
+  context: Context,
+  repo: Repo,
+  base: string,
+  tip: string | undefined,
+): Promise<string | undefined> {
+  if (tip === undefined || !(await isCommit(context, repo, tip))) return undefined;
+  return (await hasWork(context, repo, base, tip)) ? undefined : tip;
+}
+
+export async function isCommit(context: Context, repo: Repo, commit: string): Promise<boolean> {
+  const args = ['cat-file', '-e', `${commit}^{commit}`];
+  return (await context.git(args, { at: repo, ok: [0, 1, 128] })).code === 0;
+}
+
+/** True when a commit has another in it, or all of its changes: merged as one commit, say. */
+export async function hasWork(context: Context, repo: Repo, commit: string, work: string): Promise<boolean> {
+  if (await contains(context, repo, commit, work)) return true;
+  const args = ['merge-tree', '--write-tree', '--no-messages', commit, work];
+  const { code, stdout } = await context.git(args, { at: repo, ok: [0, 1], write: true });
+  if (code !== 0) return false;
+  const { stdout: tree } = await context.git(['rev-parse', `${commit}^{tree}`], { at: repo });
+  return stdout.trim() === tree.trim();
+}
+
+/** Those of the tips that are not in the history of a commit. */
+export async function notContained(
+  context: Context,
+  repo: Repo,
+  start: string,
+  tips: readonly Tip[],
+): Promise<Tip[]> {
+  const others = tips.filter((tip) => tip.commit !== start);
+  if (others.length === 0) return [];
+  const args = ['rev-list', ...others.map((tip) => tip.commit), '--not', start];
+  const { stdout } = await context.git(args, { at: repo });
+  const open = new Set(stdout.split('\n'));
+  return others.filter((tip) => open.has(tip.commit));
+}
+
+/** Leaves out tips that others contain, in the given order. */
+async function independent(context: Context, repo: Repo, tips: Tip[]): Promise<Tip[]> {
+  if (tips.length === 1) return tips;
+  const { stdout } = await context.git(['merge-base', '--independent', ...tips.map((tip) => tip.commit)], {
+    at: repo,
+  });
+  const left = new Set(stdout.split('\n'));
+  return tips.filter((tip) => left.delete(tip.commit));
+}

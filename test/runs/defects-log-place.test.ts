@@ -1,0 +1,32 @@
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { EXEC_FLAGS, git, IssueWorld, it, refusal } from './support.ts';
+
+describe.concurrent('logs of a repository in which somebody has put links', { timeout: 60_000 }, () => {
+  it.for([
+    ['the directory of logs', '.signalbox/logs', '../../other/.signalbox/logs'],
+    ['the directory above', '.signalbox', '../other/.signalbox'],
+  ] as const)('are not written or deleted elsewhere: %s', async ([, link, target], { world }) => {
+    world.agent('agent', 'commit');
+    const issues = new IssueWorld(world).write('a.md', '# A\n');
+    const other = join(world.dir, 'other', '.signalbox', 'logs');
+    mkdirSync(other, { recursive: true });
+    const logs = ['run-20200101-000001-aaaa.json', 'run-20200101-000002-aaaa.json'];
+    for (const name of logs) writeFileSync(join(other, name), '{"version":1,"issues":[]}');
+    if (link !== '.signalbox') mkdirSync(join(world.repo, '.signalbox'));
+    symlinkSync(target, join(world.repo, link));
+    git(world.repo, 'add', '--force', '--all');
+    git(world.repo, 'commit', '--quiet', '--message=link');
+    world.config({ run: { rotation: { maxFiles: 1 } } });
+    const ended = await issues.cli('run', 'a.md', ...EXEC_FLAGS);
+    expect(ended.code).toBe(2);
+    expect(refusal(ended)).toContain('leads out of the repository');
+    expect(refusal(ended)).toContain('--log-path');
+    expect(readdirSync(other)).toEqual(logs);
+    expect(issues.runs()).toEqual([]);
+    const elsewhere = join(world.dir, 'logs');
+    expect((await issues.cli('run', 'a.md', '--log-path', elsewhere, ...EXEC_FLAGS)).code).toBe(0);
+    expect(existsSync(elsewhere)).toBe(true);
+  });
+});
