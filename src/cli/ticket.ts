@@ -178,5 +178,7 @@ async function wayOn(parts: Awaited<ReturnType<typeof openEngine>>, planId: stri
   if (claim && parts.holder.isLive(claim)) return ` Its run (pid ${claim.pid}) goes on with it.`;
   const daemon = readDaemon(parts.store.layout, parts.holder);
   if (daemon) return ` Daemon ${daemon.pid} goes on with it.`;
-  return kind === 'run' || kind === 'spec' ? ` Go on with: signalbox resume ${planId}` : ` Run it with: signalbox run ${planId}`;
+  return kind === 'run' || kind === 'spec'
+    ? ` Go on with: signalbox resume ${planId}`
+    : ` Run it with: signalbox run ${planId}`;
 }
