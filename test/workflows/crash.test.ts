@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { attemptKey } from '../../src/model/ticket.ts';
+import { type Attempt, attemptKey } from '../../src/model/ticket.ts';
 import type { Running } from '../support/cli.ts';
 import { git, it, type World, waitFor, worktreesOf } from '../support/index.ts';
 import { Hub, path } from './hub.ts';
@@ -12,12 +12,13 @@ const PATH = [
 ];
 
 /** The attempt that is open now, if there is one. */
-function openKey(world: World): string | undefined {
-  const open = world.ticket('p', 'ok').phaseHistory.findLast(({ completedAt }) => completedAt === null);
-  return open && attemptKey(open);
+function openNow(world: World): Attempt | undefined {
+  return world.ticket('p', 'ok').phaseHistory.findLast(({ completedAt }) => completedAt === null);
 }
 
-/** Kills the engine in the middle of every attempt it has not seen die before; `cut` takes the attempt's processes with it. */
+const visitOf = ({ phase, visit }: Attempt) => `${phase}#${visit}`;
+
+/** Kills the engine once in the middle of every visit of a phase; `cut` takes the attempt's processes with it. */
 class Killer {
   readonly killed = new Set<string>();
   readonly #world: World;
@@ -32,27 +33,27 @@ class Killer {
     this.#run = start();
   }
 
-  /** Kills the engine in every new attempt until the goal is reached. */
+  /** Kills the engine in every new visit until the goal is reached. */
   async until(what: string, isReached: () => boolean): Promise<void> {
     const state = () => JSON.stringify(this.#world.ticket('p', 'ok'), null, 1);
     for (;;) {
-      const look = () => isReached() || this.#isNew(openKey(this.#world));
+      const look = () => isReached() || this.#isNew(openNow(this.#world));
       await waitFor(what, look, { timeoutMs: 200_000, state });
       if (isReached()) return;
-      await this.#strike(openKey(this.#world));
+      await this.#strike(openNow(this.#world));
     }
   }
 
-  #isNew(key: string | undefined): key is string {
-    return key !== undefined && !this.killed.has(key);
+  #isNew(open: Attempt | undefined): open is Attempt {
+    return open !== undefined && !this.killed.has(visitOf(open));
   }
 
-  async #strike(key: string | undefined): Promise<void> {
+  async #strike(open: Attempt | undefined): Promise<void> {
     // It may have ended since.
-    if (!this.#isNew(key)) return;
-    this.killed.add(key);
+    if (!this.#isNew(open)) return;
+    this.killed.add(visitOf(open));
     await this.#run.kill('SIGKILL');
-    if (this.#cut) this.#cutOff(key);
+    if (this.#cut) this.#cutOff(attemptKey(open));
     this.#run = this.#start();
   }
 
