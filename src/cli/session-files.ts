@@ -1,4 +1,5 @@
 import {
+  existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -16,7 +17,7 @@ import { InputError } from '../model/errors.ts';
 
 /** A directory for one session that only its owner can read, and that no repository can take for its own. */
 export function sessionDir(home: string, env: Env): string {
-  const own = repositoryOf(home) === null;
+  const own = !isInRepository(home);
   const root = own ? ownDirectory(join(home, 'planner')) : sharedDirectory(env);
   const prefix = own ? '' : 'signalbox-planner-';
   sweep(root, prefix);
@@ -43,7 +44,15 @@ function notOurs(path: string, why: string): InputError {
 /** A place for everybody's files, and in no repository. */
 function sharedDirectory(env: Env): string {
   const places = [env.TMPDIR || tmpdir(), tmpdir(), '/tmp'];
-  return places.find((place) => repositoryOf(place) === null) ?? tmpdir();
+  return places.find((place) => !isInRepository(place)) ?? tmpdir();
+}
+
+/** An empty `.git` is none: sandboxes leave one where they keep programs from making it, in /tmp for example. */
+function isInRepository(dir: string): boolean {
+  const root = repositoryOf(dir);
+  if (root === null) return false;
+  const dotGit = join(root, '.git');
+  return !statSync(dotGit, { throwIfNoEntry: false })?.isDirectory() || existsSync(join(dotGit, 'HEAD'));
 }
 
 export function writeFiles(files: readonly LaunchFile[], directories: readonly string[]): void {

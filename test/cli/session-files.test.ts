@@ -47,6 +47,7 @@ describe('the directory of a planning session', () => {
 
   it('shares nothing but the temporary directory where the home is in a repository', () => {
     mkdirSync(join(home, '.git'));
+    writeFileSync(join(home, '.git/HEAD'), '');
     // What another user made beforehand.
     mkdirSync(join(temp, 'planner'));
     chmodSync(join(temp, 'planner'), 0o777);
@@ -58,8 +59,14 @@ describe('the directory of a planning session', () => {
     expect(dirname(sessionDir(home, { TMPDIR: temp }))).toBe(temp);
   });
 
+  it('takes an empty .git for no repository', () => {
+    mkdirSync(join(home, '.git'));
+    expect(dirname(sessionDir(home, { TMPDIR: temp }))).toBe(join(home, 'planner'));
+  });
+
   it('is in no repository, also when the temporary directory is in one', () => {
     mkdirSync(join(root, '.git'));
+    writeFileSync(join(root, '.git/HEAD'), '');
     const dir = sessionDir(home, { TMPDIR: temp });
     try {
       expect(dir.startsWith(root)).toBe(false);
@@ -70,6 +77,7 @@ describe('the directory of a planning session', () => {
 
   it('clears away what sessions that are gone left, and nothing else', () => {
     mkdirSync(join(home, '.git'));
+    writeFileSync(join(home, '.git/HEAD'), '');
     const left = join(temp, `signalbox-planner-${GONE}-abc123`);
     const kept = [`signalbox-planner-${process.pid}-abc123`, `${GONE}-abc123`, `signalbox-planner-x`];
     for (const dir of [left, ...kept.map((name) => join(temp, name))]) {
