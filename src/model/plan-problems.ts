@@ -12,16 +12,20 @@ interface Known {
 
 /** What makes a plan impossible to run as it is written. */
 export function planProblems(plan: Plan, known: Known): PlanProblem[] {
-  return [
-    ...dependencyProblems(plan, known.plans),
-    ...sharedPlaces(plan, known.tickets),
-    ...nestedBranches(plan, known.tickets),
-  ];
+  const problems = dependencyProblems(plan, known.plans);
+  if (isShared(plan) || !plan.tickets.some(({ ticketId }) => namesPlace(plan, ticketId, known)))
+    return problems;
+  return [...problems, ...sharedPlaces(plan, known.tickets), ...nestedBranches(plan, known.tickets)];
+}
+
+/** What tickets get by their ids never meets: only places that somebody chose have to be compared. */
+function namesPlace(plan: Plan, ticketId: string, { tickets }: Known): boolean {
+  const ticket = tickets.get(refKey({ planId: plan.id, ticketId }));
+  return ticket !== undefined && (ticket.branch !== null || ticket.worktree !== null);
 }
 
 /** Two tickets on one branch or in one worktree would count each other's work as their own. */
 function sharedPlaces(plan: Plan, tickets: ReadonlyMap<string, Ticket>): PlanProblem[] {
-  if (isShared(plan)) return [];
   const seen = new Map<string, string>();
   const problems: PlanProblem[] = [];
   for (const { ticketId } of plan.tickets) {
@@ -43,7 +47,6 @@ function sharedPlaces(plan: Plan, tickets: ReadonlyMap<string, Ticket>): PlanPro
 
 /** Git cannot have a branch `x` and a branch `x/y`. */
 function nestedBranches(plan: Plan, tickets: ReadonlyMap<string, Ticket>): PlanProblem[] {
-  if (isShared(plan)) return [];
   const all = plan.tickets.flatMap(({ ticketId }) => {
     const ticket = tickets.get(refKey({ planId: plan.id, ticketId }));
     const branch = ticket && (ticket.branch ?? defaultBranch(ticket));
