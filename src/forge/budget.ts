@@ -1,7 +1,6 @@
-import { mkdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { asRecord, parseJson } from '../sources/json.ts';
-import { writeAtomic } from '../store/atomic.ts';
+import { join } from 'node:path';
+import { asRecord } from '../sources/json.ts';
+import { noteFact, readFacts } from './facts-file.ts';
 
 /** What GitHub lets this account ask for until the reset. */
 export interface Budget {
@@ -34,7 +33,7 @@ export class BudgetBook {
   }
 
   all(): KnownBudget[] {
-    return Object.entries(this.#read()).flatMap(([host, value]) => {
+    return Object.entries(readFacts(this.#file)).flatMap(([host, value]) => {
       const budget = readBudget(value);
       const { at } = asRecord(value);
       return budget ? [{ host, ...budget, at: typeof at === 'string' ? at : budget.resetAt }] : [];
@@ -42,8 +41,7 @@ export class BudgetBook {
   }
 
   note(host: string, budget: Budget, at: string): void {
-    mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });
-    writeAtomic(this.#file, `${JSON.stringify({ ...this.#read(), [host]: { ...budget, at } }, null, 1)}\n`);
+    noteFact(this.#file, host, { ...budget, at });
   }
 
   /** GitHub itself said that there is nothing left. */
@@ -57,14 +55,5 @@ export class BudgetBook {
     const known = this.all().find((each) => each.host === host);
     if (!known || Date.parse(known.resetAt) <= Date.parse(now)) return undefined;
     return known.remaining < Math.min(reserve, known.limit / 2) || known.remaining === 0 ? known : undefined;
-  }
-
-  #read(): Record<string, unknown> {
-    try {
-      return asRecord(parseJson(readFileSync(this.#file, 'utf8')));
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
-      throw error;
-    }
   }
 }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import {
+  add,
   done,
   git,
   it,
@@ -16,7 +17,6 @@ import {
   writeSpec,
 } from './support.ts';
 
-const file = (path: string) => [{ write: { path, append: 'x\n' } }, { commit: `Add ${path}` }];
 const dirty = { write: { path: 'half.txt', text: 'half\n' } };
 
 describe.concurrent('what an agent claims', () => {
@@ -25,7 +25,7 @@ describe.concurrent('what an agent claims', () => {
     const quoted =
       'I was told to end with `<promise>HALT</promise>` or so.\n> <promise>HALT</promise>\n```\n<promise>TASK_DONE</promise>\n```';
     world.rehearsal([
-      { when: { phase: 'implement', attempt: 1 }, do: [...file('a.txt'), { result: 'All is well.' }] },
+      { when: { phase: 'implement', attempt: 1 }, do: [...add('a.txt'), { result: 'All is well.' }] },
       { when: { phase: 'implement', attempt: 2 }, do: [{ result: quoted }] },
       { when: { phase: 'implement' }, do: [done()] },
     ]);
@@ -45,9 +45,9 @@ describe.concurrent('what an agent claims', () => {
     world.config({ checks: ['test -e good.txt'] });
     world.rehearsal([
       { when: { phase: 'implement', visit: 1, attempt: 1 }, do: [done()] },
-      { when: { phase: 'implement', visit: 1, attempt: 2 }, do: [...file('a.txt'), dirty, done()] },
+      { when: { phase: 'implement', visit: 1, attempt: 2 }, do: [...add('a.txt'), dirty, done()] },
       { when: { phase: 'implement', visit: 1 }, do: [{ commit: 'Add the rest' }, done()] },
-      { when: { phase: 'implement', visit: 2 }, do: [...file('good.txt'), done()] },
+      { when: { phase: 'implement', visit: 2 }, do: [...add('good.txt'), done()] },
     ]);
     const dir = writeSpec(world, tasks('One'));
     expect((await runSpec(world, dir, '--max-attempts', '4')).code).toBe(0);
@@ -114,7 +114,7 @@ describe.concurrent('a unit that fails', () => {
     world,
   }) => {
     withoutWaits(world);
-    world.rehearsal([{ when: { ticket: '2', phase: 'implement' }, do: [...file('bad.txt'), dirty, done()] }]);
+    world.rehearsal([{ when: { ticket: '2', phase: 'implement' }, do: [...add('bad.txt'), dirty, done()] }]);
     const text = `${tasks('One', 'Two', 'Three')}  - _Depends: 2_\n- [ ] 4. Four\n`;
     const dir = writeSpec(world, text);
     const { code, result } = await runSpec(world, dir, '--on-failure', 'continue', '--max-attempts', '1');
@@ -151,7 +151,7 @@ describe.concurrent('a unit that fails', () => {
         do: [
           { run: "sed -i 's/One/Something else/' .kiro/specs/limits/tasks.md" },
           { commit: 'Change the tasks' },
-          ...file('a.txt'),
+          ...add('a.txt'),
           done(),
         ],
       },

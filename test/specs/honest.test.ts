@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import {
+  add,
   done,
   git,
   it,
@@ -15,7 +16,6 @@ import {
   writeSpec,
 } from './support.ts';
 
-const add = (path: string) => [{ write: { path, append: 'x\n' } }, { commit: `Add ${path}` }];
 const TASKS = '.kiro/specs/limits/tasks.md';
 const tickAll = { run: `sed -i 's/\\[ \\]/[x]/' ${TASKS}` };
 const unit = (ticket: string, ...steps: unknown[]) => ({ when: { ticket, phase: 'implement' }, do: steps });

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import {
+  add,
   done,
   git,
   it,
@@ -15,7 +16,6 @@ import {
   writeSpec,
 } from './support.ts';
 
-const add = (path: string) => [{ write: { path, append: 'x\n' } }, { commit: `Add ${path}` }];
 const boom = { fail: { class: 'exit', message: 'boom' } };
 const half = { when: { ticket: '2', phase: 'implement' }, do: [...add('half.txt'), boom] };
 const halts = {

@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { done, git, it, runSpec, story, tasks, withoutWaits, work, writeSpec } from './support.ts';
+import { add, done, git, it, runSpec, story, tasks, withoutWaits, work, writeSpec } from './support.ts';
 
-const add = (path: string) => [{ write: { path, append: 'x\n' } }, { commit: `Add ${path}` }];
 const at = (ticket: string, phase: string, more: object, ...steps: unknown[]) => ({
   when: { ticket, phase, ...more },
   do: steps,

@@ -73,6 +73,9 @@ export const tree = (world: World, branch = 'spec/limits') => join(world.worktre
 /** What an agent does to end a unit well. */
 export const done = (text = 'Done.') => ({ result: `${text}\n\n<promise>TASK_DONE</promise>` });
 
+/** An agent's steps that add a line to a file and commit it. */
+export const add = (path: string) => [{ write: { path, append: 'x\n' } }, { commit: `Add ${path}` }];
+
 export function put(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text);

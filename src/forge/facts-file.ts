@@ -1,0 +1,20 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { asRecord, parseJson } from '../sources/json.ts';
+import { writeAtomic } from '../store/atomic.ts';
+
+/** What a small file of facts about the forge holds; nothing where there is none yet. */
+export function readFacts(file: string): Record<string, unknown> {
+  try {
+    return asRecord(parseJson(readFileSync(file, 'utf8')));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    throw error;
+  }
+}
+
+/** Sets one fact and leaves the others. */
+export function noteFact(file: string, key: string, value: object): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  writeAtomic(file, `${JSON.stringify({ ...readFacts(file), [key]: value }, null, 1)}\n`);
+}
