@@ -16,6 +16,7 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'rolldown';
+import { writeLauncher } from './launcher.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const dist = join(root, 'dist');
@@ -27,13 +28,6 @@ const quick = process.argv.includes('--no-types');
 const out = quick ? dist : `${dist}.${process.pid}`;
 if (process.argv.includes('--if-stale') && isCurrent()) process.exit(0);
 const library = { 'lib/settings': 'src/api/settings.ts', 'lib/manifest': 'src/api/manifest.ts' };
-// The version is told without loading anything.
-const LAUNCHER = `#!/usr/bin/env node
-'use strict';
-const first = process.argv[2];
-if (first === '--version' || first === '-V') require('node:fs').writeSync(1, ${JSON.stringify(`${version}\n`)});
-else require('./cli.js');
-`;
 const LOOK =
   /src\/(model\/(claim|dependencies|errors|explain|ids|plan|plan-problems|ticket|turns|usage|version)|store\/(?!schemas|file-store|inspect|notified|tmux-record|processes)[\w-]+|config\/(paths|package-dir)|report\/(status|style|problem-text)|engine\/(claims|seat)|cli\/(open|io|package-dir|terminal|status|output))\.ts$/;
 const SETTINGS =
@@ -85,7 +79,7 @@ await build({
 for (const name of Object.keys(executables)) chmodSync(join(out, `${name}.js`), 0o755);
 writeFileSync(join(out, 'package.json'), '{ "type": "commonjs" }\n');
 for (const name of ['index', ...Object.keys(library)]) writeFacade(name);
-writeFileSync(join(out, 'cli.cjs'), LAUNCHER, { mode: 0o755 });
+writeLauncher(out, version);
 writeFileSync(join(out, 'THIRD-PARTY.txt'), licences(['commander', 'liquidjs', 'yaml', 'zod']));
 if (!quick) {
   emitTypes();
@@ -109,6 +103,7 @@ function isCurrent() {
     'package.json',
     'package-lock.json',
     'tools/build.mjs',
+    'tools/launcher.mjs',
     ...readdirSync(join(root, 'src'), { recursive: true }).map((name) => join('src', name)),
   ];
   return inputs.every((name) => statSync(join(root, name)).mtimeMs <= built);

@@ -11,7 +11,7 @@ import { problemsOf } from './demo/verify.mjs';
 const FAILED = 1;
 const began = performance.now();
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const cli = join(root, 'dist', 'cli.js');
+const cli = join(root, 'dist', 'cli.cjs');
 const { clean, plain } = options();
 const color = process.stdout.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== 'dumb';
 const paint = (code) => (text) => (color ? `\u001b[${code}m${text}\u001b[0m` : text);
@@ -19,7 +19,7 @@ const [bold, dim, red, green, cyan] = [1, 2, 31, 32, 36].map(paint);
 const say = (...lines) => process.stdout.write(`${lines.join('\n')}\n`);
 
 if (!existsSync(cli)) {
-  process.stderr.write('dist/cli.js is missing; run: npm run build\n');
+  process.stderr.write('dist/cli.cjs is missing; run: npm run build\n');
   process.exit(1);
 }
 const scratch = mkdtempSync(join(tmpdir(), 'signalbox-demo-'));

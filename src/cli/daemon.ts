@@ -108,7 +108,7 @@ async function withLogs(
     follow(event);
   });
   const logs = followLogs(parts, view.listen);
-  const cli = [process.execPath, `${parts.settings.packageDir}/dist/cli.js`];
+  const cli = [process.execPath, `${parts.settings.packageDir}/dist/cli.cjs`];
   const specs = followSpecs(parts, { env: io.env, cli, onProblem: view.err });
   follow = (event) => {
     logs(event);

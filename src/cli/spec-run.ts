@@ -67,7 +67,7 @@ async function openWithWindows(view: View, options: SpecRunOptions, io: Io) {
       stateDir,
       cwd: io.cwd,
       env: { ...io.env, ...(configFile ? { SIGNALBOX_CONFIG: configFile } : {}) },
-      cli: [process.execPath, `${packageDir}/dist/cli.js`],
+      cli: [process.execPath, `${packageDir}/dist/cli.cjs`],
       onProblem: (message) => view.err(`tmux: ${message}`),
     });
     if (tmux.off) view.err(tmux.off);

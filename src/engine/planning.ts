@@ -56,7 +56,7 @@ export async function planningSession(
     if (!launcher) throw cannotPlan(agent.name);
     const own = { ...agent, defaultArgs };
     const plan = launcher({ agent: own, dir, prompt, skills, mcpServers, writes: [settings.stateDir], env });
-    const command = `#!/bin/sh\nexec ${shellQuote(place.node)} ${shellQuote(join(settings.packageDir, 'dist', 'cli.js'))} "$@"\n`;
+    const command = `#!/bin/sh\nexec ${shellQuote(place.node)} ${shellQuote(join(settings.packageDir, 'dist', 'cli.cjs'))} "$@"\n`;
     return {
       ...plan,
       agent: agent.name,

@@ -32,6 +32,6 @@ export function phaseEnvironment(context: PhaseContext, promptFile: string): Rec
     SIGNALBOX_STATE_DIR: settings.stateDir,
     ...(settings.configFile ? { SIGNALBOX_CONFIG: settings.configFile } : {}),
     SIGNALBOX_NODE: process.execPath,
-    SIGNALBOX_CLI: `${settings.packageDir}/dist/cli.js`,
+    SIGNALBOX_CLI: `${settings.packageDir}/dist/cli.cjs`,
   };
 }

@@ -25,7 +25,7 @@ export interface TmuxViewOptions {
   cwd: string;
   /** The run's own. Add SIGNALBOX_CONFIG where a config file was named in another way. */
   env: Env;
-  /** How our own command is called: `[node, cli.js]`. */
+  /** How our own command is called: `[node, cli.cjs]`. */
   cli: readonly string[];
   /** A server of its own, as `tmux -L`. */
   socketName?: string | undefined;

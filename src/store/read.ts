@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import type { z } from 'zod';
 import { InputError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
@@ -42,11 +42,11 @@ export function parseState<K extends keyof Schemas>(
       hint: 'Mend or delete the file; everything else goes on.',
       details: { path },
     });
-  if (text.trim() === '') throw problem('the file is empty');
   let data: unknown;
   try {
     data = JSON.parse(text);
   } catch (error) {
+    if (text.trim() === '') throw problem('the file is empty');
     throw problem(`not valid JSON (${(error as Error).message})`);
   }
   const version = (data as { schema?: unknown } | null)?.schema;
@@ -142,21 +142,14 @@ export class StateReader {
   }
 }
 
-const page = Buffer.allocUnsafe(1 << 16);
+/** Given anew with each of a thousand calls, these would be felt. */
+const AS_TEXT = { encoding: 'utf8', flag: 'r' } as const;
 
-/** As readFileSync, which asks twice for the end of each file: with a thousand of them that is felt. */
 function textOf(path: string): string {
-  let fd: number;
   try {
-    fd = openSync(path, 'r');
+    return readFileSync(path, AS_TEXT);
   } catch (error) {
     throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? missing(path) : error;
-  }
-  try {
-    const length = readSync(fd, page, 0, page.length, null);
-    return length < page.length ? page.toString('utf8', 0, length) : readFileSync(path, 'utf8');
-  } finally {
-    closeSync(fd);
   }
 }
 

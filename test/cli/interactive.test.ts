@@ -64,7 +64,7 @@ describe.concurrent('interactive', () => {
     const bin = files.find(({ path }) => path === '<session>/bin/signalbox');
     expect(bin).toMatchObject({
       mode: 0o700,
-      text: expect.stringMatching(/^#!\/bin\/sh\nexec '.*node.*' '.*\/dist\/cli\.js' "\$@"\n$/),
+      text: expect.stringMatching(/^#!\/bin\/sh\nexec '.*node.*' '.*\/dist\/cli\.cjs' "\$@"\n$/),
     });
     for (const name of ['planner', 'cli', 'config', 'workflows', 'linear', 'github-issues', 'markdown'])
       expect(

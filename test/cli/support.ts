@@ -11,7 +11,7 @@ import type { World } from '../support/index.ts';
 export { git, it, World, waitFor, worktreesOf } from '../support/index.ts';
 export type { Ended };
 
-export const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+export const CLI = fileURLToPath(new URL('../../dist/cli.cjs', import.meta.url));
 
 /** What `status --json` shows of one plan. */
 export interface Shown {

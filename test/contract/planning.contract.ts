@@ -10,7 +10,7 @@ import type { Cli } from './clis.ts';
 
 withModelServer();
 
-const CLI = new URL('../../dist/cli.js', import.meta.url).pathname;
+const CLI = new URL('../../dist/cli.cjs', import.meta.url).pathname;
 const SECRET = 'tracker-secret-0123456789';
 
 /** An MCP server with one tool, which only starts with its key. */

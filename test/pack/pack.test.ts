@@ -130,6 +130,7 @@ describe('the tarball', () => {
         'package.json',
         'LICENSE',
         'README.md',
+        'dist/cli.cjs',
         'dist/cli.js',
         'dist/index.js',
         'dist/rehearsal.js',

@@ -5,7 +5,7 @@ import { openTmuxView, type TmuxView, type TmuxViewOptions } from '../../src/rep
 import { it as base, waitFor } from '../support/index.ts';
 import type { World } from '../support/world.ts';
 
-export const CLI = [process.execPath, new URL('../../dist/cli.js', import.meta.url).pathname];
+export const CLI = [process.execPath, new URL('../../dist/cli.cjs', import.meta.url).pathname];
 
 let servers = 0;
 
