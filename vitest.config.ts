@@ -13,6 +13,8 @@ export default defineConfig({
     testTimeout: 90_000,
     hookTimeout: 30_000,
     pool: 'forks',
+    // Loading our sources anew for each of some hundred files would take longer than many of them run.
+    isolate: false,
     // Most tests wait for processes: two at once also on two cores.
     maxWorkers: Math.max(2, availableParallelism() - 1),
   },
