@@ -1,42 +1,28 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { readManifest } from '../config/manifest.ts';
-import type { Env } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
-import { runPlan } from '../engine/foreground.ts';
-import { type PreparedRun, prepareIssueRun, startIssueRun } from '../engine/issue-run.ts';
 import { openParts } from '../engine/open.ts';
-import type { Parts } from '../engine/parts.ts';
-import { letGo, takeRun } from '../engine/resume-run.ts';
-import { stopperOf } from '../engine/stopped.ts';
-import { InputError, messageOf } from '../model/errors.ts';
+import { takeRun } from '../engine/resume-run.ts';
+import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
-import { refKey } from '../model/ids.ts';
-import { parseReference, type WorkItem } from '../sources/index.ts';
 import { parseBatches } from './batches.ts';
 import { checkCombination } from './combinations.ts';
+import { type Course, driveRun } from './drive-run.ts';
 import { EventStream } from './event-stream.ts';
 import { buildExecutionConfig, checkExecutionConfig, type ExecutionConfig } from './execution-config.ts';
 import { checkCall, checkManifest, checkNumbers, groupsOf, settled } from './given.ts';
 import { harmless } from './harmless.ts';
-import { issueRequest } from './issue-request.ts';
-import { type IssueResult, issueResult, refusedResult, stoppedResult } from './issue-result.ts';
+import type { IssueResult } from './issue-result.ts';
 import { checkLogPlace } from './log-place.ts';
-import { preview } from './preview.ts';
-import { progressFeed, tellPhases } from './progress.ts';
-import { infoOf, inWorktree, itemOf, numberOf, worktreesOf } from './run-items.ts';
-import { openRunLog, type RunLogWriter, rotateLogs } from './run-log.ts';
+import { type Opened, openRun } from './opened-run.ts';
+import { type RunInput, runIssues } from './run-issues.ts';
+import { itemOf, numberOf } from './run-items.ts';
+import { openRunLog } from './run-log.ts';
 import { completeOptions, type MergedRunOptions, resolveRunOptions } from './run-options.ts';
 import { runOutput } from './run-output.ts';
-import type {
-  ManifestOfRun,
-  OrchestratorConfig,
-  ResumeInit,
-  RunInit,
-  RunResult,
-  WorktreeInfo,
-} from './run-types.ts';
+import type { OrchestratorConfig, ResumeInit, RunInit, RunResult } from './run-types.ts';
 import { getSettings } from './settings.ts';
 import { storedRun } from './stored-run.ts';
 
@@ -148,7 +134,10 @@ export class RunOrchestrator {
       }
       const spentBefore = Math.max(open.log?.spentSeconds ?? 0, stored?.spentSeconds ?? 0);
       await takeRun(open.parts, runId);
-      return { ...(await orchestrator.#drive(open, runId, [], spentBefore)), spentBefore };
+      return {
+        ...(await driveRun(open, { planId: runId, config, signal: init.signal, spentBefore })),
+        spentBefore,
+      };
     });
   }
 
@@ -207,204 +196,16 @@ export class RunOrchestrator {
     }
   }
 
-  async #run(input: RunInput): Promise<Course> {
-    const { cwd } = input;
-    const { config, signal } = this.#config;
-    for (const text of input.known ? [] : input.references) parseReference(text, { cwd });
-    const open = this.#open(input);
-    open.log = input.writer ?? null;
-    const { parts } = open;
-    const prepared = await this.#prepare(parts, input);
-    if (prepared === null) {
-      const reason = `stopped by ${stopperOf(signal?.reason)}`;
-      const results = input.references.map((text, index) =>
-        stoppedResult(text, input.known?.[index], reason),
-      );
-      return { results, logPath: null, worktreeMap: new Map(), issueInfoMap: new Map(), planId: null };
-    }
-    for (const item of prepared.items) open.numbers.set(item.id, item.number);
-    const refused = prepared.refused.map(refusedResult);
-    const issueInfoMap = new Map(
-      prepared.items.map((item) => [item.number ?? item.id, { title: item.title, labels: item.labels }]),
-    );
-    const nothing = { logPath: null, worktreeMap: new Map(), issueInfoMap, planId: null };
-    if (config.dryRun) {
-      const dryRun = preview(parts, prepared, input.batches !== null);
-      return { ...nothing, results: refused, dryRun };
-    }
-    if (prepared.tickets.length === 0) return { ...nothing, results: refused };
-    const { plan } = prepared;
-    const file = input.log ? resolve(plan.repo ?? cwd, input.log.path, `${plan.id}.json`) : null;
-    const run = { ...(plan.run as object), log: file, detached: config.detach };
-    if (file && input.log) {
-      checkLogPlace(file, plan.repo ?? cwd);
-      open.log = openRunLog(parts, { path: file, planId: plan.id, config, refused });
-      rotateLogs(file, input.log.rotation, (runId) => isUnderWay(parts, runId));
-    }
-    const tickets = prepared.tickets.map((ticket) => inWorktree(ticket, input.worktrees));
-    // Another run that began at the same time was first: what it has is refused at the second look.
-    if (!(await startIssueRun(parts, { ...prepared, tickets, plan: { ...plan, run } }, signal)))
-      return this.#run(input);
-    if (this.#config.onPhasePlan) tellPhases(prepared, this.#config.onPhasePlan);
-    return { ...(await this.#drive(open, plan.id, refused)), issueInfoMap };
+  #run(input: RunInput): Promise<Course> {
+    return runIssues({ ...this.#config, open: (settings) => this.#open(settings) }, input);
   }
 
-  /** Null when the signal stopped it before there was anything to stop. */
-  async #prepare(parts: Parts, input: RunInput): Promise<PreparedRun | null> {
-    const { cwd, references, batches, known } = input;
-    const { config, signal } = this.#config;
-    if (signal?.aborted) return null;
-    const { manifest } = input;
-    const run = { config, options: input.options ?? null, batched: batches !== null, manifest };
-    const request = issueRequest({
-      cwd,
-      config,
-      references,
-      batches,
-      run,
-      packageManager: manifest.packageManager ?? null,
-      ...(known ? { known } : {}),
-      ...(signal ? { signal } : {}),
-    });
-    try {
-      const prepared = await prepareIssueRun(parts, request);
-      return this.#isStopped() ? null : prepared;
-    } catch (error) {
-      if (this.#isStopped() && !(error instanceof InputError)) return null;
-      throw error;
-    }
-  }
-
-  #isStopped(): boolean {
-    return this.#config.signal?.aborted === true;
-  }
-
-  /** Runs what is in the plan, which this process holds, or leaves it to a daemon. */
-  async #drive(open: Opened, planId: string, refused: IssueResult[], spentBefore = 0): Promise<Course> {
-    const { parts } = open;
-    const began = performance.now();
-    const { config, signal } = this.#config;
-    if (config.detach) {
-      open.write((log) => log.update(), planId);
-      await letGo(parts, planId);
-    } else {
-      // At once: whoever is killed while agents end has said how it ended.
-      const onAbort = () => open.write((log) => log.finish({ aborted: true }), planId);
-      signal?.addEventListener('abort', onAbort, { once: true });
-      try {
-        await runPlan(parts, {
-          planId,
-          maxConcurrency: Math.max(config.concurrency, 1),
-          lookEveryMs: parts.settings.pollInterval * 1000,
-          signal: signal ?? new AbortController().signal,
-        });
-      } finally {
-        signal?.removeEventListener('abort', onAbort);
-      }
-    }
-    // With a log, the log has it.
-    const spentSeconds = spentBefore + (performance.now() - began) / 1000;
-    if (!config.detach && !open.log)
-      await parts.store.updatePlan(planId, (latest) => ({
-        ...latest,
-        run: { ...(latest.run as object | undefined), spentSeconds },
-      }));
-    const view = parts.store.view();
-    const plan = parts.store.plan(planId);
-    const tickets = plan.tickets.flatMap(
-      ({ ticketId }) => view.tickets.get(refKey({ planId, ticketId })) ?? [],
-    );
-    if (!config.detach) open.write((log) => log.finish({ aborted: signal?.aborted === true }), planId);
-    return {
-      results: [...tickets.map((ticket) => issueResult(ticket, plan)), ...refused],
-      logPath: open.log?.path ?? null,
-      worktreeMap: worktreesOf(tickets),
-      issueInfoMap: new Map(tickets.map((ticket) => [numberOf(ticket) ?? ticket.ticketId, infoOf(ticket)])),
-      planId,
-      ...(config.detach ? { detached: true } : {}),
-    };
-  }
-
-  /** The engine's parts, with everybody who wants to know told of every event. */
-  #open({ settings, env }: Pick<RunInput, 'settings' | 'env'>): Opened {
-    const { onEvent, onProgress } = this.#config;
-    const numbers = new Map<string, number | null>();
-    const feed = onProgress && progressFeed(onProgress, (id) => numbers.get(id) ?? null);
-    const problem = (planId: string, message: string): EngineEvent => ({
-      type: 'problem',
-      planId,
-      ticketId: null,
-      path: null,
-      message,
-    });
-    const listen = (event: EngineEvent) => {
-      this.#events.push(event);
-      feed?.(event);
-      if (event.type === 'attempt:end' || event.type === 'ticket:status')
-        opened.write(
-          (log) => (this.#isStopped() ? log.finish({ aborted: true }) : log.update()),
-          event.planId,
-        );
-      if (onEvent)
-        harmless(onEvent, (error) =>
-          this.#events.push(problem(event.planId, `onEvent: ${messageOf(error)}`)),
-        )(event);
-    };
-    const opened: Opened = {
-      parts: openParts({ settings, env, by: 'run', listen }),
-      numbers,
-      log: null,
-      write: (how, planId) => {
-        try {
-          if (opened.log) how(opened.log);
-        } catch (error) {
-          opened.log = null;
-          listen(problem(planId, `The log of the run cannot be written any more: ${messageOf(error)}`));
-        }
-      },
-    };
-    return opened;
+  #open(given: Pick<RunInput, 'settings' | 'env'>): Opened {
+    return openRun(given, this.#config, this.#events);
   }
 }
 
 function checkSettings(settings: Settings | undefined): void {
   if (settings) return;
   throw new InputError('run/config', 'A run needs `settings`.', { hint: 'Get them with getSettings().' });
-}
-
-/** An engine has it, or a daemon will. */
-function isUnderWay({ store, holder }: Parts, runId: string): boolean {
-  const plan = store.view().plans.find(({ id }) => id === runId);
-  if (plan?.status !== 'active') return false;
-  return storedRun(plan)?.detached === true || (plan.claim !== null && holder.isLive(plan.claim));
-}
-
-/** What a run came to, without what was in force for it. */
-type Course = Omit<RunResult, 'exitCode' | 'config' | 'mergedOptions' | 'wallClockDurationSeconds'> & {
-  /** How long its parts before this one took. */
-  spentBefore?: number;
-};
-
-interface Opened {
-  parts: Parts;
-  /** Numbers of issues, by the id of their ticket. */
-  numbers: Map<string, number | null>;
-  log: RunLogWriter | null;
-  /** Writes the log where there is one. One that cannot be written is told of and given up; the work goes on. */
-  write(how: (log: RunLogWriter) => void, planId: string): void;
-}
-
-interface RunInput {
-  settings: Settings;
-  cwd: string;
-  env: Env;
-  references: readonly string[];
-  batches: readonly (readonly string[])[] | null;
-  known?: readonly WorkItem[];
-  options?: MergedRunOptions;
-  manifest: ManifestOfRun;
-  log?: { path: string; rotation: { maxSizeMB: number; maxFiles: number } } | null;
-  /** What the caller brings along: worktrees by number, and a log of his own. */
-  worktrees?: ReadonlyMap<number | string, WorktreeInfo>;
-  writer?: RunLogWriter | null;
 }

@@ -1,0 +1,68 @@
+import { runPlan } from '../engine/foreground.ts';
+import { letGo } from '../engine/resume-run.ts';
+import { refKey } from '../model/ids.ts';
+import type { ExecutionConfig } from './execution-config.ts';
+import { type IssueResult, issueResult } from './issue-result.ts';
+import type { Opened } from './opened-run.ts';
+import { infoOf, numberOf, worktreesOf } from './run-items.ts';
+import type { RunResult } from './run-types.ts';
+
+/** What a run came to, without what was in force for it. */
+export type Course = Omit<RunResult, 'exitCode' | 'config' | 'mergedOptions' | 'wallClockDurationSeconds'> & {
+  /** How long its parts before this one took. */
+  spentBefore?: number;
+};
+
+interface RunToDrive {
+  planId: string;
+  config: ExecutionConfig;
+  signal: AbortSignal | undefined;
+  refused?: readonly IssueResult[];
+  spentBefore?: number;
+}
+
+/** Runs what is in the plan, which this process holds, or leaves it to a daemon. */
+export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
+  const { parts } = open;
+  const { planId, config, signal, refused = [], spentBefore = 0 } = run;
+  const began = performance.now();
+  if (config.detach) {
+    open.write((log) => log.update(), planId);
+    await letGo(parts, planId);
+  } else {
+    // At once: whoever is killed while agents end has said how it ended.
+    const onAbort = () => open.write((log) => log.finish({ aborted: true }), planId);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      await runPlan(parts, {
+        planId,
+        maxConcurrency: Math.max(config.concurrency, 1),
+        lookEveryMs: parts.settings.pollInterval * 1000,
+        signal: signal ?? new AbortController().signal,
+      });
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+  // With a log, the log has it.
+  const spentSeconds = spentBefore + (performance.now() - began) / 1000;
+  if (!config.detach && !open.log)
+    await parts.store.updatePlan(planId, (latest) => ({
+      ...latest,
+      run: { ...(latest.run as object | undefined), spentSeconds },
+    }));
+  const view = parts.store.view();
+  const plan = parts.store.plan(planId);
+  const tickets = plan.tickets.flatMap(
+    ({ ticketId }) => view.tickets.get(refKey({ planId, ticketId })) ?? [],
+  );
+  if (!config.detach) open.write((log) => log.finish({ aborted: signal?.aborted === true }), planId);
+  return {
+    results: [...tickets.map((ticket) => issueResult(ticket, plan)), ...refused],
+    logPath: open.log?.path ?? null,
+    worktreeMap: worktreesOf(tickets),
+    issueInfoMap: new Map(tickets.map((ticket) => [numberOf(ticket) ?? ticket.ticketId, infoOf(ticket)])),
+    planId,
+    ...(config.detach ? { detached: true } : {}),
+  };
+}

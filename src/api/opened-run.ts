@@ -1,0 +1,61 @@
+import type { Env } from '../config/paths.ts';
+import type { Settings } from '../config/settings.ts';
+import { openParts } from '../engine/open.ts';
+import type { Parts } from '../engine/parts.ts';
+import { messageOf } from '../model/errors.ts';
+import type { EngineEvent } from '../model/events.ts';
+import type { EventStream } from './event-stream.ts';
+import { harmless } from './harmless.ts';
+import { progressFeed } from './progress.ts';
+import type { RunLogWriter } from './run-log.ts';
+import type { OrchestratorConfig } from './run-types.ts';
+
+export interface Opened {
+  parts: Parts;
+  /** Numbers of issues, by the id of their ticket. */
+  numbers: Map<string, number | null>;
+  log: RunLogWriter | null;
+  /** Writes the log where there is one. One that cannot be written is told of and given up; the work goes on. */
+  write(how: (log: RunLogWriter) => void, planId: string): void;
+}
+
+type Listeners = Pick<OrchestratorConfig, 'onEvent' | 'onProgress' | 'signal'>;
+
+/** The engine's parts, with everybody who wants to know told of every event. */
+export function openRun(
+  { settings, env }: { settings: Settings; env: Env },
+  { onEvent, onProgress, signal }: Listeners,
+  events: EventStream<EngineEvent>,
+): Opened {
+  const numbers = new Map<string, number | null>();
+  const feed = onProgress && progressFeed(onProgress, (id) => numbers.get(id) ?? null);
+  const problem = (planId: string, message: string): EngineEvent => ({
+    type: 'problem',
+    planId,
+    ticketId: null,
+    path: null,
+    message,
+  });
+  const listen = (event: EngineEvent) => {
+    events.push(event);
+    feed?.(event);
+    if (event.type === 'attempt:end' || event.type === 'ticket:status')
+      opened.write((log) => (signal?.aborted ? log.finish({ aborted: true }) : log.update()), event.planId);
+    if (onEvent)
+      harmless(onEvent, (error) => events.push(problem(event.planId, `onEvent: ${messageOf(error)}`)))(event);
+  };
+  const opened: Opened = {
+    parts: openParts({ settings, env, by: 'run', listen }),
+    numbers,
+    log: null,
+    write: (how, planId) => {
+      try {
+        if (opened.log) how(opened.log);
+      } catch (error) {
+        opened.log = null;
+        listen(problem(planId, `The log of the run cannot be written any more: ${messageOf(error)}`));
+      }
+    },
+  };
+  return opened;
+}

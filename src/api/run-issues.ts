@@ -1,0 +1,114 @@
+import { resolve } from 'node:path';
+import type { Env } from '../config/paths.ts';
+import type { Settings } from '../config/settings.ts';
+import { type PreparedRun, prepareIssueRun, startIssueRun } from '../engine/issue-run.ts';
+import type { Parts } from '../engine/parts.ts';
+import { stopperOf } from '../engine/stopped.ts';
+import { InputError } from '../model/errors.ts';
+import { parseReference, type WorkItem } from '../sources/index.ts';
+import { type Course, driveRun } from './drive-run.ts';
+import { issueRequest } from './issue-request.ts';
+import { refusedResult, stoppedResult } from './issue-result.ts';
+import { checkLogPlace } from './log-place.ts';
+import type { Opened } from './opened-run.ts';
+import { preview } from './preview.ts';
+import { tellPhases } from './progress.ts';
+import { inWorktree } from './run-items.ts';
+import { openRunLog, type RunLogWriter, rotateLogs } from './run-log.ts';
+import type { MergedRunOptions } from './run-options.ts';
+import type { ManifestOfRun, OrchestratorConfig, WorktreeInfo } from './run-types.ts';
+import { storedRun } from './stored-run.ts';
+
+export interface RunInput {
+  settings: Settings;
+  cwd: string;
+  env: Env;
+  references: readonly string[];
+  batches: readonly (readonly string[])[] | null;
+  known?: readonly WorkItem[];
+  options?: MergedRunOptions;
+  manifest: ManifestOfRun;
+  log?: { path: string; rotation: { maxSizeMB: number; maxFiles: number } } | null;
+  /** What the caller brings along: worktrees by number, and a log of his own. */
+  worktrees?: ReadonlyMap<number | string, WorktreeInfo>;
+  writer?: RunLogWriter | null;
+}
+
+interface Given extends Pick<OrchestratorConfig, 'config' | 'signal' | 'onPhasePlan'> {
+  open(input: Pick<RunInput, 'settings' | 'env'>): Opened;
+}
+
+/** From references to results: issues are read, workspaces and the plan made, and the plan is run. */
+export async function runIssues(given: Given, input: RunInput): Promise<Course> {
+  const { cwd } = input;
+  const { config, signal } = given;
+  for (const text of input.known ? [] : input.references) parseReference(text, { cwd });
+  const open = given.open(input);
+  open.log = input.writer ?? null;
+  const { parts } = open;
+  const prepared = await prepare(parts, given, input);
+  if (prepared === null) {
+    const reason = `stopped by ${stopperOf(signal?.reason)}`;
+    const results = input.references.map((text, index) => stoppedResult(text, input.known?.[index], reason));
+    return { results, logPath: null, worktreeMap: new Map(), issueInfoMap: new Map(), planId: null };
+  }
+  for (const item of prepared.items) open.numbers.set(item.id, item.number);
+  const refused = prepared.refused.map(refusedResult);
+  const issueInfoMap = new Map(
+    prepared.items.map((item) => [item.number ?? item.id, { title: item.title, labels: item.labels }]),
+  );
+  const nothing = { logPath: null, worktreeMap: new Map(), issueInfoMap, planId: null };
+  if (config.dryRun) {
+    const dryRun = preview(parts, prepared, input.batches !== null);
+    return { ...nothing, results: refused, dryRun };
+  }
+  if (prepared.tickets.length === 0) return { ...nothing, results: refused };
+  const { plan } = prepared;
+  const file = input.log ? resolve(plan.repo ?? cwd, input.log.path, `${plan.id}.json`) : null;
+  const run = { ...(plan.run as object), log: file, detached: config.detach };
+  if (file && input.log) {
+    checkLogPlace(file, plan.repo ?? cwd);
+    open.log = openRunLog(parts, { path: file, planId: plan.id, config, refused });
+    rotateLogs(file, input.log.rotation, (runId) => isUnderWay(parts, runId));
+  }
+  const tickets = prepared.tickets.map((ticket) => inWorktree(ticket, input.worktrees));
+  // Another run that began at the same time was first: what it has is refused at the second look.
+  if (!(await startIssueRun(parts, { ...prepared, tickets, plan: { ...plan, run } }, signal)))
+    return runIssues(given, input);
+  if (given.onPhasePlan) tellPhases(prepared, given.onPhasePlan);
+  return { ...(await driveRun(open, { planId: plan.id, config, signal, refused })), issueInfoMap };
+}
+
+/** Null when the signal stopped it before there was anything to stop. */
+async function prepare(parts: Parts, given: Given, input: RunInput): Promise<PreparedRun | null> {
+  const { cwd, references, batches, known } = input;
+  const { config, signal } = given;
+  const isStopped = () => signal?.aborted === true;
+  if (isStopped()) return null;
+  const { manifest } = input;
+  const run = { config, options: input.options ?? null, batched: batches !== null, manifest };
+  const request = issueRequest({
+    cwd,
+    config,
+    references,
+    batches,
+    run,
+    packageManager: manifest.packageManager ?? null,
+    ...(known ? { known } : {}),
+    ...(signal ? { signal } : {}),
+  });
+  try {
+    const prepared = await prepareIssueRun(parts, request);
+    return isStopped() ? null : prepared;
+  } catch (error) {
+    if (isStopped() && !(error instanceof InputError)) return null;
+    throw error;
+  }
+}
+
+/** An engine has it, or a daemon will. */
+function isUnderWay({ store, holder }: Parts, runId: string): boolean {
+  const plan = store.view().plans.find(({ id }) => id === runId);
+  if (plan?.status !== 'active') return false;
+  return storedRun(plan)?.detached === true || (plan.claim !== null && holder.isLive(plan.claim));
+}
