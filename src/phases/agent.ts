@@ -1,38 +1,30 @@
 import { existsSync } from 'node:fs';
 import {
   adapterFor,
-  type Claimed,
   capabilityProblems,
-  claimedBy,
   defaultAccess,
-  extractTagged,
-  readSignal,
   repairAnew,
   repairPrompt,
   taggedInstruction,
   validateResult,
 } from '../agents/index.ts';
-import { feedbackText, MAX_PROMPT_BYTES, renderPhasePrompt } from '../content/index.ts';
-import type { AgentAdapter, AgentConfig, AgentError, AgentRequest, AgentResult } from '../model/agent.ts';
+import { MAX_PROMPT_BYTES, renderPhasePrompt } from '../content/index.ts';
+import type { AgentAdapter, AgentConfig, AgentRequest, AgentResult } from '../model/agent.ts';
 import { judgedIn, judgementProblem, schemaForCriteria } from '../model/criteria.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { AttemptEnd } from '../model/outcome.ts';
-import type { ErrorClass, Json } from '../model/ticket.ts';
+import type { Json } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
 import { type PhaseOf, resultSchemaOf } from '../model/workflow.ts';
-import { capture } from './capture.ts';
+import { factsOf, failure, parked } from './agent-facts.ts';
 import { type PhaseContext, variablesOf } from './context.ts';
-import { cameBack, missingEvidence } from './evidence.ts';
+import { BEFORE, fingerprint, judge, notedBefore } from './judge.ts';
 import { land, nativeCap, ownBudget } from './landing.ts';
 import { chooseSession } from './session.ts';
 import { excerpt } from './text.ts';
 import { AttemptConfigError, readNote, type Turn, type TurnEnd, takeTurn } from './turn.ts';
 
 type Context = PhaseContext<PhaseOf<'agent'>>;
-type Facts = Pick<AttemptEnd, 'sessionId' | 'usage' | 'output'>;
-
-/** Kept beside the job of a phase that may only read: the tree as it was. */
-const BEFORE = 'before.txt';
 
 /** Lets an agent work and then believes only what can be seen: its end event, its checked result, and the tree. */
 export async function performAgent(context: Context): Promise<AttemptEnd> {
@@ -205,115 +197,6 @@ function checkResult(
   const allMet = phase.criteria.met.includes(outcome);
   const problem = judgementProblem(ticket.acceptanceCriteria, judgedIn(criteria), { outcome, allMet });
   return problem ? { ok: false, problem } : checked;
-}
-
-async function judge(
-  context: Context,
-  result: AgentResult,
-  schema: Record<string, unknown> | null,
-  before: string,
-): Promise<AttemptEnd> {
-  const facts = factsOf(result);
-  if (result.error?.class === 'limit') return parked(context, result.error, facts);
-  if (result.error?.class === 'interrupted') {
-    return { type: 'interrupted', reason: result.error.message, deliberate: false, ...facts };
-  }
-  if (!result.ok) {
-    return {
-      ...failure(result.error?.class ?? 'protocol', result.error?.message ?? 'ended without a result'),
-      ...facts,
-    };
-  }
-  const claim = context.phase.signals ? claimedIn(result) : null;
-  if (claim?.kind === 'halted') {
-    const halt_reason = claim.reason || 'It gave no reason.';
-    return { type: 'done', outcome: 'halt', captured: { halt_reason }, ...facts, output: halt_reason };
-  }
-  const strayed = await cameBack(context);
-  if (strayed) return { ...failure('evidence', strayed), ...facts };
-  const moved = misplaced(context);
-  if (moved) return { ...failure('workspace', moved), ...facts };
-  if (before && before !== (await fingerprint(context))) {
-    return { ...failure('evidence', 'the phase may only read, but the working tree was changed'), ...facts };
-  }
-  const missing = context.phase.expect && (await missingEvidence(context, context.phase.expect));
-  if (missing) return { ...failure('evidence', missing), ...facts };
-  if (claim?.kind === 'failed')
-    return { ...failure('evidence', `the agent gave up: ${claim.reason || 'it gave no reason'}`), ...facts };
-  if (claim?.kind === 'nothing') return { ...failure('protocol', NO_SIGNAL), ...facts };
-  const captured = await capture(context, { stdout: result.text, result: result.data });
-  if (!captured.ok) return { ...captured.end, ...facts };
-  const outcome = schema ? String((result.data as { outcome: string }).outcome) : 'success';
-  const judged = context.phase.criteria && judgedIn((result.data as { criteria?: Json }).criteria);
-  return {
-    type: 'done',
-    outcome,
-    captured: captured.values,
-    ...facts,
-    ...(judged ? { criteria: judged } : {}),
-  };
-}
-
-const NO_SIGNAL =
-  'the final message has neither <promise>TASK_DONE</promise> nor <promise>HALT</promise> on a line of its own';
-
-/** What the final message claims, by a signal or by a tagged verdict. */
-function claimedIn(result: AgentResult): Claimed {
-  const said = extractTagged(result.text) as { outcome?: unknown; reason?: unknown } | undefined;
-  const outcome = (['done', 'failed', 'halt'] as const).find((each) => each === said?.outcome);
-  const reason = typeof said?.reason === 'string' ? { reason: said.reason } : {};
-  return claimedBy(readSignal(result.text), outcome ? { outcome, ...reason } : null);
-}
-
-/** Commits on another branch, or in a tree that was replaced, are nobody's evidence. */
-function misplaced(context: Context): string | undefined {
-  const { repo, branch, worktree, inPlace } = context.place;
-  try {
-    context.workspaces.verify({ repo, branch, path: worktree, inPlace });
-    return undefined;
-  } catch (error) {
-    return messageOf(error);
-  }
-}
-
-/**
- * How the tree was before this attempt, or before the one that it repeats: what an attempt changed although it may
- * only read must not become the measure of the next one.
- */
-function notedBefore({ ticket, phase, attempt, jobDir }: Context): string | undefined {
-  const own = readNote(jobDir, BEFORE);
-  if (own !== undefined || (ticket.retries[phase.id] ?? 0) === 0) return own;
-  return readNote(jobDir.replace(/\d+$/, String(attempt.attempt - 1)), BEFORE);
-}
-
-function fingerprint(context: Context): Promise<string> {
-  return context.workspaces.fingerprint(context.place.worktree);
-}
-
-/**
- * Without a reset time the wait grows with every limit in a row, up to an hour. A reset time is believed once;
- * when the limit is still there then, each further wait is longer, so that a wrong one does not make us spin.
- */
-function parked(context: Context, limit: AgentError, facts: Facts): AttemptEnd {
-  const history = context.ticket.phaseHistory.filter((entry) => entry.completedAt !== null);
-  let inARow = 0;
-  for (let i = history.length - 1; history[i]?.status === 'limit'; i--) inARow++;
-  const now = Date.parse(context.now());
-  const later = (seconds: number) => now + Math.min(seconds * 2 ** inARow, 3600) * 1000;
-  const reset = limit.resetAt ? Date.parse(limit.resetAt) : Number.NaN;
-  const time = Number.isNaN(reset) ? later(300) : inARow === 0 ? reset : Math.max(reset, later(1));
-  const { sessionId, usage, output } = facts;
-  const until = new Date(time).toISOString();
-  return { type: 'parked', until, reason: limit.message, sessionId, usage, output };
-}
-
-function factsOf(result: AgentResult): Facts {
-  const said = result.data === undefined ? result.text : (feedbackText(result.data as Json) ?? result.text);
-  return { sessionId: result.sessionId, usage: result.usage, output: excerpt(said, 'start') };
-}
-
-function failure(kind: ErrorClass, message: string): AttemptEnd {
-  return { type: 'failed', error: { class: kind, message } };
 }
 
 export function unexpected(error: unknown): AttemptEnd {
