@@ -1,18 +1,15 @@
 import type { Claim } from '../model/claim.ts';
-import { command } from '../model/commands.ts';
-import { type Decision, eligible } from '../model/eligible.ts';
-import { InputError, messageOf } from '../model/errors.ts';
-import { refKey, type TicketRef } from '../model/ids.ts';
+import { type Decision, eligible, isAllComplete } from '../model/eligible.ts';
+import { InputError } from '../model/errors.ts';
 import type { Plan, PlanEntry } from '../model/plan.ts';
 import { planProblems } from '../model/plan-problems.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
 import { type Look, lookAt, stillHeld } from './admission.ts';
-import { driveTicket, holdBroken, tellStatus } from './drive.ts';
-import type { Journal } from './journal.ts';
+import { tellStatus } from './drive.ts';
+import { Flights } from './flights.ts';
 import { Notifier } from './notify.ts';
-import { emit, isFatal, type Parts } from './parts.ts';
-import { pinnedFor } from './pinned.ts';
+import { emit, type Parts } from './parts.ts';
 import { recoverOrphans } from './recover.ts';
 import { sweepOutput } from './retention.ts';
 
@@ -28,21 +25,11 @@ export interface EngineOptions {
 
 const TIDY_EVERY_MS = 3_600_000;
 
-interface Flight {
-  ref: TicketRef;
-  slot: boolean;
-  abort: AbortController;
-  done: Promise<void>;
-  /** Set once the ticket is claimed. */
-  journal?: Journal;
-  reclaiming?: boolean;
-}
-
 /** Decides what runs, and sees to it. All decisions come from the pure model; this orders the effects. */
 export class Engine {
   readonly #parts: Parts;
   readonly #options: EngineOptions;
-  readonly #flights = new Map<string, Flight>();
+  readonly #flights: Flights;
   readonly #told = new Set<string>();
   readonly #notifier: Notifier;
   #wake: () => void = () => undefined;
@@ -55,6 +42,11 @@ export class Engine {
     this.#parts = parts;
     this.#options = options;
     this.#notifier = new Notifier(parts);
+    this.#flights = new Flights(parts, {
+      maxConcurrency: options.maxConcurrency,
+      onLanded: () => this.wake(),
+      onFatal: (error) => this.#giveUp(error),
+    });
   }
 
   /** Runs until done by its mode or stopped. Throws only what makes going on impossible, such as a full disk. */
@@ -64,7 +56,7 @@ export class Engine {
     const unwatch = store.watch(() => this.wake());
     try {
       await this.#look().catch((error: unknown) => this.#giveUp(error));
-      await this.#land();
+      await this.#flights.landed();
       this.#tidy();
       await this.#notifier.settled();
     } finally {
@@ -80,7 +72,7 @@ export class Engine {
       const view = this.#parts.store.view();
       this.#notifier.look(view, (plan) => this.#isMyPlan(plan));
       await recoverOrphans(this.#parts, view);
-      this.#obey(view);
+      this.#flights.obey(view);
       const decision = this.#decide(view);
       const full = this.#options.mode === 'once' && passes > 0;
       await this.#carryOut(full ? { ...decision, dispatch: [] } : decision);
@@ -107,11 +99,10 @@ export class Engine {
   async stop(how: 'pause' | 'leave', by: string): Promise<void> {
     this.#stopping = how;
     if (how === 'pause') {
-      const paused = [...this.#flights.values()].map((flight) => this.#pause(flight, by));
-      for (const done of await Promise.allSettled(paused))
+      for (const done of await this.#flights.pause(by))
         if (done.status === 'rejected') this.#failure ??= done.reason;
     }
-    for (const flight of this.#flights.values()) flight.abort.abort();
+    this.#flights.abort();
     this.wake();
   }
 
@@ -122,10 +113,7 @@ export class Engine {
   #decide(view: StoreView): Decision {
     const { holder, now } = this.#parts;
     const broken = this.#broken(view);
-    const driven = new Set(this.#flights.keys());
-    const busy = new Set(
-      [...this.#flights.values()].filter((flight) => flight.slot).map((flight) => refKey(flight.ref)),
-    );
+    const { driven, busy } = this.#flights.keys();
     for (const [key, ticket] of view.tickets) {
       if (driven.has(key) || !ticket.claim || !holder.isLive(ticket.claim)) continue;
       driven.add(key);
@@ -192,7 +180,8 @@ export class Engine {
     for (const planId of decision.completed) await ifReadable(() => this.#complete(planId));
     // Stopped meanwhile: what is started now would be stopped by nobody.
     if (this.#stopping || this.#failure) return;
-    for (const { planId, ticketId, slot } of decision.dispatch) this.#launch({ planId, ticketId }, slot);
+    for (const { planId, ticketId, slot } of decision.dispatch)
+      this.#flights.launch({ planId, ticketId }, slot);
     if (decision.changes.length > 0 || decision.completed.length > 0) this.wake();
   }
 
@@ -207,83 +196,17 @@ export class Engine {
 
   async #complete(planId: string): Promise<void> {
     const { store, now } = this.#parts;
+    // A planner may have added a ticket since we looked.
+    const isDone = (latest: Plan) => latest.status === 'active' && isAllComplete(store.view(), latest);
     const plan = await store.updatePlan(planId, (latest) =>
-      latest.status === 'active' ? { ...latest, status: 'complete', completedAt: now() } : latest,
+      isDone(latest) ? { ...latest, status: 'complete', completedAt: now() } : latest,
     );
     if (plan.status === 'complete') emit(this.#parts, { type: 'plan:status', planId, status: 'complete' });
   }
 
-  #launch(ref: TicketRef, slot: boolean): void {
-    const key = refKey(ref);
-    const abort = new AbortController();
-    const onClaim = (journal: Journal) => Object.assign(flight, { journal });
-    const flight: Flight = { ref, slot, abort, done: Promise.resolve() };
-    this.#flights.set(key, flight);
-    flight.done = driveTicket(this.#parts, ref, {
-      slot,
-      maxConcurrency: this.#options.maxConcurrency,
-      signal: abort.signal,
-      onClaim,
-    })
-      .catch((error: unknown) => this.#crashed(ref, error))
-      .finally(() => {
-        this.#flights.delete(key);
-        this.wake();
-      });
-  }
-
-  /** What cannot be recorded stops everything; any other surprise holds its own ticket back and no other. */
-  async #crashed(ref: TicketRef, error: unknown): Promise<void> {
-    this.#parts.listen({ type: 'problem', ...ref, message: messageOf(error), path: null });
-    if (isFatal(error)) return this.#giveUp(error);
-    try {
-      await holdBroken(this.#parts, ref, messageOf(error));
-    } catch (worse) {
-      // A file that cannot be read is a problem of its own, told by the next look.
-      if (!(worse instanceof InputError)) this.#giveUp(worse);
-    }
-  }
-
   #giveUp(error: unknown): void {
     this.#failure ??= error;
-    for (const flight of this.#flights.values()) flight.abort.abort();
-  }
-
-  /** A person's pause of a ticket or plan ends what runs for it, at once; an old copy saved over a ticket is put right. */
-  #obey(view: StoreView): void {
-    const status = new Map(view.plans.map((plan) => [plan.id, plan.status]));
-    for (const [key, flight] of this.#flights) {
-      const ticket = view.tickets.get(key);
-      const plan = status.get(flight.ref.planId);
-      if (ticket?.status === 'paused' || plan === 'paused' || plan === 'archived') flight.abort.abort();
-      if (ticket?.claim?.token !== this.#parts.holder.token) void this.#reclaim(flight);
-    }
-  }
-
-  /** Without our claim in its file the ticket looks free: another engine would start it a second time. */
-  async #reclaim(flight: Flight): Promise<void> {
-    const { journal } = flight;
-    if (flight.reclaiming || journal?.ticket.claim?.token !== this.#parts.holder.token) return;
-    flight.reclaiming = true;
-    try {
-      await journal.reclaim();
-    } catch (error) {
-      // Too late, or the file is beyond help: in both cases nothing more may be done for the ticket.
-      if (isFatal(error)) this.#giveUp(error);
-      else flight.abort.abort();
-    } finally {
-      flight.reclaiming = false;
-    }
-  }
-
-  async #pause(flight: Flight, by: string): Promise<void> {
-    const { store, now } = this.#parts;
-    const ticket = store.ticket(flight.ref);
-    const { workflow } = await pinnedFor(this.#parts, ticket, store.plan(flight.ref.planId));
-    const after = await store.updateTicket(flight.ref, (latest) =>
-      latest.status === 'running' ? command(workflow, latest, { type: 'stop', by }, now()) : latest,
-    );
-    tellStatus(this.#parts, ticket, after);
+    this.#flights.abort();
   }
 
   #isDone(view: StoreView, decision: Decision, full: boolean): boolean {
@@ -322,11 +245,6 @@ export class Engine {
       };
     });
     this.#wake = () => undefined;
-  }
-
-  async #land(): Promise<void> {
-    while (this.#flights.size > 0)
-      await Promise.all([...this.#flights.values()].map((flight) => flight.done));
   }
 }
 

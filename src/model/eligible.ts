@@ -62,10 +62,7 @@ export function eligible(picture: Picture, limits: Limits, now: string): Decisio
   const candidates: Candidate[] = [];
   for (const plan of picture.plans) {
     if (plan.status !== 'active' || picture.broken.has(plan.id)) continue;
-    if (
-      plan.tickets.length > 0 &&
-      plan.tickets.every((entry) => statusOf(picture, plan, entry) === 'complete')
-    ) {
+    if (isAllComplete(picture, plan)) {
       decision.completed.push(plan.id);
       continue;
     }
@@ -256,7 +253,14 @@ function canMove(picture: Picture, plan: Plan, entry: PlanEntry, known: Map<stri
   });
 }
 
-function statusOf(picture: Picture, plan: Plan, entry: PlanEntry): string | undefined {
+/** It has tickets, and all of them are complete. */
+export function isAllComplete(picture: Pick<Picture, 'tickets'>, plan: Plan): boolean {
+  return (
+    plan.tickets.length > 0 && plan.tickets.every((entry) => statusOf(picture, plan, entry) === 'complete')
+  );
+}
+
+function statusOf(picture: Pick<Picture, 'tickets'>, plan: Plan, entry: PlanEntry): string | undefined {
   return picture.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }))?.status;
 }
 

@@ -62,6 +62,33 @@ describe('the engine', () => {
     expect(world.ticket('p', 'a').status).toBe('paused');
   });
 
+  it.concurrent('sees a ticket that a planner adds just when the plan would have been complete', async ({
+    world,
+  }) => {
+    prepare(world);
+    world.go();
+    const parts = await partsOf(world);
+    const { store } = parts;
+    const update = store.updatePlan.bind(store);
+    let added = false;
+    // Between the engine's look, which found all tickets complete, and its write.
+    store.updatePlan = (id, change) => {
+      const isLast = ['a', 'b'].every((ticketId) => world.ticket('p', ticketId).status === 'complete');
+      if (isLast && !added) {
+        added = true;
+        world.writeTicket('p', 'late', { title: 'Late' });
+        world.editPlan('p', (plan) => {
+          plan.tickets.push({ ticketId: 'late', order: 2, blockedBy: [] });
+        });
+      }
+      return update(id, change);
+    };
+    await new Engine(parts, { ...OPTIONS, mode: 'until-idle', scope: { planId: 'p' } }).run();
+    expect(added).toBe(true);
+    expect(world.ticket('p', 'late').status).toBe('complete');
+    expect(store.plan('p').status).toBe('complete');
+  });
+
   it.concurrent('lands what is in the air when the state directory can no longer be written', async ({
     world,
   }) => {

@@ -1,0 +1,126 @@
+import { command } from '../model/commands.ts';
+import { InputError, messageOf } from '../model/errors.ts';
+import { refKey, type TicketRef } from '../model/ids.ts';
+import type { StoreView } from '../store/port.ts';
+import { driveTicket, holdBroken, tellStatus } from './drive.ts';
+import type { Journal } from './journal.ts';
+import { isFatal, type Parts } from './parts.ts';
+import { pinnedFor } from './pinned.ts';
+
+interface Flight {
+  ref: TicketRef;
+  slot: boolean;
+  abort: AbortController;
+  done: Promise<void>;
+  /** Set once the ticket is claimed. */
+  journal?: Journal;
+  reclaiming?: boolean;
+}
+
+interface FlightOptions {
+  maxConcurrency: number;
+  onLanded(): void;
+  /** Something that cannot be recorded: everything has to end. */
+  onFatal(error: unknown): void;
+}
+
+/** The tickets that this engine drives at the moment. */
+export class Flights {
+  readonly #parts: Parts;
+  readonly #options: FlightOptions;
+  readonly #flights = new Map<string, Flight>();
+
+  constructor(parts: Parts, options: FlightOptions) {
+    this.#parts = parts;
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#flights.size;
+  }
+
+  /** All of them, and those that take a slot. */
+  keys(): { driven: Set<string>; busy: Set<string> } {
+    const busy = [...this.#flights].filter(([, flight]) => flight.slot).map(([key]) => key);
+    return { driven: new Set(this.#flights.keys()), busy: new Set(busy) };
+  }
+
+  launch(ref: TicketRef, slot: boolean): void {
+    const key = refKey(ref);
+    const abort = new AbortController();
+    const onClaim = (journal: Journal) => Object.assign(flight, { journal });
+    const flight: Flight = { ref, slot, abort, done: Promise.resolve() };
+    this.#flights.set(key, flight);
+    const { maxConcurrency } = this.#options;
+    flight.done = driveTicket(this.#parts, ref, { slot, maxConcurrency, signal: abort.signal, onClaim })
+      .catch((error: unknown) => this.#crashed(ref, error))
+      .finally(() => {
+        this.#flights.delete(key);
+        this.#options.onLanded();
+      });
+  }
+
+  /** What cannot be recorded stops everything; any other surprise holds its own ticket back and no other. */
+  async #crashed(ref: TicketRef, error: unknown): Promise<void> {
+    this.#parts.listen({ type: 'problem', ...ref, message: messageOf(error), path: null });
+    if (isFatal(error)) return this.#options.onFatal(error);
+    try {
+      await holdBroken(this.#parts, ref, messageOf(error));
+    } catch (worse) {
+      // A file that cannot be read is a problem of its own, told by the next look.
+      if (!(worse instanceof InputError)) this.#options.onFatal(worse);
+    }
+  }
+
+  /** A person's pause of a ticket or plan ends what runs for it, at once; an old copy saved over a ticket is put right. */
+  obey(view: StoreView): void {
+    const status = new Map(view.plans.map((plan) => [plan.id, plan.status]));
+    for (const [key, flight] of this.#flights) {
+      const ticket = view.tickets.get(key);
+      const plan = status.get(flight.ref.planId);
+      if (ticket?.status === 'paused' || plan === 'paused' || plan === 'archived') flight.abort.abort();
+      if (ticket?.claim?.token !== this.#parts.holder.token) void this.#reclaim(flight);
+    }
+  }
+
+  /** Without our claim in its file the ticket looks free: another engine would start it a second time. */
+  async #reclaim(flight: Flight): Promise<void> {
+    const { journal } = flight;
+    if (flight.reclaiming || journal?.ticket.claim?.token !== this.#parts.holder.token) return;
+    flight.reclaiming = true;
+    try {
+      await journal.reclaim();
+    } catch (error) {
+      // Too late, or the file is beyond help: in both cases nothing more may be done for the ticket.
+      if (isFatal(error)) this.#options.onFatal(error);
+      else flight.abort.abort();
+    } finally {
+      flight.reclaiming = false;
+    }
+  }
+
+  /** Has every running ticket wait for a person. What runs for it is still to be ended. */
+  pause(by: string): Promise<PromiseSettledResult<void>[]> {
+    return Promise.allSettled([...this.#flights.values()].map((flight) => this.#pause(flight, by)));
+  }
+
+  async #pause(flight: Flight, by: string): Promise<void> {
+    const { store, now } = this.#parts;
+    const ticket = store.ticket(flight.ref);
+    const { workflow } = await pinnedFor(this.#parts, ticket, store.plan(flight.ref.planId));
+    const after = await store.updateTicket(flight.ref, (latest) =>
+      latest.status === 'running' ? command(workflow, latest, { type: 'stop', by }, now()) : latest,
+    );
+    tellStatus(this.#parts, ticket, after);
+  }
+
+  /** Ends what runs for all of them. */
+  abort(): void {
+    for (const flight of this.#flights.values()) flight.abort.abort();
+  }
+
+  async landed(): Promise<void> {
+    while (this.#flights.size > 0)
+      await Promise.all([...this.#flights.values()].map((flight) => flight.done));
+  }
+}
