@@ -14,15 +14,24 @@ export interface Stack {
 
 export async function stackOf(parts: Parts, ticket: Ticket, view: StoreView): Promise<Stack> {
   const below = await predecessor(parts, ticket, view);
-  if (!below) return { tickets: [ticket], below };
   const tickets = [ticket];
-  for (let at: Ticket | undefined = below; at && !tickets.includes(at); ) {
+  for (let at = below; at && !tickets.includes(at); ) {
     tickets.unshift(at);
     at = await predecessor(parts, at, view);
   }
-  for (let at = successor(ticket, view); at && !tickets.includes(at); at = successor(at, view))
-    tickets.push(at);
+  const stacks = below !== undefined || stacksUp(ticket, view);
+  for (let at: Ticket | undefined = ticket; at; ) {
+    const next: Ticket | undefined = await successor(parts, { ticket: at, view, stacks });
+    if (!next || tickets.includes(next)) break;
+    tickets.push(next);
+    at = next;
+  }
   return { tickets, below };
+}
+
+/** Whether what waits for a ticket starts from its branch: in a run, which does not wait for merges. */
+function stacksUp({ planId, skipPhases }: Ticket, view: StoreView): boolean {
+  return planOf(view, planId)?.kind === 'run' && skipPhases.includes('integrate');
 }
 
 /** The prerequisite that has the commit which the ticket started from, unless the base has that commit too. */
@@ -58,12 +67,33 @@ function blockersOf(ticket: Ticket, view: StoreView): Ticket[] {
   );
 }
 
-/** The one ticket of the plan that waits for this one directly; undefined when several do. */
-function successor(ticket: Ticket, view: StoreView): Ticket | undefined {
+/** The ticket that builds on this one alone: it started from its branch, or will where tickets are stacked. */
+async function successor(
+  parts: Parts,
+  { ticket, view, stacks }: { ticket: Ticket; view: StoreView; stacks: boolean },
+): Promise<Ticket | undefined> {
   const own = [...view.tickets.values()].filter((each) => each.planId === ticket.planId);
   const waiting = own.filter((each) => blockersOf(each, view).includes(ticket));
   const direct = waiting.filter((each) => !blockersOf(each, view).some((other) => waiting.includes(other)));
-  return direct.length === 1 ? direct[0] : undefined;
+  const [next] = direct;
+  const plan = planOf(view, ticket.planId);
+  if (!next || !plan || direct.length > 1) return undefined;
+  if (next.base) return (await predecessor(parts, next, view)) === ticket ? next : undefined;
+  const { settings } = parts;
+  const sameRepo = repoOf(next, plan, settings) === repoOf(ticket, plan, settings);
+  const below = ancestorsOf(ticket, view);
+  const alone = blockersOf(next, view).every((each) => each === ticket || below.has(each));
+  return stacks && sameRepo && alone ? next : undefined;
+}
+
+/** Everything that a ticket waits for, directly or not. */
+function ancestorsOf(ticket: Ticket, view: StoreView, found = new Set<Ticket>()): Set<Ticket> {
+  for (const each of blockersOf(ticket, view)) {
+    if (found.has(each)) continue;
+    found.add(each);
+    ancestorsOf(each, view, found);
+  }
+  return found;
 }
 
 function planOf(view: StoreView, id: string): Plan | undefined {

@@ -105,3 +105,28 @@ describe.concurrent('a repository whose branch is called master', () => {
     expect(issues.bench.pulls()).toMatchObject([{ headRefName: 'feature/2-issue-2', baseRefName: 'master' }]);
   });
 });
+
+describe.concurrent('the pull requests of a run', () => {
+  const lines = (issues: NumberedWorld) =>
+    issues.bench.pulls().map(({ body }) => /^Part of stack: (.*)$/m.exec(body)?.[1] ?? null);
+
+  it('each name the whole stack, that of the first link too', async ({ world }) => {
+    world.agent('agent', 'commit "$SIGNALBOX_TICKET"');
+    const issues = new NumberedWorld(world, ...titled(100, 101, 102));
+    const options = { ...WORK, chain: true };
+    expect((await issues.library({ options }, ['100', '101', '102'])).exitCode).toBe(0);
+    expect(lines(issues)).toEqual([
+      '#100 (this) → #101 → #102',
+      '#100 → #101 (this) → #102',
+      '#100 → #101 → #102 (this)',
+    ]);
+  });
+
+  it('name no stack where issues are on their own, or one builds on several', async ({ world }) => {
+    world.agent('agent', 'commit "$SIGNALBOX_TICKET"');
+    const both = { number: 3, title: 'Issue 3', blockedBy: [1, 2] };
+    const issues = new NumberedWorld(world, ...titled(1, 2), both, ...titled(4));
+    expect((await issues.library({ options: WORK }, ['1', '2', '3', '4'])).exitCode).toBe(0);
+    expect(lines(issues)).toEqual([null, null, null, null]);
+  });
+});
