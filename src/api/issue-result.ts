@@ -4,7 +4,7 @@ import type { Judged } from '../model/criteria.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Attempt, Ticket, Usage } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
-import { withNames } from '../report/run-names.ts';
+import { withNames } from '../report/names.ts';
 import { wentWell } from '../report/run-outcome.ts';
 import type { WorkItem } from '../sources/index.ts';
 import { storedRun } from './stored-run.ts';

@@ -139,7 +139,10 @@ export function runLog(input: RunLogInput): RunLog {
   };
 }
 
-function modeOf(plan: Plan, config: ExecutionConfig): string {
+export type NamedMode = 'batch' | 'chain' | 'sequential' | 'parallel';
+
+/** What a run is called wherever it is told of. */
+export function modeOf(plan: Plan, config: ExecutionConfig): NamedMode {
   if (storedRun(plan)?.batched) return 'batch';
   return config.chain ? 'chain' : config.sequential ? 'sequential' : 'parallel';
 }

@@ -4,6 +4,7 @@ import { style } from '../report/style.ts';
 import { FileStore } from '../store/file-store.ts';
 import type { Store } from '../store/port.ts';
 import { harmless } from './harmless.ts';
+import { issueName } from './issue-name.ts';
 import { reasonOf, workedSeconds } from './issue-result.ts';
 import { dryRunLines, issueSummary } from './issue-summary.ts';
 import type { RunResult } from './run-types.ts';
@@ -28,8 +29,8 @@ export class IssueLines {
       clock: () => performance.now(),
       verbose,
       nameOf: (id) => {
-        const { number } = (this.#ticket(id)?.source ?? {}) as { number?: number };
-        return String(number) === id ? `#${id}` : id;
+        const ticket = this.#ticket(id);
+        return ticket ? issueName(ticket) : id;
       },
       msOf: (id) => {
         const ticket = this.#ticket(id);

@@ -2,6 +2,8 @@ import type { RunOptions } from '../api/run-options.ts';
 import type { ResumeInit, RunResult } from '../api/run-types.ts';
 import type { Settings } from '../config/index.ts';
 import type { EngineEvent } from '../model/events.ts';
+import { refKey } from '../model/ids.ts';
+import { style } from '../report/style.ts';
 import type { Io } from './io.ts';
 import { type GlobalOptions, openSettings, trusted } from './open.ts';
 import { eventView, goOnUnread, signalCode, stopOnSignals } from './show-events.ts';
@@ -54,22 +56,29 @@ async function watched(
   work: (init: ResumeInit) => Promise<RunResult>,
 ): Promise<void> {
   const { json = false, plain = false, quiet, verbose } = options;
-  const [{ IssueLines }, { FileStore }] = await Promise.all([
+  const [{ IssueLines }, { runHeader }, { issueName }, { FileStore }] = await Promise.all([
     import('../api/run-output.ts'),
+    import('../api/run-header.ts'),
+    import('../api/issue-name.ts'),
     import('../store/file-store.ts'),
   ]);
   const store = new FileStore(settings.stateDir);
-  const view = await eventView(io, { json, plain, verbose, withPlan: false });
+  let planId = '';
+  const called = (ticketId: string) => {
+    const ticket = store.view().tickets.get(refKey({ planId, ticketId }));
+    return ticket && issueName(ticket);
+  };
+  const view = await eventView(io, { json, plain, verbose, withPlan: false, called });
   io.onUnread = goOnUnread;
   const live = io.tty && !json && !plain && io.env.TERM !== 'dumb';
-  let planId = '';
   const lines = new IssueLines({ store, out: io.out, verbose });
   const listen = (event: EngineEvent) => {
     if (event.type === 'plan:status' && planId === '') {
       planId = event.planId;
       view.watch(store, { planId });
       if (json) view.listen(event);
-      else if (!live && !quiet) lines.begin(planId);
+      else if (live && !quiet) view.out(runHeader(store, planId, style(io.color)).join('\n'));
+      else if (!quiet) lines.begin(planId);
       return;
     }
     // Quiet shows the result alone; who asked for JSON reads all of it.
@@ -108,10 +117,7 @@ async function show(result: RunResult, options: ViewOptions, io: Io): Promise<vo
     return daemon === undefined
       ? undefined
       : io.out(`Daemon ${daemon} goes on with ${planId}. Watch it with: signalbox status --plan ${planId}`);
-  const [{ issueSummary, dryRunLines }, { style }] = await Promise.all([
-    import('../api/issue-summary.ts'),
-    import('../report/style.ts'),
-  ]);
+  const { issueSummary, dryRunLines } = await import('../api/issue-summary.ts');
   const look = style(io.color);
   const text = result.dryRun ? dryRunLines(result.dryRun, result.results) : issueSummary(result, look);
   if (text.length > 0) io.out(text.join('\n'));

@@ -2,6 +2,7 @@ import { killFollowed } from '../jobs/stop.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { lineOf } from '../report/lines.ts';
 import type { Live } from '../report/live.ts';
+import type { Naming } from '../report/names.ts';
 import { style } from '../report/style.ts';
 import type { Store } from '../store/port.ts';
 import type { Io } from './io.ts';
@@ -18,11 +19,10 @@ export interface EventView {
   close(): void;
 }
 
-interface ViewOptions {
+interface ViewOptions extends Naming {
   json?: boolean;
   plain?: boolean;
   verbose?: boolean;
-  withPlan: boolean;
 }
 
 /** Shows events as they come: on a terminal above a live block, elsewhere one line or one JSON object each. */
@@ -44,7 +44,7 @@ function lineView(io: Io, options: ViewOptions): EventView {
   return { listen, watch: () => undefined, out: io.out, err: io.err, close: () => undefined };
 }
 
-async function liveView(io: Io, { withPlan, verbose = false }: ViewOptions): Promise<EventView> {
+async function liveView(io: Io, { withPlan, called, verbose = false }: ViewOptions): Promise<EventView> {
   const [{ Live: LiveBlock }, { ticketsIn }] = await Promise.all([
     import('../report/live.ts'),
     import('../report/live-state.ts'),
@@ -61,6 +61,7 @@ async function liveView(io: Io, { withPlan, verbose = false }: ViewOptions): Pro
     },
     style: style(io.color),
     withPlan,
+    ...(called ? { called } : {}),
     safe: (line) => forTerminal(line, io.color),
     verbose,
     tickets: () => tickets(),

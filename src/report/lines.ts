@@ -1,11 +1,10 @@
 import type { EngineEvent } from '../model/events.ts';
+import { type Naming, nameOf, withNames } from './names.ts';
 import { clock, duration, oneLine, type Style, usageText } from './style.ts';
 import { cells } from './width.ts';
 
-export interface LineOptions {
+export interface LineOptions extends Naming {
   style: Style;
-  /** Put the plan before the ticket: a daemon works on many. */
-  withPlan: boolean;
   /** Show what agents say and do. */
   verbose: boolean;
   now: number;
@@ -15,8 +14,10 @@ export interface LineOptions {
 
 /** One line for an event, or undefined for those that a person need not see. */
 export function lineOf(event: EngineEvent, options: LineOptions): string | undefined {
-  const { style, now } = options;
-  const name = 'ticketId' in event && event.ticketId ? nameOf(event.planId, event.ticketId, options) : '';
+  const { style } = options;
+  const { planId } = event;
+  const name =
+    'ticketId' in event && event.ticketId ? nameOf({ planId, ticketId: event.ticketId }, options) : '';
   const pad = ' '.repeat(Math.max(0, (options.names ?? 0) - cells(name)));
   const bold = style.bold(name);
   const who = options.names ? `${bold} ${pad}` : bold;
@@ -39,7 +40,7 @@ export function lineOf(event: EngineEvent, options: LineOptions): string | undef
         ? style.dim(`  ${name}${pad} │ ${oneLine(event.name, 80)} ${oneLine(event.summary)}`)
         : undefined;
     case 'ticket:status':
-      return statusLine(event, who, style, now);
+      return statusLine(event, who, options);
     case 'workspace:keep':
       return `${style.yellow('!')} ${at} worktree kept at ${event.path} (${oneLine(event.reason)})`;
     case 'plan:status':
@@ -52,10 +53,6 @@ export function lineOf(event: EngineEvent, options: LineOptions): string | undef
     case 'command':
       return undefined;
   }
-}
-
-function nameOf(planId: string, ticketId: string, { withPlan }: LineOptions): string {
-  return withPlan ? `${planId}/${ticketId}` : ticketId;
 }
 
 function again(event: { visit: number; attempt: number }, style: Style): string {
@@ -95,9 +92,9 @@ function endLine(event: Extract<EngineEvent, { type: 'attempt:end' }>, at: strin
 function statusLine(
   event: Extract<EngineEvent, { type: 'ticket:status' }>,
   who: string,
-  style: Style,
-  now: number,
+  { style, now, called }: LineOptions,
 ): string | undefined {
+  const reason = event.hold && withNames(event.hold.reason, called);
   const until = event.hold?.until ? ` until ${clock(event.hold.until, now)}` : '';
   switch (event.status) {
     case 'complete':
@@ -105,14 +102,14 @@ function statusLine(
     case 'failed':
       return `${style.red('✗')} ${who} failed: ${oneLine(event.error ?? '', 300)}`;
     case 'needs_attention':
-      return `${style.yellow('!')} ${who} needs attention: ${oneLine(event.hold?.reason ?? event.error ?? '', 300)}`;
+      return `${style.yellow('!')} ${who} needs attention: ${oneLine(reason ?? event.error ?? '', 300)}`;
     case 'paused':
-      return `${style.yellow('‖')} ${who} ${oneLine(event.hold?.reason ?? 'paused')}`;
+      return `${style.yellow('‖')} ${who} ${oneLine(reason ?? 'paused')}`;
     case 'ready':
-      if (!event.hold) return undefined;
-      return `${style.yellow('◌')} ${who} waits${until}: ${oneLine(event.hold.reason)}`;
+      if (reason === null) return undefined;
+      return `${style.yellow('◌')} ${who} waits${until}: ${oneLine(reason)}`;
     case 'queued':
-      return event.hold ? `${style.dim('◌')} ${who} ${oneLine(event.hold.reason)}` : undefined;
+      return reason === null ? undefined : `${style.dim('◌')} ${who} ${oneLine(reason)}`;
     case 'running':
       return undefined;
   }

@@ -1,6 +1,7 @@
 import type { TicketStatus } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
 import type { LiveState, LiveTicket } from './live-state.ts';
+import { type Naming, nameOf, withNames } from './names.ts';
 import { clock, type Style, usageText } from './style.ts';
 
 /** What the live block says about one ticket. */
@@ -14,35 +15,32 @@ export interface LiveRow {
 }
 
 /** Undefined for a ticket that neither runs nor waits for something to come. */
-export function liveRow(ticket: LiveTicket, withPlan: boolean, now: number): LiveRow | undefined {
+export function liveRow(ticket: LiveTicket, naming: Naming, now: number): LiveRow | undefined {
   const { hold } = ticket;
   const row = {
-    name: nameOf(ticket, withPlan),
+    name: nameOf(ticket, naming),
     phase: ticket.phase ?? '',
     time: elapsed(now - ticket.since),
     usage: usageText(totalUsage([ticket.used, ticket.using])),
   };
+  const reason = withNames(hold?.reason ?? '', naming.called);
   const until = hold?.until ? ` until ${clock(hold.until, now)}` : '';
   switch (ticket.status) {
     case 'running':
       return { ...row, kind: 'running', text: `${again(ticket)}${ticket.activity}` };
     case 'ready':
-      if (hold) return { ...row, kind: 'waiting', text: `waits${until}: ${hold.reason}` };
+      if (hold) return { ...row, kind: 'waiting', text: `waits${until}: ${reason}` };
       return { ...row, kind: 'queued', text: 'waits for a free slot' };
     case 'queued':
-      return { ...row, kind: 'queued', phase: 'queued', text: hold?.reason ?? 'waits for a free slot' };
+      return { ...row, kind: 'queued', phase: 'queued', text: reason || 'waits for a free slot' };
     case 'needs_attention':
       if (hold?.kind !== 'gate') return undefined;
-      return { ...row, kind: 'gate', text: `waits for you${until}: ${hold.reason}` };
+      return { ...row, kind: 'gate', text: `waits for you${until}: ${reason}` };
     case 'paused':
     case 'complete':
     case 'failed':
       return undefined;
   }
-}
-
-export function nameOf({ planId, ticketId }: LiveTicket, withPlan: boolean): string {
-  return withPlan ? `${planId}/${ticketId}` : ticketId;
 }
 
 function again({ visit, attempt }: LiveTicket): string {

@@ -3,8 +3,8 @@ import { refKey } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { frame } from './frame.ts';
 import { lineOf } from './lines.ts';
-import { nameOf } from './live-rows.ts';
 import { liveState, observe, refresh } from './live-state.ts';
+import { type Naming, nameOf } from './names.ts';
 import type { Style } from './style.ts';
 import { cells } from './width.ts';
 
@@ -15,10 +15,9 @@ export interface Screen {
   write(text: string): void;
 }
 
-export interface LiveOptions {
+export interface LiveOptions extends Naming {
   screen: Screen;
   style: Style;
-  withPlan: boolean;
   /** Takes out of a line what could act on the terminal. */
   safe: (line: string) => string;
   /** Also scroll what the live rows already show: starts, sessions, what agents say and do. */
@@ -38,6 +37,9 @@ const IN_ROW: ReadonlySet<EngineEvent['type']> = new Set([
   'attempt:usage',
 ]);
 
+/** From the block's first row down. Not all of the screen in one: tmux and others would keep it in the scrollback. */
+const ERASE = '\r\u001b[2K\u001b[C\u001b[J\r';
+
 /** Events scroll by as plain lines; below them stands a small block that is drawn anew when it changes. */
 export class Live {
   readonly #options: LiveOptions;
@@ -45,6 +47,11 @@ export class Live {
   #lines: string[] = [];
   /** The block as it stands on the screen. */
   #drawn: string[] = [];
+  /** The terminal may have broken it or taken rows of it away. */
+  #damaged = false;
+  #rows = 0;
+  /** So many lines of ours are above the block on the screen, at least. */
+  #above = 0;
   #drawnAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   #due = Number.POSITIVE_INFINITY;
@@ -56,24 +63,30 @@ export class Live {
 
   event(event: EngineEvent): void {
     const now = Date.now();
-    const { style, withPlan, verbose, tickets } = this.#options;
+    const { verbose, tickets } = this.#options;
     if ('phase' in event && !this.#state.tickets.has(refKey(event))) refresh(this.#state, tickets(), now);
     observe(this.#state, event, now);
     this.#redraw();
     if (IN_ROW.has(event.type) && !verbose) return;
-    const line = lineOf(event, { style, withPlan, verbose, now, names: this.#names() });
+    const line = lineOf(event, { ...this.#options, now, names: this.#names() });
     if (line !== undefined) this.print(line);
   }
 
-  /** A line that is not an event. */
+  /** Lines that are no event. */
   print(text: string): void {
-    this.#lines.push(this.#options.safe(text));
+    this.#lines.push(...this.#options.safe(text).split('\n'));
     if (this.#closed) this.#put([]);
     else this.#redraw();
   }
 
   /** The terminal has another size. */
   resized(): void {
+    const { screen } = this.#options;
+    const grown = rowsOf(this.#drawn, screen.columns()) - this.#drawn.length;
+    // tmux keeps the last rows on the screen, empty ones too: as many as the block grows by leave it at the top.
+    this.#above = Math.max(0, Math.min(this.#above, this.#rows - this.#drawn.length) - grown);
+    this.#rows = screen.rows();
+    this.#damaged = true;
     this.#redraw();
   }
 
@@ -93,8 +106,7 @@ export class Live {
 
   /** Lines that scroll by stand in columns as far as the names are of a reasonable length. */
   #names(): number {
-    const { withPlan } = this.#options;
-    const widths = [...this.#state.tickets.values()].map((ticket) => cells(nameOf(ticket, withPlan)));
+    const widths = [...this.#state.tickets.values()].map((ticket) => cells(nameOf(ticket, this.#options)));
     return Math.min(24, Math.max(0, ...widths));
   }
 
@@ -112,33 +124,43 @@ export class Live {
   }
 
   #draw(): void {
-    const { screen, style, withPlan } = this.#options;
-    const view = { columns: screen.columns(), rows: screen.rows(), style, withPlan };
+    const { screen } = this.#options;
+    this.#rows = screen.rows();
+    const above = this.#above + this.#lines.length;
+    const view = { ...this.#options, columns: screen.columns(), rows: this.#rows, above };
     this.#due = Number.POSITIVE_INFINITY;
     this.#put(frame(this.#state, view, Date.now()));
     this.#drawnAt = performance.now();
     this.#wakeAt(this.#drawnAt + TICK_MS);
   }
 
-  /**
-   * One write: up to where the block began, clear, the new lines, the new block. Row by row: when all of the screen is
-   * cleared at once, tmux and others keep what was on it in the scrollback.
-   */
+  /** One write: the block away, the new lines, the new block. */
   #put(block: string[]): void {
     const lines = this.#lines.splice(0);
     const same = block.length === this.#drawn.length && block.every((line, at) => line === this.#drawn[at]);
-    if (same && lines.length === 0) return;
-    const up = rowsOf(this.#drawn, this.#options.screen.columns());
-    const clear = up > 0 ? `\r\u001b[J${'\u001b[A\u001b[2K'.repeat(up)}` : '';
+    if (same && lines.length === 0 && !this.#damaged) return;
+    const erase = this.#drawn.length > 0 ? ERASE : '';
     this.#drawn = block;
-    this.#options.screen.write(clear + [...lines, ...block].map((line) => `${line}\n`).join(''));
+    this.#damaged = false;
+    this.#above += lines.length;
+    this.#options.screen.write(erase + lines.map((line) => `${line}\n`).join('') + standing(block));
   }
+}
+
+/**
+ * The block with the cursor back at its beginning, which stays there however the terminal breaks lines anew; rows below
+ * the cursor are what it gives up first when it becomes lower. A line that is too wide already is cut, not wrapped.
+ */
+function standing(block: readonly string[]): string {
+  if (block.length === 0) return '';
+  const up = block.length > 1 ? `\u001b[${block.length - 1}A` : '';
+  return `\u001b[?7l${block.join('\n')}\u001b[?7h\r${up}`;
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colours have no width
 const COLOURS = /\u001b\[[0-9;]*m/g;
 
-/** Terminals break lines anew when they become narrower: counts the rows that the block takes now. */
+/** Rows that the lines take where the terminal breaks them anew. */
 function rowsOf(lines: readonly string[], columns: number): number {
   return lines.reduce(
     (sum, line) => sum + Math.max(1, Math.ceil(cells(line.replace(COLOURS, '')) / columns)),

@@ -1,5 +1,5 @@
 import type { EngineEvent } from '../model/events.ts';
-import { withNames } from './run-names.ts';
+import { withNames } from './names.ts';
 import { wentWell } from './run-outcome.ts';
 import { oneLine, usageText } from './style.ts';
 

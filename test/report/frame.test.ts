@@ -8,7 +8,7 @@ import { style } from '../../src/report/style.ts';
 import { cells } from '../../src/report/width.ts';
 import { START, usage } from './samples.ts';
 
-const view = { columns: 80, rows: 24, style: style(false), withPlan: false };
+const view = { columns: 80, rows: 24, above: 100, style: style(false), withPlan: false };
 const at = (seconds: number) => START + seconds * 1000;
 
 function live(ticketId: string, more: Partial<LiveTicket> = {}): LiveTicket {
@@ -72,7 +72,7 @@ describe('frame', () => {
     );
     state.startedAt = now - 3_600_000 - 180_000;
     expect(frame(state, { ...view, columns: 116 }, now)).toEqual([
-      '─'.repeat(115),
+      '─'.repeat(40),
       `● parser  implement    2m 05s  ${'read src/teas.js'.padEnd(61)}  5.2k tokens · $0.0123`,
       '◌ cli     queued           9s  waits for parser (not complete yet)',
       '● docs    self_review     59s  [visit 2, attempt 3] Four teas.',
@@ -109,11 +109,39 @@ describe('frame', () => {
     expect(frame(stateOf(ticket), { ...view, columns }, at(5))[1]).toBe(row);
   });
 
+  it.each([
+    [80, 2, 79],
+    [80, 1, 40],
+    [200, 4, 199],
+    [200, 3, 66],
+    [60, 0, 30],
+  ])('is narrow on %i columns with %i rows above it that may go', (columns, above, width) => {
+    const activity = 'word '.repeat(50);
+    const ticket = live('parser', { status: 'running', phase: 'implement', activity });
+    const [rule = '', row = ''] = frame(stateOf(ticket), { ...view, columns, above }, at(5));
+    expect(cells(row)).toBeLessThanOrEqual(width);
+    expect(cells(row)).toBeGreaterThan(width - 3);
+    expect(cells(rule)).toBe(Math.min(40, columns / 2));
+  });
+
+  it('has rows before anything else where there is room for few lines', () => {
+    const tickets = ['a', 'b', 'c', 'd', 'e'].map((id) =>
+      live(id, { status: 'running', phase: 'implement' }),
+    );
+    const heads = (rows: number) =>
+      frame(stateOf(...tickets), { ...view, rows }, START).map((line) => line.split(' ', 3).join(' '));
+    expect(heads(2)).toEqual(['0/5 complete ·']);
+    expect(heads(5)).toEqual(['● a ', '0/5 complete ·']);
+    expect(heads(7)).toEqual(['─'.repeat(40), '● a ', '0/5 complete ·']);
+    expect(heads(9)).toEqual(['─'.repeat(40), '● a ', '● b ', '0/5 complete ·']);
+    expect(heads(11)).toEqual(['─'.repeat(40), '● a ', '● b ', '  …', '0/5 complete ·']);
+  });
+
   it('shows the running ones when there are too many, and counts the others', () => {
     const tickets = Array.from({ length: 50 }, (_, at) =>
       live(`t${at}`, at % 10 === 9 ? { status: 'running', phase: 'implement' } : {}),
     );
-    const lines = frame(stateOf(...tickets), { ...view, rows: 12 }, START);
+    const lines = frame(stateOf(...tickets), { ...view, rows: 24 }, START);
     expect(lines).toHaveLength(11);
     expect(lines.filter((line) => line.startsWith('●'))).toHaveLength(5);
     expect(lines.at(-2)).toBe('  … and 42 more');
@@ -144,6 +172,7 @@ describe('frame', () => {
       fc.property(fc.array(ticket, { maxLength: 40 }), size.columns, size.rows, (tickets, columns, rows) => {
         const state = stateOf(...tickets.map((more, at) => live(`ticket-${at}`, more)));
         const lines = frame(state, { ...view, columns, rows }, START);
+        if (rows > 2) expect(lines.length).toBeLessThanOrEqual((rows - 1) / 2);
         expect(lines.length).toBeLessThan(Math.max(rows, 1));
         for (const line of lines) expect(cells(line)).toBeLessThan(Math.max(columns, 2));
       }),

@@ -1,0 +1,149 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Live } from '../../src/report/live.ts';
+import { style } from '../../src/report/style.ts';
+import { attemptOf, START, ticket } from './samples.ts';
+import { Terminal } from './terminal.ts';
+
+beforeEach(() => void vi.useFakeTimers({ now: START }));
+afterEach(() => void vi.useRealTimers());
+
+const SAYS = 'Reading the code to see how times are kept, and where their zones get lost on the way';
+const LONG = 'a line that is longer than the terminal is wide, so that it takes two rows of it, or three';
+
+/** A view with so many tickets at work that talk a lot. */
+function open(terminal: Terminal, tickets = 3) {
+  const ids = Array.from({ length: tickets }, (_, at) => `t${at}`);
+  const all = ids.map((id) => ticket(id));
+  const [withPlan, verbose] = [false, false];
+  const live = new Live({
+    screen: terminal,
+    style: style(true),
+    withPlan,
+    verbose,
+    safe: (line) => line,
+    tickets: () => all,
+  });
+  const say = (text: string) => {
+    for (const id of ids) live.event(attemptOf(id, 'implement').text(text));
+    vi.advanceTimersByTime(200);
+  };
+  for (const id of ids) live.event(attemptOf(id, 'implement').start());
+  say(SAYS);
+  const resize = (columns: number, rows: number) => {
+    terminal.resize(columns, rows);
+    live.resized();
+    vi.advanceTimersByTime(200);
+  };
+  return { live, say, resize };
+}
+
+const rules = (terminal: Terminal) => terminal.lines.filter((line) => line.startsWith('─'));
+const totals = (terminal: Terminal) => terminal.lines.filter((line) => /^\d+\/\d+ complete/.test(line));
+
+describe('the live view when the terminal changes its size', () => {
+  it.each([
+    [[40, 24]],
+    [
+      [50, 24],
+      [25, 24],
+    ],
+    [[120, 24]],
+    [[80, 10]],
+    [[80, 3]],
+    [[40, 10]],
+    [
+      [40, 10],
+      [80, 24],
+    ],
+    [
+      [50, 12],
+      [30, 12],
+      [30, 5],
+      [100, 40],
+    ],
+    [
+      [200, 60],
+      [100, 60],
+      [50, 20],
+      [80, 24],
+    ],
+  ])('has one block, and leaves the lines alone: %j', (...sizes) => {
+    const terminal = new Terminal(80, 24);
+    const { live, resize } = open(terminal);
+    const lines = [LONG, 'one', LONG, 'two', 'three'];
+    for (const line of lines) live.print(line);
+    vi.advanceTimersByTime(200);
+    for (const [columns = 80, rows = 24] of sizes) {
+      resize(columns, rows);
+      expect(totals(terminal)).toHaveLength(1);
+      expect(rules(terminal).length).toBeLessThanOrEqual(1);
+    }
+    live.print('and on');
+    live.close();
+    expect(terminal.text).toBe([...lines, 'and on'].join('\n'));
+  });
+
+  it('draws again what the terminal took away, though nothing else has changed', () => {
+    const terminal = new Terminal(80, 24);
+    const { resize } = open(terminal);
+    const before = terminal.lines;
+    terminal.resize(80, 4);
+    resize(80, 24);
+    expect(terminal.lines).toEqual(before);
+  });
+
+  it('leaves nothing when it draws before it hears of the other width', () => {
+    const terminal = new Terminal(100, 30);
+    const { live, say, resize } = open(terminal);
+    live.print(LONG);
+    for (const columns of [70, 55, 40]) {
+      terminal.resizeUntold(columns, 30);
+      say(`${SAYS} (${columns})`);
+      live.print(`at ${columns}`);
+      say(`${SAYS} again (${columns})`);
+    }
+    resize(40, 30);
+    expect(totals(terminal)).toHaveLength(1);
+    expect(rules(terminal)).toHaveLength(1);
+    live.close();
+    expect(terminal.text).toBe(`${LONG}\nat 70\nat 55\nat 40`);
+  });
+
+  const steps = fc.array(
+    fc.oneof(
+      fc.record({ say: fc.string({ maxLength: 200 }) }),
+      fc.record({ print: fc.integer({ min: 0, max: 150 }) }),
+      fc.record({ rows: fc.integer({ min: 2, max: 60 }) }),
+      fc.record({ part: fc.double({ min: 0.5, max: 3, noNaN: true }) }),
+    ),
+    { maxLength: 25 },
+  );
+
+  it.each(['tmux', 'xterm'] as const)('keeps every line and nothing else, as %s does it', (kind) => {
+    fc.assert(
+      fc.property(steps, fc.integer({ min: 1, max: 14 }), (todo, tickets) => {
+        let [columns, rows] = [80, 24];
+        const printed: string[] = [];
+        const terminal = new Terminal(columns, rows, kind);
+        const { live, say, resize } = open(terminal, tickets);
+        for (const [at, step] of todo.entries()) {
+          if ('say' in step) say(step.say);
+          else if ('print' in step) {
+            // Without breaking lines anew, what is cut off is gone.
+            printed.push(`${at} ${'x'.repeat(kind === 'tmux' ? step.print : step.print % 30)}`.trim());
+            live.print(printed.at(-1) ?? '');
+          } else if ('rows' in step) {
+            rows = step.rows;
+            resize(columns, rows);
+          } else {
+            columns = Math.min(240, Math.max(40, Math.ceil(columns * step.part)));
+            resize(columns, rows);
+          }
+        }
+        live.close();
+        expect(terminal.text).toBe(printed.join('\n'));
+      }),
+    );
+  });
+});
