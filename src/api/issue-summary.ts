@@ -1,6 +1,7 @@
 import { wholeSeconds } from '../report/run-lines.ts';
 import { oneLine, type Style, usageText } from '../report/style.ts';
-import { table } from '../report/table.ts';
+import { fittingTable } from '../report/table.ts';
+import { cells } from '../report/width.ts';
 import type { IssueResult } from './issue-result.ts';
 import type { PlannedIssue } from './preview.ts';
 import type { RunResult } from './run-types.ts';
@@ -9,9 +10,9 @@ const nameOf = ({ issueNumber, id }: { issueNumber: number; id: string }) =>
   issueNumber && id === String(issueNumber) ? `#${issueNumber}` : id;
 
 /** What a run came to: a row per issue, then for each that is not done what is wrong and how to go on. */
-export function issueSummary(result: RunResult, look: Style): string[] {
+export function issueSummary(result: RunResult, look: Style, columns?: number): string[] {
   const { results, planId } = result;
-  const lines = [...tableOf(results, look)];
+  const lines = [...tableOf(results, look, columns)];
   const failed = results.filter((issue) => !issue.success && !issue.pending);
   const idle = failed.filter((issue) => issue.notStarted).length;
   const waiting = failed.filter((issue) => issue.waiting).length;
@@ -19,22 +20,33 @@ export function issueSummary(result: RunResult, look: Style): string[] {
   if (waiting > 0) counts.push(`${waiting} waiting`);
   if (idle > 0) counts.push(`${idle} not started`);
   lines.push(look.bold(`${counts.join(', ')} · ${wholeSeconds(result.wallClockDurationSeconds * 1000)}`));
-  for (const issue of failed) {
-    const [next = '', ...more] = issue.next?.split('\n') ?? [];
-    if (next === '') continue;
-    const command = next.startsWith('signalbox ');
-    const logs = command && issue.phaseResults.length > 0 ? `see signalbox logs ${planId} ${issue.id}; ` : '';
-    lines.push(`${nameOf(issue)}: ${command ? `${logs}go on with: ${next}` : next}`);
-    lines.push(...more.map((line) => `  ${line}`));
-  }
+  for (const issue of failed) lines.push(...wayOn(issue, planId, columns));
   if (result.exitCode >= 130 && planId) lines.push(`Stopped. Go on with: signalbox resume ${planId}`);
   if (result.logPath) lines.push(look.dim(`Log: ${result.logPath}`));
   return lines;
 }
 
-function tableOf(results: readonly IssueResult[], look: Style): string[] {
+/** The command that goes on with an issue; on lines of its own where it has no room beside the name. */
+function wayOn(issue: IssueResult, planId: string | null, columns: number | undefined): string[] {
+  const [next = '', ...more] = issue.next?.split('\n') ?? [];
+  const name = nameOf(issue);
+  if (next === '') return [];
+  if (!next.startsWith('signalbox ')) return [`${name}: ${next}`, ...more.map(indented)];
+  const logs = issue.phaseResults.length > 0 ? `signalbox logs ${planId} ${issue.id}` : '';
+  const line = `${name}: ${logs && `see ${logs}; `}go on with: ${next}`;
+  if (columns === undefined || cells(line) <= columns) return [line, ...more.map(indented)];
+  const commands = next.replaceAll(' && ', ' &&\n').split('\n');
+  return [
+    `${name}: go on with:`,
+    ...[...commands, ...more, ...(logs ? ['and see:', logs] : [])].map(indented),
+  ];
+}
+
+const indented = (line: string) => `  ${line}`;
+
+function tableOf(results: readonly IssueResult[], style: Style, columns: number | undefined): string[] {
   const rows = results.map((issue) => [
-    markOf(issue, look),
+    markOf(issue, style),
     nameOf(issue),
     timeOf(issue),
     issue.notStarted ? '' : (issue.branch ?? ''),
@@ -43,7 +55,8 @@ function tableOf(results: readonly IssueResult[], look: Style): string[] {
     issue.success ? '' : oneLine(whyOf(issue), 160),
   ]);
   if (rows.length === 0) return [];
-  return ['', table(['', 'issue', 'time', 'branch', 'pull request', 'usage', 'why'], rows, look), ''];
+  const header = ['', 'issue', 'time', 'branch', 'pull request', 'usage', 'why'];
+  return ['', fittingTable(header, rows, { style, columns, lead: 3 }), ''];
 }
 
 /** `Phase exec failed: nothing was committed`; a reason that says it all stands alone. */

@@ -6,6 +6,8 @@ export interface Io {
   out(text: string): void;
   err(text: string): void;
   tty: boolean;
+  /** Width of the terminal now; missing where there is none. */
+  columns?: () => number;
   color: boolean;
   /** Sets the exit code; the process ends when its work is done. */
   exit(code: number): void;

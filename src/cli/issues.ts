@@ -119,7 +119,9 @@ async function show(result: RunResult, options: ViewOptions, io: Io): Promise<vo
       : io.out(`Daemon ${daemon} goes on with ${planId}. Watch it with: signalbox status --plan ${planId}`);
   const { issueSummary, dryRunLines } = await import('../api/issue-summary.ts');
   const look = style(io.color);
-  const text = result.dryRun ? dryRunLines(result.dryRun, result.results) : issueSummary(result, look);
+  const text = result.dryRun
+    ? dryRunLines(result.dryRun, result.results)
+    : issueSummary(result, look, io.columns?.());
   if (text.length > 0) io.out(text.join('\n'));
 }
 

@@ -18,6 +18,7 @@ const io: Io = {
   out: (text) => stdout.write(text),
   err: (text) => stderr.write(text),
   tty: stdout.tty,
+  ...(stdout.tty ? { columns: () => process.stdout.columns || 80 } : {}),
   color: stdout.tty && color,
   exit: (code) => {
     process.exitCode = code;

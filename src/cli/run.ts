@@ -180,5 +180,5 @@ async function show(
     import('../report/summary.ts'),
     import('../report/style.ts'),
   ]);
-  io.out(summary({ ...result, ms, stopped }, style(io.color)));
+  io.out(summary({ ...result, ms, stopped }, style(io.color), io.columns?.()));
 }

@@ -119,7 +119,7 @@ async function follow(
       const { plan, tickets, ...facts } = result;
       const line = { type: 'result', ok: facts.exitCode === 0, planId, plan: plan.status, ...facts, tickets };
       io.out(JSON.stringify(line));
-    } else io.out(specSummary(result, style(io.color)));
+    } else io.out(specSummary(result, style(io.color), io.columns?.()));
   } finally {
     view.close();
     unhook();

@@ -3,7 +3,7 @@ import type { SpecResult } from '../engine/spec-result.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
 import { duration, oneLine, type Style, usageText } from './style.ts';
-import { table } from './table.ts';
+import { fittingTable } from './table.ts';
 
 /** The counts, the cost and the time of a run, one line each; for the terminal and for the progress file. */
 export function summaryFacts({ counts, usage, ms, changes }: SpecResult): string[] {
@@ -35,7 +35,7 @@ export async function keepSummary(parts: Parts, result: SpecResult): Promise<voi
 }
 
 /** What a run of a spec came to: a row for each unit, the changes, and the way on. */
-export function specSummary(result: SpecResult, look: Style): string {
+export function specSummary(result: SpecResult, look: Style, columns?: number): string {
   const { tickets, plan, halted, counts, changes, usage, ms } = result;
   const rows = tickets.map((ticket) => [
     mark(ticket, look),
@@ -46,7 +46,8 @@ export function specSummary(result: SpecResult, look: Style): string {
     ticket.status === 'complete' ? '' : oneLine(ticket.hold?.reason ?? ticket.error ?? '', 80),
   ]);
   const facts = [...unitFacts(counts), duration(ms), usageText(usage)].filter(Boolean);
-  const lines = ['', table(['', 'unit', 'title', 'status', 'usage', 'why'], rows, look)];
+  const header = ['', 'unit', 'title', 'status', 'usage', 'why'];
+  const lines = ['', fittingTable(header, rows, { style: look, columns, lead: 2 })];
   if (changes !== '') lines.push('', changes);
   lines.push('', look.bold(facts.join(' · ')));
   const branch = tickets[0]?.branch;

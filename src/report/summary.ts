@@ -2,7 +2,7 @@ import type { Plan } from '../model/plan.ts';
 import type { Ticket, Usage } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
 import { duration, oneLine, type Style, usageText } from './style.ts';
-import { table } from './table.ts';
+import { fittingTable } from './table.ts';
 
 /** What a run came to: a row per ticket, the reason and the way on for each that is not complete. */
 export function summary(
@@ -15,6 +15,7 @@ export function summary(
     stopped: boolean;
   },
   style: Style,
+  columns?: number,
 ): string {
   const rows = run.tickets.map((ticket) => [
     mark(ticket, style),
@@ -29,7 +30,7 @@ export function summary(
   const facts = [`${complete}/${run.wanted} complete`, duration(run.ms), usageText(total)].filter(Boolean);
   const lines = [
     '',
-    table(['', 'ticket', 'status', 'branch', 'usage', 'why'], rows, style),
+    fittingTable(['', 'ticket', 'status', 'branch', 'usage', 'why'], rows, { style, columns, lead: 3 }),
     '',
     style.bold(facts.join(' · ')),
   ];

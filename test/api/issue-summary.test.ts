@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import type { IssueResult } from '../../src/api/issue-result.ts';
+import { issueSummary } from '../../src/api/issue-summary.ts';
+import type { RunResult } from '../../src/api/run-types.ts';
+import { style } from '../../src/report/style.ts';
+
+const failed = {
+  issueNumber: 101,
+  id: '101',
+  success: false,
+  abortReason: 'Phase exec failed',
+  cause: 'the agent ended with exit code 3.',
+  durationSeconds: 1,
+  branch: 'feature/101-age',
+  phaseResults: [{ phase: 'exec', success: false }],
+  next: 'signalbox retry run-1 101 && signalbox resume run-1',
+} as IssueResult;
+
+const run = { results: [failed], planId: 'run-1', exitCode: 1, wallClockDurationSeconds: 2, logPath: null };
+const said = (columns?: number) =>
+  issueSummary(run as unknown as RunResult, style(false), columns).join('\n');
+
+describe('what a run came to', () => {
+  it('is a table and a line where there is room, or nothing has to fit', () => {
+    const whole = said();
+    expect(whole.split('\n')).toEqual([
+      '',
+      '   issue  time  branch           why',
+      '✗  #101   1s    feature/101-age  Phase exec failed: the agent ended with exit code 3.',
+      '',
+      '0 passed, 1 failed · 2s',
+      '#101: see signalbox logs run-1 101; go on with: signalbox retry run-1 101 && signalbox resume run-1',
+    ]);
+    expect(said(120)).toBe(whole);
+  });
+
+  it('can be read in 40 columns, its commands copied', () => {
+    expect(said(40).split('\n')).toEqual([
+      '',
+      '✗  #101   1s',
+      '   branch  feature/101-age',
+      '   why     Phase exec failed: the agent',
+      '           ended with exit code 3.',
+      '',
+      '0 passed, 1 failed · 2s',
+      '#101: go on with:',
+      '  signalbox retry run-1 101 &&',
+      '  signalbox resume run-1',
+      '  and see:',
+      '  signalbox logs run-1 101',
+    ]);
+  });
+});

@@ -1,0 +1,72 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { style } from '../../src/report/style.ts';
+import { fittingTable, table } from '../../src/report/table.ts';
+import { cells } from '../../src/report/width.ts';
+
+const plain = style(false);
+const HEADER = ['', 'issue', 'time', 'branch', 'pull request', 'usage', 'why'];
+const PULL = 'https://github.com/acme/web/pull/108';
+const ROWS = [
+  ['✓', '#100', '7s', 'feature/100-cache', PULL, '', ''],
+  ['✗', '#101', '12s', 'feature/101-the-age-of-answers', '', '', 'Phase exec failed: nothing was committed'],
+];
+
+const fitted = (columns?: number, look = plain) =>
+  fittingTable(HEADER, ROWS, { style: look, columns, lead: 3 });
+
+describe('a table that has to fit', () => {
+  it('is as it is where it fits, and where nothing has to', () => {
+    const whole = table(HEADER, ROWS, plain);
+    const widest = Math.max(...whole.split('\n').map(cells));
+    expect(fitted()).toBe(whole);
+    expect(fitted(widest)).toBe(whole);
+    expect(fitted(widest - 1)).not.toBe(whole);
+    expect(fittingTable(HEADER, ROWS, { style: style(true), columns: widest, lead: 3 })).toBe(
+      table(HEADER, ROWS, style(true)),
+    );
+  });
+
+  it('has a block for each row where it does not', () => {
+    expect(fitted(60).split('\n')).toEqual([
+      '✓  #100   7s',
+      '   branch        feature/100-cache',
+      `   pull request  ${PULL}`,
+      '✗  #101   12s',
+      '   branch        feature/101-the-age-of-answers',
+      '   why           Phase exec failed: nothing was committed',
+    ]);
+  });
+
+  it('breaks text between words, and leaves names and addresses whole', () => {
+    expect(fitted(40).split('\n')).toEqual([
+      '✓  #100   7s',
+      '   branch        feature/100-cache',
+      '   pull request',
+      `   ${PULL}`,
+      '✗  #101   12s',
+      '   branch',
+      '   feature/101-the-age-of-answers',
+      '   why           Phase exec failed:',
+      '                 nothing was committed',
+    ]);
+  });
+
+  it('is never wider than the terminal while its words are not, and loses none', () => {
+    const words = fc.array(fc.stringMatching(/^[a-z]{1,12}$/), { maxLength: 12 });
+    const row = fc.tuple(words, words, words);
+    fc.assert(
+      fc.property(fc.array(row, { minLength: 1 }), fc.integer({ min: 40, max: 120 }), (rows, columns) => {
+        const text = rows.map((cellsOf, at) => ['✓', `#${at}`, ...cellsOf.map((each) => each.join(' '))]);
+        const said = fittingTable(['', 'issue', 'branch', 'pull request', 'why'], text, {
+          style: plain,
+          columns,
+          lead: 2,
+        });
+        for (const line of said.split('\n')) expect(cells(line)).toBeLessThanOrEqual(columns);
+        const told = said.split(/\s+/);
+        for (const word of rows.flat(2)) expect(told).toContain(word);
+      }),
+    );
+  });
+});
