@@ -33,6 +33,9 @@ export interface RunLog {
   config: {
     phases: string[];
     mode: string;
+    /** One issue at a time, and none after the first failure. True for chains. */
+    sequential: boolean;
+    chain: boolean;
     concurrency: number;
     qualityLoop: boolean;
     maxIterations: number;
@@ -119,6 +122,8 @@ export function runLog(input: RunLogInput): RunLog {
     config: {
       phases: [...config.phases],
       mode: modeOf(plan, config),
+      sequential: config.sequential,
+      chain: config.chain,
       concurrency: config.concurrency,
       qualityLoop: config.qualityLoop,
       maxIterations: config.maxIterations,
