@@ -47,8 +47,8 @@ describe.concurrent('Ctrl-C during a run of issues', () => {
     expect(log.summary).toMatchObject({ totalIssues: 4, passed: 0, aborted: true });
     expect(log.issues.map(({ issueNumber }) => issueNumber)).toEqual([1, 2, 3, 4]);
     // Stopped is not timed out.
-    expect(JSON.stringify(log)).not.toMatch(/timeout|timed out/i);
-    expect(out).not.toMatch(/time(d )?out/i);
+    expect(JSON.stringify(log)).not.toMatch(/timeout|timed out|took longer/i);
+    expect(out).not.toMatch(/time(d )?out|took longer/i);
     expect(out).toContain(`signalbox resume ${run}`);
     expect((await issues.cli('status', '--plan', run)).out).toMatch(/stopped|paused/);
   });
@@ -172,5 +172,22 @@ describe.concurrent('an aborted signal', () => {
     ]);
     expect(issues.runs()).toEqual([]);
     expect(world.calls()).toEqual([]);
+  });
+});
+
+describe.concurrent('a phase that takes too long', () => {
+  it('is told as that, and not as stopped', async ({ world }) => {
+    world.agent('agent', 'note working; sleep 600');
+    const issues = new NumberedWorld(world, ...titled(1));
+    const { code, out } = await issues.cli('run', '1', '--timeout', '1', '--no-retry', ...EXEC_FLAGS);
+    expect(code).toBe(1);
+    const [{ pid } = { pid: 0 }] = world.calls('working');
+    expect(isRunning(pid)).toBe(false);
+    expect(out).toMatch(/^✗ {2}#1 .*took longer than 1 s$/m);
+    expect(out).not.toMatch(/stopped|interrupted/i);
+    const log = issues.log(await issues.run());
+    expect(log).toMatchObject({ summary: { failed: 1, aborted: false } });
+    expect(JSON.stringify(log.issues[0]?.phaseResults)).toMatch(/took longer than 1 s/);
+    expect(JSON.parse((await issues.cli('stats', '--json')).out).failures).toEqual({ timeout: 1 });
   });
 });
