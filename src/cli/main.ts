@@ -78,7 +78,7 @@ function tell(code: string, message: string, hint: string | undefined): void {
 function exitCodeOf(error: unknown): number {
   if (error instanceof SignalboxError && error.code === 'state/storage') return 4;
   if (error instanceof SignalboxError && error.name === 'HeldError') return 3;
-  if (ofSpec()) return 5;
+  if (ofSpec() || (error as { code?: string }).code === 'spec/dirty') return 5;
   return error instanceof SignalboxError && error.name === 'InputError' ? 2 : 1;
 }
 

@@ -22,6 +22,7 @@ import { neighbours } from './neighbours.ts';
 import { emit, isFatal, type Parts } from './parts.ts';
 import { type Pinned, pinnedFor } from './pinned.ts';
 import { rememberSecrets } from './secrets.ts';
+import { sparePerson } from './spare-person.ts';
 import { noteLeft } from './spec-left.ts';
 import { lockSpec, placeOf } from './spec-lock.ts';
 import { sharedRules, unitVariables } from './spec-unit.ts';
@@ -65,6 +66,7 @@ export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOp
   tell();
   try {
     const spec = workspaceSpec(journal.ticket, plan, parts.settings, parts.store.glance());
+    if (plan.workspace === 'checkout') await sparePerson(parts, plan, { found, journal, spec });
     const mayBegin = ({ phase }: Step) =>
       !options.signal.aborted && (options.slot || phase.type === 'poll' || phase.type === 'gate');
     const input = { plan, pinned, journal, spec, mayBegin, signal: options.signal };

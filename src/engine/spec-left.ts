@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { messageOf } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
-import { isOver, openAttempt, type Ticket } from '../model/ticket.ts';
+import { attemptKey, isOver, openAttempt, type Ticket } from '../model/ticket.ts';
 import { notOf, type TreeLeft } from '../model/tree-left.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import { isFatal, type Parts } from './parts.ts';
+import { lastJob, tracesOf } from './tree-traces.ts';
 
 export function leftOf(ticket: Ticket): TreeLeft | undefined {
   return ticket.left as TreeLeft | undefined;
@@ -58,27 +59,71 @@ function inCheckout(tickets: readonly Ticket[]): Ticket | undefined {
   return left.find((ticket) => !isOver(ticket)) ?? left.at(-1);
 }
 
-/** Files of a checkout that nobody but a person can have changed since the last run. */
+export interface PersonsFiles {
+  files: string[];
+  /** The unit whose work lies in the checkout as well. */
+  owner: Ticket | undefined;
+  /** Some may be what that unit left: its engine was killed, and nobody saw when its process ended. */
+  unsure: boolean;
+}
+
+/** Files of a checkout that are not known to be a unit's; where there are any, what is known is noted. */
 export async function personsFiles(
   parts: Parts,
   path: string,
   tickets: readonly Ticket[],
-): Promise<string[]> {
+): Promise<PersonsFiles> {
   const owner = inCheckout(tickets);
-  if (owner && wasKilled(owner)) return [];
-  return notOf(owner && leftOf(owner), await lookAtTree(parts, path));
+  const now = await lookAtTree(parts, path);
+  const left = owner && (await howLeft(parts, owner, path, now));
+  const files = notOf(left, now);
+  const unsure = owner !== undefined && wasKilled(owner) && lastJob(parts, owner)?.state === 'lost';
+  if (owner && files.length > 0) await noteKnown(parts, owner, left ?? { head: now.head, files: {} });
+  return { files, owner, unsure };
 }
 
-/** Commits that a person made since a unit stopped are not that unit's, neither to count nor to take out. */
+/** How a ticket left the tree: as its engine noted it, or as can be told of one whose engine was killed. */
+async function howLeft(
+  parts: Parts,
+  ticket: Ticket,
+  path: string,
+  now: TreeLeft,
+): Promise<TreeLeft | undefined> {
+  const noted = leftOf(ticket);
+  if (!wasKilled(ticket)) return noted;
+  const traces = await tracesOf(parts, ticket, path, now);
+  return traces ?? (noted?.after === lastKey(ticket) ? noted : undefined);
+}
+
+/** What a person does from now on is theirs, also where nobody can tell whose the rest is. */
+async function noteKnown(parts: Parts, ticket: Ticket, left: TreeLeft): Promise<void> {
+  const after = lastKey(ticket);
+  if (leftOf(ticket)?.after === after || !wasKilled(ticket)) return;
+  await parts.store.updateTicket(ticket, (latest) => ({ ...latest, left: { ...left, after } }));
+}
+
+function lastKey(ticket: Ticket): string {
+  const last = ticket.phaseHistory.at(-1);
+  return last ? attemptKey(last) : '';
+}
+
+/** Commits that a person made since a unit stopped are not that unit's, neither to count nor to take out: it goes on from them. */
+export async function baseAfterPerson(
+  parts: Parts,
+  ticket: Ticket,
+  path: string,
+): Promise<Ticket['base'] | undefined> {
+  if (!ticket.base) return undefined;
+  const now = await lookAtTree(parts, path);
+  const left = await howLeft(parts, ticket, path, now);
+  return left && now.head !== left.head ? { ...ticket.base, commit: now.head } : undefined;
+}
+
 export async function keepPersonsCommits(parts: Parts, planId: string): Promise<void> {
   const plan = parts.store.plan(planId);
   const { tickets } = parts.store.view();
   const own = plan.tickets.flatMap(({ ticketId }) => tickets.get(refKey({ planId, ticketId })) ?? []);
   const owner = inCheckout(own);
-  const left = owner && leftOf(owner);
-  if (!owner?.base || !left || wasKilled(owner) || !plan.repo) return;
-  const { commit } = await parts.workspaces.head(plan.repo);
-  if (commit === left.head) return;
-  const base = { ...owner.base, commit };
-  await parts.store.updateTicket(owner, (latest) => ({ ...latest, base }));
+  const base = owner && plan.repo ? await baseAfterPerson(parts, owner, plan.repo) : undefined;
+  if (owner && base) await parts.store.updateTicket(owner, (latest) => ({ ...latest, base }));
 }

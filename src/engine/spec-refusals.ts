@@ -81,15 +81,21 @@ export function refuseMoved(
   );
 }
 
+/** What a person has in the checkout that a spec works in is neither the agent's nor in the way. */
 export async function refuseDirty(parts: Parts, plan: Plan, tickets: readonly Ticket[]): Promise<void> {
   const root = plan.repo ?? '';
   const { commonDir } = await parts.workspaces.checkRepo(root);
   excludeFiles(commonDir, root, specOf(plan)?.dir ?? root);
-  const files = await personsFiles(parts, root, tickets);
+  const { files, owner, unsure } = await personsFiles(parts, root, tickets);
   if (files.length === 0) return;
   const named = `${files.slice(0, 5).join(', ')}${files.length > 5 ? ', …' : ''}`;
-  throw new InputError('spec/dirty', `The checkout ${root} has changes that are not committed: ${named}.`, {
+  const what = unsure
+    ? `has changes that may be yours or of unit ${owner?.ticketId}, which was cut off`
+    : 'has changes that are not committed';
+  throw new InputError('spec/dirty', `The checkout ${root} ${what}: ${named}.`, {
     details: { files },
-    hint: 'Commit or stash them, or leave out --in-place to work on a branch of its own.',
+    hint: owner
+      ? `Commit or stash them, then go on with: signalbox resume ${plan.id}`
+      : 'Commit or stash them, or leave out --in-place to work on a branch of its own.',
   });
 }

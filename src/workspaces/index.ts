@@ -30,6 +30,7 @@ import {
 } from './evidence.ts';
 import { foresee, type Obstacle } from './foresee.ts';
 import { type CreateGit, createGit } from './git.ts';
+import { headAt } from './head-at.ts';
 import { type Integrated, type IntegrateSpec, integrateBranch, isMerged } from './integrate.ts';
 import { holdsUnseen } from './only-here.ts';
 import { withPatience } from './patience.ts';
@@ -106,6 +107,8 @@ export interface Workspaces {
   endSetup(path: string): Promise<void>;
   /** The branch that a checkout is on, and its commit. */
   head(path: string): Promise<{ branch: string | undefined; commit: string }>;
+  /** The commit that a checkout was at when a time came, where git keeps a log of that. */
+  headAt(path: string, time: Date): string | undefined;
   /** Takes a tree back to a commit; what is given up is kept on a ref, whose name is given back. */
   rewind(spec: RewindSpec): Promise<{ keptAt: string | null }>;
   /** Takes a tree that is on another branch, or on none, back to its own; what is there is kept on a ref. */
@@ -226,6 +229,7 @@ export function createWorkspaces(options: CreateGit): Workspaces {
       const status = await readStatus(git, await context.repo(path));
       return { branch: status.branch, commit: status.head ?? '' };
     },
+    headAt,
     rewind: (spec) => rewindTree(context, spec),
     comeBack: (spec) => comeBack(context, spec),
     commitPaths: (spec) => commitPaths(context, spec),
