@@ -5,7 +5,6 @@ import {
   closePanes,
   makeSession,
   openWindow,
-  type PaneCommand,
   readSession,
   restartPane,
   type TmuxSession,
@@ -17,6 +16,7 @@ import { Layout } from '../store/layout.ts';
 import { writeTmuxRecord } from '../store/tmux-record.ts';
 import { isRest } from './resting.ts';
 import { surplus, windowStep } from './tmux-book.ts';
+import { followerOf } from './tmux-follower.ts';
 
 export interface TmuxViewOptions {
   /** Name of the session; made safe here. */
@@ -34,6 +34,8 @@ export interface TmuxViewOptions {
   /** Called at most once, with the first thing that went wrong; the work goes on whatever it is. Must not throw. */
   onProblem(message: string): void;
   timeoutMs?: number | undefined;
+  /** Between two looks whether the session is still there. */
+  lookEveryMs?: number | undefined;
 }
 
 export interface TmuxView {
@@ -47,6 +49,7 @@ export interface TmuxView {
 }
 
 const LIMIT = 12;
+const LOOK_MS = 5_000;
 
 /** A tmux session with a window per ticket that follows its log. Only shows: nothing of the work depends on it. */
 export function openTmuxView(options: TmuxViewOptions): TmuxView {
@@ -72,6 +75,9 @@ class Windows implements TmuxView {
   /** The windows have to be counted; and the last time there were too many. */
   #count = false;
   #tooMany = false;
+  /** The session has to be looked for: somebody may end it in the middle of a phase. */
+  #look = false;
+  #looks: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
   #seen = false;
   #told = false;
@@ -110,10 +116,11 @@ class Windows implements TmuxView {
     }, this.#options.timeoutMs ?? TMUX_TIMEOUT_MS);
     while (this.#working) await this.#working;
     clearTimeout(timer);
+    this.#lookNoMore();
   }
 
   get #busy(): boolean {
-    return !this.#over && (this.#waiting.size > 0 || this.#count);
+    return !this.#over && (this.#waiting.size > 0 || this.#count || this.#look);
   }
 
   #wake(): void {
@@ -141,16 +148,35 @@ class Windows implements TmuxView {
       this.#waiting.delete(key ?? '');
       await this.#show(ref);
     }
+    if (this.#look) {
+      this.#look = false;
+      if (!(await readSession(this.#tmux, this.session))) this.#gone();
+    }
     if (!this.#count) return;
     this.#count = false;
     await this.#closeSurplus();
+  }
+
+  #keepLooking(): void {
+    if (this.#told || this.#looks) return;
+    this.#looks = setInterval(() => {
+      this.#look = true;
+      this.#wake();
+    }, this.#options.lookEveryMs ?? LOOK_MS);
+    this.#looks.unref();
+  }
+
+  #lookNoMore(): void {
+    clearInterval(this.#looks);
+    this.#looks = undefined;
+    this.#look = false;
   }
 
   async #show(ref: TicketRef): Promise<void> {
     const ticket = refKey(ref);
     const session = await this.#ensureSession();
     const step = windowStep(session.panes, ticket, !this.#shown.has(ticket));
-    const command = this.#follower(ref);
+    const command = followerOf(this.#options, ref);
     if (step.do === 'restart') await restartPane(this.#tmux, step.pane, command);
     if (step.do === 'open') {
       const select = !session.attached;
@@ -166,6 +192,7 @@ class Windows implements TmuxView {
     if (!this.#resting.has(ticket)) this.#shown.add(ticket);
     await closePanes(this.#tmux, session.placeholders);
     this.#record(ref.planId, session.socket);
+    this.#keepLooking();
   }
 
   async #ensureSession(): Promise<TmuxSession> {
@@ -174,9 +201,7 @@ class Windows implements TmuxView {
       this.#seen = true;
       return found;
     }
-    if (this.#seen)
-      this.#tell(`The tmux session ${this.session} is gone; a new one is made for the windows that follow.`);
-    this.#shown.clear();
+    if (this.#seen) this.#gone();
     await makeSession(this.#tmux, this.session, this.#options.cwd);
     const made = await readSession(this.#tmux, this.session);
     if (!made)
@@ -185,21 +210,17 @@ class Windows implements TmuxView {
     return made;
   }
 
+  #gone(): void {
+    this.#shown.clear();
+    this.#tell(`The tmux session ${this.session} is gone; a new one is made for the windows that follow.`);
+  }
+
   async #closeSurplus(): Promise<void> {
     const limit = this.#options.limit ?? LIMIT;
     const session = await readSession(this.#tmux, this.session);
     const panes = session?.panes ?? [];
     await closePanes(this.#tmux, surplus({ panes, resting: this.#resting, limit }));
     this.#tooMany = panes.filter((pane) => pane.ticket !== null).length > limit;
-  }
-
-  /** Panes have the server's variables, not ours: the follower gets those it needs and no others. */
-  #follower({ planId, ticketId }: TicketRef): PaneCommand {
-    const { env, cli, cwd, stateDir } = this.#options;
-    const kept = Object.entries(env).filter(([name]) => FOLLOWER.test(name));
-    const variables = [...kept, ['SIGNALBOX_STATE_DIR', stateDir]].map(([name, value]) => `${name}=${value}`);
-    const words = ['logs', planId, ticketId, '--follow', '--until-rest'];
-    return { cwd, argv: ['env', '-i', ...variables, ...cli, ...words] };
   }
 
   #record(planId: string, socket: string): void {
@@ -216,11 +237,10 @@ class Windows implements TmuxView {
   #tell(what: string): void {
     if (this.#told) return;
     this.#told = true;
+    this.#lookNoMore();
     const { planId = '<plan>', ticketId = '<ticket>' } = this.#latest ?? {};
     this.#options.onProblem(
       `${what} The work goes on; watch it with: signalbox logs ${planId} ${ticketId} --follow`,
     );
   }
 }
-
-const FOLLOWER = /^(HOME|PATH|LANG|LC_\w+|TZ|NO_COLOR|SIGNALBOX_HOME|SIGNALBOX_CONFIG)$/;

@@ -97,6 +97,8 @@ describe('a spec of twelve units under tmux', () => {
     await waitFor('the unit', () => run.out.includes('"part.txt"'));
     await waitFor('its window', () => names(place, 'sequential-limits').includes('task-1.1'));
     tmuxIn(place, 'kill-server');
+    // In the middle of the phase, and not when it ends.
+    await run.says('is gone');
     world.append('go-on', '');
     const { code, err } = await run.ended;
     expect(code).toBe(0);

@@ -226,4 +226,30 @@ describe.concurrent('windows', () => {
     expect(server.names()).toEqual(['task-1', 'task-2', 'task-3']);
     expect(front()).toBe('task-2');
   });
+
+  it.for([
+    ['the session', ['kill-session', '-t', '=run:']],
+    ['tmux', ['kill-server']],
+  ] as const)(
+    'that go with %s in the middle of a phase are told once, and come back with the next',
+    async ([, end], { world, server }) => {
+      world.plan('p', PLAN);
+      server.tmux('new-session', '-d', '-s', 'run-other', 'cat', '-');
+      const view = server.view({ cli: server.follower(), lookEveryMs: 20 });
+      view.listen(starts('1'));
+      await waitFor(
+        'its window',
+        () => server.can('has-session', '-t', '=run') && server.names()[0] === 'task-1',
+      );
+      expect(server.problems).toEqual([]);
+      server.tmux(...end);
+      await waitFor('the user to be told', () => server.problems.length > 0);
+      view.listen(starts('1'));
+      await view.close();
+      expect(server.names()).toEqual(['task-1']);
+      expect(server.problems).toEqual([
+        'The tmux session run is gone; a new one is made for the windows that follow. The work goes on; watch it with: signalbox logs p 1 --follow',
+      ]);
+    },
+  );
 });
