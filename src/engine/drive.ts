@@ -24,7 +24,7 @@ import { type Pinned, pinnedFor } from './pinned.ts';
 import { rememberSecrets } from './secrets.ts';
 import { sparePerson } from './spare-person.ts';
 import { noteLeft } from './spec-left.ts';
-import { lockSpec, placeOf } from './spec-lock.ts';
+import { holdForLock, isLockWait, waitForLock } from './spec-lock-wait.ts';
 import { sharedRules, unitVariables } from './spec-unit.ts';
 import { readTip } from './tip.ts';
 import { Writer } from './writer.ts';
@@ -57,7 +57,7 @@ export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOp
   options.onClaim?.(journal);
   // A poll or gate that only looks again is no news until it finds something.
   const looks = found.hold?.kind === 'poll' || found.hold?.kind === 'gate';
-  const look = looks ? found.hold?.reason : undefined;
+  let look = looks || isLockWait(found) ? found.hold?.reason : undefined;
   const tell = () => {
     const { before, ticket } = journal;
     const same = look !== undefined && (ticket.status === 'running' || ticket.hold?.reason === look);
@@ -66,6 +66,12 @@ export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOp
   tell();
   try {
     const spec = workspaceSpec(journal.ticket, plan, parts.settings, parts.store.glance());
+    const busy = await waitForLock(parts, plan, spec.branch);
+    if (busy) {
+      await holdForLock(journal, busy);
+      return tell();
+    }
+    if (!looks) look = undefined;
     if (plan.workspace === 'checkout') await sparePerson(parts, plan, { found, journal, spec });
     const mayBegin = ({ phase }: Step) =>
       !options.signal.aborted && (options.slot || phase.type === 'poll' || phase.type === 'gate');
@@ -280,8 +286,6 @@ function limiter(perSecond: number): () => boolean {
 async function prepare(parts: Parts, plan: Plan, ticket: Ticket, spec: WorkspaceSpec): Promise<Place> {
   const { repo, branch, path: worktree, inPlace } = spec;
   const place = { repo, branch, worktree, inPlace };
-  const own = placeOf(plan, branch);
-  if (own) await lockSpec(parts, plan.id, own);
   if (isShared(plan) && parts.workspaces.isReady(spec.path)) await putBack(parts, ticket, spec);
   if (ticket.base && ticket.worktree === spec.path && parts.workspaces.isReady(spec.path)) {
     parts.workspaces.verify(spec);

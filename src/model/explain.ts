@@ -74,7 +74,8 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
       next: 'goes on when that has ended',
     };
   // A reason that an engine wrote down may be old; what is the case now counts.
-  const hold = ticket.hold?.kind === 'blocked' && around.blocked === null ? null : ticket.hold;
+  const isOld = ticket.hold?.kind === 'blocked' && ticket.hold.until === null && around.blocked === null;
+  const hold = isOld ? null : ticket.hold;
   if (plan.status !== 'active' && plan.status !== 'complete') {
     const fix: Record<string, string> = {
       draft: `signalbox plan approve ${plan.id}`,
@@ -88,6 +89,7 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
     return { why: `usage limit: ${hold.reason}`, next: then('goes on at the reset') };
   if (hold?.kind === 'backoff') return { why: hold.reason, next: then('is tried again') };
   if (hold?.kind === 'delay') return { why: hold.reason, next: then('begins then') };
+  if (hold?.kind === 'blocked' && hold.until) return { why: hold.reason, next: then('looks again') };
   if (hold?.kind === 'poll') return { why: hold.reason, next: then('looks again') };
   if (hold?.kind === 'memory') return { why: hold.reason, next: then('looks again') };
   if (hold?.kind === 'budget' && begun)

@@ -86,6 +86,36 @@ describe.concurrent('runs of one spec with different state directories', () => {
   });
 });
 
+describe.concurrent('a daemon', () => {
+  it.for(['ticket:claimed', 'attempt:recorded'])(
+    'waits for a run with another state directory, and no attempt is consumed (killed at %s)',
+    async (point, { world }) => {
+      world.rehearsal([HELD(`${world.dir}/go-on`)]);
+      const dir = writeSpec(world, tasks('One'));
+      const env = { SIGNALBOX_CRASH_AT: point };
+      expect((await world.start(['spec', dir, ...flags], env).ended).signal).toBe('SIGKILL');
+      const other = world.start(['spec', dir, ...flags], elsewhere(world));
+      await other.says('implement started');
+      const daemon = world.start(['daemon']);
+      const held = await world.reaches('spec-limits', '1', ({ hold }) => hold?.kind === 'blocked');
+      expect(held).toMatchObject({ status: 'ready', claim: null, error: null, retries: {} });
+      expect(held.hold).toMatchObject({
+        reason: expect.stringContaining(`pid ${other.pid} on ${hostname()}`),
+        until: expect.any(String),
+      });
+      expect((await world.cli('status', 'spec-limits')).out).toContain(
+        `already being run by spec (pid ${other.pid}`,
+      );
+      world.append('go-on', '');
+      expect((await other.ended).code).toBe(0);
+      const after = await world.reaches('spec-limits', '1', 'complete');
+      expect(after.phaseHistory.filter(({ status }) => status === 'failure')).toEqual([]);
+      expect(daemon.out.split('already being run').length, daemon.out).toBe(2);
+      await daemon.kill('SIGTERM');
+    },
+  );
+});
+
 describe.concurrent('two specs', () => {
   it('do not work in one checkout at the same time', async ({ world }) => {
     world.rehearsal([HELD(`${world.dir}/go-on`)]);
