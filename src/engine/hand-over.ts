@@ -36,7 +36,11 @@ export async function handOver(
 }
 
 /** Brings a task list to the branch that was edited while a unit's work lay in the tree; units were made from it already. */
-async function bringPending(parts: Parts, { id }: Plan, spec: WorkspaceSpec): Promise<boolean> {
+export async function bringPending(
+  parts: Parts,
+  { id }: Pick<Plan, 'id'>,
+  spec: WorkspaceSpec,
+): Promise<boolean> {
   const plan = parts.store.plan(id);
   const { pending, ...kept } = specOf(plan) ?? {};
   if (pending === undefined || !('dir' in kept)) return false;

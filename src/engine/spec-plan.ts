@@ -1,20 +1,10 @@
-import { createHash } from 'node:crypto';
-import { idProblem, slug } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { Plan as PlanSchema } from '../model/plan-schema.ts';
-import { isOver, type Ticket } from '../model/ticket.ts';
-import { Ticket as TicketSchema } from '../model/ticket-schema.ts';
+import type { Ticket } from '../model/ticket.ts';
 import { editOpen } from '../model/walk.ts';
-import {
-  type Assignment,
-  identityOf,
-  promptParts,
-  type Spec,
-  type Unit,
-  withDescendants,
-} from '../sources/kiro/index.ts';
-import { assignmentOf } from './spec-picture.ts';
-import { type PlanSpec, type TicketUnit, ticksOf, unitOf } from './spec-unit.ts';
+import type { Assignment, Spec, Unit } from '../sources/kiro/index.ts';
+import { anew, renewed, ticketFor } from './spec-ticket.ts';
+import { type PlanSpec, ticksOf, unitOf } from './spec-unit.ts';
 
 export interface SpecPlanInput {
   planId: string;
@@ -40,6 +30,8 @@ export interface SpecPlanInput {
     string,
     { ids: readonly string[]; asked: Readonly<Record<string, string>>; workflowHash: string }
   >;
+  /** Whether an agent is at work on a ticket, or has ended and nobody has read how. */
+  isAtWork(ticket: Ticket): boolean;
   now: string;
 }
 
@@ -143,137 +135,4 @@ function planFor(input: SpecPlanInput, tickets: Plan['tickets'], done: boolean):
     run: { detached: false },
     windows: null,
   });
-}
-
-function ticketFor(input: SpecPlanInput, unit: Unit): Ticket {
-  const fields = fieldsOf(input, unit);
-  return TicketSchema.parse({
-    planId: input.planId,
-    ticketId: ticketIdOf(unit.id),
-    status: unit.done ? 'complete' : 'queued',
-    since: input.now,
-    workflowHash: hashFor(input, unit),
-    ...fields,
-    ...(unit.done ? {} : assigned({ context: {} }, unit, input.assignments.get(unit.id))),
-  });
-}
-
-function fieldsOf(input: SpecPlanInput, unit: Unit) {
-  const worktree = input.inPlace ? input.repo : null;
-  const { ids: together = [], asked = {} } = input.together.get(unit.id) ?? {};
-  const others = together.length > 0 ? { together, asked } : {};
-  const described: TicketUnit = { ...describeUnit(input.spec, unit), ...others };
-  return { title: unit.title, description: described.work, branch: input.branch, worktree, unit: described };
-}
-
-function hashFor(input: SpecPlanInput, unit: Unit): string {
-  return input.together.get(unit.id)?.workflowHash ?? input.workflowHash;
-}
-
-/** What a known ticket becomes: as it was where it is done or under way, anew where something else is wanted now. */
-function renewed(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
-  const fields = fieldsOf(input, unit);
-  const begun = old.phaseHistory.length > 0;
-  const waits = old.status === 'needs_attention';
-  if (unit.done && (isOver(old) || !begun || waits))
-    return old.status === 'complete'
-      ? old
-      : { ...old, status: 'complete', hold: null, error: null, since: input.now };
-  const same = unitOf(old)?.hash === fields.unit.hash;
-  if (old.status === 'complete' && same) return old;
-  const asks = waits && old.hold?.kind === 'gate';
-  if (begun && !isOver(old) && (same || !waits || asks))
-    return overridden(old, input.assignments.get(unit.id));
-  if (begun && same) return overridden(old, input.assignments.get(unit.id));
-  return anew(input, unit, old);
-}
-
-/** A known ticket from the beginning; what it has done and what became of its attempts is kept. */
-function anew(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
-  const fields = fieldsOf(input, unit);
-  const { tries: _, left: __, ...rest } = old;
-  const fresh = {
-    ...rest,
-    ...fields,
-    unit: { ...fields.unit, done: ticksOf(old) },
-    worktree: fields.worktree,
-    base: null,
-    visits: {},
-    retries: {},
-    status: unit.done ? ('complete' as const) : ('queued' as const),
-    hold: null,
-    error: null,
-    since: input.now,
-    workflowHash: hashFor(input, unit),
-    currentPhase: null,
-    context: {},
-  };
-  return unit.done ? fresh : { ...fresh, ...assigned(fresh, unit, input.assignments.get(unit.id)) };
-}
-
-/** What a person wrote into the state file counts also for a unit that is under way. */
-function overridden(ticket: Ticket, assignment: Assignment | undefined): Ticket {
-  if (!assignment || !isNews(ticket, assignment)) return ticket;
-  return { ...ticket, context: { ...ticket.context, ...contextOf(assignment, 'person') } };
-}
-
-export function isNews(
-  ticket: Pick<Ticket, 'context' | 'phaseHistory'>,
-  { type, owner_agent, criticality }: Assignment,
-): boolean {
-  const known = assignmentOf(ticket);
-  return known?.type !== type || known.owner_agent !== owner_agent || known.criticality !== criticality;
-}
-
-/** A unit whose owner is known already is not assigned again; a checkpoint needs nothing but the checks. */
-export function assigned(
-  ticket: Pick<Ticket, 'context'>,
-  unit: { open: readonly { checkpoint: boolean }[] },
-  assignment: Assignment | undefined,
-): Partial<Pick<Ticket, 'currentPhase' | 'context'>> {
-  const context = assignment
-    ? { ...ticket.context, ...contextOf(assignment, assignment.by) }
-    : ticket.context;
-  if (unit.open.length > 0 && unit.open.every(({ checkpoint }) => checkpoint))
-    return { currentPhase: 'checks', context };
-  if (!assignment) return {};
-  return { currentPhase: assignment.type === 'review' ? 'review' : 'implement', context };
-}
-
-function contextOf({ type, owner_agent, criticality, reason }: Assignment, by: string) {
-  return { unit_type: type, owner: owner_agent, criticality, assign_reason: reason ?? null, assigned_by: by };
-}
-
-function describeUnit(spec: Spec, unit: Unit): TicketUnit {
-  const parts = promptParts(spec, unit);
-  const work = unit.open.length > 0 ? unit.open : unit.work;
-  return {
-    id: unit.id,
-    tasks: work.map(identityOf),
-    ids: [...new Set([unit.id, ...withDescendants(unit.root).flatMap(({ id }) => inUnit(unit, id))])],
-    work: parts.work,
-    context: parts.context,
-    requirements: parts.requirements,
-    design: parts.design,
-    verify: parts.verify,
-    checkpoint: parts.checkpoint,
-    hash: unitHash(unit),
-  };
-}
-
-/** What a unit is known by besides its id: the text of its tasks. */
-export function unitHash({ work }: Unit): string {
-  const identity = work.map(({ id, title, details }) => [id, title, details]);
-  return createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16);
-}
-
-function inUnit(unit: Unit, id: string): string[] {
-  return unit.work.some((task) => task.id === id) ? [id] : [];
-}
-
-/** An id that may be a file name; units whose ids cannot be one are told apart by a few digits. */
-export function ticketIdOf(id: string): string {
-  if (idProblem(id) === undefined) return id;
-  const digits = createHash('sha256').update(id).digest('hex').slice(0, 8);
-  return `${slug(id, 60)}-${digits}`;
 }

@@ -16,6 +16,7 @@ import { control } from './control.ts';
 import { setAside } from './hand-over.ts';
 import { emit, type Parts } from './parts.ts';
 import { letGo } from './resume-run.ts';
+import { unitHash } from './spec-described.ts';
 import {
   assignmentsOf,
   branchFor,
@@ -27,7 +28,7 @@ import {
 } from './spec-known.ts';
 import { keepPersonsCommits } from './spec-left.ts';
 import { lockSpec, placeOf, refuseLocked } from './spec-lock.ts';
-import { planSpec, type SpecPlan, unitHash } from './spec-plan.ts';
+import { planSpec, type SpecPlan } from './spec-plan.ts';
 import { prepareTree } from './spec-prepare-tree.ts';
 import {
   checkAgents,
@@ -39,6 +40,7 @@ import {
 } from './spec-refusals.ts';
 import { groupsOf } from './spec-together.ts';
 import { ownersOf, specOf } from './spec-unit.ts';
+import { isAtWork } from './tree-traces.ts';
 
 export interface SpecRunRequest {
   /** The spec directory, or its tasks.md. */
@@ -140,6 +142,7 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
     together: new Map(
       asking.map(({ id, ids, pinned: { hash } }) => [id, { ids, asked: askedFor(ids), workflowHash: hash }]),
     ),
+    isAtWork: (ticket) => isAtWork(parts, ticket),
     now: parts.now(),
   });
   const replaced = found && request.fresh ? found.id : null;
@@ -189,7 +192,9 @@ export async function startSpecRun(
     for (const ticket of added) await store.addTicket(ticket);
     for (const ticket of changed)
       await store.updateTicket(ticket, (latest) =>
-        latest.claim ? latest : { ...ticket, base: ticket.base && latest.base, rev: latest.rev },
+        latest.claim && parts.holder.isLive(latest.claim)
+          ? latest
+          : { ...ticket, base: ticket.base && latest.base, rev: latest.rev },
       );
     await store.updatePlan(plan.id, (latest) => ({ ...plan, claim, rev: latest.rev }));
     for (const ticket of [...dropped, ...aside]) await store.removeTicket(ticket);

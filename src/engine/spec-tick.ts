@@ -2,9 +2,19 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
-import { type KnownDone, lostTasks, takeBack, tick, tickedIn, withTicks } from '../sources/kiro/index.ts';
+import type { Ticket } from '../model/ticket.ts';
+import {
+  type KnownDone,
+  lostTasks,
+  type TaskIdentity,
+  takeBack,
+  tick,
+  tickedIn,
+  withTicks,
+} from '../sources/kiro/index.ts';
 import { writeAtomic } from '../store/atomic.ts';
 import { workspaceSpec } from './facts.ts';
+import { bringPending } from './hand-over.ts';
 import type { Parts } from './parts.ts';
 import { engineTicks, specOf, unitOf } from './spec-unit.ts';
 
@@ -23,10 +33,11 @@ export interface TickedUnit {
  */
 export async function tickUnit(parts: Parts, ref: TicketRef): Promise<TickedUnit> {
   const { store, settings, workspaces } = parts;
-  const plan = store.plan(ref.planId);
   const ticket = store.ticket(ref);
-  const kept = specOf(plan);
   const unit = unitOf(ticket);
+  if (unit) await bringFitting(parts, ticket, unit.tasks);
+  const plan = store.plan(ref.planId);
+  const kept = specOf(plan);
   if (!kept || !unit)
     throw new InputError('spec/none', `${refKey(ref)} is no unit of a spec.`, {
       hint: 'Only tickets of a run of a spec have boxes to tick.',
@@ -66,6 +77,31 @@ export async function tickUnit(parts: Parts, ref: TicketRef): Promise<TickedUnit
   const last = changes.at(-1)?.done ?? { ticked: [], already: [], boxless: [] };
   const { ticked, already, boxless } = last;
   return { file: outside ? original : file, ticked, already, boxless, commit };
+}
+
+/** A list that was edited while the unit's work lay in the tree comes to the branch with its tick, unless it knows other tasks. */
+async function bringFitting(parts: Parts, ticket: Ticket, wanted: readonly TaskIdentity[]): Promise<void> {
+  const plan = parts.store.plan(ticket.planId);
+  const kept = specOf(plan);
+  if (kept?.pending === undefined || !fits(kept.pending, wanted)) return;
+  const spec = workspaceSpec(ticket, plan, parts.settings, parts.store.view());
+  const found = readFileSync(join(spec.path, kept.inTree, kept.files.tasks), 'utf8');
+  try {
+    await bringPending(parts, plan, spec);
+  } catch (error) {
+    // Lists that cannot be brought together are the next unit's trouble where this one can be ticked without.
+    if (!(error instanceof InputError) || !fits(found, wanted)) throw error;
+  }
+}
+
+function fits(text: string, wanted: readonly TaskIdentity[]): boolean {
+  try {
+    tick(text, wanted);
+    return true;
+  } catch (error) {
+    if (error instanceof InputError) return false;
+    throw error;
+  }
 }
 
 /** A list on the branch from which an agent took tasks of others is what it was before. */

@@ -1,7 +1,7 @@
 import type { Ticket } from '../model/ticket.ts';
 import { Assignment, type Unit } from '../sources/kiro/index.ts';
 import type { Parts } from './parts.ts';
-import { assigned, isNews } from './spec-plan.ts';
+import { assigned, isNews } from './spec-assigned.ts';
 import { unitOf } from './spec-unit.ts';
 
 /** Most units that one agent is asked about at once: more would be answered carelessly. */

@@ -1,7 +1,7 @@
 import { existsSync, lstatSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type JobState, readJob } from '../jobs/job.ts';
-import { attemptKey, type Ticket } from '../model/ticket.ts';
+import { attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
 import type { TreeLeft } from '../model/tree-left.ts';
 import type { Parts } from './parts.ts';
 
@@ -37,6 +37,12 @@ export function lastJob({ store }: Parts, ticket: Ticket): JobState | undefined 
     if (open ?? jobs[0]) return open ?? jobs.sort((a, b) => endOf(a) - endOf(b)).at(-1);
   }
   return undefined;
+}
+
+/** Whether the process of an open attempt runs, or has ended and nobody has read how. */
+export function isAtWork(parts: Parts, ticket: Ticket): boolean {
+  const state = openAttempt(ticket) ? lastJob(parts, ticket)?.state : undefined;
+  return (state === 'running' || state === 'ended') && ticket.hold?.kind !== 'gate';
 }
 
 function endOf(job: JobState): number {

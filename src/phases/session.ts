@@ -6,7 +6,7 @@ import type { PhaseOf } from '../model/workflow.ts';
 export interface SessionChoice {
   /** Session to go on in, or null for a fresh one. */
   resume: string | null;
-  /** The last attempt was cut off: its session already knows what to do. */
+  /** The last attempt was cut off, and its session knows what is wanted. */
   cutOff: boolean;
   usageBefore: Usage | null;
 }
@@ -33,7 +33,8 @@ export function chooseSession(
     wasCutOff(last) &&
     usable.includes(last)
   ) {
-    return { resume: last.sessionId, cutOff: true, usageBefore: usageOf(usable, last.sessionId) };
+    const cutOff = !isOutdated(ticket, last);
+    return { resume: last.sessionId, cutOff, usageBefore: usageOf(usable, last.sessionId) };
   }
   if (phase.session === 'fresh') return fresh;
   const same = usable.findLast((entry) => entry.phase === phase.id);
@@ -45,6 +46,12 @@ export function chooseSession(
 function isOfThisTree(ticket: Ticket, entry: Attempt): boolean {
   const { rewound } = ticket as { rewound?: { at: string } | null };
   return !rewound || Date.parse(entry.startedAt) >= Date.parse(rewound.at);
+}
+
+/** What is wanted has been put in other words since, so that the session has to be told again. */
+function isOutdated(ticket: Ticket, entry: Attempt): boolean {
+  const { retold } = ticket as { retold?: string };
+  return retold !== undefined && Date.parse(retold) >= Date.parse(entry.startedAt);
 }
 
 /** One that ran out of context would only do so again. */

@@ -5,8 +5,9 @@ import { readJob } from '../../src/jobs/job.ts';
 import {
   done,
   git,
-  isRunning,
   it,
+  jobOf,
+  powerFails,
   put,
   runSpec,
   story,
@@ -21,7 +22,6 @@ const FLAGS = ['--in-place', '--no-tmux', '--delay', '0', '--json'];
 const status = (world: World) => git(world.repo, 'status', '--porcelain', '--untracked-files=all');
 const HALF = { write: { path: 'half.txt', text: 'half\n' } };
 const WAIT = (world: World) => ({ run: `until [ -e ${world.dir}/agent-go ]; do sleep 0.05; done` });
-const jobOf = (world: World) => join(world.stateDir, 'jobs/spec-limits/1/implement.1.1');
 
 /** An engine that is killed while the agent of its only unit works; the agent goes on until the test lets it end. */
 async function killed(world: World, ...steps: unknown[]): Promise<string> {
@@ -45,14 +45,6 @@ async function agentEnds(world: World): Promise<void> {
     put(join(world.dir, 'clock'), '');
     return job.state === 'ended' && statSync(join(world.dir, 'clock')).ctime > job.endedAt;
   });
-}
-
-/** The power fails: neither the agent nor whoever watches it says a word. */
-async function powerFails(world: World): Promise<void> {
-  const job = readJob(jobOf(world));
-  if (job.state !== 'running') throw new Error(`the agent is ${job.state}`);
-  process.kill(-job.identity.pid, 'SIGKILL');
-  await waitFor('the agent to be gone', () => !isRunning(job.identity.pid));
 }
 
 async function refused(world: World, dir: string, file: string): Promise<void> {

@@ -1,8 +1,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { SpecResult } from '../../src/engine/spec-result.ts';
+import { readJob } from '../../src/jobs/job.ts';
 import type { SpecState } from '../../src/sources/kiro/index.ts';
-import { git, type World } from '../support/index.ts';
+import { git, isRunning, type World, waitFor } from '../support/index.ts';
 
 export { git, isRunning, it, story, type World, waitFor } from '../support/index.ts';
 
@@ -79,4 +80,15 @@ export const add = (path: string) => [{ write: { path, append: 'x\n' } }, { comm
 export function put(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text);
+}
+
+/** The first attempt of an agent at the first unit. */
+export const jobOf = (world: World) => join(world.stateDir, 'jobs/spec-limits/1/implement.1.1');
+
+/** The power fails: neither the agent nor whoever watches it says a word. */
+export async function powerFails(world: World): Promise<void> {
+  const job = readJob(jobOf(world));
+  if (job.state !== 'running') throw new Error(`the agent is ${job.state}`);
+  process.kill(-job.identity.pid, 'SIGKILL');
+  await waitFor('the agent to be gone', () => !isRunning(job.identity.pid));
 }

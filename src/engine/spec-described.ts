@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto';
+import { idProblem, slug } from '../model/ids.ts';
+import { identityOf, promptParts, type Spec, type Unit, withDescendants } from '../sources/kiro/index.ts';
+import type { TicketUnit } from './spec-unit.ts';
+
+/** A unit as its ticket keeps it. */
+export function describeUnit(spec: Spec, unit: Unit): TicketUnit {
+  const parts = promptParts(spec, unit);
+  const work = unit.open.length > 0 ? unit.open : unit.work;
+  return {
+    id: unit.id,
+    tasks: work.map(identityOf),
+    ids: [...new Set([unit.id, ...withDescendants(unit.root).flatMap(({ id }) => inUnit(unit, id))])],
+    work: parts.work,
+    context: parts.context,
+    requirements: parts.requirements,
+    design: parts.design,
+    verify: parts.verify,
+    checkpoint: parts.checkpoint,
+    hash: unitHash(unit),
+  };
+}
+
+/** What a unit is known by besides its id: the text of its tasks. */
+export function unitHash({ work }: Unit): string {
+  const identity = work.map(({ id, title, details }) => [id, title, details]);
+  return createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16);
+}
+
+function inUnit(unit: Unit, id: string): string[] {
+  return unit.work.some((task) => task.id === id) ? [id] : [];
+}
+
+/** An id that may be a file name; units whose ids cannot be one are told apart by a few digits. */
+export function ticketIdOf(id: string): string {
+  if (idProblem(id) === undefined) return id;
+  const digits = createHash('sha256').update(id).digest('hex').slice(0, 8);
+  return `${slug(id, 60)}-${digits}`;
+}
