@@ -12,7 +12,7 @@ const asked = (data: unknown, more = {}) => ({
 const assigns = (world: Parameters<typeof stateFile>[0], ...ids: string[]) =>
   ids.map((id) => story(world.ticket('spec-limits', id)).filter((each) => each.startsWith('assign')).length);
 
-describe.concurrent('--assign all', () => {
+describe.concurrent('contract 8: --assign all', () => {
   it('lets one agent decide about all open units, and keeps what it said', async ({ world }) => {
     const others = { 2: decided('review', { reason: 'Only looks.' }), 3: decided('ui') };
     world.rehearsal([asked({ ...own, others })]);

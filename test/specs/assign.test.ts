@@ -8,7 +8,7 @@ const answers = (...results: unknown[]) =>
     do: [{ result }],
   }));
 
-describe.concurrent('an assignment', () => {
+describe.concurrent('contract 8: an assignment', () => {
   it('that does not fit is repaired once', async ({ world }) => {
     world.rehearsal(
       answers(

@@ -14,7 +14,7 @@ const held = (ticket: string, file: string) => ({
   ],
 });
 
-describe.concurrent('a run that is killed', () => {
+describe.concurrent('contract 6: a run that is killed', () => {
   it('goes on where it was: nothing is done twice and nothing is lost', async ({ world }) => {
     world.rehearsal([held('5', `${world.dir}/go-5`)]);
     const dir = writeSpec(world, TWELVE);

@@ -19,7 +19,7 @@ import {
 
 const dirty = { write: { path: 'half.txt', text: 'half\n' } };
 
-describe.concurrent('what an agent claims', () => {
+describe.concurrent('contract 4: what an agent claims', () => {
   it('counts for nothing when it says nothing, or only talks about its signals', async ({ world }) => {
     withoutWaits(world);
     const quoted =
@@ -67,7 +67,7 @@ describe.concurrent('what an agent claims', () => {
   });
 });
 
-describe.concurrent('a unit that fails', () => {
+describe.concurrent('contract 5: a unit that fails', () => {
   it('is tried again in the same session with the error, and counts each attempt', async ({ world }) => {
     withoutWaits(world);
     world.rehearsal([
@@ -165,7 +165,7 @@ describe.concurrent('a unit that fails', () => {
   });
 });
 
-describe.concurrent('a usage limit', () => {
+describe.concurrent('contract 9: a usage limit', () => {
   it('is waited for, shown in status, and consumes no attempt', async ({ world }) => {
     world.rehearsal([
       { when: { phase: 'implement', resumed: false }, do: [{ say: 'Too much.' }, { limit: 2 }] },

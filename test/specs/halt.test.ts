@@ -23,7 +23,7 @@ const ANSWERED = {
   do: [{ commit: 'Use B' }, done()],
 };
 
-describe.concurrent('a unit that halts', () => {
+describe.concurrent('contract 10: a unit that halts', () => {
   it('ends the run with 2, keeps the question and asks nobody else meanwhile', async ({ world }) => {
     world.rehearsal([ASKS]);
     const dir = writeSpec(world, tasks('One', 'Two'));

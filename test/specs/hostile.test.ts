@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { git, it, runSpec, tasks, work, writeSpec } from './support.ts';
 
-describe.concurrent('a spec that cannot be run', () => {
+describe.concurrent('contract 2: a spec that cannot be run', () => {
   it.for([
     ['no tasks', '# Nothing\n', 'no task'],
     ['one id twice', '- [ ] 1. A\n- [ ] 1. B\n', 'tasks.md:2'],

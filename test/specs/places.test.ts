@@ -16,7 +16,7 @@ import {
   writeSpec,
 } from './support.ts';
 
-describe.concurrent('two specs in one directory', () => {
+describe.concurrent('contract 1: two specs in one directory', () => {
   it('each do all of their work and keep their state apart', async ({ world }) => {
     const [one, two] = ['one', 'two'].map((name) => writeSpec(world, tasks('Same'), { name }));
     const runs = [one, two].map((dir) => runSpec(world, dir ?? ''));
@@ -38,7 +38,7 @@ describe.concurrent('two specs in one directory', () => {
   });
 });
 
-describe.concurrent('a second run of one spec', () => {
+describe.concurrent('contract 1: a second run of one spec', () => {
   it('is refused with 3 while the first one lives, and names it', async ({ world }) => {
     world.rehearsal([{ when: { phase: 'implement' }, do: ['hang'] }]);
     const dir = writeSpec(world, tasks('One'));

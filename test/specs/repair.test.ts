@@ -64,7 +64,7 @@ describe.concurrent('a result that does not fit, of an agent without sessions', 
   });
 });
 
-describe.concurrent('an agent that never answers whose a unit is', () => {
+describe.concurrent('contract 8: an agent that never answers whose a unit is', () => {
   it('is stopped in time, and the fallback is taken', async ({ world }) => {
     withoutWaits(world);
     const file = join(world.home, 'workflows', 'spec-task.yaml');

@@ -27,7 +27,7 @@ const NESTED = `# Plan
   - _Depends: 2.1_
 `;
 
-describe.concurrent('a run of a spec', () => {
+describe.concurrent('contract 2 and 10: a run of a spec', () => {
   it('does one unit after the other on a branch of its own, ticks them and sums up', async ({ world }) => {
     const dir = writeSpec(world, NESTED, {
       files: { 'requirements.md': '### Requirement 1\n\n1. WHEN a row is asked for THEN it is there\n' },

@@ -26,12 +26,14 @@ export function writeSpec(
   return dir;
 }
 
-/** The bundled workflow without its waits. */
-export function withoutWaits(world: World): void {
+/** The bundled workflow without its waits, and with another time for its agents where one is given. */
+export function withoutWaits(world: World, seconds = 7200): void {
   const text = readFileSync(new URL('workflows/spec-task.yaml', ROOT), 'utf8');
   writeFileSync(
     join(world.home, 'workflows', 'spec-task.yaml'),
-    text.replace(/delaySeconds: \d+/g, 'delaySeconds: 0'),
+    text
+      .replace(/delaySeconds: \d+/g, 'delaySeconds: 0')
+      .replaceAll('timeoutSeconds: 7200', `timeoutSeconds: ${seconds}`),
   );
 }
 

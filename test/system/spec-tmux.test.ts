@@ -44,7 +44,7 @@ function writeSpec(world: World, name: string): string {
 const names = (place: string, session: string) =>
   tmuxIn(place, 'list-windows', '-t', `=${session}:`, '-F', '#{window_name}').split('\n');
 
-describe('a spec of twelve units under tmux', () => {
+describe('contract 3 and 6: a spec of twelve units under tmux', () => {
   it('is killed in the middle and resumed: a window for each unit, nothing twice, nothing lost', async ({
     world,
   }) => {

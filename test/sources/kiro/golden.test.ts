@@ -15,7 +15,7 @@ function whole(text: string): object {
   };
 }
 
-describe('the forms of tasks.md that are found in the wild', () => {
+describe('contract 2: the forms of tasks.md that are found in the wild', () => {
   it('are all twelve here', () => {
     expect([...new Set(NAMES.map((name) => name.slice(0, 2)))]).toEqual(
       Array.from({ length: 12 }, (_, index) => String(index + 1).padStart(2, '0')),
