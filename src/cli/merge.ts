@@ -10,6 +10,7 @@ interface Options extends GlobalOptions {
   dryRun?: boolean;
   pr?: boolean;
   method?: string;
+  wait?: string;
 }
 
 export function register(program: Command, io: Io): void {
@@ -20,6 +21,7 @@ export function register(program: Command, io: Io): void {
     .option('--dry-run', 'show order and predicted conflicts and change nothing')
     .option('--pr', 'merge their pull requests on GitHub instead, also of tickets that only wait for it')
     .option('--method <name>', 'how GitHub merges them: merge, squash or rebase')
+    .option('--wait <seconds>', 'how long --pr waits for checks that still run on GitHub; default 1800')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -42,6 +44,7 @@ async function merge(planId: string | null, options: Options, io: Io): Promise<v
   const flags = {
     ...(options.pr === undefined ? {} : { 'merge.pr': options.pr }),
     ...(options.method === undefined ? {} : { 'merge.method': options.method }),
+    ...(options.wait === undefined ? {} : { 'merge.waitSeconds': options.wait }),
   };
   const parts = await openRunner(io, options, 'merge', { flags });
   const { loadTrains } = await import('../engine/merge-train-cars.ts');

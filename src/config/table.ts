@@ -218,6 +218,12 @@ export const TABLE = {
     flag: '--method',
     about: 'How GitHub merges them.',
   },
+  'merge.waitSeconds': {
+    kind: { is: 'whole', min: 0, max: 86_400, flag: '--wait', unit: 'seconds' },
+    default: 1800,
+    flag: '--wait',
+    about: 'How long `merge --pr` waits for checks of pull requests that still run; 0: not at all.',
+  },
   'forge.cacheSeconds': {
     kind: { is: 'number', min: 0, max: 3600 },
     default: 50,

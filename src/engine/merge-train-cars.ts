@@ -6,6 +6,7 @@ import { type Car, dependentsOf, inOrder } from '../model/train.ts';
 import type { StoreView } from '../store/port.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import { workspaceSpec } from './facts.ts';
+import { alreadyIn } from './merge-train-already.ts';
 import { isReady } from './merge-train-ready.ts';
 import { mergedByPull } from './merged-by-pull.ts';
 import type { Parts } from './parts.ts';
@@ -22,6 +23,15 @@ export interface TrainCar extends Car {
 export interface LeftOut extends TicketRef {
   branch: string;
   reason: string;
+  /** Only because checks of its pull request still run. */
+  pending?: true;
+}
+
+/** A branch whose work is in the base already, though its history does not show it. */
+export interface Already extends TicketRef {
+  branch: string;
+  /** Where it is, in words: `main`, or `main by pull request #3`. */
+  into: string;
 }
 
 /** What is to be merged into one base of one repository. */
@@ -31,6 +41,7 @@ export interface Trainload {
   base: string;
   cars: TrainCar[];
   left: LeftOut[];
+  already: Already[];
 }
 
 interface Ready {
@@ -57,21 +68,28 @@ export async function loadTrains(
   const branches = new Map<string, string>();
   for (const ready of newest(found)) {
     for (const ticket of ready.tickets) branches.set(refKey(ticket), ready.spec.branch);
-    const trains = await parts.workspaces.trains(ready.spec.repo);
-    const base = await trains.baseName({
-      base: ready.plan.base,
-      recordedBase: ready.spec.recordedBase ?? null,
-    });
+    const { plan, spec, tickets } = ready;
+    const base = await baseOf(parts, spec, plan);
     const key = `${ready.commonDir}\n${base}`;
-    const load = loads.get(key) ?? { repo: ready.spec.repo, base, cars: [], left: [] };
+    const load = loads.get(key) ?? { repo: spec.repo, base, cars: [], left: [], already: [] };
     loads.set(key, load);
     const reason = notYet(parts, ready, view);
-    const ref = refOf(ready.tickets.at(-1) as Ticket);
-    if (reason) load.left.push({ ...ref, branch: ready.spec.branch, reason });
+    const ref = refOf(tickets.at(-1) as Ticket);
+    const into = reason ? undefined : await alreadyIn(parts, { spec, tickets, base });
+    const { branch } = spec;
+    if (reason) load.left.push({ ...ref, branch, reason });
+    else if (into !== undefined) load.already.push({ ...ref, branch, into });
     else load.cars.push(carOf(ready, ref, view));
   }
   for (const load of loads.values()) await arrange(parts, load, view, branches);
-  return [...loads.values()].filter(({ cars, left }) => cars.length + left.length > 0);
+  return [...loads.values()].filter(
+    ({ cars, left, already }) => cars.length + left.length + already.length > 0,
+  );
+}
+
+async function baseOf(parts: Parts, spec: WorkspaceSpec, plan: Plan): Promise<string> {
+  const trains = await parts.workspaces.trains(spec.repo);
+  return trains.baseName({ base: plan.base, recordedBase: spec.recordedBase ?? null });
 }
 
 function namedPlan(parts: Parts, planId: string): Plan {
@@ -190,13 +208,14 @@ async function arrange(
   branches: ReadonlyMap<string, string>,
 ): Promise<void> {
   const inTrain = new Set(load.cars.map(({ key }) => key));
+  const inBase = new Set(load.already.map(({ branch }) => branch));
   const missing = new Map<TrainCar, string>();
   load.cars = load.cars.map((car) => ({ ...car, after: [...car.after] }));
   for (const car of load.cars) {
     const keys: string[] = [];
     for (const blocker of car.after) {
       const branch = branches.get(blocker);
-      if (branch === car.key) continue;
+      if (branch === car.key || (branch !== undefined && inBase.has(branch))) continue;
       if (branch !== undefined && inTrain.has(branch)) keys.push(branch);
       else if (await isOpen(parts, blocker, car, view))
         missing.set(car, `waits for ${blocker}, whose work is not in ${load.base}`);
@@ -218,7 +237,9 @@ async function isOpen(parts: Parts, key: string, car: TrainCar, view: StoreView)
   const plan = view.plans.find(({ id }) => id === ticket?.planId);
   if (!ticket?.base || !plan) return false;
   const spec = workspaceSpec(ticket, plan, parts.settings, view);
-  return spec.repo === car.spec.repo && !(await isInBase(parts, spec, [ticket]));
+  if (spec.repo !== car.spec.repo || (await isInBase(parts, spec, [ticket]))) return false;
+  const base = await baseOf(parts, spec, plan);
+  return (await alreadyIn(parts, { spec, tickets: [ticket], base })) === undefined;
 }
 
 function refOf({ planId, ticketId }: TicketRef): TicketRef {

@@ -1,4 +1,4 @@
-import { forgetPull, objectionTo, seePull, type Watch, type Watched } from '../forge/index.ts';
+import { forgetPull, objectionTo, pendingChecks, seePull, type Watch, type Watched } from '../forge/index.ts';
 import type { ForgeWork } from './forge-work.ts';
 import type { TrainCar } from './merge-train-cars.ts';
 import type { Parts } from './parts.ts';
@@ -18,29 +18,39 @@ export interface Destination {
   isOurs(branch: string, car: TrainCar): boolean;
 }
 
-/** Asks GitHub anew what stands against merging these, all at once; by branch, with the reason. */
+/** What stands against merging a pull request. */
+export interface Objection {
+  reason: string;
+  /** Nobody is against it yet: its checks run, or GitHub cannot be asked now. */
+  passing?: 'checks' | 'later';
+}
+
+/** Asks GitHub anew what stands against merging these, all at once; by branch. */
 export async function objections(
   parts: Parts,
   candidates: readonly Candidate[],
   to: Destination,
-): Promise<Map<string, string>> {
+): Promise<Map<string, Objection>> {
   const { stateDir, forge } = parts.settings;
   const watches = candidates.map(({ car, work, number }): Watch => {
     return { branch: car.key, number, owner: work.head.owner };
   });
   for (const { car, work } of candidates)
     await forgetPull({ stateDir, repository: work.head.repository }, car.key);
-  const reasons = new Map<string, string>();
+  const found = new Map<string, Objection>();
   for (const [index, { car, work, number }] of candidates.entries()) {
     const watch = watches[index] as Watch;
     const options = { stateDir, repository: work.head.repository, gh: work.gh, now: () => parts.now() };
     const ages = { maxAgeSeconds: Math.max(forge.cacheSeconds, 5), reserve: forge.reserve };
     const seen = await seePull(watch, { ...options, ...ages }, () => watches.slice(index + 1));
     const pull = 'later' in seen ? undefined : seen.pulls.find((each) => each.number === number);
-    const reason = 'later' in seen ? seen.later : pull && (await against(parts, car, pull, to));
-    if (reason !== undefined) reasons.set(car.key, reason);
+    const objection: Objection | undefined =
+      'later' in seen
+        ? { reason: seen.later, passing: 'later' }
+        : pull && (await against(parts, car, pull, to));
+    if (objection) found.set(car.key, objection);
   }
-  return reasons;
+  return found;
 }
 
 async function against(
@@ -48,14 +58,26 @@ async function against(
   car: TrainCar,
   pull: Watched,
   { base, isOurs }: Destination,
-): Promise<string | undefined> {
+): Promise<Objection | undefined> {
   const name = `pull request #${pull.number}`;
-  if (pull.base !== base && !isOurs(pull.base, car)) return `${name} is for ${pull.base}, not for ${base}`;
+  if (pull.base !== base && !isOurs(pull.base, car))
+    return { reason: `${name} is for ${pull.base}, not for ${base}` };
   const objection = objectionTo(pull, parts.settings.forge.reviewers);
-  if (objection !== undefined) return `${name} ${objection}`;
-  if (!car.waiting) return undefined;
-  // Its own workflow goes on with whatever else people said.
+  if (objection !== undefined) return { reason: `${name} ${objection}` };
+  const news = car.waiting ? await newsOf(parts, car) : undefined;
+  if (news !== undefined) return { reason: `${name} has news: ${news}` };
+  const pending = pendingChecks(pull);
+  if (pending.length === 0) return undefined;
+  const more = pending.length > 3 ? ` and ${pending.length - 3} more` : '';
+  return {
+    reason: `${name} is not ready: checks pending (${pending.slice(0, 3).join(', ')}${more})`,
+    passing: 'checks',
+  };
+}
+
+/** Its own workflow goes on with whatever else people said. */
+async function newsOf(parts: Parts, car: TrainCar): Promise<string | undefined> {
   const standing = await watchPull(parts, car.ref, 'merge');
   const said = 'outcome' in standing && (standing.outcome === 'changes' || standing.outcome === 'moved');
-  return said ? `${name} has news: ${standing.message.split('\n').slice(0, 2).join(' ')}` : undefined;
+  return said ? standing.message.split('\n').slice(0, 2).join(' ') : undefined;
 }

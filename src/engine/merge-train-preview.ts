@@ -1,4 +1,4 @@
-import type { LeftOut, Trainload } from './merge-train-cars.ts';
+import type { Already, LeftOut, Trainload } from './merge-train-cars.ts';
 import { findPulls } from './merge-train-pulls.ts';
 import { sortOut } from './merge-train-sort.ts';
 import type { Parts } from './parts.ts';
@@ -10,6 +10,7 @@ export interface Preview {
   /** In the order in which they would be merged. */
   order: { planId: string; ticketId: string; branch: string; title: string; conflict: string[] }[];
   left: LeftOut[];
+  already: Already[];
 }
 
 /** What a train would merge and in which order, and where it would come to conflicts. Changes nothing. */
@@ -18,11 +19,13 @@ export async function previewTrain(parts: Parts, load: Trainload, { pr }: { pr: 
   try {
     const track = await trains.track({ base: load.base, recordedBase: null, remote: pr });
     const found =
-      pr && load.cars.length > 0 ? await findPulls(parts, load.cars, { trains, base: load.base }) : null;
+      pr && load.cars.length > 0
+        ? await findPulls(parts, load.cars, { trains, base: load.base, patience: null })
+        : null;
     const cars = found?.cars ?? load.cars;
     const options = { trains, track, check: null, say: () => undefined };
-    const { faults, left } = await sortOut(cars, options);
-    const out = new Set(left.map(({ branch }) => branch));
+    const { faults, left, already } = await sortOut(cars, options);
+    const out = new Set([...left, ...already].map(({ branch }) => branch));
     const order = cars
       .filter(({ key }) => !out.has(key))
       .map((car) => {
@@ -31,7 +34,11 @@ export async function previewTrain(parts: Parts, load: Trainload, { pr }: { pr: 
         return { ...car.ref, branch: car.key, title: car.title, conflict };
       });
     const { repo, base } = load;
-    return { repo, base, target: track.branch, order, left: [...load.left, ...(found?.left ?? []), ...left] };
+    return {
+      ...{ repo, base, target: track.branch, order },
+      left: [...load.left, ...(found?.left ?? []), ...left],
+      already: [...load.already, ...(found?.already ?? []), ...already],
+    };
   } finally {
     trains.close();
   }

@@ -10,8 +10,10 @@ import { refKey } from '../model/ids.ts';
 import type { Track, TrackSpec, Trains } from '../workspaces/index.ts';
 import { mergedPull } from './forge-ours.ts';
 import { forgeWork } from './forge-work.ts';
-import type { LeftOut, TrainCar } from './merge-train-cars.ts';
+import { byPull } from './merge-train-already.ts';
+import type { Already, LeftOut, TrainCar } from './merge-train-cars.ts';
 import { type Candidate, type Destination, objections } from './merge-train-look.ts';
+import { lastObjections, type Patience } from './merge-train-patience.ts';
 import { isReady } from './merge-train-ready.ts';
 import { leaving, needing, type Placed } from './merge-train-sort.ts';
 import type { Parts } from './parts.ts';
@@ -23,15 +25,23 @@ export interface Pulls {
   open: Map<string, Candidate & { pull: PullRequest }>;
 }
 
+interface FindOptions {
+  trains: Pick<Trains, 'tipOf'>;
+  base: string;
+  /** Null: checks that still run are not waited for. */
+  patience: Patience | null;
+}
+
 /** Which cars have a pull request that may be merged as it is; the others stay, each with its reason. */
 export async function findPulls(
   parts: Parts,
   cars: readonly TrainCar[],
-  { trains, base }: { trains: Pick<Trains, 'tipOf'>; base: string },
-): Promise<{ pulls: Pulls; cars: TrainCar[]; left: LeftOut[] }> {
+  { trains, base, patience }: FindOptions,
+): Promise<{ pulls: Pulls; cars: TrainCar[]; left: LeftOut[]; already: Already[] }> {
   const to = { base, isOurs: (branch: string, car: TrainCar) => isStackedOn(parts, car.ref, branch) };
   const pulls: Pulls = { to, open: new Map() };
   const left: LeftOut[] = [];
+  const already: Already[] = [];
   for (const car of cars) {
     const work = await forgeWork(parts, car.ref);
     const all = await findPullRequests(work.head, work.gh);
@@ -43,6 +53,7 @@ export async function findPulls(
       (await mergedPull(parts, work, all));
     if (merged) {
       work.journal.settle('merge', { number: merged.number, url: merged.url });
+      already.push({ ...car.ref, branch: car.key, into: byPull(base, merged.number) });
       continue;
     }
     if (open && open.headRefOid === tip) {
@@ -56,10 +67,12 @@ export async function findPulls(
       : `it has no pull request; open one with: ${push}`;
     left.push({ ...car.ref, branch: car.key, reason });
   }
-  const against = await objections(parts, [...pulls.open.values()], to);
+  const against = await lastObjections(parts, [...pulls.open.values()], to, patience);
   for (const { car } of pulls.open.values()) {
-    const reason = against.get(car.key);
-    if (reason !== undefined) left.push(leaving(car, reason));
+    const objection = against.get(car.key);
+    if (!objection) continue;
+    const pending = objection.passing === 'checks' ? { pending: true as const } : {};
+    left.push({ ...leaving(car, objection.reason), ...pending });
   }
   const ready = cars.filter(({ key }) => pulls.open.has(key) && !against.has(key));
   const out = new Set(left.map(({ branch }) => branch));
@@ -70,7 +83,7 @@ export async function findPulls(
     ready.splice(ready.indexOf(car), 1);
     left.push({ ...car.ref, branch: car.key, reason: `waits for ${missing}` });
   }
-  return { pulls, cars: ready, left };
+  return { pulls, cars: ready, left, already };
 }
 
 export interface LandedPull {
@@ -144,7 +157,7 @@ async function landPull(
     throw new SignalboxError('merge/moved', 'it is being worked on again');
   // The checks take their time, and people go on talking.
   const against = (await objections(parts, [candidate], to)).get(car.key);
-  if (against !== undefined) throw new SignalboxError('merge/objection', against);
+  if (against) throw new SignalboxError('merge/objection', against.reason);
   const { work, pull } = candidate;
   const { head, gh, journal } = work;
   const { number, url } = pull;

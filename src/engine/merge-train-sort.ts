@@ -1,7 +1,7 @@
 import { SignalboxError } from '../model/errors.ts';
 import { dependentsOf, firstRed } from '../model/train.ts';
 import type { Track, Trains } from '../workspaces/index.ts';
-import type { LeftOut, TrainCar } from './merge-train-cars.ts';
+import type { Already, LeftOut, TrainCar } from './merge-train-cars.ts';
 import type { Verdict } from './merge-train-checks.ts';
 
 /** A car in its place: the commit has everything up to it. */
@@ -22,6 +22,8 @@ export interface Sorted {
   placed: Placed[];
   faults: Fault[];
   left: LeftOut[];
+  /** What they would bring is there already. */
+  already: Already[];
 }
 
 interface SortOptions {
@@ -38,7 +40,7 @@ interface SortOptions {
  */
 export async function sortOut(cars: readonly TrainCar[], options: SortOptions): Promise<Sorted> {
   const { track, check, say } = options;
-  const sorted: Sorted = { placed: [], faults: [], left: [] };
+  const sorted: Sorted = { placed: [], faults: [], left: [], already: [] };
   let todo = [...cars];
   for (let known = false; todo.length > 0; ) {
     const chain = await couple(todo, sorted.placed, options);
@@ -63,6 +65,7 @@ export async function sortOut(cars: readonly TrainCar[], options: SortOptions): 
     sorted.placed.push(...front);
     sorted.faults.push(...chain.faults.filter(({ car }) => before.has(car)));
     sorted.left.push(...chain.left.filter(({ car }) => before.has(car)).map(({ note }) => note));
+    sorted.already.push(...chain.already.filter(({ car }) => before.has(car)).map(({ note }) => note));
     const others = sorted.placed.map(({ car }) => car.ref.ticketId);
     sorted.faults.push({ car: culprit.car, with: others, red: verdict });
     say(`✗ ${culprit.car.ref.ticketId}: ${verdict.message}`);
@@ -97,6 +100,7 @@ interface Chain {
   placed: Placed[];
   faults: Fault[];
   left: { car: TrainCar; note: LeftOut }[];
+  already: { car: TrainCar; note: Already }[];
 }
 
 /** Merges one after the other on top of what is placed. One that conflicts is left out, with those that need it. */
@@ -105,7 +109,7 @@ async function couple(
   base: readonly Placed[],
   { trains, track }: SortOptions,
 ): Promise<Chain> {
-  const chain: Chain = { placed: [], faults: [], left: [] };
+  const chain: Chain = { placed: [], faults: [], left: [], already: [] };
   let ours = base.at(-1)?.commit ?? track.tip;
   let open = [...cars];
   for (let car = open.shift(); car; car = open.shift()) {
@@ -115,7 +119,7 @@ async function couple(
       ours = coupled.commit;
       chain.placed.push({ car, ...coupled });
     } else if ('nothing' in coupled) {
-      chain.left.push({ car, note: leaving(car, `its changes are in ${track.from} already`) });
+      chain.already.push({ car, note: { ...car.ref, branch, into: track.from } });
     } else {
       const others = [...base, ...chain.placed].map((placed) => placed.car.ref.ticketId);
       chain.faults.push({ car, with: others, conflict: coupled.conflict });
@@ -149,6 +153,7 @@ function merged(sorted: Sorted, chain: Chain): Sorted {
     placed: [...sorted.placed, ...chain.placed],
     faults: [...sorted.faults, ...chain.faults],
     left: [...sorted.left, ...chain.left.map(({ note }) => note)],
+    already: [...sorted.already, ...chain.already.map(({ note }) => note)],
   };
 }
 

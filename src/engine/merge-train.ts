@@ -1,7 +1,8 @@
 import { SignalboxError } from '../model/errors.ts';
 import type { Track, TrackSpec, Trains } from '../workspaces/index.ts';
-import type { LeftOut, TrainCar, Trainload } from './merge-train-cars.ts';
+import type { Already, LeftOut, TrainCar, Trainload } from './merge-train-cars.ts';
 import { TrainChecks } from './merge-train-checks.ts';
+import { patienceOf } from './merge-train-patience.ts';
 import { findPulls, type LandedPull, landPulls, type Pulls } from './merge-train-pulls.ts';
 import { isReady } from './merge-train-ready.ts';
 import { findingsOf, type Returned, returnTicket } from './merge-train-return.ts';
@@ -29,6 +30,8 @@ export interface TrainResult {
   landed: Landed[];
   returned: Returned[];
   left: LeftOut[];
+  /** Nothing had to be done for these. */
+  already: Already[];
   /** The commands that had to pass. */
   checks: string[];
 }
@@ -85,7 +88,9 @@ async function drive(parts: Parts, load: Trainload, options: Drive): Promise<Tra
   const spec: TrackSpec = { base: load.base, recordedBase: null, remote: pr };
   // Another merge may have sent one back while this one waited for its turn.
   const still = load.cars.filter(({ ref }) => isReady(parts, parts.store.ticket(ref)));
-  const found = pr && still.length > 0 ? await findPulls(parts, still, { trains, base: load.base }) : null;
+  const patience = patienceOf(parts, options);
+  const found =
+    pr && still.length > 0 ? await findPulls(parts, still, { trains, base: load.base, patience }) : null;
   let cars = found?.cars ?? still;
   const done: Landed[] = [];
   const waiting = [...load.left, ...(found?.left ?? [])];
@@ -123,6 +128,7 @@ async function drive(parts: Parts, load: Trainload, options: Drive): Promise<Tra
       landed: done,
       returned: returned.returned,
       left: [...waiting, ...sorted.left, ...returned.left],
+      already: [...load.already, ...(found?.already ?? []), ...sorted.already],
       checks: [...(checks?.commands ?? [])],
     };
   }

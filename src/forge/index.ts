@@ -8,6 +8,7 @@ export {
   PULL_WAITS,
   type PullOutcome,
   type PullWait,
+  pendingChecks,
   type Standing,
   standingOf,
 } from './judge.ts';

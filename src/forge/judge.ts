@@ -124,6 +124,11 @@ export function objectionTo(pull: Watched, reviewers: readonly string[]): string
   return red.length > 0 ? `has red checks: ${red.slice(0, 3).join(', ')}` : undefined;
 }
 
+/** Names of checks that may still say anything. */
+export function pendingChecks(pull: Watched): string[] {
+  return pull.checks.filter(({ state }) => state === 'pending').map(({ name }) => cleanLine(name, 80));
+}
+
 /** The last word of everybody who is listened to. */
 function verdicts(pull: Watched, reviewers: readonly string[]): Watched['reviews'] {
   const latest = new Map<string, Watched['reviews'][number]>();

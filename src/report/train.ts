@@ -4,14 +4,17 @@ import { refKey, type TicketRef } from '../model/ids.ts';
 
 /** What became of a merge, a line for each ticket. */
 export function trainText(result: TrainResult): string {
-  const { landed, returned, left, target, commit, fastForward } = result;
+  const { landed, returned, left, already, target, commit, fastForward } = result;
   const lines = [
     ...landed.map((each) => `✓ ${refKey(each)}  ${each.pullRequest?.url ?? each.branch}`),
     ...returned.map((each) => `✗ ${refKey(each)}  ${each.reason}; ${backTo(each.phase)}`),
     ...left.map((each) => `- ${refKey(each)}  ${each.reason}`),
+    ...already.map((each) => `= ${refKey(each)}  already in ${each.into}`),
   ];
   if (landed.length > 0) lines.push(`${target} is now at ${commit.slice(0, 10)}.`);
   if (fastForward) lines.push(`To bring it into your checkout: ${fastForward}`);
+  for (const planId of plansOf(left.filter(({ pending }) => pending)))
+    lines.push(`Once the checks are done: signalbox merge ${planId} --pr`);
   for (const planId of plansOf(returned.filter(({ phase }) => phase !== null)))
     lines.push(`Go on with what went back: signalbox run ${planId}`);
   for (const { planId, ticketId } of returned)
@@ -27,12 +30,17 @@ function plansOf(refs: readonly TicketRef[]): string[] {
   return [...new Set(refs.map(({ planId }) => planId))];
 }
 
-export function previewText({ base, target, order, left }: Preview): string {
+export function previewText({ base, target, order, left, already }: Preview): string {
   const lines = order.map((each, index) => {
     const conflict = each.conflict.length > 0 ? `  conflicts in ${each.conflict.join(', ')}` : '';
     const mark = conflict ? '✗' : `${index + 1}.`;
     return `${mark.padStart(3)} ${refKey(each)}  ${each.branch}${conflict}`;
   });
   const into = target === base ? base : `${base}, by way of ${target}`;
-  return [`Into ${into}:`, ...lines, ...left.map((each) => `  - ${refKey(each)}  ${each.reason}`)].join('\n');
+  return [
+    `Into ${into}:`,
+    ...lines,
+    ...left.map((each) => `  - ${refKey(each)}  ${each.reason}`),
+    ...already.map((each) => `  = ${refKey(each)}  already in ${each.into}`),
+  ].join('\n');
 }

@@ -14,6 +14,7 @@ import { checkBranch } from './place.ts';
 import { remoteTips } from './push.ts';
 import { branchRef, originRef, readRef } from './refs.ts';
 import type { Repo } from './repo.ts';
+import { takenIn } from './taken-in.ts';
 import { openScratch, type Scratch, type ScratchSpec } from './train-scratch.ts';
 
 export interface TrackSpec {
@@ -51,6 +52,8 @@ export interface Trains {
   tipOf(branch: string): Promise<string | undefined>;
   /** True when `ancestor` is reachable from `commit`. */
   has(commit: string, ancestor: string): Promise<boolean>;
+  /** Where a branch's changes are by other commits, squashed or rebased: a branch of that base, or null. */
+  takenIn(spec: { base: string; branch: string }): Promise<string | null>;
   /** Merges a branch into a commit, as a commit that no branch has yet. */
   couple(ours: string, car: { branch: string; message: string }): Promise<Coupled>;
   treeOf(commit: string): Promise<string>;
@@ -73,6 +76,7 @@ export async function openTrains(context: Context, path: string, { dry = false }
     track: (spec) => (spec.remote ? remoteTrack(own, repo, spec, dry) : localTrack(own, repo, spec)),
     tipOf: (branch) => readRef(own.git, repo, branchRef(branch)),
     has: (commit, ancestor) => contains(own, repo, commit, ancestor),
+    takenIn: (spec) => takenIn(own, repo, spec),
     couple: (ours, car) => couple(own, repo, ours, car),
     treeOf: (commit) => treeOf(own, repo, commit),
     land: (spec, track, commit) => lockMerges(repo, () => land(context, repo, { spec, track, commit })),

@@ -221,12 +221,38 @@ describe('merge', { timeout: 60_000 }, () => {
     complete(world, { a: { files: { a: '1' } } });
     git(world.repo, 'cherry-pick', 'ticket/p/a');
     git(world.repo, 'commit', '--quiet', '--amend', '--message=squashed');
-    const { trains } = await merge(world);
-    expect(trains[0]).toMatchObject({
-      landed: [],
-      returned: [],
-      left: [{ reason: 'its changes are in main already' }],
+    const { trains, code, ok } = await merge(world);
+    expect({ code, ok }).toEqual({ code: 0, ok: true });
+    const already = [{ planId: 'p', ticketId: 'a', branch: 'ticket/p/a', into: 'main' }];
+    expect(trains[0]).toMatchObject({ landed: [], returned: [], left: [], already });
+  });
+
+  it('says that squashed work is there, whatever was built on it since, and goes on with the rest', async ({
+    world,
+  }) => {
+    complete(world, {
+      a: { files: { shared: 'a\n' } },
+      c: { files: { c: '1' } },
     });
+    git(world.repo, 'merge', '--quiet', '--squash', 'ticket/p/a');
+    git(world.repo, 'commit', '--quiet', '--message=a, squashed');
+    commitOn(world, 'later', 'main', { shared: 'changed by hand\n' });
+    git(world.repo, 'merge', '--quiet', '--ff-only', 'later');
+    const preview = await world.cli('merge', 'p', '--dry-run');
+    expect(preview.out).toBe(
+      ['Into main, by way of signalbox/main:', ' 1. p/c  ticket/p/c', '  = p/a  already in main', ''].join(
+        '\n',
+      ),
+    );
+    const { code, out } = await world.cli('merge', 'p');
+    expect({ code, out }).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('= p/a  already in main\n'),
+    });
+    expect(filesIn(world, 'signalbox/main')).toEqual(['README.md', 'c', 'shared']);
+    expect(git(world.repo, 'show', 'signalbox/main:shared')).toBe('changed by hand');
+    const again = await world.cli('merge', 'p');
+    expect(again).toMatchObject({ code: 0, out: '= p/a  already in main\n' });
   });
 
   it('takes all plans of the repository when none is named, and none of another', async ({ world }) => {
