@@ -118,13 +118,21 @@ export async function waitingOut(io: Io, parts: Parts, act: () => Promise<void>)
     await act();
   } catch (error) {
     if (io.env.SIGNALBOX_JOB === undefined) throw error;
-    const { troubleOf } = await import('../engine/forge-trouble.ts');
+    const { isForGood, troubleOf } = await import('../engine/forge-trouble.ts');
+    if (isForGood(error)) {
+      io.err(`❌ ${error.message}`);
+      return io.exit(NO_USE);
+    }
     const trouble = await troubleOf(parts, error);
     if (!trouble) throw error;
     io.out(`${trouble.until}\n${trouble.reason}`);
-    io.exit(75);
+    io.exit(NOT_NOW);
   }
 }
+
+/** What scripts of phases say: run me again later, and do not try that again. */
+const NOT_NOW = 75;
+const NO_USE = 65;
 
 async function poll({ parts, ref, options }: Deed, io: Io): Promise<void> {
   const { watchPull } = await import('../engine/watch-pull.ts');
@@ -152,6 +160,7 @@ async function sync({ parts, ref, options }: Deed, io: Io): Promise<void> {
   const done = await syncTicket(parts, ref, { takeTheirs: options.theirs === true });
   if (options.json) outJson(io, done);
   const say = options.json ? () => undefined : (line: string) => io.out(line);
+  const no = io.env.SIGNALBOX_JOB === undefined ? 1 : NO_USE;
   switch (done.state) {
     case 'same':
       return say('Nobody else pushed.');
@@ -165,13 +174,13 @@ async function sync({ parts, ref, options }: Deed, io: Io): Promise<void> {
       );
     case 'conflict':
       if (!options.json) io.err(`What was pushed conflicts with the work here in ${done.files.join(', ')}.`);
-      return io.exit(1);
+      return io.exit(no);
     case 'rewritten':
       if (!options.json)
         io.err(
           `Somebody rewrote the branch on origin: it is at ${done.there.slice(0, 10)} without our commits.`,
         );
-      return io.exit(1);
+      return io.exit(no);
   }
 }
 

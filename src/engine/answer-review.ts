@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   commentOnce,
+  findComment,
   findPullRequests,
   forgetPull,
   inert,
@@ -30,6 +31,7 @@ export interface AnsweredReview {
 const MOST_COMMENT = 10_000;
 /** A comment whose gh is gone has arrived by then, or never will. */
 const ARRIVAL_MS = 5_000;
+const LOOK_MS = 500;
 
 /**
  * Pushes what was done about the feedback that the workflow captured, says so in a comment, and remembers that it was
@@ -102,17 +104,23 @@ async function postComment(
   { dir, head, gh, journal }: ForgeWork,
   { number, key, text }: CommentWish & { number: number },
 ): Promise<{ url: string; posted: boolean }> {
+  const { repository } = head;
   // One that was cut off may still arrive at GitHub; then it is found, and not made again.
   const open = journal.unsettled().find(({ what, facts }) => what === 'comment' && facts.key === key);
-  const left = open ? Date.parse(open.at) + ARRIVAL_MS - Date.now() : 0;
-  if (left > 0) await delay(Math.min(left, ARRIVAL_MS));
+  if (open) await arrival(Date.parse(open.at), () => findComment({ repository, number, key }, gh));
   const bodyFile = join(dir, 'comment.md');
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   writeFileSync(bodyFile, `${markOf(key)}\n${inert(text, MOST_COMMENT)}\n`, { mode: 0o600 });
-  const { repository } = head;
   return journal.record('comment', { number, key }, () =>
     commentOnce({ repository, number, key, bodyFile }, gh),
   );
+}
+
+/** Ends as soon as a comment is found that was begun then, or when it will not come any more. */
+async function arrival(begun: number, find: () => Promise<string | undefined>): Promise<void> {
+  const end = Math.min(begun, Date.now()) + ARRIVAL_MS;
+  while (Date.now() < end && (await find()) === undefined)
+    await delay(Math.max(0, Math.min(LOOK_MS, end - Date.now())));
 }
 
 /** What the agent said at the end, as the workflow captured it. */

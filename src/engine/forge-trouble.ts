@@ -1,5 +1,5 @@
 import { BudgetBook, limitEnd } from '../forge/index.ts';
-import { WorkspaceError } from '../model/errors.ts';
+import { SignalboxError, WorkspaceError } from '../model/errors.ts';
 import { GhError, type GhFailure } from '../sources/index.ts';
 import { ghOptions } from './forge-work.ts';
 import type { Parts } from './parts.ts';
@@ -16,6 +16,19 @@ const PASSING = new Set<GhFailure>(['network', 'timeout', 'server', 'rate-limite
 const UNREACHABLE =
   /could not resolve host|name resolution|connection (refused|reset|timed out|closed)|timed out|network is unreachable|no route to host|failed to connect|hung up unexpectedly|early EOF|HTTP 5\d\d|error: 5\d\d/i;
 const PAUSE_MS = 60_000;
+
+/** Somebody decided otherwise on the forge, and whoever tries again would only find that again. */
+const FOR_GOOD = new Set([
+  'forge/closed',
+  'forge/nothing',
+  'workspace/branch-is-base',
+  'workspace/push-deleted',
+  'workspace/push-rejected',
+]);
+
+export function isForGood(error: unknown): error is SignalboxError {
+  return error instanceof SignalboxError && FOR_GOOD.has(error.code);
+}
 
 /** What every deed and every look on a forge waits out instead of failing; undefined for what waiting does not mend. */
 export async function troubleOf(parts: Parts, error: unknown): Promise<Trouble | undefined> {

@@ -32,6 +32,7 @@ export const HOPELESS: ReadonlySet<string> = new Set([
   'auth',
   'billing',
   'config',
+  'refused',
   'workspace',
   'visits',
   'budget',

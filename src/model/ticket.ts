@@ -45,6 +45,7 @@ export const ERROR_CLASSES = [
   'crash',
   'evidence',
   'exit',
+  'refused',
   'workspace',
   'visits',
   'merge',

@@ -40,7 +40,7 @@ export function scriptJob(
   };
 }
 
-/** Exit code 0 is success, 75 is not now; everything else is a failure that is tried again first. */
+/** Exit code 0 is success, 75 is not now, 65 a failure for good; everything else is tried again first. */
 export async function performScript(context: PhaseContext<PhaseOf<'script'>>): Promise<AttemptEnd> {
   const { phase, settings } = context;
   const wall = phase.timeoutSeconds ?? settings.timeouts.scriptSeconds;
@@ -52,12 +52,14 @@ export async function performScript(context: PhaseContext<PhaseOf<'script'>>): P
   const early = endOfJob(result, wall, idle);
   if (early || !result) return { ...(early as AttemptEnd), output: result ? outputOf(result) : null };
   if (isNotNow(result.exit) && phase.waits !== false) return notNow(context, result);
+  if (result.exit.code === NO_USE) return exitFailure(result, 'refused');
   if (result.exit.code !== 0) return exitFailure(result);
   return finishCommand(context, result);
 }
 
-/** As sysexits.h has it: a failure that passes by itself. */
+/** As sysexits.h has them: a failure that passes by itself, and one that is in what it was given. */
 const NOT_NOW = 75;
+const NO_USE = 65;
 const PAUSE_MS = 60_000;
 const LONGEST_MS = 86_400_000;
 
@@ -90,14 +92,14 @@ export async function finishCommand(context: PhaseContext<Command>, result: JobR
   return { type: 'done', outcome: 'success', captured: captured.values, output: outputOf(result) };
 }
 
-export function exitFailure(result: JobResult): AttemptEnd {
+export function exitFailure(result: JobResult, kind: 'exit' | 'refused' = 'exit'): AttemptEnd {
   const how = result.exit.signal
     ? `was killed by ${result.exit.signal}`
     : `exited with code ${result.exit.code}`;
   const last = lastWords(result.stderrTail) || lastWords(result.stdoutTail);
   return {
     type: 'failed',
-    error: { class: 'exit', message: last ? `${how}: ${last}` : how },
+    error: { class: kind, message: last ? `${how}: ${last}` : how },
     output: outputOf(result),
   };
 }

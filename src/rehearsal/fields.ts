@@ -54,6 +54,7 @@ const CLASSES: Record<ErrorClass, true> = {
   crash: true,
   evidence: true,
   exit: true,
+  refused: true,
   workspace: true,
   visits: true,
   merge: true,

@@ -46,3 +46,28 @@ exit 75`,
     expect((await run.ended).code).toBe(0);
   });
 });
+
+describe('a script that says that it is no use', () => {
+  it('is not tried again: its failure edge is taken at once', async ({ world }) => {
+    world.script('never.sh', "echo 'somebody closed it' >&2; exit 65");
+    world.workflow('never', [
+      {
+        ...{ id: 'work', type: 'script', command: 'never.sh', onSuccess: 'done', onFailure: 'help' },
+        retry: { max: 3, delaySeconds: 3600 },
+      },
+      { id: 'help', type: 'terminal', notify: true },
+      DONE,
+    ]);
+    world.plan('p', { workflow: 'never', tickets: { a: {} } });
+    await world.cli('run', 'p');
+    const { currentPhase, phaseHistory } = world.ticket('p', 'a');
+    expect(currentPhase).toBe('help');
+    expect(phaseHistory).toMatchObject([
+      {
+        phase: 'work',
+        outcome: 'failure',
+        error: { class: 'refused', message: 'exited with code 65: somebody closed it' },
+      },
+    ]);
+  });
+});
