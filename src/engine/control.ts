@@ -6,12 +6,13 @@ import type { Plan } from '../model/plan.ts';
 import { type Json, openAttempt, type Ticket } from '../model/ticket.ts';
 import { isShared } from '../model/turns.ts';
 import { phaseOf, type Workflow } from '../model/workflow.ts';
-import { releaseWorkspace, tellStatus } from './drive.ts';
 import { workspaceSpec } from './facts.ts';
 import { emit, type Parts } from './parts.ts';
 import { pinnedFor } from './pinned.ts';
+import { releaseWorkspace } from './place.ts';
 import { recoverOrphan } from './recover.ts';
 import { stoppedIn } from './stopped.ts';
+import { tellStatus } from './tell.ts';
 import { recordTip } from './tip.ts';
 
 type Wish =

@@ -6,12 +6,12 @@ import { planProblems } from '../model/plan-problems.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
 import { type Look, lookAt, stillHeld } from './admission.ts';
-import { tellStatus } from './drive.ts';
 import { Flights } from './flights.ts';
 import { Notifier } from './notify.ts';
 import { emit, type Parts } from './parts.ts';
 import { recoverOrphans } from './recover.ts';
 import { sweepOutput } from './retention.ts';
+import { tellStatus } from './tell.ts';
 
 export interface EngineOptions {
   /** `until-idle` ends when nothing moves by itself any more; `forever` never; `once` starts what it can and no more. */

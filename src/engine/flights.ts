@@ -2,10 +2,11 @@ import { command } from '../model/commands.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { StoreView } from '../store/port.ts';
-import { driveTicket, holdBroken, tellStatus } from './drive.ts';
+import { driveTicket, holdBroken } from './drive.ts';
 import type { Journal } from './journal.ts';
 import { isFatal, type Parts } from './parts.ts';
 import { pinnedFor } from './pinned.ts';
+import { tellStatus } from './tell.ts';
 
 interface Flight {
   ref: TicketRef;

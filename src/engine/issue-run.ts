@@ -8,7 +8,6 @@ import type { WorkItem } from '../sources/index.ts';
 import { makeDirectory } from '../store/directory.ts';
 import { withLock } from '../store/lock.ts';
 import { asStorageError } from '../store/storage-error.ts';
-import { tellStatus } from './drive.ts';
 import { workspaceSpec } from './facts.ts';
 import { checkBases } from './issue-bases.ts';
 import { compareIssues, finishedOutside, isTaken } from './issue-compare.ts';
@@ -19,6 +18,7 @@ import { phasesAhead, planIssues, type RunMode } from './issue-plan.ts';
 import { emit, type Parts } from './parts.ts';
 import { letGo } from './resume-run.ts';
 import { SUPERSEDED } from './stopped.ts';
+import { tellStatus } from './tell.ts';
 
 export interface IssueRunRequest {
   cwd: string;

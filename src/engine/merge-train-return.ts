@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { type Findings, sendBack } from '../model/send-back.ts';
 import { attemptKey, type Ticket } from '../model/ticket.ts';
 import { excerpt } from '../phases/text.ts';
-import { tellStatus } from './drive.ts';
 import type { Fault } from './merge-train-sort.ts';
 import { emit, type Parts } from './parts.ts';
 import { pinnedFor } from './pinned.ts';
+import { tellStatus } from './tell.ts';
 
 /** A ticket that a merge has sent back. */
 export interface Returned {

@@ -3,10 +3,10 @@ import { messageOf } from '../model/errors.ts';
 import { reduce } from '../model/reduce.ts';
 import { attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
-import { releaseWorkspace } from './drive.ts';
 import { workspaceSpec } from './facts.ts';
 import { isFatal, type Parts } from './parts.ts';
 import { pinnedFor } from './pinned.ts';
+import { releaseWorkspace } from './place.ts';
 import { readTip } from './tip.ts';
 
 /**

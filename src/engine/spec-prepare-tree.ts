@@ -5,10 +5,10 @@ import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { ticketInTree } from '../model/turns.ts';
 import { mergedTasks } from '../sources/kiro/index.ts';
-import { releaseWorkspace } from './drive.ts';
 import { workspaceSpec } from './facts.ts';
 import { putBack } from './hand-over.ts';
 import type { Parts } from './parts.ts';
+import { releaseWorkspace } from './place.ts';
 import { bringSpec, excludeFiles } from './spec-tree.ts';
 import { engineTicks, type PlanSpec, specOf } from './spec-unit.ts';
 

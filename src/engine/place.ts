@@ -1,0 +1,68 @@
+import { existsSync } from 'node:fs';
+import { readJob } from '../jobs/job.ts';
+import { messageOf } from '../model/errors.ts';
+import type { Plan } from '../model/plan.ts';
+import { attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
+import { isShared } from '../model/turns.ts';
+import type { Place } from '../phases/index.ts';
+import type { WorkspaceSpec } from '../workspaces/index.ts';
+import { handOver, isStillNeeded, putBack } from './hand-over.ts';
+import { emit, isFatal, type Parts } from './parts.ts';
+import { refOf } from './tell.ts';
+
+/**
+ * Where a process that an earlier engine started already is, or was. Its tree is looked at when it has ended:
+ * in the middle of a rebase, say, it is on no branch, and refusing it now would leave it running unwatched.
+ */
+export function adoptedPlace(parts: Parts, ticket: Ticket, spec: WorkspaceSpec): Place | undefined {
+  const open = openAttempt(ticket);
+  if (!open || !ticket.base || ticket.worktree !== spec.path) return undefined;
+  const { state } = readJob(parts.store.layout.job(ticket, attemptKey(open)));
+  if (state !== 'running' && state !== 'ended') return undefined;
+  const { repo, branch, path: worktree, inPlace } = spec;
+  return { repo, branch, worktree, inPlace, base: ticket.base };
+}
+
+/** The directory is the expected worktree on the expected branch, or nothing runs. */
+export async function preparePlace(
+  parts: Parts,
+  plan: Plan,
+  ticket: Ticket,
+  spec: WorkspaceSpec,
+): Promise<Place> {
+  const { repo, branch, path: worktree, inPlace } = spec;
+  const place = { repo, branch, worktree, inPlace };
+  if (isShared(plan) && parts.workspaces.isReady(spec.path)) await putBack(parts, ticket, spec);
+  if (ticket.base && ticket.worktree === spec.path && parts.workspaces.isReady(spec.path)) {
+    parts.workspaces.verify(spec);
+    return { ...place, base: ticket.base };
+  }
+  if (inPlace) {
+    parts.workspaces.verify(spec);
+    return { ...place, base: await handOver(parts, plan, ticket, spec) };
+  }
+  const made = await parts.workspaces.ensure({ ...spec, recordedBase: ticket.base });
+  parts.workspaces.verify(spec);
+  const about = { ...refOf(ticket), path: made.path, branch: made.branch };
+  if (made.created || made.reused) emit(parts, { type: 'workspace:ready', reused: made.reused, ...about });
+  for (const message of made.notes) emit(parts, { type: 'problem', message, path: null, ...refOf(ticket) });
+  const base = isShared(plan) ? await handOver(parts, plan, ticket, spec) : made.base;
+  return { ...place, base };
+}
+
+/** Gives a finished ticket's worktree back; what would be lost with it stays where it is and is named. */
+export async function releaseWorkspace(parts: Parts, ticket: Ticket, spec: WorkspaceSpec): Promise<void> {
+  if (!existsSync(spec.path) || isStillNeeded(parts, ticket)) return;
+  let kept: string | undefined;
+  try {
+    const released = await parts.workspaces.release(spec);
+    kept = released.released ? undefined : released.reason;
+  } catch (error) {
+    if (isFatal(error)) throw error;
+    kept = messageOf(error);
+  }
+  parts.crash('workspace:released');
+  const about = { ...refOf(ticket), path: spec.path };
+  if (kept === undefined) emit(parts, { type: 'workspace:release', ...about });
+  else emit(parts, { type: 'workspace:keep', reason: kept, ...about });
+}
