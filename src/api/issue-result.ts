@@ -57,6 +57,8 @@ export interface IssueResult {
   notStarted?: boolean;
   /** It waits for somebody to approve it: nothing has failed. */
   waiting?: boolean;
+  /** Somebody stopped it: nothing has failed. */
+  stopped?: boolean;
   /** It waits for its turn: nothing has failed. Only where a run was left to a daemon. */
   pending?: boolean;
   /** How to go on with it: a command, or what to change. */
@@ -97,6 +99,7 @@ export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
     ...(source?.already ? { skipped: true } : {}),
     ...(isWaiting(ticket) && attempts.length === 0 ? { notStarted: true } : {}),
     ...(waiting ? { waiting: true } : {}),
+    ...(ticket.status === 'paused' && !isSuperseded(ticket) ? { stopped: true } : {}),
     ...(isPending(ticket, plan) ? { pending: true } : {}),
     ...nextOf(ticket),
     usage: totalUsage(attempts.map((entry) => entry.usage)),

@@ -16,12 +16,16 @@ export function issueSummary(result: RunResult, look: Style, columns?: number): 
   const failed = results.filter((issue) => !issue.success && !issue.pending);
   const idle = failed.filter((issue) => issue.notStarted).length;
   const waiting = failed.filter((issue) => issue.waiting).length;
-  const counts = [`${results.length - failed.length} passed`, `${failed.length - idle - waiting} failed`];
+  const stopped = failed.filter((issue) => issue.stopped && !issue.notStarted).length;
+  const bad = failed.length - idle - waiting - stopped;
+  const counts = [`${results.length - failed.length} passed`, `${bad} failed`];
   if (waiting > 0) counts.push(`${waiting} waiting`);
+  if (stopped > 0) counts.push(`${stopped} stopped`);
   if (idle > 0) counts.push(`${idle} not started`);
   lines.push(look.bold(`${counts.join(', ')} · ${wholeSeconds(result.wallClockDurationSeconds * 1000)}`));
-  for (const issue of failed) lines.push(...wayOn(issue, planId, columns));
-  if (result.exitCode >= 130 && planId) lines.push(`Stopped. Go on with: signalbox resume ${planId}`);
+  const all = result.exitCode >= 130 && planId ? `signalbox resume ${planId}` : '';
+  for (const issue of failed) if (issue.next !== all) lines.push(...wayOn(issue, planId, columns));
+  if (all) lines.push(`Stopped. Go on with: ${all}`);
   if (result.logPath) lines.push(look.dim(`Log: ${result.logPath}`));
   return lines;
 }
@@ -60,12 +64,15 @@ function tableOf(results: readonly IssueResult[], style: Style, columns: number 
 }
 
 /** `Phase exec failed: nothing was committed`; a reason that says it all stands alone. */
-function whyOf({ abortReason = '', cause }: IssueResult): string {
+function whyOf({ abortReason = '', cause, notStarted }: IssueResult): string {
+  // Said already where its time stands.
+  if (notStarted && abortReason === 'not started') return '';
   return cause && /^Phase \w+ failed$/.test(abortReason) ? `${abortReason}: ${cause}` : abortReason;
 }
 
 function markOf(issue: IssueResult, look: Style): string {
   if (issue.success) return look.green('✓');
+  if (issue.stopped) return look.yellow('‖');
   return issue.pending || issue.notStarted || issue.waiting ? look.dim('◌') : look.red('✗');
 }
 

@@ -22,7 +22,7 @@ export interface RunLogWriter {
 
 export interface IssueLog extends IssueResult {
   labels: string[];
-  status: 'success' | 'failure' | 'partial' | 'running' | 'not_started' | 'waiting';
+  status: 'success' | 'failure' | 'partial' | 'running' | 'not_started' | 'waiting' | 'stopped';
 }
 
 export interface RunLog {
@@ -53,6 +53,8 @@ export interface RunLog {
     notStarted: number;
     /** Nor these: they wait for somebody to approve them. */
     waiting: number;
+    /** Nor these: somebody stopped them. */
+    stopped: number;
     aborted: boolean;
     totalDurationSeconds: number;
   };
@@ -113,6 +115,7 @@ export function runLog(input: RunLogInput): RunLog {
   const passed = issues.filter(({ success }) => success).length;
   const notStarted = issues.filter((each) => each.notStarted).length;
   const waiting = issues.filter((each) => each.waiting).length;
+  const stopped = issues.filter(({ status }) => status === 'stopped').length;
   const failed = issues.filter(({ status }) => status === 'failure' || status === 'partial').length;
   return {
     version: 1,
@@ -138,6 +141,7 @@ export function runLog(input: RunLogInput): RunLog {
       failed,
       notStarted,
       waiting,
+      stopped,
       aborted,
       totalDurationSeconds: input.seconds,
     },
@@ -200,6 +204,7 @@ function statusOf(result: IssueResult, over: boolean): IssueLog['status'] {
   if (result.success) return 'success';
   if (result.notStarted) return 'not_started';
   if (result.waiting) return 'waiting';
+  if (result.stopped) return 'stopped';
   if (!over) return 'running';
   return result.phaseResults.some((phase) => phase.success) ? 'partial' : 'failure';
 }

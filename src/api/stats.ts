@@ -68,11 +68,11 @@ export function storedLogs(
   });
 }
 
-/** What a finished run adds to the stats: issues that were done before, never began or wait for a person say nothing. */
+/** What a finished run adds to the stats: issues that were done before, never began, were stopped or wait say nothing. */
 export function countedIssues(log: RunLog): IssueLog[] {
   return log.endTime === null
     ? []
-    : log.issues.filter(({ skipped, notStarted, waiting }) => !skipped && !notStarted && !waiting);
+    : log.issues.filter((issue) => !issue.skipped && !issue.notStarted && !issue.waiting && !issue.stopped);
 }
 
 /** Success by mode and phase, durations, cost and what went wrong, over finished runs. */

@@ -139,6 +139,7 @@ export class RunLines {
     const reason = withNames(oneLine(event.hold.reason, 200), (id) =>
       this.#marks.has(id) ? nameOf(id) : undefined,
     );
+    if (status === 'paused') return void this.#say(`‖ ${name} ${reason}`);
     this.#say(`◌ ${name} ${reason.startsWith('waits for ') ? reason : `waits${until}: ${reason}`}`);
   }
 

@@ -16,13 +16,13 @@ describe.concurrent('resume of a run', () => {
     const run = await issues.run();
     const stopped = await first.kill('SIGINT');
     expect(stopped.code).toBe(130);
-    expect(stopped.out).toContain(
-      `one: see signalbox logs ${run} one; go on with: signalbox resume ${run}\n`,
-    );
-    expect(stopped.out).not.toContain('two: ');
+    expect(stopped.out).toMatch(/^0 passed, 1 failed, 1 stopped, 1 not started · /m);
+    expect(stopped.out).not.toMatch(/^(one|two): /m);
     expect(stopped.out).toContain(`Stopped. Go on with: signalbox resume ${run}\n`);
     const before = issues.log(run);
-    expect(before).toMatchObject({ summary: { aborted: true, passed: 0, failed: 2, notStarted: 1 } });
+    expect(before).toMatchObject({
+      summary: { aborted: true, passed: 0, failed: 1, stopped: 1, notStarted: 1 },
+    });
 
     world.go();
     const { code, out, err } = await issues.cli('resume');

@@ -49,7 +49,11 @@ describe.concurrent('Ctrl-C during a run of issues', () => {
     // Stopped is not timed out.
     expect(JSON.stringify(log)).not.toMatch(/timeout|timed out|took longer/i);
     expect(out).not.toMatch(/time(d )?out|took longer/i);
-    expect(out).toContain(`signalbox resume ${run}`);
+    // Nor is it failed, and the way on is named once.
+    for (const id of ['1', '2', '3']) expect(out).toContain(`\n‖ #${id} stopped by Ctrl-C\n`);
+    expect(out).toMatch(/^0 passed, 0 failed, 3 stopped, 1 not started · /m);
+    expect(out.split(`signalbox resume ${run}`)).toHaveLength(2);
+    expect(JSON.parse((await issues.cli('stats', '--json')).out).issues).toMatchObject({ total: 0 });
     expect((await issues.cli('status', '--plan', run)).out).toMatch(/stopped|paused/);
   });
 
@@ -77,7 +81,7 @@ describe.concurrent('Ctrl-C during a run of issues', () => {
     expect((await running.kill('SIGINT')).code).toBe(130);
     expect(isRunning(pid)).toBe(false);
     expect(world.readPlan(run)).toMatchObject({ status: 'paused', pausedBy: 'Ctrl-C' });
-    expect(issues.log(run).summary).toMatchObject({ aborted: true, passed: 0, failed: 1, notStarted: 1 });
+    expect(issues.log(run).summary).toMatchObject({ aborted: true, failed: 0, stopped: 1, notStarted: 1 });
     await world.cli('tick');
     expect(world.calls('working')).toHaveLength(1);
   });
