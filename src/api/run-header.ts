@@ -1,27 +1,23 @@
 import type { Plan } from '../model/plan.ts';
+import { headerLines } from '../report/header.ts';
 import { ticketsIn } from '../report/live-state.ts';
-import { oneLine, type Style } from '../report/style.ts';
-import { cells, spread } from '../report/width.ts';
+import type { Style } from '../report/style.ts';
 import type { Store } from '../store/port.ts';
 import { issueName } from './issue-name.ts';
 import { modeOf } from './run-log.ts';
 import { storedRun } from './stored-run.ts';
 
-const LONGEST_TITLE = 100;
-
-/** What a live view begins with: the run, its mode, and which issues it has. */
+/** What a live view of issues begins with: the run, its mode, and which issues it has. */
 export function runHeader(store: Store, planId: string, look: Style): string[] {
   const plan = store.plan(planId);
   const tickets = ticketsIn(store.view(), { planId });
+  const names = new Map(tickets.map((ticket) => [ticket.ticketId, issueName(ticket)]));
   const count = tickets.length === 1 ? '1 issue' : `${tickets.length} issues`;
-  const names = tickets.map(issueName);
-  const width = Math.max(...names.map(cells));
-  return [
-    `${look.bold(plan.id)}: ${count}, ${modeText(plan)}`,
-    ...tickets.map(
-      ({ title }, at) => `  ${spread(names[at] ?? '', width)}  ${look.dim(oneLine(title, LONGEST_TITLE))}`,
-    ),
-  ];
+  return headerLines(`${look.bold(plan.id)}: ${count}, ${modeText(plan)}`, tickets, {
+    style: look,
+    withPlan: false,
+    called: (id) => names.get(id),
+  });
 }
 
 /** `parallel (concurrency 3)`, `batch of 2 groups (concurrency 3)`, `chain`. */

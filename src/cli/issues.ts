@@ -70,20 +70,19 @@ async function watched(
   };
   const view = await eventView(io, { json, plain, verbose, withPlan: false, called });
   io.onUnread = goOnUnread;
-  const live = io.tty && !json && !plain && io.env.TERM !== 'dumb';
   const lines = new IssueLines({ store, out: io.out, verbose });
   const listen = (event: EngineEvent) => {
     if (event.type === 'plan:status' && planId === '') {
       planId = event.planId;
       view.watch(store, { planId });
       if (json) view.listen(event);
-      else if (live && !quiet) view.out(runHeader(store, planId, style(io.color)).join('\n'));
+      else if (view.live && !quiet) view.out(runHeader(store, planId, style(io.color)).join('\n'));
       else if (!quiet) lines.begin(planId);
       return;
     }
     // Quiet shows the result alone; who asked for JSON reads all of it.
     if (quiet && !json) return;
-    if (live || json) view.listen(event);
+    if (view.live || json) view.listen(event);
     else lines.listen(event);
   };
   const abort = new AbortController();

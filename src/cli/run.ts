@@ -4,6 +4,8 @@ import { type Command, Option } from 'commander';
 import { flagOfOption, runFlags } from '../config/run-flags.ts';
 import type { RunResult } from '../engine/foreground.ts';
 import { InputError } from '../model/errors.ts';
+import type { EngineEvent } from '../model/events.ts';
+import { style } from '../report/style.ts';
 import { keepHeapSmall } from './heap.ts';
 import type { Io } from './io.ts';
 import { type IssueOptions, resumeIssues, runIssues } from './issues.ts';
@@ -137,11 +139,21 @@ async function run(planId: string, ticketIds: string[], options: Options, io: Io
   };
   const view = await eventView(io, { ...options, withPlan: false });
   io.onUnread = goOnUnread;
-  const parts = await openRunner(io, options, 'run', {
-    flags,
-    listen: view.listen,
-  });
-  view.watch(parts.store, { planId, ...(ticketIds.length > 0 ? { ticketIds } : {}) });
+  const scope = { planId, ...(ticketIds.length > 0 ? { ticketIds } : {}) };
+  const header = view.live ? (await import('../report/header.ts')).planHeader : undefined;
+  // With the first event, since before it the run may be refused.
+  let begin = (): void => undefined;
+  const listen = (event: EngineEvent) => {
+    begin();
+    view.listen(event);
+  };
+  const parts = await openRunner(io, options, 'run', { flags, listen });
+  if (header)
+    begin = () => {
+      begin = () => undefined;
+      view.out(header(parts.store.view(), scope, style(io.color)).join('\n'));
+    };
+  view.watch(parts.store, scope);
   const { runPlan } = await import('../engine/foreground.ts');
   keepHeapSmall();
   const abort = new AbortController();
@@ -176,9 +188,6 @@ async function show(
     const line = { type: 'result', ok, stopped, planId: plan.id, plan: plan.status, problems, tickets };
     return io.out(JSON.stringify(line));
   }
-  const [{ summary }, { style }] = await Promise.all([
-    import('../report/summary.ts'),
-    import('../report/style.ts'),
-  ]);
+  const { summary } = await import('../report/summary.ts');
   io.out(summary({ ...result, ms, stopped }, style(io.color), io.columns?.()));
 }

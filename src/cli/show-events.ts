@@ -10,6 +10,8 @@ import { forTerminal } from './terminal.ts';
 
 /** Where events are shown, and everything else that is said while they come. */
 export interface EventView {
+  /** It has a block that is drawn anew, and begins with a header. */
+  readonly live: boolean;
   listen(event: EngineEvent): void;
   /** Tells the view which tickets there are; without a scope it is those of all active plans. */
   watch(store: Store, scope?: { planId: string; ticketIds?: readonly string[] }): void;
@@ -41,7 +43,7 @@ function lineView(io: Io, options: ViewOptions): EventView {
       : lineOf(event, { style: look, withPlan, verbose, now });
     if (line !== undefined) io.out(line);
   };
-  return { listen, watch: () => undefined, out: io.out, err: io.err, close: () => undefined };
+  return { live: false, listen, watch: () => undefined, out: io.out, err: io.err, close: () => undefined };
 }
 
 async function liveView(io: Io, { withPlan, called, verbose = false }: ViewOptions): Promise<EventView> {
@@ -69,6 +71,7 @@ async function liveView(io: Io, { withPlan, called, verbose = false }: ViewOptio
   const onResize = () => live.resized();
   stdout.on('resize', onResize);
   return {
+    live: true,
     listen(event) {
       unwatch ??= watch?.();
       live.event(event);

@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+import { Plan } from '../../src/model/plan-schema.ts';
+import { planHeader } from '../../src/report/header.ts';
+import { style } from '../../src/report/style.ts';
+import { ticket } from './samples.ts';
+
+function viewOf(...ids: string[]) {
+  const tickets = ids.map((ticketId, order) => ({ ticketId, order, blockedBy: [] }));
+  const plan = Plan.parse({ id: 'tea', repo: '/r', status: 'active', tickets });
+  return {
+    plans: [plan],
+    tickets: new Map(ids.map((id) => [`tea/${id}`, ticket(id, { title: `Do ${id}\u001b[2J` })])),
+  };
+}
+
+const said = (ids: string[], some?: string[]) =>
+  planHeader(viewOf(...ids), { planId: 'tea', ...(some ? { ticketIds: some } : {}) }, style(false));
+
+describe('what a live view of a plan begins with', () => {
+  it('is the plan and its tickets, those that were asked for', () => {
+    expect(said(['parser', 'cli'])).toEqual(['tea: 2 tickets', '  parser  Do parser', '  cli     Do cli']);
+    expect(said(['parser', 'cli'], ['cli'])).toEqual(['tea: 1 ticket', '  cli  Do cli']);
+  });
+
+  it('is not long when there are many', () => {
+    const lines = said(Array.from({ length: 50 }, (_, at) => `t${at}`));
+    expect(lines).toHaveLength(22);
+    expect(lines.at(-1)).toBe('  … and 30 more');
+  });
+});
