@@ -38,7 +38,7 @@ export function frame(state: LiveState, view: FrameView, now: number): string[] 
     ...rule,
     ...lay(kept, { width, name: Math.min(name, Math.max(8, Math.floor(width * 0.3))) }, style),
     ...(left > 0 ? [style.dim(cut(`${GAP}… and ${left} more`, width))] : []),
-    style.bold(cut(totals(state, now), width)),
+    style.bold(totals(state, now, width)),
   ];
 }
 

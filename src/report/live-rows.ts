@@ -3,6 +3,7 @@ import { totalUsage } from '../model/usage.ts';
 import type { LiveState, LiveTicket } from './live-state.ts';
 import { type Naming, nameOf, withNames } from './names.ts';
 import { clock, type Style, usageText } from './style.ts';
+import { cells, cut } from './width.ts';
 
 /** What the live block says about one ticket. */
 export interface LiveRow {
@@ -57,8 +58,8 @@ export function elapsed(ms: number): string {
   return `${Math.floor(seconds / 3600)}h ${two(Math.floor(seconds / 60) % 60)}m`;
 }
 
-/** How far everything is, in one line. */
-export function totals(state: LiveState, now: number): string {
+/** How far everything is, in one line; what has no room is left out from its end. */
+export function totals(state: LiveState, now: number, width: number): string {
   const tickets = [...state.tickets.values()];
   const count = (...statuses: TicketStatus[]) =>
     tickets.filter((ticket) => statuses.includes(ticket.status)).length;
@@ -70,14 +71,15 @@ export function totals(state: LiveState, now: number): string {
     [attention, attention === 1 ? 'needs attention' : 'need attention'],
     [count('failed'), 'failed'],
   ];
-  return [
+  const parts = [
     `${count('complete')}/${tickets.length} complete`,
     ...counts.flatMap(([number, what]) => (number > 0 ? [`${number} ${what}`] : [])),
     elapsed(now - state.startedAt),
     usageText(totalUsage(tickets.flatMap((ticket) => [ticket.used, ticket.using]))),
-  ]
-    .filter(Boolean)
-    .join(' · ');
+  ].filter(Boolean);
+  const line = () => parts.join(' · ');
+  while (parts.length > 1 && cells(line()) > width) parts.pop();
+  return cut(line(), width);
 }
 
 export const MARKS: Record<LiveRow['kind'], { sign: string; paint: keyof Style }> = {

@@ -124,6 +124,17 @@ describe('frame', () => {
     expect(cells(rule)).toBe(Math.min(40, columns / 2));
   });
 
+  it.each([
+    [80, '0/2 complete · 1 running · 1 waiting · 5s · 5.0k tokens · $1.00'],
+    [60, '0/2 complete · 1 running · 1 waiting · 5s'],
+    [40, '0/2 complete · 1 running · 1 waiting'],
+    [30, '0/2 complete · 1 running'],
+    [10, '0/2 comp…'],
+  ])('has the totals that fit into %i columns', (columns, line) => {
+    const state = stateOf(live('a', { status: 'running', used: usage(5000, 1) }), live('b'));
+    expect(frame(state, { ...view, columns }, at(5)).at(-1)).toBe(line);
+  });
+
   it('has rows before anything else where there is room for few lines', () => {
     const tickets = ['a', 'b', 'c', 'd', 'e'].map((id) =>
       live(id, { status: 'running', phase: 'implement' }),
