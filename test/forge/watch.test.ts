@@ -83,7 +83,7 @@ describe('waiting for pull requests', { timeout: 120_000 }, () => {
     world.config({ forge: { cacheSeconds: 0 } });
     const ref = { planId: 'p', ticketId: 'a' };
     const look = async () => watchPull(await bench.parts(), ref, 'review');
-    const next = () => bench.gh.read().counts['api graphql'] ?? 0;
+    const next = () => bench.gh.calls('api graphql').length;
     for (const ending of [ENDINGS.network, ENDINGS.badGateway]) {
       bench.gh.fail({ call: 'api graphql', from: next() + 1, ...ending });
       expect(await look()).toHaveProperty('waiting');

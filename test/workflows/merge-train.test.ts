@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { git, it } from '../support/index.ts';
+import { git, it, type World } from '../support/index.ts';
 import { Hub, path } from './hub.ts';
 
-describe('merge --pr with tickets that wait for their merge', { timeout: 300_000 }, () => {
+describe.concurrent('merge --pr with tickets that wait for their merge', { timeout: 300_000 }, () => {
   it('merges what is approved, and the tickets see it by themselves', async ({ world }) => {
     const hub = new Hub(world, 'standard');
     world.plan('p', { tickets: { ok: {}, open: {} } });
@@ -80,16 +80,11 @@ describe('merge --pr with tickets that wait for their merge', { timeout: 300_000
   });
 });
 
-describe('a ticket whose pull request was merged with a commit of its reviewer', { timeout: 300_000 }, () => {
+describe.concurrent('a ticket whose pull request was merged with a commit of its reviewer', {
+  timeout: 300_000,
+}, () => {
   it('is in no train, and gets no second pull request', async ({ world }) => {
-    const hub = new Hub(world, 'standard');
-    world.plan('p', { tickets: { a: {} } });
-    const run = hub.start();
-    await hub.waits('a', 'await_review');
-    await run.kill('SIGKILL');
-    const [file = ''] = git(world.repo, 'diff', '--name-only', 'main', hub.branch('a')).split('\n');
-    hub.push(hub.branch('a'), fix(file));
-    const { number } = await hub.pull('a');
+    const { hub, number } = await reviewed(world, { a: {} });
     await hub.gh_('pr', 'merge', String(number), '--repo', 'acme/web', '--squash', '--delete-branch');
     const again = hub.start();
     expect(path(await hub.ends('a')).slice(-2)).toEqual(['await_review:merged', 'cleanup']);
@@ -107,14 +102,7 @@ describe('a ticket whose pull request was merged with a commit of its reviewer',
 
   for (const method of ['--squash', '--merge'])
     it(`and by ${method} lets the next ticket begin with the base as it is now`, async ({ world }) => {
-      const hub = new Hub(world, 'standard');
-      world.plan('p', { tickets: { a: {}, b: { blockedBy: ['a'] } } });
-      const run = hub.start();
-      await hub.waits('a', 'await_review');
-      await run.kill('SIGKILL');
-      const [file = ''] = git(world.repo, 'diff', '--name-only', 'main', hub.branch('a')).split('\n');
-      hub.push(hub.branch('a'), fix(file));
-      const { number } = await hub.pull('a');
+      const { hub, number, file } = await reviewed(world, { a: {}, b: { blockedBy: ['a'] } });
       await hub.gh_('pr', 'merge', String(number), '--repo', 'acme/web', method);
       hub.push('main', fix('hotfix'));
       const again = hub.start();
@@ -125,6 +113,22 @@ describe('a ticket whose pull request was merged with a commit of its reviewer',
       await again.kill('SIGKILL');
     });
 });
+
+/** A ticket `a` that waits for its review while no engine runs, and whose reviewer has mended one of its files. */
+async function reviewed(
+  world: World,
+  tickets: Record<string, { blockedBy?: string[] }>,
+): Promise<{ hub: Hub; number: number; file: string }> {
+  const hub = new Hub(world, 'standard');
+  world.plan('p', { tickets });
+  const run = hub.start();
+  await hub.waits('a', 'await_review');
+  await run.kill('SIGKILL');
+  const [file = ''] = git(world.repo, 'diff', '--name-only', 'main', hub.branch('a')).split('\n');
+  hub.push(hub.branch('a'), fix(file));
+  const { number } = await hub.pull('a');
+  return { hub, number, file };
+}
 
 /** Somebody changes a file and commits it. */
 function fix(file: string): (dir: string) => void {

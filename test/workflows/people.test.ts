@@ -25,7 +25,7 @@ async function agentAtWork(hub: Hub, ticket: string): Promise<void> {
   await waitFor(`the agent of ${ticket}`, () => hub.world.exists(`at-${ticket}`), { timeoutMs: 60_000 });
 }
 
-describe('what people do to a branch and its pull request', { timeout: 300_000 }, () => {
+describe.concurrent('what people do to a branch and its pull request', { timeout: 300_000 }, () => {
   it('never brings back commits that somebody took away: a person says whose the branch is', async ({
     world,
   }) => {
@@ -49,6 +49,7 @@ describe('what people do to a branch and its pull request', { timeout: 300_000 }
     for (const [id, commit] of there) {
       const ticket = await hub.waits(id, 'taken_over');
       expect(path(ticket).slice(-2), id).toEqual(['await_review:moved', 'adopt:failure']);
+      expect(ticket.phaseHistory.at(-2), id).toMatchObject({ phase: 'adopt', attempt: 1 });
       expect(hub.tip(hub.branch(id)), id).toBe(commit);
       expect((await hub.cli('respond', 'p', id, 'stop')).code).toBe(0);
     }
@@ -145,7 +146,7 @@ describe('what people do to a branch and its pull request', { timeout: 300_000 }
   });
 });
 
-describe('a branch that waits for its pull request', { timeout: 300_000 }, () => {
+describe.concurrent('a branch that waits for its pull request', { timeout: 300_000 }, () => {
   it('and is deleted asks a person', async ({ world }) => {
     const hub = new Hub(world, 'manual-pr');
     world.plan('p', { tickets: { ok: {} } });
@@ -159,7 +160,7 @@ describe('a branch that waits for its pull request', { timeout: 300_000 }, () =>
   });
 });
 
-describe('what happens while it answers', { timeout: 300_000 }, () => {
+describe.concurrent('what happens while it answers', { timeout: 300_000 }, () => {
   it('loses no comment to a look by hand', async ({ world }) => {
     const hub = new Hub(world, 'standard', [held(world, 'ok')]);
     world.plan('p', { tickets: { ok: {} } });
@@ -167,10 +168,7 @@ describe('what happens while it answers', { timeout: 300_000 }, () => {
     await hub.waits('ok', 'await_review');
     await agentAtWork(hub, 'ok');
     await hub.comment('ok', 'The second wish.');
-    const byHand = () => hub.cli('forge', 'poll', 'p', 'ok');
-    await waitFor('the second wish', async () => (await byHand()).out.includes('The second wish.'), {
-      timeoutMs: 30_000,
-    });
+    expect((await hub.cli('forge', 'poll', 'p', 'ok')).out).toContain('The second wish.');
     world.append('go-ok', '');
     await hub.waits('ok', 'await_review', 3);
     expect(hub.prompt('ok', 'handle_review.2.1')).toContain('The second wish.');

@@ -1,4 +1,7 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { update } from './lib/state.mjs';
@@ -23,8 +26,6 @@ export interface FakeState {
   /** GraphQL fields that this server does not know, as an older one. */
   unknownFields: string[];
   failures: FakeFailure[];
-  /** How often each kind of call was made. */
-  counts: Record<string, number>;
 }
 
 export interface FakeRepository {
@@ -158,6 +159,21 @@ export interface FakeCall {
   cwd: string;
 }
 
+let pipe: string | undefined;
+
+/** The pipe of the one process that answers for all of this worker's tests; both are gone when the worker is. */
+function serverPipe(): string {
+  if (pipe !== undefined) return pipe;
+  const dir = mkdtempSync(join(tmpdir(), 'signalbox-gh-'));
+  pipe = join(dir, 'calls');
+  execFileSync('mkfifo', [pipe]);
+  const serve = fileURLToPath(new URL('./lib/serve.mjs', import.meta.url));
+  const server = spawn(process.execPath, [serve, pipe], { stdio: ['pipe', 'ignore', 'ignore'], cwd: dir });
+  server.unref();
+  (server.stdin as Socket).unref();
+  return pipe;
+}
+
 export class FakeGh {
   /** The executable; also as `gh` on the PATH of `env`. */
   static readonly command = join(dirname(fileURLToPath(import.meta.url)), 'gh');
@@ -175,10 +191,10 @@ export class FakeGh {
       rateLimit: { remaining: null, resetAt: '2030-01-01T00:00:00Z' },
       unknownFields: [],
       failures: [],
-      counts: {},
       ...initial,
     };
     writeFileSync(this.file, JSON.stringify(state));
+    symlinkSync(serverPipe(), `${this.file}.server`);
   }
 
   get env(): Record<string, string> {

@@ -1,9 +1,9 @@
-import { appendFileSync, readFileSync } from 'node:fs';
+import { appendFileSync } from 'node:fs';
 import { api } from './api.mjs';
 import { Exit, parseArguments } from './arguments.mjs';
 import { pullRequestCommands } from './pull-requests.mjs';
 import { issueView, pick, pullView, repositoryView } from './schema.mjs';
-import { repositoryOf, update } from './state.mjs';
+import { countCall, repositoryOf, update } from './state.mjs';
 
 const LOGIN =
   'To get started with GitHub CLI, please run:  gh auth login\nAlternatively, populate the GH_TOKEN environment variable with a GitHub API authentication token.\n';
@@ -18,26 +18,14 @@ const COMMANDS = {
 };
 
 /** Runs one command: counts it, fails it when a failure is scripted for it, else does it and keeps the new state. */
-export async function main(argv) {
-  const file = process.env.GH_FAKE_FILE;
-  if (!file) throw new Error('GH_FAKE_FILE is not set');
+export function answer({ file, argv, input: read }) {
   appendFileSync(`${file}.calls`, `${JSON.stringify({ argv, cwd: process.cwd() })}\n`);
   const call = parseArguments(argv);
-  const input = call.flags['body-file'] === '-' || call.flags.input === '-' ? readFileSync(0, 'utf8') : '';
-  const end = update(file, (state) => perform(state, call, input));
-  if (end.hang) {
-    // Until somebody ends this process.
-    setInterval(() => undefined, 60_000);
-    return;
-  }
-  process.stdout.write(end.stdout ?? '');
-  process.stderr.write(end.stderr ?? '');
-  process.exitCode = end.exit ?? 0;
+  const input = call.flags['body-file'] === '-' || call.flags.input === '-' ? read() : '';
+  return update(file, (state) => perform(state, call, input, countCall(file, call.kind)));
 }
 
-function perform(state, call, input) {
-  state.counts[call.kind] = (state.counts[call.kind] ?? 0) + 1;
-  const count = state.counts[call.kind];
+function perform(state, call, input, count) {
   const failure = state.failures.find(({ call: kind, from = 1, times = 1 }) => {
     return kind === call.kind && count >= from && (times === null || count < from + times);
   });

@@ -1,4 +1,4 @@
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { Exit } from './arguments.mjs';
 
 const WAIT = new Int32Array(new SharedArrayBuffer(4));
@@ -8,13 +8,28 @@ export function update(file, change) {
   lock(`${file}.lock`);
   try {
     const state = JSON.parse(readFileSync(file, 'utf8'));
+    const before = JSON.stringify(state, null, 1);
     const result = change(state);
-    writeFileSync(`${file}.new`, JSON.stringify(state, null, 1));
-    renameSync(`${file}.new`, file);
+    const after = JSON.stringify(state, null, 1);
+    // A call that only reads leaves the file as it is: its time tells when something happened.
+    if (after !== before) replace(file, after);
     return result;
   } finally {
     rmSync(`${file}.lock`, { force: true });
   }
+}
+
+/** The number of this call among those of its kind, from 1; only within `update`. */
+export function countCall(file, kind) {
+  const counts = existsSync(`${file}.counts`) ? JSON.parse(readFileSync(`${file}.counts`, 'utf8')) : {};
+  counts[kind] = (counts[kind] ?? 0) + 1;
+  replace(`${file}.counts`, JSON.stringify(counts));
+  return counts[kind];
+}
+
+function replace(file, text) {
+  writeFileSync(`${file}.new`, text);
+  renameSync(`${file}.new`, file);
 }
 
 /** A lock is never seen without its holder, and one whose holder was killed lets nobody wait. */
