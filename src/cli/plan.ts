@@ -137,8 +137,9 @@ async function move(io: Io, options: GlobalOptions, id: string, what: 'approve' 
   const parts = await openEngine(io, options, what);
   const { approvePlan, archivePlan } = await import('../engine/plan-moves.ts');
   const plan = what === 'approve' ? await approvePlan(parts, id) : await archivePlan(parts, id);
-  if (options.json) outJson(io, plan);
-  else io.out(`Plan ${id} is ${plan.status}.`);
+  if (options.json) return outJson(io, plan);
+  const { wayOn } = await import('./way-on.ts');
+  io.out(`Plan ${id} is ${plan.status}.${what === 'approve' ? await wayOn(parts, id) : ''}`);
 }
 
 async function remove(io: Io, options: GlobalOptions & { force?: boolean }, id: string): Promise<void> {

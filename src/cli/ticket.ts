@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { type Io, outJson } from './io.ts';
 import { type GlobalOptions, openEngine } from './open.ts';
+import { wayOn } from './way-on.ts';
 
 type Action = (plan: string, ticket: string, rest: string[], options: GlobalOptions) => Promise<void>;
 
@@ -168,17 +169,4 @@ async function noHalt(planId: string): Promise<Error> {
   return new InputError('usage', `--answer is for runs of specs, and "${planId}" is none.`, {
     hint: `Answer a gate with: signalbox respond ${planId} <ticket> <decision> "…"`,
   });
-}
-
-/** Somebody has to run it: the daemon that is there, or a command. */
-async function wayOn(parts: Awaited<ReturnType<typeof openEngine>>, planId: string): Promise<string> {
-  const { readDaemon } = await import('../engine/seat.ts');
-  const { kind, claim, status } = parts.store.plan(planId);
-  if (status === 'paused') return ` Its plan is paused. Go on with: signalbox resume ${planId}`;
-  if (claim && parts.holder.isLive(claim)) return ` Its run (pid ${claim.pid}) goes on with it.`;
-  const daemon = readDaemon(parts.store.layout, parts.holder);
-  if (daemon) return ` Daemon ${daemon.pid} goes on with it.`;
-  return kind === 'run' || kind === 'spec'
-    ? ` Go on with: signalbox resume ${planId}`
-    : ` Run it with: signalbox run ${planId}`;
 }

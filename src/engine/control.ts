@@ -11,7 +11,7 @@ import { emit, type Parts } from './parts.ts';
 import { pinnedFor } from './pinned.ts';
 import { releaseWorkspace } from './place.ts';
 import { recoverOrphan } from './recover.ts';
-import { stoppedIn } from './stopped.ts';
+import { stoppedIn, stoppedTogether } from './stopped.ts';
 import { tellStatus } from './tell.ts';
 import { recordTip } from './tip.ts';
 
@@ -175,7 +175,7 @@ export async function resumePlan(parts: Parts, planId: string): Promise<Plan> {
   });
   emit(parts, { type: 'plan:status', planId, status: plan.status });
   // What was stopped together with the plan goes on with it; what somebody paused by itself does not.
-  const together = `stopped by ${String(before.pausedBy)}`;
+  const together = stoppedTogether(before);
   for (const ticket of parts.store.view().tickets.values()) {
     if (ticket.planId !== planId || ticket.status !== 'paused' || ticket.hold?.reason !== together) continue;
     await control(parts, { planId, ticketId: ticket.ticketId }, { type: 'resume' }, 'a person');

@@ -1,6 +1,7 @@
 import type { Ticket } from '../model/ticket.ts';
 import type { Parts } from './parts.ts';
 import { knownPinned } from './pinned.ts';
+import { stoppedTogether } from './stopped.ts';
 
 /** Complete, or approved and waiting for the merge of its pull request where those are merged. */
 export function isReady(parts: Parts, ticket: Ticket): boolean {
@@ -8,8 +9,14 @@ export function isReady(parts: Parts, ticket: Ticket): boolean {
 }
 
 function awaitsMerge(parts: Parts, ticket: Ticket): boolean {
-  if (ticket.status !== 'running' && ticket.status !== 'ready') return false;
+  if (ticket.status !== 'running' && ticket.status !== 'ready' && !stoppedWithRun(parts, ticket))
+    return false;
   const workflow = knownPinned(parts, ticket)?.workflow;
   const phase = workflow?.phases.find(({ id }) => id === ticket.currentPhase);
   return phase?.type === 'poll' && phase.command === 'pull-request-poll.sh' && phase.args?.[0] === 'merge';
+}
+
+/** Whoever stops a run may meet a look at the pull request; that changes nothing about the work. A pause is meant. */
+function stoppedWithRun(parts: Parts, { planId, status, hold }: Ticket): boolean {
+  return status === 'paused' && hold?.reason === stoppedTogether(parts.store.plan(planId));
 }

@@ -62,6 +62,11 @@ export async function draftPlan(parts: Parts, request: DraftRequest): Promise<Dr
   return { ...drafted, notes: [...notes, ...said, ...drafted.notes] };
 }
 
+/** Where many files were given, their names say less than the plan's id. */
+function nameOf([first = '', ...others]: readonly string[]): string {
+  return others.length === 0 ? first : `${first} and ${others.length} more`;
+}
+
 function notHad(problems: readonly SourceProblem[]): InputError {
   const [first] = problems;
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';
@@ -102,7 +107,7 @@ function plannedWork({ request, root, items, known, repos, now }: Work): Drafted
   const ids = new Map(items.map((item) => [item.key, item.id]));
   const done = new Set(known.filter(({ state }) => state === 'closed').map(({ key }) => key));
   const plan = parsed(PlanSchema, {
-    name: request.from.join(' '),
+    name: nameOf(request.from),
     ...request.edit,
     id: request.planId,
     createdAt: now,

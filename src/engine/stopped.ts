@@ -10,6 +10,11 @@ export function stoppedIn(parts: Pick<Parts, 'store'>, planId: string): Ticket[]
   );
 }
 
+/** The reason that tickets have which were stopped together with their plan; null where it was not stopped. */
+export function stoppedTogether({ status, pausedBy }: Plan): string | null {
+  return status === 'paused' ? `stopped by ${String(pausedBy)}` : null;
+}
+
 /** Who stopped a run, from the reason of its signal: a person at the terminal, or the code that called it. */
 export function stopperOf(reason: unknown): string {
   if (reason === 'SIGINT') return 'Ctrl-C';

@@ -5,11 +5,12 @@ import { refKey, type TicketRef } from '../model/ids.ts';
 /** What became of a merge, a line for each ticket. */
 export function trainText(result: TrainResult): string {
   const { landed, returned, left, already, target, commit, fastForward } = result;
+  const name = column([...landed, ...returned, ...left, ...already]);
   const lines = [
-    ...landed.map((each) => `✓ ${refKey(each)}  ${each.pullRequest?.url ?? each.branch}`),
-    ...returned.map((each) => `✗ ${refKey(each)}  ${each.reason}; ${backTo(each.phase)}`),
-    ...left.map((each) => `- ${refKey(each)}  ${each.reason}`),
-    ...already.map((each) => `= ${refKey(each)}  already in ${each.into}`),
+    ...landed.map((each) => `✓ ${name(each)}  ${each.pullRequest?.url ?? each.branch}`),
+    ...returned.map((each) => `✗ ${name(each)}  ${each.reason}; ${backTo(each.phase)}`),
+    ...left.map((each) => `- ${name(each)}  ${each.reason}`),
+    ...already.map((each) => `= ${name(each)}  already in ${each.into}`),
   ];
   if (landed.length > 0) lines.push(`${target} is now at ${commit.slice(0, 10)}.`);
   if (fastForward) lines.push(`To bring it into your checkout: ${fastForward}`);
@@ -22,6 +23,12 @@ export function trainText(result: TrainResult): string {
   return lines.join('\n');
 }
 
+/** Names of tickets, all as wide as the widest. */
+function column(refs: readonly TicketRef[]): (ref: TicketRef) => string {
+  const width = Math.max(0, ...refs.map((ref) => refKey(ref).length));
+  return (ref) => refKey(ref).padEnd(width);
+}
+
 function backTo(phase: string | null): string {
   return phase === null ? 'needs attention' : `back to ${phase}`;
 }
@@ -31,16 +38,17 @@ function plansOf(refs: readonly TicketRef[]): string[] {
 }
 
 export function previewText({ base, target, order, left, already }: Preview): string {
+  const name = column([...order, ...left, ...already]);
   const lines = order.map((each, index) => {
     const conflict = each.conflict.length > 0 ? `  conflicts in ${each.conflict.join(', ')}` : '';
     const mark = conflict ? '✗' : `${index + 1}.`;
-    return `${mark.padStart(3)} ${refKey(each)}  ${each.branch}${conflict}`;
+    return `${mark.padStart(3)} ${name(each)}  ${each.branch}${conflict}`;
   });
   const into = target === base ? base : `${base}, by way of ${target}`;
   return [
     `Into ${into}:`,
     ...lines,
-    ...left.map((each) => `  - ${refKey(each)}  ${each.reason}`),
-    ...already.map((each) => `  = ${refKey(each)}  already in ${each.into}`),
+    ...left.map((each) => `  - ${name(each)}  ${each.reason}`),
+    ...already.map((each) => `  = ${name(each)}  already in ${each.into}`),
   ].join('\n');
 }

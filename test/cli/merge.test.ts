@@ -49,7 +49,7 @@ describe('merge', { timeout: 60_000 }, () => {
 
     const { code, out, err } = await world.cli('merge', 'p');
     expect(code, out + err).toBe(1);
-    for (const id of TEN) expect(out).toContain(`✓ p/${id}  ticket/p/${id}\n`);
+    for (const id of TEN) expect(out).toContain(`✓ p/${id}   ticket/p/${id}\n`);
     expect(out).toContain(
       `✗ p/bad  \`${join(world.dir, 'bin', 'check')}\` exited with code 1 when merged into signalbox/main; back to build\n`,
     );

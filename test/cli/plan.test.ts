@@ -212,7 +212,10 @@ describe.concurrent('plan', () => {
     );
     expect(stateOf(world)).toEqual(before);
     world.plan('p', { status: 'draft', tickets: { a: {} } });
-    expect(await world.cli('plan', 'approve', 'p')).toMatchObject({ code: 0, out: 'Plan p is active.\n' });
+    expect(await world.cli('plan', 'approve', 'p')).toMatchObject({
+      code: 0,
+      out: 'Plan p is active. Run it with: signalbox run p\n',
+    });
     expect((await world.cli('run', 'p')).code).toBe(0);
   });
 

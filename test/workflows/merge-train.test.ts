@@ -57,6 +57,9 @@ describe.concurrent('merge --pr with tickets that wait for their merge', { timeo
     for (const id of ids) await hub.waits(id, 'await_merge');
     await run.kill('SIGINT');
     await run.ended;
+    // As one that was just looking when the run was stopped.
+    const hold = { kind: 'stopped' as const, reason: 'stopped by Ctrl-C', until: null };
+    world.writeTicket('p', 'asked', { ...world.ticket('p', 'asked'), status: 'paused', hold });
     await hub.review('wrong', 'CHANGES_REQUESTED', 'This deletes data.');
     await hub.checks('red', 'FAILURE');
     await hub.change('moved', (pull) => Object.assign(pull, { baseRefName: 'release-1' }));
@@ -65,7 +68,7 @@ describe.concurrent('merge --pr with tickets that wait for their merge', { timeo
     for (const more of [['--dry-run'], []]) {
       const { out } = await hub.cli('merge', 'p', '--pr', ...more);
       expect(out).toMatch(/- p\/wrong {2}pull request #\d waits for ann, who requested changes/);
-      expect(out).toMatch(/- p\/red {2}pull request #\d has red checks: build/);
+      expect(out).toMatch(/- p\/red +pull request #\d has red checks: build/);
       expect(out).toMatch(/- p\/moved {2}pull request #\d is for release-1, not for main/);
       expect(out).toMatch(/- p\/asked {2}pull request #\d has news: ann comments: Is this the right name\?/);
     }
