@@ -64,6 +64,7 @@ describe.concurrent('plan new', () => {
     const { code, out } = await cliIn(world, world.repo, args, fake.env);
     expect(code).toBe(0);
     const { plan, tickets, notes } = JSON.parse(out) as Drafted;
+    expect(plan.name).toBe('1 and 2 more');
     expect(plan.tickets).toMatchObject([{ ticketId: '2' }, { ticketId: '1', blockedBy: ['2'] }]);
     expect(tickets[1]).toMatchObject({
       linearUrl: 'https://github.com/acme/web/issues/1',
