@@ -101,6 +101,9 @@ export async function makeSession(tmux: Tmux, name: string, cwd: string): Promis
       ...set('history-limit', String(HISTORY_LINES)),
       ...set('-p', MARK, PLACEHOLDER),
     );
+    // By default its name is cut so short that it runs into the windows'; a person's own setting counts.
+    if ((await tmux('show-options', '-gv', 'status-left-length')) === '10')
+      await tmux('set-option', '-t', exactly(name), 'status-left-length', String(name.length + 4));
   } catch (error) {
     // Somebody else has just made it.
     if (!(error instanceof TmuxError && error.code === 'tmux/taken')) throw error;

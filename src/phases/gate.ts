@@ -28,7 +28,9 @@ export async function performGate(context: Gate): Promise<AttemptEnd> {
   const question = phase.prompt
     ? await renderArg(phase.prompt, variablesOf(context))
     : `"${phase.id}" needs a decision`;
-  const asks = `${question.trim()} (${decisionsOf(phase).join(' | ')})`;
+  const decisions = decisionsOf(phase).join(' | ');
+  // An open question has no choices to name.
+  const asks = decisions === 'answer' ? question.trim() : `${question.trim()} (${decisions})`;
   const reason = seen?.problem ? `${asks}; could not look for an answer: ${seen.problem}` : asks;
   return { type: 'waiting', gate: true, reason, until: nextLook(context, deadline) };
 }

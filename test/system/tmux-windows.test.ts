@@ -201,6 +201,23 @@ describe.concurrent('windows', () => {
     expect(shown).not.toMatch(/SIGNALBOX_JOB|ANTHROPIC|TMUX_PANE/);
   });
 
+  it.for([
+    ['10', String('run'.length + 4)],
+    ['60', '60'],
+  ])(
+    'stand beside the whole name of their session, or as much as a person wants (%s)',
+    async ([wanted = '', length], { world, server }) => {
+      world.plan('p', PLAN);
+      server.tmux('new-session', '-d', '-s', 'other', 'cat', '-');
+      server.tmux('set-option', '-g', 'status-left-length', wanted);
+      const view = server.view({ cli: server.follower() });
+      view.listen(starts('1'));
+      await view.close();
+      expect(server.problems).toEqual([]);
+      expect(server.tmux('show-options', '-A', '-v', '-t', '=run:', 'status-left-length')).toBe(length);
+    },
+  );
+
   it('are opened on the server that the run is in', async ({ world, server }) => {
     world.plan('p', PLAN);
     server.tmux('new-session', '-d', '-s', 'mine', 'cat', '-');
