@@ -83,7 +83,7 @@ function tooSoon(
   // A wait that is longer than it can be was noted before the clock jumped back.
   const left = until - Date.parse(now);
   if (!(left > 0) || left > plan.delaySeconds * 2000) return undefined;
-  const reason = `waits ${plan.delaySeconds} s after the one before, more or less`;
+  const reason = `a pause of ${plan.delaySeconds} s after the one before, more or less`;
   return { kind: 'delay', reason, until: new Date(until).toISOString() };
 }
 
