@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs';
 const COLORS = ['#5c6370', '#e06c75', '#98c379', '#e5c07b', '#61afef', '#c678dd', '#56b6c2', '#dcdfe4'];
 const [WIDTH, HEIGHT, MARGIN] = [8.4, 18, 16];
 const lines = readFileSync(0, 'utf8').trimEnd().split('\n');
+/** What is in force goes on in the next line until something else is said. */
+let look = {};
 const rows = lines.map(spansOf);
 const columns = Math.max(...rows.map((spans) => spans.reduce((sum, { text }) => sum + text.length, 0)));
 const width = Math.ceil(columns * WIDTH + 2 * MARGIN);
@@ -19,7 +21,6 @@ ${rows.map(draw).join('')}</g>
 /** Text in pieces of one look each. */
 function spansOf(line) {
   const spans = [];
-  let look = {};
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what colours are made of
   for (const [, code, text] of line.matchAll(/\u001b\[([0-9;]*)m|([^\u001b]+)/g)) {
     if (text !== undefined) spans.push({ text, ...look });
@@ -52,7 +53,7 @@ function draw(spans, row) {
         : '';
       if (text.trim() === '') return behind;
       const style = [
-        color || back ? ` fill="${color ?? '#282c34'}"` : '',
+        color || back ? ` fill="${back && (!color || color === COLORS[0]) ? '#282c34' : color}"` : '',
         bold ? ' font-weight="bold"' : '',
         dim ? ' opacity="0.6"' : '',
       ].join('');

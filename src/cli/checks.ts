@@ -38,13 +38,18 @@ async function checks(options: GlobalOptions, io: Io): Promise<void> {
   const cwd = io.env.SIGNALBOX_WORKTREE ?? io.cwd;
   const commands = checkCommands(settings.checks, cwd);
   const output = options.json ? 2 : 'inherit';
-  const results = await runChecks(commands, { cwd, env: io.env, say: (line) => io.err(line), output });
+  const results = await runChecks(commands, { cwd, env: io.env, say: sayer(options, io), output });
   const failed = results.find((result) => result.code !== 0);
   if (options.json) outJson(io, { ok: !failed, results });
   else if (commands.length === 0) io.out('No checks are configured and the project has none of its own.');
   else if (failed) io.err(`✗ ${failed.command} exited with code ${failed.code}`);
   else io.out(`✓ ${results.length} passed`);
   if (failed) io.exit(1);
+}
+
+/** Commands stand above what they print: kept apart by streams, a log would show them behind it. */
+function sayer({ json }: GlobalOptions, io: Io): (line: string) => void {
+  return (line) => (json ? io.err(line) : io.out(line));
 }
 
 async function related(options: GlobalOptions, io: Io): Promise<void> {
@@ -54,7 +59,7 @@ async function related(options: GlobalOptions, io: Io): Promise<void> {
     cwd: worktree ?? io.cwd,
     base: (worktree !== undefined && base) || null,
     env: io.env,
-    say: (line) => io.err(line),
+    say: sayer(options, io),
     output: options.json ? 2 : 'inherit',
   });
   const failed = results.find((result) => result.code !== 0);

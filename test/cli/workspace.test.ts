@@ -146,7 +146,7 @@ describe.concurrent('checks', () => {
     const { code, out, err } = await world.cli('checks');
     expect(code).toBe(1);
     expect(out).toContain('one\n');
-    expect(err).toContain('$ echo one\n');
+    expect(out).toContain('$ echo one\none\n');
     expect(err).toContain('two\n');
     expect(err).toContain('✗ echo two >&2; exit 4 exited with code 4');
     expect(out + err).not.toContain('three');
@@ -156,10 +156,10 @@ describe.concurrent('checks', () => {
     setUp(world);
     const scripts = { test: 'echo tested', build: 'echo built', other: 'exit 1' };
     writeFileSync(join(world.repo, 'package.json'), JSON.stringify({ scripts }));
-    const { code, out, err } = await cliIn(world, world.repo, ['checks']);
+    const { code, out } = await cliIn(world, world.repo, ['checks']);
     expect({ code, end: out.trimEnd().split('\n').at(-1) }).toEqual({ code: 0, end: '✓ 2 passed' });
-    expect(err).toContain('$ npm run test\n');
-    expect(err).toContain('$ npm run build\n');
+    expect(out).toContain('$ npm run test\n');
+    expect(out).toContain('$ npm run build\n');
   });
 
   it('works on the worktree of the phase it is called from', async ({ world }) => {
