@@ -8,8 +8,6 @@ import type { SpecProblem } from '../sources/kiro/index.ts';
 import type { Parts } from './parts.ts';
 import { readDaemon } from './seat.ts';
 import { personsFiles } from './spec-left.ts';
-import { excludeFiles } from './spec-tree.ts';
-import { specOf } from './spec-unit.ts';
 
 export function checkAgents(
   { settings }: Parts,
@@ -84,8 +82,6 @@ export function refuseMoved(
 /** What a person has in the checkout that a spec works in is neither the agent's nor in the way. */
 export async function refuseDirty(parts: Parts, plan: Plan, tickets: readonly Ticket[]): Promise<void> {
   const root = plan.repo ?? '';
-  const { commonDir } = await parts.workspaces.checkRepo(root);
-  excludeFiles(commonDir, root, specOf(plan)?.dir ?? root);
   const { files, owner, unsure } = await personsFiles(parts, root, tickets);
   if (files.length === 0) return;
   const named = `${files.slice(0, 5).join(', ')}${files.length > 5 ? ', …' : ''}`;

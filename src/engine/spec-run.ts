@@ -145,6 +145,7 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
     isAtWork: (ticket) => isAtWork(parts, ticket),
     now: parts.now(),
   });
+  if (request.inPlace) await refuseDirty(parts, prepared.plan, before?.tickets ?? []);
   const replaced = found && request.fresh ? found.id : null;
   const variants = asking.map((each) => each.pinned);
   return { spec, units, problems, notes, prepared, workflow: pinned, variants, replaced, isNew: !before };
