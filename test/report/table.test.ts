@@ -70,3 +70,17 @@ describe('a table that has to fit', () => {
     );
   });
 });
+
+describe('a table', () => {
+  it('stands in columns, also with characters that are two cells wide, and leaves empty ones out', () => {
+    const rows = [
+      ['1', 'お茶', '', 'done'],
+      ['10', 'Tea', '', 'open'],
+    ];
+    expect(table(['id', 'title', 'note', 'status'], rows, plain).split('\n')).toEqual([
+      'id  title  status',
+      '1   お茶   done',
+      '10  Tea    open',
+    ]);
+  });
+});
