@@ -96,6 +96,8 @@ export async function agentFinding(
   const file = findExecutable(agent.command, own);
   if (file) {
     if (agent.adapter === 'rehearsal') return { level: 'ok', what, detail: `bundled (${file})`, fix: null };
+    // Nobody knows what a command of one's own does with `--version`: it might begin to work.
+    if (agent.adapter === 'custom') return { level: 'ok', what, detail: `found (${file})`, fix: null };
     return versionFinding(what, file, await probe(file, ['--version'], own, timeoutMs));
   }
   const install = Object.hasOwn(INSTALL_COMMANDS, agent.adapter)

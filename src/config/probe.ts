@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, constants, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -38,12 +38,26 @@ export function scrubbed(env: Env): Record<string, string> {
   return { ...Object.fromEntries(kept), TERM: 'dumb', NO_COLOR: '1' };
 }
 
-/** Runs a command and gives back the first line it prints, on stderr only when stdout has none; ends it, and all it started, after the timeout. */
-export function probe(file: string, args: string[], env: Env, timeoutMs = 5_000): Promise<Probe> {
+/** Runs a command in an empty directory and gives back the first line it prints, on stderr only when stdout has none. */
+export async function probe(file: string, args: string[], env: Env, timeoutMs = 5_000): Promise<Probe> {
+  const cwd = mkdtempSync(join(tmpdir(), 'signalbox-doctor-'));
+  try {
+    return await ask(file, args, { env, cwd, timeoutMs });
+  } finally {
+    rmSync(cwd, { recursive: true, force: true });
+  }
+}
+
+/** Ends the command, and all it started in its process group, after the timeout. */
+function ask(
+  file: string,
+  args: string[],
+  { env, cwd, timeoutMs }: { env: Env; cwd: string; timeoutMs: number },
+): Promise<Probe> {
   return new Promise((resolve) => {
     // An own process group, so that what the command started can be ended with it.
     const child = spawn(file, args, {
-      cwd: tmpdir(),
+      cwd,
       env: scrubbed(env),
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,

@@ -125,6 +125,30 @@ export function blockedBy(
   return { kind: 'blocked', reason: `waits for ${reasons.join(', ')}`, until: null };
 }
 
+/** The first ticket, however far away, for which a person has to do something before this one can begin. */
+export function stuckBlocker(
+  picture: { plans: readonly Plan[]; tickets: ReadonlyMap<string, Ticket> },
+  plan: Plan,
+  entry: PlanEntry,
+): { plan: Plan; ticket: Ticket } | undefined {
+  const plans = new Map(picture.plans.map((each) => [each.id, each]));
+  const seen = new Set<string>();
+  const ahead = [{ plan, entry }];
+  for (let at = ahead.shift(); at; at = ahead.shift()) {
+    for (const ref of at.entry.blockedBy.map((text) => parseRef(text, at.plan.id))) {
+      const key = refKey(ref);
+      const own = plans.get(ref.planId);
+      const ticket = picture.tickets.get(key);
+      if (seen.has(key) || !own || !ticket) continue;
+      seen.add(key);
+      if (['failed', 'paused', 'needs_attention'].includes(ticket.status)) return { plan: own, ticket };
+      const next = own.tickets.find(({ ticketId }) => ticketId === ref.ticketId);
+      if (next) ahead.push({ plan: own, entry: next });
+    }
+  }
+  return undefined;
+}
+
 /** Only what a person would act on: a blocker on its way is not told apart by its phases. */
 function sayBlocker(blocker: Ticket): string {
   if (blocker.status === 'failed' || blocker.status === 'paused') return blocker.status;

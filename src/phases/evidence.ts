@@ -19,7 +19,7 @@ export async function missingEvidence(context: PhaseContext, expect: Expect): Pr
   if (seen.ahead < commits) {
     const all = await context.workspaces.evidence(worktree, base.commit);
     const dirty = all.dirty.length > 0 ? ` (${all.dirty.length} uncommitted files)` : '';
-    return `expected at least ${commits} commit${commits === 1 ? '' : 's'} ahead of ${base.ref}, found ${seen.ahead}${dirty}`;
+    return `expected at least ${commits} commit${commits === 1 ? '' : 's'} ahead of its base (${base.commit.slice(0, 7)}), found ${seen.ahead}${dirty}`;
   }
   if (notWork && !seen.committed?.some((file) => !notWork.includes(file) && !isShownState(file))) {
     return `expected a commit that changes something besides the spec’s own files, found none`;

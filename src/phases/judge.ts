@@ -1,7 +1,7 @@
 import { type Claimed, claimedBy, extractTagged, readSignal } from '../agents/index.ts';
 import type { AgentResult } from '../model/agent.ts';
 import { judgedIn } from '../model/criteria.ts';
-import { messageOf } from '../model/errors.ts';
+import { explained } from '../model/errors.ts';
 import type { AttemptEnd } from '../model/outcome.ts';
 import type { Json } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
@@ -82,7 +82,7 @@ function misplaced(context: Context): string | undefined {
     context.workspaces.verify({ repo, branch, path: worktree, inPlace });
     return undefined;
   } catch (error) {
-    return messageOf(error);
+    return explained(error);
   }
 }
 

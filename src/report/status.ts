@@ -1,4 +1,4 @@
-import { blockedBy } from '../model/dependencies.ts';
+import { blockedBy, stuckBlocker } from '../model/dependencies.ts';
 import { type Explanation, explain } from '../model/explain.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plan-problems.ts';
@@ -37,7 +37,9 @@ export function statusOf({ view, isLive, daemon }: StatusInput): PlanStatus[] {
       const driven = ticket.claim !== null && isLive(ticket.claim);
       const blocked = broken ?? (blockedBy(view, plan, entry) ?? behind(view, plan, ticket))?.reason ?? null;
       const { why, next } = explain(ticket, plan, { driven, engine, blocked });
-      tickets.push({ ticket, why, next });
+      const root = why !== '' && why === blocked && !broken ? stuckBlocker(view, plan, entry) : undefined;
+      const first = root && explain(root.ticket, root.plan, { driven: false, engine });
+      tickets.push({ ticket, why, next: next || (first?.next ?? '') });
     }
     return { plan, tickets, problems: view.problems.filter((problem) => problem.planId === plan.id) };
   });
@@ -113,7 +115,7 @@ interface Page {
 
 function tellTicket({ ticket, why, next }: TicketStatus, page: Page): void {
   const { lines, style, now, width, detailed } = page;
-  const since = ticket.status === 'complete' ? '' : ` ${style.dim(`since ${ago(ticket.since, now)}`)}`;
+  const since = ticket.status === 'complete' ? '' : ` ${style.dim(howLong(ticket, now))}`;
   const status = ticket.status.replace('_', ' ');
   const mark = paint(ticket, style)(MARKS[ticket.status]);
   lines.push(
@@ -136,6 +138,10 @@ function tellTicket({ ticket, why, next }: TicketStatus, page: Page): void {
   if (session) lines.push(`${indent}session ${oneLine(session)}`);
   const used = usageText(totalUsage(ticket.phaseHistory.map((attempt) => attempt.usage)));
   if (used) lines.push(`${indent}${used}`);
+}
+
+function howLong({ status, since }: Ticket, now: number): string {
+  return status === 'failed' ? `${ago(since, now)} ago` : `for ${ago(since, now)}`;
 }
 
 function paint(ticket: Ticket, style: Style): (text: string) => string {

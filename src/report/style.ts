@@ -65,7 +65,7 @@ export function usageText(
 // biome-ignore lint/suspicious/noControlCharactersInRegex: stripping them is the point
 const ESCAPES = /\u001b\[[0-9;?]*[ -/]*[@-~]/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: stripping them is the point
-const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/g;
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+\s*/g;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
 const UNTIDY = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]|^\s|\s$/;

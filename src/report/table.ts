@@ -76,5 +76,5 @@ function filled(header: readonly string[], rows: readonly (readonly string[])[])
 const ANSI = /\u001b\[[0-9;]*m/g;
 
 function width(text: string): number {
-  return [...text.replace(ANSI, '')].length;
+  return cells(text.replace(ANSI, ''));
 }

@@ -1,5 +1,3 @@
-import { WorkspaceError } from '../model/errors.ts';
-import { inspect } from './admin.ts';
 import { isAncestor } from './ancestor.ts';
 import { resolveBase } from './base.ts';
 import { type BasedOn, type BasedOnSpec, basedOn, checkBase } from './based-on.ts';
@@ -47,6 +45,7 @@ import { isShownState, readStatus } from './status.ts';
 import { examineWorktree, type KnownWorktree, listWorktrees, type WouldLose } from './survey.ts';
 import { openTrains, type Trains, withTrainLock } from './train.ts';
 import { openTree } from './tree.ts';
+import { type VerifySpec, verifyWorkspace } from './verify.ts';
 import { type Whereabouts, whereabouts } from './whereabouts.ts';
 
 export { whyKeepBranch } from './branches.ts';
@@ -79,14 +78,6 @@ export type {
   WouldLose,
 };
 export { withPatience };
-
-export interface VerifySpec {
-  repo: string;
-  path: string;
-  branch: string;
-  /** The repository's own checkout is meant. */
-  inPlace?: boolean | undefined;
-}
 
 export interface Workspaces {
   /** Throws a WorkspaceError unless it is the checkout of a git repository with a commit. Remembered per path. */
@@ -283,31 +274,4 @@ export function createWorkspaces(options: CreateGit): Workspaces {
     trains: (path, options) => openTrains(context, path, options),
     withTrainLock: (path, fn) => withTrainLock(context, path, fn),
   };
-}
-
-function verifyWorkspace(spec: VerifySpec, commonDir: string | undefined): void {
-  const found = inspect(spec.path);
-  const worktree =
-    found.kind === 'worktree' ? found.worktree : spec.inPlace === true ? openTree(spec.path) : undefined;
-  const problem =
-    worktree === undefined
-      ? found.kind === 'absent'
-        ? 'it does not exist'
-        : 'it is not a git worktree'
-      : worktree.commonDir !== commonDir
-        ? `it is a worktree of ${worktree.commonDir}`
-        : worktree.registeredAt !== worktree.path
-          ? `git has it registered at ${worktree.registeredAt}`
-          : worktree.head.branch !== spec.branch
-            ? `it is on ${worktree.head.branch ? `branch ${worktree.head.branch}` : 'no branch'}`
-            : undefined;
-  if (problem === undefined) return;
-  throw new WorkspaceError(
-    'workspace/unexpected',
-    `${spec.path} is not the worktree of branch ${spec.branch}: ${problem}.`,
-    {
-      hint: 'Put it right by hand or remove it, then retry the ticket.',
-      details: { path: spec.path, branch: spec.branch },
-    },
-  );
 }

@@ -15,13 +15,15 @@ import type { Repo } from './repo.ts';
 /** The repository's free worktrees under a root. One being taken when its engine died is as free as before. */
 export function listSlots(repo: Repo, worktreeRoot: string): Worktree[] {
   const directory = slotsOf(worktreeRoot);
+  return slotNames(directory).flatMap((name) => {
+    const found = inspect(join(directory, name));
+    return found.kind === 'worktree' && isFree(repo, found.worktree) ? [found.worktree] : [];
+  });
+}
+
+function slotNames(directory: string): string[] {
   if (!existsSync(directory)) return [];
-  return readdirSync(directory)
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((name) => {
-      const found = inspect(join(directory, name));
-      return found.kind === 'worktree' && isFree(repo, found.worktree) ? [found.worktree] : [];
-    });
+  return readdirSync(directory).filter((name) => /^\d+$/.test(name));
 }
 
 function isFree(repo: Repo, worktree: Worktree): boolean {
@@ -47,6 +49,14 @@ export async function takeSlot(
   return undefined;
 }
 
+/** Worktrees of this repository among the slots, whatever state they are in: several repositories may share a root. */
+function countSlots(repo: Repo, directory: string, names: readonly string[]): number {
+  return names.filter((name) => {
+    const found = inspect(join(directory, name));
+    return found.kind === 'worktree' && found.worktree.commonDir === repo.commonDir;
+  }).length;
+}
+
 /** Puts a worktree among the slots if there is room. */
 export async function putSlot(
   context: Context,
@@ -55,14 +65,13 @@ export async function putSlot(
   spec: { worktreeRoot: string; slots: number },
 ): Promise<boolean> {
   const directory = slotsOf(spec.worktreeRoot);
-  for (let number = 0; number < spec.slots; number += 1) {
-    const path = join(directory, String(number));
-    if (existsSync(path)) continue;
-    if (!(await moveWorktree(context, repo, worktree, path))) return false;
-    removeEmptyParents(worktree.path, spec.worktreeRoot);
-    return true;
-  }
-  return false;
+  const names = slotNames(directory);
+  if (names.length >= spec.slots && countSlots(repo, directory, names) >= spec.slots) return false;
+  let number = 0;
+  while (existsSync(join(directory, String(number)))) number += 1;
+  if (!(await moveWorktree(context, repo, worktree, join(directory, String(number))))) return false;
+  removeEmptyParents(worktree.path, spec.worktreeRoot);
+  return true;
 }
 
 async function moveWorktree(

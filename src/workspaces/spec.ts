@@ -25,7 +25,7 @@ export interface WorkspaceSpec {
   copy: string[];
   /** Directories that a slot keeps, such as `node_modules`. */
   caches: string[];
-  /** Most slots under one worktree root; 0 turns them off. */
+  /** Most slots of one repository under a worktree root; 0 turns them off. */
   slots: number;
   worktreeRoot: string;
   /** What the ticket recorded when it started. */

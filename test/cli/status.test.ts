@@ -25,7 +25,7 @@ describe.concurrent('status', () => {
     expect(code).toBe(0);
     expect(out).toContain('active — default workflow — 1/5 complete, 1 failed, 1 paused');
     expect(out).toMatch(/◌ waits .*\n +no engine is running\n +→ signalbox run p\n/);
-    expect(out).toMatch(/✗ failed .*since \d+h.*\n +build: no evidence\n +→ signalbox retry p failed\n/);
+    expect(out).toMatch(/✗ failed .*\d+h \d+m ago.*\n +build: no evidence\n +→ signalbox retry p failed\n/);
     expect(out).toMatch(/‖ paused .*\n +paused by Ann\n +→ signalbox resume p paused\n/);
     expect(out).toMatch(/✓ over .*\n/);
     expect(out).toMatch(/◌ x .*\n +the plan is draft\n +→ signalbox plan approve d\n/);
@@ -94,7 +94,7 @@ describe.concurrent('status', () => {
     world.start(['run', 'p']);
     const { phaseHistory } = await world.reaches('p', 'a', (ticket) => ticket.phaseHistory?.[0]?.sessionId);
     const { out } = await world.cli('status', '--plan', 'p');
-    expect(out).toMatch(/● a .*running.*since /);
+    expect(out).toMatch(/● a .*running.*for /);
     expect(out).toContain('phase build, branch ticket/p/a');
     expect(out).toContain(`worktree ${world.worktree('p', 'a')}`);
     expect(out).toContain(`session ${phaseHistory[0]?.sessionId}`);

@@ -185,10 +185,18 @@ describe('doctor', () => {
     const room = scratch();
     room.write('other/mine', '#!/bin/sh\necho "[$API_KEY$OWN_KEY]"\n', 0o755);
     const { of } = await look(room, {
-      config: `agents: {mine: {command: mine, env: {PATH: ${room.path('other')}, OWN_KEY: secret}}}\n`,
+      config: `agents: {mine: {adapter: claude, command: mine, env: {PATH: ${room.path('other')}, OWN_KEY: secret}}}\n`,
       env: { API_KEY: 'secret' },
     });
     expect(of('agent mine')).toMatchObject({ level: 'ok', detail: `[] (${room.path('other/mine')})` });
+  });
+
+  it('does not call a command of one’s own, which might begin to work', async () => {
+    const room = scratch();
+    const file = room.write('bin/mine', `#!/bin/sh\necho worked > ${room.path('worked')}\n`, 0o755);
+    const { of } = await look(room, { config: 'agents: {mine: {command: mine}}\n' });
+    expect(of('agent mine')).toMatchObject({ level: 'ok', detail: `found (${file})` });
+    expect(existsSync(room.path('worked'))).toBe(false);
   });
 
   it('does not call the bundled agent to ask for a version', async () => {
@@ -200,6 +208,16 @@ describe('doctor', () => {
 });
 
 describe('probe', () => {
+  it('asks in an empty directory, which goes with what was left in it', async () => {
+    const { write } = scratch();
+    const file = write('litters', '#!/bin/sh\nls -A | wc -l\npwd >&2\ntouch litter\n', 0o755);
+    expect(await probe(file, [], {})).toEqual({ ok: true, line: '0' });
+    const where = write('where', '#!/bin/sh\ntouch litter\npwd\n', 0o755);
+    const asked = await probe(where, [], {});
+    expect(asked).toMatchObject({ ok: true, line: expect.stringContaining('signalbox-doctor-') });
+    expect(existsSync(asked.ok ? asked.line : '/')).toBe(false);
+  });
+
   it('does not wait for what a program leaves behind, and ends it', async () => {
     const { write } = scratch();
     const file = write('leaky', '#!/bin/sh\n/bin/sleep 60 &\necho $!\n', 0o755);

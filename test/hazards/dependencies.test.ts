@@ -30,6 +30,9 @@ describe('dependencies', () => {
       grandchild: 'waits for child (itself blocked)',
       free: '',
     });
+    // What sets them free is told of each of them, however far away it is.
+    const retry = 'signalbox retry p fails';
+    expect(status.tickets.map(({ next }) => next)).toEqual([retry, retry, retry, '']);
     expect(status.tickets.map((ticket) => ticket.status)).toEqual(['failed', 'queued', 'queued', 'complete']);
     expect(
       world

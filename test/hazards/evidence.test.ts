@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { it, story } from '../support/index.ts';
+import { git, it, story } from '../support/index.ts';
 
 const VERDICT = {
   type: 'object',
@@ -20,7 +20,8 @@ describe('success is evidence', () => {
     expect((await world.cli('run', 'p')).code).toBe(0);
     const ticket = world.ticket('p', 'a');
     expect(story(ticket)).toEqual(['build failure', 'build success']);
-    const reason = 'expected at least 1 commit ahead of main, found 0';
+    const base = git(world.repo, 'rev-parse', '--short=7', 'main').trim();
+    const reason = `expected at least 1 commit ahead of its base (${base}), found 0`;
     expect(ticket.phaseHistory[0]?.error).toEqual({ class: 'evidence', message: reason });
     expect(world.promptOf('p', 'a', 'build.1.1')).toBe('Build.');
     expect(world.promptOf('p', 'a', 'build.1.2')).toBe(`Build. Last time: ${reason}`);
@@ -49,8 +50,8 @@ describe('success is evidence', () => {
       },
     });
     await world.cli('run', 'p');
-    expect(world.ticket('p', 'one-commit').error).toContain(
-      'expected at least 2 commits ahead of main, found 1',
+    expect(world.ticket('p', 'one-commit').error).toMatch(
+      /expected at least 2 commits ahead of its base \(\w{7}\), found 1/,
     );
     expect(world.ticket('p', 'dirty').error).toContain('expected a clean tree, found uncommitted: left.txt');
     expect(world.ticket('p', 'other-file').error).toContain('expected a change in src/**/*.ts, found none');

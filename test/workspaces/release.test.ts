@@ -206,6 +206,26 @@ describe('slots', () => {
     expect(worktrees(two.repo)).toEqual([two.repo, slotOf(all, 1)]);
   });
 
+  it('of one repository leave room for those of another under the same root', async () => {
+    const all = bench();
+    makeRepo(join(all.root, 'second'), { second: 'x' });
+    for (const repo of [all.repo, join(all.root, 'second')]) {
+      const specs = ['one', 'two', 'three'].map((id) => {
+        const name = `${repo.endsWith('second') ? 'second-' : ''}${id}`;
+        return all.spec(name, { repo, slots: 2 });
+      });
+      for (const spec of specs) await all.workspaces.ensure(spec);
+      const released = [];
+      for (const spec of specs) released.push(await all.workspaces.release(spec));
+      expect(released.map((result) => 'slot' in result && result.slot)).toEqual([true, true, false]);
+    }
+    expect(worktrees(join(all.root, 'second'))).toEqual([
+      join(all.root, 'second'),
+      slotOf(all, 2),
+      slotOf(all, 3),
+    ]);
+  });
+
   it('keep caches and nothing else that is ignored', async () => {
     const { repo, spec, workspaces } = bench({
       '.gitignore': 'node_modules\nout/\n*.log\n',
