@@ -43,7 +43,7 @@ export function specSummary(result: SpecResult, look: Style, columns?: number): 
     oneLine(ticket.title, 50),
     ticket.status.replace('_', ' '),
     usageText(totalUsage(ticket.phaseHistory.map((attempt) => attempt.usage))),
-    ticket.status === 'complete' ? '' : oneLine(ticket.hold?.reason ?? ticket.error ?? '', 80),
+    ticket.status === 'complete' ? '' : oneLine(ticket.hold?.reason ?? ticket.error ?? '', 300),
   ]);
   const facts = [...unitFacts(counts), duration(ms), usageText(usage)].filter(Boolean);
   const header = ['', 'unit', 'title', 'status', 'usage', 'why'];
