@@ -85,9 +85,9 @@ describe.concurrent('checks --related', () => {
       "import test from 'node:test';\ntest('a', () => undefined);\n",
     );
     const env = { SIGNALBOX_WORKTREE: world.repo, SIGNALBOX_BASE: base };
-    const { code, out, err } = await cliIn(world, world.dir, ['checks', '--related'], env);
+    const { code, out } = await cliIn(world, world.dir, ['checks', '--related'], env);
     expect({ code, end: out.trimEnd().split('\n').at(-1) }).toEqual({ code: 0, end: '✓ 1 passed' });
-    expect(err).toContain('$ node --test ./a.test.js\n');
+    expect(out).toContain('$ node --test ./a.test.js\n');
     writeFileSync(join(world.repo, 'a.test.js'), 'throw new Error("no");\n');
     const failed = await cliIn(world, world.dir, ['checks', '--related', '--json'], env);
     expect(failed.code).toBe(1);
