@@ -119,7 +119,12 @@ async function check(io: Io, options: GlobalOptions, id: string): Promise<void> 
     const look = style(io.color);
     const view = parts.store.view();
     const plan = view.plans.find((each) => each.id === id);
-    if (plan) io.out(`${planSummary(plan, view.tickets, parts.settings, look)}\n`);
+    if (plan) {
+      // A repository or base that is not there is among the problems.
+      const from =
+        plan.repo === null ? null : parts.workspaces.startsFrom(plan.repo, plan.base).catch(() => null);
+      io.out(`${planSummary(plan, view.tickets, parts.settings, look, await from)}\n`);
+    }
     for (const { severity, ticketId, place, message, hint } of problems) {
       const mark = severity === 'error' ? look.red('✗') : look.yellow('!');
       const said = isAbsolute(place) && message.includes(place);

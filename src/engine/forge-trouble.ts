@@ -21,6 +21,7 @@ const PAUSE_MS = 60_000;
 const FOR_GOOD = new Set([
   'forge/closed',
   'forge/nothing',
+  'workspace/base-not-pushed',
   'workspace/branch-is-base',
   'workspace/push-deleted',
   'workspace/push-rejected',

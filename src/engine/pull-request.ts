@@ -70,7 +70,8 @@ export async function openPullRequest(
     : ((await mergedPull(parts, work, found)) ?? found.find(({ headRefOid }) => headRefOid === tip));
   if (over && !(again && (await wasDeleted(parts, spec, over)))) return ended(over);
 
-  const wish = { ...spec, known: journal.heads().at(-1)?.commit ?? null, again };
+  const from = open || isFork(head) ? null : ownBase(ticket, spec);
+  const wish = { ...spec, known: journal.heads().at(-1)?.commit ?? null, again, from };
   const { pushed } = await journal.record('push', { branch: spec.branch }, () => workspaces.push(wish));
   const stack = await stackOf(parts, ticket, view);
   const base = await baseBranch(parts, { ticket, spec, head, stack, gh });
@@ -155,16 +156,24 @@ async function update(work: Work, { number, url, body: old, baseRefName }: PullR
   return { number, url, created: false };
 }
 
+function isFork({ owner, repository }: Head): boolean {
+  return owner !== null && owner.toLowerCase() !== repository.owner.toLowerCase();
+}
+
+/** The branch that the ticket's work started from; null where that is no branch. */
+function ownBase(ticket: Ticket, spec: WorkspaceSpec): string | null {
+  const ref = ticket.base?.ref ?? '';
+  return /^[0-9a-f]{40,64}$/.test(ref) ? spec.base : ref.replace(/^origin\//, '') || null;
+}
+
 /** The nearest branch of the stack that is on origin and not merged yet, else the branch that the plan started from. */
 async function baseBranch(
   { workspaces }: Parts,
   { ticket, spec, head, stack, gh }: Pick<Work, 'ticket' | 'spec' | 'head' | 'stack' | 'gh'>,
 ): Promise<string | null> {
-  const ref = ticket.base?.ref ?? '';
-  const own = /^[0-9a-f]{40,64}$/.test(ref) ? spec.base : ref.replace(/^origin\//, '') || null;
+  const own = ownBase(ticket, spec);
   // Only branches of the repository itself can be a base.
-  const fork = head.owner !== null && head.owner.toLowerCase() !== head.repository.owner.toLowerCase();
-  if (fork || !stack.below) return own;
+  if (isFork(head) || !stack.below) return own;
   const below = stack.tickets.slice(0, stack.tickets.indexOf(ticket)).map(branchOf).reverse();
   const tips = await workspaces.remoteTips({ repo: spec.repo, branches: below });
   for (const branch of below) {

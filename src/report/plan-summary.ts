@@ -15,11 +15,13 @@ export function planSummary(
   tickets: ReadonlyMap<string, Ticket>,
   defaults: Defaults,
   look: Style,
+  from: string | null,
 ): string {
   const workflow = plan.workflow ?? defaults.defaultWorkflow;
   const agent = plan.agent ?? defaults.defaultAgent;
   const count = `${plan.tickets.length} ticket${plan.tickets.length === 1 ? '' : 's'}`;
-  const where = plan.repo === null ? '' : ` in ${oneLine(plan.repo, 200)}`;
+  const where =
+    plan.repo === null ? '' : ` in ${oneLine(plan.repo, 200)}${from === null ? '' : `, from ${from}`}`;
   const head = `${oneLine(plan.name) || plan.id} (${plan.id}), ${plan.status}: ${count}${where}, workflow ${workflow}, agent ${agent}`;
   const steps = rounds(plan);
   const rows = [...plan.tickets]

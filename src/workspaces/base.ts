@@ -3,8 +3,9 @@ import { integrationBranch } from '../model/own-branch.ts';
 import { readHead } from './admin.ts';
 import type { Context } from './context.ts';
 import { fetchBranch } from './fetch.ts';
-import { branchRef, isOid, originRef, readRef, readSymref } from './refs.ts';
+import { branchRef, isOid, originRef, readRef } from './refs.ts';
 import type { Repo } from './repo.ts';
+import { originTrunk, recordTrunk } from './trunk.ts';
 
 /** What work starts from. `ref` is recorded (`main`, `origin/main`); `name` is the branch that work is merged into. */
 export interface Base {
@@ -24,12 +25,12 @@ export async function resolveBase(
   options: { fetch: boolean },
 ): Promise<Base> {
   if (wanted !== null) return namedBase(context, repo, wanted, options);
-  const target = await readSymref(context.git, repo, originRef('HEAD'));
-  if (target?.startsWith(originRef(''))) {
-    const base = await remoteBase(context, repo, target.slice(originRef('').length), options);
-    if (base) return base;
-  }
-  return currentBase(context, repo);
+  const { name, note } = await originTrunk(context, repo, { ask: options.fetch });
+  const notes = note ? [note] : [];
+  const base = name === undefined ? undefined : await remoteBase(context, repo, name, options);
+  if (base?.name && options.fetch) await recordTrunk(context, repo, base.name);
+  const found = base ?? (await currentBase(context, repo));
+  return { ...found, notes: [...notes, ...found.notes] };
 }
 
 async function namedBase(

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { withLock } from '../store/lock.ts';
 import type { Git } from './git.ts';
 import type { Repo } from './repo.ts';
+import type { Trunk } from './trunk.ts';
 
 /** What one `createWorkspaces` shares between its calls. */
 export interface Context {
@@ -13,6 +14,8 @@ export interface Context {
   /** Known answers to "does `commit` contain `ancestor`?"; commits never change, so they stay true. */
   ancestry: Map<string, boolean>;
   fetches: Map<string, { at: number; note: Promise<string | undefined> }>;
+  /** What origins said is their default branch, by repository. */
+  trunks: Map<string, { at: number; trunk: Promise<Trunk> }>;
 }
 
 // A fetch may be under way in another process.

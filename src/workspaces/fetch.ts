@@ -35,7 +35,8 @@ export function fetchBranch(context: Context, repo: Repo, branch: string): Promi
   return note;
 }
 
-function isRecent(at: number): boolean {
+/** What was asked of origin less than a minute ago need not be asked again. */
+export function isRecent(at: number): boolean {
   const age = Date.now() - at;
   return age >= 0 && age < EVERY_MS;
 }

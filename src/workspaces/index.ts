@@ -160,6 +160,8 @@ export interface Workspaces {
   examineBranch(spec: BranchSpec): Promise<BranchState | undefined>;
   /** What would keep a worktree from being made; makes nothing. */
   foresee(spec: WorkspaceSpec): Promise<Obstacle[]>;
+  /** What work would start from, as far as it is known here: `origin/main`. */
+  startsFrom(repo: string, base: string | null): Promise<string>;
   /** Deletes a branch only when its base has all of it and nobody has it checked out. */
   deleteBranch(spec: BranchSpec): Promise<DeletedBranch>;
   /** Merging of many branches; `dry` leaves nothing behind in the repository. Close it in the end. */
@@ -184,6 +186,7 @@ export function createWorkspaces(options: CreateGit): Workspaces {
     inTurn: createTurns(),
     ancestry: new Map(),
     fetches: new Map(),
+    trunks: new Map(),
     repo(path) {
       const known = repos.get(path);
       if (known) return known;
@@ -270,6 +273,9 @@ export function createWorkspaces(options: CreateGit): Workspaces {
     examine: (spec) => examineWorktree(context, spec),
     examineBranch: (spec) => examineBranch(context, spec),
     foresee: (spec) => foresee(context, spec),
+    async startsFrom(path, base) {
+      return (await resolveBase(context, await context.repo(path), base, { fetch: false })).ref;
+    },
     deleteBranch: (spec) => deleteBranch(context, spec),
     trains: (path, options) => openTrains(context, path, options),
     withTrainLock: (path, fn) => withTrainLock(context, path, fn),

@@ -3,8 +3,9 @@ import { namesAbove, ownBranchProblem, type Trunks } from '../model/own-branch.t
 import { readHead } from './admin.ts';
 import type { Context } from './context.ts';
 import { trustedAccess } from './fetch.ts';
-import { branchRef, originRef, readRef, readSymref } from './refs.ts';
+import { branchRef, readRef } from './refs.ts';
 import type { Repo } from './repo.ts';
+import { originTrunk } from './trunk.ts';
 
 interface Wish {
   branch: string;
@@ -16,7 +17,7 @@ interface Wish {
 /** Refuses work on the branch that it would be merged into. */
 export async function refuseTrunk(context: Context, repo: Repo, wish: Wish): Promise<void> {
   const base = wish.base ?? null;
-  const trunk = await trunkOf(context, repo);
+  const trunk = (await originTrunk(context, repo)).name ?? null;
   // Without both, new work starts from the current branch.
   const start = base ?? (trunk || wish.recordedBase ? null : (readHead(repo.gitDir).branch ?? null));
   refuse(wish.branch, { base: start, trunk });
@@ -29,7 +30,7 @@ export async function refusePushToTrunk(
   wish: Wish & { url: string },
 ): Promise<void> {
   const base = wish.base ?? null;
-  refuse(wish.branch, { base, trunk: await trunkOf(context, repo) });
+  refuse(wish.branch, { base, trunk: (await originTrunk(context, repo)).name ?? null });
   const { entries, env } = await trustedAccess(context, repo);
   const args = ['ls-remote', '--quiet', '--symref', '--upload-pack=git-upload-pack', '--', wish.url, 'HEAD'];
   const { stdout } = await context.git(args, { at: repo, config: entries, env });
@@ -47,12 +48,6 @@ export async function refuseBeside(context: Context, repo: Repo, branch: string)
   );
   const below = stdout.trim();
   if (below !== '') throw besides(branch, below.slice(branchRef('').length));
-}
-
-/** What origin's HEAD was when it was last fetched. */
-async function trunkOf(context: Context, repo: Repo): Promise<string | null> {
-  const target = await readSymref(context.git, repo, originRef('HEAD'));
-  return target?.startsWith(originRef('')) ? target.slice(originRef('').length) : null;
 }
 
 function refuse(branch: string, trunks: Trunks): void {

@@ -15,6 +15,8 @@ export interface PushSpec {
   base?: string | null;
   /** What origin is known to have had last: a branch that has lost it since is not written to. */
   known?: string | null;
+  /** The branch that it started from, where origin has to have that, too. */
+  from?: string | null;
   /** May it be made once more where somebody deleted it? Without `known`, always. */
   again?: boolean;
 }
@@ -55,7 +57,11 @@ export async function pushBranch(context: Context, spec: PushSpec): Promise<Push
   const access = await trustedAccess(context, repo);
   const before = await reaching(spec, repo, async () => {
     await refusePushToTrunk(context, repo, { ...spec, url });
-    return (await remoteTips(context, { repo: spec.repo, branches: [spec.branch] })).get(spec.branch);
+    const { branch, from = null } = spec;
+    const branches = [branch, ...(from === null ? [] : [from])];
+    const tips = await remoteTips(context, { repo: spec.repo, branches });
+    if (from !== null && !tips.has(from)) throw fromNowhere(spec, from);
+    return tips.get(branch);
   });
   if (before === commit) return { commit, pushed: false };
   await refuseLoss(context, repo, spec, { commit, before });
@@ -80,6 +86,18 @@ export async function pushBranch(context: Context, spec: PushSpec): Promise<Push
     {
       hint: 'Somebody may have pushed or deleted it at the same moment; try again.',
       details: { branch: spec.branch, commit, there: there ?? null },
+    },
+  );
+}
+
+/** Whoever pushed such a branch would bring somebody's own commits along. */
+function fromNowhere({ branch, repo }: PushSpec, from: string): WorkspaceError {
+  return new WorkspaceError(
+    'workspace/base-not-pushed',
+    `${branch} started from ${from}, which origin does not have: nothing was pushed.`,
+    {
+      hint: `Push that first: git -C ${repo} push origin ${from}. Or give the plan another base.`,
+      details: { branch, base: from },
     },
   );
 }

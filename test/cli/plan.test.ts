@@ -188,7 +188,7 @@ describe.concurrent('plan', () => {
     expect(code).toBe(0);
     expect(out).toBe(
       [
-        `First (p), draft: 2 tickets in ${world.repo}, workflow work, agent agent`,
+        `First (p), draft: 2 tickets in ${world.repo}, from main, workflow work, agent agent`,
         'round  ticket  title       criteria',
         '1      a       Title of a  1',
         '2      b       Title of b  1         after a; agent rehearsal',

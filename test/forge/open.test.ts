@@ -36,6 +36,21 @@ describe.concurrent('a pull request', () => {
     ]);
   });
 
+  it('is not opened, and nothing is pushed, where the work started from a branch that origin does not have', async ({
+    world,
+  }) => {
+    const bench = new Bench(world);
+    git(world.repo, 'branch', 'wip');
+    world.plan('p', { base: 'wip', tickets: { '12': issue(12) } });
+    await bench.work('12');
+    expect(await failure(bench.open('12'))).toMatchObject({
+      code: 'workspace/base-not-pushed',
+      message: 'feature/12-add-a-thing started from wip, which origin does not have: nothing was pushed.',
+    });
+    expect(git(bench.origin, 'branch', '--list', 'feature/*')).toBe('');
+    expect(bench.pulls()).toEqual([]);
+  });
+
   it('that is open gets the new commits and the new findings; title and other text stay', async ({
     world,
   }) => {
