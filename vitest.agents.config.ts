@@ -14,6 +14,7 @@ export default defineConfig({
     include: ['test/contract/**/*.contract.ts'],
     testTimeout: 180_000,
     hookTimeout: 30_000,
+    setupFiles: ['test/support/setup.ts'],
     pool: 'forks',
     maxWorkers: slow ? 2 : 3,
     maxConcurrency: slow ? 1 : 2,

@@ -12,6 +12,7 @@ export default defineConfig({
     env: process.env.TMPDIR === undefined && fast ? { TMPDIR: fast } : {},
     testTimeout: 90_000,
     hookTimeout: 30_000,
+    setupFiles: ['test/support/setup.ts'],
     pool: 'forks',
     // Loading our sources anew for each of some hundred files would take longer than many of them run.
     isolate: false,

@@ -7,6 +7,7 @@ export default defineConfig({
     include: ['test/system/**/*.test.ts'],
     testTimeout: 60_000,
     hookTimeout: 30_000,
+    setupFiles: ['test/support/setup.ts'],
     pool: 'forks',
     // Other programs answer late on a busy machine, and a view gives up on them by design.
     retry: 2,

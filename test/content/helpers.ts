@@ -1,14 +1,14 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterEach } from 'vitest';
 import { checkWorkflow } from '../../src/content/check.ts';
 import type { SearchPath } from '../../src/content/find.ts';
 import { loadWorkflow } from '../../src/content/load.ts';
 import type { Workflow } from '../../src/model/workflow.ts';
+import { atTestEnd } from '../support/ends.ts';
 
 const made: string[] = [];
-afterEach(() => {
+atTestEnd(() => {
   for (const dir of made.splice(0)) rmSync(dir, { recursive: true, force: true });
 });
 

@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach } from 'vitest';
+import { atTestEnd } from '../support/ends.ts';
 
 export interface LinearRequest {
   headers: IncomingHttpHeaders;
@@ -15,7 +15,7 @@ export interface LinearAnswer {
 }
 
 const servers: Server[] = [];
-afterEach(() => {
+atTestEnd(() => {
   for (const server of servers.splice(0)) {
     server.closeAllConnections();
     server.close();

@@ -1,13 +1,13 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterEach } from 'vitest';
 import type { FetchOptions, WorkItem } from '../../src/sources/index.ts';
+import { atTestEnd } from '../support/ends.ts';
 import { FakeGh } from '../support/gh/fake-gh.ts';
 import { GIT_ENV, git } from '../support/repo.ts';
 
 const dirs: string[] = [];
-afterEach(() => {
+atTestEnd(() => {
   for (const dir of dirs.splice(0)) rmSync(dir, { recursive: true, force: true });
 });
 

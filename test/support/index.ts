@@ -1,4 +1,5 @@
-import { afterAll, test } from 'vitest';
+import { test } from 'vitest';
+import { atFileEnd } from './ends.ts';
 import { removeTemplate } from './repo.ts';
 import { World } from './world.ts';
 
@@ -7,7 +8,7 @@ export { commitsOf, git, worktreesOf } from './repo.ts';
 export { waitFor } from './wait-for.ts';
 export { story, World } from './world.ts';
 
-afterAll(removeTemplate);
+atFileEnd(removeTemplate);
 
 /** A test with a world of its own, which is gone afterwards together with every process in it. */
 export const it = test.extend<{ world: World }>({

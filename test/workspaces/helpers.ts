@@ -2,12 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterEach } from 'vitest';
 import { createWorkspaces, type WorkspaceSpec } from '../../src/workspaces/index.ts';
+import { atTestEnd } from '../support/ends.ts';
 
 const made: string[] = [];
 
-afterEach(() => {
+atTestEnd(() => {
   for (const path of made.splice(0)) rmSync(path, { recursive: true, force: true });
 });
 
