@@ -6,6 +6,7 @@ import { attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
 import { editOpen } from '../model/walk.ts';
 import { claimInTurn } from './claim-slot.ts';
 import { workspaceSpec } from './facts.ts';
+import { giveUpTree } from './hand-over.ts';
 import { Journal } from './journal.ts';
 import type { Parts } from './parts.ts';
 import { type Pinned, pinnedFor } from './pinned.ts';
@@ -14,7 +15,7 @@ import { sparePerson } from './spare-person.ts';
 import { noteLeft } from './spec-left.ts';
 import { holdForLock, isLockWait, waitForLock } from './spec-lock-wait.ts';
 import { takeStep } from './step.ts';
-import { tellStatus } from './tell.ts';
+import { refOf, tellStatus } from './tell.ts';
 import { readTip } from './tip.ts';
 
 export interface DriveOptions {
@@ -81,6 +82,7 @@ export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOp
     await journal.apply({ type: 'release', tip });
     tell();
     await noteLeft(parts, plan, journal.ticket, spec);
+    await giveUpTree(parts, plan, refOf(ref), spec);
   } catch (error) {
     // Another engine has it now, and with it everything that is left to do.
     if (error instanceof HeldError) return;

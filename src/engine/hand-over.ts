@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { stopJob } from '../jobs/stop.ts';
-import { WorkspaceError } from '../model/errors.ts';
-import { refKey } from '../model/ids.ts';
+import { explained, WorkspaceError } from '../model/errors.ts';
+import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
 import { isShared } from '../model/turns.ts';
@@ -88,6 +88,27 @@ async function takeOut(parts: Parts, left: Ticket, spec: WorkspaceSpec): Promise
   const { planId, ticketId } = left;
   const reason = `its work was taken out of the tree and is kept at ${keptAt}`;
   emit(parts, { type: 'workspace:keep', planId, ticketId, path: spec.path, reason });
+}
+
+/**
+ * With `--on-failure continue` the tree is nobody's once a unit has failed for good, also when no other comes after it.
+ * What cannot be taken out now is told; the next one to come tries again.
+ */
+export async function giveUpTree(
+  parts: Parts,
+  plan: Plan,
+  ref: TicketRef,
+  spec: WorkspaceSpec,
+): Promise<void> {
+  const ticket = parts.store.ticket(ref);
+  if (!specOf(plan) || plan.stopOnFailure || ticket.status !== 'failed' || ticket.base === null) return;
+  try {
+    await putBack(parts, ticket, spec);
+    await takeOut(parts, ticket, spec);
+  } catch (error) {
+    if (!(error instanceof WorkspaceError)) throw error;
+    parts.listen({ type: 'problem', ...ref, message: explained(error), path: spec.path });
+  }
 }
 
 /** Takes what a ticket that is not wanted in this run has left out of the tree. */

@@ -84,11 +84,19 @@ export function tasksAsKnown({
   const engine = engineTicks(before.plan, before.tickets);
   if (!request.inPlace) return withTicks(original.text, { engine });
   const isOpen = before.tickets.some(
-    ({ phaseHistory, status, base, currentPhase }) =>
-      phaseHistory.length > 0 && status !== 'complete' && base !== null && currentPhase !== 'attention',
+    (ticket) =>
+      ticket.phaseHistory.length > 0 &&
+      ticket.status !== 'complete' &&
+      ticket.base !== null &&
+      !isUntickable(ticket),
   );
   if (!isOpen || kept.text === '') return original.text;
   return takeBack(original.text, { engine: [...tickedIn(kept.text), ...engine] }).text;
+}
+
+/** Its work is done and its boxes could not be ticked: that is left to a person. */
+function isUntickable({ status, currentPhase }: Ticket): boolean {
+  return currentPhase === 'attention' || (status === 'failed' && currentPhase === 'tick');
 }
 
 export function withTasks(spec: Spec, text: string) {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
@@ -35,6 +35,7 @@ export async function tickUnit(parts: Parts, ref: TicketRef): Promise<TickedUnit
   const { store, settings, workspaces } = parts;
   const ticket = store.ticket(ref);
   const unit = unitOf(ticket);
+  if (unit) await putListBack(parts, ticket);
   if (unit) await bringFitting(parts, ticket, unit.tasks);
   const plan = store.plan(ref.planId);
   const kept = specOf(plan);
@@ -56,7 +57,7 @@ export async function tickUnit(parts: Parts, ref: TicketRef): Promise<TickedUnit
   );
   const users = original !== file && existsSync(original) ? readFileSync(original, 'utf8') : kept.text;
   const known = { engine: [...engineTicks(plan, others), ...unit.tasks], person: tickedIn(users) };
-  const whole = original === file ? found : wholeList(found, kept.text, known);
+  const whole = original === file ? found : wholeList(found, kept.text, known, unit.tasks);
   const cleared = users === '' ? found : takeBack(whole, known, { file }).text;
   // Both are looked at before either is written.
   const changes = await Promise.all(
@@ -104,8 +105,33 @@ function fits(text: string, wanted: readonly TaskIdentity[]): boolean {
   }
 }
 
-/** A list on the branch from which an agent took tasks of others is what it was before. */
-function wholeList(found: string, brought: string, known: KnownDone): string {
-  const isCut = brought !== '' && lostTasks(brought, found).length > 0;
-  return isCut ? withTicks(brought, known) : found;
+/** A list that an agent has deleted is there again as it was, with the ticks of what is complete. */
+async function putListBack({ store, settings, workspaces }: Parts, ticket: Ticket): Promise<void> {
+  const plan = store.plan(ticket.planId);
+  const kept = specOf(plan);
+  if (!kept || kept.text === '') return;
+  const view = store.view();
+  const { path } = workspaceSpec(ticket, plan, settings, view);
+  const name = join(kept.inTree, kept.files.tasks);
+  if (existsSync(join(path, name))) return;
+  const own = plan.tickets.flatMap(
+    ({ ticketId }) => view.tickets.get(refKey({ planId: plan.id, ticketId })) ?? [],
+  );
+  mkdirSync(join(path, kept.inTree), { recursive: true });
+  writeAtomic(join(path, name), withTicks(kept.text, { engine: engineTicks(plan, own) }), 0o644);
+  const message = `Put back the tasks of ${kept.name}`;
+  if (kept.tracked) await workspaces.commitPaths({ path, files: [name], message });
+}
+
+/** A list on the branch from which an agent took tasks, or gave its own another name, is what it was before. */
+function wholeList(
+  found: string,
+  brought: string,
+  known: KnownDone,
+  wanted: readonly TaskIdentity[],
+): string {
+  if (brought === '') return found;
+  const isCut = lostTasks(brought, found).length > 0;
+  const isRenamed = !fits(found, wanted) && fits(brought, wanted);
+  return isCut || isRenamed ? withTicks(brought, known) : found;
 }

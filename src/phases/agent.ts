@@ -20,6 +20,7 @@ import { factsOf, failure, parked } from './agent-facts.ts';
 import { type PhaseContext, variablesOf } from './context.ts';
 import { BEFORE, fingerprint, judge, notedBefore } from './judge.ts';
 import { land, nativeCap, ownBudget } from './landing.ts';
+import { cleanHead, HEAD_BEFORE, takenOut } from './only-read.ts';
 import { chooseSession } from './session.ts';
 import { excerpt } from './text.ts';
 import { AttemptConfigError, readNote, type Turn, type TurnEnd, takeTurn } from './turn.ts';
@@ -38,12 +39,17 @@ export async function performAgent(context: Context): Promise<AttemptEnd> {
   const [problem] = capabilityProblems(adapter, context.phase);
   if (problem) return failure('config', `agent "${agent.name}": ${problem}`);
   try {
-    return await work(context, agent, adapter);
+    const end = await work(context, agent, adapter);
+    return isReadOnly(context, agent) ? await takenOut(context, end) : end;
   } catch (error) {
     if (error instanceof AttemptConfigError || error instanceof InputError)
       return failure('config', error.message);
     throw error;
   }
+}
+
+function isReadOnly({ phase }: Context, agent: AgentConfig): boolean {
+  return (phase.access ?? defaultAccess(agent)) === 'read';
 }
 
 async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter): Promise<AttemptEnd> {
@@ -70,12 +76,13 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
     gitDirs: context.workspaces.gitDirs(context.place.worktree),
   });
   const before = access === 'read' ? (notedBefore(context) ?? (await fingerprint(context))) : '';
+  const head = before ? await cleanHead(context) : undefined;
   const shared = { adapter, wantsData: schema !== null };
   const first: Turn = {
     ...shared,
     dir: jobDir,
     usageBefore: choice.usageBefore,
-    files: before ? { [BEFORE]: before } : {},
+    files: { ...(before ? { [BEFORE]: before } : {}), ...(head ? { [HEAD_BEFORE]: head } : {}) },
     request: async () =>
       ask(choice.cutOff ? goOn(phase) : await promptOf(context, adapter, asked), choice.resume),
   };

@@ -144,6 +144,33 @@ describe.concurrent('contract 5: a unit that fails', () => {
     ]);
   });
 
+  it('leaves nothing in the tree with --on-failure continue, also when it is the last', async ({ world }) => {
+    withoutWaits(world);
+    world.rehearsal([{ when: { ticket: '2', phase: 'implement' }, do: [...add('bad.txt'), dirty, done()] }]);
+    const dir = writeSpec(world, tasks('One', 'Two'));
+    const { code } = await runSpec(world, dir, '--on-failure', 'continue', '--max-attempts', '1');
+    expect(code).toBe(2);
+    expect(work(world)).toEqual(['Rehearse implement of 1', 'Tick 1 of limits']);
+    expect(existsSync(join(tree(world), 'half.txt'))).toBe(false);
+    expect(git(world.repo, 'show', 'refs/signalbox/failed/spec-limits/2-1:half.txt')).toBe('half');
+  });
+
+  it('of which the box cannot be ticked has failed for good, and others go on', async ({ world }) => {
+    world.rehearsal([
+      {
+        when: { ticket: '1', phase: 'implement' },
+        do: [{ run: "sed -i 's/One/Something else/' .kiro/specs/limits/tasks.md" }, ...add('a.txt'), done()],
+      },
+    ]);
+    const dir = writeSpec(world, tasks('One', 'Two'));
+    const { code } = await runSpec(world, dir, '--in-place', '--on-failure', 'continue');
+    expect(code).toBe(2);
+    const ticket = world.ticket('spec-limits', '1');
+    expect(story(ticket).slice(-2)).toEqual(['checks success', 'tick failure']);
+    expect(world.ticket('spec-limits', '2').status).toBe('complete');
+    expect(git(world.repo, 'show', 'refs/signalbox/failed/spec-limits/1-1:a.txt')).toBe('x');
+  });
+
   it('never ticks a task that means something else by now', async ({ world }) => {
     world.rehearsal([
       {
@@ -157,11 +184,11 @@ describe.concurrent('contract 5: a unit that fails', () => {
       },
     ]);
     const dir = writeSpec(world, tasks('One'));
-    const { code, result } = await runSpec(world, dir);
+    const { code, result } = await runSpec(world, dir, '--in-place');
     expect(code).toBe(2);
-    expect(result.tickets[0]).toMatchObject({ status: 'needs_attention', currentPhase: 'attention' });
+    expect(result.tickets[0]).toMatchObject({ status: 'failed', currentPhase: 'tick' });
     expect(result.tickets[0]?.error).toContain('has changed: task 1 ("One") is called "Something else" now');
-    expect(git(world.repo, 'show', 'spec/limits:.kiro/specs/limits/tasks.md')).toContain('- [ ] 1.');
+    expect(git(world.repo, 'show', 'main:.kiro/specs/limits/tasks.md')).toContain('- [ ] 1.');
   });
 });
 

@@ -109,14 +109,22 @@ describe.concurrent('a unit whose task was given another name meanwhile', () => 
     ...add('a.txt'),
   ];
 
+  it('is ticked under its own name on the spec’s branch, where only agents write', async ({ world }) => {
+    world.rehearsal([unit('1', ...rename, done())]);
+    const dir = writeSpec(world, tasks('One', 'Two'));
+    expect((await runSpec(world, dir)).code).toBe(0);
+    expect(tasksOn(world)).toBe('# Tasks\n\n- [x] 1. One\n- [x] 2. Two');
+  });
+
   it('is done when the person ticks it', async ({ world }) => {
     world.rehearsal([unit('1', ...rename, done())]);
     const dir = writeSpec(world, tasks('One', 'Two'));
-    expect((await runSpec(world, dir)).code).toBe(2);
+    expect((await runSpec(world, dir, '--in-place')).code).toBe(2);
     writeFileSync(join(dir, 'tasks.md'), tasks('One', 'Two').replace('[ ] 1', '[x] 1'));
-    const { code, err } = await runSpec(world, dir);
+    git(world.repo, 'commit', '--quiet', '--all', '--message=Tick it');
+    const { code, err } = await runSpec(world, dir, '--in-place');
     expect({ code, err }).toEqual({ code: 0, err: '' });
-    expect(tasksOn(world)).toContain('- [x] 2. Two');
+    expect(readFileSync(join(dir, 'tasks.md'), 'utf8')).toContain('- [x] 2. Two');
   });
 
   it('is done anew when the person calls it so, too', async ({ world }) => {
@@ -126,6 +134,25 @@ describe.concurrent('a unit whose task was given another name meanwhile', () => 
     world.rehearsal([unit('1', ...add('b.txt'), done())]);
     expect((await runSpec(world, dir, '--in-place')).code).toBe(0);
     expect(readFileSync(join(dir, 'tasks.md'), 'utf8')).toContain('- [x] 1. Something else');
+  });
+});
+
+describe.concurrent('a task list that an agent deletes', () => {
+  const remove = [{ run: `git rm --quiet ${TASKS}` }, { commit: 'Remove the tasks' }, ...add('a.txt')];
+
+  it.for([[], ['--in-place']])('is there again with the tick of its unit %s', async (flags, { world }) => {
+    world.rehearsal([unit('2', ...remove, done())]);
+    const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
+    expect((await runSpec(world, dir, ...flags)).code).toBe(0);
+    const branch = flags.length > 0 ? 'main' : 'spec/limits';
+    expect(tasksOn(world, branch)).toBe('# Tasks\n\n- [x] 1. One\n- [x] 2. Two\n- [x] 3. Three');
+  });
+
+  it('is there again in a spec that git does not have', async ({ world }) => {
+    world.rehearsal([unit('1', { run: `rm ${TASKS}` }, ...add('a.txt'), done())]);
+    const dir = writeSpec(world, tasks('One', 'Two'), { commit: false });
+    expect((await runSpec(world, dir)).code).toBe(0);
+    expect(readFileSync(join(dir, 'tasks.md'), 'utf8')).toBe('# Tasks\n\n- [x] 1. One\n- [x] 2. Two\n');
   });
 });
 
