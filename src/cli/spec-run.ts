@@ -5,7 +5,7 @@ import type { TmuxView } from '../report/tmux-view.ts';
 import type { UnitOptions } from '../sources/kiro/index.ts';
 import { keepHeapSmall } from './heap.ts';
 import { type Io, outJson } from './io.ts';
-import { type GlobalOptions, openRunner, positiveInteger } from './open.ts';
+import { type GlobalOptions, openRunner, openState, positiveInteger } from './open.ts';
 import { eventView, goOnUnread, signalCode, stopOnSignals } from './show-events.ts';
 
 export interface SpecRunOptions extends GlobalOptions {
@@ -43,6 +43,7 @@ export async function runSpec(
   if (options.dryRun) return preview(prepared, options, io);
   for (const note of prepared.notes) view.err(note);
   const planId = await startSpecRun(parts, request, prepared);
+  await keepShown(parts, planId, options);
   if (options.detach) return handOver(parts, planId, prepared.spec.name, options, io);
   await follow(parts, planId, { view, windows: windows(prepared.spec.name, planId) }, options, io);
 }
@@ -114,11 +115,12 @@ async function follow(
     const result = await specResult(parts, planId, { since, ms: performance.now() - began });
     await Promise.all([keepSummary(parts, result), windows?.close()]);
     view.close();
-    io.exit(abort.signal.aborted ? signalCode(abort.signal.reason) : result.exitCode);
+    const exitCode = abort.signal.aborted ? signalCode(abort.signal.reason) : result.exitCode;
+    io.exit(exitCode);
     if (options.json) {
       const { plan, tickets, ...facts } = result;
-      const line = { type: 'result', ok: facts.exitCode === 0, planId, plan: plan.status, ...facts, tickets };
-      io.out(JSON.stringify(line));
+      const line = { type: 'result', ok: exitCode === 0, planId, plan: plan.status, ...facts, exitCode };
+      io.out(JSON.stringify({ ...line, tickets }));
     } else io.out(specSummary(result, style(io.color), io.columns?.()));
   } finally {
     view.close();
@@ -129,16 +131,36 @@ async function follow(
 /** Goes on with a run of a spec here, with an answer to what it asked. */
 export async function resumeSpec(
   planId: string,
-  options: SpecRunOptions & { answer?: string },
+  given: SpecRunOptions & { answer?: string },
   io: Io,
 ): Promise<void> {
   const { answerHalt, takeSpec } = await import('../engine/spec-resume.ts');
+  const options = { ...given, ...(await shownAs(planId, given, io)) };
   const view = await eventView(io, { ...options, withPlan: false });
   io.onUnread = goOnUnread;
   const { parts, windows } = await openWithWindows(view, options, io);
   if (options.answer !== undefined) await answerHalt(parts, planId, options.answer);
   const { name } = await takeSpec(parts, planId);
   await follow(parts, planId, { view, windows: windows(name, planId) }, options, io);
+}
+
+/** How a run is shown, for whoever resumes it. */
+async function keepShown(parts: Parts, planId: string, { tmux, tmuxSession }: SpecRunOptions): Promise<void> {
+  const shown = { tmux: tmux !== false, session: tmuxSession ?? null };
+  await parts.store.updatePlan(planId, (latest) => ({ ...latest, shown }));
+}
+
+async function shownAs(
+  planId: string,
+  options: SpecRunOptions,
+  io: Io,
+): Promise<Pick<SpecRunOptions, 'tmux' | 'tmuxSession'>> {
+  const { store } = await openState(io, options);
+  const { shown } = store.plan(planId) as { shown?: { tmux: boolean; session: string | null } };
+  return {
+    tmux: options.tmux !== false && shown?.tmux !== false,
+    ...(shown?.session ? { tmuxSession: shown.session } : {}),
+  };
 }
 
 async function handOver(

@@ -120,15 +120,16 @@ async function plans(
 
 /** A run of issues goes on here, as it began, unless a daemon has it; any other plan goes on where somebody runs it. */
 async function resume(io: Io, options: GlobalOptions, planId: string, ticketId: string): Promise<void> {
+  const { answer } = options as { answer?: string };
+  if (answer?.trim() === '') throw await noAnswer();
   if (planId && ticketId) return act(io, options, planId, ticketId, { type: 'resume' });
   const parts = await openEngine(io, options, 'resume');
   const { latestStopped, stoppedIn } = await import('../engine/stopped.ts');
   const id = planId || latestStopped(parts);
   const { isWithDaemon } = await import('../engine/resume-run.ts');
   const found = parts.store.plan(id);
-  const { answer } = options as { answer?: string };
   if (found.kind === 'spec')
-    return resumeSpecHere(io, { ...options, ...(answer ? { answer } : {}) }, parts, id);
+    return resumeSpecHere(io, { ...options, ...(answer === undefined ? {} : { answer }) }, parts, id);
   if (answer !== undefined) throw await noHalt(id);
   if (found.kind === 'run') {
     const { resumeIssues } = await import('./issues.ts');
@@ -162,6 +163,13 @@ async function resumeSpecHere(
   const plan = await takeSpec(parts, planId, { leave: true });
   if (options.json) return outJson(io, { plan, resumed: [] });
   io.out(`Plan ${planId} is ${plan.status}.${await wayOn(parts, planId)}`);
+}
+
+async function noAnswer(): Promise<Error> {
+  const { InputError } = await import('../model/errors.ts');
+  return new InputError('usage', '--answer says nothing.', {
+    hint: 'Write what the agent should know: --answer "Use the new table."',
+  });
 }
 
 async function noHalt(planId: string): Promise<Error> {

@@ -34,6 +34,7 @@ export async function runPlan(parts: Parts, options: RunOptions): Promise<RunRes
   const { planId, ticketIds } = options;
   checkRunnable(parts, planId, ticketIds);
   await takePlan(parts, planId);
+  tellParked(parts, planId, ticketIds);
   const warming = new AbortController();
   warmUp(parts, { ...options, signal: warming.signal });
   const scope: EngineOptions['scope'] = ticketIds ? { planId, ticketIds } : { planId };
@@ -64,6 +65,17 @@ export async function runPlan(parts: Parts, options: RunOptions): Promise<RunRes
     await letGo(parts, planId);
   }
   return resultOf(parts, planId, ticketIds);
+}
+
+/** What waits for a time already gives no sign of itself until then. */
+function tellParked(parts: Parts, planId: string, ticketIds: readonly string[] | undefined): void {
+  const now = Date.parse(parts.now());
+  for (const ticket of parts.store.view().tickets.values()) {
+    const { status, hold, error, currentPhase: phase, ticketId } = ticket;
+    if (ticket.planId !== planId || ticketIds?.includes(ticketId) === false || status !== 'ready') continue;
+    if (!hold?.until || Date.parse(hold.until) <= now) continue;
+    emit(parts, { type: 'ticket:status', status, hold, error, phase, planId, ticketId });
+  }
 }
 
 function checkRunnable(parts: Parts, planId: string, ticketIds: readonly string[] | undefined): void {

@@ -17,11 +17,12 @@ import { writeAtomic } from '../store/atomic.ts';
 import { makeDirectory } from '../store/directory.ts';
 import { withLock } from '../store/lock.ts';
 import type { Parts } from './parts.ts';
+import { strangerIn } from './spec-known.ts';
 import { unlockSpec } from './spec-lock.ts';
-import { progressOf, specRests, stateOf } from './spec-picture.ts';
+import { assignmentOf, progressOf, specRests, stateOf } from './spec-picture.ts';
 import { giveOwners } from './spec-together.ts';
 import { PROGRESS_FILE, STATE_FILE } from './spec-tree.ts';
-import { specOf } from './spec-unit.ts';
+import { ownersOf, specOf } from './spec-unit.ts';
 
 const TOLD: ReadonlySet<EngineEvent['type']> = new Set([
   'attempt:start',
@@ -91,7 +92,15 @@ async function writeSpecFiles(parts: Parts, plan: Plan, found: readonly Ticket[]
   const key = createHash('sha256').update(place).digest('hex').slice(0, 16);
   makeDirectory(layout.locks);
   await withLock(layout.lock(`spec-files-${key}`), async () => {
-    const tickets = await giveOwners(parts, found, statedIn(join(place, STATE_FILE), kept.name));
+    const stated = statedIn(join(place, STATE_FILE), kept.name);
+    const tickets = await giveOwners(parts, found, stated);
+    for (const ticket of tickets) {
+      const own = found.includes(ticket) ? undefined : assignmentOf(ticket);
+      const { planId, ticketId } = ticket;
+      const owners = ownersOf(parts.settings);
+      for (const message of own ? strangerIn(join(place, STATE_FILE), ticketId, own, owners) : [])
+        parts.listen({ type: 'problem', planId, ticketId, message, path: null });
+    }
     const state = stateOf(plan, kept, tickets, parts.now());
     replace(join(place, STATE_FILE), (text) => withSpecState(text, kept.name, state));
     const part = renderProgress(progressOf(plan, kept, tickets));

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { didYouMean } from '../config/near.ts';
 import { InputError } from '../model/errors.ts';
 import { branchProblem, idProblem, slug } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
@@ -138,11 +139,24 @@ function isSame(one: Assignment, other: Assignment): boolean {
   return key(one) === key(other);
 }
 
+/** An owner that the settings do not have gets no agent of its own; that may be a slip of the pen. */
+export function strangerIn(
+  file: string,
+  id: string,
+  { owner_agent: owner }: Assignment,
+  owners: readonly string[],
+): string[] {
+  if (owners.includes(owner)) return [];
+  const who = `${JSON.stringify(owner)}, which is none of the owners (${owners.join(', ')})`;
+  return [`${file}: ${id} is given to ${who}: the default agent does it.${didYouMean(owner, owners)}`];
+}
+
 /** What the state file says of owners; a file that cannot be read is told, and written anew when the run begins. */
 export function assignmentsOf(
   dir: string,
   name: string,
   units: readonly Unit[],
+  owners: readonly string[],
 ): { assignments: Map<string, Assignment>; notes: string[] } {
   const file = join(dirname(dir), STATE_FILE);
   const notes: string[] = [];
@@ -154,6 +168,7 @@ export function assignmentsOf(
     if (read.unnamed) notes.push(`${file} does not say whose its assignments are; they are left out.`);
     const ids = new Set(units.map(({ id }) => id));
     const own = read.unnamed ? [] : [...read.assignments].filter(([id]) => ids.has(id));
+    for (const [id, said] of own) notes.push(...strangerIn(file, id, said, owners));
     return { assignments: new Map(own), notes };
   } catch (error) {
     if (!(error instanceof InputError)) throw error;

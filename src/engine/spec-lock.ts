@@ -43,8 +43,16 @@ export async function refuseLocked(parts: Parts, planId: string, place: SpecPlac
   for (const file of await filesOf(parts, place)) refuse(parts, planId, place, file);
 }
 
-/** Takes a spec and its tree for this process. Calling it again changes nothing. */
-export async function lockSpec(parts: Parts, planId: string, place: SpecPlace): Promise<void> {
+/**
+ * Takes a spec and its tree for this process. Calling it again changes nothing. `first`: the plan is not there yet, so
+ * that no claim of it can tell two runs apart that begin together.
+ */
+export async function lockSpec(
+  parts: Parts,
+  planId: string,
+  place: SpecPlace,
+  { first = false } = {},
+): Promise<void> {
   const key = keyOf(parts, planId);
   if (held.has(key)) return;
   const files = await filesOf(parts, place);
@@ -58,7 +66,7 @@ export async function lockSpec(parts: Parts, planId: string, place: SpecPlace): 
     for (const file of files) {
       makeDirectory(join(file, '..'));
       await withLock(`${file}.lock`, () => {
-        refuse(parts, planId, place, file);
+        refuse(parts, first ? null : planId, place, file);
         writeAtomic(file, `${JSON.stringify(lock)}\n`);
       });
       taken.push(file);
@@ -110,9 +118,14 @@ function read(file: string): SpecLock | undefined {
 }
 
 /** Between runs of one plan in one state directory its own claims decide; everybody else looks here. */
-function refuse(parts: Parts, planId: string, { name }: SpecPlace, file: string): void {
+function refuse(parts: Parts, planId: string | null, { name }: SpecPlace, file: string): void {
   const lock = read(file);
-  if (!lock || (lock.plan === planId && lock.stateDir === parts.settings.stateDir)) return;
+  if (
+    !lock ||
+    lock.token === parts.holder.token ||
+    (lock.plan === planId && lock.stateDir === parts.settings.stateDir)
+  )
+    return;
   const where = `Its state is in ${lock.stateDir}.`;
   if (isLive(lock, file))
     throw new HeldError('spec/held', `Spec "${name}" is already being run by ${sayHolder(lock)}.`, {

@@ -79,6 +79,26 @@ export function refuseMoved(
   );
 }
 
+/** One branch cannot be in two trees: what the checkout has is not free for the spec's own. */
+export async function refuseStanding(
+  { workspaces }: Parts,
+  { plan, tickets }: { plan: Plan; tickets: readonly Ticket[] },
+  branch: string,
+): Promise<void> {
+  const root = plan.repo ?? '';
+  if (tickets.every(({ status }) => status === 'complete')) return;
+  if ((await workspaces.head(root)).branch !== branch) return;
+  const begun = tickets.some(({ phaseHistory }) => phaseHistory.length > 0);
+  throw new InputError(
+    'spec/standing',
+    `The checkout ${root} is on ${branch}, on which the units work in a worktree of their own.`,
+    {
+      hint: `Switch it to another branch: git -C ${root} switch -\nOr work in it, on that branch, with --in-place${begun ? ' --fresh' : ''}.`,
+      details: { root, branch },
+    },
+  );
+}
+
 /** What a person has in the checkout that a spec works in is neither the agent's nor in the way. */
 export async function refuseDirty(parts: Parts, plan: Plan, tickets: readonly Ticket[]): Promise<void> {
   const root = plan.repo ?? '';

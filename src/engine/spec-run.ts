@@ -1,6 +1,6 @@
 import { realpathSync } from 'node:fs';
 import { pinWorkflow, resolveWorkflow } from '../content/index.ts';
-import { InputError, messageOf } from '../model/errors.ts';
+import { HeldError, InputError, messageOf } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import { canAskForOthers, specialiseSpec } from '../model/spec-variant.ts';
 import type { Ticket } from '../model/ticket.ts';
@@ -27,7 +27,7 @@ import {
   withTasks,
 } from './spec-known.ts';
 import { keepPersonsCommits } from './spec-left.ts';
-import { lockSpec, placeOf, refuseLocked } from './spec-lock.ts';
+import { lockSpec, placeOf, refuseLocked, unlockSpec } from './spec-lock.ts';
 import { planSpec, type SpecPlan } from './spec-plan.ts';
 import { prepareTree } from './spec-prepare-tree.ts';
 import {
@@ -37,6 +37,7 @@ import {
   refuseErrors,
   refuseHeld,
   refuseMoved,
+  refuseStanding,
 } from './spec-refusals.ts';
 import { groupsOf } from './spec-together.ts';
 import { ownersOf, specOf } from './spec-unit.ts';
@@ -106,7 +107,7 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
   const problems = [...spec.problems, ...more];
   refuseErrors(problems);
   if (before) refuseMoved(before, request.inPlace);
-  const { assignments, notes } = assignmentsOf(dir, original.name, units);
+  const { assignments, notes } = assignmentsOf(dir, original.name, units, ownersOf(parts.settings));
   const resolved = await resolveWorkflow(WORKFLOW, parts.settings.searchPath);
   const pinFor = (together: readonly string[]) => {
     const wishes = { owners: ownersOf(parts.settings), maxAttempts: request.maxAttempts, together };
@@ -146,6 +147,7 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
     now: parts.now(),
   });
   if (request.inPlace) await refuseDirty(parts, prepared.plan, before?.tickets ?? []);
+  else await refuseStanding(parts, prepared, branch);
   const replaced = found && request.fresh ? found.id : null;
   const variants = asking.map((each) => each.pinned);
   return { spec, units, problems, notes, prepared, workflow: pinned, variants, replaced, isNew: !before };
@@ -178,11 +180,11 @@ export async function startSpecRun(
   const { plan, added, changed, dropped, aside } = run.prepared;
   if (request.inPlace) await refuseDirty(parts, plan, run.isNew ? [] : ticketsNow(parts, plan.id));
   const place = placeOf(plan, run.prepared.tickets[0]?.branch ?? null);
-  if (place) await lockSpec(parts, plan.id, place);
+  if (place) await lockSpec(parts, plan.id, place, { first: run.isNew });
   for (const { hash, text } of [run.workflow, ...run.variants]) store.pin(hash, text);
   if (run.replaced !== null) await archive(parts, run.replaced);
   const claim = holder.claim(parts.now());
-  if (run.isNew) await store.create({ ...plan, claim }, run.prepared.tickets);
+  if (run.isNew) await create(parts, { ...plan, claim }, run.prepared.tickets);
   else {
     await store.updatePlan(plan.id, (latest) => {
       refuseHeld(parts, latest);
@@ -209,6 +211,18 @@ export async function startSpecRun(
     throw error;
   }
   return plan.id;
+}
+
+/** Another run may have begun with the spec since it was looked at. */
+async function create(parts: Parts, plan: Plan, tickets: readonly Ticket[]): Promise<void> {
+  if (parts.store.hasPlan(plan.id)) {
+    unlockSpec(parts, plan.id);
+    refuseHeld(parts, parts.store.plan(plan.id));
+    throw new HeldError('plan/held', `Another run of spec "${plan.name}" has just been.`, {
+      hint: 'Run the spec again, and it goes on where that one was.',
+    });
+  }
+  await parts.store.create(plan, tickets);
 }
 
 /** What failed or was stopped goes on with this run; what waits for an answer goes on waiting. */

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { it, tasks, type World, writeSpec } from './support.ts';
+import { done, it, tasks, type World, writeSpec } from './support.ts';
 
 /** The programs of this machine without tmux. */
 function pathWithout(world: World): string {
@@ -23,6 +23,18 @@ function pathWithout(world: World): string {
   }
   return bin;
 }
+
+it('a run without windows goes on without them', async ({ world }) => {
+  world.rehearsal([
+    { when: { phase: 'implement', visit: 1 }, do: [{ result: 'A or B?\n<promise>HALT</promise>' }] },
+    { when: { phase: 'implement' }, do: [{ write: { path: 'a.txt', text: 'a' } }, { commit: 'A' }, done()] },
+  ]);
+  const dir = writeSpec(world, tasks('One'));
+  const env = { PATH: pathWithout(world) };
+  expect((await world.start(['spec', dir, '--delay', '0', '--no-tmux'], env).ended).code).toBe(2);
+  const { code, err } = await world.start(['resume', '--answer', 'A'], env).ended;
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+});
 
 it('without tmux no window is promised', async ({ world }) => {
   const dir = writeSpec(world, tasks('One'));
