@@ -34,14 +34,14 @@ export function register(program: Command, io: Io): void {
 
 async function checks(options: GlobalOptions, io: Io): Promise<void> {
   const settings = await openSettings(io, options);
-  const { checkCommands, runChecks } = await import('../engine/checks.ts');
+  const { checkCommands, NO_CHECKS, runChecks } = await import('../engine/checks.ts');
   const cwd = io.env.SIGNALBOX_WORKTREE ?? io.cwd;
   const commands = checkCommands(settings.checks, cwd);
   const output = options.json ? 2 : 'inherit';
   const results = await runChecks(commands, { cwd, env: io.env, say: sayer(options, io), output });
   const failed = results.find((result) => result.code !== 0);
   if (options.json) outJson(io, { ok: !failed, results });
-  else if (commands.length === 0) io.out('No checks are configured and the project has none of its own.');
+  else if (commands.length === 0) io.out(NO_CHECKS);
   else if (failed) io.err(`✗ ${failed.command} exited with code ${failed.code}`);
   else io.out(`✓ ${results.length} passed`);
   if (failed) io.exit(1);

@@ -66,10 +66,12 @@ async function openWithWindows(view: View, options: SpecRunOptions, io: Io) {
     tmux = openTmuxView({
       session: sessionOf(options, name),
       stateDir,
+      repo: parts.store.plan(planId).repo,
       cwd: io.cwd,
       env: { ...io.env, ...(configFile ? { SIGNALBOX_CONFIG: configFile } : {}) },
       cli: [process.execPath, `${packageDir}/dist/cli.cjs`],
       onProblem: (message) => view.err(`tmux: ${message}`),
+      onMoved: (message) => view.err(`tmux: ${message}`),
     });
     if (tmux.off) view.err(tmux.off);
     else if (!options.json && findExecutable('tmux', io.env)) view.out(`Windows: signalbox attach ${planId}`);
@@ -220,7 +222,8 @@ async function preview(
   const near = { look: style(io.color), cwd: io.cwd };
   io.out(specText({ spec, units }, near));
   for (const problem of problems) io.out(specProblemText(problem, near));
-  for (const note of notes) io.out(note);
+  const told = new Set(problems.map(({ file, line, message }) => `${file}:${line}: ${message}.`));
+  for (const note of notes) if (!told.has(note)) io.out(note);
   const left = tickets.filter((ticket) => ticket.status !== 'complete').length;
   io.out(
     `\nWould run ${left} of ${tickets.length} units as plan ${plan.id}, on branch ${tickets[0]?.branch ?? '?'}.`,

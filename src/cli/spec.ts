@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { type Io, outJson } from './io.ts';
+import { openSettings } from './open.ts';
 import type { SpecRunOptions } from './spec-run.ts';
 
 interface Options extends SpecRunOptions {
@@ -134,7 +135,11 @@ async function check(dir: string, options: Options, io: Io): Promise<void> {
   const wanted = await unitOptions(options);
   const spec = await readSpec(resolve(io.cwd, dir));
   const { units, problems: more } = unitsOf(spec, wanted);
-  const problems = [...spec.problems, ...more];
+  const { emptyCheckpoints, projectOf } = await import('../engine/spec-checkpoints.ts');
+  const place = { root: projectOf(spec.dir), file: spec.files.tasks };
+  const hasCheckpoint = emptyCheckpoints(units, { ...place, configured: [] }).length > 0;
+  const configured = hasCheckpoint ? (await openSettings(io, options)).checks : [];
+  const problems = [...spec.problems, ...more, ...emptyCheckpoints(units, { ...place, configured })];
   const errors = problems.filter(({ severity }) => severity === 'error');
   if (errors.length > 0) io.exit(UNUSABLE);
   if (options.json) {

@@ -8,6 +8,9 @@ export interface CheckResult {
   code: number | null;
 }
 
+/** What is said where there is nothing to run. */
+export const NO_CHECKS = 'No checks are configured and the project has none of its own.';
+
 /** The commands that must pass: as configured, else the project's own scripts of these names. */
 export function checkCommands(configured: readonly string[] | null, worktree: string): string[] {
   if (configured) return [...configured];

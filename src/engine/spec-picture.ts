@@ -90,11 +90,7 @@ export function assignmentOf(
 
 /** A spec's part of the progress file: each attempt at a unit is an iteration. */
 export function progressOf(plan: Plan, kept: PlanSpec, tickets: readonly Ticket[]): Progress {
-  const attempts = tickets.flatMap((ticket) =>
-    ticket.phaseHistory.flatMap((attempt) =>
-      WORK_PHASES.includes(attempt.phase) ? [{ ticket, attempt }] : [],
-    ),
-  );
+  const attempts = tickets.flatMap((ticket) => iterationsOf(ticket).map((attempt) => ({ ticket, attempt })));
   attempts.sort((a, b) => a.attempt.startedAt.localeCompare(b.attempt.startedAt));
   const { at = null, lines = [] } = (plan.ended ?? {}) as { at?: string; lines?: string[] };
   return {
@@ -107,8 +103,15 @@ export function progressOf(plan: Plan, kept: PlanSpec, tickets: readonly Ticket[
   };
 }
 
+/** The attempts of agents; of a checkpoint that needed none, its last checks. */
+function iterationsOf({ phaseHistory }: Ticket): Attempt[] {
+  const work = phaseHistory.filter(({ phase }) => WORK_PHASES.includes(phase));
+  const checks = phaseHistory.findLast(({ phase }) => phase === 'checks');
+  return work.length === 0 && checks ? [checks] : work;
+}
+
 function entryOf(ticket: Ticket, attempt: Attempt, iteration: number): ProgressEntry {
-  const isLast = ticket.phaseHistory.findLast(({ phase }) => WORK_PHASES.includes(phase)) === attempt;
+  const isLast = iterationsOf(ticket).at(-1) === attempt;
   const { status, message } = said(ticket, attempt, isLast);
   return {
     iteration,

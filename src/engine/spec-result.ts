@@ -3,6 +3,7 @@ import type { Ticket, Usage } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
 import { workspaceSpec } from './facts.ts';
 import type { Parts } from './parts.ts';
+import { tickedUnchecked } from './spec-checkpoints.ts';
 import { haltedTicket, haltReason, WORK_PHASES } from './spec-picture.ts';
 import { specOf } from './spec-unit.ts';
 
@@ -25,6 +26,8 @@ export interface SpecResult {
     attempts: number;
   };
   halted: { ticketId: string; reason: string } | null;
+  /** Checkpoints that were ticked although there was nothing to run for them. */
+  unchecked: string[];
   /** `git diff --stat` of the branch against where it began. */
   changes: string;
   /** The branch is not there any more, as after a merge. */
@@ -69,6 +72,7 @@ export async function specResult(
     exitCode: counts.complete === counts.units ? 0 : stopped ? 2 : 1,
     counts,
     halted: halted ? { ticketId: halted.ticketId, reason: haltReason(halted) } : null,
+    unchecked: tickedUnchecked(tickets, since),
     ...(await changesOf(parts, plan, tickets)),
     usage: totalUsage(during.map(({ usage }) => usage)),
     ms,

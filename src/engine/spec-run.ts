@@ -16,6 +16,7 @@ import { control } from './control.ts';
 import { setAside } from './hand-over.ts';
 import { emit, type Parts } from './parts.ts';
 import { letGo } from './resume-run.ts';
+import { emptyCheckpoints } from './spec-checkpoints.ts';
 import { unitHash } from './spec-described.ts';
 import {
   assignmentsOf,
@@ -104,10 +105,13 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
   const text = tasksAsKnown({ request, original, kept, before });
   const spec: Spec = text === original.text ? original : { ...original, ...withTasks(original, text) };
   const { units, problems: more } = unitsOf(spec, request.units);
-  const problems = [...spec.problems, ...more];
+  const { checks: configured } = parts.settings;
+  const empty = emptyCheckpoints(units, { configured, root, file: spec.files.tasks });
+  const problems = [...spec.problems, ...more, ...empty];
   refuseErrors(problems);
   if (before) refuseMoved(before, request.inPlace);
-  const { assignments, notes } = assignmentsOf(dir, original.name, units, ownersOf(parts.settings));
+  const { assignments, notes: said } = assignmentsOf(dir, original.name, units, ownersOf(parts.settings));
+  const notes = [...said, ...empty.map(({ file, line, message }) => `${file}:${line}: ${message}.`)];
   const resolved = await resolveWorkflow(WORKFLOW, parts.settings.searchPath);
   const pinFor = (together: readonly string[]) => {
     const wishes = { owners: ownersOf(parts.settings), maxAttempts: request.maxAttempts, together };

@@ -17,6 +17,8 @@ export interface TmuxPane {
 
 export interface TmuxSession {
   socket: string;
+  /** Whose it is: null where nobody of us has made it. */
+  owner: string | null;
   /** Somebody is attached to it. */
   attached: boolean;
   panes: TmuxPane[];
@@ -31,12 +33,14 @@ export interface PaneCommand {
 }
 
 const MARK = '@signalbox_ticket';
+const OWNER = '@signalbox_owner';
 const PLACEHOLDER = '-';
 /** Waits for ever and asks nothing; two words, so that no shell is started for it. */
 const WAIT = ['cat', '-'];
 const HISTORY_LINES = 10_000;
 const FIELDS = [
   'socket_path',
+  OWNER,
   'session_attached',
   'pane_id',
   'window_id',
@@ -60,12 +64,13 @@ export async function readSession(tmux: Tmux, name: string): Promise<TmuxSession
 }
 
 export function parseSession(text: string): TmuxSession {
-  const session: TmuxSession = { socket: '', attached: false, panes: [], placeholders: [] };
+  const session: TmuxSession = { socket: '', owner: null, attached: false, panes: [], placeholders: [] };
   for (const line of text.split('\n').filter(Boolean)) {
-    const [socket = '', attached, id = '', window = '', dead, watchers, mark = '', ...rest] =
+    const [socket = '', owner = '', attached, id = '', window = '', dead, watchers, mark = '', ...rest] =
       line.split(BETWEEN);
     checked(id, line);
     session.socket = socket;
+    session.owner = owner === '' ? null : owner;
     session.attached = Number(attached) > 0;
     if (mark === PLACEHOLDER) session.placeholders.push(id);
     else
@@ -90,7 +95,11 @@ function checked(pane: string, answer = pane): string {
 }
 
 /** Makes a session nobody needs to be attached to. Its windows are opened after its options are set, so that they have them. */
-export async function makeSession(tmux: Tmux, name: string, cwd: string): Promise<void> {
+export async function makeSession(
+  tmux: Tmux,
+  name: string,
+  { cwd, owner }: { cwd: string; owner: string | null },
+): Promise<void> {
   const set = (...args: string[]) => [';', 'set-option', '-t', exactly(name), ...args];
   const size = ['-x', '200', '-y', '50'];
   const place = ['-c', literal(cwd)];
@@ -100,6 +109,7 @@ export async function makeSession(tmux: Tmux, name: string, cwd: string): Promis
       ...set('destroy-unattached', 'off'),
       ...set('history-limit', String(HISTORY_LINES)),
       ...set('-p', MARK, PLACEHOLDER),
+      ...(owner === null ? [] : set(OWNER, owner)),
     );
     // By default its name is cut so short that it runs into the windows'; a person's own setting counts.
     if ((await tmux('show-options', '-gv', 'status-left-length')) === '10')

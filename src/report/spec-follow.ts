@@ -83,10 +83,12 @@ function windowsOf(parts: Parts, plan: Plan, { env, cli, onProblem }: FollowOpti
   return openTmuxView({
     session: wanted.session,
     stateDir,
+    repo: plan.repo,
     cwd: wanted.cwd,
     env: { ...rest, ...wanted.env, ...(configFile ? { SIGNALBOX_CONFIG: configFile } : {}) },
     cli,
     onProblem: (message) => onProblem(`${plan.id}: tmux: ${message}`),
+    onMoved: (message) => onProblem(`${plan.id}: tmux: ${message}`),
   });
 }
 

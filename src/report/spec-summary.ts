@@ -6,7 +6,8 @@ import { duration, oneLine, type Style, usageText } from './style.ts';
 import { fittingTable } from './table.ts';
 
 /** The counts, the cost and the time of a run, one line each; for the terminal and for the progress file. */
-export function summaryFacts({ counts, usage, ms, changes }: SpecResult): string[] {
+export function summaryFacts(result: SpecResult): string[] {
+  const { counts, usage, ms, changes } = result;
   const parts = [
     `${counts.complete} of ${counts.units} complete${counts.before > 0 ? ` (${counts.before} before this run)` : ''}`,
     ...(counts.failed > 0 ? [`${counts.failed} failed`] : []),
@@ -21,7 +22,13 @@ export function summaryFacts({ counts, usage, ms, changes }: SpecResult): string
     `Changes: ${stat || 'none'}`,
     `Usage: ${usageText(usage) || 'unknown'}`,
     `Time: ${duration(ms)}`,
+    ...(result.unchecked.length > 0 ? [`Unchecked: ${uncheckedText(result)}`] : []),
   ];
+}
+
+function uncheckedText({ unchecked }: SpecResult): string {
+  const one = unchecked.length === 1;
+  return `${one ? 'checkpoint' : 'checkpoints'} ${unchecked.join(', ')} ${one ? 'was' : 'were'} ticked without a check, since there are none`;
 }
 
 /** Keeps in its plan what a run came to, for `status` and the progress file; one that did nothing leaves the last one's. */
@@ -53,6 +60,8 @@ export function specSummary(result: SpecResult, look: Style, columns?: number): 
   const branch = tickets[0]?.branch;
   if (branch)
     lines.push(look.dim(`Branch: ${branch}${result.branchGone ? ' (gone: merged or deleted)' : ''}`));
+  if (result.unchecked.length > 0)
+    lines.push(`${look.yellow('!')} ${uncheckedText(result)}. Set \`checks\` to what has to pass.`);
   if (halted) {
     lines.push(`${look.yellow('!')} ${halted.ticketId} asks: ${oneLine(halted.reason, 1000)}`);
     lines.push(`Go on with: signalbox resume ${plan.id} --answer "…"`);

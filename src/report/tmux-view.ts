@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Env } from '../config/paths.ts';
 import { TMUX_TIMEOUT_MS, type Tmux, TmuxError, tmuxClient, tooSlow } from '../jobs/tmux.ts';
 import { sessionName, tmuxOff } from '../jobs/tmux-names.ts';
@@ -22,6 +23,8 @@ export interface TmuxViewOptions {
   /** Name of the session; made safe here. */
   session: string;
   stateDir: string;
+  /** The repository whose work is shown: a session of that name which shows another's is left alone. */
+  repo?: string | null | undefined;
   cwd: string;
   /** The run's own. Add SIGNALBOX_CONFIG where a config file was named in another way. */
   env: Env;
@@ -33,6 +36,8 @@ export interface TmuxViewOptions {
   limit?: number | undefined;
   /** Called at most once, with the first thing that went wrong; the work goes on whatever it is. Must not throw. */
   onProblem(message: string): void;
+  /** Called when the windows are in a session of another name than was asked for. Must not throw. */
+  onMoved?(message: string): void;
   timeoutMs?: number | undefined;
   /** Between two looks whether the session is still there. */
   lookEveryMs?: number | undefined;
@@ -60,8 +65,11 @@ export function openTmuxView(options: TmuxViewOptions): TmuxView {
 }
 
 class Windows implements TmuxView {
-  readonly session: string;
   readonly off = null;
+  readonly #wanted: string;
+  readonly #owner: string | null;
+  /** What is put behind the name: others may have sessions of it. */
+  #number = 1;
   readonly #options: TmuxViewOptions;
   readonly #tmux: Tmux;
   readonly #layout: Layout;
@@ -87,9 +95,17 @@ class Windows implements TmuxView {
 
   constructor(options: TmuxViewOptions, session: string) {
     this.#options = options;
-    this.session = session;
+    this.#wanted = session;
+    const { repo, stateDir } = options;
+    this.#owner = repo
+      ? createHash('sha256').update(`${stateDir}\0${repo}`).digest('hex').slice(0, 16)
+      : null;
     this.#layout = new Layout(options.stateDir);
     this.#tmux = tmuxClient({ ...options, signal: this.#abort.signal });
+  }
+
+  get session(): string {
+    return this.#number === 1 ? this.#wanted : `${this.#wanted}-${this.#number}`;
   }
 
   listen(event: EngineEvent): void {
@@ -196,18 +212,28 @@ class Windows implements TmuxView {
   }
 
   async #ensureSession(): Promise<TmuxSession> {
-    const found = await readSession(this.#tmux, this.session);
-    if (found) {
-      this.#seen = true;
-      return found;
-    }
-    if (this.#seen) this.#gone();
-    await makeSession(this.#tmux, this.session, this.#options.cwd);
-    const made = await readSession(this.#tmux, this.session);
-    if (!made)
+    const before = this.#number;
+    const found = await this.#own();
+    if (!found && this.#seen) this.#gone();
+    if (!found) await makeSession(this.#tmux, this.session, { cwd: this.#options.cwd, owner: this.#owner });
+    const session = found ?? (await this.#own());
+    if (!session)
       throw new TmuxError('tmux/gone', `The tmux session ${this.session} ended as soon as it was made.`);
     this.#seen = true;
-    return made;
+    if (this.#number !== before)
+      this.#options.onMoved?.(
+        `The session ${this.#wanted} shows another repository; the windows are in ${this.session}.`,
+      );
+    return session;
+  }
+
+  /** The session that is ours or nobody's, if there is one; what others of us have made is passed by. */
+  async #own(): Promise<TmuxSession | undefined> {
+    for (;;) {
+      const found = await readSession(this.#tmux, this.session);
+      if (!found || this.#owner === null || found.owner === null || found.owner === this.#owner) return found;
+      this.#number += 1;
+    }
   }
 
   #gone(): void {

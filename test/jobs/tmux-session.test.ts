@@ -5,14 +5,15 @@ import { parseSession } from '../../src/jobs/tmux-session.ts';
 describe('what tmux says of a session', () => {
   it('is its panes, ours with their tickets', () => {
     const text = [
-      '/tmp/s|1|%0|@0|0|0|-|signalbox',
-      '/tmp/s|1|%3|@2|1|1|p/1.1|task-1.1',
-      '/tmp/s|1|%4|@2|0|1||task-1.1',
-      '/tmp/s|1|%5|@3|0||p/2|renamed | by hand',
+      '/tmp/s|abc|1|%0|@0|0|0|-|signalbox',
+      '/tmp/s|abc|1|%3|@2|1|1|p/1.1|task-1.1',
+      '/tmp/s|abc|1|%4|@2|0|1||task-1.1',
+      '/tmp/s|abc|1|%5|@3|0||p/2|renamed | by hand',
     ].join('\n');
     const ours = { id: '%3', window: '@2', name: 'task-1.1', ticket: 'p/1.1', dead: true, watched: true };
     expect(parseSession(text)).toEqual({
       socket: '/tmp/s',
+      owner: 'abc',
       attached: true,
       placeholders: ['%0'],
       panes: [

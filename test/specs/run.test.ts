@@ -190,5 +190,18 @@ describe.concurrent('contract 2 and 10: a run of a spec', () => {
     const dir = writeSpec(world, tasks('Checkpoint - ensure all tests pass'));
     expect((await runSpec(world, dir)).code).toBe(0);
     expect(story(world.ticket('spec-limits', '1'))).toEqual(['checks success', 'tick success']);
+    expect(progressFile(world)).toContain('**Status:** Completed');
+  });
+
+  it('warns of a checkpoint for which there is nothing to run, before and after', async ({ world }) => {
+    const dir = writeSpec(world, tasks('One', 'Checkpoint - ensure all tests pass'));
+    const checked = await world.cli('spec', 'check', dir);
+    expect(checked.code).toBe(0);
+    expect(checked.out).toContain('tasks.md:4:1: warning: checkpoint 2 has nothing to run');
+    const { out, err } = await world.cli('spec', dir, '--no-tmux', '--delay', '0');
+    expect(err).toContain('tasks.md:4: checkpoint 2 has nothing to run');
+    expect(out).toContain('checkpoint 2 was ticked without a check');
+    world.config({ checks: ['true'] });
+    expect((await world.cli('spec', 'check', dir)).out).toContain('No problems.');
   });
 });
