@@ -106,7 +106,7 @@ const LAST_WORDS_MS = 2_000;
 export function stopOnSignals(
   view: Pick<EventView, 'err' | 'close'>,
   abort: AbortController,
-  what: string,
+  what: string | (() => string),
 ): () => void {
   let asked = false;
   const onSignal = (signal: NodeJS.Signals) => {
@@ -117,7 +117,7 @@ export function stopOnSignals(
       return;
     }
     asked = true;
-    view.err(`\nStopping ${what}… (again to leave at once)`);
+    view.err(`\nStopping ${typeof what === 'string' ? what : what()}… (again to leave at once)`);
     abort.abort(signal);
   };
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);

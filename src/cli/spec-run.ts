@@ -104,7 +104,11 @@ async function follow(
   view.watch(parts.store, { planId });
   keepHeapSmall();
   const abort = new AbortController();
-  const unhook = stopOnSignals(view, abort, 'the agent');
+  const isAtWork = () =>
+    [...parts.store.view().tickets.values()].some(
+      (each) => each.planId === planId && each.status === 'running',
+    );
+  const unhook = stopOnSignals(view, abort, () => (isAtWork() ? 'the agent' : 'the run'));
   const since = parts.now();
   const began = performance.now();
   try {

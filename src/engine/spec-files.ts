@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { existsSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
@@ -9,6 +9,7 @@ import type { Ticket } from '../model/ticket.ts';
 import {
   type Assignment,
   readAssignments,
+  readStateText,
   renderProgress,
   withProgress,
   withSpecState,
@@ -112,7 +113,7 @@ async function writeSpecFiles(parts: Parts, plan: Plan, found: readonly Ticket[]
 function statedIn(file: string, name: string): ReadonlyMap<string, Assignment> {
   if (!existsSync(file)) return new Map();
   try {
-    const { assignments, unnamed } = readAssignments(readFileSync(file, 'utf8'), name, file);
+    const { assignments, unnamed } = readAssignments(readStateText(file), name, file);
     return unnamed ? new Map() : assignments;
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
@@ -121,20 +122,23 @@ function statedIn(file: string, name: string): ReadonlyMap<string, Assignment> {
 }
 
 function replace(file: string, change: (text: string | null) => string): void {
-  const text = existsSync(file) ? readFileSync(file, 'utf8') : null;
-  const next = changed(file, text, change);
-  if (next !== text) writeAtomic(file, next, 0o644);
+  const { before, next } = changed(file, change);
+  if (next !== before) writeAtomic(file, next, 0o644);
 }
 
 /** A file that nobody can read is put aside, so that the run can go on telling. */
-function changed(file: string, text: string | null, change: (text: string | null) => string): string {
+function changed(
+  file: string,
+  change: (text: string | null) => string,
+): { before: string | null; next: string } {
   try {
-    return change(text);
+    const before = existsSync(file) ? readStateText(file) : null;
+    return { before, next: change(before) };
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
     let number = 1;
     while (existsSync(`${file}.broken-${number}`)) number += 1;
     renameSync(file, `${file}.broken-${number}`);
-    return change(null);
+    return { before: null, next: change(null) };
   }
 }

@@ -1,4 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { didYouMean } from '../config/near.ts';
 import { InputError } from '../model/errors.ts';
@@ -9,6 +10,7 @@ import {
   type Assignment,
   parseTasks,
   readAssignments,
+  readStateText,
   type Spec,
   takeBack,
   tickedIn,
@@ -23,11 +25,17 @@ import { placeInTree, STATE_FILE } from './spec-tree.ts';
 import { engineTicks, type PlanSpec, specOf, unitOf } from './spec-unit.ts';
 
 export function freePlanId(parts: Parts, name: string): string {
-  const plain = idProblem(name) === undefined ? name : slug(name, 60);
+  const plain = idProblem(name) === undefined ? name : readable(name);
   for (let number = 1; ; number += 1) {
     const id = `spec-${plain}${number === 1 ? '' : `-${number}`}`;
     if (!existsSync(parts.store.layout.planDir(id))) return id;
   }
+}
+
+/** A name of which nothing is left in Latin letters gets a few digits of its own. */
+function readable(name: string): string {
+  const plain = slug(name, 60);
+  return plain === slug('') ? createHash('sha256').update(name).digest('hex').slice(0, 8) : plain;
 }
 
 export interface BranchInput {
@@ -162,7 +170,7 @@ export function assignmentsOf(
   const notes: string[] = [];
   if (!existsSync(file)) return { assignments: new Map(), notes };
   try {
-    const read = readAssignments(readFileSync(file, 'utf8'), name, file);
+    const read = readAssignments(readStateText(file), name, file);
     for (const { id, message } of read.problems)
       notes.push(`${file}: the assignment of ${id} is left out: ${message}`);
     if (read.unnamed) notes.push(`${file} does not say whose its assignments are; they are left out.`);

@@ -61,7 +61,7 @@ export async function specResult(
     halted: halted ? 1 : 0,
     left: tickets.length - complete.length - failed.length - (halted ? 1 : 0),
     unselected: specOf(plan)?.unselected ?? 0,
-    attempts: during.filter(({ phase }) => WORK_PHASES.includes(phase)).length,
+    attempts: during.filter(({ phase, status }) => WORK_PHASES.includes(phase) && status !== 'limit').length,
   };
   const paused = of('paused').length > 0;
   const limited = tickets.some((ticket) => ticket.hold?.kind === 'starts');

@@ -1,6 +1,6 @@
 import { realpathSync } from 'node:fs';
 import { pinWorkflow, resolveWorkflow } from '../content/index.ts';
-import { HeldError, InputError, messageOf } from '../model/errors.ts';
+import { HeldError, InputError, messageOf, WorkspaceError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import { canAskForOthers, specialiseSpec } from '../model/spec-variant.ts';
 import type { Ticket } from '../model/ticket.ts';
@@ -264,6 +264,7 @@ async function repositoryOf(parts: Parts, { workdir, cwd }: SpecRunRequest, dir:
   try {
     return (await parts.workspaces.checkRepo(dir)).root;
   } catch (error) {
+    if (error instanceof WorkspaceError && error.code === 'workspace/no-commit') throw error;
     try {
       return (await parts.workspaces.checkRepo(cwd)).root;
     } catch {

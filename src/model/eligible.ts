@@ -264,8 +264,14 @@ function statusOf(picture: Pick<Picture, 'tickets'>, plan: Plan, entry: PlanEntr
   return picture.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }))?.status;
 }
 
+/** That a ticket which has not begun will not, since another has failed; null where nothing of that kind is the case. */
+export function stoppedBy(picture: Pick<Picture, 'tickets'>, plan: Plan, waiting: PlanEntry): Hold | null {
+  const failed = firstFailure(picture, plan, waiting);
+  return failed === undefined || failed === waiting.ticketId ? null : haltedHold(failed);
+}
+
 /** The failure after which this ticket is not started any more. In a run of issues it stops its own batch alone. */
-function firstFailure(picture: Picture, plan: Plan, waiting: PlanEntry): string | undefined {
+function firstFailure(picture: Pick<Picture, 'tickets'>, plan: Plan, waiting: PlanEntry): string | undefined {
   if (!plan.stopOnFailure) return undefined;
   return plan.tickets.find((entry) => {
     if (plan.kind === 'run' && entry.group !== waiting.group) return false;

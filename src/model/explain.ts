@@ -1,5 +1,6 @@
 import type { Plan } from './plan.ts';
 import { openAttempt, type Ticket } from './ticket.ts';
+import { isShared } from './turns.ts';
 
 /** What is known about engines when somebody asks why a ticket does not move. */
 export interface Surroundings {
@@ -99,5 +100,5 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
     };
   if (hold) return { why: hold.reason, next: '' };
   if (!around.engine) return { why: 'no engine is running', next: runOf(plan) };
-  return { why: 'waits for a free slot', next: '' };
+  return { why: isShared(plan) ? 'waits for the one before it' : 'waits for a free slot', next: '' };
 }

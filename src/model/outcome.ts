@@ -38,6 +38,9 @@ export const HOPELESS: ReadonlySet<string> = new Set([
   'budget',
 ]);
 
+/** Of an agent that halts and says nothing else. */
+export const NO_REASON = 'It gave no reason.';
+
 /** An engine or agent that dies over and over is a failure after all. */
 export const MAX_INTERRUPTIONS = 5;
 

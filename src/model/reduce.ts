@@ -185,7 +185,8 @@ function failed(
   const seconds = backoffSeconds(rule, failures);
   if (seconds <= 0) return noted;
   const until = new Date(Date.parse(now) + seconds * 1000).toISOString();
-  const reason = `attempt ${failures} failed: ${end.error.message}`;
+  const number = ticket.phaseHistory.at(-1)?.attempt ?? failures;
+  const reason = `attempt ${number} failed: ${end.error.message}`;
   return settle(noted, now, { status: 'ready', hold: { kind: 'backoff', reason, until } });
 }
 

@@ -49,7 +49,11 @@ export function behind(
 function stuck({ status, ticketId }: Ticket): Hold | null {
   if (status !== 'needs_attention' && status !== 'paused') return null;
   const why = status === 'paused' ? 'is paused' : 'needs attention';
-  return { kind: 'blocked', reason: `${ticketId} ${why}, and the tree has its work`, until: null };
+  return {
+    kind: 'blocked',
+    reason: `waits for ${ticketId}: it ${why}, and the tree has its work`,
+    until: null,
+  };
 }
 
 function overBudget(picture: { tickets: ReadonlyMap<string, Ticket> }, plan: Plan): Hold | undefined {
@@ -63,7 +67,7 @@ function overBudget(picture: { tickets: ReadonlyMap<string, Ticket> }, plan: Pla
   if (begun.length < starts.max) return undefined;
   return {
     kind: 'starts',
-    reason: `${starts.max} were started in this run, which is its limit`,
+    reason: `${starts.max} ${starts.max === 1 ? 'was' : 'were'} started in this run, which is its limit`,
     until: null,
   };
 }

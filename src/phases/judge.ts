@@ -2,7 +2,7 @@ import { type Claimed, claimedBy, extractTagged, readSignal } from '../agents/in
 import type { AgentResult } from '../model/agent.ts';
 import { judgedIn } from '../model/criteria.ts';
 import { explained } from '../model/errors.ts';
-import type { AttemptEnd } from '../model/outcome.ts';
+import { type AttemptEnd, NO_REASON } from '../model/outcome.ts';
 import type { Json } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { factsOf, failure, parked } from './agent-facts.ts';
@@ -36,7 +36,7 @@ export async function judge(
   }
   const claim = context.phase.signals ? claimedIn(result) : null;
   if (claim?.kind === 'halted') {
-    const halt_reason = claim.reason || 'It gave no reason.';
+    const halt_reason = claim.reason || NO_REASON;
     return { type: 'done', outcome: 'halt', captured: { halt_reason }, ...facts, output: halt_reason };
   }
   const strayed = await cameBack(context);

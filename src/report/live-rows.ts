@@ -25,15 +25,16 @@ export function liveRow(ticket: LiveTicket, naming: Naming, now: number): LiveRo
     usage: usageText(totalUsage([ticket.used, ticket.using])),
   };
   const reason = withNames(hold?.reason ?? '', naming.called);
+  const free = ticket.inTurn ? 'waits for the one before it' : 'waits for a free slot';
   const until = hold?.until ? ` until ${clock(hold.until, now)}` : '';
   switch (ticket.status) {
     case 'running':
       return { ...row, kind: 'running', text: `${again(ticket)}${ticket.activity}` };
     case 'ready':
       if (hold) return { ...row, kind: 'waiting', text: `waits${until}: ${reason}` };
-      return { ...row, kind: 'queued', text: 'waits for a free slot' };
+      return { ...row, kind: 'queued', text: free };
     case 'queued':
-      return { ...row, kind: 'queued', phase: 'queued', text: reason || 'waits for a free slot' };
+      return { ...row, kind: 'queued', phase: 'queued', text: reason || free };
     case 'needs_attention':
       if (hold?.kind !== 'gate') return undefined;
       return { ...row, kind: 'gate', text: `waits for you${until}: ${reason}` };

@@ -8,6 +8,8 @@ import type { StoreView } from '../store/port.ts';
 export interface LiveTicket extends TicketRef {
   status: TicketStatus;
   hold: Hold | null;
+  /** It is a unit of a spec: these come one after the other. */
+  inTurn?: boolean;
   /** When the attempt, or else the wait, began. */
   since: number;
   phase: string | null;
@@ -67,6 +69,7 @@ function fromStore(ticket: Ticket, seen: number): LiveTicket {
     ticketId: ticket.ticketId,
     status: ticket.status,
     hold: ticket.hold,
+    ...(ticket.unit === undefined ? {} : { inTurn: true }),
     since: since === null ? seen : Date.parse(since),
     phase: ticket.currentPhase,
     visit: open?.visit ?? 1,

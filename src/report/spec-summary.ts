@@ -1,5 +1,6 @@
 import type { Parts } from '../engine/parts.ts';
 import type { SpecResult } from '../engine/spec-result.ts';
+import { NO_REASON } from '../model/outcome.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
 import { duration, oneLine, type Style, usageText } from './style.ts';
@@ -18,10 +19,10 @@ export function summaryFacts(result: SpecResult): string[] {
   const stat = changes.split('\n').at(-1)?.trim();
   return [
     `Units: ${parts.join(', ')}`,
-    `Attempts: ${counts.attempts}`,
-    `Changes: ${stat || 'none'}`,
-    `Usage: ${usageText(usage) || 'unknown'}`,
-    `Time: ${duration(ms)}`,
+    `Attempts: ${counts.attempts} in the last run`,
+    `Changes: ${stat || 'none'} since the branch began`,
+    `Usage: ${usageText(usage) || 'unknown'} in the last run`,
+    `Time: ${duration(ms)} in the last run`,
     ...(result.unchecked.length > 0 ? [`Unchecked: ${uncheckedText(result)}`] : []),
   ];
 }
@@ -55,7 +56,7 @@ export function specSummary(result: SpecResult, look: Style, columns?: number): 
   const facts = [...unitFacts(counts), duration(ms), usageText(usage)].filter(Boolean);
   const header = ['', 'unit', 'title', 'status', 'usage', 'why'];
   const lines = ['', fittingTable(header, rows, { style: look, columns, lead: 2 })];
-  if (changes !== '') lines.push('', changes);
+  if (changes !== '') lines.push('', look.dim('Changes of the branch since it began:'), changes);
   lines.push('', look.bold(facts.join(' · ')));
   const branch = tickets[0]?.branch;
   if (branch)
@@ -63,7 +64,9 @@ export function specSummary(result: SpecResult, look: Style, columns?: number): 
   if (result.unchecked.length > 0)
     lines.push(`${look.yellow('!')} ${uncheckedText(result)}. Set \`checks\` to what has to pass.`);
   if (halted) {
-    lines.push(`${look.yellow('!')} ${halted.ticketId} asks: ${oneLine(halted.reason, 1000)}`);
+    const asks =
+      halted.reason === NO_REASON ? 'halted and gave no reason' : `asks: ${oneLine(halted.reason, 1000)}`;
+    lines.push(`${look.yellow('!')} ${halted.ticketId} ${asks}`);
     lines.push(`Go on with: signalbox resume ${plan.id} --answer "…"`);
   } else if (result.exitCode !== 0) lines.push(`Details: signalbox status --plan ${plan.id}`);
   return lines.join('\n');
@@ -76,7 +79,7 @@ function unitFacts(counts: SpecResult['counts']): string[] {
     counts.halted > 0 ? `${counts.halted} halted` : '',
     counts.left > 0 ? `${counts.left} to do` : '',
     counts.unselected > 0 ? `${counts.unselected} not selected` : '',
-    `${counts.attempts} ${counts.attempts === 1 ? 'attempt' : 'attempts'}`,
+    `${counts.attempts} ${counts.attempts === 1 ? 'attempt' : 'attempts'} in this run`,
   ];
 }
 

@@ -19,7 +19,7 @@ export function specText({ spec, units }: Shown, { look, cwd }: Near): string {
   const done = spec.all.filter((task) => task.done).length;
   const optional = spec.all.filter((task) => task.optional).length;
   const counts = [
-    `${spec.all.length} tasks`,
+    `${spec.all.length} ${spec.all.length === 1 ? 'task' : 'tasks'}`,
     `${done} done`,
     ...(optional > 0 ? [`${optional} optional`] : []),
     `${units.length} ${units.length === 1 ? 'unit' : 'units'}, ${units.filter((unit) => !unit.done).length} to do`,

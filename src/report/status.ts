@@ -1,4 +1,5 @@
 import { blockedBy, stuckBlocker } from '../model/dependencies.ts';
+import { stoppedBy } from '../model/eligible.ts';
 import { type Explanation, explain } from '../model/explain.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plan-problems.ts';
@@ -35,7 +36,8 @@ export function statusOf({ view, isLive, daemon }: StatusInput): PlanStatus[] {
       const ticket = view.tickets.get(`${plan.id}/${entry.ticketId}`);
       if (!ticket) continue;
       const driven = ticket.claim !== null && isLive(ticket.claim);
-      const blocked = broken ?? (blockedBy(view, plan, entry) ?? behind(view, plan, ticket))?.reason ?? null;
+      const hold = blockedBy(view, plan, entry) ?? stoppedBy(view, plan, entry) ?? behind(view, plan, ticket);
+      const blocked = broken ?? hold?.reason ?? null;
       const { why, next } = explain(ticket, plan, { driven, engine, blocked });
       const root = why !== '' && why === blocked && !broken ? stuckBlocker(view, plan, entry) : undefined;
       const first = root && explain(root.ticket, root.plan, { driven: false, engine });

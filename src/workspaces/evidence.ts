@@ -134,7 +134,9 @@ export async function diffWork(
   checkCommit(baseCommit);
   checkBranch(spec.branch);
   const repo = await context.repo(spec.repo);
-  const args = options.stat ? [...DIFF, '--stat=100'] : DIFF;
+  const shown = options.stat ? [...DIFF, '--stat=100'] : DIFF;
+  // Names as people write them, not as octal numbers.
+  const args = ['-c', 'core.quotePath=false', ...shown];
   const tree = openTree(spec.path);
   const here = tree?.commonDir === repo.commonDir ? tree : undefined;
   if (here?.head.branch !== spec.branch)

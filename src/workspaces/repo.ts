@@ -61,10 +61,14 @@ export async function findRepo(git: Git, path: string): Promise<Repo> {
     ok: [0, 1, 128],
   });
   if (head.code !== 0)
-    throw new WorkspaceError('workspace/no-commit', `The repository ${path} has no commit to start from.`, {
-      hint: `Make a first commit: git -C ${path} commit --allow-empty -m "Initial commit"`,
-      details: { repo: path },
-    });
+    throw new WorkspaceError(
+      'workspace/no-commit',
+      `The repository ${workTree} has no commit to start from.`,
+      {
+        hint: `Make a first commit: git -C ${workTree} commit --allow-empty -m "Initial commit"`,
+        details: { repo: path },
+      },
+    );
   return repo;
 }
 

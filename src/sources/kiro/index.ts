@@ -13,6 +13,7 @@ export {
   Assignment,
   type ReadAssignments,
   readAssignments,
+  readStateText,
   SpecState,
   STATE_VERSION,
   withSpecState,

@@ -1,3 +1,4 @@
+import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { InputError, messageOf } from '../../model/errors.ts';
 
@@ -40,6 +41,15 @@ export interface ReadAssignments {
   problems: { id: string; message: string }[];
   /** True where the file is of the old form, which does not say whose assignments these are. */
   unnamed: boolean;
+}
+
+/** The file's text; one that is something else than a file is refused like one that makes no sense. */
+export function readStateText(file: string): string {
+  if (statSync(file).isFile()) return readFileSync(file, 'utf8');
+  throw new InputError('spec/state', `${file} is not a file.`, {
+    hint: 'Move it away: the run writes its state there.',
+    details: { file },
+  });
 }
 
 /** The assignments of one spec: all that is ever read back, so that a person can change them by hand. */
