@@ -6,6 +6,7 @@ import {
   ownOutcomes,
   type Phase,
   type PhaseOf,
+  REFUSED,
   resultSchemaOf,
 } from '../model/workflow.ts';
 import { edgePaths, outcomeEnum } from './check-graph.ts';
@@ -38,6 +39,7 @@ export function checkPhase(phase: Phase, index: number): Finding[] {
     ];
   // A poll may have outcomes of its own, which its script names; one that is nearly another is a slip of the pen.
   const own = phase.type === 'poll' ? ownOutcomes(phase) : [];
+  if (phase.type === 'script') own.push(REFUSED);
   const allowed = [...EXIT_OUTCOMES, ...own.filter((name) => nearest(name, EXIT_OUTCOMES) === undefined)];
   return [...findings, ...checkOutcomes(phase, index, allowed, `${article(phase.type, true)} phase`)];
 }

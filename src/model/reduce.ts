@@ -2,7 +2,7 @@ import type { Claim } from './claim.ts';
 import { type AttemptEnd, backoffSeconds, HOPELESS, MAX_INTERRUPTIONS } from './outcome.ts';
 import { type Attempt, type Hold, isOver, openAttempt, type Ticket, type Usage } from './ticket.ts';
 import { begin, counted, editOpen, follow, isUsedUp, noteOf, settle } from './walk.ts';
-import { type Phase, phaseOf, retryOf, type Workflow } from './workflow.ts';
+import { edgesOf, type Phase, phaseOf, REFUSED, retryOf, type Workflow } from './workflow.ts';
 
 /** What an engine does to a ticket. What a person does is in commands.ts. */
 export type TicketEvent =
@@ -178,7 +178,8 @@ function failed(
     error: `${phase.id}: ${end.error.message}`,
   };
   if (failures > rule.max || isUsedUp(noted, phase) || HOPELESS.has(end.error.class)) {
-    const outcome = end.outcome ?? 'failure';
+    const isRefused = end.error.class === REFUSED && Object.hasOwn(edgesOf(phase), REFUSED);
+    const outcome = end.outcome ?? (isRefused ? REFUSED : 'failure');
     const over = { ...noted, phaseHistory: withOutcome(noted.phaseHistory, outcome) };
     return sentBack(workflow, follow(workflow, over, phase, outcome, now), phase, now);
   }

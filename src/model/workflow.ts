@@ -225,6 +225,9 @@ export function edgesOf(phase: Phase): Record<string, string> {
 /** What an exit code alone can say. */
 export const EXIT_OUTCOMES = ['success', 'failure', 'timeout'];
 
+/** How a script says that trying again would change nothing: exit code 65. Without an edge of its own it is a failure. */
+export const REFUSED = 'refused';
+
 /** The outcomes of a poll that its script has to name. */
 export function ownOutcomes(phase: PhaseOf<'poll'>): string[] {
   return Object.keys(phase.on ?? {}).filter((outcome) => !EXIT_OUTCOMES.includes(outcome));

@@ -215,6 +215,18 @@ describe('failed', () => {
     expect(after).toMatchObject({ currentPhase: 'late', phaseHistory: [{ outcome: 'timeout' }] });
   });
 
+  it.each([
+    ['refused', 'told'],
+    ['exit', 'help'],
+  ] as const)('of the class %s leads to %s', (kind, target) => {
+    const refusing = workflow(
+      script('a', { on: { refused: 'told' }, onFailure: 'help' }),
+      script('told'),
+      script('help'),
+    );
+    expect(reduce(refusing, open('a'), end(failed(kind)), NOW).currentPhase).toBe(target);
+  });
+
   it('fails the ticket where there is no failure edge', () => {
     expect(apply(open('b', { retries: { b: 2 } }), end(failed()))).toMatchObject({
       status: 'failed',

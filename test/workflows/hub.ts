@@ -7,7 +7,7 @@ import { Bench } from '../forge/bench.ts';
 import { type FakeCheck, FakeGh, type FakePullRequest } from '../support/gh/fake-gh.ts';
 import { git, type World, waitFor } from '../support/index.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** A forge on this machine, the shipped workflows with short waits, and the people who review there. */
 export class Hub extends Bench {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { FakeGh } from '../support/gh/fake-gh.ts';
 import { git, isRunning, it, type World, waitFor, worktreesOf } from '../support/index.ts';
-import { Hub, path } from './hub.ts';
+import { Hub, path, ROOT } from './hub.ts';
 
 /** The agent answers only when a test says so; `work` is what it does before. */
 function held(world: World, ticket: string, work: unknown[] = []): unknown {
@@ -48,7 +48,7 @@ describe.concurrent('what people do to a branch and its pull request', { timeout
     world.append('go-working', '');
     for (const [id, commit] of there) {
       const ticket = await hub.waits(id, 'taken_over');
-      expect(path(ticket).slice(-2), id).toEqual(['await_review:moved', 'adopt:failure']);
+      expect(path(ticket).slice(-2), id).toEqual(['await_review:moved', 'adopt:refused']);
       expect(ticket.phaseHistory.at(-2), id).toMatchObject({ phase: 'adopt', attempt: 1 });
       expect(hub.tip(hub.branch(id)), id).toBe(commit);
       expect((await hub.cli('respond', 'p', id, 'stop')).code).toBe(0);
@@ -240,5 +240,26 @@ describe.concurrent('what happens while it answers', { timeout: 300_000 }, () =>
     expect(ticket.status).toBe('complete');
     expect(ticket.visits.handle_review).toBe(1);
     expect(hub.pulls()).toHaveLength(1);
+  });
+
+  it('says why an origin could not be read, and blames nobody for it', async ({ world }) => {
+    const hub = new Hub(world, 'standard');
+    const head = join(hub.origin, 'HEAD');
+    world.script(
+      'sync-branch.sh',
+      `mv '${head}' '${head}.off'; '${ROOT}scripts/sync-branch.sh' "$@" && code=0 || code=$?; mv '${head}.off' '${head}'; exit $code`,
+    );
+    world.plan('p', { tickets: { a: {} } });
+    const run = hub.start();
+    await hub.waits('a', 'await_review');
+    await hub.comment('a', 'Please.');
+    await run.ended;
+    const ticket = world.ticket('p', 'a');
+    expect(path(ticket).slice(-2)).toEqual(['await_review:changes', 'catch_up:failure']);
+    expect(ticket).toMatchObject({
+      status: 'needs_attention',
+      currentPhase: 'escalate',
+      error: expect.stringContaining('Could not read from remote repository'),
+    });
   });
 });
