@@ -5,6 +5,8 @@ import { flagOfOption, runFlags } from '../config/run-flags.ts';
 import type { RunResult } from '../engine/foreground.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
+import { answerTo } from '../model/explain.ts';
+import type { TicketRef } from '../model/ids.ts';
 import { style } from '../report/style.ts';
 import { keepHeapSmall } from './heap.ts';
 import type { Io } from './io.ts';
@@ -146,7 +148,10 @@ async function run(planId: string, ticketIds: string[], options: Options, io: Io
   const listen = (event: EngineEvent) => {
     begin();
     view.listen(event);
+    if (!options.json && event.type === 'ticket:status' && event.hold?.kind === 'gate') answer(event);
   };
+  const answer = (ticket: TicketRef) =>
+    view.out(style(io.color).dim(`  → ${answerTo(ticket, parts.store.plan(ticket.planId))}`));
   const parts = await openRunner(io, options, 'run', { flags, listen });
   if (header)
     begin = () => {

@@ -9,6 +9,7 @@ import { specOf, workspaceSpec } from './facts.ts';
 import { emit, type Parts } from './parts.ts';
 import { letGo } from './resume-run.ts';
 import { stopperOf } from './stopped.ts';
+import { refOf } from './tell.ts';
 
 export interface RunResult {
   plan: Plan;
@@ -34,7 +35,7 @@ export async function runPlan(parts: Parts, options: RunOptions): Promise<RunRes
   const { planId, ticketIds } = options;
   checkRunnable(parts, planId, ticketIds);
   await takePlan(parts, planId);
-  tellParked(parts, planId, ticketIds);
+  tellHolds(parts, planId, ticketIds);
   const warming = new AbortController();
   warmUp(parts, { ...options, signal: warming.signal });
   const scope: EngineOptions['scope'] = ticketIds ? { planId, ticketIds } : { planId };
@@ -67,17 +68,6 @@ export async function runPlan(parts: Parts, options: RunOptions): Promise<RunRes
   return resultOf(parts, planId, ticketIds);
 }
 
-/** What waits for a time already gives no sign of itself until then. */
-function tellParked(parts: Parts, planId: string, ticketIds: readonly string[] | undefined): void {
-  const now = Date.parse(parts.now());
-  for (const ticket of parts.store.view().tickets.values()) {
-    const { status, hold, error, currentPhase: phase, ticketId } = ticket;
-    if (ticket.planId !== planId || ticketIds?.includes(ticketId) === false || status !== 'ready') continue;
-    if (!hold?.until || Date.parse(hold.until) <= now) continue;
-    emit(parts, { type: 'ticket:status', status, hold, error, phase, planId, ticketId });
-  }
-}
-
 function checkRunnable(parts: Parts, planId: string, ticketIds: readonly string[] | undefined): void {
   const plan = parts.store.plan(planId);
   for (const ticketId of ticketIds ?? []) parts.store.ticket({ planId, ticketId });
@@ -100,6 +90,19 @@ function checkRunnable(parts: Parts, planId: string, ticketIds: readonly string[
   };
   const hint = fix[plan.status];
   if (hint) throw new IllegalMoveError('plan/status', `Plan "${planId}" is ${plan.status}.`, { hint });
+}
+
+/** What waits already is told at once: looking again is no news until something is found. */
+function tellHolds({ store, listen, now }: Parts, planId: string, ticketIds?: readonly string[]): void {
+  const time = Date.parse(now());
+  for (const ticket of store.view().tickets.values()) {
+    const { hold, status, error, currentPhase: phase } = ticket;
+    if (ticket.planId !== planId || ticketIds?.includes(ticket.ticketId) === false || !hold) continue;
+    const looks = hold.kind === 'poll' || hold.kind === 'gate';
+    const waits = status === 'needs_attention' || status === 'ready';
+    if (!waits || ticket.claim || !(looks || Date.parse(hold.until ?? '') > time)) continue;
+    listen({ type: 'ticket:status', status, hold, error, phase, ...refOf(ticket) });
+  }
 }
 
 /** Looks at the repositories while workflows are read: new worktrees start from what origin has now. */

@@ -1,3 +1,4 @@
+import type { TicketRef } from './ids.ts';
 import type { Plan } from './plan.ts';
 import { openAttempt, type Ticket } from './ticket.ts';
 import { isShared } from './turns.ts';
@@ -41,15 +42,25 @@ export function explain(ticket: Ticket, plan: Plan, around: Surroundings): Expla
   }
 }
 
+/** The command that answers a gate. */
+export function answerTo({ planId, ticketId }: TicketRef, { kind }: Plan): string {
+  return kind === 'spec'
+    ? `signalbox resume ${planId} --answer "…"`
+    : `signalbox respond ${planId} ${ticketId} <decision>`;
+}
+
 function attention(ticket: Ticket, plan: Plan, names: string): Explanation {
-  if (ticket.hold?.kind === 'gate' && plan.kind === 'spec')
-    return { why: ticket.hold.reason, next: `signalbox resume ${plan.id} --answer "…"` };
-  if (ticket.hold?.kind === 'gate')
-    return { why: ticket.hold.reason, next: `signalbox respond ${names} <decision>` };
+  if (ticket.hold?.kind === 'gate') return { why: ticket.hold.reason, next: answerTo(ticket, plan) };
   return {
     why: ticket.error ?? ticket.hold?.reason ?? 'a person must look',
-    next: `signalbox retry ${names}`,
+    next: wayOn(ticket) ?? `signalbox retry ${names}`,
   };
+}
+
+/** The command that the workflow gives for the end where the ticket is. What anybody else said never names one. */
+function wayOn({ error, hold, currentPhase }: Ticket): string | undefined {
+  if (hold || currentPhase === null || !error?.startsWith(`${currentPhase}: `)) return undefined;
+  return /`(signalbox [^`]+)`/.exec(error)?.[1];
 }
 
 /** The command that goes on with a plan. */

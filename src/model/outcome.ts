@@ -24,7 +24,7 @@ export type AttemptEnd = AttemptFacts &
     | { type: 'parked'; until: string | null; reason: string; budget?: boolean }
     /** `deliberate`: a person or a shutdown stopped it, which is no sign that something is wrong with it. */
     | { type: 'interrupted'; reason: string; deliberate: boolean }
-    | { type: 'waiting'; until: string | null; reason: string; gate: boolean }
+    | { type: 'waiting'; until: string | null; reason: string; gate: boolean; looks?: boolean }
   );
 
 /** Trying again cannot help with these: a person has to change something. */

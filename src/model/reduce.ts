@@ -89,7 +89,9 @@ function end(workflow: Workflow, ticket: Ticket, end: AttemptEnd, now: string): 
   switch (end.type) {
     case 'done': {
       const context = { ...closed.context, ...end.captured };
-      const error = end.outcome === 'success' ? null : closed.error;
+      // What somebody said or a look found is the reason from now on.
+      const isAnswer = phase.type === 'poll' || phase.type === 'gate';
+      const error = end.outcome === 'success' || isAnswer ? null : closed.error;
       const tried = end.outcome === 'halt' ? closed : counted(closed, phase);
       return follow(workflow, { ...tried, context, error }, phase, end.outcome, now);
     }
@@ -111,7 +113,8 @@ function wait(ticket: Ticket, end: Extract<AttemptEnd, { type: 'waiting' }>, now
   const looked = editOpen(ticket, (attempt) => ({ ...attempt, checks: (attempt.checks ?? 0) + 1 }));
   if (looked.status === 'paused') return looked;
   const kind = end.gate ? 'gate' : 'poll';
-  const hold = { kind, reason: end.reason, until: end.until } as const;
+  const looks = end.looks ? { looks: true } : {};
+  const hold = { kind, reason: end.reason, until: end.until, ...looks } as const;
   return settle(looked, now, { status: end.gate ? 'needs_attention' : 'ready', hold });
 }
 

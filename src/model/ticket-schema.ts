@@ -9,6 +9,7 @@ export const Hold = z.looseObject({
   kind: z.enum(HOLD_KINDS),
   reason: z.string(),
   until: z.string().nullable().default(null),
+  looks: z.boolean().optional().describe('A gate: `until` is the next look of its script, not its deadline'),
 });
 export type Hold = z.infer<typeof Hold>;
 

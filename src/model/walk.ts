@@ -126,8 +126,14 @@ function exhaust(workflow: Workflow, ticket: Ticket, phase: Phase, most: number,
 
 function finish(ticket: Ticket, phase: Extract<Phase, { type: 'terminal' }>, now: string): Ticket {
   if (!phase.notify) return settle(ticket, now, { status: 'complete', error: null });
-  const error = ticket.error ?? `Reached "${phase.id}", which asks for a person.`;
+  const error = ticket.error ?? `${phase.id}: ${aboutEnd(phase, ticket)}`;
   return settle(ticket, now, { status: 'needs_attention', error });
+}
+
+/** What its workflow says about an end, with the commands as this ticket needs them. */
+function aboutEnd({ description }: Extract<Phase, { type: 'terminal' }>, ticket: Ticket): string {
+  if (!description) return 'a person must look';
+  return description.replaceAll('<plan>', ticket.planId).replaceAll('<ticket>', ticket.ticketId);
 }
 
 /** Takes the edge of an outcome; without one, success completes the ticket and anything else fails it. */

@@ -32,7 +32,8 @@ export async function performGate(context: Gate): Promise<AttemptEnd> {
   // An open question has no choices to name.
   const asks = decisions === 'answer' ? question.trim() : `${question.trim()} (${decisions})`;
   const reason = seen?.problem ? `${asks}; could not look for an answer: ${seen.problem}` : asks;
-  return { type: 'waiting', gate: true, reason, until: nextLook(context, deadline) };
+  const looks = phase.command !== undefined;
+  return { type: 'waiting', gate: true, reason, until: nextLook(context, deadline), looks };
 }
 
 function nextLook({ phase, settings, now }: Gate, deadline: number | null): string | null {

@@ -1,6 +1,7 @@
 import type { EngineEvent } from '../model/events.ts';
+import { untilText } from './hold-time.ts';
 import { type Naming, nameOf, withNames } from './names.ts';
-import { clock, duration, oneLine, type Style, usageText } from './style.ts';
+import { duration, oneLine, type Style, usageText } from './style.ts';
 import { cells } from './width.ts';
 
 export interface LineOptions extends Naming {
@@ -95,7 +96,7 @@ function statusLine(
   { style, now, called }: LineOptions,
 ): string | undefined {
   const reason = event.hold && withNames(event.hold.reason, called);
-  const until = event.hold?.until ? ` until ${clock(event.hold.until, now)}` : '';
+  const until = untilText(event.hold, now);
   switch (event.status) {
     case 'complete':
       return `${style.green('✓')} ${who} complete`;

@@ -1,8 +1,9 @@
 import type { TicketStatus } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
+import { untilText } from './hold-time.ts';
 import type { LiveState, LiveTicket } from './live-state.ts';
 import { type Naming, nameOf, withNames } from './names.ts';
-import { clock, type Style, usageText } from './style.ts';
+import { type Style, usageText } from './style.ts';
 import { cells, cut } from './width.ts';
 
 /** What the live block says about one ticket. */
@@ -26,7 +27,7 @@ export function liveRow(ticket: LiveTicket, naming: Naming, now: number): LiveRo
   };
   const reason = withNames(hold?.reason ?? '', naming.called);
   const free = ticket.inTurn ? 'waits for the one before it' : 'waits for a free slot';
-  const until = hold?.until ? ` until ${clock(hold.until, now)}` : '';
+  const until = untilText(hold, now);
   switch (ticket.status) {
     case 'running':
       return { ...row, kind: 'running', text: `${again(ticket)}${ticket.activity}` };

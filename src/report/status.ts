@@ -7,8 +7,9 @@ import { openAttempt, type Ticket } from '../model/ticket.ts';
 import { behind } from '../model/turns.ts';
 import { totalUsage } from '../model/usage.ts';
 import type { StoreProblem, StoreView } from '../store/port.ts';
+import { untilNote } from './hold-time.ts';
 import { sayProblem } from './problem-text.ts';
-import { ago, clock, oneLine, type Style, usageText } from './style.ts';
+import { ago, oneLine, type Style, usageText } from './style.ts';
 
 export interface TicketStatus extends Explanation {
   ticket: Ticket;
@@ -124,7 +125,7 @@ function tellTicket({ ticket, why, next }: TicketStatus, page: Page): void {
     `  ${mark} ${ticket.ticketId.padEnd(width)}  ${status.padEnd(15)}${ticket.since ? since : ''}  ${oneLine(ticket.title, 60)}`,
   );
   const indent = ' '.repeat(width + 6);
-  const until = ticket.hold?.until ? ` (until ${clock(ticket.hold.until, now)})` : '';
+  const until = untilNote(ticket.hold, now);
   if (why) lines.push(`${indent}${oneLine(why, 200)}${until}`);
   if (next) lines.push(`${indent}${style.dim(`→ ${next}`)}`);
   if (!detailed) return;
@@ -142,7 +143,11 @@ function tellTicket({ ticket, why, next }: TicketStatus, page: Page): void {
   if (used) lines.push(`${indent}${used}`);
 }
 
-function howLong({ status, since }: Ticket, now: number): string {
+/** A wait has lasted since it began, however often somebody looked meanwhile. */
+function howLong(ticket: Ticket, now: number): string {
+  const { status, hold } = ticket;
+  const open = hold?.kind === 'gate' || hold?.kind === 'poll' ? openAttempt(ticket) : undefined;
+  const since = open?.startedAt ?? ticket.since;
   return status === 'failed' ? `${ago(since, now)} ago` : `for ${ago(since, now)}`;
 }
 

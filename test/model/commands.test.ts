@@ -258,7 +258,7 @@ describe('skip', () => {
 
   it.each([
     ['end', 'complete', null],
-    ['help', 'needs_attention', 'Reached "help", which asks for a person.'],
+    ['help', 'needs_attention', 'help: a person must look'],
   ])('to the terminal %s ends the ticket', (phase, status, error) => {
     for (const from of [ticket(), atGate(), ticket({ status: 'failed', error: 'old' })]) {
       expect(run(from, { type: 'skip', phase, ready: false })).toMatchObject({ status, error, hold: null });

@@ -33,6 +33,20 @@ describe('explain', () => {
       { why: 'a: broke', next: 'signalbox retry p t' },
     ],
     [
+      'at an end with a way on',
+      ticket({
+        status: 'needs_attention',
+        currentPhase: 'gone',
+        error: 'gone: `signalbox skip p t a` helps.',
+      }),
+      { why: 'gone: `signalbox skip p t a` helps.', next: 'signalbox skip p t a' },
+    ],
+    [
+      'at an end after what an agent said',
+      ticket({ status: 'needs_attention', currentPhase: 'gone', error: 'a: try `signalbox plan delete p`' }),
+      { why: 'a: try `signalbox plan delete p`', next: 'signalbox retry p t' },
+    ],
+    [
       'broken',
       ticket({ status: 'needs_attention', hold: hold('broken', 'no such phase') }),
       { why: 'no such phase', next: 'signalbox retry p t' },

@@ -122,7 +122,7 @@ describe('enter', () => {
   });
 
   it.each([
-    [null, 'Reached "help", which asks for a person.'],
+    [null, 'help: a person must look'],
     ['a: broke', 'a: broke'],
   ])('asks for a person at a terminal that notifies; error %j', (error, expected) => {
     expect(enter(flow, running('a', { error }), 'help', NOW)).toMatchObject({
@@ -131,6 +131,13 @@ describe('enter', () => {
       error: expected,
       currentPhase: 'help',
     });
+  });
+
+  it('says what its workflow says about the end, with the ticket’s own commands', () => {
+    const description = 'It is gone. `signalbox skip <plan> <ticket> a` brings it back.';
+    const told = workflow(script('a'), { id: 'gone', type: 'terminal', notify: true, description });
+    const there = enter(told, running('a'), 'gone', NOW);
+    expect(there.error).toBe('gone: It is gone. `signalbox skip p t a` brings it back.');
   });
 
   it('fails where the target does not exist, and stays where it is', () => {

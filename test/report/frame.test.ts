@@ -62,7 +62,7 @@ describe('frame', () => {
       live('gate', {
         status: 'needs_attention',
         phase: 'approve',
-        hold: { kind: 'gate', reason: 'merge it?', until: null },
+        hold: { kind: 'gate', reason: 'merge it?', until: until.toISOString(), looks: true },
         since: now,
       }),
       live('slot', { since: now }),

@@ -47,6 +47,16 @@ const LINES: [EngineEvent, string | undefined][] = [
     '◌ parser waits until 2026-03-02 01:00:00: limit reached',
   ],
   [
+    status('parser', 'ready', { hold: { kind: 'poll', reason: 'ci: pending', until } }),
+    '◌ parser waits: ci: pending',
+  ],
+  [
+    status('parser', 'ready', {
+      hold: { kind: 'limit', reason: 'closed until 2026-03-01T12:04:05Z', until },
+    }),
+    '◌ parser waits: closed until 2026-03-01T12:04:05Z',
+  ],
+  [
     status('parser', 'queued', { hold: { kind: 'blocked', reason: 'waits for cli', until: null } }),
     '◌ parser waits for cli',
   ],
