@@ -39,20 +39,22 @@ interface SortOptions {
  * which it becomes so is found by halving, taken out, and those behind it are tried again without it.
  */
 export async function sortOut(cars: readonly TrainCar[], options: SortOptions): Promise<Sorted> {
-  const { track, check, say } = options;
+  const { track, say } = options;
+  let last = '';
+  const check = options.check && told(options.check, (word) => (last = word));
   const sorted: Sorted = { placed: [], faults: [], left: [], already: [] };
   let todo = [...cars];
   for (let known = false; todo.length > 0; ) {
     const chain = await couple(todo, sorted.placed, options);
-    const last = chain.placed.at(-1);
-    if (!last || !check) return merged(sorted, chain);
+    const end = chain.placed.at(-1);
+    if (!end || !check) return merged(sorted, chain);
     say(`Checking ${count(sorted.placed.length + chain.placed.length)} on ${track.from}…`);
-    if ((await check(last.commit)).green) return merged(sorted, chain);
+    if ((await check(end.commit)).green) return merged(sorted, chain);
     if (!known) await mustBeGreen(check, options.track, say);
     known = true;
     const red = await firstRed(chain.placed.length, async (length) => {
       const { commit } = chain.placed[length - 1] as Placed;
-      say(`Red. Checking the first ${sorted.placed.length + length}…`);
+      say(`${last} Checking the first ${sorted.placed.length + length}…`);
       return (await check(commit)).green;
     });
     const culprit = chain.placed[red - 1] as Placed;
@@ -75,6 +77,18 @@ export async function sortOut(cars: readonly TrainCar[], options: SortOptions): 
     todo = rest.filter((car) => !behind.includes(car));
   }
   return sorted;
+}
+
+/** Checks that say what the last of them found. */
+function told(
+  check: NonNullable<SortOptions['check']>,
+  tell: (word: string) => void,
+): NonNullable<SortOptions['check']> {
+  return async (commit) => {
+    const verdict = await check(commit);
+    tell(verdict.green ? 'Green.' : 'Red.');
+    return verdict;
+  };
 }
 
 function count(length: number): string {
@@ -118,6 +132,9 @@ async function couple(
     if ('commit' in coupled) {
       ours = coupled.commit;
       chain.placed.push({ car, ...coupled });
+    } else if ('nothing' in coupled && !(await isNothing(trains, track, ours, { branch, message }))) {
+      // Only others in the train have the same, and they may not get there: it goes along.
+      chain.placed.push({ car, tip: coupled.tip, commit: ours });
     } else if ('nothing' in coupled) {
       chain.already.push({ car, note: { ...car.ref, branch, into: track.from } });
     } else {
@@ -130,6 +147,16 @@ async function couple(
     }
   }
   return chain;
+}
+
+/** Whether a branch that brings nothing to the train would bring nothing to the base either. */
+async function isNothing(
+  trains: SortOptions['trains'],
+  { tip }: SortOptions['track'],
+  ours: string,
+  car: { branch: string; message: string },
+): Promise<boolean> {
+  return ours === tip || 'nothing' in (await trains.couple(tip, car));
 }
 
 /** Cars that wait for another one or have its commits. */

@@ -53,6 +53,14 @@ export async function checkPlan(parts: Parts, planId: string): Promise<Problem[]
     if (!ticket) continue;
     for (const finding of await checkTicket(parts, plan, ticket, view))
       add(ticketId, { file: fileOf(ticketId), ...finding });
+    if (ticket.title.trim() === '')
+      add(ticketId, {
+        place: 'title',
+        path: 'title',
+        file: fileOf(ticketId),
+        message: 'The ticket has no title.',
+        hint: `Give it one: signalbox plan edit ${planId} ${ticketId} --title "…"`,
+      });
     if (ticket.acceptanceCriteria.length === 0)
       add(ticketId, {
         place: 'acceptanceCriteria',

@@ -1,3 +1,4 @@
+import { basename, resolve } from 'node:path';
 import { InputError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import { Plan as PlanSchema } from '../model/plan-schema.ts';
@@ -10,6 +11,7 @@ import { sayItem } from './issue-plan.ts';
 import type { Parts } from './parts.ts';
 import type { PlanEdit } from './plan-edit.ts';
 import { parsed } from './plan-value.ts';
+import { afterSubIssues } from './sub-issues.ts';
 
 export interface DraftRequest {
   planId: string;
@@ -62,9 +64,15 @@ export async function draftPlan(parts: Parts, request: DraftRequest): Promise<Dr
   return { ...drafted, notes: [...notes, ...said, ...drafted.notes] };
 }
 
-/** Where many files were given, their names say less than the plan's id. */
-function nameOf([first = '', ...others]: readonly string[]): string {
-  return others.length === 0 ? first : `${first} and ${others.length} more`;
+/** After what was given, as far as it is in the plan; a spec goes by its own name. */
+function nameOf({ from, cwd }: DraftRequest, items: readonly WorkItem[]): string {
+  const [only = '', ...others] = from;
+  const isSpec = (text: string) => items.some(({ key }) => key.startsWith(`kiro:${resolve(cwd, text)}#`));
+  const called = (text: string) => (isSpec(text) ? basename(resolve(cwd, text)) : text);
+  if (others.length === 0) return called(only);
+  if (from.some(isSpec)) return `${called(only)} and ${others.length} more`;
+  const [first, ...more] = items;
+  return more.length === 0 ? (first?.id ?? '') : `${first?.id} and ${more.length} more`;
 }
 
 function notHad(problems: readonly SourceProblem[]): InputError {
@@ -94,7 +102,8 @@ interface Work {
   now: string;
 }
 
-function plannedWork({ request, root, items, known, repos, now }: Work): Drafted {
+function plannedWork({ request, root, items: given, known, repos, now }: Work): Drafted {
+  const { items, parents } = afterSubIssues(given);
   const { order, cycles, missing } = orderByDependencies(items);
   if (cycles[0])
     throw new InputError(
@@ -106,8 +115,8 @@ function plannedWork({ request, root, items, known, repos, now }: Work): Drafted
     );
   const ids = new Map(items.map((item) => [item.key, item.id]));
   const done = new Set(known.filter(({ state }) => state === 'closed').map(({ key }) => key));
-  const plan = parsed(PlanSchema, {
-    name: nameOf(request.from),
+  const wanted = {
+    name: nameOf(request, items),
     ...request.edit,
     id: request.planId,
     createdAt: now,
@@ -119,7 +128,8 @@ function plannedWork({ request, root, items, known, repos, now }: Work): Drafted
       order: index + 1,
       blockedBy: item.dependsOn.flatMap((key) => ids.get(key) ?? []),
     })),
-  });
+  };
+  const plan = parsed(PlanSchema, wanted, 'new');
   const tickets = order.map((item) =>
     TicketSchema.parse({
       planId: request.planId,
@@ -143,6 +153,12 @@ function plannedWork({ request, root, items, known, repos, now }: Work): Drafted
   return {
     plan,
     tickets,
-    notes: outside.map(({ key, on }) => `${ids.get(key)} depends on ${on}, which is not in the plan.`),
+    notes: [
+      ...outside.map(({ key, on }) => `${ids.get(key)} depends on ${on}, which is not in the plan.`),
+      ...parents.map(({ parent, subs }) => {
+        const remove = `signalbox plan remove ${request.planId} ${parent.id}`;
+        return `${parent.id} waits for its sub-issues ${subs.join(', ')}; if they are all of it: ${remove}`;
+      }),
+    ],
   };
 }

@@ -33,7 +33,7 @@ export async function addTicket(
   const { store } = parts;
   const plan = store.plan(ref.planId);
   checkEditable(plan);
-  const ticket = parsed(TicketSchema, { ...ref, ...edit });
+  const ticket = parsed(TicketSchema, { ...ref, ...edit }, 'add');
   if (plan.tickets.some(({ ticketId }) => ticketId === ref.ticketId)) throw taken(ref);
   const order = entry.order ?? Math.max(0, ...plan.tickets.map((each) => each.order)) + 1;
   const listed = withEntry({ ticketId: ref.ticketId, blockedBy: [], group: 0, ...entry, order });
@@ -61,6 +61,7 @@ export async function editTicket(
     throw new InputError('usage', 'Nothing to change was named.', {
       hint: `For example: signalbox plan edit ${ref.planId} ${ref.ticketId} --title "…"`,
     });
+  checkTitle(edit);
   const before = store.ticket(ref);
   checkEdit(before, fields);
   const old = plan.tickets.find(({ ticketId }) => ticketId === ref.ticketId);
@@ -71,7 +72,7 @@ export async function editTicket(
   if (old && entry.blockedBy) checkWaits(plan, changed(plan), parts);
   const ticket = await store.updateTicket(ref, (latest) => {
     checkEdit(latest, fields);
-    return parsed(TicketSchema, { ...latest, ...edit });
+    return parsed(TicketSchema, { ...latest, ...edit }, 'edit');
   });
   if (Object.keys(entry).length > 0) await store.updatePlan(ref.planId, changed);
   return ticket;
@@ -91,7 +92,7 @@ export async function editPlan(parts: Parts, planId: string, edit: PlanEdit): Pr
       `${begun[0]?.ticketId} of plan "${planId}" has begun, so ${moves.join(', ')} of the plan cannot be changed.`,
       { hint: 'Set it on the tickets that have not begun: signalbox plan edit <plan> <ticket> …' },
     );
-  return parts.store.updatePlan(planId, (latest) => parsed(PlanSchema, { ...latest, ...edit }));
+  return parts.store.updatePlan(planId, (latest) => parsed(PlanSchema, { ...latest, ...edit }, 'edit'));
 }
 
 /** Takes a ticket out of its plan; one that has begun stays, since its work does. */
@@ -124,6 +125,14 @@ export async function removeTicket(parts: Parts, ref: TicketRef): Promise<void> 
     throw error;
   }
   await store.removeTicket(ref);
+}
+
+/** Branches, commits and pull requests are named after it. */
+function checkTitle({ title }: TicketEdit): void {
+  if (title === undefined || title.trim() !== '') return;
+  throw new InputError('plan/value', 'title: must not be empty.', {
+    hint: 'Say in one line what is to be done.',
+  });
 }
 
 function checkUnbegun(ticket: Ticket): void {

@@ -8,16 +8,13 @@ interface Schema<T> {
     | { success: false; error: { issues: { path: PropertyKey[]; message: string }[] } };
 }
 
-/** A value that was put together from what a person typed, in the form of its schema. */
-export function parsed<T>(schema: Schema<T>, value: unknown): T {
+/** A value that was put together from what a person typed for `plan new`, `add` or `edit`, in the form of its schema. */
+export function parsed<T>(schema: Schema<T>, value: unknown, by: 'new' | 'add' | 'edit'): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
-  throw new InputError(
-    'plan/value',
-    `${issue?.path.join('.') ?? 'The value'}: ${issue?.message}.`.replace('..', '.'),
-    {
-      hint: 'signalbox plan add --help says what each flag takes.',
-    },
-  );
+  const where = issue?.path.join('.') || 'The value';
+  throw new InputError('plan/value', `${where}: ${issue?.message.replace(/\.$/, '')}.`, {
+    hint: `signalbox plan ${by} --help says what is taken.`,
+  });
 }

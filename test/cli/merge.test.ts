@@ -159,9 +159,21 @@ describe('merge', { timeout: 60_000 }, () => {
       d: { files: { bad2: '1' } },
       e: { files: { e: '1' } },
     });
-    const { trains } = await merge(world);
+    const { code, out, err } = await world.cli('merge', 'p', '--json');
+    const { trains } = JSON.parse(out) as { trains: TrainResult[] };
+    expect(code).toBe(1);
     expect(ids(trains[0]?.landed)).toEqual(['a', 'c', 'e']);
     expect(ids(trains[0]?.returned)).toEqual(['b', 'd']);
+    expect(err.split('\n').filter((line) => /^(Red|Green|Checking)/.test(line))).toEqual([
+      'Checking 5 branches on main…',
+      'Red. Checking main by itself…',
+      'Green. Checking the first 2…',
+      'Red. Checking the first 1…',
+      'Checking 4 branches on main…',
+      'Red. Checking the first 2…',
+      'Green. Checking the first 3…',
+      'Checking 3 branches on main…',
+    ]);
   });
 
   it('asks a person where no phase leads back, and after three times', async ({ world }) => {

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { Plan } from '../../src/model/plan.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
@@ -64,7 +64,7 @@ describe.concurrent('plan new', () => {
     const { code, out } = await cliIn(world, world.repo, args, fake.env);
     expect(code).toBe(0);
     const { plan, tickets, notes } = JSON.parse(out) as Drafted;
-    expect(plan.name).toBe('1 and 2 more');
+    expect(plan.name).toBe('1 and 1 more');
     expect(plan.tickets).toMatchObject([{ ticketId: '2' }, { ticketId: '1', blockedBy: ['2'] }]);
     expect(tickets[1]).toMatchObject({
       linearUrl: 'https://github.com/acme/web/issues/1',
@@ -77,10 +77,30 @@ describe.concurrent('plan new', () => {
     ]);
   });
 
+  it('lets an issue wait for its sub-issues that are in the plan, and says so', async ({ world }) => {
+    setUp(world, 'commit', {});
+    git(world.repo, 'remote', 'add', 'origin', 'https://github.com/acme/web.git');
+    const fake = new FakeGh(join(world.dir, 'github')).issues(
+      { number: 1, title: 'Epic', subIssues: [2, 3, 4] },
+      { number: 2, title: 'Two' },
+      { number: 3, title: 'Three', blockedBy: [1] },
+    );
+    const args = ['plan', 'new', 'p', '--from', '1', '2', '3', '--json'];
+    const { out } = await cliIn(world, world.repo, args, fake.env);
+    const { plan, notes } = JSON.parse(out) as Drafted;
+    expect(plan.tickets).toMatchObject([
+      { ticketId: '2', blockedBy: [] },
+      { ticketId: '1', blockedBy: ['2'] },
+      { ticketId: '3', blockedBy: ['1'] },
+    ]);
+    expect(notes).toEqual(['1 waits for its sub-issues 2; if they are all of it: signalbox plan remove p 1']);
+  });
+
   it('makes one of a spec', async ({ world }) => {
     setUp(world, 'commit', {});
     write(world, 'tasks.md', '- [x] 1. Done\n- [ ] 2. Next\n- [ ] 3. Last\n');
     const { plan, notes } = await world.json<Drafted>('plan', 'new', 'p', '--from', '.', '--repo', 'repo');
+    expect(plan.name).toBe(basename(world.dir));
     expect(plan.tickets).toMatchObject([
       { ticketId: '2', blockedBy: [] },
       { ticketId: '3', blockedBy: ['2'] },
@@ -111,7 +131,12 @@ describe.concurrent('plan new', () => {
     write(world, 'y.md', '---\nid: y\ndependsOn: [x]\n---\n# Y\n');
     const cycle = await world.cli('plan', 'new', 'q', '--from', 'x.md', 'y.md', '--repo', 'repo', '--json');
     expect(errorIn(cycle)).toMatchObject({ code: 'plan/cycle' });
-    expect((await world.cli('plan', 'new', '../evil')).code).toBe(2);
+    const evil = await world.cli('plan', 'new', '../evil', '--json');
+    expect(evil.code).toBe(2);
+    expect(errorIn(evil)).toMatchObject({
+      message: expect.stringContaining('"../evil"'),
+      hint: expect.stringContaining('signalbox plan new --help'),
+    });
   });
 });
 
@@ -214,6 +239,7 @@ describe.concurrent('plan edit', () => {
       [['p', 'a', '--blocked-by', 'b'], 'plan/dependencies'],
       [['p', 'a', '--base', 'main'], 'usage'],
       [['p', '--title', 'x'], 'usage'],
+      [['p', 'a', '--title', ''], 'plan/value'],
       [['p', 'a'], 'usage'],
       [['p'], 'usage'],
       [['p', 'z', '--title', 'x'], 'ticket/unknown'],

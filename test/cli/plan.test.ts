@@ -84,6 +84,13 @@ describe.concurrent('plan', () => {
     ]);
   });
 
+  it('check finds a ticket without a title', async ({ world }) => {
+    setUp(world, 'commit', { a: { title: ' ', acceptanceCriteria: ['x'] } });
+    const { code, out } = await world.cli('plan', 'check', 'p');
+    expect(code).toBe(1);
+    expect(out).toContain('The ticket has no title.');
+  });
+
   it('check finds every problem of a file, also of plan.json itself', async ({ world }) => {
     setUp(world, 'commit', { a: {} });
     world.writeTicket('p', 'a', { title: 7, branch: 'a..b', aceptanceCriteria: ['x'] });

@@ -171,6 +171,17 @@ describe.concurrent('merge --pr', { timeout: 60_000 }, () => {
     expect(states(bench)).toEqual(['OPEN', 'OPEN', 'MERGED']);
   });
 
+  it('merges both of two that bring the same, and says of neither that it was there', async ({ world }) => {
+    const bench = await prepare(world, { '1': { a: '1' }, '2': { a: '1' } });
+    const { out } = await world.start(['merge', 'p', '--pr', '--dry-run'], bench.env).ended;
+    expect(out).not.toContain('already');
+    expect(await merge(world, bench)).toMatchObject({
+      landed: [{ ticketId: '1' }, { ticketId: '2' }],
+      already: [],
+    });
+    expect(states(bench)).toEqual(['MERGED', 'MERGED']);
+  });
+
   it('says before what it would do, without a trace', async ({ world }) => {
     const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' }, '3': { c: '1' } });
     execFileSync('sh', ['-c', personPushes(world, bench, { a: 'other' })]);
