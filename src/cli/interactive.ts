@@ -2,7 +2,7 @@ import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { PlanningSession } from '../engine/planning.ts';
-import { InputError } from '../model/errors.ts';
+import { InputError, WorkspaceError } from '../model/errors.ts';
 import { type Io, outJson } from './io.ts';
 import { type GlobalOptions, openSettings, trusted } from './open.ts';
 
@@ -85,8 +85,13 @@ async function repoOf(
 ): Promise<string | null> {
   if (repo === undefined) return repositoryOf(io.cwd);
   const { createWorkspaces } = await import('../workspaces/index.ts');
-  const { root } = await createWorkspaces({ env: io.env }).checkRepo(resolve(io.cwd, repo));
-  return root;
+  try {
+    return (await createWorkspaces({ env: io.env }).checkRepo(resolve(io.cwd, repo))).root;
+  } catch (error) {
+    if (!(error instanceof WorkspaceError)) throw error;
+    const hint = 'Name a directory of a git repository with --repo.';
+    throw new InputError(error.code, error.message, { hint, cause: error });
+  }
 }
 
 function print(session: PlanningSession, options: Options, io: Io): void {

@@ -28,7 +28,7 @@ export function register(program: Command, io: Io): void {
       `
 Branches are merged one on top of the other and the project’s checks run on the result, in a worktree of its own; nobody’s
 checkout is touched. When they fail, the branch with which they begin to is found and goes back to its ticket with the log.
-Ends with 1 when a ticket was sent back or left out.
+Ends with 1 when a ticket was sent back or left out, and with --dry-run when a conflict is to be expected.
 
 Examples:
   $ signalbox merge sprint-12 --dry-run
@@ -96,7 +96,8 @@ async function preview(parts: Parts, loads: readonly Trainload[], options: Optio
   const previews = [];
   for (const load of loads) previews.push(await previewTrain(parts, load, { pr: parts.settings.merge.pr }));
   const clear = previews.every(({ order }) => order.every(({ conflict }) => conflict.length === 0));
-  if (options.json) return outJson(io, { ok: clear, trains: previews });
-  if (previews.length === 0) io.out('Nothing to merge.');
-  for (const each of previews) io.out(previewText(each));
+  if (options.json) outJson(io, { ok: clear, trains: previews });
+  else if (previews.length === 0) io.out('Nothing to merge.');
+  else for (const each of previews) io.out(previewText(each));
+  if (!clear) io.exit(1);
 }

@@ -17,6 +17,8 @@ import { ROWS, variableOf } from './table.ts';
 export interface WorkflowReport {
   file: string;
   name: string | null;
+  /** The file of the same name that goes before it. */
+  shadowedBy?: string;
   problems: { line: number; column: number; message: string; hint?: string | undefined }[];
 }
 
@@ -104,7 +106,7 @@ async function workflowFindings({ settings, checkWorkflows }: DoctorOptions): Pr
     ];
   }
   const bad = reports.filter((report) => report.problems.length > 0);
-  const good = reports.length - bad.length;
+  const good = reports.filter((report) => !bad.includes(report) && !report.shadowedBy).length;
   const summary: Finding = { level: 'ok', what: 'workflows', detail: `${good} valid`, fix: null };
   if (reports.length === 0)
     return [

@@ -90,7 +90,8 @@ export function refusal(kind: Kind & { is: 'whole' }, value: unknown): string {
   const plain = typeof value === 'number' || (typeof value === 'string' && value.trim() !== '');
   const shown = plain ? String(value) : (JSON.stringify(value) ?? 'nothing');
   const most = kind.max === undefined ? '' : ` of at most ${kind.max}`;
-  return `Invalid ${kind.flag} value: ${cut(shown)}. Must be a positive integer${most}.`;
+  const what = kind.min === 0 ? 'zero or a positive integer' : 'a positive integer';
+  return `Invalid ${kind.flag} value: ${cut(shown)}. Must be ${what}${most}.`;
 }
 
 function cut(text: string): string {

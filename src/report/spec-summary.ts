@@ -5,6 +5,7 @@ import type { Ticket } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
 import { duration, oneLine, type Style, usageText } from './style.ts';
 import { fittingTable } from './table.ts';
+import { joined } from './width.ts';
 
 /** The counts, the cost and the time of a run, one line each; for the terminal and for the progress file. */
 export function summaryFacts(result: SpecResult): string[] {
@@ -57,7 +58,7 @@ export function specSummary(result: SpecResult, look: Style, columns?: number): 
   const header = ['', 'unit', 'title', 'status', 'usage', 'why'];
   const lines = ['', fittingTable(header, rows, { style: look, columns, lead: 2 })];
   if (changes !== '') lines.push('', look.dim('Changes of the branch since it began:'), changes);
-  lines.push('', look.bold(facts.join(' · ')));
+  lines.push('', look.bold(joined(facts, columns)));
   const branch = tickets[0]?.branch;
   if (branch)
     lines.push(look.dim(`Branch: ${branch}${result.branchGone ? ' (gone: merged or deleted)' : ''}`));

@@ -3,6 +3,7 @@ import type { Ticket, Usage } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
 import { duration, oneLine, type Style, usageText } from './style.ts';
 import { fittingTable } from './table.ts';
+import { joined } from './width.ts';
 
 /** What a run came to: a row per ticket, the reason and the way on for each that is not complete. */
 export function summary(
@@ -32,7 +33,7 @@ export function summary(
     '',
     fittingTable(['', 'ticket', 'status', 'branch', 'usage', 'why'], rows, { style, columns, lead: 3 }),
     '',
-    style.bold(facts.join(' · ')),
+    style.bold(joined(facts, columns)),
   ];
   for (const problem of run.problems) lines.push(`${style.red('✗')} ${oneLine(problem, 300)}`);
   const open = run.tickets.filter((ticket) => ticket.status !== 'complete');

@@ -31,6 +31,19 @@ export function cut(text: string, most: number): string {
   return `${kept.trimEnd()}…`;
 }
 
+/** Facts in one line, or in as many as the width needs; none is broken in two. */
+export function joined(facts: readonly string[], width = Number.POSITIVE_INFINITY): string {
+  const lines: string[] = [];
+  // Usage is two facts in one.
+  for (const fact of facts.flatMap((each) => each.split(SEPARATOR)))
+    if (lines.length > 0 && cells(`${lines.at(-1)}${SEPARATOR}${fact}`) <= width)
+      lines.push(`${lines.pop()}${SEPARATOR}${fact}`);
+    else lines.push(fact);
+  return lines.join('\n');
+}
+
+const SEPARATOR = ' · ';
+
 /** Exactly so many cells. */
 export function spread(text: string, width: number, align: 'left' | 'right' = 'left'): string {
   const short = cut(text, width);

@@ -10,10 +10,11 @@ export interface FrontMatter {
   title: string | undefined;
   labels: string[];
   dependsOn: Wait[];
+  paths: string[];
 }
 
-const KEYS = ['id', 'title', 'labels', 'dependsOn'];
-const NONE: FrontMatter = { id: undefined, title: undefined, labels: [], dependsOn: [] };
+const KEYS = ['id', 'title', 'labels', 'dependsOn', 'paths'];
+const NONE: FrontMatter = { id: undefined, title: undefined, labels: [], dependsOn: [], paths: [] };
 
 /** Parts a file with `---` around its first lines; `yaml` keeps its line numbers. */
 export function splitFrontMatter(text: string): {
@@ -48,6 +49,7 @@ export async function readFrontMatter(yaml: string, file: string): Promise<Front
     title: data.title === undefined ? undefined : scalar(data.title, ['title'], file, source),
     labels: list(data.labels, 'labels', file, source).map(({ text }) => text),
     dependsOn: list(data.dependsOn, 'dependsOn', file, source),
+    paths: list(data.paths, 'paths', file, source).map(({ text }) => text),
   };
 }
 

@@ -13,7 +13,7 @@ import { cleanLabels, cleanLine, cleanText } from './text.ts';
 import { readTextFile } from './text-file.ts';
 import { visibleLines } from './visible.ts';
 
-const EMPTY: FrontMatter = { id: undefined, title: undefined, labels: [], dependsOn: [] };
+const EMPTY: FrontMatter = { id: undefined, title: undefined, labels: [], dependsOn: [], paths: [] };
 
 /** Issues in local files: front matter id, title, labels and dependsOn; the rest is the text. */
 export const markdownSource: Source<MarkdownReference> = {
@@ -63,6 +63,7 @@ async function readIssueFile(reference: MarkdownReference): Promise<Sourced<Mark
       state: 'open',
       dependsOn: [],
       repository: null,
+      ...(front.paths.length > 0 ? { paths: front.paths } : {}),
     },
     waits: [...front.dependsOn, ...writtenWaits(clean, path)],
   };

@@ -44,7 +44,10 @@ export async function foresee(context: Context, given: WorkspaceSpec): Promise<O
     found.push({
       field: 'branch',
       message: `The branch ${spec.branch} is checked out in ${entry.path}.`,
-      hint: `Free it with git -C ${entry.path} switch --detach, or give the ticket another branch.`,
+      hint:
+        entry.path === repo.workTree
+          ? 'Give the ticket a `branch` of its own.'
+          : `Free it with git -C ${entry.path} switch --detach, or give the ticket another branch.`,
     });
   return found;
 }

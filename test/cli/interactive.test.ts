@@ -129,6 +129,9 @@ describe.concurrent('interactive', () => {
       const ended = await cliIn(world, world.repo, ['interactive', '--json', ...args], env);
       expect(errorIn(ended).code, args.join(' ')).toContain(code);
     }
+    const nowhere = await cliIn(world, world.repo, ['interactive', '--json', '--repo', '/nope'], env);
+    expect(nowhere.code).toBe(2);
+    expect(errorIn(nowhere).hint).toBe('Name a directory of a git repository with --repo.');
     const blind = await cliIn(world, world.repo, ['interactive'], env);
     expect(blind).toMatchObject({ code: 2, out: '' });
     expect(blind.err).toContain('A planning session needs a terminal.');

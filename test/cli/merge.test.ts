@@ -304,6 +304,9 @@ describe('merge', { timeout: 60_000 }, () => {
     complete(world, { a: { files: { a: '1' } } }, { status: 'archived' });
     expect(refusal(await world.cli('merge', 'p'))).toContain('Plan "p" is archived.');
     expect(errorIn(await world.cli('merge', 'nope', '--json')).code).toBe('plan/unknown');
+    expect(errorIn(await world.cli('merge', 'p', '--wait', '-1', '--json')).message).toContain(
+      'Must be zero or a positive integer of at most 86400.',
+    );
   });
 });
 
@@ -324,7 +327,7 @@ describe('merge --dry-run', () => {
     const before = state();
     const { code, out } = await world.cli('merge', 'p', '--dry-run');
     expect({ code, out }).toEqual({
-      code: 0,
+      code: 1,
       out: [
         'Into main, by way of signalbox/main:',
         ' 1. p/a  ticket/p/a',

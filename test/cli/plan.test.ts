@@ -165,6 +165,14 @@ describe.concurrent('plan', () => {
     expect(git(world.repo, 'rev-parse', 'main')).toBe(before);
   });
 
+  it('check does not ask to detach one’s own checkout', async ({ world }) => {
+    setUp(world, 'commit', {});
+    world.plan('p', { base: 'nope', tickets: { a: { branch: 'main' } } });
+    const { problems } = await world.json<Checked>('plan', 'check', 'p');
+    const branch = problems.find(({ path }) => path === 'branch');
+    expect(branch).toMatchObject({ hint: 'Give the ticket a `branch` of its own.' });
+  });
+
   it('check warns of tickets that will change the same files side by side', async ({ world }) => {
     const acceptanceCriteria = ['ok'];
     setUp(world, 'commit', {

@@ -169,7 +169,8 @@ describe('doctor', () => {
       { line: 4, column: 2, message: 'no phase "x".', hint: 'Did you mean "y"?' },
       { line: 9, column: 1, message: 'more.' },
     ];
-    const reports = [...VALID, { file: '/w/bad.yaml', name: 'bad', problems }];
+    const hidden = { file: '/bundled/local.yaml', name: 'local', problems: [], shadowedBy: '/w/local.yaml' };
+    const reports = [...VALID, hidden, { file: '/w/bad.yaml', name: 'bad', problems }];
     const { findings, of } = await look(scratch(), { options: { checkWorkflows: async () => reports } });
     expect(of('workflows')?.detail).toBe('1 valid');
     expect(of('workflow bad')).toEqual({

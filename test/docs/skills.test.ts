@@ -43,6 +43,16 @@ describe('skills', () => {
     expect(listed.map(({ name }) => name)).toEqual(expect.arrayContaining(OURS));
   });
 
+  it('name every bundled script and prompt that a workflow of one’s own can use', () => {
+    const { text = '' } = SKILLS.find(({ file }) => file.startsWith('workflows/')) ?? {};
+    const named = (dir: string) =>
+      readdirSync(join(ROOT, dir)).filter((name) => !/^(spec|issue|planner|ticket)/.test(name));
+    const missing = [...named('scripts'), ...named('prompts')].filter(
+      (name) => !text.includes(`\`${name}\``),
+    );
+    expect(missing).toEqual([]);
+  });
+
   it('are short enough to be read', () => {
     for (const { file, text } of SKILLS) expect(text.split('\n').length, file).toBeLessThan(150);
   });

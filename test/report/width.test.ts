@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cells, cut, spread } from '../../src/report/width.ts';
+import { cells, cut, joined, spread } from '../../src/report/width.ts';
 
 describe('cells', () => {
   it.each([
@@ -57,5 +57,17 @@ describe('spread', () => {
         (text, width) => cells(spread(text, width)) === width,
       ),
     );
+  });
+});
+
+describe('joined', () => {
+  const facts = ['1/2 complete', '4m 6s', '1.2k tokens · $0.01'];
+  it.each([
+    [undefined, ['1/2 complete · 4m 6s · 1.2k tokens · $0.01']],
+    [40, ['1/2 complete · 4m 6s · 1.2k tokens', '$0.01']],
+    [20, ['1/2 complete · 4m 6s', '1.2k tokens · $0.01']],
+    [5, ['1/2 complete', '4m 6s', '1.2k tokens', '$0.01']],
+  ])('in %s columns breaks between facts', (width, lines) => {
+    expect(joined(facts, width)).toBe(lines.join('\n'));
   });
 });

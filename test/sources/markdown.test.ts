@@ -57,6 +57,10 @@ describe('a Markdown file', () => {
     });
   });
 
+  it('says which files it will change', async () => {
+    expect((await item('---\npaths: [src/a.ts, docs/**]\n---\n# A')).paths).toEqual(['src/a.ts', 'docs/**']);
+  });
+
   it('reads the same with a byte order mark and other line ends', async () => {
     const plain = await item(FULL);
     expect(await item(`\ufeff${FULL.replaceAll('\n', '\r\n')}`)).toEqual(plain);
