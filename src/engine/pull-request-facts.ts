@@ -27,6 +27,7 @@ export function bodyFacts(ticket: Ticket, stack: Stack, repository: RepositoryNa
   return {
     reference: issueReference(trackedOf(ticket), repository),
     link: ticket.linearUrl,
+    description: ticket.description,
     summary: text(summary),
     verdict: text(verdict) || null,
     criteria: criteriaOf(ticket, criteria),

@@ -7,6 +7,8 @@ export interface BodyFacts {
   reference: string | null;
   /** Where a ticket without a number is described. */
   link: string | null;
+  /** What the ticket says; left out where an issue is named that says it. */
+  description: string;
   summary: string;
   criteria: readonly Criterion[];
   verdict: string | null;
@@ -17,6 +19,7 @@ export interface BodyFacts {
 const BEGIN = '<!-- signalbox -->';
 const END = '<!-- /signalbox -->';
 const MAX_SUMMARY = 15_000;
+const MAX_DESCRIPTION = 8_000;
 /** GitHub takes 65,536. */
 const MAX_BODY = 60_000;
 
@@ -25,6 +28,7 @@ export function pullRequestSection(facts: BodyFacts): string {
   const { reference, link, verdict } = facts;
   const parts = [
     reference ? `Fixes ${reference}` : link && /^https?:\/\/[^\s<>]+$/.test(link) ? `Ticket: ${link}` : '',
+    reference ? '' : quotedText(facts.description),
     inert(facts.summary, MAX_SUMMARY),
     criteriaTable(facts.criteria),
     verdict && verdict !== 'READY_FOR_MERGE'
@@ -35,6 +39,12 @@ export function pullRequestSection(facts: BodyFacts): string {
   const inside = parts.join('\n\n');
   const cut = inside.length > MAX_BODY ? `${inside.slice(0, MAX_BODY)}\n\n…` : inside;
   return `${BEGIN}\n${cut}\n${END}`;
+}
+
+/** Somebody else's words, shown as such. */
+function quotedText(text: string): string {
+  const quiet = inert(text, MAX_DESCRIPTION);
+  return quiet === '' ? '' : quiet.replace(/^/gm, '> ').replace(/ +$/gm, '');
 }
 
 function stackLine(stack: BodyFacts['stack']): string {

@@ -103,7 +103,7 @@ function statusLine(
     case 'failed':
       return `${style.red('✗')} ${who} failed: ${oneLine(event.error ?? '', 300)}`;
     case 'needs_attention':
-      return `${style.yellow('!')} ${who} needs attention: ${oneLine(reason ?? event.error ?? '', 300)}`;
+      return `${style.yellow('!')} ${who} needs attention: ${oneLine(reason ?? event.error ?? '', 1000)}`;
     case 'paused':
       return `${style.yellow('‖')} ${who} ${oneLine(reason ?? 'paused')}`;
     case 'ready':

@@ -24,7 +24,7 @@ export function summary(
     ticket.status.replace('_', ' '),
     ticket.branch ?? '',
     usageText(usageOf(ticket)),
-    ticket.status === 'complete' ? '' : oneLine(ticket.hold?.reason ?? ticket.error ?? '', 300),
+    ticket.status === 'complete' ? '' : oneLine(ticket.hold?.reason ?? ticket.error ?? '', 1000),
   ]);
   const complete = run.tickets.filter((ticket) => ticket.status === 'complete').length;
   const total = totalUsage(run.tickets.map(usageOf));

@@ -6,7 +6,15 @@ import { cell, criteriaTable } from '../../src/forge/table.ts';
 import { issueReference, pullRequestTitle } from '../../src/forge/title.ts';
 
 const here = { host: 'github.com', owner: 'acme', name: 'web' };
-const facts = { reference: null, link: null, summary: '', criteria: [], verdict: null, stack: [] };
+const facts = {
+  reference: null,
+  link: null,
+  description: '',
+  summary: '',
+  criteria: [],
+  verdict: null,
+  stack: [],
+};
 
 /** Text with many of the characters that mean something in Markdown. */
 const markdown = fc
@@ -235,6 +243,14 @@ describe('the body', () => {
       '\nTicket: https://linear.app/x\n',
     );
     expect(pullRequestSection({ ...facts, link: 'javascript:alert(1)' })).not.toContain('alert');
+  });
+
+  it('quotes what a ticket without an issue says, and lets it do nothing', () => {
+    const description = 'Count.\n\n```sh\nrun @all\n```\nfixes #1 for @ann <!-- /signalbox -->';
+    expect(pullRequestSection({ ...facts, description })).toBe(
+      '<!-- signalbox -->\n> Count.\n>\n> ```sh\n> run @all\n> ```\n> fixes\u200b #1 for @\u200bann &lt;!-- /signalbox -->\n<!-- /signalbox -->',
+    );
+    expect(pullRequestSection({ ...facts, reference: '#1', description })).not.toContain('Count');
   });
 
   it('has no note for the best verdict', () => {
