@@ -138,6 +138,11 @@ async function poll({ parts, ref, options }: Deed, io: Io): Promise<void> {
   const { watchPull } = await import('../engine/watch-pull.ts');
   await lookOutside(io, async () => {
     const standing = await watchPull(parts, ref, options.for ?? 'review');
+    // Whoever waits would only go round once more.
+    if ('unsolved' in standing && standing.unsolved !== undefined && io.env.SIGNALBOX_JOB !== undefined)
+      throw new SignalboxError('forge/unsolved', standing.unsolved, {
+        hint: 'Merge the base into the branch by hand and push it.',
+      });
     if (options.json) outJson(io, standing);
     else io.out('waiting' in standing ? standing.waiting : `${standing.outcome}\n${standing.message}`);
     if ('waiting' in standing) io.exit(1);

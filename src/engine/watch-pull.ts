@@ -9,7 +9,10 @@ import { troubleOf } from './forge-trouble.ts';
 import { type ForgeWork, forgeWork, pullNumberOf } from './forge-work.ts';
 import type { Parts } from './parts.ts';
 
-export type Watching = Standing | { waiting: string };
+/** `unsolved`: answered again and again, and it is still the same. */
+export type Watching = (Standing & { unsolved?: string }) | { waiting: string };
+
+const MOST_CONFLICTS = 2;
 
 /** Where a ticket's pull request stands for somebody who waits. Asks GitHub at most once per interval for all who do. */
 export async function watchPull(parts: Parts, ref: TicketRef, awaited: PullWait): Promise<Watching> {
@@ -51,7 +54,18 @@ async function look(parts: Parts, ref: TicketRef, awaited: PullWait): Promise<Wa
     reviewers: forge.reviewers,
   });
   if ('outcome' in standing && standing.ids.length > 0) keepFeedback(parts, work, standing);
-  return standing;
+  const times = pull && timesAnswered(pull, journal.answered());
+  return pull && 'outcome' in standing && standing.outcome === 'conflict' && times && times >= MOST_CONFLICTS
+    ? {
+        ...standing,
+        unsolved: `Pull request #${pull.number} still conflicts with ${pull.base} after ${times} answers.`,
+      }
+    : standing;
+}
+
+/** How often a conflict with the base as it is now was answered. */
+function timesAnswered({ baseCommit }: { baseCommit: string }, answered: ReadonlySet<string>): number {
+  return [...answered].filter((id) => id.startsWith('conflict:') && id.endsWith(`:${baseCommit}`)).length;
 }
 
 async function isOnOrigin(parts: Parts, { spec: { repo, branch } }: ForgeWork): Promise<boolean> {

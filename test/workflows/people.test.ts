@@ -242,6 +242,22 @@ describe.concurrent('what happens while it answers', { timeout: 300_000 }, () =>
     expect(hub.pulls()).toHaveLength(1);
   });
 
+  it('asks a person about a conflict that was answered twice and is still there', async ({ world }) => {
+    const hub = new Hub(world, 'standard');
+    world.plan('p', { tickets: { a: {} } });
+    const run = hub.start();
+    await hub.waits('a', 'await_review');
+    const file = git(world.repo, 'diff', '--name-only', 'main', hub.branch('a')).split('\n')[0] ?? '';
+    hub.push('main', (dir) => hub.commit(dir, { [file]: 'mine\n' }));
+    await run.ended;
+    const ticket = world.ticket('p', 'a');
+    expect(ticket).toMatchObject({
+      currentPhase: 'escalate',
+      error: expect.stringContaining('still conflicts with main after 2 answers'),
+    });
+    expect(ticket.visits.handle_review).toBe(2);
+  });
+
   it('says why an origin could not be read, and blames nobody for it', async ({ world }) => {
     const hub = new Hub(world, 'standard');
     const head = join(hub.origin, 'HEAD');
