@@ -6,6 +6,10 @@ import type { IssueResult } from './issue-result.ts';
 import type { PlannedIssue } from './preview.ts';
 import type { RunResult } from './run-types.ts';
 
+/** Reasons end with the way out: what is not read on a terminal has them whole. */
+const SHOWN_WHY = 300;
+const PIPED_WHY = 4000;
+
 const nameOf = ({ issueNumber, id }: { issueNumber: number; id: string }) =>
   issueNumber && id === String(issueNumber) ? `#${issueNumber}` : id;
 
@@ -56,7 +60,7 @@ function tableOf(results: readonly IssueResult[], style: Style, columns: number 
     issue.notStarted ? '' : (issue.branch ?? ''),
     issue.prUrl ?? '',
     usageText(issue.usage),
-    issue.success ? '' : oneLine(whyOf(issue), 160),
+    issue.success ? '' : oneLine(whyOf(issue), columns === undefined ? PIPED_WHY : SHOWN_WHY),
   ]);
   if (rows.length === 0) return [];
   const header = ['', 'issue', 'time', 'branch', 'pull request', 'usage', 'why'];

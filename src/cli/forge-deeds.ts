@@ -120,7 +120,7 @@ export async function waitingOut(io: Io, parts: Parts, act: () => Promise<void>)
     if (io.env.SIGNALBOX_JOB === undefined) throw error;
     const { isForGood, troubleOf } = await import('../engine/forge-trouble.ts');
     if (isForGood(error)) {
-      io.err(`❌ ${error.message}`);
+      io.err(`❌ ${[error.message, ...(error.hint?.split('\n') ?? [])].join(' ')}`);
       return io.exit(NO_USE);
     }
     const trouble = await troubleOf(parts, error);

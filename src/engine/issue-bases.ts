@@ -6,7 +6,7 @@ import type { WorkItem } from '../sources/index.ts';
 import type { BasedOn } from '../workspaces/index.ts';
 import { workspaceSpec } from './facts.ts';
 import type { IssuePlace } from './issue-places.ts';
-import { branchOfItem, sayItem } from './issue-plan.ts';
+import { sayItem } from './issue-plan.ts';
 import type { Refused } from './issue-run.ts';
 import type { Parts } from './parts.ts';
 
@@ -17,6 +17,8 @@ export interface BasesInput {
   base: string | null;
   force: boolean;
   placeOf(item: WorkItem): IssuePlace;
+  /** The branch that an item is worked on. */
+  branchOf(item: WorkItem): string;
 }
 
 export interface Based {
@@ -34,9 +36,9 @@ export async function checkBases(parts: Parts, input: BasesInput): Promise<Based
   for (const repo of input.repos)
     await known({ repo, base }, () => parts.workspaces.checkBase({ repo, base }));
   for (const item of items) {
-    const found = await look(parts, item, input.placeOf(item).repo, base);
+    const branch = input.branchOf(item);
+    const found = await look(parts, item, { repo: input.placeOf(item).repo, base, branch });
     const from = found.branch === 'other' ? (found.from ?? 'another branch') : null;
-    const branch = branchOfItem(item);
     if (from === null) based.items.push(item);
     else if (force) {
       based.items.push(item);
@@ -52,9 +54,12 @@ export async function checkBases(parts: Parts, input: BasesInput): Promise<Based
   return based;
 }
 
-async function look(parts: Parts, item: WorkItem, repo: string, base: string): Promise<BasedOn> {
+async function look(
+  parts: Parts,
+  item: WorkItem,
+  { repo, base, branch }: { repo: string; base: string; branch: string },
+): Promise<BasedOn> {
   const { workspaces, settings, store } = parts;
-  const branch = branchOfItem(item);
   const view = store.view();
   const plan = Plan.parse({ id: 'run', name: 'run', createdAt: parts.now(), repo, tickets: [] });
   const ticket = Ticket.parse({ planId: plan.id, ticketId: item.id, title: item.title, branch });

@@ -28,6 +28,8 @@ export interface Compared {
   resumed: Map<string, Resumed>;
   /** Tickets of earlier runs that this one takes the place of, by item key. */
   supersedes: Map<string, string[]>;
+  /** Branches that earlier runs made for issues and that are still there, by item key. */
+  branches: Map<string, string>;
 }
 
 /** Looks at what earlier runs made of these issues: done, under way elsewhere, or to be taken over. */
@@ -37,7 +39,13 @@ export async function compareIssues(
   facts: Facts & { items: readonly WorkItem[]; refused: Refused[] },
 ): Promise<Compared> {
   const { earlier, workflow, refused } = facts;
-  const compared: Compared = { wanted: [], done: new Map(), resumed: new Map(), supersedes: new Map() };
+  const compared: Compared = {
+    wanted: [],
+    done: new Map(),
+    resumed: new Map(),
+    supersedes: new Map(),
+    branches: new Map(),
+  };
   for (const item of facts.items) {
     const mine = await earlier.of(item.key, facts.placeOf(item).repo);
     const [claim] = mine.flatMap((ticket) => liveClaim(parts, ticket, earlier.planOf(ticket)) ?? []);
@@ -60,6 +68,8 @@ export async function compareIssues(
     } else if (left) compared.resumed.set(item.key, left.from);
     const over = mine.filter((ticket) => !isOver(ticket) || ticket.status === 'failed');
     compared.supersedes.set(item.key, over.map(refKey));
+    const branch = await earlier.branchOf(mine);
+    if (branch !== undefined) compared.branches.set(item.key, branch);
     compared.wanted.push(item);
   }
   return compared;

@@ -1,5 +1,6 @@
 import { relative } from 'node:path';
 import { WorkspaceError } from '../model/errors.ts';
+import { branchProblem } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { Parts } from './parts.ts';
@@ -49,6 +50,27 @@ export class EarlierIssues {
       return own === key || (ticket.ticketId === id && own.startsWith('markdown:')) ? [own] : [];
     });
     return (await Promise.all([...new Set(keys)].map((each) => this.of(each, repo)))).flat();
+  }
+
+  /** The last branch of these tickets that is still there: an issue keeps it, whatever its title becomes. */
+  async branchOf(tickets: readonly Ticket[]): Promise<string | undefined> {
+    for (const ticket of [...tickets].reverse()) {
+      const repo = this.repoOf(ticket);
+      const { branch } = ticket;
+      if (branch === null || repo === undefined || branchProblem(branch) !== undefined) continue;
+      if (await this.#exists(repo, branch)) return branch;
+    }
+    return undefined;
+  }
+
+  async #exists(repo: string, branch: string): Promise<boolean> {
+    try {
+      return (await this.#parts.workspaces.tip({ repo, branch })) !== undefined;
+    } catch (error) {
+      // The checkout that it was run in is not there any more.
+      if (error instanceof WorkspaceError) return false;
+      throw error;
+    }
   }
 
   #commonDir(path: string): Promise<string> {

@@ -34,6 +34,8 @@ export interface IssuePlanInput {
   done: ReadonlyMap<string, DoneBefore>;
   /** Items of which a part is done, by key. */
   resumed: ReadonlyMap<string, Resumed>;
+  /** The branch that an item is worked on. */
+  branchOf(item: WorkItem): string;
   /** Tickets of earlier runs that finished what items depend on and this run does not have, by the item's key. */
   finished: ReadonlyMap<string, string>;
   mode: RunMode;
@@ -121,6 +123,7 @@ export function phasesAhead(workflow: Workflow, skipped: readonly string[]): str
   return [...ahead].filter((id) => !skipped.includes(id));
 }
 
+/** The branch of an item that no run has worked on yet. */
 export function branchOfItem(item: Pick<WorkItem, 'id' | 'title'>): string {
   return `feature/${item.id}-${slug(item.title, 50)}`;
 }
@@ -136,7 +139,7 @@ function ticketOf(input: IssuePlanInput, item: WorkItem): Ticket {
     acceptanceCriteria: item.acceptanceCriteria,
     linearUrl: item.url,
     repo: input.repoOf(item),
-    branch: before?.branch ?? branchOfItem(item),
+    branch: before?.branch ?? input.branchOf(item),
     status: before ? 'complete' : 'queued',
     context: part?.context ?? (before?.pullRequest ? { pr_url: before.pullRequest } : {}),
     ...(part ? { currentPhase: part.phase, visits: part.visits } : {}),

@@ -14,7 +14,7 @@ import { compareIssues, finishedOutside, isTaken } from './issue-compare.ts';
 import { EarlierIssues } from './issue-earlier.ts';
 import { batchKeys, collectItems, withDependencies } from './issue-items.ts';
 import type { IssuePlace } from './issue-places.ts';
-import { phasesAhead, planIssues, type RunMode } from './issue-plan.ts';
+import { branchOfItem, phasesAhead, planIssues, type RunMode } from './issue-plan.ts';
 import { emit, type Parts } from './parts.ts';
 import { letGo } from './resume-run.ts';
 import { SUPERSEDED } from './stopped.ts';
@@ -85,11 +85,13 @@ export async function prepareIssueRun(parts: Parts, request: IssueRunRequest): P
     done,
     resumed,
     supersedes,
+    branches,
   } = await compareIssues(parts, request, { ...facts, items, refused });
   const { base, force } = request;
+  const branchOf = (item: WorkItem) => branches.get(item.key) ?? branchOfItem(item);
   const undone = open.filter((item) => !done.has(item.key));
   const repos = [...new Set(open.map((item) => placeOf(item).repo))];
-  const based = await checkBases(parts, { items: undone, repos, base, force, placeOf });
+  const based = await checkBases(parts, { items: undone, repos, base, force, placeOf, branchOf });
   refused.push(...based.refused);
   const wanted = open.filter((item) => done.has(item.key) || based.items.includes(item));
   const finished = await finishedOutside(parts, wanted, { ...facts, done });
@@ -111,6 +113,7 @@ export async function prepareIssueRun(parts: Parts, request: IssueRunRequest): P
     items: runnable,
     done,
     resumed,
+    branchOf,
     finished,
     mode: request.mode,
     batches: request.batches && batchKeys(request.batches, keys),

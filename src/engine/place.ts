@@ -7,6 +7,7 @@ import { isShared } from '../model/turns.ts';
 import type { Place } from '../phases/index.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import { handOver, isStillNeeded, putBack } from './hand-over.ts';
+import { beginWithPushed } from './issue-catch-up.ts';
 import { emit, isFatal, type Parts } from './parts.ts';
 import { refOf } from './tell.ts';
 
@@ -35,6 +36,7 @@ export async function preparePlace(
   if (isShared(plan) && parts.workspaces.isReady(spec.path)) await putBack(parts, ticket, spec);
   if (ticket.base && ticket.worktree === spec.path && parts.workspaces.isReady(spec.path)) {
     parts.workspaces.verify(spec);
+    await beginWithPushed(parts, plan, ticket, spec);
     return { ...place, base: ticket.base };
   }
   if (inPlace) {
@@ -46,6 +48,7 @@ export async function preparePlace(
   const about = { ...refOf(ticket), path: made.path, branch: made.branch };
   if (made.created || made.reused) emit(parts, { type: 'workspace:ready', reused: made.reused, ...about });
   for (const message of made.notes) emit(parts, { type: 'problem', message, path: null, ...refOf(ticket) });
+  await beginWithPushed(parts, plan, ticket, spec);
   const base = isShared(plan) ? await handOver(parts, plan, ticket, spec) : made.base;
   return { ...place, base };
 }

@@ -72,7 +72,11 @@ export async function openPullRequest(
 
   const from = open || isFork(head) ? null : ownBase(ticket, spec);
   const wish = { ...spec, known: journal.heads().at(-1)?.commit ?? null, again, from };
-  const { pushed } = await journal.record('push', { branch: spec.branch }, () => workspaces.push(wish));
+  const { pushed } = await journal.record('push', { branch: spec.branch }, () =>
+    workspaces.push(wish).catch((error: unknown) => {
+      throw withWayOut(error, ticket);
+    }),
+  );
   const stack = await stackOf(parts, ticket, view);
   const base = await baseBranch(parts, { ticket, spec, head, stack, gh });
   const bodyFile = join(dir, 'pull-request.md');
@@ -80,6 +84,14 @@ export async function openPullRequest(
   const done = open ? await update(wanted, open) : await create(wanted);
   await forgetPull({ stateDir: settings.stateDir, repository: head.repository }, spec.branch);
   return { ...done, pushed };
+}
+
+/** Commits that somebody pushed meanwhile are brought in by one command. */
+function withWayOut(error: unknown, { planId, ticketId }: Ticket): unknown {
+  if (!(error instanceof WorkspaceError) || error.code !== 'workspace/push-rejected') return error;
+  const { code, message, details } = error;
+  const hint = `Bring them in: signalbox forge sync ${planId} ${ticketId}, then: signalbox retry ${planId} ${ticketId}`;
+  return new WorkspaceError(code, message, { hint, details });
 }
 
 /** GitHub closes a pull request whose branch is deleted; whoever wants the branch again wants a new one. */

@@ -17,8 +17,8 @@ const failed = {
 } as IssueResult;
 
 const run = { results: [failed], planId: 'run-1', exitCode: 1, wallClockDurationSeconds: 2, logPath: null };
-const said = (columns?: number) =>
-  issueSummary(run as unknown as RunResult, style(false), columns).join('\n');
+const said = (columns?: number, results = [failed]) =>
+  issueSummary({ ...run, results } as unknown as RunResult, style(false), columns).join('\n');
 
 describe('what a run came to', () => {
   it('is a table and a line where there is room, or nothing has to fit', () => {
@@ -32,6 +32,12 @@ describe('what a run came to', () => {
       '#101: see signalbox logs run-1 101; go on with: signalbox retry run-1 101 && signalbox resume run-1',
     ]);
     expect(said(120)).toBe(whole);
+  });
+
+  it('has the way out at the end of a long reason', () => {
+    const long = [{ ...failed, cause: `${'origin said no, '.repeat(20)}then: signalbox retry` }];
+    expect(said(undefined, long)).toContain('then: signalbox retry');
+    expect(said(1000, long)).toMatch(/(origin said no, ){17}.*…/);
   });
 
   it('can be read in 40 columns, its commands copied', () => {

@@ -114,6 +114,38 @@ describe.concurrent('an issue is done before', timeout, () => {
   });
 });
 
+describe.concurrent('an issue whose title changes', timeout, () => {
+  it('keeps its branch and worktree, and goes on with its work', async ({ world }) => {
+    world.agent('agent', 'test $SIGNALBOX_PHASE = spec || commit "$SIGNALBOX_TICKET $SIGNALBOX_PHASE"');
+    const issues = new IssueWorld(world)
+      .write('t1.md', '# First title\n', { id: 't1' })
+      .write('t2.md', '# Second\n', { id: 't2', dependsOn: ['t1'] });
+    expect((await issues.cli('run', 't1.md', '--phases', 'spec')).code).toBe(0);
+    issues.write('t1.md', '# Better title\n', { id: 't1' });
+    const dry = await issues.cli('run', 't1.md', '--dry-run', ...EXEC_FLAGS);
+    expect(dry.out).toContain('feature/t1-first-title');
+    expect((await issues.cli('run', 't1.md', ...EXEC_FLAGS)).code).toBe(0);
+    issues.write('t1.md', '# Third title\n', { id: 't1' });
+    const last = await issues.cli('run', 't1.md', 't2.md', ...EXEC_FLAGS);
+    expect(last.out).toMatch(/✓ +t1 +done before/);
+    expect(commitsOf(world.repo, 'feature/t2-second')).toEqual(['t1 exec', 't2 exec']);
+    expect(git(world.repo, 'branch', '--list', 'feature/t1-*').split('\n')).toHaveLength(1);
+  });
+
+  it('has one pull request', async ({ world }) => {
+    world.agent('agent', 'commit work');
+    const issues = new NumberedWorld(world, ...titled(8));
+    const options = { phases: 'exec', smartTests: false } as const;
+    await issues.library({ options: { ...options, pr: false } }, ['8']);
+    issues.bench.gh.repository((repository) => {
+      repository.issues[0] = { number: 8, title: 'Renamed' };
+    });
+    const { results } = await issues.library({ options }, ['8']);
+    expect(results).toMatchObject([{ success: true, prNumber: expect.any(Number) }]);
+    expect(issues.bench.pulls()).toMatchObject([{ headRefName: 'feature/8-issue-8' }]);
+  });
+});
+
 describe.concurrent('an issue that depends on one which is done and not named', timeout, () => {
   it.for([[[]], [['--force']]] as const)('is built upon it %j', async ([flags], { world }) => {
     world.agent('agent', 'commit "$SIGNALBOX_TICKET"');

@@ -1,7 +1,7 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { commitsOf, git, it, NumberedWorld, titled } from './support.ts';
+import { commitsOf, git, it, NumberedWorld, titled, type World, waitFor } from './support.ts';
 
 const WORK = { phases: 'exec', smartTests: false } as const;
 
@@ -24,6 +24,62 @@ describe.concurrent('a pull request that is open', () => {
     expect(after).not.toBe(before);
     expect(after).toBe(git(world.repo, 'rev-parse', 'feature/1-issue-1'));
     expect(git(world.repo, 'merge-base', before, after)).toBe(before);
+  });
+});
+
+describe.concurrent('a branch that somebody else pushed to', { timeout: 60_000 }, () => {
+  /** A first run has pushed; then somebody adds a commit from another clone. */
+  async function pushedTo(world: World, file: string) {
+    world.agent('agent', 'echo "$SIGNALBOX_PLAN" > mine.txt; commit ours');
+    const issues = new NumberedWorld(world, ...titled(1));
+    expect((await issues.library({ options: WORK }, ['1'])).exitCode).toBe(0);
+    const clone = join(world.dir, 'clone');
+    git(world.dir, 'clone', '--quiet', '--branch=feature/1-issue-1', issues.bench.origin, clone);
+    const commit = (name: string, ...flags: string[]) => {
+      writeFileSync(join(clone, name), 'theirs\n');
+      git(clone, 'add', name);
+      git(clone, 'commit', '--quiet', '--message=theirs', ...flags);
+      git(clone, 'push', '--quiet', '--force', 'origin', 'HEAD');
+    };
+    commit(file);
+    return { issues, commit };
+  }
+
+  it('goes on with their commits', async ({ world }) => {
+    const { issues } = await pushedTo(world, 'theirs.txt');
+    const { results } = await issues.library({ options: { ...WORK, force: true } }, ['1']);
+    expect(results).toMatchObject([{ success: true, prNumber: 2 }]);
+    expect(commitsOf(world.repo, 'feature/1-issue-1')).toEqual(['ours', 'theirs', 'ours']);
+    expect(issues.bench.tip('feature/1-issue-1')).toBe(git(world.repo, 'rev-parse', 'feature/1-issue-1'));
+  });
+
+  it('and rewrote is told before anything runs, with the way on', async ({ world }) => {
+    const { issues, commit } = await pushedTo(world, 'theirs.txt');
+    expect((await issues.library({ options: { ...WORK, force: true } }, ['1'])).exitCode).toBe(0);
+    commit('other.txt', '--amend');
+    const { results } = await issues.library({ options: { ...WORK, force: true, retry: false } }, ['1']);
+    expect(results[0]?.phaseResults).toMatchObject([
+      {
+        phase: 'exec',
+        error: expect.stringMatching(/rewrote feature\/1-issue-1.* --theirs, then: signalbox retry/s),
+      },
+    ]);
+  });
+
+  it('while the run was at work is refused with the command that brings their commits in', async ({
+    world,
+  }) => {
+    const { issues, commit } = await pushedTo(world, 'theirs.txt');
+    world.agent('agent', 'note working; go; echo later > later.txt; commit ours');
+    const running = issues.start('run', '1', '--force', '--no-smart-tests', '--phases', 'exec', '--no-retry');
+    await waitFor('the agent', () => world.calls('working').length > 0);
+    commit('again.txt');
+    world.go();
+    const { out, code } = await running.ended;
+    const [, plan = ''] = /signalbox forge sync (run-\S+) 1, then: signalbox retry/.exec(out) ?? [];
+    expect({ code, out }).toMatchObject({ code: 1, out: expect.stringMatching(/then: signalbox retry/) });
+    expect((await issues.cli('forge', 'sync', plan, '1')).code).toBe(0);
+    expect((await issues.cli('retry', plan, '1')).code).toBe(0);
   });
 });
 
