@@ -125,7 +125,7 @@ async function resume(io: Io, options: GlobalOptions, planId: string, ticketId: 
   if (planId && ticketId) return act(io, options, planId, ticketId, { type: 'resume' });
   const parts = await openEngine(io, options, 'resume');
   const { latestStopped, stoppedIn } = await import('../engine/stopped.ts');
-  const id = planId || latestStopped(parts);
+  const id = planId || (await latestStopped(parts, io.cwd));
   const { isWithDaemon } = await import('../engine/resume-run.ts');
   const found = parts.store.plan(id);
   if (found.kind === 'spec')

@@ -1,4 +1,4 @@
-import { IllegalMoveError } from '../model/errors.ts';
+import { IllegalMoveError, WorkspaceError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
 import type { Parts } from './parts.ts';
@@ -28,15 +28,45 @@ export function isSuperseded(ticket: Ticket): boolean {
   return ticket.hold?.reason.startsWith(SUPERSEDED) ?? false;
 }
 
-/** The plan that was stopped last, or the run whose terminal is gone. */
-export function latestStopped(parts: Parts): string {
-  const found = parts.store.view().plans.flatMap((plan) => {
-    const at = stoppedAt(parts, plan);
-    return at === null ? [] : [{ id: plan.id, at }];
-  });
-  const [latest] = found.sort((a, b) => b.at.localeCompare(a.at));
-  if (latest) return latest.id;
-  throw new IllegalMoveError('plan/none', 'Nothing is paused or stopped.', { hint: 'See: signalbox status' });
+/** The plan that was stopped last, or the run whose terminal is gone; inside a repository, of this one alone. */
+export async function latestStopped(parts: Parts, cwd: string): Promise<string> {
+  const found = parts.store
+    .view()
+    .plans.flatMap((plan) => {
+      const at = stoppedAt(parts, plan);
+      return at === null ? [] : [{ plan, at }];
+    })
+    .sort((a, b) => b.at.localeCompare(a.at));
+  const here = await commonDirOf(parts, cwd);
+  for (const { plan } of found)
+    if (here === undefined || (await reposOf(parts, plan)).has(here)) return plan.id;
+  const [other] = found;
+  if (!other)
+    throw new IllegalMoveError('plan/none', 'Nothing is paused or stopped.', {
+      hint: 'See: signalbox status',
+    });
+  const { id, repo } = other.plan;
+  throw new IllegalMoveError(
+    'plan/elsewhere',
+    `Nothing of this repository is paused or stopped; ${id} of ${repo ?? 'other repositories'} is.`,
+    { hint: `Go on with that one: signalbox resume ${id}`, details: { planId: id, repo } },
+  );
+}
+
+/** The repositories that tickets of a plan work in. */
+async function reposOf(parts: Parts, plan: Plan): Promise<Set<string | undefined>> {
+  const tickets = [...parts.store.view().tickets.values()].filter(({ planId }) => planId === plan.id);
+  const paths = new Set(tickets.flatMap((ticket) => ticket.repo ?? plan.repo ?? []));
+  return new Set(await Promise.all([...paths].map((path) => commonDirOf(parts, path))));
+}
+
+async function commonDirOf({ workspaces, settings }: Parts, path: string): Promise<string | undefined> {
+  try {
+    return (await workspaces.checkRepo(path.replace(/^~(?=\/)/, settings.userHome))).commonDir;
+  } catch (error) {
+    if (error instanceof WorkspaceError) return undefined;
+    throw error;
+  }
 }
 
 function stoppedAt(parts: Parts, plan: Plan): string | null {

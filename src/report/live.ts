@@ -28,6 +28,8 @@ export interface LiveOptions extends Naming {
 
 const REDRAW_MS = 100;
 const TICK_MS = 1000;
+/** A terminal that kept its size for so long after a change will hardly change again soon. */
+const STEADY_MS = 5000;
 /** The rows show these, and change too often to be kept as lines. */
 const IN_ROW: ReadonlySet<EngineEvent['type']> = new Set([
   'attempt:start',
@@ -52,6 +54,7 @@ export class Live {
   #rows = 0;
   /** So many lines of ours are above the block on the screen, at least. */
   #above = 0;
+  #resizedAt = Number.POSITIVE_INFINITY;
   #drawnAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   #due = Number.POSITIVE_INFINITY;
@@ -87,6 +90,7 @@ export class Live {
     this.#above = Math.max(0, Math.min(this.#above, this.#rows - this.#drawn.length) - grown);
     this.#rows = screen.rows();
     this.#damaged = true;
+    this.#resizedAt = performance.now();
     this.#redraw();
   }
 
@@ -126,7 +130,9 @@ export class Live {
   #draw(): void {
     const { screen } = this.#options;
     this.#rows = screen.rows();
-    const above = this.#above + this.#lines.length;
+    // After a change little is known of what is above; tokens and cost come back all the same.
+    const steady = performance.now() - this.#resizedAt >= STEADY_MS;
+    const above = steady ? Number.POSITIVE_INFINITY : this.#above + this.#lines.length;
     const view = { ...this.#options, columns: screen.columns(), rows: this.#rows, above };
     this.#due = Number.POSITIVE_INFINITY;
     this.#put(frame(this.#state, view, Date.now()));

@@ -1,5 +1,7 @@
+import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { processStart } from '../../src/store/identity.ts';
+import { makeRepo } from '../support/repo.ts';
 import { IssueWorld, WORKS } from './issue-world.ts';
 import { it, linesOf, setUp, waitFor } from './support.ts';
 
@@ -85,6 +87,24 @@ describe.concurrent('resume of a run', () => {
     const none = await issues.cli('resume');
     expect(none.code).toBe(1);
     expect(none.err).toContain('Nothing is paused or stopped.');
+  });
+
+  it('without a name leaves runs of other repositories alone, and names the last one', async ({ world }) => {
+    world.agent('agent', WORKS);
+    const issues = new IssueWorld(world).write('one.md', '# One\n');
+    const running = issues.start('run', 'one.md', '--phases', 'exec');
+    await world.call('working');
+    expect((await running.kill('SIGINT')).code).toBe(130);
+    const run = await issues.run();
+    const other = makeRepo(join(world.dir, 'other'));
+    const refused = await world.start(['resume'], {}, other).ended;
+    expect(refused.code).toBe(1);
+    expect(refused.err).toContain(
+      `Nothing of this repository is paused or stopped; ${run} of ${world.repo} is.`,
+    );
+    expect(refused.err).toContain(`signalbox resume ${run}`);
+    world.go();
+    expect((await world.start(['resume'], {}, world.dir).ended).code).toBe(0);
   });
 
   it('is refused with 3 while it still runs, and with 1 when it is complete', async ({ world }) => {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Live } from '../../src/report/live.ts';
 import { style } from '../../src/report/style.ts';
-import { attemptOf, START, ticket } from './samples.ts';
+import { attemptOf, START, ticket, usage } from './samples.ts';
 import { Terminal } from './terminal.ts';
 
 beforeEach(() => void vi.useFakeTimers({ now: START }));
@@ -108,6 +108,24 @@ describe('the live view when the terminal changes its size', () => {
     expect(rules(terminal)).toHaveLength(1);
     live.close();
     expect(terminal.text).toBe(`${LONG}\nat 70\nat 55\nat 40`);
+  });
+
+  it('shows tokens and cost again once a terminal that became wide has kept its size', () => {
+    const terminal = new Terminal(100, 30);
+    const { live, resize } = open(terminal, 4);
+    for (const id of ['t0', 't1', 't2', 't3'])
+      live.event(attemptOf(id, 'implement').usage(usage(12_000, 0.25)));
+    live.print('a line');
+    vi.advanceTimersByTime(200);
+    resize(60, 30);
+    vi.advanceTimersByTime(2000);
+    resize(120, 30);
+    vi.advanceTimersByTime(6000);
+    const used = (lines: string[]) => lines.filter((line) => line.includes('12.0k'));
+    expect(used(terminal.lines)).toHaveLength(4);
+    expect(totals(terminal)[0]).toContain('$1.00');
+    live.close();
+    expect(terminal.text).toBe('a line');
   });
 
   const steps = fc.array(
