@@ -12,6 +12,7 @@ import { storedRun } from './stored-run.ts';
 /** The phase of the issue workflow that waits for a person. */
 const GATE = 'qa_gate';
 const PULL_REQUEST = 'pull_request';
+const INTEGRATE = 'integrate';
 
 export interface PhaseResult {
   phase: string;
@@ -49,6 +50,8 @@ export interface IssueResult {
   prCreationError?: string;
   /** Why there is none, although nothing is wrong. */
   prSkippedReason?: string;
+  /** Brings merged work into the checkout of the base, where that could not be touched. */
+  fastForward?: string;
   failureCategory?: string;
   /** It was complete before this run and was not run again. */
   skipped?: boolean;
@@ -95,6 +98,7 @@ export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
     ...(Number.isNaN(number) ? {} : { prNumber: number }),
     ...(cause && failed?.phase === PULL_REQUEST ? { prCreationError: cause } : {}),
     ...(success && !url && !source?.already ? { prSkippedReason: withoutPullRequest(plan) } : {}),
+    ...(success ? fastForwardOf(attempts) : {}),
     ...(!success && !waiting && failed ? { failureCategory: categoryOf(failed) } : {}),
     ...(source?.already ? { skipped: true } : {}),
     ...(isWaiting(ticket) && attempts.length === 0 ? { notStarted: true } : {}),
@@ -139,6 +143,13 @@ function withoutPullRequest(plan: Plan): string {
   const config = storedRun(plan)?.config;
   if (config?.pr === false) return 'none was wanted';
   return config?.phases.includes('exec') ? 'there is no remote called origin' : 'no work was to be done';
+}
+
+/** As `signalbox integrate` has told it. */
+function fastForwardOf(attempts: readonly Attempt[]): { fastForward?: string } {
+  const merged = attempts.findLast(({ phase }) => phase === INTEGRATE);
+  const [, command] = /^To bring it into your checkout: (.+)$/m.exec(merged?.output ?? '') ?? [];
+  return command === undefined ? {} : { fastForward: command };
 }
 
 function isPending(ticket: Ticket, plan: Plan): boolean {

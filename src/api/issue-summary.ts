@@ -27,6 +27,9 @@ export function issueSummary(result: RunResult, look: Style, columns?: number): 
   if (stopped > 0) counts.push(`${stopped} stopped`);
   if (idle > 0) counts.push(`${idle} not started`);
   lines.push(look.bold(`${counts.join(', ')} · ${wholeSeconds(result.wallClockDurationSeconds * 1000)}`));
+  const forward = new Set(results.flatMap((issue) => issue.fastForward ?? []));
+  for (const command of forward)
+    lines.push(`Merged beside the base branch, which is checked out. Bring it in: ${command}`);
   const all = result.exitCode >= 130 && planId ? `signalbox resume ${planId}` : '';
   for (const issue of failed) if (issue.next !== all) lines.push(...wayOn(issue, planId, columns));
   if (all) lines.push(`Stopped. Go on with: ${all}`);

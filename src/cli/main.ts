@@ -8,8 +8,9 @@ declare const __VERSION__: string;
 const args = asCommand(process.argv.slice(2));
 const json = args.includes('--json');
 const color = !process.env.NO_COLOR && process.env.TERM !== 'dumb';
-// `status | head` closes our output: that is no error.
-const stdout = output(1, { color, onUnread: () => (io.onUnread ? io.onUnread() : process.exit()) });
+const UNWRITABLE = 4;
+let unwritable = false;
+const stdout = output(1, { color, onUnread });
 const stderr = output(2, { color });
 
 const io: Io = {
@@ -21,12 +22,27 @@ const io: Io = {
   ...(stdout.tty ? { columns: () => process.stdout.columns || 80 } : {}),
   color: stdout.tty && color,
   exit: (code) => {
-    process.exitCode = code;
+    process.exitCode = unwritable && code === 0 ? UNWRITABLE : code;
   },
 };
 
 if (args[0] === '--version' || args[0] === '-V') io.out(__VERSION__);
 else void main();
+
+/** `status | head` closes our output: that is no error. A full disk is one, but what is under way goes on. */
+function onUnread(error?: Error): void {
+  if (error) {
+    unwritable = true;
+    process.exitCode = UNWRITABLE;
+    tell(
+      'output',
+      `Standard output cannot be written: ${error.message}.`,
+      'Make room there, or write elsewhere.',
+    );
+  }
+  if (io.onUnread) io.onUnread();
+  else process.exit();
+}
 
 async function main(): Promise<void> {
   try {

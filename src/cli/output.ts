@@ -9,8 +9,8 @@ export interface Output {
 
 interface Options {
   color: boolean;
-  /** Nobody reads any more. Without it such text is dropped. */
-  onUnread?: () => void;
+  /** Nobody reads any more, or (with the error) nothing can be written. Without it such text is dropped. */
+  onUnread?: (error?: Error) => void;
 }
 
 /**
@@ -21,9 +21,10 @@ export function output(fd: 1 | 2, { color, onUnread }: Options): Output {
   let stream: NodeJS.WriteStream | undefined;
   let unread = false;
   const lost = (error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
+    if (unread) return;
     unread = true;
-    onUnread?.();
+    const closed = (error as NodeJS.ErrnoException).code === 'EPIPE';
+    onUnread?.(closed ? undefined : (error as Error));
   };
   const open = (): NodeJS.WriteStream => {
     stream = fd === 1 ? process.stdout : process.stderr;

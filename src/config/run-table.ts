@@ -125,7 +125,12 @@ export const RUN_ROWS = {
     help: 'open no pull request',
     about: 'Push the branch and open a pull request.',
   },
-  'run.integrate': { kind: flag, default: false, about: 'Merge finished work into the base branch locally.' },
+  'run.integrate': {
+    kind: flag,
+    default: false,
+    about:
+      'Merge finished work into the base branch locally, or into signalbox/<base> where that is checked out.',
+  },
   'run.logJson': {
     kind: flag,
     default: true,

@@ -10,6 +10,17 @@ describe.concurrent('output', () => {
     expect({ out, err, code }).toEqual({ out: 'p\n', err: '', code: 0 });
   });
 
+  it('that cannot be written is one error, and a run goes on all the same', async ({ world }) => {
+    setUp(world, 'commit');
+    const status = await shell(world, '$SIGNALBOX status > /dev/full');
+    expect(status.err).toMatch(/^❌ Standard output cannot be written: ENOSPC.*\n.*\n$/);
+    expect(status.code).toBe(4);
+    const run = await shell(world, '$SIGNALBOX run p > /dev/full');
+    expect(run.err).toMatch(/^❌ Standard output cannot be written: ENOSPC.*\n.*\n$/);
+    expect(run.code).toBe(4);
+    expect(world.ticket('p', 'a').status).toBe('complete');
+  });
+
   it('loses nothing when a pipe is full and refuses to block', async ({ world }) => {
     const many = Object.fromEntries(Array.from({ length: 900 }, (_, index) => [`t${index}`, {}]));
     setUp(world, 'commit', many);

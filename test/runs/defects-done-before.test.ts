@@ -52,7 +52,9 @@ describe.concurrent('an issue is done before', timeout, () => {
     world.agent('agent', 'commit work');
     const issues = new IssueWorld(world).write('a.md', '# A\n');
     expect((await issues.cli('run', 'a.md', ...EXEC_FLAGS)).code).toBe(0);
-    expect((await issues.cli('run', 'a.md', '--integrate', ...EXEC_FLAGS)).code).toBe(0);
+    const merged = await issues.cli('run', 'a.md', '--integrate', ...EXEC_FLAGS);
+    expect(merged.code).toBe(0);
+    expect(merged.out).toContain(`Bring it in: git -C ${world.repo} merge --ff-only signalbox/main\n`);
     const tip = git(world.repo, 'rev-parse', 'feature/a-a');
     git(world.repo, 'merge-base', '--is-ancestor', tip, 'signalbox/main');
   });
