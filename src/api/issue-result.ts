@@ -62,6 +62,8 @@ export interface IssueResult {
   waiting?: boolean;
   /** Somebody stopped it: nothing has failed. */
   stopped?: boolean;
+  /** A newer run has taken its place: nothing has failed here. */
+  superseded?: boolean;
   /** It waits for its turn: nothing has failed. Only where a run was left to a daemon. */
   pending?: boolean;
   /** How to go on with it: a command, or what to change. */
@@ -103,7 +105,8 @@ export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
     ...(source?.already ? { skipped: true } : {}),
     ...(isWaiting(ticket) && attempts.length === 0 ? { notStarted: true } : {}),
     ...(waiting ? { waiting: true } : {}),
-    ...(ticket.status === 'paused' && !isSuperseded(ticket) ? { stopped: true } : {}),
+    ...(ticket.status === 'paused' ? { stopped: true } : {}),
+    ...(isSuperseded(ticket) ? { superseded: true } : {}),
     ...(isPending(ticket, plan) ? { pending: true } : {}),
     ...nextOf(ticket),
     usage: totalUsage(attempts.map((entry) => entry.usage)),

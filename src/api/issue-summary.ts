@@ -20,11 +20,13 @@ export function issueSummary(result: RunResult, look: Style, columns?: number): 
   const failed = results.filter((issue) => !issue.success && !issue.pending);
   const idle = failed.filter((issue) => issue.notStarted).length;
   const waiting = failed.filter((issue) => issue.waiting).length;
-  const stopped = failed.filter((issue) => issue.stopped && !issue.notStarted).length;
-  const bad = failed.length - idle - waiting - stopped;
+  const superseded = failed.filter((issue) => issue.superseded).length;
+  const stopped = failed.filter((issue) => issue.stopped && !issue.notStarted).length - superseded;
+  const bad = failed.length - idle - waiting - stopped - superseded;
   const counts = [`${results.length - failed.length} passed`, `${bad} failed`];
   if (waiting > 0) counts.push(`${waiting} waiting`);
   if (stopped > 0) counts.push(`${stopped} stopped`);
+  if (superseded > 0) counts.push(`${superseded} superseded`);
   if (idle > 0) counts.push(`${idle} not started`);
   lines.push(look.bold(`${counts.join(', ')} · ${wholeSeconds(result.wallClockDurationSeconds * 1000)}`));
   const forward = new Set(results.flatMap((issue) => issue.fastForward ?? []));

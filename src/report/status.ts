@@ -1,6 +1,7 @@
 import { blockedBy, stuckBlocker } from '../model/dependencies.ts';
 import { stoppedBy } from '../model/eligible.ts';
 import { type Explanation, explain } from '../model/explain.ts';
+import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plan-problems.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
@@ -29,6 +30,7 @@ export interface StatusInput {
 
 /** Plans with their tickets in order, each with why it is not moving and what comes next. */
 export function statusOf({ view, isLive, daemon }: StatusInput): PlanStatus[] {
+  const newer = newerRuns(view);
   return view.plans.map((plan) => {
     const broken = planProblems(plan, view)[0]?.message;
     const engine = daemon || (plan.claim !== null && isLive(plan.claim));
@@ -39,13 +41,30 @@ export function statusOf({ view, isLive, daemon }: StatusInput): PlanStatus[] {
       const driven = ticket.claim !== null && isLive(ticket.claim);
       const hold = blockedBy(view, plan, entry) ?? stoppedBy(view, plan, entry) ?? behind(view, plan, ticket);
       const blocked = broken ?? hold?.reason ?? null;
-      const { why, next } = explain(ticket, plan, { driven, engine, blocked });
+      const { why, next } = told(ticket, explain(ticket, plan, { driven, engine, blocked }), newer);
       const root = why !== '' && why === blocked && !broken ? stuckBlocker(view, plan, entry) : undefined;
-      const first = root && explain(root.ticket, root.plan, { driven: false, engine });
+      const first =
+        root && told(root.ticket, explain(root.ticket, root.plan, { driven: false, engine }), newer);
       tickets.push({ ticket, why, next: next || (first?.next ?? '') });
     }
     return { plan, tickets, problems: view.problems.filter((problem) => problem.planId === plan.id) };
   });
+}
+
+/** The runs that have taken the place of tickets, by these. */
+function newerRuns({ tickets }: StoreView): Map<string, string> {
+  const newer = new Map<string, string>();
+  for (const { planId, supersedes } of tickets.values())
+    if (Array.isArray(supersedes)) for (const key of supersedes) newer.set(String(key), planId);
+  return newer;
+}
+
+/** An issue that a newer run has is gone on with there. */
+function told(ticket: Ticket, { why, next }: Explanation, newer: ReadonlyMap<string, string>): Explanation {
+  const run = newer.get(refKey(ticket));
+  if (run === undefined || ticket.status === 'complete') return { why, next };
+  const by = `superseded by ${run}`;
+  return { why: why.includes(by) ? why : `${why}; ${by}`, next: `signalbox status --plan ${run}` };
 }
 
 /** As `--json` tells it: the ticket's own fields with the two that explain it. */

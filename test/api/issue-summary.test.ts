@@ -40,6 +40,15 @@ describe('what a run came to', () => {
     expect(said(1000, long)).toMatch(/(origin said no, ){17}.*…/);
   });
 
+  it('counts what a newer run has as superseded, not as failed', () => {
+    const reason = 'superseded by run-2';
+    const row = { ...failed, stopped: true, superseded: true, abortReason: reason, phaseResults: [] };
+    const { next: _next, cause: _cause, ...gone } = row;
+    const text = said(undefined, [failed, gone]);
+    expect(text).toContain('‖  #101   1s    feature/101-age  superseded by run-2');
+    expect(text).toContain('0 passed, 1 failed, 1 superseded · 2s');
+  });
+
   it('can be read in 40 columns, its commands copied', () => {
     expect(said(40).split('\n')).toEqual([
       '',

@@ -78,7 +78,13 @@ describe.concurrent('resume of a run', () => {
       await world.call('working', {}, count + 1);
       expect((await running.kill('SIGINT')).code).toBe(130);
     }
+    const [old = '', , last = ''] = issues.runs();
+    const status = await issues.cli('status', '--plan', old);
+    expect(status.out).toContain(`superseded by ${last}\n`);
+    expect(status.out).toContain(`→ signalbox status --plan ${last}\n`);
     world.go();
+    const again = await issues.cli('resume', old);
+    expect(again.out).toMatch(/^0 passed, 0 failed, 1 superseded/m);
     const resumed = await issues.cli('resume');
     expect(resumed.code).toBe(0);
     expect(resumed.out).toContain('✓ Issue one completed');
