@@ -9,6 +9,7 @@ const MOST_NAMED = 5;
 
 interface Options extends GlobalOptions {
   yes?: boolean;
+  all?: boolean;
 }
 
 export function register(program: Command, io: Io): void {
@@ -16,10 +17,11 @@ export function register(program: Command, io: Io): void {
     .command('clean')
     .description('list worktrees, branches and logs that nobody needs any more, and remove what is safe')
     .option('-y, --yes', 'remove what loses nothing; everything else is kept')
+    .option('-a, --all', 'look at the repositories of all plans, not only at the one you are in')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      '\nLooks at the repositories of all plans and at the one you are in. Work that exists only there is never removed.\n\nExamples:\n  $ signalbox clean\n  $ signalbox clean --yes',
+      '\nLooks at the repository you are in; outside of one, or with --all, at those of all plans. Work that exists only there is never removed.\n\nExamples:\n  $ signalbox clean\n  $ signalbox clean --yes\n  $ signalbox clean --all',
     )
     .action(async (_options: unknown, command: Command) => run(command.optsWithGlobals<Options>(), io));
 }
@@ -31,13 +33,27 @@ async function run(options: Options, io: Io): Promise<void> {
     import('../engine/clean.ts'),
     import('../report/style.ts'),
   ]);
-  const { items, notes } = await clean(parts, { cwd: io.cwd, remove });
-  if (options.json) return outJson(io, { items, notes });
+  const { all = false } = options;
+  const { items, notes, others } = await clean(parts, { cwd: io.cwd, remove, all });
+  if (options.json) return outJson(io, { items, notes, others });
   for (const note of notes) io.err(`! ${note}`);
   const look = style(io.color);
   const named = (files: readonly string[]) => firstOf(files.map((file) => oneLine(file, 80)));
-  for (const item of items) io.out(line(item, look, named));
-  io.out(conclusion(items, remove));
+  for (const [repo, group] of byRepository(items)) {
+    if (repo !== null) io.out(`${look.dim('In')} ${repo}`);
+    for (const item of group) io.out(line(item, look, named));
+  }
+  io.out(conclusion(items, remove, all ? ' --all' : ''));
+  if (others.length > 0)
+    io.out(`${count(others.length, 'other repositor', ['y', 'ies'])} not looked at: signalbox clean --all`);
+}
+
+/** Things of no repository come last. */
+function byRepository(items: readonly Stale[]): Map<string | null, Stale[]> {
+  const groups = new Map<string | null, Stale[]>();
+  for (const item of items.toSorted((a, b) => Number(a.repo === null) - Number(b.repo === null)))
+    groups.set(item.repo, [...(groups.get(item.repo) ?? []), item]);
+  return groups;
 }
 
 type Named = (files: readonly string[]) => string;
@@ -71,17 +87,17 @@ function firstOf(files: readonly string[]): string {
   return more > 0 ? `${shown.join(', ')} and ${more} more` : shown.join(', ');
 }
 
-function conclusion(items: readonly Stale[], remove: boolean): string {
+function conclusion(items: readonly Stale[], remove: boolean, flags: string): string {
   const kept = items.filter(({ keep }) => keep !== null).length;
   const safe = items.length - kept;
   if (items.length === 0) return 'There is nothing to clean up.';
   if (remove) return `${safe} removed, ${kept} kept.`;
-  const next = safe > 0 ? ' Remove them: signalbox clean --yes' : '';
+  const next = safe > 0 ? ` Remove them: signalbox clean${flags} --yes` : '';
   return `${safe} can be removed, ${kept} will be kept.${next}`;
 }
 
-function count(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? '' : 's'}`;
+function count(number: number, what: string, [one, many] = ['', 's']): string {
+  return `${number} ${what}${number === 1 ? one : many}`;
 }
 
 function megabytes(bytes: number): string {

@@ -26,12 +26,15 @@ export interface Census {
   tickets: Counted[];
   /** By shared git directory, each with one of its checkouts. */
   repos: Map<string, string>;
+  /** The one repository that is looked at; null for all of them. */
+  only: string | null;
   notes: string[];
 }
 
-export async function takeCensus(parts: Parts, cwd: string): Promise<Census> {
+/** Inside a repository, and unless `all` is wanted, only that one is looked at. */
+export async function takeCensus(parts: Parts, cwd: string, all = false): Promise<Census> {
   const view = parts.store.view();
-  const census: Census = { view, tickets: [], repos: new Map(), notes: [] };
+  const census: Census = { view, tickets: [], repos: new Map(), only: null, notes: [] };
   const gone = new Set<string>();
   for (const ticket of view.tickets.values()) {
     const plan = view.plans.find(({ id }) => id === ticket.planId);
@@ -42,8 +45,9 @@ export async function takeCensus(parts: Parts, cwd: string): Promise<Census> {
     const commonDir = typeof found === 'string' ? found : null;
     census.tickets.push({ ticket, done: isDone(parts, ticket, plan), spec, commonDir });
   }
-  await openRepo(parts, census, cwd);
-  census.notes.push(...gone);
+  const here = await openRepo(parts, census, cwd);
+  if (!all && typeof here === 'string') census.only = here;
+  else census.notes.push(...gone);
   return census;
 }
 
@@ -70,6 +74,10 @@ async function openRepo(parts: Parts, { repos }: Census, path: string): Promise<
 function isDone({ holder }: Parts, ticket: Ticket, plan: Plan): boolean {
   const held = [ticket.claim, plan.claim].some((claim) => claim && holder.isLive(claim));
   return isOver(ticket) && !held;
+}
+
+export function isLookedAt({ only }: Census, commonDir: string): boolean {
+  return only === null || only === commonDir;
 }
 
 /** Whether a ticket that is not done works at the path. */

@@ -1,6 +1,6 @@
 import { messageOf, WorkspaceError } from '../model/errors.ts';
 import { type BranchSpec, whyKeepBranch } from '../workspaces/index.ts';
-import { type Census, needsBranch } from './census.ts';
+import { type Census, isLookedAt, needsBranch } from './census.ts';
 import type { StaleWorktrees } from './clean-worktrees.ts';
 import type { Parts } from './parts.ts';
 import { type Found, stale } from './stale.ts';
@@ -13,7 +13,7 @@ export async function staleBranches(
 ): Promise<Found[]> {
   const wanted = new Map<string, { spec: BranchSpec; commonDir: string; why: string }>();
   const add = (spec: BranchSpec, commonDir: string | null, why: string) => {
-    if (commonDir !== null && !needsBranch(census, commonDir, spec.branch))
+    if (commonDir !== null && isLookedAt(census, commonDir) && !needsBranch(census, commonDir, spec.branch))
       wanted.set(`${commonDir}\n${spec.branch}`, { spec, commonDir, why });
   };
   for (const spec of worktrees.orphans) {
@@ -40,7 +40,7 @@ async function branch(
   try {
     const state = await parts.workspaces.examineBranch(spec);
     if (!state) return undefined;
-    item.loses.commits = state.unmerged;
+    item.loses.commits = state.pushed ? 0 : state.unmerged;
     item.keep = whyKeepBranch(state, going) ?? null;
   } catch (error) {
     if (!(error instanceof WorkspaceError)) throw error;

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { BranchSpec, KnownWorktree, ReleaseSpec } from '../workspaces/index.ts';
-import { type Census, needsPath, takeCensus, whyStale } from './census.ts';
+import { type Census, isLookedAt, needsPath, takeCensus, whyStale } from './census.ts';
 import type { Parts } from './parts.ts';
 import { type Found, stale } from './stale.ts';
 
@@ -13,7 +13,8 @@ export interface StaleWorktrees {
 
 export async function staleWorktrees(parts: Parts, census: Census, cwd: string): Promise<StaleWorktrees> {
   const all: StaleWorktrees = { found: [], orphans: [] };
-  for (const repo of census.repos.values()) {
+  for (const [commonDir, repo] of census.repos) {
+    if (!isLookedAt(census, commonDir)) continue;
     for (const known of await parts.workspaces.list(repo)) {
       if (known.kind === 'slot') all.found.push(slot(parts, repo, known));
       if (known.kind === 'aside') all.found.push(await aside(parts, repo, known));

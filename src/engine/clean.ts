@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf, WorkspaceError } from '../model/errors.ts';
-import { takeCensus } from './census.ts';
+import { isLookedAt, takeCensus } from './census.ts';
 import { staleBranches } from './clean-branches.ts';
 import { staleWorktrees } from './clean-worktrees.ts';
 import type { Parts } from './parts.ts';
@@ -16,13 +16,14 @@ const DAY_MS = 86_400_000;
 /** Lists what is left behind; with `remove` it also removes what is safe to remove, and nothing else. */
 export async function clean(
   parts: Parts,
-  options: { cwd: string; remove: boolean },
-): Promise<{ items: Stale[]; notes: string[] }> {
-  const census = await takeCensus(parts, options.cwd);
+  options: { cwd: string; remove: boolean; all: boolean },
+): Promise<{ items: Stale[]; notes: string[]; others: string[] }> {
+  const census = await takeCensus(parts, options.cwd, options.all);
   const worktrees = await staleWorktrees(parts, census, options.cwd);
   const found = [...worktrees.found, ...(await staleBranches(parts, census, worktrees)), ...oldFiles(parts)];
   if (options.remove) for (const each of found) await removeOne(each);
-  return { items: found.map(({ item }) => item), notes: census.notes };
+  const others = [...census.repos].flatMap(([dir, root]) => (isLookedAt(census, dir) ? [] : [root]));
+  return { items: found.map(({ item }) => item), notes: census.notes, others };
 }
 
 async function removeOne({ item, remove }: Found): Promise<void> {

@@ -16,6 +16,8 @@ export interface BranchState {
   tip: string;
   /** Commits that neither the base, here or on origin, nor its integration branch has. */
   unmerged: number;
+  /** Origin had all of it when it was last seen from here. */
+  pushed: boolean;
   /** The branch that was compared with. */
   base: string;
   /** Where it is checked out. */
@@ -35,10 +37,12 @@ export async function examineBranch(context: Context, spec: BranchSpec): Promise
   if (!tip) return undefined;
   const { base, holders } = await holdersOf(context, repo, spec);
   const { stdout } = await context.git(['rev-list', '--count', tip, '--not', ...holders], { at: repo });
+  const there = await readRef(context.git, repo, originRef(spec.branch));
   const origin = await readSymref(context.git, repo, originRef('HEAD'));
   return {
     tip,
     unmerged: Number(stdout.trim()),
+    pushed: there !== undefined && (there === tip || (await contains(context, repo, there, tip))),
     base: base.ref,
     checkedOut: checkedOutAt(repo.commonDir, spec.branch)?.path ?? null,
     lasting: LASTING.test(spec.branch) || spec.branch === base.name || origin === originRef(spec.branch),
@@ -82,8 +86,11 @@ export async function deleteBranch(context: Context, spec: BranchSpec): Promise<
 /** Why a branch must stay; `going` are checkouts that are about to go. */
 export function whyKeepBranch(state: BranchState, going: readonly string[] = []): string | undefined {
   if (state.lasting) return 'it is a branch that others start from';
-  if (state.unmerged > 0)
-    return `${state.unmerged} ${state.unmerged === 1 ? 'commit is' : 'commits are'} not in ${state.base}`;
+  if (state.unmerged > 0) {
+    const one = state.unmerged === 1;
+    const there = state.pushed ? `, though origin has ${one ? 'it' : 'them'}` : '';
+    return `${state.unmerged} ${one ? 'commit is' : 'commits are'} not in ${state.base}${there}`;
+  }
   if (state.checkedOut !== null && !going.includes(state.checkedOut))
     return `it is checked out in ${state.checkedOut}`;
   return undefined;

@@ -1,6 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { makeRepo } from '../support/repo.ts';
 import { cliIn, git, it, refusal, setUp, type World, worktreesOf } from './support.ts';
 
 interface Item {
@@ -83,6 +84,33 @@ describe.concurrent('clean', () => {
     ]);
     const here = await cliIn(world, world.repo, ['clean', '--json']);
     expect((JSON.parse(here.out) as { items: Item[] }).items.map(({ kind }) => kind)).toEqual(['slot']);
+  });
+
+  it('inside a repository leaves others alone without --all, and names each', async ({ world }) => {
+    setUp(world, 'commit');
+    await world.cli('run', 'p');
+    const other = makeRepo(join(world.dir, 'other'));
+    const here = await cliIn(world, other, ['clean', '--yes']);
+    expect(here.out).toBe(
+      'There is nothing to clean up.\n1 other repository not looked at: signalbox clean --all\n',
+    );
+    const all = await cliIn(world, other, ['clean', '--all']);
+    expect(all.out.split('\n')).toEqual(
+      expect.arrayContaining([`In ${world.repo}`, expect.stringContaining('branch ticket/p/a')]),
+    );
+    expect(all.out).toContain('Remove them: signalbox clean --all --yes');
+  });
+
+  it('says of commits that origin has them, and not that they would be lost', async ({ world }) => {
+    setUp(world, 'commit');
+    await world.cli('run', 'p');
+    git(world.dir, 'init', '--quiet', '--bare', 'origin.git');
+    git(world.repo, 'remote', 'add', 'origin', join(world.dir, 'origin.git'));
+    git(world.repo, 'push', '--quiet', 'origin', 'main', 'ticket/p/a');
+    const { out } = await world.cli('clean');
+    expect(out).toContain(
+      '! kept branch ticket/p/a: p/a is complete, but 1 commit is not in main, though origin has it\n',
+    );
   });
 
   it('removes nothing for a directory that nobody has trusted', async ({ world }) => {

@@ -134,7 +134,7 @@ function setStatus(bench: Bench, id: string, status: string, more: Record<string
 }
 
 async function run(bench: Bench, remove: boolean): Promise<Stale[]> {
-  return (await clean(await bench.parts(), { cwd: bench.world.dir, remove })).items;
+  return (await clean(await bench.parts(), { cwd: bench.world.dir, all: false, remove })).items;
 }
 
 const named = (items: Stale[], kind: Stale['kind']) =>
