@@ -240,6 +240,11 @@ export function workedSeconds(ticket: Ticket): number {
   return ticket.phaseHistory.reduce((sum, entry) => sum + workedIn(entry), 0);
 }
 
+/** How long a run took: agents of one that was killed have worked on, and it took no less than any of its issues. */
+export function atLeast(seconds: number, results: readonly Pick<IssueResult, 'durationSeconds'>[]): number {
+  return Math.max(seconds, ...results.map(({ durationSeconds }) => durationSeconds));
+}
+
 /** A gate's attempt lasts until somebody answers: nothing works in it. */
 function workedIn({ phase, startedAt, completedAt }: Attempt): number {
   if (completedAt === null || phase === GATE) return 0;

@@ -7,7 +7,7 @@ import type { Plan } from '../model/plan.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
 import { writeAtomic } from '../store/atomic.ts';
 import type { ExecutionConfig } from './execution-config.ts';
-import { type IssueResult, issueResult } from './issue-result.ts';
+import { atLeast, type IssueResult, issueResult } from './issue-result.ts';
 import { storedRun } from './stored-run.ts';
 
 export interface RunLogWriter {
@@ -143,7 +143,7 @@ export function runLog(input: RunLogInput): RunLog {
       waiting,
       stopped,
       aborted,
-      totalDurationSeconds: input.seconds,
+      totalDurationSeconds: atLeast(input.seconds, own),
     },
   };
 }

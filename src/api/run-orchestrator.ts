@@ -14,7 +14,7 @@ import { EventStream } from './event-stream.ts';
 import { buildExecutionConfig, checkExecutionConfig, type ExecutionConfig } from './execution-config.ts';
 import { checkCall, checkManifest, checkNumbers, groupsOf, settled } from './given.ts';
 import { harmless } from './harmless.ts';
-import type { IssueResult } from './issue-result.ts';
+import { atLeast, type IssueResult } from './issue-result.ts';
 import { checkLogPlace } from './log-place.ts';
 import { type Opened, openRun } from './opened-run.ts';
 import { type RunInput, runIssues } from './run-issues.ts';
@@ -80,7 +80,7 @@ export class RunOrchestrator {
         worktrees: this.#config.worktreeMap ?? new Map(),
         writer: this.#config.services?.logWriter ?? null,
       });
-      return run.results;
+      return own ? run.results : run.results.map(withoutCommand);
     } finally {
       this.#events.close();
       if (!own) rmSync(stateDir, { recursive: true, force: true });
@@ -186,7 +186,7 @@ export class RunOrchestrator {
         exitCode: signal?.aborted ? 130 : failed && !config.dryRun ? 1 : 0,
         config,
         mergedOptions,
-        wallClockDurationSeconds: spentBefore + (performance.now() - began) / 1000,
+        wallClockDurationSeconds: atLeast(spentBefore + (performance.now() - began) / 1000, course.results),
       };
       shown?.end(result);
       return result;
@@ -203,6 +203,11 @@ export class RunOrchestrator {
   #open(given: Pick<RunInput, 'settings' | 'env'>): Opened {
     return openRun(given, this.#config, this.#events);
   }
+}
+
+/** A command cannot go on with what was kept in a temporary place only. */
+function withoutCommand({ next, ...result }: IssueResult): IssueResult {
+  return next === undefined || next.startsWith('signalbox ') ? result : { ...result, next };
 }
 
 function checkSettings(settings: Settings | undefined): void {

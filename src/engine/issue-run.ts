@@ -14,7 +14,7 @@ import { compareIssues, finishedOutside, isTaken } from './issue-compare.ts';
 import { EarlierIssues } from './issue-earlier.ts';
 import { batchKeys, collectItems, withDependencies } from './issue-items.ts';
 import type { IssuePlace } from './issue-places.ts';
-import { branchOfItem, phasesAhead, planIssues, type RunMode } from './issue-plan.ts';
+import { branchOfItem, phasesAhead, planIssues, type RunMode, sayItem } from './issue-plan.ts';
 import { emit, type Parts } from './parts.ts';
 import { letGo } from './resume-run.ts';
 import { SUPERSEDED } from './stopped.ts';
@@ -171,7 +171,7 @@ async function repositoryAt(parts: Parts, cwd: string): Promise<string> {
  */
 export async function startIssueRun(
   parts: Parts,
-  { plan, tickets, workflows, notes }: PreparedRun,
+  { plan, tickets, workflows, notes, refused }: PreparedRun,
   signal?: AbortSignal,
 ): Promise<boolean> {
   const { store, holder } = parts;
@@ -186,6 +186,10 @@ export async function startIssueRun(
     emit(parts, { type: 'plan:status', planId: plan.id, status: 'active' });
     for (const [ticketId, message] of notes)
       parts.listen({ type: 'problem', planId: plan.id, ticketId, message, path: null });
+    for (const { reference, item, reason } of refused) {
+      const message = `${item ? sayItem(item) : reference} is not run: ${reason}`;
+      parts.listen({ type: 'problem', planId: plan.id, ticketId: null, message, path: null });
+    }
     for (const ticket of tickets) await supersede(parts, ticket);
     const first = plan.tickets.filter((entry) => entry.blockedBy.length === 0 && entry.group === 0);
     const groups = plan.concurrency === 1 ? first.slice(0, 1) : first;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { idProblem, slug } from '../model/ids.ts';
+import { idProblem, specSlug } from '../model/ids.ts';
 import { identityOf, promptParts, type Spec, type Unit, withDescendants } from '../sources/kiro/index.ts';
 import type { TicketUnit } from './spec-unit.ts';
 
@@ -35,5 +35,5 @@ function inUnit(unit: Unit, id: string): string[] {
 export function ticketIdOf(id: string): string {
   if (idProblem(id) === undefined) return id;
   const digits = createHash('sha256').update(id).digest('hex').slice(0, 8);
-  return `${slug(id, 60)}-${digits}`;
+  return `${specSlug(id, 60)}-${digits}`;
 }

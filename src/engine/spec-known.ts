@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { didYouMean } from '../config/near.ts';
 import { InputError } from '../model/errors.ts';
-import { branchProblem, idProblem, slug } from '../model/ids.ts';
+import { branchProblem, idProblem, slug, specSlug } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import {
@@ -53,11 +53,11 @@ export async function branchFor(parts: Parts, input: BranchInput): Promise<strin
     const { branch } = await parts.workspaces.head(input.root);
     if (branch !== undefined) return branch;
     throw new InputError('spec/detached', `The checkout ${input.root} is on no branch.`, {
-      hint: `Switch to one: git -C ${input.root} switch -c spec/${slug(input.name)}`,
+      hint: `Switch to one: git -C ${input.root} switch -c spec/${specSlug(input.name)}`,
     });
   }
   const plain = `spec/${input.planId.slice('spec-'.length)}`;
-  return branchProblem(plain) === undefined ? plain : `spec/${slug(input.name)}`;
+  return branchProblem(plain) === undefined ? plain : `spec/${specSlug(input.name)}`;
 }
 
 export function keptOf(spec: Spec, dir: string, root: string, plan: Plan | undefined, now: string): PlanSpec {

@@ -73,7 +73,7 @@ export class RunLines {
         );
       case 'problem':
         return void this.#say(
-          `! ${event.ticketId ? nameOf(event.ticketId) : event.planId}: ${oneLine(event.message, 400)}`,
+          `! ${event.ticketId ? `${nameOf(event.ticketId)}: ` : ''}${oneLine(event.message, 400)}`,
         );
       case 'attempt:text':
         if (!this.#options.verbose) return;

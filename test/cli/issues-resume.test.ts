@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import type { RunResult } from '../../src/api/run-types.ts';
 import { processStart } from '../../src/store/identity.ts';
 import { makeRepo } from '../support/repo.ts';
 import { IssueWorld, WORKS } from './issue-world.ts';
@@ -18,6 +19,7 @@ describe.concurrent('resume of a run', () => {
     const run = await issues.run();
     const stopped = await first.kill('SIGINT');
     expect(stopped.code).toBe(130);
+    expect(stopped.out).toMatch(/^! lost is not run: depends on nowhere, /m);
     expect(stopped.out).toMatch(/^0 passed, 1 failed, 1 stopped, 1 not started · /m);
     expect(stopped.out).not.toMatch(/^(one|two): /m);
     expect(stopped.out).toContain(`Stopped. Go on with: signalbox resume ${run}\n`);
@@ -59,7 +61,9 @@ describe.concurrent('resume of a run', () => {
     world.go();
     const { code, out } = await issues.cli('resume', '--json');
     expect(code).toBe(0);
-    expect(linesOf<{ type: string }>(out).at(-1)).toMatchObject({
+    const last = linesOf<{ type: string } & RunResult>(out).at(-1);
+    expect(last?.wallClockDurationSeconds).toBeGreaterThanOrEqual(last?.results[0]?.durationSeconds ?? 99);
+    expect(last).toMatchObject({
       type: 'result',
       ok: true,
       results: [{ id: 'one', success: true }],

@@ -154,6 +154,21 @@ describe.concurrent('RunOrchestrator.execute', () => {
     expect({ plans: plans.size, kept }).toEqual({ plans: 1, kept: [] });
   });
 
+  it('names no command that would need the state it leaves behind', async ({ world }) => {
+    world.agent('agent', 'exit 1');
+    const issues = new IssueWorld(world);
+    const settings = await settingsOf(issues);
+    const [result] = await new RunOrchestrator({
+      config: buildExecutionConfig({ ...EXEC }, settings, 1),
+      settings,
+      cwd: world.repo,
+      env: world.env,
+      issueInfoMap: new Map([[123, { title: 'My issue', labels: [] }]]),
+    }).execute([123]);
+    expect(result).toMatchObject({ success: false, abortReason: 'Phase exec failed' });
+    expect(result).not.toHaveProperty('next');
+  });
+
   it('works in the worktree and writes to the log that its caller brings', async ({ world }) => {
     const issues = new IssueWorld(world);
     const settings = await settingsOf(issues);
