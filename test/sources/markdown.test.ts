@@ -98,9 +98,7 @@ describe('a Markdown file', () => {
 
   it('has its path as key and a legal id when none is given', async () => {
     const { items, file } = await read('Text', 'Änderung Nr. 7!.MD');
-    expect(items).toMatchObject([
-      { key: `markdown:${file}`, id: 'anderung-nr-7', title: 'Änderung Nr. 7!' },
-    ]);
+    expect(items).toMatchObject([{ key: `markdown:${file}`, id: 'anderung-nr-7', title: 'Änderung Nr. 7!' }]);
     expect(await item('---\nid: 7\nlabels: a, b\n---\n')).toMatchObject({ id: '7', labels: ['a', 'b'] });
   });
 
