@@ -53,7 +53,7 @@ describe.concurrent('contract 2 and 10: a run of a spec', () => {
     expect(world.promptOf('spec-limits', '2', 'implement.1.1')).toContain('WHEN a row is asked for');
     expect(out).toMatch(/✓ {2}2 +Store +complete/);
     expect(out).toContain('3 files changed');
-    expect(out).toMatch(/3\/3 units complete · 2 attempts · .*tokens/);
+    expect(out).toMatch(/3\/3 units complete · 2 attempts in this run · .*tokens/);
     expect(existsSync(tree(world))).toBe(false);
   });
 
