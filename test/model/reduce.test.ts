@@ -193,6 +193,13 @@ describe('failed', () => {
     });
   });
 
+  it('names the attempt that failed by its own number, whatever became of those before', () => {
+    const ticket = open('b');
+    const second = ticket.phaseHistory.map((attempt) => ({ ...attempt, attempt: 2 }));
+    const { hold } = apply({ ...ticket, phaseHistory: second }, end(failed()));
+    expect(hold?.reason).toBe('attempt 2 failed: it broke');
+  });
+
   it.each(ERROR_CLASSES.map((name) => [name, HOPELESS.has(name) ? 'help' : 'a']))(
     '%s leads to %s',
     (name, phase) => {
