@@ -25,10 +25,11 @@ export function openParts({ settings, env, by, listen, bell }: OpenOptions): Par
   const clean = Object.fromEntries(
     Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined),
   );
+  const walls = Object.values(settings.agents).some(({ sandbox }) => sandbox === 'bwrap');
   const parts: Parts = {
     store,
     settings,
-    workspaces: createWorkspaces({ env: clean, memory: store.layout.repositories }),
+    workspaces: createWorkspaces({ env: clean, memory: store.layout.repositories, walls }),
     holder: new Holder(by, store.layout.engines),
     memory: new MemoryWatch(store.layout.memory),
     redact: redactorOf(settings, clean),

@@ -3,6 +3,7 @@ import { mkdirSync, realpathSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { writeAtomic } from '../store/atomic.ts';
 import type { Place } from './git.ts';
+import { isOutsideProgram } from './outside-program.ts';
 import { readText } from './refs.ts';
 
 type Entries = ReadonlyArray<readonly [key: string, value: string]>;
@@ -27,7 +28,7 @@ export interface DriverGuard {
  */
 export function createDriverGuard(
   list: (at: Place) => Promise<string>,
-  memory: string | undefined,
+  { memory, walls = false }: { memory?: string | undefined; walls?: boolean | undefined },
 ): DriverGuard {
   const adopted = new Set<string>();
   const commonDirs = new Map<string, string>();
@@ -37,7 +38,12 @@ export function createDriverGuard(
     const listed = parseListing(await list(at));
     const trusted =
       memory === undefined ? [] : recall(memory, commonDir, adopted.has(commonDir) ? listed : undefined);
-    return { entries: overrides(listed, new Set(trusted)), cacheable: !listed.some(isInclude) };
+    const known = new Set(trusted);
+    // Behind walls also what was always there counts only where it runs nothing that the agent can write.
+    const isTrusted = (each: Listed) =>
+      (!each.own || known.has(entryOf(each))) &&
+      (!walls || each.key.endsWith('.required') || isOutsideProgram(each.value, at.workTree));
+    return { entries: overrides(listed, isTrusted), cacheable: !listed.some(isInclude) };
   };
 
   const guard = (at: Place) => {
@@ -45,7 +51,7 @@ export function createDriverGuard(
     commonDirs.set(at.gitDir, commonDir);
     // Worktrees without a config of their own all read the same.
     const own = stampOf(join(at.gitDir, 'config.worktree'));
-    const key = own === '' ? commonDir : at.gitDir;
+    const key = own === '' && !walls ? commonDir : at.gitDir;
     const stamp = `${stampOf(join(commonDir, 'config'))} ${own}`;
     const cached = known.get(key);
     if (cached?.stamp === stamp) return cached.entries;
@@ -75,6 +81,8 @@ function stampOf(path: string): string {
   const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stat ? `${stat.ino}:${stat.size}:${stat.ctimeNs}` : '';
 }
+
+const PROGRAMS = ['clean', 'smudge', 'process'];
 
 interface Listed {
   /** Of the repository or worktree, and not of the user or the system. */
@@ -131,8 +139,7 @@ function parseRecord(text: string): string[] {
 
 const entryOf = ({ key, value }: Listed) => `${key}=${value}`;
 
-function overrides(listed: readonly Listed[], trusted: ReadonlySet<string>): Entries {
-  const isTrusted = (each: Listed) => !each.own || trusted.has(entryOf(each));
+function overrides(listed: readonly Listed[], isTrusted: (each: Listed) => boolean): Entries {
   const planted = new Set(
     listed.filter((each) => !isTrusted(each) && !isInclude(each)).map(({ key }) => key),
   );
@@ -141,13 +148,15 @@ function overrides(listed: readonly Listed[], trusted: ReadonlySet<string>): Ent
     const mine = listed.findLast((each) => each.key === key && isTrusted(each));
     result.set(key, mine?.value ?? neutral(key));
   }
-  // A filter that was all the repository's own stands for nothing: files are taken as they are.
+  // A filter of which no program is left stands for nothing: files are taken as they are.
   for (const key of planted) {
-    const name = /^(filter\..*)\.[^.]*$/.exec(key)?.[1];
-    if (name === undefined || listed.some((each) => each.key.startsWith(`${name}.`) && isTrusted(each)))
-      continue;
-    for (const part of ['clean', 'smudge', 'process']) result.set(`${name}.${part}`, '');
-    result.set(`${name}.required`, 'false');
+    const [, name, part] = /^(filter\..*)\.([^.]*)$/.exec(key) ?? [];
+    if (name === undefined) continue;
+    const left = PROGRAMS.some((each) =>
+      listed.some((entry) => entry.key === `${name}.${each}` && isTrusted(entry)),
+    );
+    if (!left) for (const each of PROGRAMS) result.set(`${name}.${each}`, '');
+    if (!left || part !== 'required') result.set(`${name}.required`, 'false');
   }
   return [...result];
 }

@@ -60,6 +60,8 @@ export interface CreateGit {
   git?: string;
   /** Directory that remembers which drivers a repository's config had when it was first used. */
   memory?: string;
+  /** Some agent works behind walls: git runs no driver for us that such an agent could have written. */
+  walls?: boolean;
 }
 
 export function createGit(options: CreateGit): Git {
@@ -79,7 +81,7 @@ export function createGit(options: CreateGit): Git {
     if (result.code > 1) throw new GitError(args, result);
     return result.stdout;
   };
-  const plantedDrivers = createDriverGuard(listDrivers, options.memory);
+  const plantedDrivers = createDriverGuard(listDrivers, options);
 
   const git = async (args: readonly string[], call: GitOptions) => {
     let env: Record<string, string> = {

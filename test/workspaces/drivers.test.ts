@@ -2,6 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createWorkspaces } from '../../src/workspaces/index.ts';
+import { isOutsideProgram } from '../../src/workspaces/outside-program.ts';
 import { bench, commit, git, read, write } from './helpers.ts';
 
 /** A filter that leaves a mark and gives its input back in capitals. */
@@ -142,5 +143,64 @@ describe('filters and merge drivers of the repository’s own config', () => {
     expect(await integrate('two')).toMatchObject({ conflict: ['a.txt'] });
     expect(await integrate('three')).toHaveProperty('commit');
     expect(ran()).toBe(false);
+  });
+});
+
+describe('drivers where an agent works behind walls', () => {
+  it('run nothing that lies in the tree, though it was named there from the beginning', async () => {
+    const all = world();
+    const mark = join(all.root, 'escaped');
+    const script = `#!/bin/sh\necho ran >> ${mark}\ncat\n`;
+    for (const part of ['clean', 'smudge'])
+      git(all.repo, 'config', `filter.planted.${part}`, './tools/filter.sh');
+    git(all.repo, 'config', 'filter.planted.required', 'true');
+    git(all.repo, 'config', 'merge.planted.driver', 'sh tools/filter.sh %A');
+    const workspaces = createWorkspaces({ env: all.env, memory: all.memory, walls: true });
+    for (const id of ['one', 'two']) {
+      const { path } = all.spec(id);
+      await workspaces.ensure(all.spec(id));
+      write(path, { 'tools/filter.sh': `${script}# ${id}\n`, 'a.txt': `${id}\n` });
+      chmodSync(join(path, 'tools/filter.sh'), 0o755);
+      expect((await workspaces.evidence(path, all.first)).dirty).toEqual(['a.txt', 'tools/filter.sh']);
+      await workspaces.fingerprint(path);
+      await workspaces.commitPaths({ path, files: ['a.txt', 'tools/filter.sh'], message: id });
+      await workspaces.integrate({ ...all.spec(id), message: id });
+    }
+    expect(existsSync(mark)).toBe(false);
+  });
+
+  it('are used as before where they are programs of their own', async () => {
+    const all = world();
+    const mine = makeFilter(all.root, 'mine');
+    git(all.repo, 'config', 'filter.planted.smudge', mine.program);
+    await createWorkspaces({ env: all.env, memory: all.memory, walls: true }).ensure(all.spec('one'));
+    expect(read(all.spec('one').path, 'a.txt')).toBe('A\n');
+  });
+
+  it.each([
+    ['git-lfs clean -- %f', true],
+    ['git-lfs filter-process', true],
+    ['"git-crypt" smudge', true],
+    ['/usr/bin/git-crypt clean', true],
+    ['git lfs smudge -- %f', true],
+    ['', true],
+    ['cat', true],
+    ['./clean.sh', false],
+    ['tools/clean.sh', false],
+    ['../clean.sh', false],
+    ['sh clean', false],
+    ['node scripts/x.js', false],
+    ['python3.11 -m nbstripout', false],
+    ['env X=1 clean', false],
+    ['npx npm-merge-driver merge %A %O %B %P', false],
+    ['/tree/tools/clean', false],
+    ['/usr/bin/tool --rules=./rules', false],
+    ['/usr/bin/tool rules/x', false],
+    ['/usr/bin/../../tree/clean', false],
+    ['cat; ./x', false],
+    ['cat $(./x)', false],
+    ["'my tool' clean", false],
+  ])('%j is outside of the tree: %s', (command, outside) => {
+    expect(isOutsideProgram(command, '/tree')).toBe(outside);
   });
 });
