@@ -25,9 +25,18 @@ async function runIssues({ id, issues, options = {} }) {
   answer({ id, ok: run.exitCode === 0, results });
 }
 
-for await (const line of createInterface({ input: process.stdin })) {
-  const request = JSON.parse(line);
+function parse(line) {
   try {
+    return Object(JSON.parse(line));
+  } catch {
+    throw new InputError('tool/request', 'A request is one line of JSON.');
+  }
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  let request = {};
+  try {
+    request = parse(line);
     if (request.tool !== 'run_issues') throw new InputError('tool/unknown', 'There is one tool: run_issues.');
     await runIssues(request);
   } catch (error) {

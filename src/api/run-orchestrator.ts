@@ -183,7 +183,8 @@ export class RunOrchestrator {
       const failed = course.results.some(({ success, pending }) => !success && !pending);
       const result = {
         ...course,
-        exitCode: signal?.aborted ? 130 : failed && !config.dryRun ? 1 : 0,
+        // A dry run has shown what would be done, unless that is nothing.
+        exitCode: signal?.aborted ? 130 : failed && !course.dryRun?.length ? 1 : 0,
         config,
         mergedOptions,
         wallClockDurationSeconds: atLeast(spentBefore + (performance.now() - began) / 1000, course.results),

@@ -95,7 +95,7 @@ async function act(
   const parts = await openEngine(io, options, wish.type);
   const { control } = await import('../engine/control.ts');
   const ticket = await control(parts, { planId, ticketId }, wish, 'a person');
-  const at = ticket.currentPhase ? ` at ${ticket.currentPhase}` : '';
+  const at = ticket.currentPhase && ticket.currentPhase !== ticket.status ? ` at ${ticket.currentPhase}` : '';
   if (options.json) outJson(io, ticket);
   else {
     const moves = ticket.status === 'ready' || ticket.status === 'queued' || ticket.status === 'running';

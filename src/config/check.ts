@@ -57,7 +57,7 @@ export function check(
       return typeof value === 'string' && kind.of.includes(value) ? value : wrong(choiceHint(kind.of, value));
     case 'whole':
     case 'number':
-      return isNumber(kind, value) ? value : wrong(secondsHint(kind, value));
+      return isNumber(kind, value) ? value : wrong(unquoteHint(value) ?? secondsHint(kind, value));
     case 'list':
       if (!Array.isArray(value)) return wrong();
       return value.map((item, index) => check(kind.of, item, context, [...path, index]));
@@ -175,6 +175,12 @@ export function fromText(kind: Kind, text: string): unknown {
 function quoteHint(value: unknown): string | undefined {
   if (typeof value !== 'number' && typeof value !== 'boolean') return undefined;
   return `Put it in quotes: "${value}".`;
+}
+
+/** Only files can hold a number as text: variables and flags are read as what is wanted. */
+function unquoteHint(value: unknown): string | undefined {
+  const number = typeof value === 'string' && /^\s*[+-]?\d+(\.\d+)?\s*$/.test(value);
+  return number ? `It is a text; leave out the quotes: ${value.trim()}.` : undefined;
 }
 
 function booleanHint(value: unknown): string | undefined {

@@ -82,7 +82,7 @@ export function found(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'a mapping';
   if (typeof value !== 'string') return String(value);
-  return `the text ${JSON.stringify(cut(value))}`;
+  return value.trim() === '' ? 'an empty text' : `the text ${JSON.stringify(cut(value))}`;
 }
 
 /** What is said of a bad number that a flag sets: the same sentence for the flag, files, variables and callers. */

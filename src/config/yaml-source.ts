@@ -61,8 +61,12 @@ function blankComments(text: string, file: string): string {
 
 export function yamlError(file: string, at: Place, message: string, cause?: unknown): InputError {
   const first = (message.split('\n')[0] ?? '').replace(/[.:]?\s*$/, '');
-  return new InputError('yaml/syntax', `${file}:${at.line}:${at.column}: ${first}.`, {
-    hint: 'Correct the YAML at that place; indentation is by spaces, and text with ": " or " #" in it needs quotes.',
+  const json = file.endsWith('.json');
+  const said = json ? first.replace(/^Flow map/, 'An object').replace(/^Flow sequence/, 'A list') : first;
+  return new InputError('yaml/syntax', `${file}:${at.line}:${at.column}: ${said}.`, {
+    hint: json
+      ? 'Correct the JSON at that place; comments may stand in it.'
+      : 'Correct the YAML at that place; indentation is by spaces, and text with ": " or " #" in it needs quotes.',
     details: { file, ...at },
     cause,
   });

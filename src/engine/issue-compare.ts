@@ -52,7 +52,8 @@ export async function compareIssues(
     if (claim) {
       const { pid, host, renewedAt, by } = claim;
       const locked = { pid, hostname: host, startedAt: renewedAt, command: by };
-      const reason = `being run by ${sayHolder(claim)}`;
+      const who = by === 'run' ? 'another run' : by;
+      const reason = `being run by ${sayHolder({ ...claim, by: who })}`;
       const hint = 'Watch it with: signalbox status';
       refused.push({ reference: sayItem(item), item, locked, reason, hint });
       continue;

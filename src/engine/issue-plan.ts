@@ -66,7 +66,8 @@ export function planIssues(input: IssuePlanInput): { plan: Plan; tickets: Ticket
   const { items, mode } = input;
   const { order, cycles, missing } = orderByDependencies(items);
   if (cycles[0]) {
-    const names = [...cycles[0], cycles[0][0]].join(' → ');
+    const called = new Map(items.map((item) => [item.key, sayItem(item)]));
+    const names = [...cycles[0], cycles[0][0] ?? ''].map((key) => called.get(key) ?? key).join(' → ');
     throw new InputError('run/cycle', `These issues wait for each other: ${names}.`, {
       hint: 'Remove one of the dependencies from the issues.',
     });

@@ -1,7 +1,7 @@
 import type { EngineEvent } from '../model/events.ts';
 import { withNames } from './names.ts';
 import { wentWell } from './run-outcome.ts';
-import { oneLine, usageText } from './style.ts';
+import { clock, oneLine, usageText } from './style.ts';
 
 const HEARTBEAT_MS = 60_000;
 
@@ -134,7 +134,7 @@ export class RunLines {
       return void this.#progress();
     }
     const gate = event.hold?.kind === 'gate';
-    const until = event.hold?.until && !gate ? ` until ${event.hold.until}` : '';
+    const until = event.hold?.until && !gate ? ` until ${clock(event.hold.until, Date.now())}` : '';
     if (!event.hold || status === 'running') return;
     const reason = withNames(oneLine(event.hold.reason, 200), (id) =>
       this.#marks.has(id) ? nameOf(id) : undefined,

@@ -53,13 +53,18 @@ export function usageText(
   const parts: string[] = [];
   if (usage.inputTokens !== null || usage.outputTokens !== null) {
     const tokens = (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0);
-    parts.push(`${tokens < 1000 ? tokens : `${(tokens / 1000).toFixed(1)}k`} tokens`);
+    parts.push(`${rounded(tokens)} tokens`);
   }
   if (usage.costUsd !== null) {
     const cents = usage.costUsd > 0 && usage.costUsd < 0.1 ? 4 : 2;
     parts.push(`$${usage.costUsd.toFixed(cents)}`);
   }
   return parts.join(' · ');
+}
+
+function rounded(tokens: number): string {
+  if (tokens < 1000) return String(tokens);
+  return tokens < 999_950 ? `${(tokens / 1000).toFixed(1)}k` : `${(tokens / 1e6).toFixed(1)}M`;
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: stripping them is the point

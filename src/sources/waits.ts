@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import { InputError } from '../model/errors.ts';
+import { InputError, messageOf, SignalboxError } from '../model/errors.ts';
 import { idProblem } from '../model/ids.ts';
 import { issueNumber, readIssue, readLinear } from './issue-text.ts';
 import type { SourceContext, Sourced, SourceProblem, Wait } from './item.ts';
@@ -62,7 +62,7 @@ async function keyOf(
     return known.paths.get(path) ?? `markdown:${path}`;
   }
   const number = issueNumber(text.replace(/^#/, ''));
-  if (number !== undefined) return githubKey(await context.ownRepository(), number);
+  if (number !== undefined) return numberKey(number, place, context);
   const linear = readLinear(text);
   if (linear !== undefined) return `linear:${linear}`;
   const issue = readIssue(text, 0, defaultHost(context));
@@ -74,6 +74,16 @@ async function keyOf(
   throw new InputError('markdown/depends-on', `${place}: ${quoted(text)} is not something to depend on.`, {
     hint: 'Name the id or path of another file, or an issue such as "#12", owner/repo#12 or ENG-12.',
   });
+}
+
+async function numberKey(number: number, place: string, context: SourceContext): Promise<string> {
+  const own = await orError(context.ownRepository, (error) => error);
+  if (!(own instanceof SignalboxError)) return githubKey(own, number);
+  throw new InputError(
+    'markdown/depends-on',
+    `${place}: It depends on #${number}, and nobody can tell in which repository that is: ${messageOf(own)}`,
+    { hint: `Write owner/repo#${number}, or leave it out.${own.hint ? `\n${own.hint}` : ''}` },
+  );
 }
 
 /** A file must not be able to make gh send a token to a host of its choice. */

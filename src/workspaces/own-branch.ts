@@ -54,7 +54,7 @@ function refuse(branch: string, trunks: Trunks): void {
   const problem = ownBranchProblem(branch, trunks);
   if (!problem) return;
   throw new WorkspaceError('workspace/branch-is-base', `The branch ${branch} ${problem}.`, {
-    hint: 'Give the ticket a `branch` of its own.',
+    hint: 'Give the ticket a `branch` of its own, or its plan another base; of an issue, name another --base.',
     details: { branch, ...trunks },
   });
 }

@@ -248,7 +248,7 @@ describe('bad settings', () => {
       '1:7: copy: found the text ".env"; allowed is a list, each a relative path or pattern without "..".',
     ],
     ['stateDir: ~bob/x', '1:11: stateDir: found the text "~bob/x"; allowed is a path.'],
-    ['stateDir: ""', '1:11: stateDir: found the text ""; allowed is a path.'],
+    ['stateDir: ""', '1:11: stateDir: found an empty text; allowed is a path.'],
     [
       'ghCommand: --help',
       '1:12: ghCommand: found the text "--help"; allowed is the name or path of an executable.',

@@ -147,6 +147,12 @@ describe('the run block', () => {
     expect((await failure(load())).message).toBe(`${file}:3:${expected}`);
   });
 
+  it('says of a number in quotes that it is a text', async () => {
+    const { write, load } = project();
+    write(PROJECT, '{ "run": { "concurrency": "3" } }');
+    expect((await failure(load())).hint).toBe('It is a text; leave out the quotes: 3.');
+  });
+
   it.each([
     ['concurrency: 3', '"concurrency" belongs under "run".', 'Write:\nrun:\n  concurrency: …'],
     ['maxFiles: 3', '"maxFiles" belongs under "run.rotation".', 'Write:\nrun:\n  rotation:\n    maxFiles: …'],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseYaml } from '../../src/config/yaml-source.ts';
+import { parseSettings, parseYaml } from '../../src/config/yaml-source.ts';
 import { InputError } from '../../src/model/errors.ts';
 
 function errorOf(text: string): InputError {
@@ -82,6 +82,15 @@ describe('parseYaml', () => {
     const empty = parseYaml(text, 'file.yaml');
     expect(empty.data).toBeNull();
     expect(empty.at(['x'])).toEqual({ line: 1, column: 1 });
+  });
+
+  it('speaks of JSON where the file is JSON', () => {
+    expect(() => parseSettings('{ "run": { "retry": [1 }', 'settings.json')).toThrow(
+      expect.objectContaining({
+        message: expect.stringMatching(/^settings\.json:1:\d+: A list /),
+        hint: expect.stringMatching(/^Correct the JSON/),
+      }),
+    );
   });
 
   it('reads JSON with places too', () => {

@@ -81,7 +81,8 @@ describe('examples', () => {
       { id: 1, tool: 'run_issues', issues: FILES },
       { id: 2, tool: 'run_issues', issues: [] },
     ];
-    writeFileSync(join(home, 'requests'), requests.map((each) => `${JSON.stringify(each)}\n`).join(''));
+    const lined = requests.map((each) => `${JSON.stringify(each)}\n`);
+    writeFileSync(join(home, 'requests'), ['not JSON\n', ...lined].join(''));
     const { code, out, err } = await run(
       'sh',
       ['-c', 'exec "$0" examples/tool.mjs < "$1"', process.execPath, join(home, 'requests')],
@@ -103,6 +104,7 @@ describe('examples', () => {
     expect(lines.at(-1)).toMatch(/^Log: /);
     const qa = { acMet: 1, acTotal: 1, gaps: [] };
     expect(answers.filter(({ line }) => line === undefined)).toEqual([
+      { ok: false, error: 'A request is one line of JSON.', hint: null },
       {
         id: 1,
         ok: true,

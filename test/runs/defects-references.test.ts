@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { ENDINGS } from '../support/gh/fake-gh.ts';
+import { ENDINGS, type FakeIssue } from '../support/gh/fake-gh.ts';
 import { EXEC, EXEC_FLAGS, git, it, linesOf, NumberedWorld, refusal, titled } from './support.ts';
 
 describe.concurrent('what is no issue', () => {
@@ -29,6 +29,25 @@ describe.concurrent('what is no issue', () => {
         hint: expect.any(String),
       });
     expect(issues.runs()).toEqual([]);
+  });
+});
+
+describe.concurrent('issues that cannot be run', () => {
+  it('because they wait for each other are called as everywhere else', async ({ world }) => {
+    const [one, two] = titled(1, 2);
+    const issues = new NumberedWorld(world, { ...one, body: 'Depends on: #2' } as FakeIssue, {
+      ...(two as FakeIssue),
+      body: 'Depends on: #1',
+    });
+    const ended = await issues.cli('run', '1', '2', ...EXEC_FLAGS);
+    expect(refusal(ended)).toContain('These issues wait for each other: #1 → #2 → #1.');
+  });
+
+  it('make a dry run end with 1 when there is nothing else', async ({ world }) => {
+    const issues = new NumberedWorld(world, ...titled(1), { number: 2, title: 'Two', state: 'CLOSED' });
+    const closed = await issues.cli('run', '2', '--dry-run', ...EXEC_FLAGS);
+    expect(closed).toMatchObject({ code: 1, out: expect.stringContaining('Would not run #2: ') });
+    expect((await issues.cli('run', '1', '2', '--dry-run', ...EXEC_FLAGS)).code).toBe(0);
   });
 });
 
