@@ -1,7 +1,7 @@
 import { WorkspaceError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { type CaughtUp, GitError, type WorkspaceSpec } from '../workspaces/index.ts';
+import { type CaughtUp, GitError, type WorkspaceSpec, withPatience } from '../workspaces/index.ts';
 import { forgeJournal } from './forge-work.ts';
 import { EarlierIssues, sourceKey } from './issue-earlier.ts';
 import { emit, type Parts } from './parts.ts';
@@ -21,12 +21,13 @@ export async function beginWithPushed(
   if (ticket.phaseHistory.some(({ status }) => status === 'success')) return;
   const known = await lastPushed(parts, ticket, spec);
   if (known === undefined) return;
-  const { repo, path, branch } = spec;
+  const { repo, path, branch, signal } = spec;
   let done: CaughtUp;
   try {
-    done = await parts.workspaces.catchUp({ repo, path, branch, known, base: null, takeTheirs: false });
+    const wish = { repo, path, branch, known, base: null, takeTheirs: false };
+    done = await withPatience({ signal }, () => parts.workspaces.catchUp(wish));
   } catch (error) {
-    if (!(error instanceof GitError)) throw error;
+    if (!(error instanceof GitError) || signal?.aborted) throw error;
     // Deleted there, it is pushed anew; whether origin can be reached shows at the push.
     if (!/couldn't find remote ref/.test(error.stderr))
       tell(parts, ticket, `What people pushed to ${branch} was not looked at: ${error.message}`);
