@@ -86,10 +86,11 @@ export function observe(state: LiveState, event: EngineEvent, now: number): void
   const ticket = find(state, event, now);
   switch (event.type) {
     case 'ticket:status':
+      // Told again, the same wait is as long as it was.
+      if (!isSameWait(ticket, event)) ticket.since = now;
       ticket.status = event.status;
       ticket.hold = event.hold;
       ticket.phase = event.phase;
-      ticket.since = now;
       ticket.activity = '';
       break;
     case 'attempt:start':
@@ -117,6 +118,13 @@ export function observe(state: LiveState, event: EngineEvent, now: number): void
       ticket.activity = '';
       break;
   }
+}
+
+function isSameWait(
+  a: Pick<LiveTicket, 'status' | 'phase' | 'hold'>,
+  b: Pick<LiveTicket, 'status' | 'phase' | 'hold'>,
+): boolean {
+  return a.status === b.status && a.phase === b.phase && a.hold?.kind === b.hold?.kind;
 }
 
 function begin(ticket: LiveTicket, event: { phase: string; visit: number; attempt: number }): void {

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
-import { DONE, it, type World } from './support.ts';
+import { DONE, it, setUp, type World } from './support.ts';
 
 const GATE = {
   id: 'ask',
@@ -59,5 +59,19 @@ describe.concurrent('a ticket that waits for a person', { timeout: 60_000 }, () 
     const { out } = await world.start(['status', 'p']).ended;
     expect(out).toContain('gone: Nobody wants it. `signalbox skip p a ask` asks again.');
     expect(out).toContain('→ signalbox skip p a ask\n');
+  });
+
+  it('or for a usage limit is told at once, too', async ({ world }) => {
+    setUp(world);
+    const until = new Date(Date.now() + 3_600_000).toISOString();
+    const hold = { kind: 'limit', reason: 'Five hours are over.', until };
+    writeFileSync(
+      world.ticketFile('p', 'a'),
+      JSON.stringify({ ...world.ticket('p', 'a'), status: 'ready', hold, since: new Date().toISOString() }),
+    );
+    const run = world.start(['run', 'p', '--plain']);
+    await run.says('Five hours are over.');
+    expect(run.out).toMatch(/◌ a waits until .*: Five hours are over\./);
+    await run.kill('SIGKILL');
   });
 });

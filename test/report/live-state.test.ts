@@ -68,6 +68,16 @@ describe('observe', () => {
     });
   });
 
+  it('tells no new wait when the same one is told again', () => {
+    const { state, of } = known('cache');
+    const hold = { kind: 'gate', reason: 'merge it?', until: null } as const;
+    observe(state, status('cache', 'needs_attention', { hold, phase: 'ask' }), at(1));
+    observe(state, status('cache', 'needs_attention', { hold, phase: 'ask' }), at(9));
+    expect(of('cache')?.since).toBe(at(1));
+    observe(state, status('cache', 'needs_attention', { hold, phase: 'other' }), at(12));
+    expect(of('cache')?.since).toBe(at(12));
+  });
+
   it('leaves the start of an attempt that was taken over as it was', () => {
     const state = liveState(START);
     const open = { ...ticket('docs'), currentPhase: 'implement', status: 'running' as const };
