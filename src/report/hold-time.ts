@@ -7,8 +7,13 @@ const NAMES_TIME = / until \S*\d\d:\d\d/;
 
 /** ` until 14:03:00`, where a hold ends then. A next look is no end, and a reason that names its time needs no other. */
 export function untilText(hold: Hold | null, now: number): string {
-  if (!hold?.until || looks(hold) || NAMES_TIME.test(hold.reason)) return '';
-  return ` until ${clock(hold.until, now)}`;
+  const end = endOf(hold);
+  return end === null ? '' : ` until ${clock(end, now)}`;
+}
+
+/** When a hold ends by itself; null where it does not, where that is only a look, or where its reason says so. */
+export function endOf(hold: Hold | null): string | null {
+  return hold && !looks(hold) && !NAMES_TIME.test(hold.reason) ? hold.until : null;
 }
 
 /** The same for a page that stands still, which can name the next look as well. */

@@ -1,4 +1,5 @@
 import type { EngineEvent } from '../model/events.ts';
+import { endOf } from './hold-time.ts';
 import { withNames } from './names.ts';
 import { wentWell } from './run-outcome.ts';
 import { clock, oneLine, usageText } from './style.ts';
@@ -134,7 +135,8 @@ export class RunLines {
       return void this.#progress();
     }
     const gate = event.hold?.kind === 'gate';
-    const until = event.hold?.until && !gate ? ` until ${clock(event.hold.until, Date.now())}` : '';
+    const end = gate ? null : endOf(event.hold);
+    const until = end === null ? '' : ` until ${clock(end, Date.now())}`;
     if (!event.hold || status === 'running') return;
     const reason = withNames(oneLine(event.hold.reason, 200), (id) =>
       this.#marks.has(id) ? nameOf(id) : undefined,
