@@ -1,6 +1,6 @@
 import type { AgentError, AgentEvent, AgentReader, AgentResult, ReadContext } from '../model/agent.ts';
 import type { ErrorClass, Usage } from '../model/ticket.ts';
-import { classify, errorOf } from './classify.ts';
+import { classify, errorOf, isEmptied, troubleEvent } from './classify.ts';
 import { asNumber, asObject, asText, type JsonObject, oneLine, parseObject } from './json.ts';
 import { sessionIdOf } from './session-id.ts';
 import { resultInText } from './tagged.ts';
@@ -17,9 +17,10 @@ const REASONS: Readonly<Record<string, ErrorClass>> = {
 /** Statuses of providers; the exit code is the low byte of one. */
 const STATUSES = [400, 401, 402, 403, 404, 408, 413, 429, 500, 502, 503, 504, 529];
 const CODE = /"code":\s*(\d{3})\b/;
+const MESSAGE = /\{"error":\{.*?"message":\s*"((?:[^"\\]|\\.)*)"/;
 /** The CLI gives up a run that goes in circles, and calls that a success. */
 const LOOP = /\bloop detected\b/i;
-/** On stderr, while it waits for a limit to end. */
+/** On stderr, while it waits for a limit to end, or asks an empty account again. */
 const WAITING =
   /^(?:Attempt \d+ failed with (?:status )?429\b.*|Attempt \d+ failed: (.*)|(Suggested retry after .*))$/;
 
@@ -30,7 +31,7 @@ interface State {
   fresh: boolean;
   result: JsonObject | null;
   loop: string | null;
-  limit: AgentError | null;
+  trouble: AgentError | null;
   usage: Usage | null;
   tools: Map<string, { name: string; summary: string }>;
 }
@@ -42,7 +43,7 @@ export function geminiReader(context: ReadContext, zone?: string): AgentReader {
     fresh: true,
     result: null,
     loop: null,
-    limit: null,
+    trouble: null,
     usage: null,
     tools: new Map(),
   };
@@ -107,10 +108,15 @@ function readErrorLine(line: string, state: State, context: ReadContext, zone?: 
   const match = WAITING.exec(line);
   if (!match) return [];
   const [, said, when] = match;
+  const answer = MESSAGE.exec(line)?.[1];
   const message =
-    when && state.limit ? `${state.limit.message} ${when}` : (said ?? when ?? 'Too many requests.');
-  state.limit = errorOf('limit', message, context.now, zone);
-  return [{ type: 'limit', resetAt: state.limit.resetAt ?? null, sure: false, message }];
+    when && state.trouble
+      ? `${state.trouble.message} ${when}`
+      : (answer ?? said ?? when ?? 'Too many requests.');
+  // A message of several lines may yet say when to come back; one within the answer is whole.
+  const refused = isEmptied(message) || (answer !== undefined && classify(answer, 429) === 'billing');
+  state.trouble = errorOf(refused ? 'billing' : 'limit', message, context.now, zone);
+  return [troubleEvent(state.trouble)];
 }
 
 /** Text comes in pieces; each piece is shown, and all since the last tool are the message. */
@@ -118,7 +124,7 @@ function readMessage(event: JsonObject, state: State): AgentEvent[] {
   const text = asText(event.content);
   if (event.role !== 'assistant' || text === undefined) return [];
   state.result = null;
-  state.limit = null;
+  state.trouble = null;
   state.text = state.fresh || event.delta !== true ? text : state.text + text;
   state.fresh = false;
   return [{ type: 'text', text }];
@@ -142,7 +148,7 @@ function usageOf(stats: JsonObject | undefined): Usage | null {
 function failureOf(state: State, exit: Exit, context: ReadContext, zone?: string): AgentError {
   if (state.loop !== null) return { class: 'turns', message: state.loop };
   const error = asObject(state.result?.error);
-  if (!error) return state.limit ?? unfinished('gemini', exit, context.now);
+  if (!error) return state.trouble ?? unfinished('gemini', exit, context.now);
   const message = asText(error.message) || 'gemini reported an error without a message.';
   const type = asText(error.type) ?? '';
   const kind = Object.hasOwn(REASONS, type) ? REASONS[type] : classify(message, statusOf(message, exit));

@@ -1,7 +1,7 @@
 import type { AgentError, AgentEvent, AgentReader, AgentResult, ReadContext } from '../model/agent.ts';
 import type { Usage } from '../model/ticket.ts';
 import { addUsage } from '../model/usage.ts';
-import { classify, errorOf } from './classify.ts';
+import { classify, errorOf, troubleEvent } from './classify.ts';
 import { asNumber, asObject, asText, type JsonObject, parseObject } from './json.ts';
 import { isoAfter } from './reset-time.ts';
 import { sessionIdOf } from './session-id.ts';
@@ -21,8 +21,8 @@ interface State {
   error: JsonObject | null;
   /** It went on after an error, as after a full context: its exit code tells of the error all the same. */
   recovered: boolean;
-  /** The limit it waits for, as its log told when it began to. */
-  limit: AgentError | null;
+  /** The limit it waits for, or the empty account it asks again and again, as its log told. */
+  trouble: AgentError | null;
   usage: Usage | null;
 }
 
@@ -34,7 +34,7 @@ export function opencodeReader(context: ReadContext, zone?: string): AgentReader
     stop: null,
     error: null,
     recovered: false,
-    limit: null,
+    trouble: null,
     usage: null,
   };
   return {
@@ -44,9 +44,10 @@ export function opencodeReader(context: ReadContext, zone?: string): AgentReader
     },
     errorLine(line) {
       const said = troubleIn(line);
-      if (said === undefined || classify(said, null) !== 'limit') return [];
-      state.limit = errorOf('limit', said, context.now, zone);
-      return [{ type: 'limit', resetAt: state.limit.resetAt ?? null, sure: false, message: said }];
+      const kind = said === undefined ? null : classify(said, null);
+      if (said === undefined || (kind !== 'limit' && kind !== 'billing')) return [];
+      state.trouble = errorOf(kind, said, context.now, zone);
+      return [troubleEvent(state.trouble)];
     },
     end(exit): AgentResult {
       const base = { text: state.text, sessionId: state.sessionId, usage: state.usage };
@@ -78,7 +79,7 @@ function read(event: JsonObject, state: State): AgentEvent[] {
       state.stop = null;
       state.recovered ||= state.error !== null;
       state.error = null;
-      state.limit = null;
+      state.trouble = null;
       return [];
     case 'text': {
       const text = asText(part.text);
@@ -126,8 +127,8 @@ function usageOf(part: JsonObject): Usage | null {
 
 function failureOf(state: State, exit: Exit, context: ReadContext, zone?: string): AgentError {
   if (state.error) return reported(state.error, context, zone);
-  // It waits for a limit in silence until somebody stops it: the limit is the reason, not the stop.
-  if (state.limit) return state.limit;
+  // It goes on in silence until somebody stops it: the trouble is the reason, not the stop.
+  if (state.trouble) return state.trouble;
   const trouble = troubleIn(exit.stderrTail);
   const kind = trouble === undefined ? null : classify(trouble, null);
   if (trouble !== undefined && kind && (kind === 'limit' || !wasSignalled(exit)))

@@ -72,6 +72,8 @@ export type AgentEvent =
   | { type: 'tool'; name: string; summary: string; done: boolean }
   | { type: 'usage'; usage: Usage }
   | { type: 'limit'; resetAt: string | null; sure: boolean; message: string }
+  /** It would ask again and again for what only a person can mend: it is ended. */
+  | { type: 'refused'; message: string }
   | { type: 'warning'; message: string };
 
 export interface AgentError {

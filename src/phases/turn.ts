@@ -54,6 +54,7 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
   let toolsOpen = 0;
   let limited = false;
   let answered = false;
+  let refused = false;
   let broke: Hold | null = null;
   let spent = turn.spent ?? null;
   let brokeAt = Number.POSITIVE_INFINITY;
@@ -75,6 +76,7 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
   const show = (event: AgentEvent) => {
     // Whatever else it tells, it is at work again.
     limited = event.type === 'limit' || (limited && event.type === 'warning');
+    refused = event.type === 'refused';
     answered ||= event.type === 'text' || event.type === 'tool';
     switch (event.type) {
       case 'session':
@@ -102,7 +104,7 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
     ...(reader.errorLine ? { onErrors: (chunk) => errors.push(chunk) } : {}),
     isBusy: () => toolsOpen > 0,
     isWaiting: () => limited,
-    isOver: isBroke,
+    isOver: () => refused || isBroke(),
     spec: async () => {
       const promptFile = join(turn.dir, 'prompt.md');
       const asked = await turn.request();
@@ -151,6 +153,10 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
     // It has worked, whatever it tells of that: budgets must not take it for one that never began.
     const usage = usageSeen(seen, answered) ?? noUsage();
     return { end: { ...home, sessionId: session ?? seen.sessionId, usage } };
+  }
+  if (refused && result?.reason === 'budget') {
+    const seen = reader.end({ ...result.exit, stderrTail: result.stderrTail });
+    return { result: { ...seen, sessionId: session ?? seen.sessionId } };
   }
   const early = endOfJob(result, wall, idle);
   if (early || !result) {

@@ -196,6 +196,8 @@ function textOf(event: AgentEvent): string {
       return event.done ? '' : `▸ ${event.name} ${event.summary}`;
     case 'limit':
       return `usage limit: ${event.message}`;
+    case 'refused':
+      return `refused: ${event.message}`;
     case 'warning':
       return `warning: ${event.message}`;
     case 'usage':

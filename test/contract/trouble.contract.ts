@@ -32,6 +32,7 @@ describe.each(SELECTED)('$name', (cli) => {
     bench.prepare(cli, [words, { fail: { kind: 'billing' } }], {});
     const [attempt] = attempts(await bench.run());
     expect(attempt).toMatchObject({ status: 'failure', error: { class: 'billing' } });
+    if (attempt) expect(secondsOf(attempt)).toBeLessThan(40);
   });
 
   it('says that the context is full, or makes room', async ({ bench }) => {

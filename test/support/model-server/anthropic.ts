@@ -117,7 +117,7 @@ const TYPES: Record<Failure['kind'], [type: string, message: string]> = {
   limit: ['rate_limit_error', "This request would exceed your account's rate limit. Please try again later."],
   overloaded: ['overloaded_error', 'Overloaded'],
   context: ['invalid_request_error', 'prompt is too long: 250000 tokens > 200000 maximum'],
-  billing: ['billing_error', 'Your credit balance is too low to access the API.'],
+  billing: ['invalid_request_error', 'Your credit balance is too low to access the API.'],
   server: ['api_error', 'Internal server error'],
 };
 
@@ -134,7 +134,7 @@ function refuse(failure: Failure, now: Date): Refusal {
         }
       : {};
   return {
-    status: STATUS[failure.kind],
+    status: failure.kind === 'billing' ? 400 : STATUS[failure.kind],
     headers: { ...retryAfter(failure), ...unified },
     body: { type: 'error', error: { type, message } },
   };

@@ -92,7 +92,10 @@ const TYPES: Record<Failure['kind'], [status: string, message: string]> = {
     'INVALID_ARGUMENT',
     'The input token count (1250000) exceeds the maximum number of tokens allowed (1048576).',
   ],
-  billing: ['FAILED_PRECONDITION', 'Billing is not enabled for this project.'],
+  billing: [
+    'RESOURCE_EXHAUSTED',
+    'Your prepayment credits are depleted. Please go to AI Studio at https://ai.studio/projects to manage your project and billing.',
+  ],
   server: ['INTERNAL', 'An internal error has occurred.'],
 };
 

@@ -10,7 +10,11 @@ const TYPES: Record<Failure['kind'], [type: string, code: string | null, message
     'context_length_exceeded',
     "This model's maximum context length is 128000 tokens. Your messages resulted in 250000 tokens.",
   ],
-  billing: ['insufficient_quota', 'insufficient_quota', 'You exceeded your current quota.'],
+  billing: [
+    'insufficient_quota',
+    'insufficient_quota',
+    'You exceeded your current quota, please check your plan and billing details.',
+  ],
   server: ['server_error', null, 'The server had an error while processing your request.'],
 };
 

@@ -67,12 +67,13 @@ export function pieces(text: string): string[] {
   );
 }
 
+/** `billing` is what OpenAI and Google say; they use the status of a limit for it. */
 export const STATUS: Record<Failure['kind'], number> = {
   auth: 401,
   limit: 429,
   overloaded: 529,
   context: 400,
-  billing: 402,
+  billing: 429,
   server: 500,
 };
 

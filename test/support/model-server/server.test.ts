@@ -177,7 +177,7 @@ describe.each(Object.entries(CLIENTS))('%s', (name, client) => {
     ['limit', 429],
     ['overloaded', name === 'gemini' ? 503 : 529],
     ['context', 400],
-    ['billing', 402],
+    ['billing', name === 'anthropic' ? 400 : 429],
     ['server', 500],
   ] as const)('refuses as the provider does: %s', async (kind, status) => {
     const response = await post([{ fail: { kind } }]).send();
