@@ -22,7 +22,7 @@ const SECRET_NAME = new RegExp(
     '(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE)$',
     '(?:API|MASTER|SECRET|ACCESS|ACCOUNT|PRIVATE|SIGNING|ENCRYPT|ENCRYPTION|DEPLOY)KEY$',
     // Alone, PWD is the directory; as part of a word, PASS is any.
-    '(?:^|_)PASS$|[^_]_PWD$',
+    '(?:^|_)PASS$|[^_]_PWD$|PW$',
   ].join('|'),
   'i',
 );

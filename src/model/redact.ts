@@ -2,14 +2,21 @@ import { isSecretName } from './environment.ts';
 
 export const REDACTED = '[redacted]';
 
-/** Keys that give themselves away by their form: GitHub, Anthropic, OpenAI, Slack, AWS, Google, Linear, JSON Web Tokens. */
+/** Keys that give themselves away by their form: of forges, models, clouds, chats, payments, registries, JSON Web Tokens. */
 const SHAPES = new RegExp(
   [
     'gh[pousr]_[A-Za-z0-9]{30,}',
     'github_pat_[A-Za-z0-9_]{30,}',
     'sk-[A-Za-z0-9_-]{20,}',
-    'xox[abprs]-[A-Za-z0-9-]{10,}',
-    'AKIA[0-9A-Z]{16}',
+    '[sr]k_(?:live|test)_[A-Za-z0-9]{16,}',
+    'xox[abeprs]-[A-Za-z0-9-]{10,}',
+    'xapp-[A-Za-z0-9-]{20,}',
+    'A(?:KIA|SIA)[0-9A-Z]{16}',
+    'ya29\\.[A-Za-z0-9_-]{20,}',
+    'npm_[A-Za-z0-9]{36}',
+    'pypi-[A-Za-z0-9_-]{32,}',
+    'hf_[A-Za-z0-9]{30,}',
+    'gsk_[A-Za-z0-9]{32,}',
     'AIza[0-9A-Za-z_-]{35}',
     'lin_(?:api|oauth)_[A-Za-z0-9]{20,}',
     'glpat-[A-Za-z0-9_-]{20,}',
@@ -20,6 +27,9 @@ const SHAPES = new RegExp(
     .join('|'),
   'g',
 );
+
+/** A password in an address, whoever wrote it down. */
+const IN_ADDRESS = /(:\/\/[^\s/:@"'<>]*:)[^\s/@"'<>]+(?=@)/g;
 
 /** Private keys; in a protocol their line ends may be written as two characters. */
 const BEGIN_KEY = /-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----/;
@@ -97,7 +107,7 @@ export function redactor(secrets: readonly string[]): Redact {
   return (text) => {
     let clean = text;
     for (const secret of known) if (clean.includes(secret)) clean = clean.replaceAll(secret, REDACTED);
-    return clean.replace(WHOLE_KEY, REDACTED).replace(SHAPES, REDACTED);
+    return clean.replace(WHOLE_KEY, REDACTED).replace(SHAPES, REDACTED).replace(IN_ADDRESS, `$1${REDACTED}`);
   };
 }
 

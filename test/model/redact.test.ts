@@ -50,6 +50,7 @@ describe('which values are secret', () => {
       ['abcdefgh12345678'],
     ],
     ['of a config, by its name', {}, { X_SECRET: 'hunter2-hunter2' }, ['hunter2-hunter2']],
+    ['of short names for passwords', {}, { MYPW: 'swordfish', DB_PW: 'catfish' }, ['swordfish', 'catfish']],
   ])('%s', (_, env, configured, values) => {
     expect(secretValues(env, [configured])).toEqual(values);
   });
@@ -77,6 +78,39 @@ describe('redacting', () => {
     ],
   ])('%s', (_, text, clean) => {
     expect(redactor(['s3cr3t-value', 's3cr3t-value-long'])(text)).toBe(clean);
+  });
+
+  it.each([
+    `npm_${'a1B2'.repeat(9)}`,
+    `sk_live_${'a1B2'.repeat(6)}`,
+    `rk_test_${'a1B2'.repeat(6)}`,
+    `AKIA${'A1B2'.repeat(4)}`,
+    `ASIA${'A1B2'.repeat(4)}`,
+    `pypi-${'AgEIcHlwaS5vcmc'.repeat(3)}`,
+    'xapp-1-A0123456789-0123456789-abcdef',
+    `hf_${'aBcD'.repeat(8)}`,
+    `gsk_${'a1B2'.repeat(12)}`,
+    `ya29.${'a0-_'.repeat(10)}`,
+  ])('hides what has the form of a well-known token: %s', (token) => {
+    expect(redactor([])(`is ${token}, see`)).toBe(`is ${REDACTED}, see`);
+    expect(redactor([])(JSON.stringify({ at: token }))).toBe(JSON.stringify({ at: REDACTED }));
+  });
+
+  it.each([
+    ['git clone https://user:s3cretpw@example.com/a', `git clone https://user:${REDACTED}@example.com/a`],
+    ['postgres://:pw@host and redis://u:p%40w@h', `postgres://:${REDACTED}@host and redis://u:${REDACTED}@h`],
+    ['https://u:a:b@c', `https://u:${REDACTED}@c`],
+    ['"https://a:b@c"', `"https://a:${REDACTED}@c"`],
+    ['https://example.com:8080/@scope', 'https://example.com:8080/@scope'],
+    ['https://host:80 mail me@example.com', 'https://host:80 mail me@example.com'],
+    ['{"a":"http://x:1","b":"me@example.com"}', '{"a":"http://x:1","b":"me@example.com"}'],
+    ['ssh://git@host/x', 'ssh://git@host/x'],
+    [
+      'npm_config_registry npm_lifecycle_event hf_transfer',
+      'npm_config_registry npm_lifecycle_event hf_transfer',
+    ],
+  ])('of an address it hides the password alone: %s', (text, clean) => {
+    expect(redactor([])(text)).toBe(clean);
   });
 
   const KEY = [
