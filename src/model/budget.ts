@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { Budget as BudgetSchema } from './budget-schema.ts';
 import { refKey } from './ids.ts';
 import type { Plan } from './plan.ts';
-import { type Attempt, attemptKey, type Hold, openAttempt, type Ticket, type Usage } from './ticket.ts';
+import { type Attempt, type Hold, openAttempt, type Ticket, type Usage } from './ticket.ts';
 
 export type Budget = z.infer<typeof BudgetSchema>;
 
@@ -69,10 +69,9 @@ export function pursesOf(input: PurseInput): Purse[] {
     const known = key === undefined ? undefined : sums?.get(key);
     if (known) return { scope, budget, ...known };
     const drawing = narrow ? [own] : [own, ...others(tickets, ticket, scope === 'plan' ? plan.id : null)];
-    const entries = drawing
-      .flatMap((each) => each.phaseHistory)
-      .filter((entry) => entry.agent !== null && (scope !== 'phase' || entry.phase === phase.id));
-    const total = sum(entries, scope === 'day' ? dayOf(now) : null, budget, now);
+    const counts = (entry: Attempt) =>
+      entry.agent !== null && (scope !== 'phase' || entry.phase === phase.id);
+    const total = sum(drawing, counts, { day: scope === 'day' ? dayOf(now) : null, budget, now });
     if (!narrow) total.spent.launches += pendingOf(input, scope === 'plan' ? plan.id : null);
     if (key !== undefined) sums?.set(key, total);
     return { scope, budget, ...total };
@@ -95,20 +94,30 @@ function isLimiting(budget: Budget | undefined): boolean {
   return budget !== undefined && Object.values(budget).some((value) => value !== undefined);
 }
 
-function sum(entries: Attempt[], day: string | null, budget: Budget, now: string): Sum {
+function sum(
+  tickets: Ticket[],
+  counts: (entry: Attempt) => boolean,
+  { day, budget, now }: { day: string | null; budget: Budget; now: string },
+): Sum {
   const spent = { usd: 0, tokens: 0, seconds: 0, launches: 0 };
+  // A person who let one of them go on has looked at all that was unknown then.
+  const looked = tickets.reduce((last, { lookedAt }) => (lookedAt && lookedAt > last ? lookedAt : last), '');
   let unknown: string | null = null;
   let running = 0;
-  for (const entry of entries) {
-    // What it cost is known when it ends, so that is the day it counts for.
-    const end = entry.completedAt ?? now;
-    if (day === null || dayOf(entry.startedAt) >= day) spent.launches += entry.launches ?? 1;
-    if (day !== null && dayOf(end) < day) continue;
-    spent.usd += entry.usage?.costUsd ?? 0;
-    spent.tokens += tokensOf(entry.usage);
-    spent.seconds += Math.max(0, Date.parse(end) - Date.parse(entry.startedAt)) / 1000 || 0;
-    if (isUnknown(entry, budget)) unknown ??= attemptKey(entry);
-    if (entry.completedAt === null) running++;
+  for (const ticket of tickets) {
+    for (const entry of ticket.phaseHistory) {
+      if (!counts(entry)) continue;
+      // What it cost is known when it ends, so that is the day it counts for.
+      const end = entry.completedAt ?? now;
+      if (day === null || dayOf(entry.startedAt) >= day) spent.launches += entry.launches ?? 1;
+      if (day !== null && dayOf(end) < day) continue;
+      spent.usd += entry.usage?.costUsd ?? 0;
+      spent.tokens += tokensOf(entry.usage);
+      spent.seconds += Math.max(0, Date.parse(end) - Date.parse(entry.startedAt)) / 1000 || 0;
+      if (unknown === null && end > looked && isUnknown(entry, budget))
+        unknown = `phase ${entry.phase} of ${refKey(ticket)}`;
+      if (entry.completedAt === null) running++;
+    }
   }
   return { spent, unknown, running };
 }
@@ -143,11 +152,18 @@ export function usedUp(purses: readonly Purse[], unknown: Budgets['unknown'], no
     const key = MEASURES.find((each) => spent[each] >= (budget[each] ?? Number.POSITIVE_INFINITY));
     if (key) return holdOf(purse, key, spent[key], now);
     if (unknown === 'block' && purse.unknown !== null) {
-      const reason = `nobody knows what ${purse.unknown} cost, and ${NAMES[scope]} is limited (budgets.unknown: block)`;
+      const reason = `nobody knows what ${purse.unknown} cost, and ${NAMES[scope]} is limited ${BLOCKED}`;
       return { kind: 'budget', reason, until: scope === 'day' ? nextDay(now) : null };
     }
   }
   return null;
+}
+
+const BLOCKED = '(budgets.unknown: block)';
+
+/** Whether a ticket waits for a person to look at what something cost, as opposed to a budget that is used up. */
+export function waitsForLook(hold: Hold | null): boolean {
+  return hold?.kind === 'budget' && hold.reason.endsWith(BLOCKED);
 }
 
 /** What an attempt under way has used by now. */

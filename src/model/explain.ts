@@ -1,3 +1,4 @@
+import { waitsForLook } from './budget.ts';
 import type { TicketRef } from './ids.ts';
 import type { Plan } from './plan.ts';
 import { openAttempt, type Ticket } from './ticket.ts';
@@ -95,8 +96,13 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
     };
     return { why: `the plan is ${plan.status}`, next: fix[plan.status] ?? '' };
   }
+  if (waitsForLook(hold))
+    return {
+      why: hold?.reason ?? '',
+      next: `once you have looked: signalbox retry ${ticket.planId} ${ticket.ticketId}`,
+    };
   if (!begun && around.blocked) return { why: around.blocked, next: '' };
-  const then = (what: string) => (around.engine ? what : `${what} in: ${runOf(plan)}`);
+  const then = (what: string) => (around.engine ? what : `${what}, with: ${runOf(plan)}`);
   if (hold?.kind === 'limit')
     return { why: `usage limit: ${hold.reason}`, next: then('goes on at the reset') };
   if (hold?.kind === 'backoff') return { why: hold.reason, next: then('is tried again') };

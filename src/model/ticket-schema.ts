@@ -103,6 +103,12 @@ export const Ticket = z.looseObject({
     .describe(
       'Limits met before this time do not keep it waiting: a person said to try. Owned by the runner',
     ),
+  lookedAt: z
+    .string()
+    .optional()
+    .describe(
+      'Unknown costs from before this time do not hold work back: a person has looked. Owned by the runner',
+    ),
   error: z.string().nullable().default(null).describe('The last error, in one sentence'),
   base: z
     .looseObject({ ref: z.string(), commit: z.string() })

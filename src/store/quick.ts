@@ -186,6 +186,7 @@ function isTicket(data: Data): boolean {
     (data.tries === undefined || isCounts(data.tries)) &&
     (data.budget === undefined || isBudget(data.budget)) &&
     (data.goAhead === undefined || isText(data.goAhead)) &&
+    (data.lookedAt === undefined || isText(data.lookedAt)) &&
     (data.base === undefined || data.base === null || isBase(data.base)) &&
     (data.claim === undefined || data.claim === null || isClaim(data.claim))
   );

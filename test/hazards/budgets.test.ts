@@ -157,9 +157,12 @@ describe('a budget', () => {
     expect((await world.cli('run', 'p')).code).toBe(1);
     expect(world.ticket('p', 'a').hold).toMatchObject({
       kind: 'budget',
-      reason: expect.stringContaining('nobody knows what build#1#1 cost'),
+      reason: expect.stringContaining('nobody knows what phase build of p/a cost'),
     });
-    world.config({ budgets: { ticket: { usd: 5 } } });
+    expect((await world.cli('status', '--plan', 'p')).out).toContain(
+      'once you have looked: signalbox retry p a',
+    );
+    expect((await world.cli('retry', 'p', 'a')).code).toBe(0);
     expect((await world.cli('run', 'p')).code).toBe(0);
   });
 
@@ -331,6 +334,8 @@ describe('a budget', () => {
     expect((await world.cli('run', 'p')).code).toBe(1);
     expect(story(world.ticket('p', 'before'))).toEqual(['build limit', 'build success']);
     expect(story(world.ticket('p', 'within'))).toEqual(['build limit']);
-    expect(world.ticket('p', 'within').hold?.reason).toContain('nobody knows what build#1#1 cost');
+    expect(world.ticket('p', 'within').hold?.reason).toContain(
+      'nobody knows what phase build of p/within cost',
+    );
   });
 });

@@ -124,6 +124,21 @@ describe('before a start', () => {
     expect(usedUp(pursesOf(asked), 'allow', NOW)?.reason ?? null).toBe(reason);
   });
 
+  it.each(['phase', 'ticket', 'plan', 'day'] as const)(
+    'of an unknown cost for the %s names the phase and the ticket, until a person has looked',
+    (scope) => {
+      const own = ticket({ phaseHistory: [work('build', null, { completedAt: at(-10) })] });
+      const why = (lookedAt?: string) => {
+        const asked = { ...own, ...(lookedAt ? { lookedAt } : {}) };
+        const purses = pursesOf(input({ [scope]: { usd: 100 } }, { ticket: asked, tickets: [asked] }));
+        return usedUp(purses, 'block', NOW)?.reason;
+      };
+      expect(why()).toContain('nobody knows what phase build of p/t cost');
+      expect(why(at(-11))).toBe(why());
+      expect(why(at(-5))).toBeUndefined();
+    },
+  );
+
   it('the day’s ends at midnight, any other by a person', () => {
     const until = (budgets: Partial<Budgets>) => usedUp(pursesOf(input(budgets)), 'allow', NOW)?.until;
     expect(until({ day: { usd: 1 } })).toBe('2026-01-02T00:00:00.000Z');

@@ -84,8 +84,8 @@ describe('explain', () => {
   it('promises nothing that needs an engine when there is none', () => {
     const limit = ticket({ status: 'ready', hold: hold('limit', 'five hours') });
     const poll = ticket({ status: 'ready', hold: hold('poll', 'ci: pending') });
-    expect(say(limit, { engine: false }).next).toBe('goes on at the reset in: signalbox run p');
-    expect(say(poll, { engine: false }).next).toBe('looks again in: signalbox run p');
+    expect(say(limit, { engine: false }).next).toBe('goes on at the reset, with: signalbox run p');
+    expect(say(poll, { engine: false }).next).toBe('looks again, with: signalbox run p');
   });
 
   it('says that a person is in the session of a ticket', () => {

@@ -124,6 +124,18 @@ it('whoever retries a ticket that waits for a limit lets it try', () => {
   expect(after).toMatchObject({ status: 'ready', hold: null, goAhead: NOW });
   const other = command(flow, held('a', hold('budget')), { type: 'retry', ready: true }, NOW);
   expect(other.goAhead).toBeUndefined();
+  expect(other.lookedAt).toBeUndefined();
+});
+
+it('whoever retries a ticket that waits for a look at an unknown cost has looked', () => {
+  const reason = 'nobody knows what phase a of p/a cost, and … is limited (budgets.unknown: block)';
+  const waits = held('a', { kind: 'budget', reason, until: null });
+  expect(explain(waits, plan(), { driven: false, engine: false, blocked: null })).toEqual({
+    why: reason,
+    next: `once you have looked: signalbox retry ${waits.planId} ${waits.ticketId}`,
+  });
+  const after = command(flow, waits, { type: 'retry', ready: true }, NOW);
+  expect(after).toMatchObject({ status: 'ready', hold: null, lookedAt: NOW });
 });
 
 it.each<[Hold, string]>([

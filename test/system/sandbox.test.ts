@@ -205,7 +205,7 @@ describe('a hostile agent in a sandbox', () => {
     expect(ticket.phaseHistory.map(({ phase, error }) => [phase, error?.class])).toEqual([
       ['build', 'workspace'],
     ]);
-    expect(ticket.hold?.reason).toContain('nobody knows what build#1#1 cost');
+    expect(ticket.hold?.reason).toContain('nobody knows what phase build of ');
   });
 
   it('has no network when it is told so', async ({ world }) => {
