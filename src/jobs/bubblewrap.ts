@@ -22,7 +22,7 @@ export interface Walls {
 /** Parts of /proc through which root could still reach the machine. */
 const PROC = ['/proc/sys', '/proc/sysrq-trigger', '/proc/irq', '/proc/bus'];
 /** Everybody has their own of these. */
-export const PRIVATE = ['/tmp', '/var/tmp', '/run'];
+export const PRIVATE = ['/tmp', '/var/tmp', '/run', '/dev/shm'];
 const JOIN = 'echo $$ > "$1/cgroup.procs" || exit 125; shift; exec "$@"';
 
 /** The command line that runs another one inside walls. Later mounts lie over earlier ones, so their order is their meaning. */

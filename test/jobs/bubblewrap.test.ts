@@ -39,6 +39,8 @@ it('hides first, opens then, and runs the command last', () => {
 it.each<[string, boolean]>([
   ['/home/me/bin', true],
   ['/tmp/tools', true],
+  ['/dev/shm/tools', true],
+  ['/dev/shm', false],
   ['/usr/bin', false],
   ['/', false],
   ['/home', false],

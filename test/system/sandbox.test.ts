@@ -341,6 +341,30 @@ describe('a hostile agent in a sandbox', () => {
     });
   });
 
+  it('starts as a program that lies in shared memory, which it sees nothing else of', async ({ world }) => {
+    const shared = mkdtempSync('/dev/shm/signalbox-test-');
+    try {
+      mkdirSync(join(shared, 'bin'));
+      const program = join(shared, 'bin', 'ag');
+      writeFileSync(join(shared, 'secret'), 'private');
+      const body = [
+        attempt('secret', `cat '${join(shared, 'secret')}'`),
+        'git add --all',
+        'git commit -qm Begun',
+      ];
+      writeFileSync(program, `#!/bin/sh\n${[...body, ANSWER].join('\n')}\n`, { mode: 0o755 });
+      const agent = { adapter: 'claude', command: program, sandbox: 'bwrap' };
+      world.config({ defaultAgent: 'agent', agents: { agent } });
+      world.workflow('work', [WORK]);
+      world.plan('p', { tickets: { a: {} } });
+      const run = await world.cli('run', 'p');
+      expect(run.code, run.out + run.err).toBe(0);
+      expect(report(world)).toEqual(['secret refused']);
+    } finally {
+      rmSync(shared, { recursive: true });
+    }
+  });
+
   it('has its job’s directory where the home of Signalbox is a link', async () => {
     await outsideTmp(async (world) => {
       prepare(
