@@ -105,6 +105,7 @@ export async function takeStep(parts: Parts, input: StepInput): Promise<string |
     onProcess: () => parts.crash('attempt:running'),
     onSession: (id) => writer.session(id, agent),
     onUsage: (usage: Usage) => writer.usage(usage),
+    onNote: (note) => writer.note(note),
     onText: (text) => {
       if (text.trim() !== '' && mayShow()) emit(parts, { type: 'attempt:text', text, ...about });
     },

@@ -41,6 +41,12 @@ export class Writer {
     emit(this.#parts, { type: 'attempt:usage', usage, ...this.#about });
   }
 
+  /** Said by us, not by the agent: shown to everybody. */
+  note(note: string): void {
+    this.#later({ type: 'note', note });
+    emit(this.#parts, { type: 'attempt:text', text: note, notice: true, ...this.#about });
+  }
+
   /** Resolves when everything is written; throws what went wrong, such as a lost claim. */
   async settled(): Promise<void> {
     await this.#tail;

@@ -21,7 +21,7 @@ export type EngineEvent =
     } & About)
   | ({ type: 'attempt:start'; agent: string | null; kind: string } & AboutAttempt)
   | ({ type: 'attempt:session'; agent: string | null; sessionId: string } & AboutAttempt)
-  | ({ type: 'attempt:text'; text: string } & AboutAttempt)
+  | ({ type: 'attempt:text'; text: string; notice?: boolean } & AboutAttempt)
   | ({ type: 'attempt:tool'; name: string; summary: string; done: boolean } & AboutAttempt)
   | ({ type: 'attempt:usage'; usage: Usage } & AboutAttempt)
   | ({ type: 'attempt:adopt' } & AboutAttempt)

@@ -76,7 +76,8 @@ function running(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
     return { why: 'its engine is gone', next: plan.kind === 'spec' ? `${takes}: ${runOf(plan)}` : takes };
   }
   const times = open && open.attempt > 1 ? `, attempt ${open.attempt}` : '';
-  return { why: open ? `${open.phase}${times}` : '', next: '' };
+  const note = open?.note ? `: ${open.note}` : '';
+  return { why: open ? `${open.phase}${times}${note}` : '', next: '' };
 }
 
 function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation {

@@ -13,6 +13,7 @@ export type TicketEvent =
   | { type: 'hold'; hold: Hold }
   | { type: 'session'; sessionId: string }
   | { type: 'usage'; usage: Usage }
+  | { type: 'note'; note: string }
   | { type: 'end'; end: AttemptEnd }
   /** Lets go of the ticket; `tip` is the last commit of its branch, where it is complete. */
   | { type: 'release'; tip?: string | undefined };
@@ -37,6 +38,8 @@ export function reduce(workflow: Workflow, ticket: Ticket, event: TicketEvent, n
       return editOpen(ticket, (attempt) => ({ ...attempt, sessionId: event.sessionId }));
     case 'usage':
       return editOpen(ticket, (attempt) => ({ ...attempt, usage: event.usage }));
+    case 'note':
+      return editOpen(ticket, (attempt) => ({ ...attempt, note: event.note }));
     case 'end':
       return end(workflow, ticket, event.end, now);
     case 'release':

@@ -42,6 +42,8 @@ export const Attempt = z.looseObject({
   checks: z.number().int().optional(),
   /** How it judged the acceptance criteria. */
   criteria: z.array(z.object({ criterion: z.string(), met: z.boolean(), evidence: z.string() })).optional(),
+  /** What became of it while it runs, such as a budget that is used up. */
+  note: z.string().optional(),
   /** When the limit that it met is over. */
   resetAt: z.string().optional(),
 });

@@ -69,6 +69,8 @@ export interface PhaseContext<P extends Phase = Phase> {
   onSession(sessionId: string): void;
   onUsage(usage: Usage): void;
   onText(text: string): void;
+  /** What became of the attempt while it runs, for people. */
+  onNote?(note: string): void;
   onTool(name: string, summary: string, done: boolean): void;
 }
 

@@ -44,6 +44,7 @@ export async function land(
   if (!can || !(await hasUncommitted(context))) return end(facts.usage);
   const dir = `${first.dir}.landing`;
   if (!existsSync(dir) && context.allowance?.launch()) return end(facts.usage);
+  context.onNote?.(`${hold.reason}; it commits what is done and stops`);
   const turn = await takeTurn(
     { ...context, resumed: context.resumed && existsSync(dir) },
     {

@@ -77,6 +77,7 @@ export class RunLines {
           `! ${event.ticketId ? `${nameOf(event.ticketId)}: ` : ''}${oneLine(event.message, 400)}`,
         );
       case 'attempt:text':
+        if (event.notice) return void this.#say(`! ${nameOf(event.ticketId)}: ${oneLine(event.text)}`);
         if (!this.#options.verbose) return;
         for (const line of event.text.trimEnd().split('\n'))
           this.#say(`  ${nameOf(event.ticketId)} │ ${oneLine(line, 2000)}`);

@@ -144,7 +144,8 @@ function tellTicket({ ticket, why, next }: TicketStatus, page: Page): void {
     `  ${mark} ${ticket.ticketId.padEnd(width)}  ${status.padEnd(15)}${ticket.since ? since : ''}  ${oneLine(ticket.title, 60)}`,
   );
   const indent = ' '.repeat(width + 6);
-  const until = untilNote(ticket.hold, now);
+  // A time belongs to the reason that has it: a plan that is paused has none.
+  const until = ticket.hold && why.includes(ticket.hold.reason) ? untilNote(ticket.hold, now) : '';
   if (why) lines.push(`${indent}${oneLine(why, 200)}${until}`);
   if (next) lines.push(`${indent}${style.dim(`→ ${next}`)}`);
   if (!detailed) return;

@@ -151,6 +151,7 @@ const isAttempt: Check = (value) =>
   (value.error === undefined || value.error === null || isFailure(value.error)) &&
   (value.launches === undefined || isWhole(value.launches)) &&
   (value.checks === undefined || isWhole(value.checks)) &&
+  (value.note === undefined || isText(value.note)) &&
   (value.resetAt === undefined || isText(value.resetAt));
 
 const areAttempts: Check = (value) => Array.isArray(value) && value.every(isAttempt);

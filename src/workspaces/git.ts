@@ -209,7 +209,10 @@ function startError(command: string, cwd: string, error: NodeJS.ErrnoException):
 
 function lastLine(text: string): string | undefined {
   const lines = text.trim().split('\n');
-  return (lines.findLast((line) => /^(fatal|error):/.test(line)) ?? lines.at(-1)) || undefined;
+  const told = lines.filter((line) => /^(fatal|error):/.test(line));
+  // Who only passes on that a helper failed says nothing: the first to speak was the one that knew.
+  const last = told.findLast((line) => !/\b(?:index-pack|unpack-objects)\b|fsck error in pack/.test(line));
+  return (last ?? told.at(-1) ?? lines.at(-1)) || undefined;
 }
 
 /** What git says when it trips over another git in the same repository; trying again helps. */

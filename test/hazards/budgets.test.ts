@@ -35,6 +35,7 @@ describe('a budget', () => {
     world.plan('p', { tickets: { a: { budget: { usd: 2 } } } });
     const first = await world.cli('run', 'p');
     expect(first.code).toBe(1);
+    expect(first.out).toMatch(/budget is used up: \$2\.50 of \$2\.00; it commits what is done/);
     const held = world.ticket('p', 'a');
     expect(held).toMatchObject({
       status: 'ready',

@@ -88,6 +88,12 @@ describe('explain', () => {
     expect(say(poll, { engine: false }).next).toBe('looks again, with: signalbox run p');
   });
 
+  it('says what became of an attempt that only winds up', () => {
+    const open = attempt('a', 'running', { note: 'the budget is used up' });
+    const winds = running('a', { phaseHistory: [open] });
+    expect(say(winds, { driven: true }).why).toBe('a: the budget is used up');
+  });
+
   it('says that a person is in the session of a ticket', () => {
     const held = ticket({ status: 'ready', claim: { ...CLAIM, by: 'session', pid: 7 } });
     expect(say(held, { driven: true })).toEqual({

@@ -9,9 +9,18 @@ import { PINNED } from './pinned.mjs';
 import { registryAnswers } from './registry.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const HELP = `node tools/agents/test.mjs [--if-reachable] [name...] [-- vitest arguments]
+
+Installs the pinned agents and runs the contract suite over them; without names, all of them.
+  --if-reachable  no failure when they cannot be installed because no registry answers
+  name            ${Object.keys(PINNED).join(', ')}`;
 const args = process.argv.slice(2);
 const split = args.indexOf('--');
 const words = split < 0 ? args : args.slice(0, split);
+if (words.includes('--help') || words.includes('-h')) {
+  console.log(HELP);
+  process.exit(0);
+}
 const names = words.filter((word) => word !== '--if-reachable');
 const rest = split < 0 ? [] : args.slice(split + 1);
 const unknown = names.filter((name) => !Object.hasOwn(PINNED, name));
