@@ -41,3 +41,9 @@ describe('the npm registry', () => {
     expect(strict.stderr).toContain('ENOTFOUND');
   });
 });
+
+it.each(['--help', '-h'])('%s of the contract suite says how it is called, and installs nothing', (flag) => {
+  const asked = spawnSync(process.execPath, [TOOL, flag], { env: withNpm('exit 9'), encoding: 'utf8' });
+  expect(asked.status).toBe(0);
+  expect(asked.stdout).toContain('--if-reachable');
+});
