@@ -167,6 +167,20 @@ describe('a budget', () => {
     expect((await world.cli('run', 'p')).code).toBe(0);
   });
 
+  it.concurrent('says of a ticket that has not begun what it waits for a look at', async ({ world }) => {
+    prepare(world, []);
+    world.agent('agent', 'commit');
+    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.' }]);
+    world.config({ maxConcurrency: 1, budgets: { plan: { usd: 5 }, unknown: 'block' } });
+    world.plan('p', { tickets: { a: {}, b: {} } });
+    expect((await world.cli('run', 'p')).code).toBe(1);
+    const { out } = await world.cli('status', '--plan', 'p');
+    expect(out).toContain('nobody knows what phase build of p/a cost');
+    expect(out).toContain('→ once you have looked: signalbox retry p b');
+    expect((await world.cli('retry', 'p', 'b')).code).toBe(0);
+    expect((await world.cli('run', 'p')).code).toBe(0);
+  });
+
   it.concurrent('of launches is not exceeded by tickets that start at the same time', async ({ world }) => {
     prepare(world, [{ when: {}, do: FINISH }]);
     world.config({ maxConcurrency: 4 });
