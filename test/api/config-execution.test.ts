@@ -131,7 +131,7 @@ describe('buildExecutionConfig', () => {
     [{ models: 'exec=a,' }, '--models exec=a,: a value is missing.'],
     [{ models: 'exec=a,exec=b' }, '--models exec=a,exec=b: exec is named twice.'],
     [{ models: '--yolo' }, '--models --yolo: "--yolo" looks like a flag.'],
-    [{ models: '' }, 'options.models: found the text ""; allowed is text.'],
+    [{ models: '' }, 'options.models: found an empty text; allowed is text.'],
     [{ efforts: 'huge' }, '--efforts huge: "huge" is none of minimal, low, medium, high, xhigh, max.'],
     [{ efforts: 'qa=High' }, '--efforts qa=High: "High" is none of minimal, low, medium, high, xhigh, max.'],
     [{ phases: 'plan' }, '--phases: there is no phase "plan".'],

@@ -132,7 +132,7 @@ describe('a phase', () => {
     capture: {"a-b": stdout}
     maxRetries: 100`);
     expect(await formProblems(text)).toEqual([
-      '5:13: "prompt" must be text that is not empty; found the text "".',
+      '5:13: "prompt" must be text that is not empty; found an empty text.',
       '6:13: "effort" must be minimal, low, medium, high, xhigh or max; found the text "hihg".',
       '7:13: "access" must be read, write or full; found the text "all".',
       '8:23: "expect.commits" must be more than 0; found 0.',
