@@ -1,4 +1,5 @@
 import { blockedBy } from './dependencies.ts';
+import { firstFailure, haltedHold } from './first-failure.ts';
 import { parseRef, refKey, type TicketRef } from './ids.ts';
 import { isDue } from './next.ts';
 import type { Plan, PlanEntry } from './plan.ts';
@@ -262,32 +263,6 @@ export function isAllComplete(picture: Pick<Picture, 'tickets'>, plan: Plan): bo
 
 function statusOf(picture: Pick<Picture, 'tickets'>, plan: Plan, entry: PlanEntry): string | undefined {
   return picture.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }))?.status;
-}
-
-/** That a ticket which has not begun will not, since another has failed; null where nothing of that kind is the case. */
-export function stoppedBy(picture: Pick<Picture, 'tickets'>, plan: Plan, waiting: PlanEntry): Hold | null {
-  const failed = firstFailure(picture, plan, waiting);
-  return failed === undefined || failed === waiting.ticketId ? null : haltedHold(failed);
-}
-
-/** The failure after which this ticket is not started any more. In a run of issues it stops its own batch alone. */
-function firstFailure(picture: Pick<Picture, 'tickets'>, plan: Plan, waiting: PlanEntry): string | undefined {
-  if (!plan.stopOnFailure) return undefined;
-  return plan.tickets.find((entry) => {
-    if (plan.kind === 'run' && entry.group !== waiting.group) return false;
-    const ticket = picture.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }));
-    return (
-      ticket?.status === 'failed' || (ticket?.status === 'needs_attention' && ticket.hold?.kind !== 'gate')
-    );
-  })?.ticketId;
-}
-
-function haltedHold(failed: string): Hold {
-  return {
-    kind: 'blocked',
-    reason: `the plan stops at the first failure, and ${failed} failed`,
-    until: null,
-  };
 }
 
 function sameHold(a: Hold | null, b: Hold | null): boolean {

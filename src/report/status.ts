@@ -1,6 +1,6 @@
 import { blockedBy, stuckBlocker } from '../model/dependencies.ts';
-import { stoppedBy } from '../model/eligible.ts';
 import { type Explanation, explain } from '../model/explain.ts';
+import { stoppedBy } from '../model/first-failure.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plan-problems.ts';
