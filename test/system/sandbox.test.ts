@@ -329,15 +329,7 @@ describe('a hostile agent in a sandbox', () => {
       const program = join(world.dir, 'user', name);
       for (const file of [secret, program]) mkdirSync(dirname(file), { recursive: true });
       writeFileSync(secret, 'private');
-      const body = [attempt('home', `cat '${secret}'`), 'git add --all', 'git commit -qm Begun', ANSWER];
-      writeFileSync(program, `#!/bin/sh\n${body.join('\n')}\n`, { mode: 0o755 });
-      const agent = { adapter: 'claude', command: program, sandbox: 'bwrap' };
-      world.config({ defaultAgent: 'agent', agents: { agent } });
-      world.workflow('work', [WORK]);
-      world.plan('p', { tickets: { a: {} } });
-      const run = await world.cli('run', 'p');
-      expect(run.code, run.out + run.err).toBe(0);
-      expect(report(world)).toEqual(['home refused']);
+      await worksBehindWalls(world, program, secret);
     });
   });
 
@@ -347,19 +339,7 @@ describe('a hostile agent in a sandbox', () => {
       mkdirSync(join(shared, 'bin'));
       const program = join(shared, 'bin', 'ag');
       writeFileSync(join(shared, 'secret'), 'private');
-      const body = [
-        attempt('secret', `cat '${join(shared, 'secret')}'`),
-        'git add --all',
-        'git commit -qm Begun',
-      ];
-      writeFileSync(program, `#!/bin/sh\n${[...body, ANSWER].join('\n')}\n`, { mode: 0o755 });
-      const agent = { adapter: 'claude', command: program, sandbox: 'bwrap' };
-      world.config({ defaultAgent: 'agent', agents: { agent } });
-      world.workflow('work', [WORK]);
-      world.plan('p', { tickets: { a: {} } });
-      const run = await world.cli('run', 'p');
-      expect(run.code, run.out + run.err).toBe(0);
-      expect(report(world)).toEqual(['secret refused']);
+      await worksBehindWalls(world, program, join(shared, 'secret'));
     } finally {
       rmSync(shared, { recursive: true });
     }
@@ -500,4 +480,17 @@ function commandOf(pid: string): string {
     // It has ended meanwhile.
     return '';
   }
+}
+
+/** Puts an agent at the path and runs a ticket with it: it works, and does not see the secret. */
+async function worksBehindWalls(world: World, program: string, secret: string): Promise<void> {
+  const body = [attempt('secret', `cat '${secret}'`), 'git add --all', 'git commit -qm Begun', ANSWER];
+  writeFileSync(program, `#!/bin/sh\n${body.join('\n')}\n`, { mode: 0o755 });
+  const agent = { adapter: 'claude', command: program, sandbox: 'bwrap' };
+  world.config({ defaultAgent: 'agent', agents: { agent } });
+  world.workflow('work', [WORK]);
+  world.plan('p', { tickets: { a: {} } });
+  const run = await world.cli('run', 'p');
+  expect(run.code, run.out + run.err).toBe(0);
+  expect(report(world)).toEqual(['secret refused']);
 }
