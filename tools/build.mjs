@@ -1,7 +1,6 @@
 // Bundles the CLI, the library and the rehearsal agent into dist/, with everything they need inside.
 import { spawnSync } from 'node:child_process';
 import {
-  chmodSync,
   copyFileSync,
   existsSync,
   mkdirSync,
@@ -16,13 +15,13 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'rolldown';
-import { writeLauncher } from './launcher.mjs';
+import { writePacks } from './packs.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const dist = join(root, 'dist');
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-// Built beside and then swapped in, so that nobody finds half of it. A quick rebuild keeps the old chunks:
+// Built beside and then swapped in, so that nobody finds half of it. A quick rebuild keeps the old packs:
 // a program that is running may still load them.
 const quick = process.argv.includes('--no-types');
 const out = quick ? dist : `${dist}.${process.pid}`;
@@ -41,9 +40,10 @@ const lazyBuiltins = {
     code.replace(SLOW, (_, name, loads) => (loads ? `${name} = () => ${loads}` : `${name}().`)),
 };
 const executables = { cli: 'src/cli/main.ts', rehearsal: 'src/rehearsal/main.ts' };
+const input = { ...executables, index: 'src/api/index.ts', ...library, generate: 'src/report/generate.ts' };
 await build({
   cwd: root,
-  input: { ...executables, index: 'src/api/index.ts', ...library, generate: 'src/report/generate.ts' },
+  input,
   platform: 'node',
   // Their ES modules start faster than their CommonJS ones, and what is not used is left out.
   resolve: {
@@ -69,17 +69,19 @@ await build({
         { name: 'settings', test: SETTINGS },
       ],
     },
-    banner: (chunk) => (chunk.isEntry && chunk.name in executables ? '#!/usr/bin/env node' : ''),
     minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
   },
   plugins: [lazyBuiltins],
   checks: { ineffectiveDynamicImport: false },
   logLevel: 'warn',
 });
-for (const name of Object.keys(executables)) chmodSync(join(out, `${name}.js`), 0o755);
 writeFileSync(join(out, 'package.json'), '{ "type": "commonjs" }\n');
+writePacks(out, {
+  version,
+  entries: Object.keys(input).map((name) => `${name}.js`),
+  executables: Object.keys(executables).map((name) => `${name}.js`),
+});
 for (const name of ['index', ...Object.keys(library)]) writeFacade(name);
-writeLauncher(out, version);
 writeFileSync(join(out, 'THIRD-PARTY.txt'), licences(['commander', 'liquidjs', 'yaml', 'zod']));
 if (!quick) {
   emitTypes();
@@ -98,12 +100,13 @@ function writeFacade(name) {
 
 /** Nothing that goes into the build is newer than it. */
 function isCurrent() {
-  const built = existsSync(join(dist, 'types')) ? statSync(join(dist, 'cli.js')).mtimeMs : 0;
+  const built = existsSync(join(dist, 'types')) ? statSync(join(dist, 'cli.cjs')).mtimeMs : 0;
   const inputs = [
     'package.json',
     'package-lock.json',
     'tools/build.mjs',
-    'tools/launcher.mjs',
+    'tools/packs.mjs',
+    'tools/first-runs.mjs',
     ...readdirSync(join(root, 'src'), { recursive: true }).map((name) => join('src', name)),
   ];
   return inputs.every((name) => statSync(join(root, name)).mtimeMs <= built);

@@ -3,13 +3,13 @@
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const { generate } = await import('../dist/generate.js').catch(() => {
+const { default: library } = await import('../dist/generate.js').catch(() => {
   console.error('dist/generate.js is missing; run: npm run build');
   process.exit(1);
 });
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const check = process.argv.includes('--check');
-const stale = generate(root, { check });
+const stale = library.generate(root, { check });
 for (const file of stale)
   console.log(check ? `${file} is not current; run: npm run generate` : `wrote ${file}`);
 process.exitCode = check && stale.length > 0 ? 1 : 0;

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import type { Command } from 'commander';
 import { exactly, socketOf } from '../jobs/tmux-names.ts';
@@ -57,7 +58,6 @@ function way({ session, socket }: TmuxRecord, io: Io): string[] {
 }
 
 async function go(args: string[], io: Io): Promise<number> {
-  const { spawn } = await import('node:child_process');
   const child = spawn('tmux', args, { cwd: io.cwd, env: io.env, stdio: 'inherit' });
   // Keys are for tmux while it has the terminal.
   const ignore = () => undefined;

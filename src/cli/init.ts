@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { Made } from '../config/init.ts';
 import { type Io, outJson } from './io.ts';
@@ -18,7 +19,6 @@ export function register(program: Command, io: Io): void {
 }
 
 async function init(options: Options, io: Io): Promise<void> {
-  const { join } = await import('node:path');
   const { makeHome, makeProject } = await import('../config/init.ts');
   const { expandPath, homeDir, repositoryOf, userHome } = await import('../config/paths.ts');
   const usual = homeDir(io.env, io.cwd);

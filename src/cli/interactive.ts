@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
@@ -116,7 +117,6 @@ function shortly(arg: string): string {
 
 /** The terminal is the agent's until it ends; Ctrl-C is for it alone. */
 async function run({ argv, env, cwd, agent }: PlanningSession, hooks: Hooks, io: Io): Promise<number> {
-  const { spawn } = await import('node:child_process');
   const [command = '', ...args] = argv;
   const child = spawn(command, args, { cwd, env: { ...io.env, ...env }, stdio: 'inherit' });
   hooks.pass = (signal) => void (signal === 'SIGINT' || child.kill(signal));

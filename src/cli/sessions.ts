@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import type { Command } from 'commander';
 import { InputError } from '../model/errors.ts';
@@ -80,7 +81,6 @@ async function resume(
   const launch = planSession(parts, { planId, ticketId }, session, options.phase);
   if (options.json) return outJson(io, { ...launch, env: masked(launch.env) });
   const code = await inSession(parts, { planId, ticketId }, launch, async () => {
-    const { spawn } = await import('node:child_process');
     const [command = '', ...args] = launch.argv;
     io.out(`Session ${launch.sessionId} of ${planId}/${ticketId} (${launch.phase}) in ${launch.cwd}`);
     const child = spawn(command, args, {

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { type Io, outJson } from './io.ts';
 import { openSettings } from './open.ts';
@@ -130,7 +131,6 @@ async function tick(
 }
 
 async function check(dir: string, options: Options, io: Io): Promise<void> {
-  const { resolve } = await import('node:path');
   const { readSpec, unitsOf } = await import('../sources/kiro/index.ts');
   const wanted = await unitOptions(options);
   const spec = await readSpec(resolve(io.cwd, dir));

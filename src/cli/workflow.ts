@@ -1,3 +1,5 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { resolve as resolvePath } from 'node:path';
 import type { Command } from 'commander';
 import type { Settings } from '../config/settings.ts';
 import type { SearchPath } from '../content/find.ts';
@@ -167,8 +169,6 @@ async function allProblems(loaded: LoadedWorkflow, settings: Settings): Promise<
 /** A path that exists is a file; anything else is a name. */
 async function checkOne(file: string, settings: Settings, io: Io): Promise<Checked> {
   const { searchPath } = settings;
-  const { existsSync, readFileSync, statSync } = await import('node:fs');
-  const { resolve: resolvePath } = await import('node:path');
   const { listWorkflows } = await import('../content/check.ts');
   const { loadWorkflow } = await import('../content/load.ts');
   const path = resolvePath(io.cwd, file);

@@ -129,9 +129,13 @@ describe.concurrent('what people do to a branch and its pull request', { timeout
     const run = hub.start();
     for (const id of ['again', 'shut']) {
       await hub.waits(id, 'await_pr');
-      const looked = () => (world.ticket('p', id).phaseHistory.at(-1)?.checks ?? 0) > 2;
-      await waitFor(`three looks of ${id}`, looked, { timeoutMs: 60_000 });
-      expect(world.ticket('p', id).hold?.reason).toContain('there is no pull request for the branch yet');
+      // While a look is under way the ticket is not on hold.
+      const looked = () => {
+        const { phaseHistory, hold } = world.ticket('p', id);
+        return (phaseHistory.at(-1)?.checks ?? 0) > 2 && hold?.reason;
+      };
+      const reason = await waitFor(`three looks of ${id}`, looked, { timeoutMs: 60_000 });
+      expect(reason).toContain('there is no pull request for the branch yet');
     }
     expect(worktreesOf(world.repo)).toHaveLength(2);
     for (const [index, id] of ['again', 'shut'].entries()) {

@@ -1,0 +1,114 @@
+// Puts what was bundled into a few files, each with V8's code for it: a start opens a few files instead of dozens and
+// compiles next to nothing. What the first runs of a new build load decides which modules lie together.
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { firstRuns } from './first-runs.mjs';
+
+const NOTE_MODULES = `require('node:fs').writeFileSync(process.env.NOTED, JSON.stringify([...loader.modules.keys()]));`;
+const KEEP_CODE = `for (const { filename, script } of loader.packs.values())
+    require('node:fs').writeFileSync(filename + '.cache', script.createCachedData());`;
+
+/** Packs the modules below `dist` and writes the files that are started and imported in their place. */
+export function writePacks(dist, { version, entries, executables }) {
+  const modules = readModules(dist, entries);
+  mkdirSync(join(dist, 'packs'), { recursive: true });
+  for (const name of entries) writeEntry(dist, name, executables.includes(name) ? 0o755 : 0o644);
+  rmSync(join(dist, 'cli.js'));
+  writeFileSync(join(dist, 'cli.cjs'), launcher(version), { mode: 0o755 });
+
+  const whole = writePack(dist, 'all', modules);
+  writeLoader(dist, [whole]);
+  const runs = firstRuns(dist, NOTE_MODULES);
+  const packs = [...together(modules, runs)].map(([name, members]) => writePack(dist, name, members));
+  writeLoader(dist, packs);
+  // One after the other: each keeps what those before it had compiled.
+  firstRuns(dist, KEEP_CODE);
+  rmSync(join(dist, 'packs', whole.file));
+  rmSync(join(dist, 'chunks'), { recursive: true });
+}
+
+/** Name and text of each module, with the paths of others in it as the loader knows them. */
+function readModules(dist, entries) {
+  const chunks = readdirSync(join(dist, 'chunks')).map((name) => `chunks/${name}`);
+  return [...entries, ...chunks].map((name) => {
+    const text = readFileSync(join(dist, name), 'utf8').replace(/^#!.*\n/, '');
+    if (/\bimport\(/.test(text)) throw new Error(`${name} imports in a way that the loader does not know`);
+    const known = (_, path) => `require("${normalize(join(dirname(name), path))}")`;
+    return { name, text: text.replaceAll(/\brequire\("(\.[^"]+)"\)/g, known) };
+  });
+}
+
+/** A module lies with those that the first run to load it loaded. */
+function together(modules, runs) {
+  const packs = new Map();
+  for (const module of modules) {
+    const name = runs.find(({ noted }) => noted.includes(module.name))?.name ?? 'rest';
+    packs.set(name, [...(packs.get(name) ?? []), module]);
+  }
+  return packs;
+}
+
+/** One expression: an object with a function for each module. */
+function writePack(dist, name, modules) {
+  const functions = modules.map(
+    ({ name, text }) => `${JSON.stringify(name)}(exports,require,module,__filename){${text}\n}`,
+  );
+  const text = `({${functions.join(',\n')}})`;
+  const file = `${name}-${createHash('sha256').update(text).digest('hex').slice(0, 8)}.js`;
+  writeFileSync(join(dist, 'packs', file), text);
+  return { file, names: modules.map(({ name }) => name) };
+}
+
+function writeEntry(dist, name, mode) {
+  const up = name.includes('/') ? '../' : './';
+  const text = `#!/usr/bin/env node\nmodule.exports = require('${up}load.cjs').load('${name}');\n`;
+  rmSync(join(dist, name));
+  writeFileSync(join(dist, name), text, { mode });
+}
+
+const launcher = (version) => `#!/usr/bin/env node
+'use strict';
+const first = process.argv[2];
+if (first === '--version' || first === '-V') require('node:fs').writeSync(1, ${JSON.stringify(`${version}\n`)});
+else require('./load.cjs').load('cli.js');
+`;
+
+function writeLoader(dist, packs) {
+  const homes = Object.fromEntries(packs.flatMap(({ names }, index) => names.map((name) => [name, index])));
+  writeFileSync(
+    join(dist, 'load.cjs'),
+    `'use strict';
+const fs = require('node:fs');
+const files = ${JSON.stringify(packs.map(({ file }) => file))};
+const homes = ${JSON.stringify(homes)};
+const packs = new Map();
+const modules = new Map();
+Object.assign(exports, { load, modules, packs });
+
+// As require does; our own modules lie in packs.
+function load(name) {
+  const home = homes[name];
+  if (home === undefined) return require(name);
+  let module = modules.get(name);
+  if (module === undefined) {
+    const { functions } = packs.get(home) ?? open(home);
+    modules.set(name, (module = { exports: {} }));
+    functions[name].call(module.exports, module.exports, load, module, __dirname + '/' + name);
+  }
+  return module.exports;
+}
+
+// With what V8 compiled at build time. Another version of V8 refuses that and compiles anew.
+function open(home) {
+  const filename = __dirname + '/packs/' + files[home];
+  const text = fs.readFileSync(filename, 'utf8');
+  const cachedData = fs.existsSync(filename + '.cache') ? fs.readFileSync(filename + '.cache') : undefined;
+  const script = new (require('node:vm').Script)(text, { filename, cachedData });
+  const pack = { filename, script, functions: script.runInThisContext() };
+  packs.set(home, pack);
+  return pack;
+}
+`,
+  );
+}
