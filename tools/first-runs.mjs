@@ -11,7 +11,10 @@ const RUNS = [
   { name: 'settings', argv: ['cli.cjs', 'status', ...CONFIG], shows: 'second' },
   { name: 'agent', argv: ['rehearsal.js', '--session', 's', '--access', 'write'], shows: 'result' },
   { name: 'help', argv: ['cli.cjs', '--help'], shows: 'Usage' },
+  { name: 'checks', argv: ['cli.cjs', 'checks', ...CONFIG], shows: 'No checks' },
   { name: 'workflow', argv: ['cli.cjs', 'workflow', 'list', ...CONFIG], shows: 'minimal' },
+  { name: 'plan', argv: ['cli.cjs', 'plan', 'check', 'p', ...CONFIG], shows: 'can run' },
+  { name: 'forge', argv: ['cli.cjs', 'forge', 'poll', 'p', 't2', ...CONFIG], shows: 'no remote', code: 2 },
   { name: 'run', argv: ['cli.cjs', 'run', 'p', ...CONFIG], shows: '2/2 complete' },
 ];
 
@@ -23,13 +26,13 @@ export function firstRuns(dist, onExit) {
   try {
     writeHome(scratch, resolve(dist));
     writeFileSync(hook, hookText(join(resolve(dist), 'load.cjs'), onExit));
-    return RUNS.map(({ name, argv: [file, ...args], shows }) => {
+    return RUNS.map(({ name, argv: [file, ...args], shows, code = 0 }) => {
       const { status, stdout, stderr } = start(
         process.execPath,
         ['--require', hook, join(resolve(dist), file), ...args],
         { scratch, env: { NOTED: noted } },
       );
-      if (status !== 0 || !stdout.includes(shows))
+      if (status !== code || !(stdout + stderr).includes(shows))
         throw new Error(`the first ${name} of a new build ended with ${status}: ${stdout}${stderr}`);
       return { name, noted: existsSync(noted) ? JSON.parse(readFileSync(noted, 'utf8')) : undefined };
     });
