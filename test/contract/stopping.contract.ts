@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { stopJob } from '../../src/jobs/stop.ts';
@@ -24,6 +24,14 @@ async function busy(bench: Bench, cli: Cli) {
   return { run, pids };
 }
 
+/** Whether a file of the CLI has what was said: of a session, only what was written down can come back. */
+function isKept(home: string, said: string): boolean {
+  const files = readdirSync(home, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return files
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .some((file) => existsSync(file) && readFileSync(file).includes(said));
+}
+
 async function expectNothingLeft(bench: Bench, pids: number[]): Promise<void> {
   expect(await bench.left()).toEqual([]);
   expect(pids.filter(isRunning)).toEqual([]);
@@ -46,6 +54,8 @@ describe.each(SELECTED)('$name', (cli) => {
 
   it('goes on in its session after it was killed', async ({ bench }) => {
     const { run, pids } = await busy(bench, cli);
+    const home = join(bench.dir, 'user');
+    await waitFor('the session’s file', () => isKept(home, 'Beginning.'), { timeoutMs: 60_000 });
     await run.kill('SIGKILL');
     await stopJob(bench.jobDir(), 'lost', 0);
     await expectNothingLeft(bench, pids);
