@@ -126,7 +126,7 @@ export async function findTarget(
   return { name, branch, old, tip, base: from, fastForward };
 }
 
-/** The integration branch with everything the base got since. */
+/** The integration branch with everything the base got since; the same commit until one of them moves. */
 async function broughtUp(
   context: Context,
   repo: Repo,
@@ -135,7 +135,7 @@ async function broughtUp(
   if (old === undefined || (await contains(context, repo, base, old))) return base;
   if (await contains(context, repo, old, base)) return old;
   const message = `Merge ${name} into ${integrationBranch(name)}`;
-  const merged = await mergeCommits(context, repo, { ours: old, theirs: base, message });
+  const merged = await mergeCommits(context, repo, { ours: old, theirs: base, message, steady: true });
   return 'conflict' in merged ? merged : merged.commit;
 }
 

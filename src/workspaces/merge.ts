@@ -4,13 +4,17 @@ import type { Repo } from './repo.ts';
 
 export type Merged = { commit: string } | { conflict: string[] };
 
+export interface Merge {
+  ours: string;
+  theirs: string;
+  message: string;
+  /** Dated as the newer of the two, so that merging the same again gives the same commit. */
+  steady?: boolean;
+}
+
 /** Merges `theirs` into `ours` as a new commit, without any checkout. */
-export async function mergeCommits(
-  context: Context,
-  repo: Repo,
-  merge: { ours: string; theirs: string; message: string },
-): Promise<Merged> {
-  const [{ code, stdout }, who] = await Promise.all([
+export async function mergeCommits(context: Context, repo: Repo, merge: Merge): Promise<Merged> {
+  const [{ code, stdout }, who, when] = await Promise.all([
     context.git(
       ['merge-tree', '--write-tree', '--name-only', '--no-messages', '-z', merge.ours, merge.theirs],
       {
@@ -20,6 +24,7 @@ export async function mergeCommits(
       },
     ),
     identity(context, repo),
+    merge.steady ? dates(context, repo, merge) : {},
   ]);
   const [tree = '', ...files] = stdout.split('\0').filter((field) => field !== '');
   if (code === 1) return { conflict: [...new Set(files)].sort() };
@@ -27,9 +32,15 @@ export async function mergeCommits(
     at: repo,
     write: true,
     input: `${merge.message.trim()}\n`,
-    env: who,
+    env: { ...who, ...when },
   });
   return { commit: made.stdout.trim() };
+}
+
+async function dates(context: Context, repo: Repo, { ours, theirs }: Merge): Promise<Record<string, string>> {
+  const { stdout } = await context.git(['log', '--no-walk', '--format=%ct', ours, theirs], { at: repo });
+  const date = `@${Math.max(...stdout.trim().split('\n').map(Number))} +0000`;
+  return { GIT_AUTHOR_DATE: date, GIT_COMMITTER_DATE: date };
 }
 
 /** Nothing where the repository knows who commits, else our own name: git would refuse or invent one. */

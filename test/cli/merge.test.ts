@@ -376,6 +376,20 @@ describe('a base that moves meanwhile', { timeout: 60_000 }, () => {
     ).toEqual(['README.md a', 'README.md a theirs']);
   });
 
+  it('is not one that a person committed to before the checks began', async ({ world }) => {
+    complete(world, { a: { files: { a: '1' } } });
+    expect(await merge(world)).toMatchObject({ code: 0 });
+    git(world.repo, 'commit', '--quiet', '--allow-empty', '--message=by hand');
+    complete(world, { b: { files: { b: '1' } }, c: { files: { c: '1' } } }, { id: 'q' });
+    check(world, 'begun=$(date +%s); while [ "$(date +%s)" = "$begun" ]; do sleep 0.02; done');
+    const { code, out, err } = await world.cli('merge', 'q');
+    expect(code, out + err).toBe(0);
+    expect(err).toContain('Checking 2 branches on signalbox/main…');
+    expect(err).not.toContain('moved');
+    expect(filesIn(world, 'signalbox/main')).toEqual(['README.md', 'a', 'b', 'c']);
+    git(world.repo, 'merge', '--quiet', '--ff-only', 'signalbox/main');
+  });
+
   it('is left alone when somebody has checked it out since: the integration branch gets the work', async ({
     world,
   }) => {

@@ -71,6 +71,31 @@ describe('integrate', () => {
     expect(git(all.repo, 'show', 'main:one', 'main:two', 'main:main')).toBe('12m');
   });
 
+  it('brings it up by the same commit whenever it is asked, so that only a move looks like one', async () => {
+    const all = bench();
+    await all.workspaces.integrate(await finished(all, 'one', { one: '1' }));
+    const main = commit(all.repo, { main: 'm' });
+    const old = git(all.repo, 'rev-parse', 'signalbox/main');
+    const tipIn = async (year: number) => {
+      const date = `${year}-01-01T00:00:00Z`;
+      const env = { ...all.env, GIT_AUTHOR_DATE: date, GIT_COMMITTER_DATE: date };
+      const trains = await createWorkspaces({ env }).trains(all.repo);
+      const { tip } = await trains.track({ base: 'main', recordedBase: null, remote: false });
+      trains.close();
+      return tip;
+    };
+    const tip = await tipIn(2030);
+    expect(await tipIn(2031)).toBe(tip);
+    const newest = Math.max(
+      ...[main, old].map((each) => Number(git(all.repo, 'log', '-1', '--format=%ct', each))),
+    );
+    expect(git(all.repo, 'show', '--no-patch', '--format=%at %ct', tip)).toBe(`${newest} ${newest}`);
+    const moved = commit(all.repo, { main: 'n' });
+    const next = await tipIn(2031);
+    expect(next).not.toBe(tip);
+    git(all.repo, 'merge-base', '--is-ancestor', moved, next);
+  });
+
   it('does nothing the second time, and nothing for a branch without commits', async () => {
     const all = bench();
     const one = await finished(all, 'one', { one: '1' });
