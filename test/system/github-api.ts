@@ -11,6 +11,8 @@ export class GithubApi {
   readonly requests: string[] = [];
   /** The queries among them. */
   readonly queries: string[] = [];
+  /** Queries that it does not understand. */
+  refused: RegExp | undefined;
 
   private constructor(gh: FakeGh) {
     this.#gh = gh;
@@ -36,7 +38,7 @@ export class GithubApi {
     const proxy = `http://127.0.0.1:${port}`;
     return {
       GH_HOST: 'github.localhost',
-      GH_ENTERPRISE_TOKEN: 'loopback',
+      GH_TOKEN: 'loopback',
       HTTP_PROXY: proxy,
       http_proxy: proxy,
       NO_PROXY: '',
@@ -51,6 +53,8 @@ export class GithubApi {
   #answer(request: IncomingMessage, body: string): { status: number; json: object } {
     if (!/^http:\/\/api\.github\.localhost(:80)?\/graphql$/.test(request.url ?? ''))
       return { status: 404, json: { message: 'Not Found' } };
+    if (!request.headers.authorization)
+      return { status: 401, json: { message: 'This endpoint requires you to be authenticated.' } };
     if (this.#gh.read().rateLimit.remaining === 0)
       return { status: 403, json: { message: 'API rate limit exceeded for user ID 1.' } };
     const { query, variables = {} } = JSON.parse(body) as {
@@ -58,6 +62,7 @@ export class GithubApi {
       variables?: Record<string, unknown>;
     };
     this.queries.push(query);
+    if (this.refused?.test(query)) return { status: 400, json: { message: 'Problems parsing the query' } };
     let json: object = {};
     this.#gh.change((state) => {
       json = answerQuery(state, query, variables);

@@ -52,7 +52,10 @@ describe('the scripted gh', () => {
       defaultBranchRef: { name: 'main' },
     });
     const issue = await gh('issue', 'view', '3', '-R', 'acme/web', '--json', 'title,labels');
-    expect(JSON.parse(issue.out)).toEqual({ title: 'Three', labels: [{ name: 'bug' }] });
+    expect(JSON.parse(issue.out)).toMatchObject({
+      title: 'Three',
+      labels: [{ name: 'bug', description: '' }],
+    });
     expect(await gh('issue', 'view', '3', '--json', 'colour')).toMatchObject({ code: 1 });
     expect((await gh('issue', 'view', '4', '--json', 'title')).err).toContain('Could not resolve');
   });

@@ -34,6 +34,7 @@ export function repositoryView(state, repository) {
     name,
     nameWithOwner: repository.nameWithOwner,
     owner: { login: owner },
+    hasIssuesEnabled: true,
     url: `https://${hostOf(state)}/${repository.nameWithOwner}`,
     defaultBranchRef: { name: branch, target: { oid: branchTip(repository.git, branch) } },
     issue: ({ number }) => issueOf(number) ?? missing('an Issue', number),
@@ -65,7 +66,13 @@ export function repositoryView(state, repository) {
 
 function milestonesOf(repository) {
   const titles = repository.issues.flatMap(({ milestone }) => milestone ?? []);
-  return [...new Set(titles)].map((title, index) => ({ __typename: 'Milestone', number: index + 1, title }));
+  return [...new Set(titles)].map((title, index) => ({
+    __typename: 'Milestone',
+    number: index + 1,
+    title,
+    description: '',
+    dueOn: null,
+  }));
 }
 
 function filtered(records, { states, ...equal }) {
@@ -94,12 +101,12 @@ export function issueView(state, repository, issue) {
     body: issue.body ?? '',
     state: issue.state ?? 'OPEN',
     url: `https://${hostOf(state)}/${repository.nameWithOwner}/issues/${issue.number}`,
-    labels: (issue.labels ?? []).map((name) => ({ name })),
+    labels: (issue.labels ?? []).map((name) => ({ id: `L_${name}`, name, description: '', color: 'ededed' })),
     comments: issue.comments ?? [],
     blockedBy: (issue.blockedBy ?? []).map(place),
     parent: issue.parent === undefined ? null : place(issue.parent),
     subIssues: (issue.subIssues ?? []).map(place),
-    milestone: issue.milestone === undefined ? null : { title: issue.milestone },
+    milestone: milestonesOf(repository).find(({ title }) => title === issue.milestone) ?? null,
     repository: { nameWithOwner: repository.nameWithOwner },
   };
 }
