@@ -1,5 +1,6 @@
 import { SignalboxError } from '../model/errors.ts';
 import type { Track, TrackSpec, Trains } from '../workspaces/index.ts';
+import { NO_CHECKS } from './checks.ts';
 import type { Already, LeftOut, TrainCar, Trainload } from './merge-train-cars.ts';
 import { TrainChecks } from './merge-train-checks.ts';
 import { patienceOf } from './merge-train-patience.ts';
@@ -34,6 +35,8 @@ export interface TrainResult {
   already: Already[];
   /** The commands that had to pass. */
   checks: string[];
+  /** Why what landed was not checked at all; null when it was, or nothing landed. */
+  unchecked: string | null;
 }
 
 export interface TrainOptions {
@@ -130,8 +133,13 @@ async function drive(parts: Parts, load: Trainload, options: Drive): Promise<Tra
       left: [...waiting, ...sorted.left, ...returned.left],
       already: [...load.already, ...(found?.already ?? []), ...sorted.already],
       checks: [...(checks?.commands ?? [])],
+      unchecked: done.length > 0 && checks?.commands.size === 0 ? uncheckedBy(parts) : null,
     };
   }
+}
+
+function uncheckedBy({ settings }: Parts): string {
+  return settings.checks ? 'The setting `checks` is empty.' : NO_CHECKS;
 }
 
 interface Landing {

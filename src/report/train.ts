@@ -4,7 +4,7 @@ import { refKey, type TicketRef } from '../model/ids.ts';
 
 /** What became of a merge, a line for each ticket. */
 export function trainText(result: TrainResult): string {
-  const { landed, returned, left, already, target, commit, fastForward } = result;
+  const { landed, returned, left, already, target, commit, fastForward, unchecked } = result;
   const name = column([...landed, ...returned, ...left, ...already]);
   const lines = [
     ...landed.map((each) => `✓ ${name(each)}  ${each.pullRequest?.url ?? each.branch}`),
@@ -13,6 +13,11 @@ export function trainText(result: TrainResult): string {
     ...already.map((each) => `= ${name(each)}  already in ${each.into}`),
   ];
   if (landed.length > 0) lines.push(`${target} is now at ${commit.slice(0, 10)}.`);
+  if (unchecked !== null)
+    lines.push(
+      `Nothing was checked here but that the branches merge. ${unchecked}`,
+      'Say in your settings or in signalbox.yaml what has to pass, for example: checks: [npm test]',
+    );
   if (fastForward) lines.push(`To bring it into your checkout: ${fastForward}`);
   for (const planId of plansOf(left.filter(({ pending }) => pending)))
     lines.push(`Once the checks are done: signalbox merge ${planId} --pr`);

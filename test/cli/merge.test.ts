@@ -102,6 +102,30 @@ describe('merge', { timeout: 60_000 }, () => {
     ]);
   });
 
+  it('says that nothing was checked where there are no checks, and how to have some', async ({ world }) => {
+    complete(world, { a: { files: { a: '1' } } });
+    const none = await world.cli('merge', 'p');
+    expect(none.code).toBe(0);
+    expect(none.out).toContain(
+      [
+        'Nothing was checked here but that the branches merge. No checks are configured and the project has none of its own.',
+        'Say in your settings or in signalbox.yaml what has to pass, for example: checks: [npm test]',
+        '',
+      ].join('\n'),
+    );
+    expect((await world.cli('merge', 'p')).out).not.toContain('Nothing was checked');
+    world.config({ checks: [] });
+    complete(world, { b: { files: { b: '1' } } }, { id: 'q' });
+    const empty = await world.cli('merge', 'q', '--json');
+    expect((JSON.parse(empty.out) as Said<TrainResult>).trains).toMatchObject([
+      { landed: [{ ticketId: 'b' }], checks: [], unchecked: 'The setting `checks` is empty.' },
+    ]);
+    check(world, 'true');
+    complete(world, { c: { files: { c: '1' } } }, { id: 'r' });
+    const checked = await world.cli('merge', 'r', '--json');
+    expect((JSON.parse(checked.out) as Said<TrainResult>).trains[0]?.unchecked).toBeNull();
+  });
+
   it('merges what others wait for first, then by order', async ({ world }) => {
     complete(world, {
       late: { files: { late: '1' }, order: 3 },
