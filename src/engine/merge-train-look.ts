@@ -62,6 +62,8 @@ async function against(
   const name = `pull request #${pull.number}`;
   if (pull.base !== base && !isOurs(pull.base, car))
     return { reason: `${name} is for ${pull.base}, not for ${base}` };
+  if (pull.isDraft)
+    return { reason: `${name} is a draft; say that it is ready with: gh pr ready ${pull.url}` };
   const objection = objectionTo(pull, parts.settings.forge.reviewers);
   if (objection !== undefined) return { reason: `${name} ${objection}` };
   const news = car.waiting ? await newsOf(parts, car) : undefined;

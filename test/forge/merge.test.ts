@@ -101,6 +101,22 @@ describe.concurrent('merge --pr', { timeout: 60_000 }, () => {
     expect(world.ticket('p', '3').status).toBe('complete');
   });
 
+  it('leaves drafts out before anything is checked, and says how they become ready', async ({ world }) => {
+    const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' } });
+    bench.gh.pullRequest(1, (pull) => Object.assign(pull, { isDraft: true }));
+    const reason =
+      'pull request #1 is a draft; say that it is ready with: gh pr ready https://github.com/acme/web/pull/1';
+    const left = [{ ticketId: '1', reason }];
+    expect(await merge(world, bench, '--dry-run')).toMatchObject({ left, order: [{ ticketId: '2' }] });
+    const { code, out, err } = await world.start(['merge', 'p', '--pr', '--json'], bench.env).ended;
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject({ trains: [{ landed: [{ ticketId: '2' }], left }] });
+    expect(err).toContain('Checking 1 branch on origin/main…');
+    expect(err).not.toContain('refused');
+    bench.gh.pullRequest(1, (pull) => Object.assign(pull, { isDraft: false }));
+    expect(await merge(world, bench)).toMatchObject({ landed: [{ ticketId: '1' }], left: [] });
+  });
+
   it('gives a stacked pull request its base before it is merged', async ({ world }) => {
     const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' } }, { '2': ['1'] });
     const stacked = bench.pulls()[1]?.baseRefName;
