@@ -116,10 +116,8 @@ function asked(pull: Watched, items: readonly FeedbackItem[]): Standing {
 /** What stands against merging it, whether somebody answered it or not; undefined where nothing does. */
 export function objectionTo(pull: Watched, reviewers: readonly string[]): string | undefined {
   const against = verdicts(pull, reviewers).filter(({ state }) => state === 'CHANGES_REQUESTED');
-  if (pull.decision === 'CHANGES_REQUESTED' || (pull.decision === '' && against.length > 0)) {
-    const who = cleanLine(names(against), 200) || 'somebody';
-    return `waits for ${who}, who requested changes`;
-  }
+  const objected = objectedBy(pull, against);
+  if (objected !== undefined) return `waits for ${objected}, who requested changes`;
   const red = pull.checks.filter(({ state }) => state === 'failed').map(({ name }) => cleanLine(name, 80));
   return red.length > 0 ? `has red checks: ${red.slice(0, 3).join(', ')}` : undefined;
 }
@@ -143,6 +141,12 @@ function names(reviews: readonly { author: string }[]): string {
   return reviews.map(({ author }) => author).join(', ');
 }
 
+/** Who holds it back by requesting changes; where GitHub has rules of its own, these say whether anybody does. */
+function objectedBy({ decision }: Watched, against: Watched['reviews']): string | undefined {
+  if (decision !== 'CHANGES_REQUESTED' && (decision !== '' || against.length === 0)) return undefined;
+  return cleanLine(names(against), 200) || 'somebody';
+}
+
 /** Who approves the commits that it has now, or what is missing. */
 function approval(pull: Watched, { reviewers }: Ours): { text: string } | { missing: string } {
   const latest = verdicts(pull, reviewers);
@@ -151,8 +155,8 @@ function approval(pull: Watched, { reviewers }: Ours): { text: string } | { miss
   );
   const against = latest.filter(({ state }) => state === 'CHANGES_REQUESTED');
   // With a rule of its own, GitHub knows how many it takes and whether one for older commits counts.
-  if (pull.decision === '' && against.length > 0)
-    return { missing: `waits for ${names(against)}, who requested changes` };
+  const objected = objectedBy(pull, against);
+  if (objected !== undefined) return { missing: `waits for ${objected}, who requested changes` };
   if (pull.decision === '' ? approving.length === 0 : pull.decision !== 'APPROVED')
     return { missing: 'waits for a review' };
   if (approving.length === 0) return { text: 'It is approved.' };

@@ -99,6 +99,22 @@ describe('where a pull request stands', () => {
       }),
       'waiting: pull request #7 waits for ann, who requested changes',
     ],
+    [
+      'a wish that was answered and stands by the rule of the repository',
+      pull({
+        decision: 'CHANGES_REQUESTED',
+        reviews: [review('CHANGES_REQUESTED', { id: 'old', commit: 'old', text: '' })],
+      }),
+      'waiting: pull request #7 waits for ann, who requested changes',
+    ],
+    [
+      'a wish that nobody who is heard has by that rule',
+      pull({
+        decision: 'CHANGES_REQUESTED',
+        reviews: [review('CHANGES_REQUESTED', { association: 'NONE' })],
+      }),
+      'waiting: pull request #7 waits for somebody, who requested changes',
+    ],
     ['approved by the rule of the repository', pull({ decision: 'APPROVED' }), 'approved'],
     [
       'not yet approved by that rule',
