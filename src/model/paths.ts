@@ -2,7 +2,11 @@
 export function pathProblem(path: string): string | undefined {
   if (path.trim() === '') return 'is empty';
   if (path.startsWith('/') || path.startsWith('~')) return 'is not relative to the repository';
-  return path.split('/').includes('..') ? 'leaves the repository' : undefined;
+  const above = partsOf(path).lastIndexOf('..');
+  if (above < 0) return undefined;
+  return partsOf(path)[above - 1] === '**'
+    ? 'goes up from `**`, which may be any directory'
+    : 'leaves the repository';
 }
 
 /**
@@ -13,8 +17,16 @@ export function pathsMeet(a: string, b: string): boolean {
   return meet(partsOf(a), partsOf(b), { a: isFile(a), b: isFile(b) });
 }
 
+/** The way from the top of the repository; `..` is only left where it cannot be followed. */
 function partsOf(path: string): string[] {
-  return path.split('/').filter((part) => part !== '' && part !== '.');
+  const parts: string[] = [];
+  for (const part of path.split('/')) {
+    const last = parts.at(-1);
+    if (part === '' || part === '.') continue;
+    if (part === '..' && last !== undefined && last !== '..' && last !== '**') parts.pop();
+    else parts.push(part);
+  }
+  return parts;
 }
 
 /** Has an ending, so nothing lies in it. */

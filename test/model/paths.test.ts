@@ -20,6 +20,9 @@ describe('pathsMeet', () => {
     ['src/a*.ts', 'src/*b.ts', true],
     ['src/a*.ts', 'src/b*.ts', false],
     ['.', 'anything', true],
+    ['./src/../src/x.ts', 'src/x.ts', true],
+    ['src/a/../b', 'src/a/x.ts', false],
+    ['src/..', 'anything', true],
   ])('%s and %s: %s', (a, b, expected) => {
     expect(pathsMeet(a, b)).toBe(expected);
     expect(pathsMeet(b, a)).toBe(expected);
@@ -43,6 +46,11 @@ it.each([
   ['/etc/passwd', 'is not relative to the repository'],
   ['~/x', 'is not relative to the repository'],
   ['src/../../x', 'leaves the repository'],
+  ['..', 'leaves the repository'],
+  ['../src/../src/x', 'leaves the repository'],
+  ['./src/../src/x.ts', undefined],
+  ['src/*/../x.ts', undefined],
+  ['src/**/../x.ts', 'goes up from `**`, which may be any directory'],
   [' ', 'is empty'],
 ])('pathProblem(%s) is %s', (path, expected) => {
   expect(pathProblem(path)).toBe(expected);
