@@ -48,11 +48,17 @@ export async function checkPlan(parts: Parts, planId: string): Promise<Problem[]
     add(null, { place: 'plan.json: tickets', path: 'tickets', message: 'The plan has no tickets.' });
   if (plan.agent !== null && !Object.hasOwn(parts.settings.agents, plan.agent))
     add(null, { place: 'agent', path: 'agent', message: unknownAgent(parts, plan.agent) });
+  const ofPlan = new Set<string>();
   for (const { ticketId } of plan.tickets) {
     const ticket = view.tickets.get(refKey({ planId, ticketId }));
     if (!ticket) continue;
-    for (const finding of await checkTicket(parts, plan, ticket, view))
-      add(ticketId, { file: fileOf(ticketId), ...finding });
+    for (const finding of await checkTicket(parts, plan, ticket, view)) {
+      const shared = finding.file === planFile;
+      // Every ticket that leaves it to the plan meets the same.
+      if (shared && ofPlan.has(finding.message)) continue;
+      if (shared) ofPlan.add(finding.message);
+      add(shared ? null : ticketId, { file: fileOf(ticketId), ...finding });
+    }
     if (ticket.title.trim() === '')
       add(ticketId, {
         place: 'title',

@@ -84,6 +84,24 @@ describe.concurrent('plan', () => {
     ]);
   });
 
+  it('check says once what is wrong with the plan itself, however many tickets go by it', async ({
+    world,
+  }) => {
+    const acceptanceCriteria = ['x'];
+    setUp(world, 'commit', {});
+    const tickets = { a: { acceptanceCriteria }, b: { acceptanceCriteria }, c: { workflow: 'wrok' } };
+    world.plan('p', { workflow: 'wrok', repo: world.worktrees, tickets });
+    const { problems } = await world.json<Checked>('plan', 'check', 'p');
+    const errors = problems.filter(({ severity }) => severity === 'error');
+    expect(errors.map(({ ticketId, file, path }) => [ticketId, basename(file), path])).toEqual([
+      [null, 'plan.json', 'repo'],
+      [null, 'plan.json', 'workflow'],
+      ['c', 'c.json', 'workflow'],
+    ]);
+    const { out } = await world.cli('plan', 'check', 'p');
+    expect(out).toMatch(/^✗ p: There is no workflow "wrok"\..*\(workflow\)$/m);
+  });
+
   it('check finds a ticket without a title', async ({ world }) => {
     setUp(world, 'commit', { a: { title: ' ', acceptanceCriteria: ['x'] } });
     const { code, out } = await world.cli('plan', 'check', 'p');
