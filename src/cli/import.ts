@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { shellWord } from '../content/shell-quote.ts';
 import { InputError } from '../model/errors.ts';
 import type { Listed } from '../sources/index.ts';
 import { type Io, outJson } from './io.ts';
@@ -68,6 +69,7 @@ async function show(sources: string[], options: Options, io: Io): Promise<void> 
 
 async function read(sources: string[], options: Options, io: Io): Promise<Listed> {
   const list = sources.length === 1 && LISTS.includes(sources[0] ?? '') ? sources[0] : undefined;
+  refuseCompany(sources);
   const limit = positiveInteger('--limit', options.limit ?? LIMIT) ?? 0;
   refuseMisplaced(list, options);
   const { ghCommand } = await openSettings(io, options);
@@ -88,6 +90,23 @@ async function read(sources: string[], options: Options, io: Io): Promise<Listed
       hint: 'For example: --team ENG',
     });
   return listLinear({ ...fetching, filter, team });
+}
+
+/** `github` asks for a list: what stands beside it was meant as something else. */
+function refuseCompany(sources: readonly string[]): void {
+  const word = sources.length > 1 ? sources.find((source) => LISTS.includes(source)) : undefined;
+  if (word === undefined) return;
+  const others = sources
+    .filter((source) => source !== word)
+    .map(shellWord)
+    .join(' ');
+  throw new InputError('usage', `The word ${word} asks for a list of issues and stands alone.`, {
+    hint: [
+      others === '' ? '' : `For these alone: signalbox import ${others}\n`,
+      `For a list: signalbox import ${word} ${word === 'linear' ? '--team ENG' : '--label bug'}\n`,
+      `A directory of that name is written ./${word}`,
+    ].join(''),
+  });
 }
 
 /** A flag that would be passed over in silence is a mistake. */

@@ -5,6 +5,11 @@ export function shellQuote(value: string): string {
   return `'${value.replaceAll("'", "'\\''")}'`;
 }
 
+/** The same for people to read: as it is where a shell takes it as it is. */
+export function shellWord(value: string): string {
+  return /^[\w./@+:-][\w./@+:#-]*$/.test(value) ? value : shellQuote(value);
+}
+
 /** Words after which quoting is undone by another reading. */
 const REPARSED = /(?:^|[\s;&|(])(?:eval|(?:\S*\/)?(?:ba|da|z|k|a)?sh\s+(?:-\S+\s+)*-\w*c\w*)\s[^;&|\n]*$/;
 /** Where the next word would be run. */

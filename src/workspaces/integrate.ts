@@ -1,3 +1,4 @@
+import { shellWord } from '../content/shell-quote.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { checkedOutAt } from './admin.ts';
 import { contains, integrationBranch, remember, resolveBase } from './base.ts';
@@ -121,8 +122,8 @@ export async function findTarget(
   const tip = await broughtUp(context, repo, { old, base: from, name });
   if (typeof tip !== 'string') return { ...tip, target: branch };
   const fastForward = where
-    ? `git -C ${quote(where.path)} merge --ff-only ${branch}`
-    : `git -C ${quote(repo.workTree)} branch ${name} ${branch}`;
+    ? `git -C ${shellWord(where.path)} merge --ff-only ${branch}`
+    : `git -C ${shellWord(repo.workTree)} branch ${name} ${branch}`;
   return { name, branch, old, tip, base: from, fastForward };
 }
 
@@ -149,8 +150,4 @@ export async function moveBranch(
   const expected = target.old ?? '0'.repeat(commit.length);
   const args = ['update-ref', '-m', 'signalbox: integrate', branchRef(target.branch), commit, expected];
   await context.git(args, { at: repo, write: true });
-}
-
-function quote(path: string): string {
-  return /^[\w./@+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
