@@ -79,13 +79,15 @@ async function onceLooked(
   workflow: Workflow,
   move: (ticket: Ticket) => Ticket,
 ): Promise<Ticket> {
-  const deadline = performance.now() + STOP_TIMEOUT_MS;
+  const lookMs = parts.settings.timeouts.pollCheckSeconds * 1000;
+  const deadline = performance.now() + lookMs + STOP_TIMEOUT_MS;
   for (;;) {
     let looks = false;
     // Asked within the write: the next look may begin at any time.
     const after = await parts.store.updateTicket(ref, (ticket) => {
       const gate = phaseOf(workflow, openAttempt(ticket)?.phase ?? '')?.type === 'gate';
-      looks = gate && ticket.status === 'running' && performance.now() < deadline;
+      const live = ticket.claim !== null && parts.holder.isLive(ticket.claim);
+      looks = gate && live && ticket.status === 'running' && performance.now() < deadline;
       return looks ? ticket : move(ticket);
     });
     if (!looks) return after;

@@ -113,7 +113,12 @@ function end(workflow: Workflow, ticket: Ticket, end: AttemptEnd, now: string): 
 }
 
 function wait(ticket: Ticket, end: Extract<AttemptEnd, { type: 'waiting' }>, now: string): Ticket {
-  const looked = editOpen(ticket, (attempt) => ({ ...attempt, checks: (attempt.checks ?? 0) + 1 }));
+  const asks = end.gate ? { asks: end.reason } : {};
+  const looked = editOpen(ticket, (attempt) => ({
+    ...attempt,
+    ...asks,
+    checks: (attempt.checks ?? 0) + 1,
+  }));
   if (looked.status === 'paused') return looked;
   const kind = end.gate ? 'gate' : 'poll';
   const looks = end.looks ? { looks: true } : {};

@@ -40,6 +40,8 @@ export const Attempt = z.looseObject({
   launches: z.number().int().optional(),
   /** How often a poll has looked. */
   checks: z.number().int().optional(),
+  /** What a gate has asked. */
+  asks: z.string().optional(),
   /** How it judged the acceptance criteria. */
   criteria: z.array(z.object({ criterion: z.string(), met: z.boolean(), evidence: z.string() })).optional(),
   /** What became of it while it runs, such as a budget that is used up. */

@@ -1,3 +1,4 @@
+import { asAsked } from '../model/asking.ts';
 import { blockedBy, stuckBlocker } from '../model/dependencies.ts';
 import { type Explanation, explain } from '../model/explain.ts';
 import { stoppedBy } from '../model/first-failure.ts';
@@ -29,7 +30,8 @@ export interface StatusInput {
 }
 
 /** Plans with their tickets in order, each with why it is not moving and what comes next. */
-export function statusOf({ view, isLive, daemon }: StatusInput): PlanStatus[] {
+export function statusOf({ view: stored, isLive, daemon }: StatusInput): PlanStatus[] {
+  const view = asSeen(stored, isLive);
   const newer = newerRuns(view);
   return view.plans.map((plan) => {
     const broken = planProblems(plan, view)[0]?.message;
@@ -49,6 +51,16 @@ export function statusOf({ view, isLive, daemon }: StatusInput): PlanStatus[] {
     }
     return { plan, tickets, problems: view.problems.filter((problem) => problem.planId === plan.id) };
   });
+}
+
+/** With gates that an engine looks at right now as what they are: questions. */
+function asSeen(view: StoreView, isLive: StatusInput['isLive']): StoreView {
+  const tickets = new Map(view.tickets);
+  for (const [key, ticket] of tickets) {
+    const asked = asAsked(ticket);
+    if (asked !== ticket && ticket.claim && isLive(ticket.claim)) tickets.set(key, asked);
+  }
+  return { ...view, tickets };
 }
 
 /** The runs that have taken the place of tickets, by these. */

@@ -1,5 +1,7 @@
 import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import type { Ticket } from '../../src/model/ticket.ts';
 import { DONE, it, setUp, type World } from './support.ts';
 
 const GATE = {
@@ -51,6 +53,31 @@ describe.concurrent('a ticket that waits for a person', { timeout: 60_000 }, () 
     expect(out).toMatch(/needs attention +for 1h 0m/);
     expect(out).toMatch(/Ship it\? \(yes \| no\) \(next look /);
     expect(out).not.toContain('until');
+  });
+
+  it('goes on asking while its gate looks for an answer elsewhere', async ({ world }) => {
+    world.workflow('work', [{ ...GATE, intervalSeconds: 0.05 }, DONE, GONE]);
+    const [looks, on] = [join(world.dir, 'looks'), join(world.dir, 'go', 'on')];
+    world.script(
+      'look.sh',
+      `if [ ! -e '${looks}' ]; then touch '${looks}'; exit 1; fi
+      touch '${looks}-again'; while [ ! -e '${on}' ]; do sleep 0.02; done; exit 1`,
+    );
+    world.plan('p', { tickets: { a: {} } });
+    const run = world.start(['run', 'p']);
+    await world.until('looks-again');
+    expect(world.ticket('p', 'a').status).toBe('running');
+    const { out } = await world.start(['status']).ended;
+    expect(out).toContain('0/1 complete, 1 needs attention');
+    expect(out).toMatch(
+      /! a +needs attention +for .*\n +Ship it\? \(yes \| no\)\n +→ signalbox respond p a <decision>/,
+    );
+    const shown = await world.json<{ tickets: Ticket[] }>('status', '--plan', 'p');
+    expect(shown.tickets).toMatchObject([{ status: 'needs_attention', hold: { kind: 'gate' } }]);
+    const answer = world.start(['respond', 'p', 'a', 'yes']);
+    writeFileSync(on, '');
+    expect((await answer.ended).code).toBe(0);
+    expect((await run.ended).code).toBe(0);
   });
 
   it('at the end of its workflow is given the way on that the workflow names', async ({ world }) => {
