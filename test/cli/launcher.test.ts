@@ -45,6 +45,18 @@ describe('the launcher', () => {
     expect(caches().sort()).toEqual(texts.map((name) => `${name}.cache`).sort());
   });
 
+  it('loads no library for a status', () => {
+    const hook = join(dir, 'names.cjs');
+    const loader = JSON.stringify(join(dir, 'dist', 'load.cjs'));
+    writeFileSync(
+      hook,
+      `process.once('exit', () => process.stderr.write([...require(${loader}).modules.keys()].join(' ')));`,
+    );
+    const { stderr } = status('--require', hook);
+    expect(stderr).toContain('look');
+    expect(stderr).not.toMatch(/zod|commander|yaml|liquid/);
+  });
+
   it.each([
     { what: 'nothing', damage: (bytes: Buffer) => bytes.subarray(0, 0) },
     { what: 'half of it', damage: (bytes: Buffer) => bytes.subarray(0, bytes.length / 2) },
