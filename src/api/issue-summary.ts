@@ -92,14 +92,13 @@ function timeOf(issue: IssueResult): string {
 
 /** What would be done, and with what was refused why. */
 export function dryRunLines(planned: readonly PlannedIssue[], refused: readonly IssueResult[]): string[] {
-  const names = new Map(planned.map((each) => [each.issue, nameOf({ ...each, id: each.issue })]));
-  const say = (id: string) => names.get(id) ?? id;
   const lines = planned.flatMap((each) => {
-    if (each.done) return [`Done before ${say(each.issue)}: ${each.title}`, `  branch    ${each.branch}`];
+    const name = nameOf({ ...each, id: each.issue });
+    if (each.done) return [`Done before ${name}: ${each.title}`, `  branch    ${each.branch}`];
     return [
-      `Would run ${say(each.issue)}: ${each.title}`,
+      `Would run ${name}: ${each.title}`,
       `  phases    ${each.phases.join(' → ')}`,
-      ...(each.after.length > 0 ? [`  after     ${each.after.map(say).join(', ')}`] : []),
+      ...(each.after.length > 0 ? [`  after     ${each.afterNames.join(', ')}`] : []),
       ...(each.batch === null ? [] : [`  batch     ${each.batch}`]),
       `  branch    ${each.branch}`,
       `  worktree  ${each.worktree}`,

@@ -2,6 +2,7 @@ import { workspaceSpec } from '../engine/facts.ts';
 import type { PreparedRun } from '../engine/issue-run.ts';
 import type { Parts } from '../engine/parts.ts';
 import { parseRef, refKey } from '../model/ids.ts';
+import { issueName } from './issue-name.ts';
 
 /** What a run would do with one issue. */
 export interface PlannedIssue {
@@ -15,6 +16,8 @@ export interface PlannedIssue {
   phases: string[];
   /** Ids of the issues that it would wait for. */
   after: string[];
+  /** The same as people read them: `#12`. */
+  afterNames: string[];
   /** Which group it is in, from 1; null without batches. */
   batch: number | null;
   branch: string;
@@ -27,10 +30,12 @@ export interface PlannedIssue {
 export function preview(parts: Parts, prepared: PreparedRun, batched: boolean): PlannedIssue[] {
   const { plan } = prepared;
   const tickets = new Map(prepared.tickets.map((ticket) => [refKey(ticket), ticket]));
+  const earlier = parts.store.view().tickets;
   return prepared.tickets.map((ticket) => {
     const entry = plan.tickets.find((each) => each.ticketId === ticket.ticketId);
     const done = ticket.status === 'complete';
     const note = prepared.notes.get(ticket.ticketId);
+    const after = done ? [] : (entry?.blockedBy ?? []).map((text) => parseRef(text, plan.id));
     const spec = workspaceSpec(ticket, plan, parts.settings, { plans: [plan], tickets });
     return {
       issue: ticket.ticketId,
@@ -38,7 +43,11 @@ export function preview(parts: Parts, prepared: PreparedRun, batched: boolean): 
       title: ticket.title,
       done,
       phases: done ? [] : (prepared.phases.get(ticket.ticketId) ?? []),
-      after: done ? [] : (entry?.blockedBy ?? []).map((text) => parseRef(text, plan.id).ticketId),
+      after: after.map(({ ticketId }) => ticketId),
+      afterNames: after.map((ref) => {
+        const before = tickets.get(refKey(ref)) ?? earlier.get(refKey(ref));
+        return before ? issueName(before) : ref.ticketId;
+      }),
       batch: batched ? (entry?.group ?? 0) + 1 : null,
       branch: spec.branch,
       worktree: spec.path,

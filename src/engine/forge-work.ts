@@ -60,7 +60,11 @@ export function pullNumberOf(ticket: Ticket): number | null {
 /** The branch that the pull request is to be merged into, as far as it is known. */
 export function pullBaseOf(parts: Parts, { ticket, head, spec }: ForgeWork): string | null {
   const seen = lastSeen({ stateDir: parts.settings.stateDir, repository: head.repository }, spec.branch);
+  return seen?.base || ownBaseOf(ticket, spec);
+}
+
+/** The branch that the ticket's work started from; null where that is no branch. */
+export function ownBaseOf(ticket: Ticket, spec: Pick<WorkspaceSpec, 'base'>): string | null {
   const ref = ticket.base?.ref ?? '';
-  const own = /^[0-9a-f]{40,64}$/.test(ref) ? spec.base : ref.replace(/^origin\//, '') || null;
-  return seen?.base || own;
+  return /^[0-9a-f]{40,64}$/.test(ref) ? spec.base : ref.replace(/^origin\//, '') || null;
 }

@@ -19,7 +19,7 @@ export async function beginWithPushed(
 ): Promise<void> {
   if (plan.kind !== 'run' || ticket.skipPhases?.includes('pull_request')) return;
   if (ticket.phaseHistory.some(({ status }) => status === 'success')) return;
-  const known = await lastPushed(parts, ticket, spec);
+  const known = (await lastPushed(parts, ticket, spec))?.commit;
   if (known === undefined) return;
   const { repo, path, branch, signal } = spec;
   let done: CaughtUp;
@@ -40,13 +40,17 @@ export async function beginWithPushed(
 }
 
 /** What origin had last by our own doing, in this run or an earlier one. */
-async function lastPushed(parts: Parts, ticket: Ticket, spec: WorkspaceSpec): Promise<string | undefined> {
+export async function lastPushed(
+  parts: Parts,
+  ticket: Ticket,
+  spec: Pick<WorkspaceSpec, 'repo' | 'branch'>,
+): Promise<{ commit: string; at: string } | undefined> {
   const earlier = await new EarlierIssues(parts).of(sourceKey(ticket) ?? '', spec.repo);
   return [...earlier, ticket]
     .filter(({ branch }) => branch === spec.branch)
     .flatMap((each) => forgeJournal(parts, each).heads())
     .sort((a, b) => a.at.localeCompare(b.at))
-    .at(-1)?.commit;
+    .at(-1);
 }
 
 function apart(

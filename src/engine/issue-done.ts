@@ -10,7 +10,7 @@ import type { Parts } from './parts.ts';
 import { tipOf } from './tip.ts';
 
 /** The phase that does the work: nothing is built upon an issue without it. */
-const WORK = 'exec';
+export const WORK = 'exec';
 /** Phases that are there for another one: once that has gone well, nobody needs them any more. */
 const SERVES: Record<string, string> = { spec: WORK, testgen: WORK, smart_tests: 'checks' };
 

@@ -8,6 +8,7 @@ import type { Place } from '../phases/index.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import { handOver, isStillNeeded, putBack } from './hand-over.ts';
 import { beginWithPushed } from './issue-catch-up.ts';
+import { withPrerequisitesNow } from './issue-prerequisites.ts';
 import { emit, isFatal, type Parts } from './parts.ts';
 import { refOf } from './tell.ts';
 
@@ -34,7 +35,8 @@ export async function preparePlace(
   const { repo, branch, path: worktree, inPlace } = spec;
   const place = { repo, branch, worktree, inPlace };
   if (isShared(plan) && parts.workspaces.isReady(spec.path)) await putBack(parts, ticket, spec);
-  if (ticket.base && ticket.worktree === spec.path && parts.workspaces.isReady(spec.path)) {
+  const now = inPlace ? { spec, changed: false } : await withPrerequisitesNow(parts, plan, ticket, spec);
+  if (!now.changed && ticket.base && ticket.worktree === spec.path && parts.workspaces.isReady(spec.path)) {
     parts.workspaces.verify(spec);
     await beginWithPushed(parts, plan, ticket, spec);
     return { ...place, base: ticket.base };
@@ -43,7 +45,10 @@ export async function preparePlace(
     parts.workspaces.verify(spec);
     return { ...place, base: await handOver(parts, plan, ticket, spec) };
   }
-  const made = await parts.workspaces.ensure({ ...spec, recordedBase: ticket.base });
+  const made = await parts.workspaces.ensure({
+    ...now.spec,
+    ...(now.changed ? { recordedBase: null, formerBase: ticket.base } : { recordedBase: ticket.base }),
+  });
   parts.workspaces.verify(spec);
   const about = { ...refOf(ticket), path: made.path, branch: made.branch };
   if (made.created || made.reused) emit(parts, { type: 'workspace:ready', reused: made.reused, ...about });

@@ -20,7 +20,7 @@ import type { GhOptions } from '../sources/index.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import { branchOf, workspaceSpec } from './facts.ts';
 import { mergedPull } from './forge-ours.ts';
-import { forgeWork } from './forge-work.ts';
+import { forgeWork, ownBaseOf } from './forge-work.ts';
 import type { Parts } from './parts.ts';
 import { bodyFacts, trackedOf } from './pull-request-facts.ts';
 import { isStackedOn, type Stack, stackOf } from './stack.ts';
@@ -70,7 +70,7 @@ export async function openPullRequest(
     : ((await mergedPull(parts, work, found)) ?? found.find(({ headRefOid }) => headRefOid === tip));
   if (over && !(again && (await wasDeleted(parts, spec, over)))) return ended(over);
 
-  const from = open || isFork(head) ? null : ownBase(ticket, spec);
+  const from = open || isFork(head) ? null : ownBaseOf(ticket, spec);
   const wish = { ...spec, known: journal.heads().at(-1)?.commit ?? null, again, from };
   const { pushed } = await journal.record('push', { branch: spec.branch }, () =>
     workspaces.push(wish).catch((error: unknown) => {
@@ -172,18 +172,12 @@ function isFork({ owner, repository }: Head): boolean {
   return owner !== null && owner.toLowerCase() !== repository.owner.toLowerCase();
 }
 
-/** The branch that the ticket's work started from; null where that is no branch. */
-function ownBase(ticket: Ticket, spec: WorkspaceSpec): string | null {
-  const ref = ticket.base?.ref ?? '';
-  return /^[0-9a-f]{40,64}$/.test(ref) ? spec.base : ref.replace(/^origin\//, '') || null;
-}
-
 /** The nearest branch of the stack that is on origin and not merged yet, else the branch that the plan started from. */
 async function baseBranch(
   { workspaces }: Parts,
   { ticket, spec, head, stack, gh }: Pick<Work, 'ticket' | 'spec' | 'head' | 'stack' | 'gh'>,
 ): Promise<string | null> {
-  const own = ownBase(ticket, spec);
+  const own = ownBaseOf(ticket, spec);
   // Only branches of the repository itself can be a base.
   if (isFork(head) || !stack.below) return own;
   const below = stack.tickets.slice(0, stack.tickets.indexOf(ticket)).map(branchOf).reverse();

@@ -109,12 +109,15 @@ export async function branchAhead(
   return { tip, ahead: Number(stdout.trim()) };
 }
 
-/** True when the branch exists and has the commit. */
+/** True when the branch, here or as it was last seen on origin, has the commit. */
 export async function branchHas(
   context: Context,
   spec: { repo: string; branch: string; commit: string },
 ): Promise<boolean> {
   const repo = await context.repo(spec.repo);
-  const tip = await readRef(context.git, repo, branchRef(spec.branch));
-  return tip !== undefined && (await contains(context, repo, tip, spec.commit));
+  for (const ref of [branchRef(spec.branch), originRef(spec.branch)]) {
+    const tip = await readRef(context.git, repo, ref);
+    if (tip !== undefined && (await contains(context, repo, tip, spec.commit))) return true;
+  }
+  return false;
 }

@@ -129,7 +129,10 @@ async function reopen(
       );
     await lockRepo(repo, () => register(worktree, path));
   }
-  const start = await findStart(context, repo, { ...spec, formerBase: owner?.base ?? null });
+  const start = await findStart(context, repo, {
+    ...spec,
+    formerBase: owner?.base ?? spec.formerBase ?? null,
+  });
   await moveToStart(context, repo, { branch, start, worktree });
   const found = owner ?? { ...newOwner(spec, start.base), state: 'ready', created: false };
   // Other commits may need other dependencies.
@@ -146,7 +149,10 @@ async function create(
   spec: WorkspaceSpec,
   { inPlace, formerBase = null }: { inPlace?: Worktree; formerBase?: Owner['base'] } = {},
 ): Promise<Ensured> {
-  const start = await findStart(context, repo, { ...spec, formerBase });
+  const start = await findStart(context, repo, {
+    ...spec,
+    formerBase: formerBase ?? spec.formerBase ?? null,
+  });
   const isThere = inPlace?.head.branch === spec.branch;
   if (start.tip && !isThere) await freeBranch(context, repo, spec.branch);
   await moveToStart(context, repo, { branch: spec.branch, start, worktree: isThere ? inPlace : undefined });

@@ -40,7 +40,8 @@ import { commonDirOf, findRepo, type Repo } from './repo.ts';
 import { type RewindSpec, rewindTree } from './rewind.ts';
 import { endSetup, isReady } from './setup.ts';
 import { listSlots, removeWorktree } from './slots.ts';
-import type { WorkspaceSpec } from './spec.ts';
+import type { StackedThere, WorkspaceSpec } from './spec.ts';
+import { originBranch } from './stack.ts';
 import { isShownState, readStatus } from './status.ts';
 import { examineWorktree, type KnownWorktree, listWorktrees, type WouldLose } from './survey.ts';
 import { openTrains, type Trains, withTrainLock } from './train.ts';
@@ -73,6 +74,7 @@ export type {
   Released,
   ReleaseSpec,
   RewindSpec,
+  StackedThere,
   Whereabouts,
   WorkspaceSpec,
   WouldLose,
@@ -133,6 +135,8 @@ export interface Workspaces {
   /** Where a push to origin goes; throws when there is no origin. */
   pushUrl(repo: string): Promise<string>;
   remoteTips(spec: { repo: string; branches: readonly string[] }): Promise<Map<string, string>>;
+  /** A branch as origin has it this moment; undefined when it has none of that name. Throws when it cannot be asked. */
+  originTip(spec: { repo: string; branch: string }): Promise<string | undefined>;
   branchAhead(spec: {
     repo: string;
     branch: string;
@@ -259,6 +263,7 @@ export function createWorkspaces(options: CreateGit): Workspaces {
     remoteTips: (spec) => remoteTips(context, spec),
     contains: async ({ repo, commit, ancestor }) =>
       isAncestor(context, await context.repo(repo), ancestor, commit),
+    originTip: async ({ repo, branch }) => originBranch(context, await context.repo(repo), branch),
     branchAhead: (spec) => branchAhead(context, spec),
     tip: async ({ repo, branch }) => readRef(git, await context.repo(repo), branchRef(branch)),
     whereabouts: (spec) => whereabouts(context, spec),

@@ -4,26 +4,28 @@ import type { Repo } from './repo.ts';
 
 export type Merged = { commit: string } | { conflict: string[] };
 
-export interface Merge {
+export interface MergeSpec {
   ours: string;
   theirs: string;
   message: string;
+  /** An ancestor of ours to compare both with, where their history does not tell what they have in common. */
+  from?: string | undefined;
   /** Dated as the newer of the two, so that merging the same again gives the same commit. */
   steady?: boolean;
 }
 
 /** Merges `theirs` into `ours` as a new commit, without any checkout. */
-export async function mergeCommits(context: Context, repo: Repo, merge: Merge): Promise<Merged> {
+export async function mergeCommits(context: Context, repo: Repo, merge: MergeSpec): Promise<Merged> {
+  const { ours, from } = merge;
+  const naming = identity(context, repo);
+  const theirs = from ? await grafted(context, repo, { ...merge, from, who: await naming }) : merge.theirs;
   const [{ code, stdout }, who, when] = await Promise.all([
-    context.git(
-      ['merge-tree', '--write-tree', '--name-only', '--no-messages', '-z', merge.ours, merge.theirs],
-      {
-        at: repo,
-        ok: [0, 1],
-        write: true,
-      },
-    ),
-    identity(context, repo),
+    context.git(['merge-tree', '--write-tree', '--name-only', '--no-messages', '-z', ours, theirs], {
+      at: repo,
+      ok: [0, 1],
+      write: true,
+    }),
+    naming,
     merge.steady ? dates(context, repo, merge) : {},
   ]);
   const [tree = '', ...files] = stdout.split('\0').filter((field) => field !== '');
@@ -37,10 +39,24 @@ export async function mergeCommits(context: Context, repo: Repo, merge: Merge): 
   return { commit: made.stdout.trim() };
 }
 
-async function dates(context: Context, repo: Repo, { ours, theirs }: Merge): Promise<Record<string, string>> {
+async function dates(
+  context: Context,
+  repo: Repo,
+  { ours, theirs }: MergeSpec,
+): Promise<Record<string, string>> {
   const { stdout } = await context.git(['log', '--no-walk', '--format=%ct', ours, theirs], { at: repo });
   const date = `@${Math.max(...stdout.trim().split('\n').map(Number))} +0000`;
   return { GIT_AUTHOR_DATE: date, GIT_COMMITTER_DATE: date };
+}
+
+/** What `theirs` has, as one commit upon `from`. */
+async function grafted(
+  context: Context,
+  repo: Repo,
+  { theirs, from, who }: { theirs: string; from: string; who: Record<string, string> },
+): Promise<string> {
+  const args = ['commit-tree', `${theirs}^{tree}`, '-p', from, '-m', 'as it is there'];
+  return (await context.git(args, { at: repo, write: true, env: who })).stdout.trim();
 }
 
 /** Nothing where the repository knows who commits, else our own name: git would refuse or invent one. */

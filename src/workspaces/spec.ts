@@ -1,3 +1,10 @@
+/** A prerequisite's branch as origin has it. */
+export interface StackedThere {
+  commit: string;
+  /** It stands for the branch here; else both are built upon. */
+  instead: boolean;
+}
+
 /** Everything that decides what a ticket's workspace is. */
 export interface WorkspaceSpec {
   /** Any directory of the user's checkout. */
@@ -11,6 +18,8 @@ export interface WorkspaceSpec {
   stackOn: string[];
   /** What prerequisites had in the end, by branch: they count where the branch is gone. */
   stackTips?: Record<string, string>;
+  /** Prerequisites that have something else on origin than here, by branch. */
+  stackThere?: Record<string, StackedThere>;
   /** Branches of prerequisites that came into the base on the forge, squashed maybe: the base as origin has it now counts for them. */
   mergedOn?: string[];
   /** `<planId>/<ticketId>`; written beside the worktree so that nobody else takes it. */
@@ -30,6 +39,8 @@ export interface WorkspaceSpec {
   worktreeRoot: string;
   /** What the ticket recorded when it started. */
   recordedBase: { ref: string; commit: string } | null;
+  /** What its branch began at, where that is to be found anew. */
+  formerBase?: { ref: string; commit: string } | null;
   /** Aborting ends the hooks that run; the next call runs them again. */
   signal?: AbortSignal;
 }

@@ -2,9 +2,11 @@ import { messageOf, WorkspaceError } from '../model/errors.ts';
 import { contains } from './base.ts';
 import type { Context } from './context.ts';
 import { fetchAnew } from './fetch.ts';
+import { GitError } from './git.ts';
 import { mergeCommits } from './merge.ts';
 import { branchRef, originRef, readRef } from './refs.ts';
 import type { Repo } from './repo.ts';
+import type { StackedThere } from './spec.ts';
 
 interface Tip {
   name: string;
@@ -62,6 +64,8 @@ export interface UponSpec {
   /** Where it would begin if it were new. */
   stacked: string;
   missing: readonly Tip[];
+  /** Where its own work began; all that was there before is in the stack in another form. */
+  from?: string | undefined;
 }
 
 /** Where a branch goes on that lacks prerequisites: at the stack when it has no commits of its own, else at a merge of both. */
@@ -72,7 +76,7 @@ export async function upon(context: Context, repo: Repo, spec: UponSpec): Promis
   if (stdout.trim() === '0') return stacked;
   const names = missing.map(({ name }) => name).join(', ');
   const message = `Merge ${names} as a prerequisite of ${branch}`;
-  const merged = await mergeCommits(context, repo, { ours: tip, theirs: stacked, message });
+  const merged = await mergeCommits(context, repo, { ours: tip, theirs: stacked, message, from: spec.from });
   if ('conflict' in merged)
     throw conflict(
       `${branch} has commits of its own and does not merge with its prerequisite ${names}: both changed ${merged.conflict.join(', ')}.`,
@@ -91,6 +95,7 @@ export interface PrerequisiteSpec {
   stackOn: readonly string[];
   /** What prerequisites had in the end, by branch: they count where the branch is gone. */
   stackTips: Readonly<Record<string, string>>;
+  stackThere: Readonly<Record<string, StackedThere>>;
 }
 
 export async function prerequisiteTips(
@@ -101,6 +106,9 @@ export async function prerequisiteTips(
   const tips: Tip[] = [];
   const notes: string[] = [];
   for (const name of spec.stackOn) {
+    const there = spec.stackThere[name];
+    if (there) tips.push({ name: `origin/${name}`, commit: there.commit });
+    if (there?.instead) continue;
     const commit =
       (await readRef(context.git, repo, branchRef(name))) ??
       (await readRef(context.git, repo, originRef(name))) ??
@@ -109,6 +117,17 @@ export async function prerequisiteTips(
     else notes.push(`The prerequisite's branch ${name} is gone; it is taken as merged.`);
   }
   return { tips, notes };
+}
+
+/** A branch as origin has it this moment; undefined when it has none of that name. Throws when it cannot be asked. */
+export async function originBranch(context: Context, repo: Repo, name: string): Promise<string | undefined> {
+  try {
+    await fetchAnew(context, repo, name);
+  } catch (error) {
+    if (error instanceof GitError && /couldn't find remote ref/.test(error.stderr)) return undefined;
+    throw error;
+  }
+  return readRef(context.git, repo, originRef(name));
 }
 
 /** The base as origin has it this moment; none where origin cannot be asked or does not have it. */

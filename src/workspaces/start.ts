@@ -5,6 +5,7 @@ import { type Context, lockRepo } from './context.ts';
 import { GitError } from './git.ts';
 import { branchRef, readRef } from './refs.ts';
 import type { Repo } from './repo.ts';
+import type { StackedThere } from './spec.ts';
 import { notContained, originTip, prerequisiteTips, stack, topmost, upon } from './stack.ts';
 
 export interface StartSpec {
@@ -12,6 +13,7 @@ export interface StartSpec {
   base: string | null;
   stackOn: string[];
   stackTips?: Record<string, string> | undefined;
+  stackThere?: Record<string, StackedThere> | undefined;
   /** Prerequisites that were merged on the forge. */
   mergedOn?: string[] | undefined;
   recordedBase: { ref: string; commit: string } | null;
@@ -32,7 +34,7 @@ export interface Start {
 /** A branch contains every finished prerequisite when its ticket begins, whether it is new or was there before. */
 export async function findStart(context: Context, repo: Repo, spec: StartSpec): Promise<Start> {
   const tip = await readRef(context.git, repo, branchRef(spec.branch));
-  const { recordedBase, formerBase = null, stackTips = {}, mergedOn = [] } = spec;
+  const { recordedBase, formerBase = null, stackTips = {}, stackThere = {}, mergedOn = [] } = spec;
   if (tip && recordedBase) return { tip, base: recordedBase, notes: [] };
   const alone = spec.stackOn.length + mergedOn.length === 0;
   if (tip && formerBase && alone) return { tip, base: formerBase, notes: [] };
@@ -45,7 +47,7 @@ export async function findStart(context: Context, repo: Repo, spec: StartSpec): 
   const there = mergedOn.length > 0 ? await originTip(context, repo, base.name) : { tips: [], notes: [] };
   // Where origin cannot be asked, what is here of a merged prerequisite is better than nothing.
   const stackOn = there.tips.length > 0 ? spec.stackOn : [...spec.stackOn, ...mergedOn];
-  const before = await prerequisiteTips(context, repo, { start, stackOn, stackTips });
+  const before = await prerequisiteTips(context, repo, { start, stackOn, stackTips, stackThere });
   const tips = [...there.tips, ...before.tips];
   const stackSpec = { branch: spec.branch, start, tips, withStart: there.tips.length > 0 };
   const told = [...notes, ...there.notes, ...before.notes];
@@ -60,7 +62,9 @@ export async function findStart(context: Context, repo: Repo, spec: StartSpec): 
   const commit = await stack(context, repo, stackSpec);
   if (!tip) return { tip, base: { ref, commit }, notes: told };
   const known = [base.commit, start, ...(formerBase ? [formerBase.commit] : [])];
-  const to = await upon(context, repo, { branch: spec.branch, tip, known, stacked: commit, missing });
+  // What was merged as one commit looks like somebody else's change of the same lines: only what came since counts as own.
+  const from = there.tips.length > 0 ? formerBase?.commit : undefined;
+  const to = await upon(context, repo, { branch: spec.branch, tip, known, stacked: commit, missing, from });
   return { tip: to, movesFrom: tip, base: { ref, commit }, notes: told };
 }
 

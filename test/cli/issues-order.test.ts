@@ -155,7 +155,7 @@ Would not run bad: depends on nowhere, which is not closed and not part of this 
     const { out } = await issues.cli('run', ...args, '--dry-run', '--json');
     const { dryRun, planId, ok } = JSON.parse(out) as { dryRun: unknown; planId: unknown; ok: boolean };
     expect({ planId, ok }).toEqual({ planId: null, ok: true });
-    const common = { issueNumber: 0, done: false, phases: ['exec', 'checks'], after: [] };
+    const common = { issueNumber: 0, done: false, phases: ['exec', 'checks'], after: [], afterNames: [] };
     const at = (name: string) => join(world.worktrees, 'feature', name);
     expect(dryRun).toEqual([
       { ...common, issue: 'two', title: 'Two', batch: 1, branch: 'feature/two-two', worktree: at('two-two') },
