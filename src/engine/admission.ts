@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { adapterFor, capabilityProblems } from '../agents/index.ts';
+import { lastSign } from '../jobs/job.ts';
 import { type Admission, admit } from '../model/admission.ts';
 import {
   leftOf,
@@ -121,7 +122,18 @@ export function allowanceOf(
 
 /** How often an attempt has started its agent: a turn that mends the result or winds up is a process of its own. */
 export function launchesOf(jobDir: string): number {
-  return 1 + ['repair', 'landing'].filter((turn) => existsSync(`${jobDir}.${turn}`)).length;
+  return 1 + turnsOf(jobDir).length;
+}
+
+/** When all that an attempt had started was over; undefined while something of it runs. */
+export function endedBefore(jobDir: string): string | undefined {
+  const signs = [jobDir, ...turnsOf(jobDir)].map(lastSign);
+  const known = signs.filter((sign) => sign !== undefined);
+  return known.length === signs.length ? new Date(Math.max(...known.map(Number))).toISOString() : undefined;
+}
+
+function turnsOf(jobDir: string): string[] {
+  return ['repair', 'landing'].map((turn) => `${jobDir}.${turn}`).filter((dir) => existsSync(dir));
 }
 
 /** What this engine has decided to start, or started again, and no ticket's history tells yet. */

@@ -8,7 +8,7 @@ import type { TicketEvent } from '../model/reduce.ts';
 import { attemptKey, openAttempt, type Ticket, type Usage } from '../model/ticket.ts';
 import { afterStraying, type PhaseContext, type Place, perform } from '../phases/index.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
-import { admission, allowanceOf, launchesOf } from './admission.ts';
+import { admission, allowanceOf, endedBefore, launchesOf } from './admission.ts';
 import { agentOf } from './facts.ts';
 import type { Journal } from './journal.ts';
 import { neighbours } from './neighbours.ts';
@@ -112,6 +112,8 @@ export async function takeStep(parts: Parts, input: StepInput): Promise<string |
     onTool: (name, summary, done) => emit(parts, { type: 'attempt:tool', name, summary, done, ...about }),
   };
   const key = refKey(about);
+  const before = fresh ? undefined : endedBefore(context.jobDir);
+  const launched = launchesOf(context.jobDir);
   if (step.phase.type !== 'gate') rememberSecrets(parts);
   if (agent) parts.memory.begin(key, agent, context.jobDir);
   const ended = refused ?? (await perform(context).finally(() => parts.memory.end(key)));
@@ -119,6 +121,7 @@ export async function takeStep(parts: Parts, input: StepInput): Promise<string |
   const end = {
     ...redactAll(seen, parts.redact),
     ...(agent ? { launches: launchesOf(context.jobDir) } : {}),
+    ...(before && launchesOf(context.jobDir) === launched ? { endedAt: before } : {}),
   };
   parts.crash('attempt:performed');
   await writer.settled();

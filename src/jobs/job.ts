@@ -95,6 +95,15 @@ export function readJob(dir: string): JobState {
   return { state: 'running', identity, startedAt };
 }
 
+/** When a job that is over ended; of one without an exit record, when it was last heard of. */
+export function lastSign(dir: string): Date | undefined {
+  const job = readJob(dir);
+  if (job.state === 'ended') return job.endedAt;
+  if (job.state !== 'lost') return undefined;
+  const heard = ['stdout', 'stderr'].flatMap((name) => timeOf(join(dir, name)) ?? []);
+  return new Date(Math.max(...[job.startedAt, ...heard].map(Number)));
+}
+
 export function readIdentity(
   dir: string,
   command: { host: string; boot: string },

@@ -8,6 +8,8 @@ export interface AttemptFacts {
   usage?: Usage | null;
   /** How often its agent was started. */
   launches?: number;
+  /** When its process ended, where that was before anybody looked. */
+  endedAt?: string;
   /** How it judged the ticket's acceptance criteria, where it did. */
   criteria?: Judged[];
 }

@@ -1,5 +1,11 @@
 import type { Claim } from './claim.ts';
-import { type AttemptEnd, backoffSeconds, HOPELESS, MAX_INTERRUPTIONS } from './outcome.ts';
+import {
+  type AttemptEnd,
+  type AttemptFacts,
+  backoffSeconds,
+  HOPELESS,
+  MAX_INTERRUPTIONS,
+} from './outcome.ts';
 import { type Attempt, type Hold, isOver, openAttempt, type Ticket, type Usage } from './ticket.ts';
 import { begin, counted, editOpen, follow, isUsedUp, noteOf, settle } from './walk.ts';
 import { edgesOf, type Phase, phaseOf, REFUSED, retryOf, type Workflow } from './workflow.ts';
@@ -126,10 +132,17 @@ function wait(ticket: Ticket, end: Extract<AttemptEnd, { type: 'waiting' }>, now
   return settle(looked, now, { status: end.gate ? 'needs_attention' : 'ready', hold });
 }
 
+/** Clocks of files and of engines may differ a little. */
+function endOf({ startedAt }: Attempt, { endedAt }: AttemptFacts, now: string): string {
+  if (endedAt === undefined) return now;
+  const known = endedAt < startedAt ? startedAt : endedAt;
+  return known < now ? known : now;
+}
+
 function close(attempt: Attempt, end: Exclude<AttemptEnd, { type: 'waiting' }>, now: string): Attempt {
   const known = {
     ...attempt,
-    completedAt: now,
+    completedAt: endOf(attempt, end, now),
     output: end.output ?? attempt.output,
     sessionId: end.sessionId ?? attempt.sessionId,
     usage: end.usage ?? attempt.usage,

@@ -1,3 +1,4 @@
+import { existsSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { RunResult } from '../../src/api/run-types.ts';
@@ -69,6 +70,33 @@ describe.concurrent('resume of a run', () => {
       results: [{ id: 'one', success: true }],
     });
     expect(world.calls('working')).toHaveLength(1);
+  });
+
+  it('counts the time of an agent that ended alone up to its end, not up to the resume', async ({
+    world,
+  }) => {
+    world.agent('agent', WORKS);
+    const issues = new IssueWorld(world).write('one.md', '# One\n');
+    const first = issues.start('run', 'one.md', ...['--phases', 'exec', '--no-smart-tests']);
+    await world.call('working');
+    const run = await issues.run();
+    await first.kill('SIGKILL');
+    world.go();
+    const job = join(world.stateDir, 'jobs', run, 'one', 'exec.1.1');
+    await waitFor('the end of the agent', () => existsSync(join(job, 'exit.json')));
+    // All of it was an hour ago, and took five seconds.
+    const began = Date.now() - 3_600_000;
+    utimesSync(join(job, 'command.json'), new Date(began), new Date(began));
+    utimesSync(join(job, 'exit.json'), new Date(began + 5000), new Date(began + 5000));
+    const file = world.ticketFile(run, 'one');
+    const ticket = JSON.parse(readFileSync(file, 'utf8'));
+    ticket.phaseHistory.at(-1).startedAt = new Date(began).toISOString();
+    writeFileSync(file, JSON.stringify(ticket));
+    const { code, out } = await issues.cli('resume', run);
+    expect(code).toBe(0);
+    expect(out).toContain('● one: exec ✓ (5s)');
+    expect(out).toMatch(/✓ Issue one completed \([5-9]s\)/);
+    expect(issues.log(run).issues[0]?.phaseResults[0]?.durationSeconds).toBe(5);
   });
 
   it('without a name takes the one that was stopped last, not one that a newer run has replaced', async ({
