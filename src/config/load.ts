@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs';
-import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import { existsSync, realpathSync } from 'node:fs';
+import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import type { AgentConfig } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
 import { type AgentEntry, builtInAgents, findAgent, resolveAgent } from './builtin-agents.ts';
@@ -78,18 +78,31 @@ async function readLayer(config: ConfigFile, user: string, home: string): Promis
   if (config.kind !== 'project') return entries;
   for (const { key, value, where } of entries) {
     const row: Row = TABLE[key];
-    if (row.runs) requireTrust(config, home, `${where}: "${key}" decides what is run`);
+    if (row.runs) requireTrust(config, home, `${where}: "${key}" decides ${row.decides ?? 'what is run'}`);
     // A signalbox.yaml always says where plans are; that it may be looked at is told by `untrusted`.
     if (key === 'stateDir' && config.file.endsWith('settings.json'))
       requireTrust(config, home, `${where}: "${key}" decides where plans come from`);
-    if (row.kind.is === 'project' && leavesProject(String(value)))
-      requireTrust(config, home, `${where}: "${key}" leads out of the project`);
+    const leaves =
+      row.kind.is === 'project'
+        ? leavesProject(String(value))
+        : row.written && typeof value === 'string' && liesOutside(value, projectOf(config.file));
+    if (leaves) requireTrust(config, home, `${where}: "${key}" leads out of the project`);
   }
   return entries;
 }
 
 function leavesProject(path: string): boolean {
   return isAbsolute(path) || path.split('/').includes('..');
+}
+
+/** Links are followed; where worktrees go anyway is no news. */
+function liesOutside(path: string, project: string): boolean {
+  let there = path;
+  while (!existsSync(there) && there !== dirname(there)) there = dirname(there);
+  const real = resolve(realpathSync(there), relative(there, path));
+  const root = realpathSync(project);
+  if (real === join(dirname(root), 'worktrees')) return false;
+  return leavesProject(relative(root, real));
 }
 
 function requireTrust(config: ConfigFile, home: string, why: string): void {

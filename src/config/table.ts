@@ -10,6 +10,10 @@ export interface Row {
   about: string;
   /** Names what will be executed or obeyed: a file of a repository may set it only when that is trusted. */
   runs?: true;
+  /** What it decides, where that is not what is run. */
+  decides?: string;
+  /** A directory that is written to: a file of a repository may lead it out of the project only when that is trusted. */
+  written?: true;
   /** Where the flag is not simply the key in kebab-case; null where no command has one. */
   flag?: string | null;
   /** The flag's short form. */
@@ -144,7 +148,7 @@ export const TABLE = {
     example: 'mcpServers:\n  tracker:\n    command: npx\n    args: [-y, tracker-mcp]',
   },
   stateDir: { kind: path, default: DEFAULT_STATE, about: 'Plans, tickets and jobs.' },
-  logDir: { kind: path, default: 'logs', about: 'Logs.' },
+  logDir: { kind: path, default: 'logs', written: true, about: 'Logs.' },
   workflowDir: {
     kind: path,
     default: 'workflows',
@@ -172,6 +176,7 @@ export const TABLE = {
   worktreeRoot: {
     kind: { is: 'maybe', of: path },
     default: null,
+    written: true,
     about: 'Where worktrees go when the plan does not say; null is ../worktrees beside the repository.',
   },
   'hooks.afterCreate': {
@@ -239,6 +244,8 @@ export const TABLE = {
   'forge.reviewers': {
     kind: texts,
     default: [],
+    runs: true,
+    decides: 'whose words are obeyed',
     flag: null,
     about:
       'Logins whose words count as feedback although they do not belong to the repository, such as bots.',

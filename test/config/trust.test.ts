@@ -28,6 +28,43 @@ describe('an untrusted signalbox.yaml', () => {
     expect((await load()).origin[key]).toMatch(`${file}:2`);
   });
 
+  it('may not say whose words are obeyed', async () => {
+    const { write, path, load } = scratch();
+    write('cwd/signalbox.yaml', 'forge: {reviewers: [evil-bot]}\n');
+    const error = await failure(load());
+    expect(error.code).toBe('config/untrusted');
+    expect(error.message).toContain('"forge.reviewers" decides whose words are obeyed');
+    trust(path('cwd'), path('user/.signalbox'));
+    expect((await load()).forge.reviewers).toEqual(['evil-bot']);
+  });
+
+  it.each([
+    ['worktreeRoot', '/etc'],
+    ['worktreeRoot', '../trees'],
+    ['worktreeRoot', 'link/trees'],
+    ['logDir', '/etc'],
+    ['logDir', '~/elsewhere'],
+  ])('may not lead %s out of the project to %s', async (key, place) => {
+    const { write, path, load } = scratch();
+    symlinkSync(path('package'), path('cwd/link'));
+    const file = write('cwd/signalbox.yaml', `${key}: ${place}\n`);
+    const error = await failure(load());
+    expect(error).toMatchObject({ code: 'config/untrusted', details: { file, dir: path('cwd') } });
+    expect(error.message).toContain(`signalbox.yaml:1:1: "${key}" leads out of the project`);
+    expect(error.hint).toContain(`signalbox config trust ${path('cwd')}`);
+    trust(path('cwd'), path('user/.signalbox'));
+    expect((await load()).origin[key]).toMatch(file);
+  });
+
+  it.each(['logDir: var/logs', 'worktreeRoot: ../worktrees', 'worktreeRoot: null'])(
+    'may say %s',
+    async (text) => {
+      const { write, load } = scratch();
+      write('cwd/signalbox.yaml', `${text}\n`);
+      expect((await load()).untrusted).not.toBeNull();
+    },
+  );
+
   it('may set what names no command', async () => {
     const { write, path, load } = scratch();
     write(
