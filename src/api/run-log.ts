@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Parts } from '../engine/parts.ts';
 import { InputError, messageOf } from '../model/errors.ts';
@@ -6,6 +6,7 @@ import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
 import { writeAtomic } from '../store/atomic.ts';
+import { makeDirectory } from '../store/directory.ts';
 import type { ExecutionConfig } from './execution-config.ts';
 import { atLeast, type IssueResult, issueResult } from './issue-result.ts';
 import { storedRun } from './stored-run.ts';
@@ -75,7 +76,7 @@ export function openRunLog(parts: Pick<Parts, 'store' | 'now'>, options: RunLogO
   const began = Date.parse(parts.now());
   const startTime = before?.startTime ?? parts.now();
   const spent = before?.summary?.totalDurationSeconds ?? 0;
-  makeDirectory(dirname(path));
+  makePlace(dirname(path));
   const write = (end: { endTime: string | null; aborted: boolean }) => {
     const { plan, tickets } = picture(parts, planId);
     const others = options.refused?.map((result) => issueLog(result, [], true)) ?? before?.issues ?? [];
@@ -156,14 +157,18 @@ export function modeOf(plan: Plan, config: ExecutionConfig): NamedMode {
   return config.chain ? 'chain' : config.sequential ? 'sequential' : 'parallel';
 }
 
-function makeDirectory(path: string): void {
+function makePlace(path: string): void {
   try {
-    mkdirSync(path, { recursive: true });
+    makeDirectory(path, 0o777);
   } catch (error) {
-    throw new InputError('run/log', `The log of the run cannot be written to ${path}: ${messageOf(error)}.`, {
-      hint: 'Name another directory with --log-path, or leave it out with --no-log-json.',
-      details: { path },
-    });
+    throw new InputError(
+      'run/log',
+      `The log of the run cannot be written to ${path}: ${messageOf(error).replace(/\.$/, '')}.`,
+      {
+        hint: 'Name another directory with --log-path, or leave it out with --no-log-json.',
+        details: { path },
+      },
+    );
   }
 }
 

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { closeSync, fstatSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -7,6 +7,7 @@ import type { Command } from 'commander';
 import type { Parts } from '../engine/parts.ts';
 import type { Claim } from '../model/claim.ts';
 import { HeldError } from '../model/errors.ts';
+import { makeDirectory } from '../store/directory.ts';
 import { keepHeapSmall } from './heap.ts';
 import { type Io, outJson } from './io.ts';
 import { type GlobalOptions, openRunner, openStore, positiveInteger } from './open.ts';
@@ -203,7 +204,7 @@ async function launch(
   io: Io,
 ): Promise<{ pid: number; log: string } | Refusal> {
   const { logDir } = await seat(io, options);
-  mkdirSync(logDir, { recursive: true, mode: 0o700 });
+  makeDirectory(logDir);
   const log = join(logDir, 'daemon.log');
   const out = openSync(log, 'a', 0o600);
   const before = fstatSync(out).size;

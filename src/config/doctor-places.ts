@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, lstatSync, statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { messageOf } from '../model/errors.ts';
@@ -33,7 +33,7 @@ export function stateFinding(stateDir: string): Finding {
 }
 
 export async function diskFinding(stateDir: string): Promise<Finding> {
-  const { bavail, bsize } = await statfs(existing(stateDir));
+  const { bavail, bsize } = await statfs(existing(stateDir, existsSync));
   const free = bavail * bsize;
   const level = free < 100 * MB ? 'bad' : free < GB ? 'warn' : 'ok';
   return {
@@ -44,7 +44,13 @@ export async function diskFinding(stateDir: string): Promise<Finding> {
   };
 }
 
+/** Links that lead nowhere count: nothing can be made below them. */
+const isThere = (path: string) =>
+  existsSync(path) || (existsSync(dirname(path)) && isDirectory(dirname(path)) && isLink(path));
+const isDirectory = (path: string) => statSync(path).isDirectory();
+const isLink = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+
 /** The path, or the nearest directory above it that exists. */
-function existing(path: string): string {
-  return existsSync(path) || path === dirname(path) ? path : existing(dirname(path));
+function existing(path: string, exists = isThere): string {
+  return exists(path) || path === dirname(path) ? path : existing(dirname(path), exists);
 }

@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { refKey } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
+import { makeDirectory } from '../store/directory.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import { specOf, workspaceSpec } from './facts.ts';
 import type { Parts } from './parts.ts';
@@ -29,7 +30,7 @@ function isMade({ repo, worktreeRoot }: WorkspaceSpec): boolean {
   if (existsSync(worktreeRoot)) return true;
   if (!existsSync(repo)) return false;
   try {
-    mkdirSync(worktreeRoot, { recursive: true });
+    makeDirectory(worktreeRoot, 0o777);
     return true;
   } catch {
     // Then nobody can make a worktree there either.

@@ -1,7 +1,8 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { asRecord, parseJson } from '../sources/json.ts';
 import { writeAtomic } from '../store/atomic.ts';
+import { makeDirectory } from '../store/directory.ts';
 
 /** What a small file of facts about the forge holds; nothing where there is none yet. */
 export function readFacts(file: string): Record<string, unknown> {
@@ -15,6 +16,6 @@ export function readFacts(file: string): Record<string, unknown> {
 
 /** Sets one fact and leaves the others. */
 export function noteFact(file: string, key: string, value: object): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  makeDirectory(dirname(file));
   writeAtomic(file, `${JSON.stringify({ ...readFacts(file), [key]: value }, null, 1)}\n`);
 }

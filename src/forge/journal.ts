@@ -1,7 +1,8 @@
-import { appendFileSync, mkdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { messageOf } from '../model/errors.ts';
 import { asRecord, asText, parseJson } from '../sources/json.ts';
+import { makeDirectory } from '../store/directory.ts';
 
 /** One line: what was meant, or what came of it. */
 export interface JournalLine {
@@ -110,7 +111,7 @@ export class ForgeJournal {
   }
 
   #write(line: Record<string, unknown>): void {
-    mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });
+    makeDirectory(dirname(this.#file));
     appendFileSync(this.#file, `${JSON.stringify({ at: this.#now(), ...line })}\n`, { mode: 0o600 });
   }
 }

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, realpathSync, statSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { writeAtomic } from '../store/atomic.ts';
+import { makeDirectory } from '../store/directory.ts';
 import type { Place } from './git.ts';
 import { isOutsideProgram } from './outside-program.ts';
 import { readText } from './refs.ts';
@@ -116,7 +117,7 @@ function recall(memory: string, commonDir: string, now: readonly Listed[] | unde
   if (now === undefined) return [];
   const drivers = now.filter((each) => each.own && !isInclude(each)).map(entryOf);
   try {
-    mkdirSync(memory, { recursive: true, mode: 0o700 });
+    makeDirectory(memory);
     writeAtomic(file, `${JSON.stringify({ version: 1, repository: commonDir, drivers }, null, 2)}\n`);
   } catch (error) {
     // Looking is possible on a full or read-only disk; running is not, and says so itself.

@@ -30,3 +30,26 @@ describe.concurrent('logs of a repository in which somebody has put links', { ti
     expect(existsSync(elsewhere)).toBe(true);
   });
 });
+
+describe.concurrent('a place where nothing can be made', { timeout: 60_000 }, () => {
+  it.runIf(existsSync('/proc/self'))('is refused for the log, with the way out', async ({ world }) => {
+    world.agent('agent', 'commit');
+    const issues = new IssueWorld(world).write('a.md', '# A\n');
+    const ended = await issues.cli('run', 'a.md', '--log-path', '/proc/x', ...EXEC_FLAGS);
+    expect(ended.code).toBe(2);
+    expect(refusal(ended)).toContain('The log of the run cannot be written to /proc/x');
+    expect(refusal(ended)).toContain('--no-log-json');
+  });
+
+  it('is told for the home as the storage that it is', async ({ world }) => {
+    const link = join(world.dir, 'link');
+    symlinkSync(join(world.dir, 'nowhere'), link);
+    const issues = new IssueWorld(world, { SIGNALBOX_HOME: join(link, 'home') }).write('a.md', '# A\n');
+    const ended = await issues.cli('run', 'a.md', ...EXEC_FLAGS);
+    expect(ended.code).toBe(4);
+    expect(refusal(ended)).toContain(`cannot be made: ${link} is a link that leads nowhere.`);
+    expect(refusal(ended)).toContain('choose another place');
+    const doctor = await issues.cli('doctor');
+    expect(doctor.out).toContain(`${link} cannot be written (ENOENT)`);
+  });
+});
