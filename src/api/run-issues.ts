@@ -49,7 +49,10 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
   const prepared = await prepare(parts, given, input);
   if (prepared === null) {
     const reason = `stopped by ${stopperOf(signal?.reason)}`;
-    const results = input.references.map((text, index) => stoppedResult(text, input.known?.[index], reason));
+    const results = input.references.map((text) => {
+      const item = input.known?.find(({ id }) => id === text);
+      return stoppedResult(text, item, reason);
+    });
     return { results, logPath: null, worktreeMap: new Map(), issueInfoMap: new Map(), planId: null };
   }
   for (const item of prepared.items) open.numbers.set(item.id, item.number);

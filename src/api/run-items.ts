@@ -4,17 +4,14 @@ import type { WorkItem } from '../sources/index.ts';
 import type { WorktreeInfo } from './run-types.ts';
 
 /** An issue whose title and labels the caller knows. */
-export function itemOf(
-  number: number,
-  info: { title: string; labels: string[]; body?: string } | undefined,
-): WorkItem {
+export function itemOf(number: number, info: { title: string; labels: string[]; body?: string }): WorkItem {
   return {
     key: `number:${number}`,
     id: String(number),
     number,
-    title: info?.title ?? `Issue #${number}`,
-    body: info?.body ?? '',
-    labels: info?.labels ?? [],
+    title: info.title,
+    body: info.body ?? '',
+    labels: info.labels ?? [],
     acceptanceCriteria: [],
     url: null,
     state: 'open',

@@ -51,7 +51,7 @@ export class RunOrchestrator {
     return this.#events;
   }
 
-  /** Runs issues whose titles and labels are known. */
+  /** Runs issues whose titles and labels are known; others are read from where they are kept. */
   async execute(issueNumbers: readonly number[]): Promise<IssueResult[]> {
     checkNumbers(issueNumbers);
     if (issueNumbers.length === 0) return [];
@@ -66,7 +66,11 @@ export class RunOrchestrator {
     const found = readManifest(cwd);
     const own = this.#config.services?.stateManager;
     const stateDir = own?.stateDir ?? mkdtempSync(join(tmpdir(), 'signalbox-run-'));
-    const known = issueNumbers.map((number) => itemOf(number, this.#config.issueInfoMap.get(number)));
+    const known = issueNumbers.flatMap((number) => {
+      const info = this.#config.issueInfoMap.get(number);
+      // Nobody can work on an issue that says nothing.
+      return info && `${info.title}${info.body ?? ''}`.trim() !== '' ? [itemOf(number, info)] : [];
+    });
     try {
       const run = await this.#run({
         settings: { ...settings, stateDir },

@@ -5,7 +5,7 @@ import { buildExecutionConfig } from '../../src/api/execution-config.ts';
 import { type RunOptions, resolveRunOptions } from '../../src/api/run-options.ts';
 import { RunOrchestrator } from '../../src/api/run-orchestrator.ts';
 import type { ManifestOfRun, OrchestratorConfig } from '../../src/api/run-types.ts';
-import { EXEC, git, IssueWorld, inCode, it, settingsOf, type World } from './support.ts';
+import { EXEC, git, IssueWorld, inCode, it, NumberedWorld, settingsOf, type World } from './support.ts';
 
 /** Package managers that write down that they were called. */
 function managers(world: World, ...names: string[]): NodeJS.ProcessEnv {
@@ -118,6 +118,22 @@ describe.concurrent('what RunOrchestrator.execute is given', () => {
     await expect(stranger.execute([1])).rejects.toThrow(
       'options.batch names 9, which is not to be executed.',
     );
+  });
+
+  it('makes up no issue of which it knows nothing: it is read, or refused', async ({ world }) => {
+    world.agent('agent', 'commit');
+    const issues = new NumberedWorld(world, { number: 55, title: 'Fix the clock', body: 'It is late.' });
+    const env = { ...world.env, ...issues.env };
+    const said = { title: ' ', labels: [] };
+    for (const issueInfoMap of [new Map(), new Map([[55, said]])]) {
+      const orchestrator = await lower(issues, {}, { env, issueInfoMap });
+      expect(await orchestrator.execute([55])).toMatchObject([
+        { issueNumber: 55, title: 'Fix the clock', success: true, branch: 'feature/55-fix-the-clock' },
+      ]);
+    }
+    const unknown = await lower(issues, {}, { env, issueInfoMap: new Map() });
+    await expect(unknown.execute([56])).rejects.toMatchObject({ name: 'InputError', code: 'run/reference' });
+    expect(git(world.repo, 'branch', '--list', 'feature/56*')).toBe('');
   });
 
   it('stops when its shutdown manager does, or its signal', async ({ world }) => {

@@ -35,7 +35,7 @@ describe('fetchItems', () => {
     fake.issues({ number: 7, title: 'Seven' });
     write(dir, 'a/login.md', '# A');
     write(dir, 'b/login.md', '# B');
-    write(dir, 'c.md', '---\nid: 7\n---\n');
+    write(dir, 'c.md', '---\nid: 7\n---\nText');
     const asked = ['a/login.md', './a/../a/login.md', 'b/login.md', '7', 'c.md'];
     const { items, problems } = await fetchItems(asked, options);
     expect(items.map(({ title }) => title)).toEqual(['A', 'Seven']);

@@ -87,7 +87,6 @@ describe('a Markdown file', () => {
       '## Acceptance Criteria\n- a',
     ],
     ['the file name, without headings', 'Text', 'my issue', 'Text'],
-    ['the file name, of an empty file', '', 'my issue', ''],
     ['the file name, with an empty front matter', '---\n---\nText', 'my issue', 'Text'],
     ['no heading in code', '```\n# no\n```\n# Yes', 'Yes', '```\n# no\n```'],
     ['a title and a description', '# T\n\n## Description\n\nText', 'T', 'Text'],
@@ -99,7 +98,7 @@ describe('a Markdown file', () => {
   it('has its path as key and a legal id when none is given', async () => {
     const { items, file } = await read('Text', 'Änderung Nr. 7!.MD');
     expect(items).toMatchObject([{ key: `markdown:${file}`, id: 'anderung-nr-7', title: 'Änderung Nr. 7!' }]);
-    expect(await item('---\nid: 7\nlabels: a, b\n---\n')).toMatchObject({ id: '7', labels: ['a', 'b'] });
+    expect(await item('---\nid: 7\nlabels: a, b\n---\nText')).toMatchObject({ id: '7', labels: ['a', 'b'] });
   });
 
   it.each([
@@ -113,7 +112,7 @@ describe('a Markdown file', () => {
     ['---\nlabels: {a: 1}\n---\n', /my-issue\.md:2:9: The field "labels" must be a list of texts/],
     ['---\nlabels:\n  - a\n  - [b]\n---\n', /my-issue\.md:4:5: The field "labels"/],
     ['---\ndependsOn: #12\n---\n', /my-issue\.md:2:1: The field "dependsOn" has no value/],
-    ['---\ndependsOn:\n  - "a b"\n---\n', /my-issue\.md:3:5: "a b" is not something to depend on/],
+    ['---\ndependsOn:\n  - "a b"\n---\nText', /my-issue\.md:3:5: "a b" is not something to depend on/],
     ['---\n- a\n---\n', /my-issue\.md:2:1: The front matter is not a list of fields/],
     ['---\ntitle: x\nText', /my-issue\.md:1:1: The front matter is never closed/],
     ['---\na: &a [x]\nb: *c\n---\n', /my-issue\.md:3:\d+: /],
@@ -134,11 +133,11 @@ describe('a Markdown file', () => {
 
   it('waits for files of the call by id or path, and for issues', async () => {
     const { dir, options } = checkout();
-    write(dir, 'a.md', '---\nid: first\n---\n');
+    write(dir, 'a.md', '---\nid: first\n---\nText');
     write(
       dir,
       'sub/b.md',
-      '---\ndependsOn: [first, ../c.md, "#12", acme/api#3, ENG-4, later, ./gone.md]\n---\n',
+      '---\ndependsOn: [first, ../c.md, "#12", acme/api#3, ENG-4, later, ./gone.md]\n---\nText',
     );
     write(dir, 'c.md', 'Depends on: #7\n\n- Blocked by: ENG-9\n');
     const { items, problems } = await fetchItems(['sub/b.md', 'c.md', 'a.md'], options);
@@ -161,7 +160,7 @@ describe('a Markdown file', () => {
   it('waits for issues of a known host only', async () => {
     const { dir, options } = checkout('git@ghe.example.com:acme/web.git');
     write(dir, 'a.md', 'Depends on: https://ghe.example.com/acme/api/issues/3');
-    write(dir, 'b.md', '---\ndependsOn: https://evil.example/a/b/issues/2\n---\n');
+    write(dir, 'b.md', '---\ndependsOn: https://evil.example/a/b/issues/2\n---\nText');
     const { items, problems } = await fetchItems(['a.md', 'b.md'], options);
     expect(items.map(({ dependsOn }) => dependsOn)).toEqual([['github:ghe.example.com/acme/api#3']]);
     expect(problems[0]?.message).toMatch(/b\.md:2:12: Issues on evil\.example are not looked up/);
@@ -169,8 +168,8 @@ describe('a Markdown file', () => {
 
   it('needs no forge, and says so only when it waits for a plain number', async () => {
     const dir = scratch();
-    write(dir, 'a.md', '---\ndependsOn: [12]\n---\n');
-    write(dir, 'b.md', '---\nid: 12\n---\n');
+    write(dir, 'a.md', '---\ndependsOn: [12]\n---\nText');
+    write(dir, 'b.md', '---\nid: 12\n---\nText');
     const alone = await fetchItems(['a.md'], { ...OPTIONS, cwd: dir });
     expect(alone.items).toEqual([]);
     expect(alone.problems[0]?.message).toMatch(
@@ -179,5 +178,23 @@ describe('a Markdown file', () => {
     const both = await fetchItems(['a.md', 'b.md'], { ...OPTIONS, cwd: dir });
     expect(both.problems).toEqual([]);
     expect(both.items[0]?.dependsOn).toEqual(['markdown:12']);
+  });
+});
+
+describe('a file that says nothing', () => {
+  it.each([
+    ['an empty one', ''],
+    ['blank lines', ' \n\n\t\n'],
+    ['front matter without a title', '---\nid: x\nlabels: [bug]\n---\n\n'],
+  ])('is no issue: %s', async (_, text) => {
+    const { items, problems, file } = await read(text);
+    expect(items).toEqual([]);
+    expect(problems).toMatchObject([
+      { message: `${file} says nothing of what is to be done.`, hint: expect.stringContaining('# Title') },
+    ]);
+  });
+
+  it.each(['# Title\n', '---\ntitle: Title\n---\n', 'Text\n'])('is not %j', async (text) => {
+    expect((await item(text)).title).not.toBe('');
   });
 });
