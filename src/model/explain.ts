@@ -66,14 +66,16 @@ function wayOn({ error, hold, currentPhase }: Ticket): string | undefined {
 
 /** The command that goes on with a plan. */
 function runOf({ id, kind }: Plan): string {
-  return kind === 'spec' ? `signalbox resume ${id}` : `signalbox run ${id}`;
+  return kind === 'spec' || kind === 'run' ? `signalbox resume ${id}` : `signalbox run ${id}`;
 }
 
 function running(ticket: Ticket, plan: Plan, around: Surroundings): Explanation {
   const open = openAttempt(ticket);
   if (!around.driven) {
+    const why = 'its engine is gone';
+    if (plan.kind === 'run') return { why, next: runOf(plan) };
     const takes = 'the next run or daemon takes it over where it is';
-    return { why: 'its engine is gone', next: plan.kind === 'spec' ? `${takes}: ${runOf(plan)}` : takes };
+    return { why, next: plan.kind === 'spec' ? `${takes}: ${runOf(plan)}` : takes };
   }
   const times = open && open.attempt > 1 ? `, attempt ${open.attempt}` : '';
   const note = open?.note ? `: ${open.note}` : '';

@@ -8,6 +8,14 @@ const say = (of: Ticket, around: { driven?: boolean; engine?: boolean } = {}, st
 const hold = (kind: string, reason: string) => ({ kind, reason, until: null });
 
 describe('explain', () => {
+  it('names the command that goes on with a run of issues whose engine is gone, or that has none', () => {
+    const run = plan({ id: 'run-1', kind: 'run' });
+    const next = 'signalbox resume run-1';
+    const alone = { driven: false, engine: false };
+    expect(explain(running('a'), run, alone)).toEqual({ why: 'its engine is gone', next });
+    expect(explain(ticket({ status: 'ready' }), run, alone)).toEqual({ why: 'no engine is running', next });
+  });
+
   it.each<[string, Ticket, { why: string; next: string }]>([
     ['complete', ticket({ status: 'complete' }), { why: '', next: '' }],
     [
