@@ -1,4 +1,4 @@
-import { sayHolder } from '../model/claim.ts';
+import { sayOther } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError, messageOf } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
@@ -127,7 +127,7 @@ async function takePlan(parts: Parts, planId: string): Promise<void> {
   const { store, holder, now } = parts;
   await store.updatePlan(planId, (plan) => {
     if (plan.claim && holder.isLive(plan.claim) && plan.claim.token !== holder.token) {
-      throw new HeldError('plan/held', `Plan "${planId}" is already being run by ${sayHolder(plan.claim)}.`, {
+      throw new HeldError('plan/held', `Plan "${planId}" is already being run by ${sayOther(plan.claim)}.`, {
         hint: `Watch it with: signalbox status --plan ${planId}`,
         details: { holder: plan.claim },
       });

@@ -1,4 +1,4 @@
-import { sayHolder } from '../model/claim.ts';
+import { sayOther } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import { control } from './control.ts';
@@ -19,11 +19,10 @@ export async function takeRun(parts: Parts, planId: string): Promise<Plan> {
     });
   const plan = await store.updatePlan(planId, (latest) => {
     if (latest.claim && holder.isLive(latest.claim) && latest.claim.token !== holder.token)
-      throw new HeldError(
-        'plan/held',
-        `Run "${planId}" is already being run by ${sayHolder(latest.claim)}.`,
-        { hint: `Watch it with: signalbox status --plan ${planId}`, details: { holder: latest.claim } },
-      );
+      throw new HeldError('plan/held', `Run "${planId}" is already being run by ${sayOther(latest.claim)}.`, {
+        hint: `Watch it with: signalbox status --plan ${planId}`,
+        details: { holder: latest.claim },
+      });
     if (latest.status !== 'active' && latest.status !== 'paused')
       throw new IllegalMoveError('plan/illegal', `Cannot resume run "${planId}": it is ${latest.status}.`, {
         hint: `See: signalbox status --plan ${planId}`,

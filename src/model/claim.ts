@@ -9,3 +9,8 @@ export const RENEW_MS = 15_000;
 export function sayHolder(claim: Claim): string {
   return `${claim.by} (pid ${claim.pid} on ${claim.host})`;
 }
+
+/** The same where "run by run" would be no sentence. */
+export function sayOther(claim: Claim): string {
+  return sayHolder(claim.by === 'run' ? { ...claim, by: 'another process' } : claim);
+}

@@ -153,7 +153,9 @@ describe.concurrent('resume of a run', () => {
     const run = await issues.run();
     expect(await issues.cli('resume', run)).toMatchObject({
       code: 3,
-      err: expect.stringContaining(`Run "${run}" is already being run by run (pid ${first.pid} on `),
+      err: expect.stringContaining(
+        `Run "${run}" is already being run by another process (pid ${first.pid} on `,
+      ),
     });
     world.go();
     expect((await first.ended).code).toBe(0);

@@ -32,7 +32,7 @@ describe('two engines on one state directory', () => {
     await world.call('start');
     const second = await world.cli('run', 'p');
     expect(second.code).toBe(3);
-    expect(second.err).toContain(`already being run by run (pid ${first.pid} on `);
+    expect(second.err).toContain(`already being run by another process (pid ${first.pid} on `);
     expect(second.out).toBe('');
     world.go();
     expect((await first.ended).code).toBe(0);
