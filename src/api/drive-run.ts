@@ -1,5 +1,6 @@
 import { runPlan } from '../engine/foreground.ts';
 import { letGo } from '../engine/resume-run.ts';
+import { restSuperseded } from '../engine/stopped.ts';
 import { refKey } from '../model/ids.ts';
 import type { ExecutionConfig } from './execution-config.ts';
 import { type IssueResult, issueResult } from './issue-result.ts';
@@ -43,6 +44,7 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
     } finally {
       signal?.removeEventListener('abort', onAbort);
     }
+    await restSuperseded(parts, planId);
   }
   // With a log, the log has it.
   const spentSeconds = spentBefore + (performance.now() - began) / 1000;

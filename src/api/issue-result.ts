@@ -1,5 +1,5 @@
 import type { Refused } from '../engine/issue-run.ts';
-import { isSuperseded } from '../engine/stopped.ts';
+import { isSuperseded, newerRunOf } from '../engine/stopped.ts';
 import type { Judged } from '../model/criteria.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Attempt, Ticket, Usage } from '../model/ticket.ts';
@@ -168,6 +168,8 @@ function isWaiting({ status }: Ticket): boolean {
 function nextOf(ticket: Ticket): { next?: string } {
   const { planId, ticketId } = ticket;
   const resume = `signalbox resume ${planId}`;
+  const newer = newerRunOf(ticket);
+  if (newer !== undefined) return { next: `signalbox status --plan ${newer}` };
   switch (ticket.status) {
     case 'failed':
       return { next: `signalbox retry ${planId} ${ticketId} && ${resume}` };

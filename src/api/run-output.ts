@@ -1,3 +1,4 @@
+import { isSuperseded } from '../engine/stopped.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { type Mark, RunLines } from '../report/run-lines.ts';
 import { style } from '../report/style.ts';
@@ -47,9 +48,11 @@ export class IssueLines {
     this.#planId = planId;
     const marks: Record<string, Mark> = { complete: '✓', failed: '✗' };
     const plan = this.#store.plan(planId);
-    const of = plan.tickets.map(
-      ({ ticketId }) => [ticketId, marks[this.#ticket(ticketId)?.status ?? ''] ?? '⏳'] as const,
-    );
+    const of = plan.tickets.map(({ ticketId }) => {
+      const ticket = this.#ticket(ticketId);
+      const rests = ticket && isSuperseded(ticket) ? '‖' : '⏳';
+      return [ticketId, marks[ticket?.status ?? ''] ?? rests] as const;
+    });
     this.#lines.begin(new Map(of), storedRun(plan)?.config.sequential);
   }
 

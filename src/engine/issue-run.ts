@@ -17,7 +17,7 @@ import type { IssuePlace } from './issue-places.ts';
 import { branchOfItem, phasesAhead, planIssues, type RunMode, sayItem } from './issue-plan.ts';
 import { emit, type Parts } from './parts.ts';
 import { letGo } from './resume-run.ts';
-import { SUPERSEDED } from './stopped.ts';
+import { restSuperseded, SUPERSEDED } from './stopped.ts';
 import { tellStatus } from './tell.ts';
 
 export interface IssueRunRequest {
@@ -215,11 +215,12 @@ async function supersede(parts: Parts, ticket: Ticket): Promise<void> {
   for (const key of (ticket.supersedes as string[] | undefined) ?? []) {
     const [planId = '', ticketId = ''] = key.split('/');
     const reason = `${SUPERSEDED} ${ticket.planId}`;
-    await parts.store.updateTicket({ planId, ticketId }, (old) =>
-      isOver(old)
-        ? old
-        : settle(old, parts.now(), { status: 'paused', hold: { kind: 'stopped', reason, until: null } }),
-    );
+    await parts.store.updateTicket({ planId, ticketId }, (old) => {
+      if (old.status === 'failed') return { ...old, supersededBy: ticket.planId };
+      if (isOver(old)) return old;
+      return settle(old, parts.now(), { status: 'paused', hold: { kind: 'stopped', reason, until: null } });
+    });
+    await restSuperseded(parts, planId);
   }
 }
 

@@ -1,7 +1,7 @@
 import { IllegalMoveError, WorkspaceError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
-import type { Parts } from './parts.ts';
+import { emit, type Parts } from './parts.ts';
 
 /** Tickets that a person or the end of a run has stopped; those whose issue has a newer run stay as they are. */
 export function stoppedIn(parts: Pick<Parts, 'store'>, planId: string): Ticket[] {
@@ -26,6 +26,28 @@ export const SUPERSEDED = 'superseded by';
 
 export function isSuperseded(ticket: Ticket): boolean {
   return ticket.hold?.reason.startsWith(SUPERSEDED) ?? false;
+}
+
+/** The newer run that has a failed ticket's issue. */
+export function newerRunOf({ status, supersededBy }: Ticket): string | undefined {
+  return status === 'failed' && typeof supersededBy === 'string' ? supersededBy : undefined;
+}
+
+/** A run of which newer ones have all that is left rests: nothing in it will move. */
+export async function restSuperseded(parts: Parts, planId: string): Promise<void> {
+  const { store, holder, now } = parts;
+  const before = store.view().plans.find(({ id }) => id === planId);
+  if (before?.kind !== 'run' || before.status !== 'active') return;
+  const tickets = [...store.view().tickets.values()].filter((ticket) => ticket.planId === planId);
+  const left = tickets.filter(({ status }) => status !== 'complete');
+  if (left.length === 0 || !left.every((each) => isSuperseded(each) || newerRunOf(each) !== undefined))
+    return;
+  const plan = await store.updatePlan(planId, (latest) =>
+    latest.status === 'active' && !(latest.claim && holder.isLive(latest.claim))
+      ? { ...latest, status: 'paused', pausedBy: 'a newer run', pausedAt: now() }
+      : latest,
+  );
+  if (plan.status === 'paused') emit(parts, { type: 'plan:status', planId, status: 'paused' });
 }
 
 /** The plan that was stopped last, or the run whose terminal is gone; inside a repository, of this one alone. */

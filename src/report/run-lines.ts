@@ -21,7 +21,7 @@ export interface RunLinesOptions {
   verbose: boolean;
 }
 
-export type Mark = '⏳' | '✓' | '✗';
+export type Mark = '⏳' | '✓' | '✗' | '‖';
 
 /** The progress of a run of issues as plain lines: the reference for every other view, and what pipes get. */
 export class RunLines {

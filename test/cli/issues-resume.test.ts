@@ -117,6 +117,8 @@ describe.concurrent('resume of a run', () => {
     world.go();
     const again = await issues.cli('resume', old);
     expect(again.out).toMatch(/^0 passed, 0 failed, 1 superseded/m);
+    expect(again.out).toMatch(/^Progress: one ‖$/m);
+    expect(world.readPlan(old)).toMatchObject({ status: 'paused', claim: null });
     const resumed = await issues.cli('resume');
     expect(resumed.code).toBe(0);
     expect(resumed.out).toContain('✓ Issue one completed');
@@ -125,6 +127,22 @@ describe.concurrent('resume of a run', () => {
     const none = await issues.cli('resume');
     expect(none.code).toBe(1);
     expect(none.err).toContain('Nothing is paused or stopped.');
+  });
+
+  it('of an old run leads to the newer one that has its failed issue, and offers no retry', async ({
+    world,
+  }) => {
+    world.agent('agent', 'exit 1');
+    const issues = new IssueWorld(world).write('one.md', '# One\n');
+    const args = ['one.md', '--phases', 'exec', '--no-retry'];
+    for (const _ of [1, 2]) expect((await issues.cli('run', ...args)).code).toBe(1);
+    const [old = '', last = ''] = issues.runs();
+    expect(world.readPlan(old).status).toBe('paused');
+    const again = await issues.cli('resume', old);
+    expect(again.out).not.toContain('signalbox retry');
+    expect(again.out).toContain(`signalbox status --plan ${last}`);
+    expect(world.readPlan(old).status).toBe('paused');
+    expect((await issues.cli('resume', last)).out).toContain(`signalbox retry ${last} one`);
   });
 
   it('without a name leaves runs of other repositories alone, and names the last one', async ({ world }) => {
