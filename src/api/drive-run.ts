@@ -1,7 +1,9 @@
 import { runPlan } from '../engine/foreground.ts';
+import type { Parts } from '../engine/parts.ts';
 import { letGo } from '../engine/resume-run.ts';
 import { restSuperseded } from '../engine/stopped.ts';
 import { refKey } from '../model/ids.ts';
+import type { Ticket } from '../model/ticket.ts';
 import type { ExecutionConfig } from './execution-config.ts';
 import { type IssueResult, issueResult } from './issue-result.ts';
 import type { Opened } from './opened-run.ts';
@@ -27,7 +29,9 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
   const { parts } = open;
   const { planId, config, signal, refused = [], spentBefore = 0 } = run;
   const began = performance.now();
-  if (config.detach) {
+  // Where everything was done before, there is nothing to leave to anybody.
+  const detached = config.detach && ticketsOf(parts, planId).some(({ status }) => status !== 'complete');
+  if (detached) {
     open.write((log) => log.update(), planId);
     await letGo(parts, planId);
   } else {
@@ -48,23 +52,27 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
   }
   // With a log, the log has it.
   const spentSeconds = spentBefore + (performance.now() - began) / 1000;
-  if (!config.detach && !open.log)
+  if (!detached && !open.log)
     await parts.store.updatePlan(planId, (latest) => ({
       ...latest,
       run: { ...(latest.run as object | undefined), spentSeconds },
     }));
-  const view = parts.store.view();
   const plan = parts.store.plan(planId);
-  const tickets = plan.tickets.flatMap(
-    ({ ticketId }) => view.tickets.get(refKey({ planId, ticketId })) ?? [],
-  );
-  if (!config.detach) open.write((log) => log.finish({ aborted: signal?.aborted === true }), planId);
+  const tickets = ticketsOf(parts, planId);
+  if (!detached) open.write((log) => log.finish({ aborted: signal?.aborted === true }), planId);
   return {
     results: [...tickets.map((ticket) => issueResult(ticket, plan)), ...refused],
     logPath: open.log?.path ?? null,
     worktreeMap: worktreesOf(tickets),
     issueInfoMap: new Map(tickets.map((ticket) => [numberOf(ticket) ?? ticket.ticketId, infoOf(ticket)])),
     planId,
-    ...(config.detach ? { detached: true } : {}),
+    ...(detached ? { detached } : {}),
   };
+}
+
+function ticketsOf({ store }: Parts, planId: string): Ticket[] {
+  const { tickets } = store.view();
+  return store
+    .plan(planId)
+    .tickets.flatMap(({ ticketId }) => tickets.get(refKey({ planId, ticketId })) ?? []);
 }

@@ -54,6 +54,21 @@ describe.concurrent('run --detach', () => {
     expect((await issues.cli('daemon', 'status')).code).toBe(1);
   });
 
+  it('leaves nothing to anybody when everything was done before', async ({ world }) => {
+    world.agent('agent', 'commit');
+    const issues = new IssueWorld(world).write('one.md', '# One\n');
+    const args = ['run', 'one.md', '--phases', 'exec', '--no-smart-tests'];
+    expect((await issues.cli(...args)).code).toBe(0);
+    const { code, out } = await issues.cli(...args, '--detach');
+    expect(code).toBe(0);
+    expect(out).not.toContain('Daemon');
+    expect(out).toContain('done before');
+    expect((await issues.cli('daemon', 'status')).code).toBe(1);
+    expect(world.readPlan(issues.runs().at(-1) ?? '')).toMatchObject({ status: 'complete', claim: null });
+    const json = linesOf<object>((await issues.cli(...args, '--detach', '--json')).out).at(-1);
+    expect(json).not.toHaveProperty('daemon');
+  });
+
   it('leaves the run to the daemon that is there, and can be said in JSON', async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new IssueWorld(world).write('one.md', '# One\n');
