@@ -114,7 +114,9 @@ export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
 }
 
 export function refusedResult(refused: Refused): IssueResult {
-  const number = refused.item?.number ?? Number(/^#?(\d+)$/.exec(refused.reference)?.[1] ?? 0);
+  const typed = Number(/^#?(\d+)$/.exec(refused.reference)?.[1] ?? 0);
+  // A file may have a number as its id; it is no issue's number.
+  const number = refused.item ? (refused.item.number ?? 0) : typed;
   return {
     issueNumber: number,
     id: refused.item?.id ?? refused.reference,
@@ -139,7 +141,7 @@ export function stoppedResult(reference: string, item: WorkItem | undefined, rea
 
 /** `#12` for an issue of this run that is called by its number. */
 function nameIn(plan: Plan, id: string): string | undefined {
-  return /^\d+$/.test(id) && plan.tickets.some(({ ticketId }) => ticketId === id) ? `#${id}` : undefined;
+  return plan.name.split(' ').includes(`#${id}`) ? `#${id}` : undefined;
 }
 
 function withoutPullRequest(plan: Plan): string {

@@ -14,7 +14,7 @@ import { compareIssues, finishedOutside, isTaken } from './issue-compare.ts';
 import { EarlierIssues } from './issue-earlier.ts';
 import { batchKeys, collectItems, withDependencies } from './issue-items.ts';
 import type { IssuePlace } from './issue-places.ts';
-import { branchOfItem, phasesAhead, planIssues, type RunMode, sayItem } from './issue-plan.ts';
+import { branchOfItem, phasesAhead, planIssues, type RunMode, sayItem, sayReference } from './issue-plan.ts';
 import { emit, type Parts } from './parts.ts';
 import { letGo } from './resume-run.ts';
 import { restSuperseded, SUPERSEDED } from './stopped.ts';
@@ -187,7 +187,7 @@ export async function startIssueRun(
     for (const [ticketId, message] of notes)
       parts.listen({ type: 'problem', planId: plan.id, ticketId, message, path: null });
     for (const { reference, item, reason } of refused) {
-      const message = `${item ? sayItem(item) : reference} is not run: ${reason}`;
+      const message = `${item ? sayItem(item) : sayReference(reference)} is not run: ${reason}`;
       parts.listen({ type: 'problem', planId: plan.id, ticketId: null, message, path: null });
     }
     for (const ticket of tickets) await supersede(parts, ticket);

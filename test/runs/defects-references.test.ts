@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { ENDINGS, type FakeIssue } from '../support/gh/fake-gh.ts';
-import { EXEC, EXEC_FLAGS, git, it, linesOf, NumberedWorld, refusal, titled } from './support.ts';
+import { EXEC, EXEC_FLAGS, git, IssueWorld, it, linesOf, NumberedWorld, refusal, titled } from './support.ts';
 
 describe.concurrent('what is no issue', () => {
   const REFUSED: [string[], RegExp][] = [
@@ -41,6 +41,29 @@ describe.concurrent('issues that cannot be run', () => {
     });
     const ended = await issues.cli('run', '1', '2', ...EXEC_FLAGS);
     expect(refusal(ended)).toContain('These issues wait for each other: #1 → #2 → #1.');
+  });
+
+  it('because nobody knows them are called alike in lines and table', async ({ world }) => {
+    world.agent('agent', 'commit');
+    const issues = new NumberedWorld(world, ...titled(1));
+    const { out } = await issues.cli('run', '1', '77', ...EXEC_FLAGS);
+    expect(out).toMatch(/^! #77 is not run: /m);
+    expect(out).toMatch(/^✗ {2}#77 /m);
+    expect(out).not.toMatch(/(^|[^#\d])77 /m);
+  });
+
+  it('are called by their id where that is a number of a file, refused or not', async ({ world }) => {
+    world.agent('agent', 'commit');
+    const issues = new IssueWorld(world)
+      .write('five.md', '# Five\n', { id: 5, dependsOn: ['nowhere'] })
+      .write('six.md', '# Six\n', { id: 6 });
+    const { out } = await issues.cli('run', 'five.md', 'six.md', ...EXEC_FLAGS);
+    expect(out).toMatch(/^! 5 is not run: depends on nowhere/m);
+    expect(out).toMatch(/^✗ {2}5 /m);
+    expect(out).toMatch(/^✓ {2}6 /m);
+    expect(out).not.toContain('#5');
+    const dry = await issues.cli('run', 'five.md', '--dry-run', ...EXEC_FLAGS);
+    expect(dry.out).toContain('Would not run 5: ');
   });
 
   it('make a dry run end with 1 when there is nothing else', async ({ world }) => {
