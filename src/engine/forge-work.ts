@@ -22,14 +22,14 @@ export interface ForgeWork {
   dir: string;
 }
 
-export async function forgeWork(parts: Parts, ref: TicketRef): Promise<ForgeWork> {
+export async function forgeWork(parts: Parts, ref: TicketRef, signal?: AbortSignal): Promise<ForgeWork> {
   const { store, workspaces, settings } = parts;
   const view = store.view();
   const ticket = view.tickets.get(refKey(ref)) ?? store.ticket(ref);
   const plan = store.plan(ref.planId);
   const spec = workspaceSpec(ticket, plan, settings, view);
   const origin = parseRemote(await workspaces.pushUrl(spec.repo));
-  const gh = ghOptions(parts, spec.repo);
+  const gh = { ...ghOptions(parts, spec.repo), ...(signal ? { signal } : {}) };
   const repository = await ownRepository(gh, new KnownRepositories(settings.stateDir));
   const head: Head = { repository, branch: spec.branch, owner: origin?.owner ?? null };
   const dir = store.layout.jobsOf(ref);

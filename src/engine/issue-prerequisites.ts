@@ -1,4 +1,4 @@
-import { findPullRequests, type PullRequest } from '../forge/index.ts';
+import { findPullRequests } from '../forge/index.ts';
 import { explained, SignalboxError, WorkspaceError } from '../model/errors.ts';
 import { parseRef, refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
@@ -122,12 +122,8 @@ interface MergedPull {
 }
 
 async function mergedPullOf({ parts, spec }: Look, own: Ticket): Promise<MergedPull | undefined> {
-  const work = await forgeWork(parts, own);
-  const pull: PullRequest | undefined = await ticketPull(
-    parts,
-    work,
-    await findPullRequests(work.head, work.gh),
-  );
+  const work = await forgeWork(parts, own, spec.signal);
+  const pull = await ticketPull(parts, work, await findPullRequests(work.head, work.gh));
   if (pull?.state !== 'MERGED') return undefined;
   const { headRefOid: head, mergedAt, baseRefName: into } = pull;
   const left = await isLeftOver(parts, work, await localTip(parts, work), { head, mergedAt });

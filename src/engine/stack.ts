@@ -42,7 +42,9 @@ async function predecessor(parts: Parts, ticket: Ticket, view: StoreView): Promi
   const { commit } = ticket.base;
   const repo = repoOf(ticket, plan, settings);
   const spec = { repo, branch: branchOf(ticket), base: plan.base, recordedBase: ticket.base };
-  const candidates = blockersOf(ticket, view).filter((blocker) => {
+  // One that was merged into the branch below it has left its place to that one.
+  const below = [...new Set([...blockersOf(ticket, view), ...ancestorsOf(ticket, view)])];
+  const candidates = below.filter((blocker) => {
     const owner = planOf(view, blocker.planId);
     return blocker.branch !== null && owner && repoOf(blocker, owner, settings) === repo;
   });

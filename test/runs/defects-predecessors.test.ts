@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { ENDINGS, FakeGh } from '../support/gh/fake-gh.ts';
-import { git, it, NumberedWorld, type World } from './support.ts';
+import { git, it, NumberedWorld, type World, waitFor } from './support.ts';
 
 const WORK = ['--phases', 'exec', '--no-smart-tests', '--no-retry'];
 const ONE = 'feature/1-one';
@@ -184,6 +184,46 @@ describe.concurrent('an issue whose predecessor somebody pushed to', { timeout: 
     const forced = await stacked.run('2', '--no-pr', '--force');
     expect(forced.out).toContain(`What became of ${ONE} on origin was not looked at: `);
     expect(stacked.file('one.txt')).toBe('one, reviewed');
+  });
+});
+
+describe.concurrent('a look at what became of a predecessor', { timeout: 60_000 }, () => {
+  it('does not hold up a stop', async ({ world }) => {
+    const stacked = new Stacked(world);
+    expect((await stacked.run('1')).code).toBe(0);
+    const { gh } = stacked.issues.bench;
+    const before = gh.calls('pr list').length;
+    gh.fail({ call: 'pr list', times: null, hang: true });
+    const running = stacked.issues.start('run', '2', ...WORK);
+    await waitFor('the look', () => gh.calls('pr list').length > before);
+    const began = performance.now();
+    expect((await running.kill('SIGINT')).code).toBe(130);
+    expect(performance.now() - began).toBeLessThan(20_000);
+  });
+
+  it('follows one that was merged into the branch it was stacked on', async ({ world }) => {
+    world.agent(
+      'agent',
+      'echo "$SIGNALBOX_TICKET" > "$SIGNALBOX_TICKET.txt"; commit "work on $SIGNALBOX_TICKET"',
+    );
+    const upon = (number: number) => ({ body: `Depends on #${number}` });
+    const issues = new NumberedWorld(
+      world,
+      { number: 1, title: 'One' },
+      { number: 2, title: 'Two', ...upon(1) },
+      { number: 3, title: 'Three', ...upon(2) },
+    );
+    git(world.repo, 'push', '--quiet', 'origin', 'main');
+    expect((await issues.cli('run', '1', '2', ...WORK)).code).toBe(0);
+    expect(issues.bench.pulls()).toMatchObject([{ number: 4 }, { number: 5, baseRefName: ONE }]);
+    const merge = ['pr', 'merge', '5', '--squash', '--delete-branch'];
+    execFileSync(FakeGh.command, merge, { env: issues.bench.env, cwd: world.repo });
+    expect((await issues.cli('run', '3', ...WORK)).code).toBe(0);
+    const three = 'feature/3-three';
+    expect(issues.bench.pulls().at(-1)).toMatchObject({ headRefName: three, baseRefName: ONE });
+    expect(git(world.repo, 'merge-base', `origin/${ONE}`, three)).toBe(issues.bench.tip(ONE));
+    expect(git(world.repo, 'show', `${three}:2.txt`)).toBe('2');
+    expect(git(world.repo, 'log', '--format=%s', `origin/${ONE}..${three}`)).toBe('work on 3');
   });
 });
 
