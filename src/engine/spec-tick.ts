@@ -35,6 +35,7 @@ export async function tickUnit(parts: Parts, ref: TicketRef): Promise<TickedUnit
   const { store, settings, workspaces } = parts;
   const ticket = store.ticket(ref);
   const unit = unitOf(ticket);
+  if (unit) refuseVanished(parts, ticket, unit.id);
   if (unit) await putListBack(parts, ticket);
   if (unit) await bringFitting(parts, ticket, unit.tasks);
   const plan = store.plan(ref.planId);
@@ -47,7 +48,7 @@ export async function tickUnit(parts: Parts, ref: TicketRef): Promise<TickedUnit
   const name = join(kept.inTree, kept.files.tasks);
   const file = join(spec.path, name);
   const original = join(kept.dir, kept.files.tasks);
-  const outside = !kept.tracked && original !== file && existsSync(original);
+  const outside = !kept.tracked && original !== file;
   const commitAs = async (message: string) =>
     kept.tracked ? workspaces.commitPaths({ path: spec.path, files: [name], message }) : null;
   const found = readFileSync(file, 'utf8');
@@ -78,6 +79,22 @@ export async function tickUnit(parts: Parts, ref: TicketRef): Promise<TickedUnit
   const last = changes.at(-1)?.done ?? { ticked: [], already: [], boxless: [] };
   const { ticked, already, boxless } = last;
   return { file: outside ? original : file, ticked, already, boxless, commit };
+}
+
+/** A list that git does not have is the only one that keeps its ticks: where it is gone, they would be lost with the tree. */
+function refuseVanished({ store, settings }: Parts, ticket: Ticket, id: string): void {
+  const plan = store.plan(ticket.planId);
+  const kept = specOf(plan);
+  if (!kept || kept.tracked) return;
+  const original = join(kept.dir, kept.files.tasks);
+  const { path } = workspaceSpec(ticket, plan, settings, store.view());
+  const copy = join(path, kept.inTree, kept.files.tasks);
+  if (original === copy || existsSync(original)) return;
+  const from = existsSync(copy) ? ` A copy with the ticks so far is ${copy}.` : '';
+  throw new InputError('spec/changed', `${original} is not there any more: unit ${id} cannot be ticked.`, {
+    hint: `Put it back at its place, then run the spec again.${from}`,
+    details: { file: original, copy },
+  });
 }
 
 /** A list that was edited while the unit's work lay in the tree comes to the branch with its tick, unless it knows other tasks. */

@@ -1,7 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import {
+  add,
   done,
   git,
   isRunning,
@@ -118,6 +119,30 @@ describe.concurrent('a spec that git does not have', () => {
     expect(readFileSync(join(dir, 'tasks.md'), 'utf8')).toBe(tasks('One', 'Two').replaceAll('[ ]', '[x]'));
     expect(git(world.repo, 'show', 'spec/limits:seen-2.txt')).toContain('- [x] 1. One\n- [ ] 2. Two');
     expect(git(world.repo, 'ls-tree', '-r', '--name-only', 'spec/limits')).not.toContain('.kiro');
+  });
+});
+
+describe.concurrent('a spec that git does not have and that is gone from its place', () => {
+  it.for([
+    ['its directory', '.kiro/specs/limits', '.kiro/specs/moved'],
+    ['its task list', '.kiro/specs/limits/tasks.md', '.kiro/specs/limits/old.md'],
+  ] as const)('is never ticked elsewhere: %s', async ([, from, to], { world }) => {
+    world.rehearsal([
+      {
+        when: { ticket: '2', phase: 'implement' },
+        do: [{ run: `mv ${world.repo}/${from} ${world.repo}/${to}` }, ...add('a.txt'), done()],
+      },
+    ]);
+    const dir = writeSpec(world, tasks('One', 'Two'), { commit: false });
+    const { code, result } = await runSpec(world, dir);
+    expect({ code, complete: result.counts.complete }).toEqual({ code: 2, complete: 1 });
+    expect(result.tickets[1]).toMatchObject({ status: 'failed', currentPhase: 'tick' });
+    expect(result.tickets[1]?.error).toContain(`${dir}/tasks.md is not there any more`);
+    expect(result.tickets[1]?.error).toContain('Put it back at its place');
+    renameSync(join(world.repo, to), join(world.repo, from));
+    const again = await runSpec(world, dir);
+    expect({ code: again.code, attempts: again.result.counts.attempts }).toEqual({ code: 0, attempts: 0 });
+    expect(readFileSync(join(dir, 'tasks.md'), 'utf8')).toBe(tasks('One', 'Two').replaceAll('[ ]', '[x]'));
   });
 });
 
