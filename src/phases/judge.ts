@@ -3,7 +3,7 @@ import type { AgentResult } from '../model/agent.ts';
 import { judgedIn } from '../model/criteria.ts';
 import { explained } from '../model/errors.ts';
 import { type AttemptEnd, NO_REASON } from '../model/outcome.ts';
-import type { Json } from '../model/ticket.ts';
+import type { ErrorClass, Json } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { factsOf, failure, parked } from './agent-facts.ts';
 import { capture } from './capture.ts';
@@ -28,16 +28,16 @@ export async function judge(
   if (result.error?.class === 'interrupted') {
     return { type: 'interrupted', reason: result.error.message, deliberate: false, ...facts };
   }
+  const claim = context.phase.signals ? claimedIn(result) : null;
+  if (claim?.kind === 'halted' && (result.ok || AFTER_ALL.has(result.error?.class ?? 'protocol'))) {
+    const halt_reason = claim.reason || NO_REASON;
+    return { type: 'done', outcome: 'halt', captured: { halt_reason }, ...facts, output: halt_reason };
+  }
   if (!result.ok) {
     return {
       ...failure(result.error?.class ?? 'protocol', result.error?.message ?? 'ended without a result'),
       ...facts,
     };
-  }
-  const claim = context.phase.signals ? claimedIn(result) : null;
-  if (claim?.kind === 'halted') {
-    const halt_reason = claim.reason || NO_REASON;
-    return { type: 'done', outcome: 'halt', captured: { halt_reason }, ...facts, output: halt_reason };
   }
   const strayed = await cameBack(context);
   if (strayed) return { ...failure('evidence', strayed), ...facts };
@@ -63,6 +63,9 @@ export async function judge(
     ...(judged ? { criteria: judged } : {}),
   };
 }
+
+/** How a program may end that has said all it had to say. Every other class says what has to be mended before anybody is asked. */
+const AFTER_ALL: ReadonlySet<ErrorClass> = new Set(['exit', 'crash', 'protocol']);
 
 const NO_SIGNAL =
   'the final message has neither <promise>TASK_DONE</promise> nor <promise>HALT</promise> on a line of its own';

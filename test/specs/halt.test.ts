@@ -94,4 +94,34 @@ describe.concurrent('contract 10: a unit that halts', () => {
       halted: { ticketId: '1', reason: 'is this right?' },
     });
   });
+
+  const ASKED = { say: 'I looked at both.\n\n<promise>HALT: A or B?</promise>' };
+  const says = (...more: unknown[]) => [{ when: { phase: 'implement' }, do: [ASKED, ...more] }];
+
+  it.for([
+    ['an exit code', { crash: { code: 7 } }],
+    ['a broken stream', { fail: { class: 'protocol', message: 'cut off' } }],
+  ] as const)('beats %s', async ([, end], { world }) => {
+    withoutWaits(world);
+    world.rehearsal(says(end));
+    const { code, result } = await runSpec(world, writeSpec(world, tasks('One')), '--max-attempts', '1');
+    expect({ code, halted: result.halted }).toEqual({
+      code: 2,
+      halted: { ticketId: '1', reason: 'A or B?' },
+    });
+    expect((await world.cli('status')).out).toContain('A or B?');
+  });
+
+  it('hides neither that nobody is logged in nor a usage limit', async ({ world }) => {
+    withoutWaits(world);
+    world.rehearsal(says({ fail: { class: 'auth', message: 'not logged in' } }));
+    const dir = writeSpec(world, tasks('One'));
+    const { code, result } = await runSpec(world, dir, '--max-attempts', '1');
+    expect({ code, halted: result.halted }).toEqual({ code: 2, halted: null });
+    expect(result.tickets[0]?.error).toContain('not logged in');
+    world.rehearsal(says({ limit: 3600 }));
+    const run = world.start(['spec', dir, '--no-tmux', '--delay', '0']);
+    await world.reaches('spec-limits', '1', (ticket) => ticket.hold?.kind === 'limit');
+    expect((await run.kill('SIGINT')).code).toBe(130);
+  });
 });
