@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Env } from '../config/paths.ts';
 import { TMUX_TIMEOUT_MS, type Tmux, TmuxError, tmuxClient, tooSlow } from '../jobs/tmux.ts';
-import { sessionName, tmuxOff } from '../jobs/tmux-names.ts';
+import { sessionName, tmuxOff, windowName } from '../jobs/tmux-names.ts';
 import {
   closePanes,
   makeSession,
@@ -34,7 +34,10 @@ export interface TmuxViewOptions {
   socketName?: string | undefined;
   /** Most windows; above it the oldest finished ones are closed. */
   limit?: number | undefined;
-  /** Called at most once, with the first thing that went wrong; the work goes on whatever it is. Must not throw. */
+  /**
+   * Called at most once with the first thing that went wrong, and once when a window of work under way is closed; the work
+   * goes on whatever it is. Must not throw.
+   */
   onProblem(message: string): void;
   /** Called when the windows are in a session of another name than was asked for. Must not throw. */
   onMoved?(message: string): void;
@@ -76,6 +79,8 @@ class Windows implements TmuxView {
   /** Tickets whose window was opened and which have not rested since. */
   readonly #shown = new Set<string>();
   readonly #resting = new Set<string>();
+  /** Tickets that have rested since the last look; their windows are still there unless somebody closed them. */
+  readonly #rested = new Set<string>();
   readonly #recorded = new Set<string>();
   /** What to look after next, by ticket: an attempt that starts while its ticket is waiting here adds nothing. */
   readonly #waiting = new Map<string, TicketRef>();
@@ -89,6 +94,7 @@ class Windows implements TmuxView {
   #working: Promise<void> | undefined;
   #seen = false;
   #told = false;
+  #toldClosed = false;
   /** There is no tmux, or nobody waits for it any more. */
   #over = false;
   readonly #abort = new AbortController();
@@ -118,10 +124,12 @@ class Windows implements TmuxView {
       this.#wake();
     } else if (event.type === 'ticket:status' && isRest(event.status)) {
       this.#resting.add(refKey(event));
-      this.#shown.delete(refKey(event));
-      if (!this.#tooMany) return;
-      this.#count = true;
-      this.#wake();
+      if (this.#shown.delete(refKey(event)) && !this.#toldClosed && !this.#told) {
+        this.#rested.add(refKey(event));
+        this.#look = true;
+      }
+      this.#count ||= this.#tooMany;
+      if (this.#busy) this.#wake();
     }
   }
 
@@ -159,14 +167,16 @@ class Windows implements TmuxView {
   }
 
   async #next(): Promise<void> {
+    if (this.#look) {
+      this.#look = false;
+      const session = await readSession(this.#tmux, this.session);
+      if (session) this.#missClosed(session);
+      else this.#gone();
+    }
     const [[key, ref] = []] = this.#waiting;
     if (ref) {
       this.#waiting.delete(key ?? '');
       await this.#show(ref);
-    }
-    if (this.#look) {
-      this.#look = false;
-      if (!(await readSession(this.#tmux, this.session))) this.#gone();
     }
     if (!this.#count) return;
     this.#count = false;
@@ -236,8 +246,22 @@ class Windows implements TmuxView {
     }
   }
 
+  /** What we close ourselves is not looked for; a window whose command has ended is still there. */
+  #missClosed({ panes }: TmuxSession): void {
+    const there = new Set(panes.map(({ ticket }) => ticket));
+    const closed = [...this.#rested, ...this.#shown].find((ticket) => !there.has(ticket));
+    this.#rested.clear();
+    if (closed === undefined || this.#toldClosed) return;
+    this.#toldClosed = true;
+    const [planId = '', ticketId = ''] = closed.split('/');
+    this.#options.onProblem(
+      `The window ${windowName(ticketId)} was closed. ${wayToWatch({ planId, ticketId })}`,
+    );
+  }
+
   #gone(): void {
     this.#shown.clear();
+    this.#rested.clear();
     this.#tell(`The tmux session ${this.session} is gone; a new one is made for the windows that follow.`);
   }
 
@@ -245,7 +269,13 @@ class Windows implements TmuxView {
     const limit = this.#options.limit ?? LIMIT;
     const session = await readSession(this.#tmux, this.session);
     const panes = session?.panes ?? [];
-    await closePanes(this.#tmux, surplus({ panes, resting: this.#resting, limit }));
+    const closed = new Set(surplus({ panes, resting: this.#resting, limit }));
+    for (const { id, ticket } of panes) {
+      if (!closed.has(id) || ticket === null) continue;
+      this.#shown.delete(ticket);
+      this.#rested.delete(ticket);
+    }
+    await closePanes(this.#tmux, [...closed]);
     this.#tooMany = panes.filter((pane) => pane.ticket !== null).length > limit;
   }
 
@@ -264,9 +294,12 @@ class Windows implements TmuxView {
     if (this.#told) return;
     this.#told = true;
     this.#lookNoMore();
-    const { planId = '<plan>', ticketId = '<ticket>' } = this.#latest ?? {};
     this.#options.onProblem(
-      `${what} The work goes on; watch it with: signalbox logs ${planId} ${ticketId} --follow`,
+      `${what} ${wayToWatch(this.#latest ?? { planId: '<plan>', ticketId: '<ticket>' })}`,
     );
   }
+}
+
+function wayToWatch({ planId, ticketId }: TicketRef): string {
+  return `The work goes on; watch it with: signalbox logs ${planId} ${ticketId} --follow`;
 }

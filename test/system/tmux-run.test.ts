@@ -106,6 +106,7 @@ describe.concurrent('a run', () => {
     await view.close();
     expect(server.names()).toEqual(['task-1.2']);
     expect(world.calls('start')).toHaveLength(2);
+    expect(server.problems).toEqual([expect.stringContaining('The tmux session run is gone')]);
   });
 
   it('goes on when the server is killed, says so once and shows the next ticket', async ({

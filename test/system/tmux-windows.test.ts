@@ -160,7 +160,35 @@ describe.concurrent('windows', () => {
     view.listen(starts('1', 3));
     await view.close();
     expect(server.names()).toEqual(['task-2', 'task-3', 'task-1']);
-    expect(server.problems).toEqual([]);
+    const gone = 'The window task-1 was closed. The work goes on; watch it with: signalbox logs p 1 --follow';
+    expect(server.problems).toEqual([gone]);
+    server.tmux('kill-window', '-t', server.paneOf('2').window);
+    view.listen(becomes('2', 'complete'));
+    await view.close();
+    expect(server.problems).toEqual([gone]);
+  });
+
+  it('that a person closes are told once, in the middle of a phase, and so is the session after them', async ({
+    world,
+    server,
+  }) => {
+    world.plan('p', PLAN);
+    const view = server.view({ cli: server.follower(), lookEveryMs: 20 });
+    for (const ticketId of ['1', '2', '3']) view.listen(starts(ticketId));
+    await waitFor(
+      'three windows',
+      () => server.can('has-session', '-t', '=run') && server.names()[2] === 'task-3',
+    );
+    server.tmux('kill-window', '-t', server.paneOf('2').window);
+    await waitFor('the user to be told', () => server.problems.length > 0);
+    server.tmux('kill-window', '-t', server.paneOf('3').window);
+    server.tmux('kill-session', '-t', '=run:');
+    await waitFor('the user to be told', () => server.problems.length > 1);
+    await view.close();
+    expect(server.problems.map((problem) => problem.split(/[.;]/)[0])).toEqual([
+      'The window task-2 was closed',
+      'The tmux session run is gone',
+    ]);
   });
 
   it('with a pane of somebody else lose only our own', async ({ world, server }) => {
