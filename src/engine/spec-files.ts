@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, renameSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { refKey } from '../model/ids.ts';
@@ -23,7 +23,7 @@ import { unlockSpec } from './spec-lock.ts';
 import { assignmentOf, progressOf, specRests, stateOf } from './spec-picture.ts';
 import { giveOwners } from './spec-together.ts';
 import { PROGRESS_FILE, STATE_FILE } from './spec-tree.ts';
-import { ownersOf, specOf } from './spec-unit.ts';
+import { besideSpec, ownersOf, specOf } from './spec-unit.ts';
 
 const TOLD: ReadonlySet<EngineEvent['type']> = new Set([
   'attempt:start',
@@ -87,8 +87,8 @@ export class SpecFiles {
 
 async function writeSpecFiles(parts: Parts, plan: Plan, found: readonly Ticket[]): Promise<void> {
   const kept = specOf(plan);
-  if (!kept || !existsSync(dirname(kept.dir))) return;
-  const place = dirname(kept.dir);
+  const place = kept && besideSpec(kept);
+  if (!place || !existsSync(place)) return;
   const { layout } = parts.store;
   const key = createHash('sha256').update(place).digest('hex').slice(0, 16);
   makeDirectory(layout.locks);

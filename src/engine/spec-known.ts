@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { didYouMean } from '../config/near.ts';
 import { InputError } from '../model/errors.ts';
@@ -62,18 +62,23 @@ export async function branchFor(parts: Parts, input: BranchInput): Promise<strin
 
 export function keptOf(spec: Spec, dir: string, root: string, plan: Plan | undefined, now: string): PlanSpec {
   const before = plan && specOf(plan);
+  const linked = join(realpathSync.native(dirname(spec.dir)), basename(spec.dir));
+  const beside = linked === dir ? before?.beside : dirname(linked);
   const others = [spec.files.requirements, spec.files.design].flatMap((file) =>
     file ? [basename(file)] : [],
   );
   return {
     name: spec.name,
     dir,
+    ...(beside ? { beside } : {}),
     inTree: placeInTree(dir, root),
     tracked: before?.tracked ?? false,
     files: { tasks: basename(spec.files.tasks), others },
     text: before?.text ?? '',
     base: before?.base ?? null,
     startedAt: before?.startedAt ?? now,
+    ...(before?.list ? { list: before.list } : {}),
+    ...(before?.brought ? { brought: before.brought } : {}),
     ...(before?.aside ? { aside: before.aside } : {}),
     ...(before?.gone ? { gone: before.gone } : {}),
   };
@@ -161,12 +166,12 @@ export function strangerIn(
 
 /** What the state file says of owners; a file that cannot be read is told, and written anew when the run begins. */
 export function assignmentsOf(
-  dir: string,
+  place: string,
   name: string,
   units: readonly Unit[],
   owners: readonly string[],
 ): { assignments: Map<string, Assignment>; notes: string[] } {
-  const file = join(dirname(dir), STATE_FILE);
+  const file = join(place, STATE_FILE);
   const notes: string[] = [];
   if (!existsSync(file)) return { assignments: new Map(), notes };
   try {

@@ -10,7 +10,7 @@ import { putBack } from './hand-over.ts';
 import type { Parts } from './parts.ts';
 import { releaseWorkspace } from './place.ts';
 import { bringSpec, excludeFiles } from './spec-tree.ts';
-import { engineTicks, type PlanSpec, specOf } from './spec-unit.ts';
+import { besideSpec, engineTicks, type PlanSpec, specOf } from './spec-unit.ts';
 
 /** Makes the tree and brings the spec into it, unless a unit's work lies in it. */
 export async function prepareTree(parts: Parts, planId: string): Promise<void> {
@@ -26,7 +26,7 @@ export async function prepareTree(parts: Parts, planId: string): Promise<void> {
   if (!kept || !plan.repo || !ticket) return;
   if (!open && !(await hasNews(parts, plan, kept, tickets))) return;
   const { root, commonDir } = await workspaces.checkRepo(plan.repo);
-  excludeFiles(commonDir, root, kept.dir);
+  excludeFiles(commonDir, root, besideSpec(kept));
   if (ticketInTree(view, plan)) {
     const pending = readFileSync(join(kept.dir, kept.files.tasks), 'utf8');
     await store.updatePlan(planId, (latest) => ({ ...latest, spec: { ...kept, pending } }));
@@ -50,7 +50,7 @@ async function hasNews(
 ): Promise<boolean> {
   const branch = tickets[0]?.branch;
   if (!branch || !plan.repo || plan.workspace === 'checkout' || kept.text === '') return false;
-  const file = join(kept.inTree, kept.files.tasks);
+  const file = kept.list ?? join(kept.inTree, kept.files.tasks);
   const found = await parts.workspaces.readCommitted({ repo: plan.repo, branch, file });
   if (found === null) return false;
   const mine = readFileSync(join(kept.dir, kept.files.tasks), 'utf8');

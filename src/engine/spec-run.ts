@@ -41,7 +41,7 @@ import {
   refuseStanding,
 } from './spec-refusals.ts';
 import { groupsOf } from './spec-together.ts';
-import { ownersOf, specOf } from './spec-unit.ts';
+import { besideSpec, ownersOf, specOf } from './spec-unit.ts';
 import { isAtWork } from './tree-traces.ts';
 
 export interface SpecRunRequest {
@@ -110,7 +110,12 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
   const problems = [...spec.problems, ...more, ...empty];
   refuseErrors(problems);
   if (before) refuseMoved(before, request.inPlace);
-  const { assignments, notes: said } = assignmentsOf(dir, original.name, units, ownersOf(parts.settings));
+  const { assignments, notes: said } = assignmentsOf(
+    besideSpec(kept),
+    original.name,
+    units,
+    ownersOf(parts.settings),
+  );
   const notes = [...said, ...empty.map(({ file, line, message }) => `${file}:${line}: ${message}.`)];
   const resolved = await resolveWorkflow(WORKFLOW, parts.settings.searchPath);
   const pinFor = (together: readonly string[]) => {

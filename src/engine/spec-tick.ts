@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
@@ -16,6 +16,7 @@ import { writeAtomic } from '../store/atomic.ts';
 import { workspaceSpec } from './facts.ts';
 import { bringPending } from './hand-over.ts';
 import type { Parts } from './parts.ts';
+import { placeOfFile, realOf } from './spec-file-place.ts';
 import { engineTicks, specOf, unitOf } from './spec-unit.ts';
 
 export interface TickedUnit {
@@ -46,23 +47,25 @@ export async function tickUnit(parts: Parts, ref: TicketRef): Promise<TickedUnit
     });
   const spec = workspaceSpec(ticket, plan, settings, store.view());
   const name = join(kept.inTree, kept.files.tasks);
-  const file = join(spec.path, name);
   const original = join(kept.dir, kept.files.tasks);
-  const outside = !kept.tracked && original !== file;
+  const list = placeOfFile(spec.path, name, original);
+  const own = realOf(original) ?? original;
+  const { file } = list;
+  const outside = !kept.tracked && own !== file;
   const commitAs = async (message: string) =>
-    kept.tracked ? workspaces.commitPaths({ path: spec.path, files: [name], message }) : null;
+    kept.tracked ? workspaces.commitPaths({ path: spec.path, files: [list.name], message }) : null;
   const found = readFileSync(file, 'utf8');
   const { tickets } = store.view();
   const others = plan.tickets.flatMap(
     ({ ticketId }) => tickets.get(refKey({ planId: plan.id, ticketId })) ?? [],
   );
-  const users = original !== file && existsSync(original) ? readFileSync(original, 'utf8') : kept.text;
+  const users = own !== file && existsSync(own) ? readFileSync(own, 'utf8') : kept.text;
   const known = { engine: [...engineTicks(plan, others), ...unit.tasks], person: tickedIn(users) };
-  const whole = original === file ? found : wholeList(found, kept.text, known, unit.tasks);
+  const whole = own === file ? found : wholeList(found, kept.text, known, unit.tasks);
   const cleared = users === '' ? found : takeBack(whole, known, { file }).text;
   // Both are looked at before either is written.
   const changes = await Promise.all(
-    [file, ...(outside ? [original] : [])].map(async (path) => {
+    [file, ...(outside ? [own] : [])].map(async (path) => {
       const text = path === file ? cleared : users;
       try {
         return { path, done: tick(text, unit.tasks, { file: path }) };
@@ -134,10 +137,11 @@ async function putListBack({ store, settings, workspaces }: Parts, ticket: Ticke
   const own = plan.tickets.flatMap(
     ({ ticketId }) => view.tickets.get(refKey({ planId: plan.id, ticketId })) ?? [],
   );
-  mkdirSync(join(path, kept.inTree), { recursive: true });
-  writeAtomic(join(path, name), withTicks(kept.text, { engine: engineTicks(plan, own) }), 0o644);
+  const list = placeOfFile(path, name, join(kept.dir, kept.files.tasks));
+  mkdirSync(dirname(list.file), { recursive: true });
+  writeAtomic(list.file, withTicks(kept.text, { engine: engineTicks(plan, own) }), 0o644);
   const message = `Put back the tasks of ${kept.name}`;
-  if (kept.tracked) await workspaces.commitPaths({ path, files: [name], message });
+  if (kept.tracked) await workspaces.commitPaths({ path, files: [list.name], message });
 }
 
 /** A list on the branch from which an agent took tasks, or gave its own another name, is what it was before. */

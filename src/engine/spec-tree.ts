@@ -1,10 +1,12 @@
-import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import { InputError } from '../model/errors.ts';
 import { mergedTasks, type TaskIdentity } from '../sources/kiro/index.ts';
 import { writeAtomic } from '../store/atomic.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import type { Parts } from './parts.ts';
+import { placeOfFile, realOf, writeAt } from './spec-file-place.ts';
 import type { PlanSpec } from './spec-unit.ts';
 
 export const STATE_FILE = 'SEQUENTIAL_STATE.json';
@@ -30,33 +32,64 @@ export async function bringSpec(
   given?: string,
 ): Promise<PlanSpec> {
   const dir = join(spec.path, kept.inTree);
-  const file = join(dir, kept.files.tasks);
-  if (dir === kept.dir) {
-    const tracked = await parts.workspaces.isTracked(spec.path, join(kept.inTree, kept.files.tasks));
-    return { ...kept, tracked, text: readFileSync(file, 'utf8') };
+  const name = join(kept.inTree, kept.files.tasks);
+  const original = join(kept.dir, kept.files.tasks);
+  const place = () => placeOfFile(spec.path, name, original);
+  if (dir === kept.dir || realOf(dir) === kept.dir) {
+    const tracked = await parts.workspaces.isTracked(spec.path, name);
+    return { ...kept, tracked, text: readFileSync(original, 'utf8'), list: place().name };
   }
-  const text = given ?? readFileSync(join(kept.dir, kept.files.tasks), 'utf8');
+  const text = given ?? readFileSync(original, 'utf8');
   const tracked =
-    existsSync(file) && (await parts.workspaces.isTracked(spec.path, join(kept.inTree, kept.files.tasks)));
+    existsSync(join(dir, kept.files.tasks)) && (await parts.workspaces.isTracked(spec.path, name));
   if (!tracked) {
     mkdirSync(dir, { recursive: true });
-    for (const name of [kept.files.tasks, ...kept.files.others])
-      cpSync(join(kept.dir, name), join(dir, name));
+    writeAt(place(), readFileSync(original));
     writeFileSync(join(dir, '.gitignore'), '*\n');
-    return { ...kept, tracked, text };
   }
-  const ours = readFileSync(file, 'utf8');
+  const brought = {
+    ...kept,
+    tracked,
+    text,
+    list: place().name,
+    brought: await bringOthers(parts, spec, kept),
+  };
+  if (!tracked) return brought;
+  const list = place();
+  const ours = readFileSync(list.file, 'utf8');
   const next = mergedTasks({ was: kept.text, mine: text, branch: ours }, known);
-  if (next === null) throw changedTwice(file, kept);
-  if (next === ours) return { ...kept, tracked, text };
-  writeAtomic(file, next, 0o644);
+  if (next === null) throw changedTwice(list.file, kept);
+  if (next === ours) return brought;
+  writeAtomic(list.file, next, 0o644);
   const message = `Bring the tasks of ${kept.name} up to date`;
-  await parts.workspaces.commitPaths({
-    path: spec.path,
-    files: [join(kept.inTree, kept.files.tasks)],
-    message,
-  });
-  return { ...kept, tracked, text };
+  await parts.workspaces.commitPaths({ path: spec.path, files: [list.name], message });
+  return brought;
+}
+
+/**
+ * Requirements and design as the user has them, in a commit where git has or takes them: prompts are made from these.
+ * What an agent changed on the branch stays for as long as the user's file is the one that was brought last.
+ */
+async function bringOthers(
+  { workspaces }: Parts,
+  spec: WorkspaceSpec,
+  kept: PlanSpec,
+): Promise<Record<string, string>> {
+  const brought: Record<string, string> = {};
+  for (const other of kept.files.others) {
+    const original = join(kept.dir, other);
+    if (!existsSync(original)) continue;
+    const mine = readFileSync(original);
+    brought[other] = createHash('sha256').update(mine).digest('hex').slice(0, 16);
+    const place = placeOfFile(spec.path, join(kept.inTree, other), original);
+    const isThere = existsSync(place.file);
+    if (isThere && (brought[other] === kept.brought?.[other] || readFileSync(place.file).equals(mine)))
+      continue;
+    writeAt(place, mine);
+    const message = `Bring ${other} of ${kept.name} up to date`;
+    await workspaces.commitPaths({ path: spec.path, files: [place.name], message });
+  }
+  return brought;
 }
 
 function changedTwice(file: string, kept: PlanSpec): InputError {
@@ -68,8 +101,8 @@ function changedTwice(file: string, kept: PlanSpec): InputError {
 }
 
 /** Keeps the two files that show a run out of git, with what writing them leaves; they lie beside the spec. */
-export function excludeFiles(commonDir: string, root: string, specDir: string): void {
-  const inside = relative(root, dirname(specDir));
+export function excludeFiles(commonDir: string, root: string, place: string): void {
+  const inside = relative(root, place);
   if (inside.startsWith('..') || isAbsolute(inside)) return;
   const file = join(commonDir, 'info', 'exclude');
   const known = existsSync(file) ? readFileSync(file, 'utf8') : '';

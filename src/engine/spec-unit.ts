@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Settings } from '../config/index.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
@@ -35,12 +35,18 @@ export interface PlanSpec {
   name: string;
   /** Real path of the directory. */
   dir: string;
+  /** Where the two files lie that show its runs, where that is not beside it: a link to it is. */
+  beside?: string | undefined;
   /** Where its files are in the tree that the work happens in, from the top of it. */
   inTree: string;
   /** False: git does not have it, so it is copied into the tree and ticked at its own place too. */
   tracked: boolean;
   /** Names of tasks.md and of the others that there are. */
   files: { tasks: string; others: string[] };
+  /** Where tasks.md is in the tree, where it is a link. */
+  list?: string | undefined;
+  /** Sums of the others as they were last brought into the tree. */
+  brought?: Readonly<Record<string, string>> | undefined;
   /** tasks.md as it was when the plan was last brought up to date. */
   text: string;
   /** An edited tasks.md that goes to the branch when the unit whose work lies in the tree is done. */
@@ -76,13 +82,19 @@ export function specOf(plan: Plan): PlanSpec | undefined {
   return plan.kind === 'spec' ? (plan.spec as PlanSpec) : undefined;
 }
 
+/** Where the files lie that show a spec's runs. */
+export function besideSpec({ dir, beside }: PlanSpec): string {
+  return beside ?? dirname(dir);
+}
+
 /** A unit has to change something else than its spec, unless it is a review or a checkpoint. */
 export function sharedRules(ticket: Ticket, plan: Plan): SharedRules | null {
   const unit = unitOf(ticket);
   const spec = specOf(plan);
   if (!unit || !spec) return null;
   const free = unit.checkpoint || ticket.context.unit_type === 'review';
-  const notWork = [spec.files.tasks, ...spec.files.others].map((name) => join(spec.inTree, name));
+  const own = [spec.files.tasks, ...spec.files.others].map((name) => join(spec.inTree, name));
+  const notWork = [...new Set([...own, ...(spec.list ? [spec.list] : [])])];
   return { notWork: free ? null : notWork, keepAt: failedRef(ticket) };
 }
 
