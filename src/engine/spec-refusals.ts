@@ -8,6 +8,7 @@ import type { SpecProblem } from '../sources/kiro/index.ts';
 import type { Parts } from './parts.ts';
 import { readDaemon } from './seat.ts';
 import { personsFiles } from './spec-left.ts';
+import { tipOf } from './tip.ts';
 
 export function checkAgents(
   { settings }: Parts,
@@ -114,4 +115,30 @@ export async function refuseDirty(parts: Parts, plan: Plan, tickets: readonly Ti
       ? `Commit or stash them, then go on with: signalbox resume ${plan.id}`
       : 'Commit or stash them, or leave out --in-place to work on a branch of its own.',
   });
+}
+
+/** A branch that somebody has deleted took the units with it that were complete on it, unless they were merged. */
+export async function refuseLost(
+  { workspaces }: Parts,
+  { id, name, repo, base, workspace }: Plan,
+  tickets: readonly Ticket[],
+): Promise<void> {
+  const done = tickets.filter(({ status, phaseHistory }) => status === 'complete' && phaseHistory.length > 0);
+  const last = done.sort((a, b) => (a.since ?? '').localeCompare(b.since ?? '')).at(-1);
+  const branch = last?.branch;
+  if (!repo || !branch || workspace === 'checkout' || (await workspaces.tip({ repo, branch }))) return;
+  const tip = tipOf(last);
+  const place = await workspaces.whereabouts({ repo, branch, base, recordedBase: null, tip });
+  if (place === 'merged') return;
+  const from = place === 'branch' ? `origin/${branch}` : tip;
+  const units = done.length === 1 ? '1 unit that is' : `${done.length} units that are`;
+  const restore = from ? `Bring it back: git -C ${repo} branch ${branch} ${from}\nOr start` : 'Start';
+  throw new InputError(
+    'spec/branch-gone',
+    `The branch ${branch} of "${name}" is gone, and with it ${units} complete.`,
+    {
+      hint: `${restore} over, on a new branch, with --fresh; what is ticked in your copy stays done.`,
+      details: { planId: id, branch, tip },
+    },
+  );
 }

@@ -7,7 +7,7 @@ import { letGo } from './resume-run.ts';
 import { keepPersonsCommits } from './spec-left.ts';
 import { lockSpec, placeOf } from './spec-lock.ts';
 import { haltedTicket } from './spec-picture.ts';
-import { refuseDirty } from './spec-refusals.ts';
+import { refuseDirty, refuseLost } from './spec-refusals.ts';
 import { setGoing } from './spec-run.ts';
 import { specOf } from './spec-unit.ts';
 
@@ -21,7 +21,7 @@ export async function answerHalt(parts: Parts, planId: string, answer: string): 
     throw new IllegalMoveError('spec/not-halted', `Nothing in "${planId}" waits for an answer.`, {
       hint: `See: signalbox status --plan ${planId}`,
     });
-  await refuseMixed(parts, plan);
+  await refuseChanged(parts, plan);
   const ref = { planId, ticketId: halted.ticketId };
   await control(parts, ref, { type: 'respond', decision: 'answer', message: answer }, 'a person');
   return halted.ticketId;
@@ -33,7 +33,7 @@ export async function answerHalt(parts: Parts, planId: string, answer: string): 
  */
 export async function takeSpec(parts: Parts, planId: string, { leave = false } = {}): Promise<Plan> {
   const { store, holder } = parts;
-  await refuseMixed(parts, specPlan(parts, planId));
+  await refuseChanged(parts, specPlan(parts, planId));
   const plan = await store.updatePlan(planId, (latest) => {
     if (latest.claim && holder.isLive(latest.claim) && latest.claim.token !== holder.token)
       throw new HeldError(
@@ -72,13 +72,18 @@ export async function takeSpec(parts: Parts, planId: string, { leave = false } =
   return plan;
 }
 
-/** In a checkout, nothing of a person's goes with the agent's; a run that is under way sees to that itself. */
-async function refuseMixed(parts: Parts, plan: Plan): Promise<void> {
+/**
+ * In a checkout, nothing of a person's goes with the agent's, and a branch is where it was; a run that is under way sees
+ * to that itself.
+ */
+async function refuseChanged(parts: Parts, plan: Plan): Promise<void> {
   const { tickets } = parts.store.view();
   const own = plan.tickets.flatMap(({ ticketId }) => tickets.get(`${plan.id}/${ticketId}`) ?? []);
   const claims = [plan.claim, ...own.map(({ claim }) => claim)];
   const isUnderWay = claims.some((claim) => claim !== null && parts.holder.isLive(claim));
-  if (plan.workspace === 'checkout' && !isUnderWay) await refuseDirty(parts, plan, own);
+  if (isUnderWay) return;
+  if (plan.workspace === 'checkout') await refuseDirty(parts, plan, own);
+  else await refuseLost(parts, plan, own);
 }
 
 function specPlan(parts: Parts, planId: string): Plan {

@@ -37,6 +37,7 @@ import {
   refuseDirty,
   refuseErrors,
   refuseHeld,
+  refuseLost,
   refuseMoved,
   refuseStanding,
 } from './spec-refusals.ts';
@@ -157,6 +158,7 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
   });
   if (request.inPlace) await refuseDirty(parts, prepared.plan, before?.tickets ?? []);
   else await refuseStanding(parts, prepared, branch);
+  if (before && prepared.plan.status !== 'complete') await refuseLost(parts, before.plan, before.tickets);
   const replaced = found && request.fresh ? found.id : null;
   const variants = asking.map((each) => each.pinned);
   return { spec, units, problems, notes, prepared, workflow: pinned, variants, replaced, isNew: !before };

@@ -12,6 +12,7 @@ import {
   tasks,
   tasksOn,
   withoutWaits,
+  work,
   writeSpec,
 } from './support.ts';
 
@@ -80,6 +81,39 @@ describe.concurrent('what is done', () => {
     const { code: second, err } = await world.cli('spec', dir, '--no-tmux');
     expect({ second, err }).toEqual({ second: 5, err: expect.stringContaining('tasks.md:3:') });
   });
+});
+
+describe.concurrent('a branch that was deleted between two runs', () => {
+  it('is missed before anything goes on, with the ways out', async ({ world }) => {
+    const dir = writeSpec(world, tasks('One'));
+    expect((await runSpec(world, dir)).code).toBe(0);
+    const tip = git(world.repo, 'rev-parse', 'spec/limits');
+    git(world.repo, 'branch', '--quiet', '-D', 'spec/limits');
+    edit(dir, (text) => `${text}- [ ] 2. Two\n`);
+    const { code, err } = await runSpec(world, dir);
+    expect(code).toBe(5);
+    expect(err).toContain('is gone, and with it 1 unit that is complete.');
+    expect(err).toContain('--fresh');
+    const way = `git -C ${world.repo} branch spec/limits ${tip}`;
+    expect(err).toContain(way);
+    git(world.repo, ...way.split(' ').slice(3));
+    expect((await runSpec(world, dir)).code).toBe(0);
+    expect(work(world)).toContain('Rehearse implement of 1');
+  });
+
+  it.for([[['--quiet']], [['--quiet', '--squash']]] as const)(
+    'is not missed after it was merged %s',
+    async ([how], { world }) => {
+      const dir = writeSpec(world, tasks('One'));
+      expect((await runSpec(world, dir)).code).toBe(0);
+      git(world.repo, 'merge', ...how, 'spec/limits');
+      if (how.length > 1) git(world.repo, 'commit', '--quiet', '--message=Squashed');
+      git(world.repo, 'branch', '--quiet', '-D', 'spec/limits');
+      edit(dir, (text) => `${text}- [ ] 2. Two\n`);
+      expect((await runSpec(world, dir)).code).toBe(0);
+      expect(work(world)).toContain('Rehearse implement of 2');
+    },
+  );
 });
 
 describe.concurrent('an assignment of an earlier run', () => {
