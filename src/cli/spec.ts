@@ -123,7 +123,8 @@ async function tick(
     import('../engine/spec-tick.ts'),
   ]);
   const ref = ticketHere(io, planId, ticketId);
-  const done = await tickUnit(await openEngine(io, options, 'tick'), ref);
+  const { SIGNALBOX_PHASE: phase } = io.env;
+  const done = await tickUnit(await openEngine(io, options, 'tick'), ref, { phase });
   if (options.json) return outJson(io, done);
   const all = [...done.ticked, ...done.already];
   const boxless = done.boxless.length > 0 ? ` ${done.boxless.join(', ')} has no box.` : '';

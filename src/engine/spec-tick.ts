@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { InputError } from '../model/errors.ts';
+import { IllegalMoveError, InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
-import type { Ticket } from '../model/ticket.ts';
+import { openAttempt, type Ticket } from '../model/ticket.ts';
 import {
   type KnownDone,
   lostTasks,
@@ -32,10 +32,15 @@ export interface TickedUnit {
  * Ticks the boxes of a unit that is done: in the tree, committed where git has the file, else at its own place too.
  * Boxes that neither the engine nor the user ticked are opened again. Calling it again changes nothing more.
  */
-export async function tickUnit(parts: Parts, ref: TicketRef): Promise<TickedUnit> {
+export async function tickUnit(
+  parts: Parts,
+  ref: TicketRef,
+  { phase }: { phase?: string | undefined } = {},
+): Promise<TickedUnit> {
   const { store, settings, workspaces } = parts;
   const ticket = store.ticket(ref);
   const unit = unitOf(ticket);
+  if (unit) refuseUndone(ticket, phase);
   if (unit) refuseVanished(parts, ticket, unit.id);
   if (unit) await putListBack(parts, ticket);
   if (unit) await bringFitting(parts, ticket, unit.tasks);
@@ -82,6 +87,21 @@ export async function tickUnit(parts: Parts, ref: TicketRef): Promise<TickedUnit
   const last = changes.at(-1)?.done ?? { ticked: [], already: [], boxless: [] };
   const { ticked, already, boxless } = last;
   return { file: outside ? original : file, ticked, already, boxless, commit };
+}
+
+/**
+ * Only what is complete, or has come to its tick, is ticked. `phase` is the one in whose script this is called: a workflow
+ * may call its own as it likes, but no agent has a say in it.
+ */
+function refuseUndone(ticket: Ticket, phase: string | undefined): void {
+  const open = openAttempt(ticket);
+  const isCalled = open !== undefined && open.phase === phase && open.agent === null;
+  if (ticket.status === 'complete' || ticket.currentPhase === 'tick' || isCalled) return;
+  const where = ticket.currentPhase ? `${ticket.status}, at ${ticket.currentPhase}` : ticket.status;
+  throw new IllegalMoveError('spec/not-done', `${refKey(ticket)} is not done: it is ${where}.`, {
+    hint: 'Its workflow ticks it when it is done. Tick a task that you have done yourself in your own tasks.md.',
+    details: { status: ticket.status, phase: ticket.currentPhase },
+  });
 }
 
 /** A list that git does not have is the only one that keeps its ticks: where it is gone, they would be lost with the tree. */

@@ -16,6 +16,7 @@ import {
   writeSpec,
 } from './support.ts';
 
+const CLI = new URL('../../dist/cli.cjs', import.meta.url).pathname;
 const TASKS = '.kiro/specs/limits/tasks.md';
 const tickAll = { run: `sed -i 's/\\[ \\]/[x]/' ${TASKS}` };
 const unit = (ticket: string, ...steps: unknown[]) => ({ when: { ticket, phase: 'implement' }, do: steps });
@@ -46,6 +47,39 @@ describe.concurrent('boxes that an agent ticks', () => {
     const dir = writeSpec(world, tasks('One', 'Two', 'Three').replace('[ ] 2', '[x] 2'));
     expect((await runSpec(world, dir, '--max-iterations', '1')).code).toBe(1);
     expect(tasksOn(world)).toBe('# Tasks\n\n- [x] 1. One\n- [x] 2. Two\n- [ ] 3. Three');
+  });
+});
+
+describe.concurrent('spec tick', () => {
+  it('refuses a unit that is not done, whoever calls it', async ({ world }) => {
+    const tick = `${process.execPath} ${CLI} spec tick spec-limits`;
+    world.rehearsal([
+      unit('1', { run: `${tick} 1 2> own.txt; ${tick} 2 2> other.txt; true` }, { commit: 'Try' }, done()),
+    ]);
+    const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
+    expect((await runSpec(world, dir, '--max-iterations', '1')).code).toBe(1);
+    expect(git(world.repo, 'show', 'spec/limits:own.txt')).toContain(
+      'spec-limits/1 is not done: it is running',
+    );
+    expect(git(world.repo, 'show', 'spec/limits:other.txt')).toContain(
+      'spec-limits/2 is not done: it is queued',
+    );
+    expect(tasksOn(world)).toBe('# Tasks\n\n- [x] 1. One\n- [ ] 2. Two\n- [ ] 3. Three');
+    const { code, err } = await world.cli('spec', 'tick', 'spec-limits', '3');
+    expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining('is not done') });
+    expect((await world.cli('spec', 'tick', 'spec-limits', '1')).code).toBe(0);
+    expect(tasksOn(world)).toContain('- [ ] 3. Three');
+  });
+
+  it('is what the script of any phase may call', async ({ world }) => {
+    const file = join(world.home, 'workflows', 'spec-task.yaml');
+    withoutWaits(world);
+    writeFileSync(
+      file,
+      readFileSync(file, 'utf8').replaceAll('id: tick', 'id: mark').replaceAll(': tick', ': mark'),
+    );
+    expect((await runSpec(world, writeSpec(world, tasks('One')))).code).toBe(0);
+    expect(tasksOn(world)).toContain('- [x] 1. One');
   });
 });
 
