@@ -4,6 +4,7 @@ import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plan-problems.ts';
 import type { Ticket } from '../model/ticket.ts';
+import { isShared } from '../model/turns.ts';
 import { Engine, type EngineOptions } from './engine.ts';
 import { specOf, workspaceSpec } from './facts.ts';
 import { emit, type Parts } from './parts.ts';
@@ -112,10 +113,12 @@ function warmUp(
 ): void {
   const view = parts.store.view();
   const plan = parts.store.plan(planId);
+  if (plan.workspace === 'checkout') return;
   const repos = new Set<string>();
   for (const ticket of view.tickets.values()) {
     const begins = ticket.status === 'queued' && ticket.planId === planId;
     if (!begins || ticketIds?.includes(ticket.ticketId) === false) continue;
+    if (repos.size > 0 && isShared(plan)) break;
     const spec = specOf(() => workspaceSpec(ticket, plan, parts.settings, view));
     if (!spec || spec.inPlace || repos.has(spec.repo)) continue;
     repos.add(spec.repo);

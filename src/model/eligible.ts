@@ -1,10 +1,10 @@
 import { blockedBy } from './dependencies.ts';
-import { firstFailure, haltedHold } from './first-failure.ts';
+import { failuresIn, haltedHold } from './first-failure.ts';
 import { parseRef, refKey, type TicketRef } from './ids.ts';
 import { isDue } from './next.ts';
 import type { Plan, PlanEntry } from './plan.ts';
 import type { Hold, Ticket } from './ticket.ts';
-import { isShared, isYetToBegin, notItsTurn } from './turns.ts';
+import { isShared, isYetToBegin, turnsOf } from './turns.ts';
 import { settle } from './walk.ts';
 
 export { blockedBy };
@@ -57,8 +57,14 @@ interface Candidate {
   index: number;
 }
 
-/** Which tickets may run now, and what the others wait for. */
-export function eligible(picture: Picture, limits: Limits, now: string): Decision {
+/** A picture, with what is asked of it for every ticket. */
+interface Scene extends Picture {
+  failed: ReturnType<typeof failuresIn>;
+}
+
+/** Which tickets may run now, and what the others wait for. The work grows with the tickets and not with their square. */
+export function eligible(given: Picture, limits: Limits, now: string): Decision {
+  const picture: Scene = { ...given, failed: failuresIn(given) };
   const decision: Decision = { dispatch: [], changes: [], completed: [], wakeAt: null };
   const candidates: Candidate[] = [];
   for (const plan of picture.plans) {
@@ -80,7 +86,7 @@ export function eligible(picture: Picture, limits: Limits, now: string): Decisio
 }
 
 function consider(
-  picture: Picture,
+  picture: Scene,
   limits: Limits,
   plan: Plan,
   entry: PlanEntry,
@@ -92,7 +98,7 @@ function consider(
   if (!ticket || limits.driven.has(key) || !limits.mine(plan, entry)) return undefined;
   if (!movesByItself(ticket)) return undefined;
   if (ticket.status === 'queued' || ticket.phaseHistory.length === 0) {
-    const halted = firstFailure(picture, plan, entry);
+    const halted = picture.failed(plan, entry);
     const hold = blockedBy(picture, plan, entry) ?? (halted ? haltedHold(halted) : null);
     if (hold) {
       if (ticket.status !== 'queued' || !sameHold(ticket.hold, hold))
@@ -175,11 +181,12 @@ function fill(
   }
   /** Plans of which nothing new begins now. */
   const closed = new Set<string>();
+  const turns = turnsOf(picture, now);
   let moreMemory = true;
   for (const { plan, ticket, slot, lift } of candidates) {
     if (isYetToBegin(plan, ticket)) {
       if (closed.has(plan.id)) continue;
-      const hold = notItsTurn(picture, plan, ticket, now);
+      const hold = turns(plan, ticket);
       if (hold !== undefined) {
         closed.add(plan.id);
         wakeBy(decision, hold?.until ?? null);
@@ -220,7 +227,7 @@ function fill(
 }
 
 /** The first group in which something still moves; later ones wait for it. */
-function lowestMoving(picture: Picture, plan: Plan): number {
+function lowestMoving(picture: Scene, plan: Plan): number {
   if (plan.tickets.every((entry) => entry.group === plan.tickets[0]?.group)) return Number.POSITIVE_INFINITY;
   const known = new Map<string, boolean>();
   const moving = plan.tickets.filter((entry) => willMove(picture, plan, entry, known));
@@ -228,7 +235,7 @@ function lowestMoving(picture: Picture, plan: Plan): number {
 }
 
 /** Whether a ticket may still come to an end without a person. One that waits for what will not, or for itself, does not. */
-function willMove(picture: Picture, plan: Plan, entry: PlanEntry, known: Map<string, boolean>): boolean {
+function willMove(picture: Scene, plan: Plan, entry: PlanEntry, known: Map<string, boolean>): boolean {
   const key = refKey({ planId: plan.id, ticketId: entry.ticketId });
   const answer = known.get(key);
   if (answer !== undefined) return answer;
@@ -238,13 +245,13 @@ function willMove(picture: Picture, plan: Plan, entry: PlanEntry, known: Map<str
   return moves;
 }
 
-function canMove(picture: Picture, plan: Plan, entry: PlanEntry, known: Map<string, boolean>): boolean {
+function canMove(picture: Scene, plan: Plan, entry: PlanEntry, known: Map<string, boolean>): boolean {
   const ticket = picture.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }));
   if (!ticket) return false;
   if (ticket.status === 'needs_attention') return ticket.hold?.kind === 'gate';
   if (!movesByItself(ticket)) return false;
   if (ticket.phaseHistory.length > 0) return true;
-  if (firstFailure(picture, plan, entry) !== undefined) return false;
+  if (picture.failed(plan, entry) !== undefined) return false;
   return entry.blockedBy.every((text) => {
     const ref = parseRef(text, plan.id);
     if (picture.tickets.get(refKey(ref))?.status === 'complete') return true;

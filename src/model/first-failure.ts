@@ -24,6 +24,16 @@ export function firstFailure(picture: Tickets, plan: Plan, waiting: PlanEntry): 
   })?.ticketId;
 }
 
+/** The same for whoever asks about many tickets of one picture: a plan is looked through once. */
+export function failuresIn(picture: Tickets): (plan: Plan, waiting: PlanEntry) => string | undefined {
+  const known = new Map<string, string | undefined>();
+  return (plan, waiting) => {
+    const key = `${plan.id}/${plan.kind === 'run' ? waiting.group : ''}`;
+    if (!known.has(key)) known.set(key, firstFailure(picture, plan, waiting));
+    return known.get(key);
+  };
+}
+
 export function haltedHold(failed: string): Hold {
   return {
     kind: 'blocked',

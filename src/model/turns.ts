@@ -23,17 +23,30 @@ export function ticketInTree(
 
 /**
  * Why the next ticket of a plan does not begin yet: `hold` where it is worth telling, `null` where another one is simply
- * at work. Undefined when it is its turn.
+ * at work. Undefined when it is its turn. A plan is looked through once, however many of its tickets are asked about.
  */
-export function notItsTurn(
+export function turnsOf(
+  picture: { tickets: ReadonlyMap<string, Ticket> },
+  now: string,
+): (plan: Plan, ticket: Ticket) => Hold | null | undefined {
+  const known = new Map<string, ReturnType<typeof turnOf>>();
+  return (plan, ticket) => {
+    const turn = known.get(plan.id) ?? turnOf(picture, plan, now);
+    known.set(plan.id, turn);
+    return turn(ticket);
+  };
+}
+
+function turnOf(
   picture: { tickets: ReadonlyMap<string, Ticket> },
   plan: Plan,
-  ticket: Ticket,
   now: string,
-): Hold | null | undefined {
+): (ticket: Ticket) => Hold | null | undefined {
   const before = ticketInTree(picture, plan);
-  if (before) return stuck(before);
-  return overBudget(picture, plan) ?? tooSoon(picture, plan, ticket, now);
+  const hold = before ? stuck(before) : overBudget(picture, plan);
+  if (hold !== undefined) return () => hold;
+  const last = plan.delaySeconds ? lastEnd(picture, plan) : undefined;
+  return (ticket) => (last === undefined ? undefined : tooSoon(plan, ticket, last, now));
 }
 
 /** What a ticket that has still to begin waits for, where that is another one in the tree which a person has to look at. */
@@ -72,18 +85,17 @@ function overBudget(picture: { tickets: ReadonlyMap<string, Ticket> }, plan: Pla
   };
 }
 
-function tooSoon(
-  picture: { tickets: ReadonlyMap<string, Ticket> },
-  plan: Plan,
-  ticket: Ticket,
-  now: string,
-): Hold | undefined {
-  if (!plan.delaySeconds) return undefined;
+/** When the last ticket ended that this plan has worked on. */
+function lastEnd(picture: { tickets: ReadonlyMap<string, Ticket> }, plan: Plan): number | undefined {
   const ends = ticketsOf(picture, plan).flatMap((each) =>
     isOver(each) && each.phaseHistory.length > 0 && each.since ? [Date.parse(each.since)] : [],
   );
-  if (ends.length === 0) return undefined;
-  const until = Math.max(...ends) + Math.round(plan.delaySeconds * 1000 * jitter(refKey(ticket)));
+  return ends.length === 0 ? undefined : ends.reduce((last, end) => Math.max(last, end));
+}
+
+function tooSoon(plan: Plan, ticket: Ticket, last: number, now: string): Hold | undefined {
+  if (!plan.delaySeconds) return undefined;
+  const until = last + Math.round(plan.delaySeconds * 1000 * jitter(refKey(ticket)));
   // A wait that is longer than it can be was noted before the clock jumped back.
   const left = until - Date.parse(now);
   if (!(left > 0) || left > plan.delaySeconds * 2000) return undefined;

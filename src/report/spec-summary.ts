@@ -46,7 +46,8 @@ export async function keepSummary(parts: Parts, result: SpecResult): Promise<voi
 /** What a run of a spec came to: a row for each unit, the changes, and the way on. */
 export function specSummary(result: SpecResult, look: Style, columns?: number): string {
   const { tickets, plan, halted, counts, changes, usage, ms } = result;
-  const rows = tickets.map((ticket) => [
+  const shown = worthShowing(tickets);
+  const rows = shown.map((ticket) => [
     mark(ticket, look),
     ticket.ticketId,
     oneLine(ticket.title, 50),
@@ -57,6 +58,8 @@ export function specSummary(result: SpecResult, look: Style, columns?: number): 
   const facts = [...unitFacts(counts), duration(ms), usageText(usage)].filter(Boolean);
   const header = ['', 'unit', 'title', 'status', 'usage', 'why'];
   const lines = ['', fittingTable(header, rows, { style: look, columns, lead: 2 })];
+  const left = tickets.length - shown.length;
+  if (left > 0) lines.push(look.dim(`… and ${left} more: signalbox status --plan ${plan.id}`));
   if (changes !== '') lines.push('', look.dim('Changes of the branch since it began:'), changes);
   lines.push('', look.bold(joined(facts, columns)));
   const branch = tickets[0]?.branch;
@@ -71,6 +74,20 @@ export function specSummary(result: SpecResult, look: Style, columns?: number): 
     lines.push(`Go on with: signalbox resume ${plan.id} --answer "…"`);
   } else if (result.exitCode !== 0) lines.push(`Details: signalbox status --plan ${plan.id}`);
   return lines.join('\n');
+}
+
+const MOST = 60;
+const MOST_ALIKE = 20;
+
+/** Of many units: the last that are complete, the next to come, and all that are neither. */
+function worthShowing(tickets: readonly Ticket[]): readonly Ticket[] {
+  if (tickets.length <= MOST) return tickets;
+  const of = (status: Ticket['status']) => tickets.filter((ticket) => ticket.status === status);
+  const latest = of('complete').sort((a, b) => (a.since ?? '').localeCompare(b.since ?? ''));
+  const alike = new Set([...latest.slice(-MOST_ALIKE), ...of('queued').slice(0, MOST_ALIKE)]);
+  return tickets.filter(
+    (ticket) => (ticket.status !== 'complete' && ticket.status !== 'queued') || alike.has(ticket),
+  );
 }
 
 function unitFacts(counts: SpecResult['counts']): string[] {

@@ -152,3 +152,25 @@ describe('behind', () => {
     expect(plan && b && behind(all, plan, b)?.reason).toBe(reason);
   });
 });
+
+describe('a plan of many tickets', () => {
+  class Counted extends Map<string, Ticket> {
+    asked = 0;
+    override get(key: string): Ticket | undefined {
+      this.asked += 1;
+      return super.get(key);
+    }
+  }
+
+  it.each<[string, Fields]>([
+    ['one tree', { stopOnFailure: true, delaySeconds: 5, starts: { max: 50, since: ago(99) } }],
+    ['trees of their own', { workspace: undefined, stopOnFailure: true }],
+  ])('is looked through a few times, not once for each of them: %s', (_name, plan) => {
+    const number = 500;
+    const all = Object.fromEntries(Array.from({ length: number }, (_, index) => [`t${index}`, {}]));
+    const given = picture(plan, all);
+    const tickets = new Counted(given.tickets);
+    expect(decide({ ...given, tickets }).dispatch[0]).toBe('t0');
+    expect(tickets.asked).toBeLessThan(10 * number);
+  });
+});
