@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto';
 import { idProblem, specSlug } from '../model/ids.ts';
-import { identityOf, promptParts, type Spec, type Unit, withDescendants } from '../sources/kiro/index.ts';
+import {
+  identityOf,
+  isWork,
+  promptParts,
+  type Spec,
+  type Unit,
+  withDescendants,
+} from '../sources/kiro/index.ts';
 import type { TicketUnit } from './spec-unit.ts';
 
 /** A unit as its ticket keeps it. */
@@ -19,6 +26,20 @@ export function describeUnit(spec: Spec, unit: Unit): TicketUnit {
     checkpoint: parts.checkpoint,
     hash: unitHash(unit),
   };
+}
+
+/** Of each parent that is ticked with its last child: the children that it still needs. */
+export function openParents({ all }: Pick<Spec, 'all'>): Record<string, string[]> {
+  return Object.fromEntries(
+    all
+      .filter((task) => task.box !== null && task.children.length > 0 && !isWork(task))
+      .map(({ id, done, optional, children }) => {
+        const left = children.filter((child) => !child.done && (!child.optional || optional));
+        return { id, done, left: left.map((child) => child.id) };
+      })
+      .filter(({ done, left }) => done || left.length > 0)
+      .map(({ id, left }) => [id, left]),
+  );
 }
 
 /** What a unit is known by besides its id: the text of its tasks. */

@@ -40,7 +40,7 @@ export function stateOf(plan: Plan, kept: PlanSpec, tickets: readonly Ticket[], 
   return {
     spec: kept.dir,
     plan: plan.id,
-    completed: [...new Set(idsOf('complete'))],
+    completed: withParents(idsOf('complete'), kept),
     failed: tickets.flatMap((ticket) => (ticket.status === 'failed' ? (unitOf(ticket)?.id ?? []) : [])),
     halted: halted !== undefined,
     halted_at: halted?.since ?? null,
@@ -56,6 +56,14 @@ export function stateOf(plan: Plan, kept: PlanSpec, tickets: readonly Ticket[], 
       }),
     ),
   };
+}
+
+/** Ids of what is done, with the parents of which nothing is left. */
+function withParents(ids: readonly string[], { parents = {} }: PlanSpec): string[] {
+  const done = new Set(ids);
+  const isDone = (id: string): boolean =>
+    done.has(id) || (Object.hasOwn(parents, id) && (parents[id]?.every(isDone) ?? false));
+  return [...done, ...Object.keys(parents).filter((id) => !done.has(id) && isDone(id))];
 }
 
 /** Whose a unit is, and who says so; undefined while nobody has decided. */

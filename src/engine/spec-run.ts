@@ -17,7 +17,7 @@ import { setAside } from './hand-over.ts';
 import { emit, type Parts } from './parts.ts';
 import { letGo } from './resume-run.ts';
 import { emptyCheckpoints } from './spec-checkpoints.ts';
-import { unitHash } from './spec-described.ts';
+import { openParents, unitHash } from './spec-described.ts';
 import {
   assignmentsOf,
   branchFor,
@@ -138,7 +138,11 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
     before,
     spec,
     units,
-    kept: { ...kept, unselected: countUnselected(spec, request.units, units) },
+    kept: {
+      ...kept,
+      unselected: countUnselected(spec, request.units, units),
+      parents: openParents(spec),
+    },
     repo: root,
     branch,
     inPlace: request.inPlace,

@@ -58,6 +58,8 @@ export interface PlanSpec {
   aside?: readonly Ticket[];
   /** Ids of tickets that the plan had once; the tree may still be noted as theirs. */
   gone?: readonly string[];
+  /** Parents that are ticked with what is in them, by the ids of the children that were open when the run began. */
+  parents?: Readonly<Record<string, readonly string[]>>;
   /** Open units of the spec that this run was not asked for. */
   unselected?: number;
 }

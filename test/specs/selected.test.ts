@@ -88,3 +88,21 @@ describe.concurrent('a run of a part', () => {
     expect({ code, complete: result.counts.complete }).toEqual({ code: 1, complete: 2 });
   });
 });
+
+describe.concurrent('parents in the state file', () => {
+  const NESTED =
+    '- [ ] 1. A\n  - [ ] 1.1 A1\n    - [ ] 1.1.1 A11\n  - [ ] 1.2 A2\n- [ ] 2. B\n  - [ ] 2.1 B1\n  - [ ] 2.2 B2\n';
+
+  it.for([['parent'], ['leaf']] as const)(
+    'are complete when they are ticked: --unit %s',
+    async ([kind], { world }) => {
+      const dir = writeSpec(world, NESTED);
+      const { code } = await runSpec(world, dir, '--unit', kind, '--only', '1,2.1');
+      expect(code).toBe(0);
+      const completed = stateFile(world).specs.limits?.completed ?? [];
+      expect(completed.filter((id) => id !== '2').sort()).toEqual(['1', '1.1', '1.1.1', '1.2', '2.1']);
+      expect(tasksOn(world)).toContain('- [ ] 2. B');
+      if (kind === 'leaf') expect(completed).not.toContain('2');
+    },
+  );
+});
