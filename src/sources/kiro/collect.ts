@@ -26,6 +26,7 @@ export interface Collected {
 
 const BULLET = /^[ \t\u00a0\u3000]*(?:[-*+•]|\d{1,9}[.)])[ \t\u00a0]+/;
 const NUMBERED = /^[ \t]*(?:[-*+][ \t]+)?(\d{1,6}(?:\.\d{1,6}){0,8})([.):]?)[ \t]+(.*)$/;
+const QUOTED = /^\s*>/;
 const RULE = /^\s*([-*_])(?:\s*\1){2,}\s*$/;
 
 /** First reading: what looks like a task, what stands below it, and the headings above. */
@@ -154,7 +155,7 @@ class Collector {
   }
 
   #detail(seen: string, index: number): void {
-    if (/^\s*>/.test(seen) && boxItem(seen.replace(/^[\s>]+/, '')))
+    if (QUOTED.test(seen) && boxItem(seen.replace(/^[\s>]+/, '')))
       this.#note(index, 'spec/quoted-box', 'A check box in a quotation is not read as a task.');
     const bullet = BULLET.test(seen);
     const owner = this.#owner(seen, bullet);
@@ -169,11 +170,13 @@ class Collector {
       return;
     }
     const last = owner.details.at(-1);
-    const goesOn = !bullet && !this.#blank && last?.line === index - 1 && fieldOf(text) === undefined;
+    const quotes = QUOTED.test(seen) && !QUOTED.test(this.#seen[index - 1] ?? '');
+    const follows = !bullet && !this.#blank && !quotes && last?.last === index - 1;
+    const goesOn = follows && fieldOf(text) === undefined;
     if (goesOn && last) {
       last.text += ` ${text}`;
-      last.line = index;
-    } else owner.details.push({ text, line: index });
+      last.last = index;
+    } else owner.details.push({ text, line: index, last: index });
     this.#last = owner;
   }
 
@@ -191,7 +194,7 @@ class Collector {
     else {
       const owner = this.#open.length > 0 ? this.#owner(this.#raw[fence.from] ?? '', true) : null;
       const text = this.#raw.slice(fence.from, fence.to + 1);
-      if (owner) owner.details.push({ text: dedent(text), line: fence.to });
+      if (owner) owner.details.push({ text: dedent(text), line: fence.from, last: fence.to });
     }
     this.#blank = false;
     return fence.to - fence.from + 1;

@@ -19,7 +19,9 @@ export interface Section {
 
 export interface Detail {
   text: string;
+  /** Where it begins, and where it ends. */
   line: number;
+  last: number;
 }
 
 /** A task before ids and parents are settled. */

@@ -105,6 +105,22 @@ describe('readSpec', () => {
         severity,
       ]);
     expect(await codes({})).toEqual([['spec/no-requirements-file', 2, 'warning']]);
+    const quoted = [
+      '- [ ] 1. A',
+      '+ [~] 7 (P) Baz',
+      '    - _Depends: -_',
+      '    - _Requirements: 3.1–3.5, R1.1_',
+      '> - [ ] 8. quoted',
+      '',
+    ].join('\n');
+    expect(await codes({ 'tasks.md': quoted })).toEqual(
+      expect.arrayContaining([
+        ['spec/no-requirements-file', 4, 'warning'],
+        ['spec/quoted-box', 5, 'warning'],
+      ]),
+    );
+    const folded = '- [ ] 1. A\n  - _Requirements: 1.1,\n    1.2_\n';
+    expect(await codes({ 'tasks.md': folded })).toEqual([['spec/no-requirements-file', 2, 'warning']]);
     expect(await codes({ 'requirements.md': REQUIREMENTS })).toEqual([
       ['spec/unknown-requirement', 2, 'warning'],
     ]);
