@@ -78,9 +78,16 @@ function reader(context: ReadContext): AgentReader {
         return { ...base, ok: true, data: context.wantsData ? extractTagged(text) : undefined, error: null };
       if (wasSignalled(exit) || exit.code === 126 || exit.code === 127)
         return { ...base, ok: false, data: undefined, error: unfinished('the agent', exit, context.now) };
-      const said = stderrText(exit.stderrTail);
+      const said = stderrText(exit.stderrTail) || lastLines(text);
       const message = `the agent ended with exit code ${exit.code ?? 'unknown'}.${said === '' ? '' : ` It said: ${said}`}`;
       return { ...base, ok: false, data: undefined, error: { class: 'exit', message } };
     },
   };
+}
+
+const MOST_LINES = 10;
+
+/** The end of what it printed, for one that tells its trouble there. */
+function lastLines(text: string): string {
+  return stderrText(text.split('\n').slice(-MOST_LINES).join('\n'));
 }

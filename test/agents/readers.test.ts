@@ -475,6 +475,11 @@ describe('the custom reader', () => {
       ok: false,
       error: { class: 'exit', message: 'the agent ended with exit code 3. It said: broken' },
     });
+    const lines = Array.from({ length: 12 }, (_, index) => `line ${index + 1}`);
+    const { error } = run(lines, 7);
+    expect(error?.message).toMatch(
+      /^the agent ended with exit code 7\. It said: line 3\n(line \d+\n)+line 12$/,
+    );
   });
 
   it('reads the tagged block when a result is wanted', () => {
