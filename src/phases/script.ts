@@ -97,9 +97,11 @@ export function exitFailure(result: JobResult, kind: 'exit' | 'refused' = 'exit'
     ? `was killed by ${result.exit.signal}`
     : `exited with code ${result.exit.code}`;
   const last = lastWords(result.stderrTail) || lastWords(result.stdoutTail);
+  // One that says by its code that it refuses has said why.
+  const message = last && kind === 'exit' ? `${how}: ${last}` : last || how;
   return {
     type: 'failed',
-    error: { class: kind, message: last ? `${how}: ${last}` : how },
+    error: { class: kind, message },
     output: outputOf(result),
   };
 }

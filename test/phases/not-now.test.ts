@@ -66,7 +66,7 @@ describe('a script that says that it is no use', () => {
       {
         phase: 'work',
         outcome: 'failure',
-        error: { class: 'refused', message: 'exited with code 65: somebody closed it' },
+        error: { class: 'refused', message: 'somebody closed it' },
       },
     ]);
   });

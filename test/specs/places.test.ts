@@ -123,6 +123,20 @@ describe.concurrent('a spec that git does not have', () => {
 });
 
 describe.concurrent('a spec that git does not have and that is gone from its place', () => {
+  it('is told from one in which a task has another name', async ({ world }) => {
+    const rename = { run: `sed -i s/One/Another/ ${world.repo}/.kiro/specs/limits/tasks.md` };
+    world.rehearsal([{ when: { attempt: 1, phase: 'implement' }, do: [rename, ...add('a.txt'), done()] }]);
+    const dir = writeSpec(world, tasks('One'), { commit: false });
+    const { code, result } = await runSpec(world, dir);
+    expect(code).toBe(2);
+    expect(result.tickets[0]?.error).toMatch(
+      /^tick: \S+tasks\.md has changed: task 1 \("One"\) is called "Another" now\. .* else it is done anew/,
+    );
+    world.rehearsal([{ when: { phase: 'implement' }, do: [...add('b.txt'), done()] }]);
+    expect((await runSpec(world, dir)).code).toBe(0);
+    expect(readFileSync(join(dir, 'tasks.md'), 'utf8')).toBe('# Tasks\n\n- [x] 1. Another\n');
+  });
+
   it.for([
     ['its directory', '.kiro/specs/limits', '.kiro/specs/moved'],
     ['its task list', '.kiro/specs/limits/tasks.md', '.kiro/specs/limits/old.md'],
