@@ -13,6 +13,8 @@ export interface Io {
   exit(code: number): void;
   /** Called when nobody reads the output any more. Without it the process ends then. */
   onUnread?: () => void;
+  /** Set by a command that goes on with a spec: 1 and 2 say how far its run came, so that errors have another code. */
+  goesOnWithSpec?: boolean;
 }
 
 export function outJson(io: Io, value: unknown): void {

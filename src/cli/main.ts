@@ -89,18 +89,20 @@ function tell(code: string, message: string, hint: string | undefined): void {
 
 /**
  * 1: the answer is no; 2: bad input; 3: somebody else holds it; 4: the state cannot be written; 5: a spec cannot be
- * used, since 1 and 2 say there how far its run came; 65: a box cannot be ticked, which trying again does not change.
+ * used or gone on with, since 1 and 2 say there how far its run came; 65: a box cannot be ticked, which trying again does not change.
  */
 function exitCodeOf(error: unknown): number {
   if (error instanceof SignalboxError && error.code === 'state/storage') return 4;
   if (error instanceof SignalboxError && error.name === 'HeldError') return 3;
   const isInput = error instanceof SignalboxError && error.name === 'InputError';
-  if (isInput && ofSpec() && args.includes('tick')) return 65;
-  if (ofSpec() || (error as { code?: string }).code === 'spec/dirty') return 5;
+  if (isInput && args.includes('tick') && ofSpec()) return 65;
+  if (ofSpec()) return 5;
   return isInput ? 2 : 1;
 }
 
 function ofSpec(): boolean {
+  if (io.goesOnWithSpec) return true;
   const isValue = (index: number) => ['-C', '--config'].includes(args[index - 1] ?? '');
-  return args.find((word, index) => !word.startsWith('-') && !isValue(index)) === 'spec';
+  const command = args.find((word, index) => !word.startsWith('-') && !isValue(index));
+  return command === 'spec' || (command === 'resume' && args.some((word) => /^(spec-|--answer)/.test(word)));
 }

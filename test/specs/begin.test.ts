@@ -86,7 +86,7 @@ describe.concurrent('a run of a spec that begins', () => {
     const dir = writeSpec(world, tasks('One'));
     await runSpec(world, dir);
     const { code, err } = await world.cli('resume', '--no-tmux', '--answer', answer);
-    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('--answer says nothing.') });
+    expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining('--answer says nothing.') });
     expect(world.ticket('spec-limits', '1').hold?.kind).toBe('gate');
   });
 });

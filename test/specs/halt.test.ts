@@ -124,4 +124,15 @@ describe.concurrent('contract 10: a unit that halts', () => {
     await world.reaches('spec-limits', '1', (ticket) => ticket.hold?.kind === 'limit');
     expect((await run.kill('SIGINT')).code).toBe(130);
   });
+
+  it.for([
+    ['an answer that nobody waits for', ['spec-limits', '--answer', 'B'], 'waits for an answer'],
+    ['a spec that is complete', ['spec-limits'], 'it is complete'],
+    ['an answer without a word', ['--answer', ' '], 'says nothing'],
+    ['a flag that there is not', ['spec-limits', '--nope'], 'unknown option'],
+  ] as const)('is not gone on with: %s', async ([, args, said], { world }) => {
+    expect((await runSpec(world, writeSpec(world, tasks('One')))).code).toBe(0);
+    const { code, err } = await world.cli('resume', ...args);
+    expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining(said) });
+  });
 });
