@@ -249,7 +249,10 @@ async function requestOf(
     throw new InputError('usage', `Invalid --assign value: ${assign}. Must be each or all.`);
   const delay = Number(options.delay ?? 15);
   if (!Number.isFinite(delay) || delay < 0 || delay > 86_400 || options.delay?.trim() === '')
-    throw new InputError('usage', `Invalid --delay value: ${options.delay}. Must be seconds, 0 or more.`);
+    throw new InputError(
+      'usage',
+      `Invalid --delay value: ${options.delay}. Must be seconds, from 0 to 86400, which is a day.`,
+    );
   const maxAttempts = positiveInteger('--max-attempts', options.maxAttempts) ?? 3;
   if (maxAttempts > 20)
     throw new InputError('usage', `Invalid --max-attempts value: ${maxAttempts}. At most 20.`);

@@ -1,6 +1,6 @@
 import { realpathSync } from 'node:fs';
 import { pinWorkflow, resolveWorkflow } from '../content/index.ts';
-import { HeldError, InputError, messageOf, WorkspaceError } from '../model/errors.ts';
+import { HeldError, InputError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import { canAskForOthers, specialiseSpec } from '../model/spec-variant.ts';
 import type { Ticket } from '../model/ticket.ts';
@@ -29,6 +29,7 @@ import {
 } from './spec-known.ts';
 import { keepPersonsCommits } from './spec-left.ts';
 import { lockSpec, placeOf, refuseLocked, unlockSpec } from './spec-lock.ts';
+import { checkBase, refuseBeside, repositoryOf } from './spec-place.ts';
 import { planSpec, type SpecPlan } from './spec-plan.ts';
 import { prepareTree } from './spec-prepare-tree.ts';
 import {
@@ -161,7 +162,11 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
     now: parts.now(),
   });
   if (request.inPlace) await refuseDirty(parts, prepared.plan, before?.tickets ?? []);
-  else await refuseStanding(parts, prepared, branch);
+  else {
+    await refuseStanding(parts, prepared, branch);
+    await refuseBeside(parts, root, branch);
+    await checkBase(parts, root, request.base);
+  }
   if (before && prepared.plan.status !== 'complete') await refuseLost(parts, before.plan, before.tickets);
   const replaced = found && request.fresh ? found.id : null;
   const variants = asking.map((each) => each.pinned);
@@ -268,20 +273,4 @@ function ticketsNow({ store }: Parts, planId: string): Ticket[] {
 
 function ticketsOf(tickets: ReadonlyMap<string, Ticket>, plan: Plan): Ticket[] {
   return plan.tickets.flatMap(({ ticketId }) => tickets.get(`${plan.id}/${ticketId}`) ?? []);
-}
-
-async function repositoryOf(parts: Parts, { workdir, cwd }: SpecRunRequest, dir: string): Promise<string> {
-  if (workdir !== null) return (await parts.workspaces.checkRepo(workdir)).root;
-  try {
-    return (await parts.workspaces.checkRepo(dir)).root;
-  } catch (error) {
-    if (error instanceof WorkspaceError && error.code === 'workspace/no-commit') throw error;
-    try {
-      return (await parts.workspaces.checkRepo(cwd)).root;
-    } catch {
-      throw new InputError('spec/no-repository', messageOf(error), {
-        hint: 'Say with --workdir in which repository the work happens.',
-      });
-    }
-  }
 }

@@ -23,6 +23,34 @@ const request = (dir: string): SpecRunRequest => ({
   assignAll: false,
 });
 
+describe.concurrent('what a run of a spec is told to use', () => {
+  it.for([
+    ['--workdir', '/nope', '--workdir: The repository /nope does not exist', 'Name a git repository.'],
+    ['--base', 'nope', '--base: The base branch nope does not exist', 'branch nope'],
+    ['--delay', '1e9', 'Invalid --delay value: 1e9.', 'from 0 to 86400'],
+  ] as const)('has to be there: %s', async ([flag, value, said, hint], { world }) => {
+    const dir = writeSpec(world, tasks('One'));
+    for (const more of [['--dry-run'], []]) {
+      const { code, err } = await world.cli('spec', dir, '--no-tmux', flag, value, ...more);
+      expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining(said) });
+      expect(err).toContain(hint);
+      expect(err).not.toMatch(/of the plan|in the plan/);
+    }
+    expect(world.exists('home/state/plans/spec-limits/plan.json')).toBe(false);
+  });
+
+  it('is not a branch below one that is there', async ({ world }) => {
+    const dir = writeSpec(world, tasks('One'));
+    git(world.repo, 'branch', 'spec');
+    const { code, err } = await world.cli('spec', dir, '--dry-run');
+    expect(code).toBe(5);
+    expect(err).toContain('The branch spec/limits cannot be there together with the branch spec.');
+    expect(err).toContain(`git -C ${world.repo} branch -m spec spec-old`);
+    git(world.repo, 'branch', '-m', 'spec', 'spec-old');
+    expect((await runSpec(world, dir)).code).toBe(0);
+  });
+});
+
 describe.concurrent('a run of a spec that begins', () => {
   it('together with another for the first time is refused, and the other is named', async ({ world }) => {
     const dir = writeSpec(world, tasks('One'));
