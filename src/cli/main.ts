@@ -96,7 +96,7 @@ function exitCodeOf(error: unknown): number {
   if (error instanceof SignalboxError && error.name === 'HeldError') return 3;
   const isInput = error instanceof SignalboxError && error.name === 'InputError';
   if (isInput && args.includes('tick') && ofSpec()) return 65;
-  if (ofSpec()) return 5;
+  if (ofSpec() || (error as { code?: string }).code === 'spec/dirty') return 5;
   return isInput ? 2 : 1;
 }
 

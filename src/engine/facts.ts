@@ -67,10 +67,7 @@ export function workspaceSpec(
 ): WorkspaceSpec {
   const repo = repoOf(ticket, plan, settings);
   const branch = branchOf(ticket);
-  const rootSetting = plan.worktreeRoot ?? settings.worktreeRoot;
-  const worktreeRoot = rootSetting
-    ? resolve(repo, expand(rootSetting, settings))
-    : join(dirname(repo), 'worktrees');
+  const worktreeRoot = worktreeRootOf(plan, settings, repo);
   const before = isShared(plan) ? [] : prerequisites(ticket, plan, repo, settings, view);
   const path = ticket.worktree
     ? resolve(repo, expand(ticket.worktree, settings))
@@ -93,6 +90,15 @@ export function workspaceSpec(
     worktreeRoot,
     recordedBase: ticket.base,
   };
+}
+
+export function worktreeRootOf(
+  { worktreeRoot }: Pick<Plan, 'worktreeRoot'>,
+  settings: Settings,
+  repo: string,
+): string {
+  const wanted = worktreeRoot ?? settings.worktreeRoot;
+  return wanted ? resolve(repo, expand(wanted, settings)) : join(dirname(repo), 'worktrees');
 }
 
 /** Tickets that had the same tree before. */

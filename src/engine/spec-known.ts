@@ -3,7 +3,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { didYouMean } from '../config/near.ts';
 import { InputError } from '../model/errors.ts';
-import { branchProblem, idProblem, slug, specSlug } from '../model/ids.ts';
+import { branchProblem, idProblem, refKey, slug, specSlug } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import {
@@ -17,6 +17,7 @@ import {
   type Unit,
   withTicks,
 } from '../sources/kiro/index.ts';
+import { worktreeRootOf } from './facts.ts';
 import type { Parts } from './parts.ts';
 import { assignmentOf } from './spec-picture.ts';
 import type { SpecRunRequest } from './spec-run.ts';
@@ -25,12 +26,17 @@ import { placeInTree, STATE_FILE } from './spec-tree.ts';
 import { engineTicks, type PlanSpec, specOf, unitOf } from './spec-unit.ts';
 
 export function freePlanId(parts: Parts, name: string): string {
-  const plain = idProblem(name) === undefined ? name : readable(name);
   for (let number = 1; ; number += 1) {
-    const id = `spec-${plain}${number === 1 ? '' : `-${number}`}`;
+    const id = `spec-${plainName(name)}${behind(number)}`;
     if (!existsSync(parts.store.layout.planDir(id))) return id;
   }
 }
+
+function plainName(name: string): string {
+  return idProblem(name) === undefined ? name : readable(name);
+}
+
+const behind = (number: number) => (number === 1 ? '' : `-${number}`);
 
 /** A name of which nothing is left in Latin letters gets a few digits of its own. */
 function readable(name: string): string {
@@ -56,8 +62,31 @@ export async function branchFor(parts: Parts, input: BranchInput): Promise<strin
       hint: `Switch to one: git -C ${input.root} switch -c spec/${specSlug(input.name)}`,
     });
   }
-  const plain = `spec/${input.planId.slice('spec-'.length)}`;
-  return branchProblem(plain) === undefined ? plain : `spec/${specSlug(input.name)}`;
+  return freeBranch(parts, input);
+}
+
+/** Plans are numbered for the whole state directory, branches among the plans of one repository. */
+function freeBranch(parts: Parts, { root, name }: BranchInput): string {
+  const plain = `spec/${plainName(name)}`;
+  const first = branchProblem(plain) === undefined ? plain : `spec/${specSlug(name)}`;
+  const { plans, tickets } = parts.store.view();
+  const taken = new Set(
+    plans.flatMap(({ id, repo, tickets: [one] }) =>
+      one && repo === root ? [tickets.get(refKey({ planId: id, ticketId: one.ticketId }))?.branch] : [],
+    ),
+  );
+  for (let number = 1; ; number += 1) {
+    const branch = `${first}${behind(number)}`;
+    if (!taken.has(branch)) return branch;
+  }
+}
+
+/** Trees of several repositories may lie in one place: one whose branch is not called as its plan is named after the plan. */
+export function treeOf(parts: Parts, { root, planId, before }: BranchInput, branch: string): string | null {
+  const name = `spec/${planId.slice('spec-'.length)}`;
+  if (branch === name || branchProblem(name) !== undefined) return null;
+  const worktreeRoot = before?.plan.worktreeRoot ?? null;
+  return join(worktreeRootOf({ worktreeRoot }, parts.settings, root), name);
 }
 
 export function keptOf(spec: Spec, dir: string, root: string, plan: Plan | undefined, now: string): PlanSpec {

@@ -15,6 +15,8 @@ export interface SpecPlanInput {
   kept: PlanSpec;
   repo: string;
   branch: string;
+  /** Where the tree is, unless it is where the branch's name says. */
+  worktree: string | null;
   /** Set where the work happens in the checkout itself. */
   inPlace: boolean;
   agent: string | null;

@@ -25,6 +25,7 @@ import {
   keptOf,
   knownOwners,
   tasksAsKnown,
+  treeOf,
   withTasks,
 } from './spec-known.ts';
 import { keepPersonsCommits } from './spec-left.ts';
@@ -99,7 +100,8 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
   }
   const before = found && !request.fresh ? { plan: found, tickets: ticketsOf(view.tickets, found) } : null;
   const planId = before?.plan.id ?? freePlanId(parts, original.name);
-  const branch = await branchFor(parts, { request, root, planId, before, name: original.name });
+  const about = { request, root, planId, before, name: original.name };
+  const branch = await branchFor(parts, about);
   const tree = request.inPlace ? root : branch;
   await refuseLocked(parts, planId, { name: original.name, dir, repo: root, tree });
   const kept = keptOf(original, dir, root, before?.plan, parts.now());
@@ -146,6 +148,7 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
     },
     repo: root,
     branch,
+    worktree: request.inPlace ? root : treeOf(parts, about, branch),
     inPlace: request.inPlace,
     agent: request.backend,
     base: request.base,

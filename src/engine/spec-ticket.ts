@@ -21,7 +21,7 @@ export function ticketFor(input: SpecPlanInput, unit: Unit): Ticket {
 }
 
 function fieldsOf(input: SpecPlanInput, unit: Unit) {
-  const worktree = input.inPlace ? input.repo : null;
+  const { worktree } = input;
   const { ids: together = [], asked = {} } = input.together.get(unit.id) ?? {};
   const others = together.length > 0 ? { together, asked } : {};
   const described: TicketUnit = { ...describeUnit(input.spec, unit), ...others };

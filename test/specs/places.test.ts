@@ -11,6 +11,7 @@ import {
   runSpec,
   stateFile,
   tasks,
+  tasksOn,
   waitFor,
   withoutWaits,
   work,
@@ -28,14 +29,33 @@ describe.concurrent('contract 1: two specs in one directory', () => {
     }
   });
 
-  it('of one name in two repositories have plans of their own', async ({ world }) => {
-    const dir = writeSpec(world, tasks('One'));
+  it('of one name in two repositories have plans of their own, and branches as if they were alone', async ({
+    world,
+  }) => {
+    const dir = writeSpec(world, tasks('One', 'Two'));
     const other = join(world.dir, 'other');
     git(world.dir, 'clone', '--quiet', world.repo, other);
-    expect((await runSpec(world, dir)).result.planId).toBe('spec-limits');
-    const { code, result } = await runSpec(world, join(other, '.kiro/specs/limits'));
+    const there = join(other, '.kiro/specs/limits');
+    expect((await runSpec(world, dir, '--max-iterations', '1')).result.planId).toBe('spec-limits');
+    const begun = await runSpec(world, there, '--max-iterations', '1');
+    expect({ code: begun.code, planId: begun.result.planId }).toEqual({ code: 1, planId: 'spec-limits-2' });
+    const { code, result } = await runSpec(world, there);
     expect({ code, planId: result.planId }).toEqual({ code: 0, planId: 'spec-limits-2' });
-    expect((await runSpec(world, join(other, '.kiro/specs/limits'))).result.planId).toBe('spec-limits-2');
+    expect(git(other, 'branch', '--list', '--format=%(refname:short)')).toBe('main\nspec/limits');
+    expect(git(other, 'log', '--format=%s', '-1', 'spec/limits')).toBe('Tick 2 of limits');
+    expect(tasksOn(world)).toContain('- [ ] 2. Two');
+    expect((await runSpec(world, dir)).code).toBe(0);
+  });
+
+  it('of one name in one repository have branches of their own', async ({ world }) => {
+    const dir = writeSpec(world, tasks('One', 'Two'));
+    put(join(world.repo, 'more/limits/tasks.md'), tasks('Three'));
+    git(world.repo, 'add', '--all');
+    git(world.repo, 'commit', '--quiet', '--message=More');
+    expect((await runSpec(world, dir, '--max-iterations', '1')).code).toBe(1);
+    const { result } = await runSpec(world, join(world.repo, 'more/limits'));
+    expect(result.tickets[0]?.branch).toBe('spec/limits-2');
+    expect((await runSpec(world, dir, '--fresh')).result.tickets[0]?.branch).toBe('spec/limits-3');
   });
 });
 
