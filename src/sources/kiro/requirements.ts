@@ -13,6 +13,7 @@ export interface Criterion {
 export interface Requirement {
   /** `1`, `NFR-2`. Empty for a part without a number, as in bugfix.md. */
   id: string;
+  /** Empty where the heading is nothing but the number. */
   title: string;
   line: number;
   /** The user story and what else stands before the criteria. */
@@ -68,7 +69,7 @@ export function parseRequirements(text: string): Requirement[] {
 /** The requirement that a heading begins; one without a number inside of one with it ("Acceptance Criteria") begins none. */
 function opened(text: string, line: number, inner: boolean): Requirement | undefined {
   const [, id, title] = HEADING.exec(text) ?? [];
-  if (id !== undefined) return { id, title: cleanLine(title || text), line, text: '', criteria: [] };
+  if (id !== undefined) return { id, title: cleanLine(title ?? ''), line, text: '', criteria: [] };
   if (inner) return undefined;
   return { id: '', title: cleanLine(text), line, text: '', criteria: [] };
 }
