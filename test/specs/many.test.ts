@@ -14,6 +14,7 @@ describe('a spec of many units', () => {
     expect(out).toMatch(/^◌ +51 +Part 51/m);
     expect(out.match(/^[✓◌] +\d+ +Part/gm)).toHaveLength(41);
     expect(out).toContain('… and 59 more: signalbox status --plan spec-limits');
+    expect(out).toContain('The same command goes on from here.');
   });
 
   it('is ticked with a few looks at the state, however many units there are', async ({ world }) => {
