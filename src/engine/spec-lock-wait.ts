@@ -18,7 +18,7 @@ export async function waitForLock(parts: Parts, plan: Plan, branch: string): Pro
   } catch (error) {
     if (!(error instanceof HeldError)) throw error;
     const until = new Date(Date.parse(parts.now()) + LOOK_MS).toISOString();
-    return { kind: 'blocked', reason: error.message.replace(/\.$/, ''), until };
+    return { kind: 'blocked', reason: error.message.replace(/\.$/, ''), until, lock: true };
   }
 }
 
@@ -30,5 +30,5 @@ export async function holdForLock(journal: Journal, hold: Hold): Promise<void> {
 }
 
 export function isLockWait({ hold }: Ticket): boolean {
-  return hold?.kind === 'blocked' && hold.until !== null;
+  return hold?.lock === true;
 }

@@ -9,6 +9,7 @@ export const Hold = z.looseObject({
   kind: z.enum(HOLD_KINDS),
   reason: z.string(),
   until: z.string().nullable().default(null),
+  lock: z.boolean().optional().describe('Another run has the spec; `until` is the next look'),
   looks: z.boolean().optional().describe('A gate: `until` is the next look of its script, not its deadline'),
 });
 export type Hold = z.infer<typeof Hold>;

@@ -102,6 +102,7 @@ describe.concurrent('a daemon', () => {
       expect(held.hold).toMatchObject({
         reason: expect.stringContaining(`pid ${other.pid} on ${hostname()}`),
         until: expect.any(String),
+        lock: true,
       });
       expect((await world.cli('status', 'spec-limits')).out).toContain(
         `already being run by spec (pid ${other.pid}`,
