@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { idProblem, specSlug } from '../model/ids.ts';
+import { idProblem, slug } from '../model/ids.ts';
 import {
   identityOf,
   isWork,
@@ -56,5 +56,5 @@ function inUnit(unit: Unit, id: string): string[] {
 export function ticketIdOf(id: string): string {
   if (idProblem(id) === undefined) return id;
   const digits = createHash('sha256').update(id).digest('hex').slice(0, 8);
-  return `${specSlug(id, 60)}-${digits}`;
+  return `${slug(id, 60)}-${digits}`;
 }

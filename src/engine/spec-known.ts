@@ -3,7 +3,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { didYouMean } from '../config/near.ts';
 import { InputError } from '../model/errors.ts';
-import { branchProblem, idProblem, refKey, slug, specSlug } from '../model/ids.ts';
+import { branchProblem, idProblem, refKey, slug } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import {
@@ -59,7 +59,7 @@ export async function branchFor(parts: Parts, input: BranchInput): Promise<strin
     const { branch } = await parts.workspaces.head(input.root);
     if (branch !== undefined) return branch;
     throw new InputError('spec/detached', `The checkout ${input.root} is on no branch.`, {
-      hint: `Switch to one: git -C ${input.root} switch -c spec/${specSlug(input.name)}`,
+      hint: `Switch to one: git -C ${input.root} switch -c spec/${slug(input.name)}`,
     });
   }
   return freeBranch(parts, input);
@@ -68,7 +68,7 @@ export async function branchFor(parts: Parts, input: BranchInput): Promise<strin
 /** Plans are numbered for the whole state directory, branches among the plans of one repository. */
 function freeBranch(parts: Parts, { root, name }: BranchInput): string {
   const plain = `spec/${plainName(name)}`;
-  const first = branchProblem(plain) === undefined ? plain : `spec/${specSlug(name)}`;
+  const first = branchProblem(plain) === undefined ? plain : `spec/${slug(name)}`;
   const { plans, tickets } = parts.store.view();
   const taken = new Set(
     plans.flatMap(({ id, repo, tickets: [one] }) =>

@@ -53,17 +53,10 @@ export function branchProblem(name: string): string | undefined {
 
 /** Makes a readable part of a branch or directory name out of any text; letters lose their accents. */
 export function slug(text: string, max = 40): string {
-  return dashed(text.normalize('NFKD').replace(/\p{M}+/gu, ''), max);
-}
-
-/** The same with a dash for each accent, as ids in specs are made: they must not change under runs that have them. */
-export function specSlug(text: string, max = 40): string {
-  return dashed(text.normalize('NFKD'), max);
-}
-
-function dashed(text: string, max: number): string {
   return (
     text
+      .normalize('NFKD')
+      .replace(/\p{M}+/gu, '')
       .toLowerCase()
       .replace(/[^a-z0-9]+/g, '-')
       .replace(/^-+|-+$/g, '')

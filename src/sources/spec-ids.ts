@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { InputError } from '../model/errors.ts';
-import { idProblem, specSlug } from '../model/ids.ts';
+import { idProblem, slug } from '../model/ids.ts';
 import type { SourceProblem, WorkItem } from './item.ts';
 import { problemOf } from './problem.ts';
 
@@ -41,8 +41,8 @@ export function withSpecs(
 }
 
 function longId({ dir }: SpecWork, { id }: WorkItem): string {
-  const long = `${specSlug(basename(dir), 40)}-${id}`;
-  return idProblem(long) === undefined ? long : specSlug(long, 80);
+  const long = `${slug(basename(dir), 40)}-${id}`;
+  return idProblem(long) === undefined ? long : slug(long, 80);
 }
 
 function clash({ text }: SpecWork, { id }: WorkItem): SourceProblem {

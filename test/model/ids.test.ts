@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Branch, Id } from '../../src/model/id-schemas.ts';
-import { branchProblem, idProblem, parseRef, refKey, slug, specSlug } from '../../src/model/ids.ts';
+import { branchProblem, idProblem, parseRef, refKey, slug } from '../../src/model/ids.ts';
 
 describe('idProblem', () => {
   const fine = ['a', '1', 'A-b_c.d', 'x'.repeat(100), 'v1.2.3', '42-fix-login', 'lock', 'a.locked'];
@@ -143,10 +143,6 @@ describe('slug', () => {
     ['x'.repeat(100), 'x'.repeat(40)],
   ])('%j becomes %j', (text, expected) => {
     expect(slug(text)).toBe(expected);
-  });
-
-  it('of specs keeps the dashes that it always had', () => {
-    expect(specSlug('ünïcode')).toBe('u-ni-code');
   });
 
   it('is always usable in an id and in a branch', () => {

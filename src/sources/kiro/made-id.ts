@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { specSlug } from '../../model/ids.ts';
+import { slug } from '../../model/ids.ts';
 
 const MAX = 80;
 
@@ -26,10 +26,10 @@ export function idMaker(taken: (id: string) => boolean): (title: string, parent:
 
 function nameOf(title: string): string {
   // No id may end in ".lock": it becomes part of a branch.
-  if (specSlug(title) === 'lock') return 'lock-task';
+  if (slug(title) === 'lock') return 'lock-task';
   const latin = /[A-Za-z0-9]/.test(title);
-  if (latin && !/\P{ASCII}/u.test(title) && title.length <= 40) return specSlug(title, 40);
-  return `${latin ? specSlug(title, 32) : 'task'}-${hash(title)}`;
+  if (latin && !/\P{ASCII}/u.test(title) && title.length <= 40) return slug(title, 40);
+  return `${latin ? slug(title, 32) : 'task'}-${hash(title)}`;
 }
 
 function hash(text: string): string {

@@ -1,4 +1,4 @@
-import { idProblem, specSlug } from '../../model/ids.ts';
+import { idProblem, slug } from '../../model/ids.ts';
 import type { WorkItem } from '../item.ts';
 import { cleanLine, cleanText } from '../text.ts';
 import { promptParts } from './prompt-parts.ts';
@@ -12,7 +12,7 @@ export function specItems(spec: Spec, options: UnitOptions = {}): WorkItem[] {
   const before = inTurn(units);
   return units.map((unit) => ({
     key: keyOf(unit.id),
-    id: idProblem(unit.id) === undefined ? unit.id : specSlug(unit.id, 80),
+    id: idProblem(unit.id) === undefined ? unit.id : slug(unit.id, 80),
     number: null,
     title: cleanLine(unit.title) || unit.id,
     body: bodyOf(spec, unit),

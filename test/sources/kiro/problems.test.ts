@@ -97,6 +97,10 @@ describe('the star of 1.1*', () => {
 });
 
 describe('ids', () => {
+  it('made of titles have letters without their accents', () => {
+    expect(parseTasks('- [ ] Vérifier les clés\n').all[0]?.id).toMatch(/^verifier-les-cles-[0-9a-f]{6}$/);
+  });
+
   it('of tasks without a number stay the same when others come and go', () => {
     const before = parseTasks('- [ ] One\n- [ ] Zwei Bäume\n');
     const after = parseTasks('- [ ] Zero\n- [ ] One\n- [ ] Half\n- [ ] Zwei Bäume\n');
