@@ -41,6 +41,7 @@ export async function tickUnit(
   const ticket = store.ticket(ref);
   const unit = unitOf(ticket);
   if (unit) refuseUndone(ticket, phase);
+  if (unit) refuseTreeless(parts, ticket);
   if (unit) refuseVanished(parts, ticket, unit.id);
   if (unit) await putListBack(parts, ticket);
   if (unit) await bringFitting(parts, ticket, unit.tasks);
@@ -101,6 +102,16 @@ function refuseUndone(ticket: Ticket, phase: string | undefined): void {
   throw new IllegalMoveError('spec/not-done', `${refKey(ticket)} is not done: it is ${where}.`, {
     hint: 'Its workflow ticks it when it is done. Tick a task that you have done yourself in your own tasks.md.',
     details: { status: ticket.status, phase: ticket.currentPhase },
+  });
+}
+
+/** Once all of a spec is complete its tree is given back, and there is nothing to write in. */
+function refuseTreeless({ store, settings }: Parts, ticket: Ticket): void {
+  const { path } = workspaceSpec(ticket, store.plan(ticket.planId), settings, store.view());
+  if (existsSync(join(path, '.git'))) return;
+  throw new IllegalMoveError('spec/no-tree', `${refKey(ticket)} cannot be ticked: ${path} is gone.`, {
+    hint: `What was ticked is on the branch ${ticket.branch}.`,
+    details: { path },
   });
 }
 

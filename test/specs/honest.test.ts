@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import {
@@ -11,6 +11,7 @@ import {
   story,
   tasks,
   tasksOn,
+  tree,
   withoutWaits,
   work,
   writeSpec,
@@ -69,6 +70,13 @@ describe.concurrent('spec tick', () => {
     expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining('is not done') });
     expect((await world.cli('spec', 'tick', 'spec-limits', '1')).code).toBe(0);
     expect(tasksOn(world)).toContain('- [ ] 3. Three');
+  });
+
+  it('leaves nothing where the tree was that is gone', async ({ world }) => {
+    expect((await runSpec(world, writeSpec(world, tasks('One')))).code).toBe(0);
+    const { code, err } = await world.cli('spec', 'tick', 'spec-limits', '1');
+    expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining('is on the branch spec/limits') });
+    expect(existsSync(tree(world))).toBe(false);
   });
 
   it('is what the script of any phase may call', async ({ world }) => {
