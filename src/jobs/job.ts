@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { constants, hostname } from 'node:os';
 import { join } from 'node:path';
 import { bootId, isAlive, type ProcessIdentity } from '../store/identity.ts';
+import { withoutInherited } from './inherited.ts';
 import { SUPERVISOR } from './supervisor.ts';
 
 export interface JobSpec {
@@ -58,12 +59,9 @@ export function startJob(spec: JobSpec): { exited: Promise<void> } {
   writeFileSync(join(spec.dir, 'command.json'), JSON.stringify(record), { mode: 0o600 });
   const input = spec.stdin === null ? '/dev/null' : join(spec.dir, 'prompt.md');
   const umask = process.umask().toString(8);
-  const child = spawn('/bin/sh', ['-c', SUPERVISOR, 'signalbox-job', spec.dir, input, umask, ...argv], {
-    cwd,
-    env: { ...spec.env, [MARKER]: spec.dir },
-    detached: true,
-    stdio: 'ignore',
-  });
+  const words = ['-c', SUPERVISOR, 'signalbox-job', spec.dir, input, umask, ...argv];
+  const env = { ...spec.env, [MARKER]: spec.dir };
+  const child = withoutInherited((stdio) => spawn('/bin/sh', words, { cwd, env, detached: true, stdio }));
   const exited = new Promise<void>((resolve) => {
     child.once('error', (error) => {
       // Neither the directory nor a shell: there is no supervisor to say so.

@@ -19,8 +19,14 @@ export class Running {
   out = '';
   err = '';
 
-  constructor(args: readonly string[], options: { cwd: string; env: NodeJS.ProcessEnv }) {
-    this.#child = spawn(process.execPath, [CLI, ...args], { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+  /** `left`: files that it finds open, by the number that they have there. */
+  constructor(
+    args: readonly string[],
+    { left = {}, ...options }: { cwd: string; env: NodeJS.ProcessEnv; left?: Record<number, number> },
+  ) {
+    const length = Math.max(2, ...Object.keys(left).map(Number)) + 1;
+    const stdio = Array.from({ length }, (_, fd) => left[fd] ?? (fd === 1 || fd === 2 ? 'pipe' : 'ignore'));
+    this.#child = spawn(process.execPath, [CLI, ...args], { ...options, stdio });
     this.pid = this.#child.pid ?? 0;
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       this.out += text;

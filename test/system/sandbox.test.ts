@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  closeSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -16,6 +18,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { bubblewrap } from '../../src/jobs/bubblewrap.ts';
 import { processLimit } from '../../src/jobs/process-limit.ts';
+import { Running } from '../support/cli.ts';
 import { git, isRunning, it, story, World, waitFor } from '../support/index.ts';
 import { makeRepo } from '../support/repo.ts';
 
@@ -136,6 +139,32 @@ describe('a hostile agent in a sandbox', () => {
     expect(git(repo, 'log', '--format=%s', 'main..ticket/p/a').trim().split('\n')).toEqual(['Mine', 'First']);
     expect(git(repo, 'status', '--porcelain')).not.toContain('README');
     expect(git(repo, 'fsck', '--no-dangling').trim()).toBe('');
+  });
+
+  it('gets none of the files that whoever started the run left open', async ({ world }) => {
+    const outside = join(world.dir, 'outside');
+    mkdirSync(outside);
+    writeFileSync(join(outside, 'secret.txt'), 'private');
+    const lock = join(world.dir, 'lock');
+    prepare(
+      world,
+      [
+        attempt('lock', 'echo x > /proc/self/fd/200; [ -s /proc/self/fd/200 ]'),
+        attempt('read', 'cat /proc/self/fd/201/secret.txt'),
+        attempt('write', 'echo x > /proc/self/fd/201/planted.txt'),
+        attempt('climb', 'ls /proc/self/fd/201/../outside/secret.txt'),
+        'git add --all; git commit -qm Seen',
+      ].join('\n'),
+    );
+    world.plan('p', { tickets: { a: {} } });
+    const files = [openSync(lock, 'a'), openSync(outside, 'r')] as const;
+    const left = { 200: files[0], 201: files[1] };
+    const run = await new Running(['run', 'p'], { cwd: world.dir, env: world.env, left }).ended;
+    for (const each of files) closeSync(each);
+    expect(run.code, run.out + run.err).toBe(0);
+    expect(report(world)).toEqual(['lock refused', 'read refused', 'write refused', 'climb refused']);
+    expect(readFileSync(lock, 'utf8')).toBe('');
+    expect(readdirSync(outside)).toEqual(['secret.txt']);
   });
 
   it('can start no more processes than it may, and none of them is left', async ({ world }) => {
