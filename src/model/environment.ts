@@ -34,9 +34,15 @@ export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name) || LOGIN_NAME.test(name);
 }
 
-/** A login inside a value whose name says nothing: in an address, an option or a setting. */
-const LOGIN =
-  /:\/\/[^\s/:@]*:[^\s/@]+@|x-access-token:|\b(?:access-tokens?|token|password|passwd|secret|api-?key)\s*=\s*\S{6,}|\b(?:gh[pousr]_|github_pat_|glpat-)\w{16,}/i;
+/** A login inside a value whose name says nothing: in an address, an option or a setting, whatever its name begins with. */
+const LOGIN = new RegExp(
+  [
+    ':\\/\\/[^\\s/:@]*:[^\\s/@]+@|x-access-token:',
+    '(?:access-tokens?|token|password|passwd|passphrase|secret|api[-_]?key)\\s*=\\s*(?:["\'][^"\']{6,}|\\S{6,})',
+    '\\b(?:gh[pousr]_|github_pat_|glpat-)\\w{16,}',
+  ].join('|'),
+  'i',
+);
 /** Without its login a proxy lets nothing through, and it opens nothing else. */
 const PROXY = /^(?:https?|all)_proxy$/i;
 
