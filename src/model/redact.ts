@@ -39,8 +39,6 @@ const WHOLE_KEY = new RegExp(`${BEGIN_KEY.source}[\\s\\S]*?${END_KEY.source}`, '
 /** Shorter ones would be found in ordinary words. */
 const LEAST = 6;
 const LEAST_DIGITS = 8;
-/** A line of a longer secret, such as a key, is one by itself. */
-const LEAST_LINE = 16;
 
 /** Values that must not be shown: of variables that are called secret, and of those that a config sets to something like a key. */
 export function secretValues(
@@ -51,7 +49,7 @@ export function secretValues(
   const all = [env, ...configured].flatMap((each) => Object.entries(each));
   for (const [name, value] of all) {
     if (value === undefined) continue;
-    if (isSecretName(name) && isTelling(name, value)) add(values, value);
+    if (isSecretName(name) && isTelling(name, value)) add(values, name, value);
     const password = PASSWORD_IN_URL.exec(value)?.[1];
     if (password !== undefined && password.length >= LEAST) values.add(password);
   }
@@ -60,12 +58,12 @@ export function secretValues(
   return [...values];
 }
 
-/** Output comes by the line, so that a secret of several lines is found by each of them. */
-function add(values: Set<string>, value: string): void {
+/** Output comes by the line, so that a secret of several lines is found by each of them that would be one by itself. */
+function add(values: Set<string>, name: string, value: string): void {
   values.add(value);
-  const lines = value.split(/\r?\n|\\n/).map((line) => line.trim());
+  const lines = value.split(/\r?\n|\r|\\n/).map((line) => line.trim());
   if (lines.length > 1)
-    for (const line of lines) if (line.length >= LEAST_LINE && !line.startsWith('-----')) values.add(line);
+    for (const line of lines) if (isTelling(name, line) && !line.startsWith('-----')) values.add(line);
 }
 
 const PASSWORD_IN_URL = /:\/\/[^\s/:@]*:([^\s/@]+)@/;

@@ -40,6 +40,12 @@ describe('which values are secret', () => {
       {},
       ['-----BEGIN X KEY-----\nMIIEabcdefghijklmnop\nshort\n', 'MIIEabcdefghijklmnop'],
     ],
+    [
+      'each line that would be one by itself',
+      { MULTI_SECRET: 'line-one\r\n  catfish \nabc\n123456\ndefault' },
+      {},
+      ['line-one\r\n  catfish \nabc\n123456\ndefault', 'line-one', 'catfish'],
+    ],
     ['of an address', { REGISTRY: 'https://me:hunter22@host/' }, {}, ['hunter22']],
     ['of a login by host name', { BUNDLE_GITHUB__COM: 'me:hunter22' }, {}, ['me:hunter22']],
     ['not of other variables', { PATH: 'abcdefgh12345678', HOME: '/home/someone' }, {}, []],

@@ -75,6 +75,20 @@ describe('what agents see of our environment', () => {
       expect(text).not.toContain(SECRET);
   });
 
+  it.concurrent('a secret of several lines is in no log, line by line', async ({ world }) => {
+    const given = { MULTI_SECRET: 'line-one\nline-two-secret' };
+    world.agent('agent', 'echo "$MULTI_SECRET"; echo "$MULTI_SECRET" >&2', { envAllow: ['MULTI_SECRET'] });
+    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'x' }]);
+    world.plan('p', { tickets: { a: {} } });
+    expect((await world.start(['run', 'p'], given).ended).code).toBe(0);
+    for (const env of [given, {}])
+      for (const more of [[], ['--json']]) {
+        const { out } = await world.start(['logs', 'p', 'a', ...more], env).ended;
+        expect(out.split('[redacted]')).toHaveLength(5);
+        expect(out).not.toMatch(/line-(?:one|two)/);
+      }
+  });
+
   it.concurrent('logs hide what a job was given from a shell that has none of it', async ({ world }) => {
     const key = Buffer.from('not a real key, only long enough to look like one '.repeat(4)).toString(
       'base64',
