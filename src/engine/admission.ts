@@ -21,6 +21,7 @@ import { firstPhase, type PhaseOf, phaseOf } from '../model/workflow.ts';
 import type { Allowance } from '../phases/context.ts';
 import { agentOf } from './facts.ts';
 import type { Parts } from './parts.ts';
+import { pastOf } from './past.ts';
 import { knownPinned } from './pinned.ts';
 
 /** A scenario's player is no model's client. */
@@ -150,7 +151,7 @@ function pendingLaunches({ memory, store }: Parts): Pending[] {
 function othersAnd(parts: Parts, ticket: Ticket): Ticket[] {
   const key = refKey(ticket);
   const others = [...parts.store.glance().tickets].flatMap(([each, other]) => (each === key ? [] : [other]));
-  return [...others, ticket];
+  return [...others, ...pastOf(parts), ticket];
 }
 
 function suits({ settings }: Parts, name: string, phase: PhaseOf<'agent'>): boolean {

@@ -9,6 +9,7 @@ import { type Look, lookAt, stillHeld } from './admission.ts';
 import { Flights } from './flights.ts';
 import { Notifier } from './notify.ts';
 import { emit, type Parts } from './parts.ts';
+import { pastOf } from './past.ts';
 import { recoverOrphans } from './recover.ts';
 import { sweepOutput } from './retention.ts';
 import { tellStatus } from './tell.ts';
@@ -123,7 +124,7 @@ export class Engine {
     const mine = (plan: Plan, entry: PlanEntry) => this.#isMine(plan, entry);
     let look: Look | undefined;
     const admits = (plan: Plan, ticket: Ticket) => {
-      look ??= lookAt(view.tickets.values());
+      look ??= lookAt([...view.tickets.values(), ...pastOf(this.#parts)]);
       return stillHeld(this.#parts, plan, ticket, look);
     };
     const decision = eligible(

@@ -3,6 +3,7 @@ import type { Plan } from '../model/plan.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
 import { workspaceSpec } from './facts.ts';
 import { emit, type Parts } from './parts.ts';
+import { keepPast } from './past.ts';
 import { checkPlan } from './plan-check.ts';
 
 /** Makes a draft active; refused while the check finds an error. */
@@ -66,6 +67,7 @@ export async function deletePlan(parts: Parts, planId: string, force: boolean): 
       );
     }
   }
+  await keepPast(parts, ticketsOf(parts, planId));
   await parts.store.deletePlan(planId);
 }
 

@@ -15,6 +15,7 @@ import {
 import { control } from './control.ts';
 import { setAside } from './hand-over.ts';
 import { emit, type Parts } from './parts.ts';
+import { keepPast } from './past.ts';
 import { letGo } from './resume-run.ts';
 import { emptyCheckpoints } from './spec-checkpoints.ts';
 import { openParents, unitHash } from './spec-described.ts';
@@ -223,6 +224,7 @@ export async function startSpecRun(
           : { ...ticket, base: ticket.base && latest.base, rev: latest.rev },
       );
     await store.updatePlan(plan.id, (latest) => ({ ...plan, claim, rev: latest.rev }));
+    await keepPast(parts, [...dropped, ...aside]);
     for (const ticket of [...dropped, ...aside]) await store.removeTicket(ticket);
   }
   try {

@@ -40,6 +40,11 @@ export class Layout {
     return join(this.root, 'fingerprints.json');
   }
 
+  /** What agents of deleted tickets used. */
+  get past(): string {
+    return join(this.root, 'past.json');
+  }
+
   planDir(id: string): string {
     return join(this.plans, checked(id, 'plan'));
   }
