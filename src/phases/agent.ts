@@ -19,7 +19,7 @@ import { type PhaseOf, resultSchemaOf } from '../model/workflow.ts';
 import { factsOf, failure, parked } from './agent-facts.ts';
 import { type PhaseContext, variablesOf } from './context.ts';
 import { BEFORE, fingerprint, judge, notedBefore } from './judge.ts';
-import { land, nativeCap, ownBudget } from './landing.ts';
+import { hasBegun, land, nativeCap, ownBudget } from './landing.ts';
 import { cleanHead, HEAD_BEFORE, takenOut } from './only-read.ts';
 import { chooseSession } from './session.ts';
 import { excerpt } from './text.ts';
@@ -89,6 +89,9 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
   const turn = await takeTurn(context, first);
   if ('end' in turn) {
     if (turn.broke) return land(context, first, ask, turn.broke, turn.end);
+    // The budget was raised meanwhile.
+    if (turn.end.type === 'parked' && hasBegun(context, first))
+      return land(context, first, ask, ownBudget('it was asked to stop'), turn.end);
     return turn.limit ? parked(context, turn.limit, turn.end) : turn.end;
   }
   let { result } = turn;

@@ -41,9 +41,12 @@ export async function land(
     usage: usage ?? null,
   });
   const can = first.adapter.capabilities.resume && sessionId !== null && !context.signal.aborted;
-  if (!can || !(await hasUncommitted(context))) return end(facts.usage);
-  const dir = `${first.dir}.landing`;
-  if (!existsSync(dir) && context.allowance?.launch()) return end(facts.usage);
+  const dir = landingOf(first);
+  if (!can) return end(facts.usage);
+  // One that was begun may have committed everything and ended by now: what it cost is still to be read.
+  if (!hasBegun(context, first)) {
+    if (!(await hasUncommitted(context)) || context.allowance?.launch()) return end(facts.usage);
+  }
   context.onNote?.(`${hold.reason}; it commits what is done and stops`);
   const turn = await takeTurn(
     { ...context, resumed: context.resumed && existsSync(dir) },
@@ -65,6 +68,13 @@ export async function land(
   );
   const more = 'end' in turn ? turn.end.usage : turn.result.usage;
   return end(totalUsage([facts.usage ?? null, more ?? null]));
+}
+
+const landingOf = ({ dir }: Turn) => `${dir}.landing`;
+
+/** Whether an engine that is no more had come as far as this turn. */
+export function hasBegun({ resumed }: PhaseContext, first: Turn): boolean {
+  return resumed && existsSync(landingOf(first));
 }
 
 async function hasUncommitted({

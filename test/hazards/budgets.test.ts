@@ -1,6 +1,9 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { readJob } from '../../src/jobs/job.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
-import { git, it, story, type World } from '../support/index.ts';
+import { git, it, story, type World, waitFor } from '../support/index.ts';
 
 const usage = (costUsd: number) => ({ usage: { inputTokens: 100, outputTokens: 10, costUsd } });
 const FINISH = [{ write: { path: 'rest.txt', text: 'x' } }, { commit: 'The rest' }, usage(0.5)];
@@ -240,6 +243,34 @@ describe('a budget', () => {
     expect(world.ticket('p', 'two')).toMatchObject({ status: 'complete', phaseHistory: [{ launches: 2 }] });
     raise(world, 'p', 'one', { launches: 3 });
     expect((await world.cli('run', 'p')).code).toBe(0);
+  });
+
+  it.concurrent.for<[string, number]>([
+    ['', 2],
+    [', the budget raised', 9],
+  ])('counts the turn that winds up and ends while no engine is there%s', async ([, usd], { world }) => {
+    const half = [{ write: { path: 'half.txt', text: 'x' } }, usage(3), { hang: {} }];
+    const goes = `while [ ! -e '${world.dir}/go-on' ]; do sleep 0.03; done`;
+    prepare(world, [
+      { when: { resumed: false }, do: half },
+      { when: { attempt: 1 }, do: [{ run: goes }, { commit: 'What is done' }, usage(0.25)] },
+      { when: {}, do: FINISH },
+    ]);
+    world.plan('p', { tickets: { a: { budget: { usd: 2 } } } });
+    const run = world.start(['run', 'p']);
+    const landing = () => world.jobDirs().find((dir) => dir.endsWith('.landing'));
+    const isAt = (state: string) => readJob(landing() ?? '').state === state;
+    await waitFor('the turn that winds up', () => isAt('running'));
+    await run.kill('SIGKILL');
+    writeFileSync(join(world.dir, 'go-on'), '');
+    await waitFor('its end', () => isAt('ended'));
+    raise(world, 'p', 'a', { usd });
+    expect((await world.cli('run', 'p')).code).toBe(usd === 2 ? 1 : 0);
+    expect(world.ticket('p', 'a').phaseHistory[0]).toMatchObject({
+      status: 'interrupted',
+      launches: 2,
+      usage: { costUsd: 3.25 },
+    });
   });
 
   it.concurrent('counts the turn that winds up, and leaves it out when no launch is left', async ({
