@@ -1,4 +1,5 @@
 import { lstatSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import { ownPlaces, type Seed } from '../agents/index.ts';
 import { sweepAway } from '../workspaces/sweep.ts';
@@ -55,6 +56,21 @@ export async function openHome(spec: {
     }
   }
   return home;
+}
+
+/** Accounts of services have their home where the system lies, which nothing runs without. */
+const SYSTEM = /^\/(?:(?:usr|bin|sbin|lib\w*|etc|dev|proc|sys)(?:\/|$)|$)/;
+
+/** The home that the account has, wherever HOME points to. */
+export function accountHome(): string[] {
+  try {
+    const { homedir } = userInfo();
+    return isAbsolute(homedir) && !SYSTEM.test(homedir) ? [homedir] : [];
+  } catch (error) {
+    // In a container somebody may be nobody.
+    if ((error as NodeJS.ErrnoException).code === 'ERR_SYSTEM_ERROR') return [];
+    throw error;
+  }
 }
 
 /** Programs that the user has where the CLI keeps its own files, whose copy would lie over them: from, to. */

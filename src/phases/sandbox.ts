@@ -8,7 +8,7 @@ import type { AgentConfig } from '../model/agent.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import type { PhaseContext } from './context.ts';
 import { gitSettings } from './sandbox-git.ts';
-import { keptPrograms, openHome } from './sandbox-home.ts';
+import { accountHome, keptPrograms, openHome } from './sandbox-home.ts';
 
 type Context = PhaseContext<PhaseOf<'agent'>>;
 
@@ -123,6 +123,7 @@ function hiddenPlaces(
   const all = [
     settings.userHome,
     ...(env.HOME && isAbsolute(env.HOME) ? [env.HOME] : []),
+    ...accountHome(),
     settings.home,
     settings.stateDir,
     settings.logDir,

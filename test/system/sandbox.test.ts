@@ -13,7 +13,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { homedir } from 'node:os';
+import { homedir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { bubblewrap } from '../../src/jobs/bubblewrap.ts';
@@ -280,6 +280,20 @@ describe('a hostile agent in a sandbox', () => {
     expect(again.code, again.out + again.err).toBe(0);
     const log = git(world.repo, 'log', '--format=%s', 'main..ticket/p/a').trim().split('\n');
     expect(log).toEqual(['After', 'Before']);
+  });
+
+  it('sees nothing of the home that its account has, wherever HOME points to', async ({ world }) => {
+    const account = mkdtempSync(join(userInfo().homedir, '.signalbox-test-'));
+    try {
+      writeFileSync(join(account, 'secret.txt'), 'private');
+      prepare(world, `${attempt('account', `ls '${account}'`)}\ngit add --all; git commit -qm Seen`);
+      world.plan('p', { tickets: { a: {} } });
+      const run = await world.cli('run', 'p');
+      expect(run.code, run.out + run.err).toBe(0);
+      expect(report(world)).toEqual(['account refused']);
+    } finally {
+      rmSync(account, { recursive: true });
+    }
   });
 
   it('sees no login, and nothing of other plans', async ({ world }) => {
