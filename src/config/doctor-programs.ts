@@ -100,6 +100,19 @@ export async function agentFinding(
     if (agent.adapter === 'custom') return { level: 'ok', what, detail: `found (${file})`, fix: null };
     return versionFinding(what, file, await probe(file, ['--version'], own, timeoutMs));
   }
+  return { level: isDefault ? 'bad' : 'warn', what, ...missing(agent, isDefault) };
+}
+
+/** What is said of an agent whose program is not there; undefined when it is. */
+export function missingProgram(
+  { settings, env }: Omit<ProgramOptions, 'timeoutMs'>,
+  agent: AgentConfig,
+): { detail: string; fix: string } | undefined {
+  if (findExecutable(agent.command, { ...env, ...agent.env })) return undefined;
+  return missing(agent, agent.name === settings.defaultAgent);
+}
+
+function missing(agent: AgentConfig, isDefault: boolean): { detail: string; fix: string } {
   const install = Object.hasOwn(INSTALL_COMMANDS, agent.adapter)
     ? `Install it (${INSTALL_COMMANDS[agent.adapter]})`
     : 'Install it';
@@ -108,8 +121,6 @@ export async function agentFinding(
     : `, or correct agents.${agent.name}.command`;
   const spaces = /\s/.test(agent.command) ? ' Arguments belong into defaultArgs, not into command.' : '';
   return {
-    level: isDefault ? 'bad' : 'warn',
-    what,
     detail: `${agent.command} not found${agent.command.includes('/') ? '' : ' on PATH'}`,
     fix: `${install}${instead}.${spaces}`,
   };

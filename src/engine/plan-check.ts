@@ -1,4 +1,5 @@
 import { adapterFor, capabilityProblems } from '../agents/index.ts';
+import { missingProgram } from '../config/doctor-programs.ts';
 import { didYouMean } from '../config/index.ts';
 import { messageOf, SignalboxError } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
@@ -7,7 +8,7 @@ import type { Plan } from '../model/plan.ts';
 import { hasBegun } from '../model/plan-edits.ts';
 import { overlaps } from '../model/plan-overlaps.ts';
 import { planProblems } from '../model/plan-problems.ts';
-import type { Ticket } from '../model/ticket.ts';
+import { isOver, type Ticket } from '../model/ticket.ts';
 import type { Workflow } from '../model/workflow.ts';
 import type { StoreView } from '../store/port.ts';
 import { agentOf, branchOf, repoOf } from './facts.ts';
@@ -125,6 +126,8 @@ async function checkTicket(parts: Parts, plan: Plan, ticket: Ticket, view: Store
       if (name === ticket.agent && !Object.hasOwn(parts.settings.agents, name)) continue;
       if (name === plan.agent && !Object.hasOwn(parts.settings.agents, name)) continue;
       await attempt(`phase ${phase.id}`, { path: 'workflow' }, () => checkAgent(parts, name, phase));
+      if (!isOver(ticket) && !ticket.skipPhases.includes(phase.id))
+        problems.push(...notInstalled(parts, name, planFile));
     }
   });
   for (const path of ticket.paths ?? []) {
@@ -137,6 +140,15 @@ async function checkTicket(parts: Parts, plan: Plan, ticket: Ticket, view: Store
 function unknownAgent({ settings }: Parts, name: string): string {
   const known = Object.keys(settings.agents);
   return `Agent "${name}" is not configured (known: ${known.join(', ')}).${didYouMean(name, known)}`;
+}
+
+/** Told of the plan as a whole, once; it may be installed before the phase comes. */
+function notInstalled({ settings, env }: Parts, name: string, file: string): Finding[] {
+  const agent = Object.hasOwn(settings.agents, name) ? settings.agents[name] : undefined;
+  const missing = agent && missingProgram({ settings, env }, agent);
+  if (!missing) return [];
+  const message = `Agent "${name}" cannot start here: ${missing.detail}.`;
+  return [{ place: `agent ${name}`, path: 'agent', file, message, hint: missing.fix, severity: 'warning' }];
 }
 
 function checkPhaseNames(workflow: Workflow, names: readonly string[]): void {

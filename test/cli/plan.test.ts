@@ -183,6 +183,22 @@ describe.concurrent('plan', () => {
     expect(git(world.repo, 'rev-parse', 'main')).toBe(before);
   });
 
+  it('check warns once of an agent whose program is not installed', async ({ world }) => {
+    setUp(world, 'commit', {});
+    world.config({ agents: { gone: { command: 'no-such-agent' }, away: { command: '/no/such/agent' } } });
+    world.plan('p', {
+      tickets: { a: { agent: 'gone' }, b: { agent: 'gone' }, c: { agent: 'away', status: 'complete' } },
+    });
+    const { code, out } = await world.cli('plan', 'check', 'p');
+    expect(code).toBe(0);
+    expect(out.match(/^! p: .*$/gm)).toEqual([
+      '! p: Agent "gone" cannot start here: no-such-agent not found on PATH. (agent gone)',
+    ]);
+    expect(out).toContain('Install it, or correct agents.gone.command.');
+    const checked = await world.json<Checked>('plan', 'check', 'p');
+    expect(checked.ok).toBe(true);
+  });
+
   it('check does not ask to detach one’s own checkout', async ({ world }) => {
     setUp(world, 'commit', {});
     world.plan('p', { base: 'nope', tickets: { a: { branch: 'main' } } });
