@@ -113,11 +113,10 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
   if (hold?.kind === 'blocked' && hold.until) return { why: hold.reason, next: then('looks again') };
   if (hold?.kind === 'poll') return { why: hold.reason, next: then('looks again') };
   if (hold?.kind === 'memory') return { why: hold.reason, next: then('looks again') };
-  if (hold?.kind === 'budget' && begun)
-    return {
-      why: hold.reason,
-      next: hold.until ? then('goes on then') : then('goes on when the budget is raised'),
-    };
+  if (hold?.kind === 'budget') {
+    const moves = begun ? 'goes on' : 'begins';
+    return { why: hold.reason, next: then(`${moves} ${hold.until ? 'then' : 'when the budget is raised'}`) };
+  }
   if (hold) return { why: hold.reason, next: '' };
   if (!around.engine) return { why: 'no engine is running', next: runOf(plan) };
   return { why: isShared(plan) ? 'waits for the one before it' : 'waits for a free slot', next: '' };

@@ -81,6 +81,8 @@ describe('a budget', () => {
       .map((id) => world.ticket('p', id))
       .map((each) => each.hold?.kind ?? each.status);
     expect(states).toEqual(['complete', 'complete', 'budget']);
+    const { out } = await world.cli('status', '--plan', 'p');
+    expect(out).toContain('→ begins when the budget is raised, with: signalbox run p');
     world.editPlan('p', (plan) => Object.assign(plan, { budget: { usd: 5 } }));
     expect((await world.cli('run', 'p')).code).toBe(0);
   });

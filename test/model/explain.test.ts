@@ -79,6 +79,25 @@ describe('explain', () => {
       ticket({ status: 'ready', hold: hold('poll', 'ci: pending') }),
       { why: 'ci: pending', next: 'looks again' },
     ],
+    [
+      'before its beginning, with nothing left for it',
+      ticket({ hold: hold('budget', 'the plan’s budget is used up') }),
+      { why: 'the plan’s budget is used up', next: 'begins when the budget is raised' },
+    ],
+    [
+      'before its beginning, on a day with nothing left',
+      ticket({ hold: { ...hold('budget', 'today’s budget is used up'), until: '2026-01-02T00:00:00.000Z' } }),
+      { why: 'today’s budget is used up', next: 'begins then' },
+    ],
+    [
+      'in the middle, with nothing left for it',
+      ticket({
+        status: 'ready',
+        phaseHistory: [attempt('a', 'interrupted')],
+        hold: hold('budget', 'used up'),
+      }),
+      { why: 'used up', next: 'goes on when the budget is raised' },
+    ],
     ['waiting', ticket({ status: 'ready' }), { why: 'waits for a free slot', next: '' }],
     [
       'left alone',
