@@ -37,12 +37,15 @@ export function builtInAgents(packageDir: string): Record<string, AgentEntry & {
 export function resolveAgent(name: string, entry: AgentEntry, packageDir: string): AgentConfig | undefined {
   const builtIns = builtInAgents(packageDir);
   const builtIn = Object.hasOwn(builtIns, name) ? builtIns[name] : undefined;
-  const command = entry.command ?? builtIn?.command;
-  if (command === undefined) return undefined;
+  const said = entry.command ?? builtIn?.command;
+  if (said === undefined) return undefined;
+  const adapter = entry.adapter ?? guessAdapter(said);
+  // Ours is on nobody's PATH.
+  const isOurs = said === 'rehearsal' && adapter === 'rehearsal';
   return {
     name,
-    adapter: entry.adapter ?? guessAdapter(command),
-    command,
+    adapter,
+    command: isOurs ? (builtIns.rehearsal?.command ?? said) : said,
     defaultArgs: entry.defaultArgs ?? [],
     env: entry.env ?? {},
     model: entry.model ?? null,

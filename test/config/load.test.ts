@@ -326,6 +326,21 @@ describe('agents', () => {
     expect(origin['agents.claude']).toBe('default');
   });
 
+  it('knows the bundled agent by its name in other entries', async () => {
+    const { write, load } = scratch();
+    const entries = [
+      'slow: {command: rehearsal, adapter: rehearsal, defaultArgs: [--scenario, x.yaml]}',
+      'guessed: {command: rehearsal}',
+      'mine: {command: rehearsal, adapter: custom}',
+    ];
+    write('user/.signalbox/config.yaml', `agents:\n  ${entries.join('\n  ')}\n`);
+    const { agents } = await load();
+    const bundled = { adapter: 'rehearsal', command: agents.rehearsal?.command };
+    expect(agents.slow).toMatchObject({ ...bundled, name: 'slow', defaultArgs: ['--scenario', 'x.yaml'] });
+    expect(agents.guessed).toMatchObject(bundled);
+    expect(agents.mine).toMatchObject({ adapter: 'custom', command: 'rehearsal' });
+  });
+
   it('lets an entry change only what it says, and guesses the adapter', async () => {
     const { write, path, load } = scratch();
     const file = write(
