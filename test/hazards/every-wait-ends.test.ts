@@ -197,7 +197,7 @@ describe('every wait ends', () => {
     const run = world.start(['run', 'p']);
     const done = await world.reaches('p', 'leaves', 'complete');
     expect(done.context).toEqual({ x: 'value' });
-    expect(isRunning(Number(world.read('left')))).toBe(false);
+    await waitFor('the end of what was left', () => !isRunning(Number(world.read('left'))));
     const pid = await waitFor('the capture', () =>
       world.exists('hanging') ? Number(world.read('hanging')) : 0,
     );
