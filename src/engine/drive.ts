@@ -2,8 +2,8 @@ import { stopJob } from '../jobs/stop.ts';
 import { explained, HeldError, InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import { isDue, next, type Step } from '../model/next.ts';
+import { broken } from '../model/reduce.ts';
 import { attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
-import { editOpen } from '../model/walk.ts';
 import { claimInTurn } from './claim-slot.ts';
 import { workspaceSpec } from './facts.ts';
 import { giveUpTree } from './hand-over.ts';
@@ -87,7 +87,8 @@ export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOp
     // Another engine has it now, and with it everything that is left to do.
     if (error instanceof HeldError) return;
     if (!(error instanceof InputError)) throw error;
-    await holdBroken(parts, ref, explained(error));
+    await journal.giveUp(explained(error));
+    tell();
   } finally {
     parts.memory.end(refKey(ref));
   }
@@ -101,19 +102,19 @@ function mayTake(ticket: Ticket, now: string): boolean {
   return possible && (ticket.status === 'queued' || isDue(ticket, now));
 }
 
-/** A ticket that cannot be driven as it is waits for a person, with the reason. */
+/** A ticket that cannot even be claimed waits for a person, with the reason; one that another engine drives is left to it. */
 export async function holdBroken(parts: Parts, ref: TicketRef, reason: string): Promise<void> {
-  const before = parts.store.ticket(ref);
-  const now = parts.now();
+  const { store, holder } = parts;
+  const isTheirs = ({ claim }: Ticket) =>
+    claim !== null && claim.token !== holder.token && holder.isLive(claim);
+  let before = store.ticket(ref);
+  if (isTheirs(before)) return;
   const open = openAttempt(before);
-  if (open) await stopJob(parts.store.layout.job(ref, attemptKey(open)), 'stopped');
-  const after = await parts.store.updateTicket(ref, (latest) => ({
-    ...editOpen(latest, (attempt) => ({ ...attempt, status: 'interrupted', completedAt: now })),
-    status: 'needs_attention',
-    hold: { kind: 'broken', reason, until: null },
-    error: reason,
-    since: now,
-    claim: null,
-  }));
+  if (open) await stopJob(store.layout.job(ref, attemptKey(open)), 'stopped');
+  const now = parts.now();
+  const after = await store.updateTicket(ref, (latest) => {
+    before = latest;
+    return isTheirs(latest) ? latest : broken(latest, reason, now);
+  });
   tellStatus(parts, before, after);
 }

@@ -54,7 +54,7 @@ export class Flights {
     this.#flights.set(key, flight);
     const { maxConcurrency } = this.#options;
     flight.done = driveTicket(this.#parts, ref, { slot, maxConcurrency, signal: abort.signal, onClaim })
-      .catch((error: unknown) => this.#crashed(ref, error))
+      .catch((error: unknown) => this.#crashed(flight, error))
       .finally(() => {
         this.#flights.delete(key);
         this.#options.onLanded();
@@ -62,11 +62,13 @@ export class Flights {
   }
 
   /** What cannot be recorded stops everything; any other surprise holds its own ticket back and no other. */
-  async #crashed(ref: TicketRef, error: unknown): Promise<void> {
+  async #crashed({ ref, journal }: Flight, error: unknown): Promise<void> {
     this.#parts.listen({ type: 'problem', ...ref, message: messageOf(error), path: null });
     if (isFatal(error)) return this.#options.onFatal(error);
     try {
-      await holdBroken(this.#parts, ref, messageOf(error));
+      if (!journal) return await holdBroken(this.#parts, ref, messageOf(error));
+      await journal.giveUp(messageOf(error));
+      tellStatus(this.#parts, journal.before, journal.ticket);
     } catch (worse) {
       // A file that cannot be read is a problem of its own, told by the next look.
       if (!(worse instanceof InputError)) this.#options.onFatal(worse);

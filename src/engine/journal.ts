@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { stopJob } from '../jobs/stop.ts';
 import { HeldError, InputError } from '../model/errors.ts';
 import type { TicketRef } from '../model/ids.ts';
 import { reduce, type TicketEvent } from '../model/reduce.ts';
-import type { Ticket } from '../model/ticket.ts';
+import { attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
 import type { Workflow } from '../model/workflow.ts';
 import type { Parts } from './parts.ts';
 
@@ -65,8 +66,10 @@ export class Journal {
 
   /** Events in one write. A function is asked for its event once those before it are applied. */
   async apply(...events: (TicketEvent | EventAfter)[]): Promise<Ticket> {
+    // Whatever is reported late is about a ticket that others may have by now.
+    if (this.#released) return this.ticket;
     const now = this.#parts.now();
-    this.#released ||= events.some((event) => typeof event === 'object' && event.type === 'release');
+    this.#released = events.some((event) => typeof event === 'object' && event.type === 'release');
     const change = (latest: Ticket) => {
       this.before = latest;
       return events.reduce<Ticket>((ticket, each) => {
@@ -78,12 +81,32 @@ export class Journal {
     return this.ticket;
   }
 
+  /** Lets go of a ticket that cannot be driven as it is; what runs for it ends first. Another engine's is left to it. */
+  async giveUp(reason: string): Promise<Ticket> {
+    const open = openAttempt(this.ticket);
+    if (open) await stopJob(this.#parts.store.layout.job(this.#ref, attemptKey(open)), 'stopped');
+    const now = this.#parts.now();
+    const event: TicketEvent = { type: 'broken', reason };
+    const wasReleased = this.#released;
+    this.#released = true;
+    this.ticket = await this.#persist((latest) => {
+      this.before = latest;
+      if (this.#isTheirs(latest)) return latest;
+      return reduce(this.#workflow, wasReleased ? latest : this.#mine(latest), event, now);
+    });
+    return this.ticket;
+  }
+
+  #isTheirs({ claim }: Ticket): boolean {
+    const { holder } = this.#parts;
+    return claim !== null && claim.token !== holder.token && holder.isLive(claim);
+  }
+
   /** The latest state as ours to change; throws when another engine has taken over. */
   #mine(latest: Ticket): Ticket {
-    const { holder } = this.#parts;
-    const ours = latest.claim?.token === holder.token;
+    const ours = latest.claim?.token === this.#parts.holder.token;
     if (ours && latest.rev >= this.ticket.rev) return latest;
-    if (!ours && latest.claim && holder.isLive(latest.claim)) {
+    if (this.#isTheirs(latest)) {
       throw new HeldError(
         'claim/lost',
         `Another engine has taken ${this.#ref.planId}/${this.#ref.ticketId}.`,

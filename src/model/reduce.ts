@@ -21,6 +21,8 @@ export type TicketEvent =
   | { type: 'usage'; usage: Usage }
   | { type: 'note'; note: string }
   | { type: 'end'; end: AttemptEnd }
+  /** It cannot be driven as it is: it waits for a person, and is let go of. */
+  | { type: 'broken'; reason: string }
   /** Lets go of the ticket; `tip` is the last commit of its branch, where it is complete. */
   | { type: 'release'; tip?: string | undefined };
 
@@ -48,6 +50,8 @@ export function reduce(workflow: Workflow, ticket: Ticket, event: TicketEvent, n
       return editOpen(ticket, (attempt) => ({ ...attempt, note: event.note }));
     case 'end':
       return end(workflow, ticket, event.end, now);
+    case 'broken':
+      return broken(ticket, event.reason, now);
     case 'release':
       return { ...release(ticket, now), ...(event.tip === undefined ? {} : { tip: event.tip }) };
   }
@@ -72,6 +76,16 @@ function claim(
 function release(ticket: Ticket, now: string): Ticket {
   const free = { ...ticket, claim: null };
   return ticket.status === 'running' ? settle(free, now, { status: 'ready' }) : free;
+}
+
+/** Needs no workflow, which may be what is broken. What is over or paused stays so. */
+export function broken(ticket: Ticket, reason: string, now: string): Ticket {
+  const closed = editOpen(ticket, (attempt) => ({ ...attempt, status: 'interrupted', completedAt: now }));
+  const free = { ...closed, claim: null };
+  if (isOver(ticket)) return free;
+  if (ticket.status === 'paused') return { ...free, error: reason };
+  const hold = { kind: 'broken', reason, until: null } as const;
+  return settle(free, now, { status: 'needs_attention', hold, error: reason });
 }
 
 function start(ticket: Ticket, event: { attempt: number; agent: string | null }, now: string): Ticket {

@@ -199,7 +199,7 @@ function forever(ending: Ending): Iterator<Ending> {
 const skipped = fc.oneof(fc.constant<string[]>([]), fc.subarray(['p0', 'p1', 'p2', 'p3']));
 
 type Move =
-  | { move: 'claim' | 'start' | 'release' | 'session' }
+  | { move: 'claim' | 'start' | 'release' | 'broken' | 'session' }
   | { move: 'end'; ending: Ending }
   | { move: 'person'; cmd: TicketCommand }
   | { move: 'time'; seconds: number };
@@ -223,7 +223,7 @@ const moves: fc.Arbitrary<Move> = fc.oneof(
   {
     weight: 3,
     arbitrary: fc.record({
-      move: fc.constantFrom('claim', 'start', 'release', 'session'),
+      move: fc.constantFrom('claim', 'start', 'release', 'broken', 'session'),
     }) as fc.Arbitrary<Move>,
   },
   { weight: 3, arbitrary: fc.record({ move: fc.constant('end'), ending: endings }) as fc.Arbitrary<Move> },
@@ -248,6 +248,7 @@ describe('any sequence of engine events and commands', () => {
           else if (each.move === 'person') walk.person(each.cmd);
           else if (each.move === 'claim') walk.engine(CLAIM_EVENT);
           else if (each.move === 'release') walk.engine({ type: 'release' });
+          else if (each.move === 'broken') walk.engine({ type: 'broken', reason: 'no repo' });
           else if (each.move === 'start') walk.start();
           else if (each.move === 'end') walk.end(each.ending);
           else walk.engine({ type: 'session', sessionId: 's' });

@@ -367,6 +367,33 @@ describe('a ticket that a person paused while its attempt was ending', () => {
   });
 });
 
+describe('broken', () => {
+  const event: TicketEvent = { type: 'broken', reason: 'no repository' };
+
+  it('closes the attempt, waits for a person and lets go', () => {
+    const after = apply(open('a'), event);
+    expect(after).toMatchObject({
+      status: 'needs_attention',
+      hold: { kind: 'broken', reason: 'no repository', until: null },
+      error: 'no repository',
+      claim: null,
+    });
+    expect(history(after)).toEqual(['a#1#1 interrupted']);
+  });
+
+  it('leaves what a person paused paused, and what is over as it is', () => {
+    const hold = { kind: 'stopped', reason: 'paused by me', until: null };
+    expect(apply(open('a', { status: 'paused', hold }), event)).toMatchObject({
+      status: 'paused',
+      hold,
+      error: 'no repository',
+      claim: null,
+    });
+    const over = running('end', { status: 'complete' });
+    expect(apply(over, event)).toEqual({ ...over, claim: null });
+  });
+});
+
 describe('a late report', () => {
   const over = [
     ticket({ status: 'complete', currentPhase: 'end' }),
