@@ -53,7 +53,7 @@ async function show(planId: string, ticketId: string | undefined, options: Optio
   const print = (): boolean => {
     const ticket = options.untilRest && ticketId ? store.ticket({ planId, ticketId }) : undefined;
     for (const line of log.more()) io.out(line);
-    if (!ticket || !rests(ticket)) return false;
+    if (!ticket || !rests(ticket, new Date().toISOString())) return false;
     io.out(restLine(ticket, look));
     return true;
   };

@@ -16,13 +16,18 @@ import { tellStatus } from './tell.ts';
 import { recordTip } from './tip.ts';
 
 type Wish =
-  | { type: 'pause' | 'stop' | 'resume' }
+  | { type: 'stop' }
+  | { type: 'resume' }
+  /** `goesOnBy`: the pause is only a step of another wish. */
+  | { type: 'pause'; goesOnBy?: string }
   /** `latest`: with the workflow as it is now, instead of the one the ticket started with. */
   | { type: 'retry'; latest?: boolean }
   | { type: 'skip'; phase: string }
   | { type: 'respond'; decision: string; message: string };
 
 const STOP_TIMEOUT_MS = 30_000;
+/** How long a skip may take once what ran is gone. */
+const SKIP_MARGIN_MS = 10_000;
 
 /** Carries out what a person wants of a ticket, and returns when it is true: a paused ticket's processes are gone. */
 export async function control(parts: Parts, ref: TicketRef, wish: Wish, by: string): Promise<Ticket> {
@@ -42,7 +47,8 @@ export async function control(parts: Parts, ref: TicketRef, wish: Wish, by: stri
   if (wish.type === 'skip' && before.status === 'running') {
     // Ask the model first, so that an unknown phase does not stop anything.
     command(workflow, { ...before, status: 'ready', phaseHistory: [] }, cmd, now());
-    await control(parts, ref, { type: 'pause' }, by);
+    const goesOnBy = new Date(Date.parse(now()) + STOP_TIMEOUT_MS + SKIP_MARGIN_MS).toISOString();
+    await control(parts, ref, { type: 'pause', goesOnBy }, by);
   }
   const restart = wish.type === 'retry' && hasPrerequisites(plan, ref);
   const move = (ticket: Ticket) => {
@@ -99,7 +105,7 @@ function commandOf(wish: Wish, by: string, ready: boolean): TicketCommand {
   switch (wish.type) {
     case 'pause':
     case 'stop':
-      return { type: wish.type, by };
+      return { ...wish, by };
     case 'resume':
     case 'retry':
       return { type: wish.type, ready };

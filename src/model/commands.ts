@@ -7,7 +7,8 @@ import { decisionsOf, phaseOf, type Workflow } from './workflow.ts';
 
 /** What a person does to a ticket. */
 export type TicketCommand =
-  | { type: 'pause'; by: string }
+  /** `goesOnBy`: only a step of another command, which has gone on by then. */
+  | { type: 'pause'; by: string; goesOnBy?: string }
   | { type: 'stop'; by: string }
   /** `ready`: its blockers are complete. */
   | { type: 'resume'; ready: boolean }
@@ -39,8 +40,9 @@ export function command(workflow: Workflow, ticket: Ticket, cmd: TicketCommand, 
     case 'pause':
     case 'stop': {
       if (ticket.status === 'paused') return ticket;
+      const step = cmd.type === 'pause' && cmd.goesOnBy ? { goesOnBy: cmd.goesOnBy } : {};
       const word = cmd.type === 'pause' ? 'paused' : 'stopped';
-      const hold = { kind: 'stopped', reason: `${word} by ${cmd.by}`, until: null } as const;
+      const hold = { kind: 'stopped', reason: `${word} by ${cmd.by}`, until: null, ...step } as const;
       return settle(ticket, now, { status: 'paused', hold });
     }
     case 'resume':

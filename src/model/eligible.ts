@@ -1,7 +1,7 @@
 import { blockedBy } from './dependencies.ts';
 import { failuresIn, haltedHold } from './first-failure.ts';
 import { parseRef, refKey, type TicketRef } from './ids.ts';
-import { isDue } from './next.ts';
+import { isDue, isPassing } from './next.ts';
 import type { Plan, PlanEntry } from './plan.ts';
 import type { Hold, Ticket } from './ticket.ts';
 import { isShared, isYetToBegin, turnsOf } from './turns.ts';
@@ -73,7 +73,7 @@ export function eligible(given: Picture, limits: Limits, now: string): Decision 
       decision.completed.push(plan.id);
       continue;
     }
-    const group = lowestMoving(picture, plan);
+    const group = lowestMoving(picture, plan, now);
     plan.tickets.forEach((entry, index) => {
       if (entry.group > group) return;
       const candidate = consider(picture, limits, plan, entry, decision, now);
@@ -96,6 +96,8 @@ function consider(
   const key = refKey({ planId: plan.id, ticketId: entry.ticketId });
   const ticket = picture.tickets.get(key);
   if (!ticket || limits.driven.has(key) || !limits.mine(plan, entry)) return undefined;
+  // Whoever waits for the work to come to rest waits for the person's command first.
+  if (isPassing(ticket, now)) wakeBy(decision, ticket.hold?.goesOnBy ?? null);
   if (!movesByItself(ticket)) return undefined;
   if (ticket.status === 'queued' || ticket.phaseHistory.length === 0) {
     const halted = picture.failed(plan, entry);
@@ -227,9 +229,10 @@ function fill(
 }
 
 /** The first group in which something still moves; later ones wait for it. */
-function lowestMoving(picture: Scene, plan: Plan): number {
+function lowestMoving(picture: Scene, plan: Plan, now: string): number {
   if (plan.tickets.every((entry) => entry.group === plan.tickets[0]?.group)) return Number.POSITIVE_INFINITY;
   const known = new Map<string, boolean>();
+  for (const [key, ticket] of picture.tickets) if (isPassing(ticket, now)) known.set(key, true);
   const moving = plan.tickets.filter((entry) => willMove(picture, plan, entry, known));
   return Math.min(...moving.map((entry) => entry.group), Number.POSITIVE_INFINITY);
 }

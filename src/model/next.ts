@@ -20,6 +20,13 @@ export function next(workflow: Workflow, ticket: Ticket): Step | null {
   return { do: 'start', phase, visit, attempt: lastAttemptOf(ticket, phase.id, visit) + 1 };
 }
 
+/** A person's command has stopped it for a moment only, to send it elsewhere. Should that command die, it is paused. */
+export function isPassing({ status, hold, since }: Ticket, now: string): boolean {
+  if (status !== 'paused' || !hold?.goesOnBy) return false;
+  const time = Date.parse(now);
+  return Date.parse(hold.goesOnBy) > time && !(Date.parse(since ?? '') > time + CLOCK_SLACK_MS);
+}
+
 /**
  * A hold ends by itself only when it has a time, and that time has come.
  * One that seems to have begun in the future was set before the clock jumped back: it has waited long enough.

@@ -11,6 +11,10 @@ export const Hold = z.looseObject({
   until: z.string().nullable().default(null),
   lock: z.boolean().optional().describe('Another run has the spec; `until` is the next look'),
   looks: z.boolean().optional().describe('A gate: `until` is the next look of its script, not its deadline'),
+  goesOnBy: z
+    .string()
+    .optional()
+    .describe('A pause that is only a step of another command, which has gone on by then'),
 });
 export type Hold = z.infer<typeof Hold>;
 

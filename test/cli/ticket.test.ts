@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest';
+import { waitFor } from '../support/index.ts';
 import { DONE, errorIn, it, refusal, STUCK, setUp, type World } from './support.ts';
 
 /** Works in the background until the test lets it go on. */
@@ -102,6 +103,38 @@ describe.concurrent('retry and skip', () => {
       'check success',
     ]);
     await run.kill('SIGTERM');
+  });
+});
+
+describe.concurrent('skip of the only ticket of a run', () => {
+  function slow(world: World): void {
+    world.agent('agent', "trap '' TERM; note working; go; commit");
+    world.workflow('work', [
+      { id: 'build', type: 'agent', prompt: 'x', onSuccess: 'check' },
+      { id: 'check', type: 'script', command: 'check.sh', onSuccess: 'done' },
+      DONE,
+    ]);
+    world.script('check.sh', 'true');
+    world.plan('p', { tickets: { a: {} } });
+  }
+
+  it('is waited for by the run, which goes on at that phase', async ({ world }) => {
+    slow(world);
+    const run = await atWork(world, ['run', 'p']);
+    const skipped = await world.cli('skip', 'p', 'a', 'check');
+    expect(skipped.out).toContain(`Its run (pid ${run.pid}) goes on with it.`);
+    expect((await run.ended).code).toBe(0);
+    expect(world.ticket('p', 'a').phaseHistory.at(-1)).toMatchObject({ phase: 'check', status: 'success' });
+  });
+
+  it('is followed by logs until it really rests', async ({ world }) => {
+    slow(world);
+    const run = await atWork(world, ['run', 'p']);
+    const logs = world.start(['logs', 'p', 'a', '-f', '--until-rest']);
+    await waitFor('logs', () => logs.out.includes('build'));
+    await world.cli('skip', 'p', 'a', 'check');
+    expect((await logs.ended).out).toContain('a complete');
+    expect((await run.ended).code).toBe(0);
   });
 });
 

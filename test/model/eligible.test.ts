@@ -275,6 +275,24 @@ describe('order', () => {
   });
 });
 
+describe('a pause that is a step of another command', () => {
+  const passing = (seconds: number) => ({
+    status: 'paused',
+    hold: { kind: 'stopped', reason: 'paused by a person', goesOnBy: at(seconds) },
+  });
+
+  it('is waited for, but not for ever', () => {
+    expect(decide(picture({ a: passing(40) }))).toMatchObject({ dispatch: [], wakeAt: at(40) });
+    expect(decide(picture({ a: passing(0) })).wakeAt).toBeNull();
+    expect(decide(picture({ a: { ...passing(4000), since: at(3960) } })).wakeAt).toBeNull();
+  });
+
+  it('lets no later group begin', () => {
+    expect(dispatched(picture({ a: passing(40), b: { group: 1 } }))).toEqual([]);
+    expect(dispatched(picture({ a: passing(0), b: { group: 1 } }))).toEqual(['p/b']);
+  });
+});
+
 describe('groups', () => {
   it.each<[string, Fields, boolean]>([
     ['is queued', {}, false],
