@@ -80,7 +80,7 @@ async function resume(
   const { planSession, inSession } = await import('../engine/sessions.ts');
   const launch = planSession(parts, { planId, ticketId }, session, options.phase);
   if (options.json) return outJson(io, { ...launch, env: masked(launch.env) });
-  const code = await inSession(parts, { planId, ticketId }, launch, async () => {
+  const code = await inSession(parts, { planId, ticketId }, launch, async (started) => {
     const [command = '', ...args] = launch.argv;
     io.out(`Session ${launch.sessionId} of ${planId}/${ticketId} (${launch.phase}) in ${launch.cwd}`);
     const child = spawn(command, args, {
@@ -91,10 +91,16 @@ async function resume(
     // Ctrl-C is for the agent: the ticket stays held until it is gone.
     const pass = (signal: NodeJS.Signals) => void (signal === 'SIGINT' || child.kill(signal));
     process.on('SIGINT', pass).on('SIGTERM', pass);
-    return new Promise<number>((done, failed) => {
+    const ended = new Promise<number>((done, failed) => {
       child.once('error', (error) => failed(notStarted(launch.agent, command, error)));
       child.once('exit', (status, signal) => done(status ?? 128 + (signal ? constants.signals[signal] : 1)));
     }).finally(() => process.off('SIGINT', pass).off('SIGTERM', pass));
+    // What cannot be noted is told once the agent has ended.
+    const noted = child.pid === undefined ? undefined : started(child.pid);
+    const [code, note] = await Promise.allSettled([ended, noted]);
+    if (code.status === 'rejected') throw code.reason;
+    if (note.status === 'rejected') throw note.reason;
+    return code.value;
   });
   io.exit(code);
 }

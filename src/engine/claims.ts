@@ -60,6 +60,7 @@ export class Holder {
   /** Whether the holder of a claim still works: by its process on this host, by its heartbeat on another. */
   isLive(claim: Claim): boolean {
     const alive = isAlive(claim);
+    if (alive === false && claim.agent) return isAlive({ ...claim, ...claim.agent }) === true;
     if (alive !== undefined) return alive;
     const beat = statSync(this.#file(claim.token), { throwIfNoEntry: false });
     return beat !== undefined && Date.now() - beat.mtimeMs < LEASE_MS;

@@ -1,8 +1,9 @@
 import { adapterFor } from '../agents/index.ts';
-import { sayHolder } from '../model/claim.ts';
+import { sayHolder, wayToFree } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';
+import { processStart } from '../store/identity.ts';
 import { workspaceSpec } from './facts.ts';
 import type { Parts } from './parts.ts';
 
@@ -69,18 +70,21 @@ export function planSession(
   };
 }
 
-/** Holds the ticket while a person is in one of its sessions: path and branch are restored first, or it is refused. */
+/**
+ * Holds the ticket while a person is in one of its sessions: path and branch are restored first, or it is refused.
+ * `body` names the process that it has started: the ticket stays held as long as that lives.
+ */
 export async function inSession(
   parts: Parts,
   ref: TicketRef,
   launch: SessionLaunch,
-  body: () => Promise<number>,
+  body: (started: (pid: number) => Promise<void>) => Promise<number>,
 ): Promise<number> {
   const { store, holder, workspaces, settings } = parts;
   const ticket = await store.updateTicket(ref, (latest) => {
     if (latest.claim && holder.isLive(latest.claim)) {
       throw new HeldError('ticket/held', `${refKey(ref)} is driven by ${sayHolder(latest.claim)}.`, {
-        hint: `Pause it first: signalbox pause ${ref.planId} ${ref.ticketId}`,
+        hint: wayToFree(latest.claim, ref),
         details: { holder: latest.claim },
       });
     }
@@ -91,7 +95,12 @@ export async function inSession(
     const spec = workspaceSpec(ticket, store.plan(ref.planId), settings, store.view());
     await workspaces.ensure({ ...spec, path: launch.cwd, recordedBase: ticket.base });
     workspaces.verify(spec);
-    return await body();
+    return await body(async (pid) => {
+      const agent = { pid, started: processStart(pid) ?? '' };
+      await store.updateTicket(ref, (latest) =>
+        latest.claim?.token === holder.token ? { ...latest, claim: { ...latest.claim, agent } } : latest,
+      );
+    });
   } finally {
     await store.updateTicket(ref, (latest) =>
       latest.claim?.token === holder.token ? { ...latest, claim: null } : latest,

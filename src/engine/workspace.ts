@@ -1,4 +1,4 @@
-import { sayHolder } from '../model/claim.ts';
+import { sayHolder, wayToFree } from '../model/claim.ts';
 import { HeldError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import { workspaceSpec } from './facts.ts';
@@ -33,7 +33,7 @@ export async function releaseFor(parts: Parts, ref: TicketRef, insidePhase: bool
     return { ok: true, path: spec.path, message: `${spec.path} is given back when the ticket ends` };
   if (ticket.claim && holder.isLive(ticket.claim)) {
     throw new HeldError('ticket/held', `${refKey(ref)} is driven by ${sayHolder(ticket.claim)}.`, {
-      hint: `Pause it first: signalbox pause ${ref.planId} ${ref.ticketId}`,
+      hint: wayToFree(ticket.claim, ref),
     });
   }
   const released = await workspaces.release(spec);

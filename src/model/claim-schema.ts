@@ -13,5 +13,7 @@ export const Claim = z.looseObject({
   /** What the holder is: `run`, `daemon`, `tick`, `session`. */
   by: z.string(),
   renewedAt: z.string(),
+  /** A program that the holder has started and that goes on should the holder die: it keeps the claim alive. */
+  agent: z.looseObject({ pid: z.number().int(), started: z.string() }).optional(),
 });
 export type Claim = z.infer<typeof Claim>;

@@ -1,4 +1,5 @@
 import type { Claim } from './claim-schema.ts';
+import type { TicketRef } from './ids.ts';
 
 export type { Claim };
 
@@ -6,8 +7,15 @@ export type { Claim };
 export const LEASE_MS = 60_000;
 export const RENEW_MS = 15_000;
 
+/** What has to happen before the holder of a ticket lets go of it. */
+export function wayToFree(claim: Claim, { planId, ticketId }: TicketRef): string {
+  if (claim.by !== 'session') return `Pause it first: signalbox pause ${planId} ${ticketId}`;
+  return `A person is in its session: leave that first (process ${claim.agent?.pid ?? claim.pid}).`;
+}
+
 export function sayHolder(claim: Claim): string {
-  return `${claim.by} (pid ${claim.pid} on ${claim.host})`;
+  const agent = claim.agent ? `, agent ${claim.agent.pid}` : '';
+  return `${claim.by} (pid ${claim.pid} on ${claim.host}${agent})`;
 }
 
 /** The same where "run by run" would be no sentence. */

@@ -22,6 +22,16 @@ export interface Explanation {
 }
 
 export function explain(ticket: Ticket, plan: Plan, around: Surroundings): Explanation {
+  const told = explainStatus(ticket, plan, around);
+  if (!around.driven || ticket.claim?.by !== 'session') return told;
+  const { pid, agent } = ticket.claim;
+  const inside = `a person is in its session (pid ${agent?.pid ?? pid})`;
+  if (ticket.status === 'ready' || ticket.status === 'queued')
+    return { why: inside, next: 'goes on when that has ended' };
+  return { ...told, why: told.why ? `${told.why}; ${inside}` : inside };
+}
+
+function explainStatus(ticket: Ticket, plan: Plan, around: Surroundings): Explanation {
   const names = `${ticket.planId} ${ticket.ticketId}`;
   switch (ticket.status) {
     case 'complete':
@@ -84,11 +94,6 @@ function running(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
 
 function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation {
   const begun = ticket.phaseHistory.length > 0;
-  if (around.driven && ticket.claim?.by === 'session')
-    return {
-      why: `a person is in its session (pid ${ticket.claim.pid})`,
-      next: 'goes on when that has ended',
-    };
   // A reason that an engine wrote down may be old; what is the case now counts.
   const isOld = ticket.hold?.kind === 'blocked' && ticket.hold.until === null && around.blocked === null;
   const hold = isOld ? null : ticket.hold;

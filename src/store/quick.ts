@@ -116,14 +116,20 @@ const isBudget: Check = (value) =>
 
 const HOLD_KIND = oneOf(HOLD_KINDS);
 const isHold: Check = (value) =>
-  isObject(value) && HOLD_KIND(value.kind) && isText(value.reason) && textOrNull(value.until);
+  isObject(value) &&
+  HOLD_KIND(value.kind) &&
+  isText(value.reason) &&
+  textOrNull(value.until) &&
+  (value.goesOnBy === undefined || isText(value.goesOnBy));
 
 const isBase: Check = (value) => isObject(value) && isText(value.ref) && isText(value.commit);
 
+const isStarted: Check = (value) => isObject(value) && isWhole(value.pid) && isText(value.started);
 const isClaim: Check = (value) =>
   isObject(value) &&
   [value.token, value.host, value.boot, value.started, value.by, value.renewedAt].every(isText) &&
-  isWhole(value.pid);
+  isWhole(value.pid) &&
+  (value.agent === undefined || isStarted(value.agent));
 
 const AMOUNTS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'costUsd'];
 /** What usage leaves out is the schema's business. */

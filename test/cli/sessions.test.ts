@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect } from 'vitest';
+import { isRunning } from '../support/index.ts';
 import { DONE, errorIn, git, it, linesOf, refusal, type Shown, type World, waitFor } from './support.ts';
 
 const FIXTURES = fileURLToPath(new URL('./fixtures', import.meta.url));
@@ -11,6 +12,7 @@ interface Call {
   cwd: string;
   branch: string;
   fromConfig: string | null;
+  pid: number;
 }
 
 interface Session {
@@ -92,7 +94,7 @@ describe.concurrent('resume-session', () => {
     expect(ended.out).toContain(
       `Session ${review?.sessionId} of p/a (review) in ${world.worktree('p', 'a')}`,
     );
-    expect(callsOf(world)).toEqual([
+    expect(callsOf(world)).toMatchObject([
       {
         args: ['--resume', review?.sessionId],
         cwd: world.worktree('p', 'a'),
@@ -126,6 +128,42 @@ describe.concurrent('resume-session', () => {
 
     writeFileSync(go, '');
     expect((await person.ended).code).toBe(0);
+    expect((await run.ended).code).toBe(0);
+    expect(world.calls('start', { attempt: 'last.1.1' })).toHaveLength(1);
+  });
+
+  it('holds the ticket as long as its agent lives, also when it was killed itself', async ({
+    world,
+    onTestFailed,
+  }) => {
+    await worked(world);
+    const go = join(world.dir, 'go', 'claude');
+    onTestFailed(() => writeFileSync(go, ''));
+    // Nobody says when a process ends whose parent is gone.
+    world.config({ pollInterval: 1 });
+    const more = { CLAUDE_GO: go, CLAUDE_STAYS: '1' };
+    const person = world.start(['resume-session', 'p', 'a'], variables(world, more));
+    await waitFor('the agent', () => callsOf(world).length > 0);
+    const { pid } = callsOf(world)[0] as Call;
+    await world.reaches('p', 'a', (ticket) => ticket.claim?.agent?.pid === pid);
+    process.kill(person.pid, 'SIGKILL');
+    await waitFor('the kill', () => !isRunning(person.pid));
+    expect((await world.cli('status', '--plan', 'p')).out).toContain(
+      `Good? (yes | no); a person is in its session (pid ${pid})`,
+    );
+    const second = await world.cli('resume-session', 'p', 'a');
+    expect(second.code).toBe(3);
+    expect(refusal(second)).toContain(`leave that first (process ${pid}).`);
+    expect((await world.cli('respond', 'p', 'a', 'yes')).code).toBe(0);
+    expect((await world.cli('status', '--plan', 'p')).out).toContain(
+      `a person is in its session (pid ${pid})`,
+    );
+    const run = world.start(['run', 'p']);
+    await waitFor('the run', () => world.readPlan('p').claim);
+    expect((await world.cli('tick')).code).toBe(0);
+    expect(world.calls('start', { attempt: 'last.1.1' })).toEqual([]);
+    writeFileSync(go, '');
+    await waitFor('its end', () => !isRunning(pid));
     expect((await run.ended).code).toBe(0);
     expect(world.calls('start', { attempt: 'last.1.1' })).toHaveLength(1);
   });
