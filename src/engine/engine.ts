@@ -1,14 +1,17 @@
 import type { Claim } from '../model/claim.ts';
-import { type Decision, eligible, isAllComplete } from '../model/eligible.ts';
+import { type Decision, eligible } from '../model/eligible.ts';
 import { InputError } from '../model/errors.ts';
+import { refKey } from '../model/ids.ts';
 import type { Plan, PlanEntry } from '../model/plan.ts';
 import { planProblems } from '../model/plan-problems.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
 import { type Look, lookAt, stillHeld } from './admission.ts';
+import { completePlan } from './complete-plan.ts';
 import { Flights } from './flights.ts';
 import { Notifier } from './notify.ts';
-import { emit, type Parts } from './parts.ts';
+import { Outsiders } from './outsiders.ts';
+import type { Parts } from './parts.ts';
 import { pastOf } from './past.ts';
 import { recoverOrphans } from './recover.ts';
 import { sweepOutput } from './retention.ts';
@@ -33,6 +36,7 @@ export class Engine {
   readonly #flights: Flights;
   readonly #told = new Set<string>();
   readonly #notifier: Notifier;
+  readonly #outsiders: Outsiders;
   #wake: () => void = () => undefined;
   #woken = false;
   #stopping: 'pause' | 'leave' | undefined;
@@ -43,7 +47,9 @@ export class Engine {
     this.#parts = parts;
     this.#options = options;
     this.#notifier = new Notifier(parts);
+    this.#outsiders = new Outsiders(parts);
     this.#flights = new Flights(parts, {
+      outsiders: this.#outsiders,
       maxConcurrency: options.maxConcurrency,
       onLanded: () => this.wake(),
       onFatal: (error) => this.#giveUp(error),
@@ -71,6 +77,7 @@ export class Engine {
     for (let passes = 0; !this.#stopping && !this.#failure; passes++) {
       this.#woken = false;
       const view = this.#parts.store.view();
+      this.#showOthers(view);
       this.#notifier.look(view, (plan) => this.#isMyPlan(plan));
       await recoverOrphans(this.#parts, view);
       this.#flights.obey(view);
@@ -178,7 +185,7 @@ export class Engine {
 
   async #carryOut(decision: Decision): Promise<void> {
     for (const changed of decision.changes) await ifReadable(() => this.#change(changed));
-    for (const planId of decision.completed) await ifReadable(() => this.#complete(planId));
+    for (const planId of decision.completed) await ifReadable(() => completePlan(this.#parts, planId));
     // Stopped meanwhile: what is started now would be stopped by nobody.
     if (this.#stopping || this.#failure) return;
     for (const { planId, ticketId, slot } of decision.dispatch)
@@ -192,17 +199,20 @@ export class Engine {
     const after = await store.updateTicket(changed, (latest) =>
       latest.rev === changed.rev ? changed : latest,
     );
+    this.#outsiders.know(after);
     tellStatus(this.#parts, before, after);
   }
 
-  async #complete(planId: string): Promise<void> {
-    const { store, now } = this.#parts;
-    // A planner may have added a ticket since we looked.
-    const isDone = (latest: Plan) => latest.status === 'active' && isAllComplete(store.view(), latest);
-    const plan = await store.updatePlan(planId, (latest) =>
-      isDone(latest) ? { ...latest, status: 'complete', completedAt: now() } : latest,
+  #showOthers(view: StoreView): void {
+    const { driven } = this.#flights.keys();
+    const mine = view.plans.flatMap((plan) =>
+      plan.tickets.flatMap((entry) =>
+        this.#isMine(plan, entry)
+          ? (view.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId })) ?? [])
+          : [],
+      ),
     );
-    if (plan.status === 'complete') emit(this.#parts, { type: 'plan:status', planId, status: 'complete' });
+    this.#outsiders.look(mine, (key) => driven.has(key));
   }
 
   #giveUp(error: unknown): void {

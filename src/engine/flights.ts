@@ -4,6 +4,7 @@ import { refKey, type TicketRef } from '../model/ids.ts';
 import type { StoreView } from '../store/port.ts';
 import { driveTicket, holdBroken } from './drive.ts';
 import type { Journal } from './journal.ts';
+import type { Outsiders } from './outsiders.ts';
 import { isFatal, type Parts } from './parts.ts';
 import { pinnedFor } from './pinned.ts';
 import { tellStatus } from './tell.ts';
@@ -20,6 +21,7 @@ interface Flight {
 
 interface FlightOptions {
   maxConcurrency: number;
+  outsiders: Outsiders;
   onLanded(): void;
   /** Something that cannot be recorded: everything has to end. */
   onFatal(error: unknown): void;
@@ -57,6 +59,8 @@ export class Flights {
       .catch((error: unknown) => this.#crashed(flight, error))
       .finally(() => {
         this.#flights.delete(key);
+        if (flight.journal) this.#options.outsiders.look([flight.journal.ticket], () => true);
+        else this.#options.outsiders.forget(key);
         this.#options.onLanded();
       });
   }
@@ -114,6 +118,7 @@ export class Flights {
     const after = await store.updateTicket(flight.ref, (latest) =>
       latest.status === 'running' ? command(workflow, latest, { type: 'stop', by }, now()) : latest,
     );
+    this.#options.outsiders.know(after);
     tellStatus(this.#parts, ticket, after);
   }
 

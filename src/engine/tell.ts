@@ -6,12 +6,17 @@ export function refOf(ticket: TicketRef): TicketRef {
   return { planId: ticket.planId, ticketId: ticket.ticketId };
 }
 
-export function tellStatus(parts: Parts, before: Ticket, after: Ticket): void {
-  const same =
+/** There is nothing in it that anybody would have to be told. */
+export function sameStatus(before: Pick<Ticket, 'status' | 'hold'>, after: Ticket): boolean {
+  return (
     before.status === after.status &&
     before.hold?.kind === after.hold?.kind &&
-    before.hold?.until === after.hold?.until;
-  if (same) return;
+    before.hold?.until === after.hold?.until
+  );
+}
+
+export function tellStatus(parts: Parts, before: Ticket, after: Ticket): void {
+  if (sameStatus(before, after)) return;
   const { status, hold: why, error, currentPhase } = after;
   emit(parts, { type: 'ticket:status', status, hold: why, error, phase: currentPhase, ...refOf(after) });
 }

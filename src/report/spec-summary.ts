@@ -105,5 +105,6 @@ function unitFacts(counts: SpecResult['counts']): string[] {
 function mark(ticket: Ticket, look: Style): string {
   if (ticket.status === 'complete') return look.green('✓');
   if (ticket.status === 'failed') return look.red('✗');
+  if (ticket.status === 'paused') return look.yellow('‖');
   return ticket.status === 'needs_attention' ? look.yellow('!') : look.dim('◌');
 }

@@ -45,6 +45,7 @@ export function summary(
 function mark(ticket: Ticket, style: Style): string {
   if (ticket.status === 'complete') return style.green('✓');
   if (ticket.status === 'failed') return style.red('✗');
+  if (ticket.status === 'paused') return style.yellow('‖');
   return ticket.status === 'needs_attention' ? style.yellow('!') : style.dim('◌');
 }
 

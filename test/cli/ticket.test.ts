@@ -1,6 +1,7 @@
+import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { waitFor } from '../support/index.ts';
-import { DONE, errorIn, it, refusal, STUCK, setUp, type World } from './support.ts';
+import { DONE, errorIn, it, linesOf, refusal, STUCK, setUp, type World } from './support.ts';
 
 /** Works in the background until the test lets it go on. */
 async function atWork(world: World, command: string[] = ['run', 'p']): Promise<ReturnType<World['start']>> {
@@ -27,6 +28,34 @@ describe.concurrent('pause and resume', () => {
       'interrupted',
       'success',
     ]);
+  });
+
+  it('are told by the run and the daemon that see them', async ({ world }) => {
+    setUp(world, 'note working; go; commit', { a: {}, b: {} });
+    const run = world.start(['run', 'p', '--json', '-c', '2']);
+    await world.call('working', {}, 2);
+    await world.cli('pause', 'p', 'a');
+    await waitFor('the event', () => run.out.includes('"status":"paused"'));
+    world.go();
+    await run.ended;
+    const told = linesOf(run.out) as Record<string, unknown>[];
+    const paused = told.filter(({ type, status }) => type === 'ticket:status' && status === 'paused');
+    expect(paused).toMatchObject([
+      { ticketId: 'a', hold: { kind: 'stopped', reason: 'paused by a person' } },
+    ]);
+    const plain = await world.cli('run', 'p');
+    expect(plain.out).toMatch(/^‖ +a +paused/m);
+
+    world.plan('q', { tickets: { c: {}, d: { blockedBy: ['c'] } } });
+    world.remove(join(world.dir, 'go', 'all'));
+    const daemon = world.start(['daemon']);
+    await world.call('working', { ticket: 'q/c' });
+    await world.cli('pause', 'q', 'd');
+    await waitFor('the line', () => daemon.out.includes('‖ q/d paused by a person'));
+    await world.cli('pause', 'q', 'c');
+    await waitFor('the line', () => daemon.out.includes('‖ q/c paused by a person'));
+    await daemon.kill('SIGTERM');
+    expect(daemon.out.match(/‖/g)).toHaveLength(2);
   });
 
   it('print the ticket as JSON', async ({ world }) => {

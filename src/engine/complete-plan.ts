@@ -1,0 +1,22 @@
+import { isAllComplete } from '../model/eligible.ts';
+import type { Plan } from '../model/plan.ts';
+import { emit, type Parts } from './parts.ts';
+import { readDaemon } from './seat.ts';
+
+/** A plan is complete when all its tickets are; a planner may have added one since somebody looked. */
+export async function completePlan(parts: Parts, planId: string): Promise<void> {
+  const { store, now } = parts;
+  const isDone = (latest: Plan) => latest.status === 'active' && isAllComplete(store.view(), latest);
+  const plan = await store.updatePlan(planId, (latest) =>
+    isDone(latest) ? { ...latest, status: 'complete', completedAt: now() } : latest,
+  );
+  if (plan.status === 'complete') emit(parts, { type: 'plan:status', planId, status: 'complete' });
+}
+
+/** Does so where no engine will: after what a person did. */
+export async function completeUnwatched(parts: Parts, planId: string): Promise<void> {
+  const { store, holder } = parts;
+  const { claim, status } = store.plan(planId);
+  if (status !== 'active' || (claim && holder.isLive(claim)) || readDaemon(store.layout, holder)) return;
+  if (isAllComplete(store.view(), store.plan(planId))) await completePlan(parts, planId);
+}
