@@ -39,8 +39,8 @@ async function doctor(options: Options, io: Io): Promise<void> {
   const settings = await loadSettings(load).catch((error: unknown) => {
     if (!(error instanceof SignalboxError)) throw error;
     configError = error;
-    const { HOME, SIGNALBOX_HOME } = io.env;
-    return loadSettings({ ...load, env: { HOME, SIGNALBOX_HOME }, withoutFiles: true });
+    const { HOME, SIGNALBOX_HOME, SIGNALBOX_CONFIG } = io.env;
+    return loadSettings({ ...load, env: { HOME, SIGNALBOX_HOME, SIGNALBOX_CONFIG }, withoutFiles: true });
   });
   if (options.agents) {
     const { agents, findings } = await lookAtAgents(settings, io);

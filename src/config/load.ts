@@ -25,7 +25,7 @@ export interface LoadOptions {
   flags?: Flags;
   /** Where the bundled workflows, prompts, scripts and skills are. */
   packageDir: string;
-  /** Leave all files aside, to go on when one of them is broken. */
+  /** Leave all files aside, to go on when one of them is broken; state and logs stay where they are. */
   withoutFiles?: boolean;
 }
 
@@ -41,15 +41,17 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
   const { cwd, env, flags = {}, packageDir } = options;
   const user = userHome(env);
   const home = homeDir(env, cwd);
-  const config = options.withoutFiles ? null : findConfig(options);
+  const left = options.withoutFiles ? await leftOver(options, user, home) : undefined;
+  const config = left ? null : findConfig(options);
   const project = options.withoutFiles ? null : projectFile(cwd, home);
   const entries = [
+    ...(left?.entries ?? []),
     ...(config ? await readLayer(config, user, home) : []),
     ...(project ? await readLayer(project, user, home) : []),
     ...variableLayer(env, cwd, user),
     ...flagLayer(flags, cwd, user),
   ];
-  const values = combine(entries, bases(config, home));
+  const values = combine(entries, bases(left?.config ?? config, home));
   const settings = {
     ...values,
     agents: agents(values.agents as Record<string, AgentEntry>, entries, packageDir),
@@ -69,6 +71,23 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
     findAgent(settings.agents, settings.run.agent, last(entries, 'run.agent')?.where);
   settings.searchPath = searchPath(settings, packageDir);
   return settings;
+}
+
+/** Of a config file that cannot be used: what it says about where state and logs are. */
+async function leftOver(
+  options: LoadOptions,
+  user: string,
+  home: string,
+): Promise<{ config: ConfigFile | null; entries: Entry[] }> {
+  let config: ConfigFile | null = null;
+  try {
+    config = findConfig(options);
+    const entries = config ? await readLayer(config, user, home) : [];
+    return { config, entries: entries.filter(({ key }) => key === 'stateDir' || key === 'logDir') };
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    return { config, entries: [] };
+  }
 }
 
 async function readLayer(config: ConfigFile, user: string, home: string): Promise<Entry[]> {

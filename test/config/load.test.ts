@@ -190,6 +190,17 @@ describe('layers', () => {
     expect((await load({ withoutFiles: true })).configFile).toBeNull();
   });
 
+  it.each([
+    ['defaultAgent: nope\n', 'other/state'],
+    ['stateDir: there\ndefaultAgent: nope\n', 'other/there'],
+    ['{ nonsense', 'other/state'],
+  ])('knows where state is also when %j cannot be used', async (text, stateDir) => {
+    const { write, path, load } = scratch();
+    write('other/config.yaml', text);
+    const settings = await load({ configPath: path('other/config.yaml'), withoutFiles: true });
+    expect(settings.stateDir).toBe(path(stateDir));
+  });
+
   it('gives every caller values of its own', async () => {
     const { load } = scratch();
     (await load()).caches.push('mine');
