@@ -89,7 +89,27 @@ async function dispatch(
     if (known?.kind === 'run' && known.status === 'active' && whole) return resumeIssues(first, asked, io);
     return run(first, rest, asked, io);
   }
+  if (first !== undefined) await suggestPlan(first, view.plans, io);
   return runIssues(what, options, io);
+}
+
+/** What is no issue may be the name of a plan with a slip in it. */
+async function suggestPlan(text: string, plans: readonly { id: string }[], io: Io): Promise<void> {
+  const ids = plans.map(({ id }) => id);
+  const { nearest } = await import('../config/near.ts');
+  const near = nearest(text, ids);
+  if (near === undefined) return;
+  const { parseReference } = await import('../sources/index.ts');
+  try {
+    parseReference(text, { cwd: io.cwd });
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    throw new InputError(
+      error.code,
+      `${JSON.stringify(text)} is neither a plan nor an issue reference. Did you mean the plan ${JSON.stringify(near)}?`,
+      { hint: `Plans: signalbox plan list. ${error.hint ?? ''}`.trimEnd(), cause: error },
+    );
+  }
 }
 
 /** A directory with a task list is a spec, which has options of its own. */

@@ -189,3 +189,15 @@ describe.concurrent('Ctrl-C', () => {
     expect((await world.cli('run', 'p')).code).toBe(0);
   });
 });
+
+describe.concurrent('a name that is no plan', () => {
+  it('is taken for a slip in that of a plan before it is taken for an issue', async ({ world }) => {
+    setUp(world);
+    world.plan('slow', { tickets: { a: {} } });
+    const ended = await world.cli('run', 'slow-3');
+    expect(ended.code).not.toBe(0);
+    expect(ended.err).toContain(
+      '"slow-3" is neither a plan nor an issue reference. Did you mean the plan "slow"?',
+    );
+  });
+});
