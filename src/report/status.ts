@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { asAsked } from '../model/asking.ts';
 import { blockedBy, stuckBlocker } from '../model/dependencies.ts';
 import { type Explanation, explain } from '../model/explain.ts';
@@ -34,7 +35,7 @@ export function statusOf({ view: stored, isLive, daemon }: StatusInput): PlanSta
   const view = asSeen(stored, isLive);
   const newer = newerRuns(view);
   return view.plans.map((plan) => {
-    const broken = planProblems(plan, view)[0]?.message;
+    const broken = planProblems(plan, view);
     const engine = daemon || (plan.claim !== null && isLive(plan.claim));
     const tickets: TicketStatus[] = [];
     for (const entry of plan.tickets.toSorted((a, b) => a.order - b.order)) {
@@ -42,9 +43,10 @@ export function statusOf({ view: stored, isLive, daemon }: StatusInput): PlanSta
       if (!ticket) continue;
       const driven = ticket.claim !== null && isLive(ticket.claim);
       const hold = blockedBy(view, plan, entry) ?? stoppedBy(view, plan, entry) ?? behind(view, plan, ticket);
-      const blocked = broken ?? hold?.reason ?? null;
+      const wrong = broken.find(({ ticketId }) => ticketId === entry.ticketId) ?? broken[0];
+      const blocked = wrong?.message ?? hold?.reason ?? null;
       const { why, next } = told(ticket, explain(ticket, plan, { driven, engine, blocked }), newer);
-      const root = why !== '' && why === blocked && !broken ? stuckBlocker(view, plan, entry) : undefined;
+      const root = why !== '' && why === blocked && !wrong ? stuckBlocker(view, plan, entry) : undefined;
       const first =
         root && told(root.ticket, explain(root.ticket, root.plan, { driven: false, engine }), newer);
       tickets.push({ ticket, why, next: next || (first?.next ?? '') });
@@ -158,14 +160,15 @@ function tellTicket({ ticket, why, next }: TicketStatus, page: Page): void {
   const indent = ' '.repeat(width + 6);
   // A time belongs to the reason that has it: a plan that is paused has none.
   const until = ticket.hold && why.includes(ticket.hold.reason) ? untilNote(ticket.hold, now) : '';
-  if (why) lines.push(`${indent}${oneLine(why, 200)}${until}`);
+  if (why) lines.push(`${indent}${oneLine(why, detailed ? 4000 : 200)}${until}`);
   if (next) lines.push(`${indent}${style.dim(`→ ${next}`)}`);
   if (!detailed) return;
   const phase = ticket.currentPhase;
   const branch = ticket.branch ? `, branch ${oneLine(ticket.branch)}` : '';
   if (phase) lines.push(`${indent}phase ${oneLine(phase)}${branch}`);
-  if (ticket.worktree && ticket.status !== 'complete')
-    lines.push(`${indent}worktree ${oneLine(ticket.worktree, 300)}`);
+  const kept = ticket.status === 'complete' ? 'worktree kept: ' : 'worktree ';
+  if (ticket.worktree && (ticket.status !== 'complete' || existsSync(ticket.worktree)))
+    lines.push(`${indent}${kept}${oneLine(ticket.worktree, 300)}`);
   const pr = ticket.context.pr_url;
   if (typeof pr === 'string') lines.push(`${indent}pull request ${oneLine(pr, 300)}`);
   const session =

@@ -101,3 +101,32 @@ describe.concurrent('status', () => {
     expect((await world.json<Shown>('status', '--plan', 'p')).tickets[0]?.why).toBe('build');
   });
 });
+
+describe.concurrent('status of one plan', () => {
+  it('gives each ticket its own reason', async ({ world }) => {
+    setUp(world, 'commit', { a: { blockedBy: ['x'] }, b: { blockedBy: ['y'] } });
+    const { tickets } = await world.json<Shown>('status', '--plan', 'p');
+    expect(tickets.map(({ why }) => why)).toEqual([
+      'Ticket "a" is blocked by "x", which does not exist.',
+      'Ticket "b" is blocked by "y", which does not exist.',
+    ]);
+  });
+
+  it('shows a reason to its end, where the way out is', async ({ world }) => {
+    setUp(world);
+    const error = `${'A long story. '.repeat(30)}Then: git -C /somewhere switch main`;
+    world.writeTicket('p', 'a', { title: 'A', status: 'failed', error });
+    expect((await world.cli('status', '--plan', 'p')).out).toContain('git -C /somewhere switch main');
+    expect((await world.cli('status')).out).not.toContain('switch main');
+  });
+
+  it('names the worktree that a complete ticket has kept', async ({ world }) => {
+    setUp(world, 'commit; echo mine > left.txt');
+    await world.cli('run', 'p');
+    expect((await world.cli('status', '--plan', 'p')).out).toContain(
+      `worktree kept: ${world.worktree('p', 'a')}`,
+    );
+    world.remove(world.worktree('p', 'a'));
+    expect((await world.cli('status', '--plan', 'p')).out).not.toContain('worktree');
+  });
+});
