@@ -1,3 +1,4 @@
+import { sayHolder, wayToFree } from '../model/claim.ts';
 import { command, type TicketCommand } from '../model/commands.ts';
 import { blockedBy } from '../model/eligible.ts';
 import { HeldError, IllegalMoveError } from '../model/errors.ts';
@@ -6,6 +7,7 @@ import type { Plan } from '../model/plan.ts';
 import { type Json, openAttempt, type Ticket } from '../model/ticket.ts';
 import { isShared } from '../model/turns.ts';
 import { phaseOf, type Workflow } from '../model/workflow.ts';
+import { completeUnwatched } from './complete-plan.ts';
 import { workspaceSpec } from './facts.ts';
 import { emit, type Parts } from './parts.ts';
 import { pinnedFor } from './pinned.ts';
@@ -37,6 +39,7 @@ export async function control(parts: Parts, ref: TicketRef, wish: Wish, by: stri
   const orphaned = found.claim !== null && !parts.holder.isLive(found.claim);
   if (orphaned && found.status !== 'running') await recoverOrphan(parts, found, store.view());
   const before = store.ticket(ref);
+  if (wish.type === 'pause' || wish.type === 'stop') refuseInSession(parts, before);
   const latest = wish.type === 'retry' && wish.latest === true;
   const { workflow, hash } = await pinnedFor(
     parts,
@@ -69,8 +72,19 @@ export async function control(parts: Parts, ref: TicketRef, wish: Wish, by: stri
     const spec = workspaceSpec(after, plan, parts.settings, store.view());
     await recordTip(parts, after, spec);
     await releaseWorkspace(parts, after, spec);
+    await completeUnwatched(parts, ref.planId);
   }
   return wish.type === 'pause' || wish.type === 'stop' ? untilStopped(parts, ref) : after;
+}
+
+/** Nobody but the person in it can end a session: waiting for that would look like hanging. */
+function refuseInSession({ holder }: Parts, { claim, planId, ticketId }: Ticket): void {
+  if (claim?.by !== 'session' || !holder.isLive(claim)) return;
+  const ref = { planId, ticketId };
+  throw new HeldError('ticket/held', `${refKey(ref)} is held by ${sayHolder(claim)}.`, {
+    hint: wayToFree(claim, ref),
+    details: { holder: claim },
+  });
 }
 
 function hasPrerequisites(plan: Plan, { ticketId }: TicketRef): boolean {
@@ -170,7 +184,7 @@ export async function pausePlan(parts: Parts, planId: string, by: string): Promi
   emit(parts, { type: 'plan:status', planId, status: plan.status });
   for (const entry of plan.tickets) {
     const ticket = parts.store.view().tickets.get(refKey({ planId, ticketId: entry.ticketId }));
-    if (ticket?.claim) await untilStopped(parts, ticket);
+    if (ticket?.claim && ticket.claim.by !== 'session') await untilStopped(parts, ticket);
   }
   return plan;
 }

@@ -117,6 +117,9 @@ describe.concurrent('resume-session', () => {
     const go = join(world.dir, 'go', 'claude');
     const person = world.start(['resume-session', 'p', 'a'], variables(world, { CLAUDE_GO: go }));
     await waitFor('the agent', () => callsOf(world).length > 0);
+    const paused = await world.cli('pause', 'p', 'a');
+    expect(paused.code).toBe(3);
+    expect(refusal(paused)).toContain(`p/a is held by session (pid ${person.pid} on `);
     expect((await world.cli('respond', 'p', 'a', 'yes')).code).toBe(0);
     const run = world.start(['run', 'p']);
     const second = await world.cli('resume-session', 'p', 'a');

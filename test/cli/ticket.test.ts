@@ -135,6 +135,14 @@ describe.concurrent('retry and skip', () => {
   });
 });
 
+describe.concurrent('skip to the end', () => {
+  it('completes a plan that no engine looks after', async ({ world }) => {
+    setUp(world);
+    expect((await world.cli('skip', 'p', 'a', 'done')).out).toBe('p/a is complete at done.\n');
+    expect(world.readPlan('p').status).toBe('complete');
+  });
+});
+
 describe.concurrent('skip of the only ticket of a run', () => {
   function slow(world: World): void {
     world.agent('agent', "trap '' TERM; note working; go; commit");
