@@ -49,10 +49,7 @@ function invocation(request: AgentRequest): Invocation {
   if (inArgument && args.some((arg) => Buffer.byteLength(arg) >= MAX_ARGUMENT))
     throw new InputError(
       'agent/prompt-too-long',
-      `The prompt is too long for an argument of agent ${agent.name}.`,
-      {
-        hint: 'Take {prompt} out of its defaultArgs: the prompt is on stdin then. Or pass {promptFile}.',
-      },
+      `The prompt is too long for an argument of agent ${agent.name}: take {prompt} out of its defaultArgs, and it comes on stdin, or pass {promptFile}.`,
     );
   return {
     argv: [agent.command, ...args],
