@@ -5,6 +5,8 @@ import { duration, oneLine, type Style, usageText } from './style.ts';
 import { fittingTable } from './table.ts';
 import { joined } from './width.ts';
 
+const BRING = /^To bring it into your checkout: (git -C .+ signalbox\/\S+)$/m;
+
 /** What a run came to: a row per ticket, the reason and the way on for each that is not complete. */
 export function summary(
   run: {
@@ -37,9 +39,21 @@ export function summary(
   ];
   for (const problem of run.problems) lines.push(`${style.red('✗')} ${oneLine(problem, 300)}`);
   const open = run.tickets.filter((ticket) => ticket.status !== 'complete');
+  for (const command of bringingIn(run.tickets))
+    lines.push(`Your checkout was left as it is. To bring the work into it: ${command}`);
   if (run.stopped) lines.push(`Stopped. Go on with: signalbox resume ${run.plan.id}`);
   else if (open.length > 0) lines.push(`Details: signalbox status --plan ${run.plan.id}`);
   return lines.join('\n');
+}
+
+/** What `integrate` said where it could not move a branch that somebody has checked out; once per repository. */
+function bringingIn(tickets: readonly Ticket[]): Set<string> {
+  const said = tickets.flatMap(({ phaseHistory }) =>
+    phaseHistory.flatMap(({ agent, status, output }) =>
+      agent === null && status === 'success' ? (BRING.exec(output ?? '')?.[1] ?? []) : [],
+    ),
+  );
+  return new Set(said.map((command) => oneLine(command, 1000)));
 }
 
 function mark(ticket: Ticket, style: Style): string {

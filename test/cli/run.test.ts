@@ -190,6 +190,23 @@ describe.concurrent('Ctrl-C', () => {
   });
 });
 
+describe.concurrent('work that was merged beside the checkout', () => {
+  it('is told at the end, once, with the command that brings it there', async ({ world }) => {
+    world.agent('agent', 'commit');
+    world.workflow('work', [
+      { id: 'build', type: 'agent', prompt: 'x', onSuccess: 'integrate' },
+      { id: 'integrate', type: 'script', command: 'integrate.sh' },
+    ]);
+    world.plan('p', { tickets: { a: {}, b: {} } });
+    const { out, code } = await world.cli('run', 'p', '-c', '1');
+    expect(code).toBe(0);
+    const told = out.split('\n').filter((line) => line.startsWith('Your checkout was left'));
+    expect(told).toEqual([
+      `Your checkout was left as it is. To bring the work into it: git -C ${world.repo} merge --ff-only signalbox/main`,
+    ]);
+  });
+});
+
 describe.concurrent('a name that is no plan', () => {
   it('is taken for a slip in that of a plan before it is taken for an issue', async ({ world }) => {
     setUp(world);
