@@ -79,7 +79,7 @@ export function isScalar(kind: Kind): boolean {
 
 export function found(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
-  if (Array.isArray(value)) return 'a list';
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list';
   if (typeof value === 'object') return 'a mapping';
   if (typeof value !== 'string') return String(value);
   return value.trim() === '' ? 'an empty text' : `the text ${JSON.stringify(cut(value))}`;

@@ -36,7 +36,7 @@ export function planSummary(
       return [
         String(steps.get(ticketId) ?? '?'),
         ticketId,
-        oneLine(ticket?.title ?? 'unreadable', 60),
+        oneLine(ticket?.title ?? 'cannot be used, see below', 60),
         String(ticket?.acceptanceCriteria.length ?? 0),
         oneLine([...(blockedBy.length > 0 ? [`after ${blockedBy.join(', ')}`] : []), ...own].join('; '), 80),
       ];

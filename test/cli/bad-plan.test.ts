@@ -310,3 +310,14 @@ describe.concurrent('work that cannot begin waits for a person, with the reason 
     expect(git(world.repo, 'status', '--porcelain')).toBe(before);
   });
 });
+
+it.concurrent('plan check says of a ticket with an illegal branch that it cannot be used', async ({
+  world,
+}) => {
+  setUp(world);
+  world.writeTicket('p', 'a', { title: 'A', branch: '-x' });
+  const { out, code } = await world.cli('plan', 'check', 'p');
+  expect(code).toBe(1);
+  expect(out).toContain('cannot be used, see below');
+  expect(out).not.toContain('unreadable');
+});

@@ -137,7 +137,7 @@ describe('a phase', () => {
       '7:13: "access" must be read, write or full; found the text "all".',
       '8:23: "expect.commits" must be more than 0; found 0.',
       '8:33: "expect.clean" must be true; found false.',
-      '8:47: "expect.files" must be a list with at least one entry; found a list.',
+      '8:47: "expect.files" must be a list with at least one entry; found an empty list.',
       '10:17: "maxRetries" must be at most 20; found 100.',
       '9:15: "capture.a-b" cannot be used: a captured name holds letters, digits and "_".',
     ]);
