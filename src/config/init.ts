@@ -1,5 +1,5 @@
-import { appendFileSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { appendFileSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { InputError } from '../model/errors.ts';
 import { configTemplate } from './describe.ts';
 import { detectManifest } from './manifest.ts';
@@ -42,9 +42,15 @@ function json(value: unknown): string {
 function directory(path: string, mode = 0o755): Made {
   return attempt(path, () => {
     if (isDirectory(path)) return 'kept';
-    mkdirSync(path, { recursive: true, mode });
+    makeAll(path, mode);
     return 'made';
   });
+}
+
+/** One by one: making several at once, Node takes a read-only file system for a missing directory. */
+function makeAll(path: string, mode: number): void {
+  if (!existsSync(dirname(path))) makeAll(dirname(path), mode);
+  mkdirSync(path, { mode });
 }
 
 function isDirectory(path: string): boolean {
@@ -85,7 +91,9 @@ function attempt(path: string, make: () => Made['did']): Made {
       hint:
         code === 'EEXIST' || code === 'ENOTDIR'
           ? 'A file is where a directory should be; move it away or choose another place with --dir.'
-          : 'Choose another place with --dir or SIGNALBOX_HOME.',
+          : code === 'EROFS'
+            ? 'It is on a read-only file system; choose another place with --dir or SIGNALBOX_HOME.'
+            : 'Choose another place with --dir or SIGNALBOX_HOME.',
       details: { path },
       cause: error,
     });

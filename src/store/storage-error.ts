@@ -9,12 +9,16 @@ const REASONS: Record<string, string> = {
   EPERM: 'permission denied',
 };
 
+/** More room would not help. */
+const FORBIDDEN = new Set(['EROFS', 'EACCES', 'EPERM']);
+
 /** A full or read-only disk told as such; any other error as it is. */
 export function asStorageError(error: unknown, root: string): unknown {
-  const reason = REASONS[(error as NodeJS.ErrnoException).code ?? ''];
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  const reason = REASONS[code];
   if (!reason) return error;
   return new SignalboxError('state/storage', `Cannot write the state directory ${root}: ${reason}.`, {
-    hint: 'The previous state is intact. Make room or choose another stateDir, then start again.',
+    hint: `The previous state is intact. ${FORBIDDEN.has(code) ? 'Make it writable' : 'Make room'} or choose another stateDir, then start again.`,
     details: { path: root },
     cause: error,
   });
