@@ -129,7 +129,7 @@ describe.concurrent('run', () => {
     expect(second.code).toBe(3);
     expect(errorIn(second)).toMatchObject({
       code: 'plan/held',
-      message: expect.stringContaining(`run (pid ${first.pid} on `),
+      message: expect.stringContaining(`by another process (pid ${first.pid} on `),
       hint: 'Watch it with: signalbox status --plan p',
     });
     world.go();
