@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { InputError } from '../model/errors.ts';
+import { InputError, SignalboxError } from '../model/errors.ts';
 import { type Io, outJson } from './io.ts';
 import { type GlobalOptions, openEngine, openSettings } from './open.ts';
 
@@ -80,7 +80,8 @@ async function integrate(
   const ref = ticketHere(io, planId, ticketId);
   const parts = await openEngine(io, options, 'integrate');
   const { integrateTicket } = await import('../engine/integrate.ts');
-  const done = await integrateTicket(parts, ref);
+  const done = await refusing(io, () => integrateTicket(parts, ref));
+  if (!done) return;
   if (options.json) outJson(io, done);
   if ('conflict' in done) {
     if (!options.json)
@@ -93,6 +94,23 @@ async function integrate(
   io.out(`${done.target} is now at ${done.commit.slice(0, 10)}.`);
   if (done.fastForward) io.out(`To bring it into your checkout: ${done.fastForward}`);
 }
+
+/** In a phase, what no ticket is to blame for goes to a person: an agent that is sent back could mend nothing. */
+async function refusing<T>(io: Io, act: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await act();
+  } catch (error) {
+    const isTheirs = error instanceof SignalboxError && NOBODYS_FAULT.has(error.code);
+    if (!isTheirs || io.env.SIGNALBOX_JOB === undefined) throw error;
+    io.err(`❌ ${error.message} ${error.hint ?? ''}`);
+    io.exit(REFUSED);
+    return undefined;
+  }
+}
+
+const NOBODYS_FAULT = new Set(['merge/base-conflict', 'workspace/target-busy']);
+/** How a script says that trying again would change nothing. */
+const REFUSED = 65;
 
 /** The ticket named on the command line, or the one whose phase this runs in. */
 export function ticketHere(

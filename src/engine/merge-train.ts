@@ -159,17 +159,17 @@ interface LandOptions extends Drive {
 
 async function land(
   parts: Parts,
-  { placed }: Sorted,
+  { placed, faults }: Sorted,
   { cars, trains, spec, track, pulls }: LandOptions,
 ): Promise<Landing> {
   const last = placed.at(-1);
-  if (!last) return { track, landed: [], left: [], stale: false };
+  if (!last && (pulls || faults.length === 0)) return { track, landed: [], left: [], stale: false };
   if (pulls) {
     const { landed, left, stale } = await landPulls(parts, placed, pulls, { cars, trains, spec, track });
     const done = landed.map(({ number, url, ...each }) => tell(parts, each, track.branch, { number, url }));
     return { track: await trains.track(spec), landed: done, left, stale };
   }
-  const moved = await trains.land(spec, track, last.commit);
+  const moved = await trains.land(spec, track, last?.commit ?? track.tip);
   if (!moved) return { track, landed: [], left: [], stale: true };
   const landed = placed.map((each) => tell(parts, each, moved.branch, null));
   return { track: moved, landed, left: [], stale: false };

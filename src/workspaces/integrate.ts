@@ -55,14 +55,16 @@ async function integrateOnce(context: Context, repo: Repo, spec: IntegrateSpec):
       `The branch ${spec.branch} does not exist in ${repo.workTree}.`,
     );
   const target = await findTarget(context, repo, spec);
-  if ('conflict' in target) return target;
   if (await contains(context, repo, target.tip, tip)) {
-    if (target.old && target.old !== target.tip) await moveBranch(context, repo, target, target.tip);
+    await bringUp(context, repo, target);
     return done(target, target.old ? target.branch : target.name, target.tip);
   }
   const message = `Merge ${spec.branch}: ${spec.message}`;
   const merged = await mergeCommits(context, repo, { ours: target.tip, theirs: tip, message });
-  if ('conflict' in merged) return { ...merged, target: target.old ? target.branch : target.name };
+  if ('conflict' in merged) {
+    await bringUp(context, repo, target);
+    return { ...merged, target: target.old ? target.branch : target.name };
+  }
   await moveBranch(context, repo, target, merged.commit);
   remember(context, merged.commit, target.base, true);
   remember(context, merged.commit, tip, true);
@@ -90,7 +92,7 @@ export async function findTarget(
   context: Context,
   repo: Repo,
   spec: Pick<IntegrateSpec, 'base' | 'recordedBase'>,
-): Promise<Target | { conflict: string[]; target: string }> {
+): Promise<Target> {
   const base = await resolveBase(context, repo, spec.recordedBase?.ref ?? spec.base, { fetch: false });
   if (base.name === undefined)
     throw new WorkspaceError(
@@ -120,7 +122,20 @@ export async function findTarget(
   const old = await readRef(context.git, repo, branchRef(branch));
   const from = local ?? base.commit;
   const tip = await broughtUp(context, repo, { old, base: from, name });
-  if (typeof tip !== 'string') return { ...tip, target: branch };
+  if (typeof tip !== 'string') {
+    const theirs = local ? name : base.ref;
+    const how = where
+      ? `git -C ${shellWord(where.path)} merge ${branch}`
+      : `git -C ${shellWord(repo.workTree)} switch ${branch}, git merge ${theirs}`;
+    throw new WorkspaceError(
+      'merge/base-conflict',
+      `${branch} and its base ${theirs} conflict in ${tip.conflict.join(', ')}.`,
+      {
+        hint: `Merge them by hand: ${how}, resolve and commit.`,
+        details: { ...tip, target: branch },
+      },
+    );
+  }
   const fastForward = where
     ? `git -C ${shellWord(where.path)} merge --ff-only ${branch}`
     : `git -C ${shellWord(repo.workTree)} branch ${name} ${branch}`;
@@ -138,6 +153,11 @@ async function broughtUp(
   const message = `Merge ${name} into ${integrationBranch(name)}`;
   const merged = await mergeCommits(context, repo, { ours: old, theirs: base, message, steady: true });
   return 'conflict' in merged ? merged : merged.commit;
+}
+
+/** Whoever is told to merge the integration branch must find there what the base got since. */
+export async function bringUp(context: Context, repo: Repo, target: Target): Promise<void> {
+  if (target.old && target.old !== target.tip) await moveBranch(context, repo, target, target.tip);
 }
 
 /** Moves the branch only if it still is where it was. */

@@ -8,7 +8,7 @@ import { contains, resolveBase } from './base.ts';
 import { type Context, lockMerges } from './context.ts';
 import { fetchAnew, fetchAside } from './fetch.ts';
 import { type Git, GitError } from './git.ts';
-import { findTarget, moveBranch, type Target } from './integrate.ts';
+import { bringUp, findTarget, moveBranch } from './integrate.ts';
 import { mergeCommits } from './merge.ts';
 import { checkBranch } from './place.ts';
 import { remoteTips } from './push.ts';
@@ -57,7 +57,10 @@ export interface Trains {
   /** Merges a branch into a commit, as a commit that no branch has yet. */
   couple(ours: string, car: { branch: string; message: string }): Promise<Coupled>;
   treeOf(commit: string): Promise<string>;
-  /** Moves the base; `null` when it is no longer where the track began, and then nothing changed. */
+  /**
+   * Moves the base; with the commit where the track began, only the integration branch up to that. `null` when it is no
+   * longer where the track began, and then nothing changed.
+   */
   land(spec: TrackSpec, track: Track, commit: string): Promise<Track | null>;
   /** A worktree of its own for the checks; what an earlier train left is cleared away first. */
   scratch(spec: ScratchSpec): Promise<Scratch>;
@@ -134,21 +137,8 @@ async function nameOf(context: Context, repo: Repo, spec: Omit<TrackSpec, 'remot
 }
 
 async function localTrack(context: Context, repo: Repo, spec: TrackSpec): Promise<Track> {
-  const { name, branch, old, tip, fastForward } = await localTarget(context, repo, spec);
+  const { name, branch, old, tip, fastForward } = await findTarget(context, repo, spec);
   return { name, branch, tip, from: old ? branch : name, fastForward };
-}
-
-async function localTarget(context: Context, repo: Repo, spec: TrackSpec): Promise<Target> {
-  const target = await findTarget(context, repo, spec);
-  if (!('conflict' in target)) return target;
-  throw new WorkspaceError(
-    'merge/base-conflict',
-    `${target.target} and its base conflict in ${target.conflict.join(', ')}.`,
-    {
-      hint: `Merge them by hand: git switch ${target.target}, merge the base, resolve and commit.`,
-      details: target,
-    },
-  );
 }
 
 async function remoteTrack(context: Context, repo: Repo, spec: TrackSpec, dry: boolean): Promise<Track> {
@@ -210,14 +200,16 @@ async function land(
   repo: Repo,
   { spec, track, commit }: { spec: TrackSpec; track: Track; commit: string },
 ): Promise<Track | null> {
-  const now = await localTarget(context, repo, spec);
+  const now = await findTarget(context, repo, spec);
   if (now.tip !== track.tip) return null;
+  const nothing = commit === track.tip;
   try {
-    await moveBranch(context, repo, now, commit);
+    if (nothing) await bringUp(context, repo, now);
+    else await moveBranch(context, repo, now, commit);
   } catch (error) {
     if (error instanceof GitError && /cannot lock ref/.test(error.stderr)) return null;
     throw error;
   }
   const { name, branch, fastForward } = now;
-  return { name, branch, tip: commit, from: branch, fastForward };
+  return { name, branch, tip: commit, from: nothing ? track.from : branch, fastForward };
 }

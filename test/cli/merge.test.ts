@@ -156,6 +156,26 @@ describe('merge', { timeout: 60_000 }, () => {
     expect(checkoutOf(world)).toEqual(before);
   });
 
+  it('brings what it tells an agent to merge up to the base, also when nothing lands', async ({ world }) => {
+    complete(world, { a: { files: { a: '1' } } });
+    expect(await merge(world)).toMatchObject({ code: 0 });
+    complete(world, { b: { files: { 'README.md': 'b\n' } } }, { id: 'q' });
+    complete(world, { c: { files: { bad: '1' } } }, { id: 'r' });
+    commitOn(world, 'hand', 'main', { 'README.md': 'by hand\n' });
+    git(world.repo, 'merge', '--quiet', '--ff-only', 'hand');
+    const before = checkoutOf(world);
+    await world.cli('merge', 'q');
+    expect(world.ticket('q', 'b').phaseHistory.at(-1)?.output).toContain('Merge signalbox/main into it');
+    git(world.repo, 'merge-base', '--is-ancestor', 'main', 'signalbox/main');
+    expect(filesIn(world, 'signalbox/main')).toEqual(['README.md', 'a']);
+    check(world, '[ ! -f bad ]');
+    git(world.repo, 'commit', '--quiet', '--allow-empty', '--message=by hand');
+    await world.cli('merge', 'r');
+    expect(world.ticket('r', 'c').phaseHistory.at(-1)?.output).toContain('Merge signalbox/main into this');
+    git(world.repo, 'merge-base', '--is-ancestor', 'main', 'signalbox/main');
+    expect(checkoutOf(world).slice(1)).toEqual(before.slice(1));
+  });
+
   it('leaves alone what is built on work that went back', async ({ world }) => {
     check(world, '[ ! -f bad ]');
     complete(world, {

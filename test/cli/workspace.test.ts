@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { cliIn, errorIn, git, it, refusal, setUp, type World } from './support.ts';
+import { BUILD, cliIn, DONE, errorIn, git, it, refusal, STUCK, setUp, type World } from './support.ts';
 
 describe.concurrent('workspace', () => {
   it('ensure makes the worktree of a ticket, or finds it as it is', async ({ world }) => {
@@ -136,6 +136,72 @@ describe.concurrent('integrate', () => {
     const json = await world.cli('integrate', 'p', 'a', '--json');
     expect(json.code).toBe(1);
     expect(JSON.parse(json.out)).toMatchObject({ conflict: ['file.txt'], branch: 'ticket/p/a' });
+  });
+
+  const byHand = (world: World, text: string) => {
+    writeFileSync(join(world.repo, 'file.txt'), text);
+    git(world.repo, 'add', '--all');
+    git(world.repo, 'commit', '--quiet', '--message=By hand');
+  };
+
+  it('asks a person, and no agent, where its base and what landed conflict with each other', async ({
+    world,
+  }) => {
+    setUp(world, 'echo "$SIGNALBOX_TICKET" > file.txt; commit', { a: {}, b: { blockedBy: ['a'] } });
+    const person = `cd '${world.repo}'; echo main > file.txt; git add .; git commit -qm 'By hand'`;
+    world.script('person.sh', `[ "$SIGNALBOX_TICKET" = a ] || (${person})`);
+    world.workflow('work', [
+      { ...BUILD, maxVisits: 4, onSuccess: 'person' },
+      { id: 'person', type: 'script', command: 'person.sh', onSuccess: 'merge' },
+      {
+        id: 'merge',
+        type: 'script',
+        command: 'integrate.sh',
+        onSuccess: 'done',
+        on: { refused: 'stuck' },
+        onFailure: 'build',
+      },
+      DONE,
+      STUCK,
+    ]);
+    await world.cli('run', 'p');
+    expect(world.ticket('p', 'a').status).toBe('complete');
+    const { status, error, visits } = world.ticket('p', 'b');
+    expect({ status, visits }).toEqual({
+      status: 'needs_attention',
+      visits: { build: 1, person: 1, merge: 1 },
+    });
+    const way = `git -C ${world.repo} merge signalbox/main`;
+    expect(error).toContain(
+      `signalbox/main and its base main conflict in file.txt. Merge them by hand: ${way}, resolve and commit.`,
+    );
+    const alone = await world.cli('integrate', 'p', 'b');
+    expect(alone).toMatchObject({ code: 1, out: '' });
+    expect(alone.err).toContain(way);
+    expect(() => git(world.repo, 'merge', '--quiet', 'signalbox/main')).toThrow();
+    byHand(world, 'b\n');
+    expect(await world.cli('integrate', 'p', 'b')).toMatchObject({ code: 0 });
+  });
+
+  it('asks a person also where somebody is at work on the branch that it would move', async ({ world }) => {
+    await worked(world);
+    git(world.repo, 'worktree', 'add', '--quiet', '-b', 'signalbox/main', join(world.dir, 'busy'));
+    const env = { SIGNALBOX_JOB: 'x' };
+    const ended = await cliIn(world, world.repo, ['integrate', 'p', 'a'], env);
+    expect(ended.code, ended.err).toBe(65);
+    expect(ended.err).toContain('free it with git -C');
+  });
+
+  it('brings what it tells the agent to merge up to the base first', async ({ world }) => {
+    setUp(world, 'echo "$SIGNALBOX_TICKET" > "$SIGNALBOX_TICKET.txt"; commit', { a: {}, file: {} });
+    await world.cli('run', 'p');
+    expect(await world.cli('integrate', 'p', 'a')).toMatchObject({ code: 0 });
+    byHand(world, 'main\n');
+    const ended = await world.cli('integrate', 'p', 'file');
+    expect(ended.code).toBe(1);
+    expect(ended.err).toContain('Merge signalbox/main into ticket/p/file');
+    git(world.repo, 'merge-base', '--is-ancestor', 'main', 'signalbox/main');
+    expect(git(world.repo, 'show', 'signalbox/main:a.txt')).toBe('a');
   });
 });
 

@@ -80,6 +80,13 @@ describe.each(['minimal', 'local', 'standard', 'bugfix', 'manual-pr'])('workflow
   });
 });
 
+it.each(['local', 'issue'])('%s asks a person where the base itself is in the way of a merge', (name) => {
+  const { phases } = read(name);
+  const merge = phases.find(({ id }) => id === 'integrate') as Phase;
+  const target = phases.find(({ id }) => id === edgesOf(merge).refused);
+  expect(target).toMatchObject({ type: 'terminal', notify: true });
+});
+
 describe('prompts', () => {
   it.each(['implement.md', 'self-review.md'])('%s renders with strict variables', (name) => {
     const text = render(name);
