@@ -20,7 +20,7 @@ export function registerDeeds(forge: Command, io: Io): void {
   deed(forge, io, {
     name: 'poll',
     about: 'tell where a ticket’s pull request stands',
-    more: 'Prints merged, unmerged, closed, deleted, moved, conflict, changes, red, approved or open in the first line and what was said below it. Ends with 1 while there is nothing new, with 2 when GitHub cannot be asked.',
+    more: 'Prints merged, unmerged, closed, deleted, moved, conflict, changes, red, approved or open in the first line and what was said below it. Ends with 1 while there is nothing new, with 2 when GitHub cannot be asked; in a phase with 75 where that passes by itself.',
     example: 'poll sprint-12 PROJ-101 --for review',
     add: (command) =>
       command.addOption(
@@ -145,7 +145,7 @@ async function poll({ parts, ref, options }: Deed, io: Io): Promise<void> {
       });
     if (options.json) outJson(io, standing);
     else io.out('waiting' in standing ? standing.waiting : `${standing.outcome}\n${standing.message}`);
-    if ('waiting' in standing) io.exit(1);
+    if ('waiting' in standing) io.exit(standing.unseen && io.env.SIGNALBOX_JOB !== undefined ? NOT_NOW : 1);
   });
 }
 

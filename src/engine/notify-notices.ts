@@ -1,7 +1,7 @@
 import type { Settings } from '../config/index.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
-import { attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
+import { type Attempt, attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
 
 export type Occasion = Settings['notify']['on'][number];
@@ -44,6 +44,7 @@ export function noticesIn(view: StoreView, mine: (plan: Plan) => boolean, on: re
 
 function ticketNotice(ticket: Ticket, on: readonly Occasion[]): Keyed[] | undefined {
   const { status, since, hold, error, planId, ticketId, title, currentPhase: phase } = ticket;
+  if (hold?.person && on.includes('needs_attention')) return waitNotice(ticket);
   if ((status !== 'needs_attention' && status !== 'failed') || !on.includes(status) || since === null)
     return undefined;
   const open = openAttempt(ticket);
@@ -56,6 +57,31 @@ function ticketNotice(ticket: Ticket, on: readonly Occasion[]): Keyed[] | undefi
   const key = gate ? `${ticketId} ${status} ${attemptKey(gate)}` : `${ticketId} ${status} ${since}`;
   const notice = { event: status, text, plan: planId, ticket: ticketId, title, phase, reason: said, at };
   return [{ key, since: at, notice }];
+}
+
+/** A wait for what a person has to do, told when it begins. */
+function waitNotice(ticket: Ticket): Keyed[] | undefined {
+  const { hold, planId, ticketId, title, currentPhase: phase } = ticket;
+  const open = openAttempt(ticket);
+  if (!open) return undefined;
+  const began = firstOf(ticket, open);
+  const said = oneLine(hold?.reason);
+  const text = `${refKey(ticket)} needs attention: ${said}`;
+  const about = { plan: planId, ticket: ticketId, title, phase, reason: said };
+  const notice = { event: 'needs_attention' as const, text, ...about, at: began.startedAt };
+  return [{ key: `${ticketId} waits ${attemptKey(began)}`, since: began.startedAt, notice }];
+}
+
+/** The attempt with which a wait began: looks that fail or are cut off make new ones of the same wait. */
+function firstOf({ phaseHistory, retries }: Ticket, open: Attempt): Attempt {
+  let failures = retries[open.phase] ?? 0;
+  let first = open;
+  for (const entry of phaseHistory.slice(0, -1).reverse()) {
+    if (entry.phase !== open.phase || entry.visit !== open.visit) break;
+    if (entry.status !== 'interrupted' && failures-- <= 0) break;
+    first = entry;
+  }
+  return first;
 }
 
 function planNotice(plan: Plan): Keyed[] | undefined {

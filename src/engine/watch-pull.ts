@@ -1,16 +1,21 @@
+import { shellWord } from '../content/shell-quote.ts';
 import { ourPull, type PullWait, type Standing, seePull, standingOf, type Watch } from '../forge/index.ts';
 import { InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
+import { repositoryText } from '../sources/index.ts';
 import { branchOf, repoOf } from './facts.ts';
 import { keepFeedback } from './forge-feedback.ts';
 import { isLeftOver, localTip, ourWork } from './forge-ours.ts';
 import { troubleOf } from './forge-trouble.ts';
-import { type ForgeWork, forgeWork, pullNumberOf } from './forge-work.ts';
+import { type ForgeWork, forgeWork, ownBaseOf, pullNumberOf } from './forge-work.ts';
 import type { Parts } from './parts.ts';
 
 /** `unsolved`: answered again and again, and it is still the same. */
-export type Watching = (Standing & { unsolved?: string }) | { waiting: string };
+export type Watching =
+  | (Standing & { unsolved?: string })
+  /** `unseen`: GitHub could not be asked just now, so that nothing is known. */
+  | { waiting: string; unseen?: true };
 
 const MOST_CONFLICTS = 2;
 
@@ -20,7 +25,7 @@ export async function watchPull(parts: Parts, ref: TicketRef, awaited: PullWait)
     return await look(parts, ref, awaited);
   } catch (error) {
     const trouble = await troubleOf(parts, error);
-    if (trouble) return { waiting: trouble.reason };
+    if (trouble) return { waiting: trouble.reason, unseen: true };
     throw error;
   }
 }
@@ -41,7 +46,7 @@ async function look(parts: Parts, ref: TicketRef, awaited: PullWait): Promise<Wa
     now: () => parts.now(),
   };
   const seen = await seePull(watch, options, () => othersWaiting(parts, work));
-  if ('later' in seen) return { waiting: seen.later };
+  if ('later' in seen) return { waiting: seen.later, unseen: true };
   const pull = ourPull(seen.pulls, ours, (each) => each.head) ?? null;
   const known = journal.heads().at(-1)?.commit;
   const heads = [known, tip].filter((commit) => commit !== undefined);
@@ -52,6 +57,7 @@ async function look(parts: Parts, ref: TicketRef, awaited: PullWait): Promise<Wa
     left: pull?.state === 'MERGED' && (await isLeftOver(parts, work, tip, pull)),
     answered: journal.answered(),
     reviewers: forge.reviewers,
+    opening: openingOf(work),
   });
   if ('outcome' in standing && standing.ids.length > 0) keepFeedback(parts, work, standing);
   const times = pull && timesAnswered(pull, journal.answered());
@@ -61,6 +67,16 @@ async function look(parts: Parts, ref: TicketRef, awaited: PullWait): Promise<Wa
         unsolved: `Pull request #${pull.number} still conflicts with ${pull.base} after ${times} answers.`,
       }
     : standing;
+}
+
+/** How a person opens the pull request from anywhere. */
+function openingOf({ head, ticket, spec }: ForgeWork): string {
+  const { repository, branch, owner } = head;
+  const base = ownBaseOf(ticket, spec);
+  const foreign = owner !== null && owner.toLowerCase() !== repository.owner.toLowerCase();
+  const from = foreign ? `${owner}:${branch}` : branch;
+  const words = ['--repo', repositoryText(repository), ...(base ? ['--base', base] : []), '--head', from];
+  return `gh pr create ${words.map(shellWord).join(' ')}`;
 }
 
 /** How often a conflict with the base as it is now was answered. */

@@ -1,3 +1,4 @@
+import { shellWord } from '../content/shell-quote.ts';
 import { cleanLine, cleanText } from '../sources/text.ts';
 import { type FeedbackItem, feedbackOf, type Listening } from './feedback.ts';
 import { isHeard } from './heard.ts';
@@ -36,6 +37,8 @@ export interface Ours extends Listening {
   left: boolean;
   /** The branch was pushed and is on the forge no more; only asked where there is no pull request. */
   gone: boolean;
+  /** The command that opens its pull request. */
+  opening: string;
 }
 
 /** Messages stay below what the engine keeps of a script's output. */
@@ -51,14 +54,17 @@ export function standingOf(
     const message = 'The branch was deleted on the forge before there was a pull request for it.';
     return { outcome: 'deleted', message, ids: [] };
   }
-  if (!pull) return { waiting: 'there is no pull request for the branch yet' };
+  if (!pull) {
+    const none = 'there is no pull request for the branch yet';
+    return { waiting: awaited === 'open' ? `${none}; open it: ${ours.opening}` : none };
+  }
   const name = `pull request #${pull.number}`;
   const end = endOf(pull, name, ours);
   // Who waits for the beginning captures its address, whatever became of it meanwhile.
   if (end) return awaited === 'open' ? { ...end, message: pull.url } : end;
   if (awaited === 'end') return { waiting: `${name} is open` };
   if (awaited === 'open') {
-    return pull.isDraft ? { waiting: `${name} is a draft` } : { outcome: 'open', message: pull.url, ids: [] };
+    return pull.isDraft ? { waiting: draft(pull, name) } : { outcome: 'open', message: pull.url, ids: [] };
   }
   if (!ours.heads.includes(pull.head)) {
     if (ours.lags) return { waiting: `${name} does not show the last push yet` };
@@ -76,6 +82,10 @@ export function standingOf(
   return 'missing' in said
     ? { waiting: `${name} ${said.missing}` }
     : { outcome: 'approved', message: said.text, ids: [] };
+}
+
+function draft({ url }: Watched, name: string): string {
+  return `${name} is a draft; make it ready: gh pr ready ${shellWord(url)}`;
 }
 
 function endOf({ state, hasBranch, branch }: Watched, name: string, { left }: Ours): Standing | undefined {

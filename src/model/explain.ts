@@ -116,6 +116,7 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
   if (hold?.kind === 'backoff') return { why: hold.reason, next: then('is tried again') };
   if (hold?.kind === 'delay') return { why: hold.reason, next: then('begins then') };
   if (hold?.kind === 'blocked' && hold.until) return { why: hold.reason, next: then('looks again') };
+  if (hold?.person) return { why: hold.reason, next: then('goes on once that is done') };
   if (hold?.kind === 'poll') return { why: hold.reason, next: then('looks again') };
   if (hold?.kind === 'memory') return { why: hold.reason, next: then('looks again') };
   if (hold?.kind === 'budget') {

@@ -26,7 +26,15 @@ export type AttemptEnd = AttemptFacts &
     | { type: 'parked'; until: string | null; reason: string; budget?: boolean }
     /** `deliberate`: a person or a shutdown stopped it, which is no sign that something is wrong with it. */
     | { type: 'interrupted'; reason: string; deliberate: boolean }
-    | { type: 'waiting'; until: string | null; reason: string; gate: boolean; looks?: boolean }
+    /** `person`: what is waited for is for a person to do. */
+    | {
+        type: 'waiting';
+        until: string | null;
+        reason: string;
+        gate: boolean;
+        looks?: boolean;
+        person?: boolean;
+      }
   );
 
 /** Trying again cannot help with these: a person has to change something. */

@@ -142,7 +142,8 @@ function wait(ticket: Ticket, end: Extract<AttemptEnd, { type: 'waiting' }>, now
   if (looked.status === 'paused') return looked;
   const kind = end.gate ? 'gate' : 'poll';
   const looks = end.looks ? { looks: true } : {};
-  const hold = { kind, reason: end.reason, until: end.until, ...looks } as const;
+  const person = end.person ? { person: true } : {};
+  const hold = { kind, reason: end.reason, until: end.until, ...looks, ...person } as const;
   return settle(looked, now, { status: end.gate ? 'needs_attention' : 'ready', hold });
 }
 

@@ -15,6 +15,7 @@ export const Hold = z.looseObject({
     .string()
     .optional()
     .describe('A pause that is only a step of another command, which has gone on by then'),
+  person: z.boolean().optional().describe('A poll: what it waits for is for a person to do'),
 });
 export type Hold = z.infer<typeof Hold>;
 

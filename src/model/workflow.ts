@@ -155,6 +155,10 @@ export const PollPhase = z.strictObject({
   ...command,
   intervalSeconds: Seconds.optional().describe('Time between two looks; default pollInterval'),
   timeoutSeconds: Seconds.optional().describe('Longest wait in all; default one day'),
+  notify: z
+    .boolean()
+    .optional()
+    .describe('true: it waits for what a person has to do, who is notified once; default no'),
   maxRetries: attempts.maxRetries,
   retry: attempts.retry,
   capture: attempts.capture,

@@ -4,6 +4,7 @@ import type { AttemptEnd } from '../model/outcome.ts';
 import { decisionsOf, type PhaseOf } from '../model/workflow.ts';
 import { type PhaseContext, variablesOf } from './context.ts';
 import { lookOnce } from './look.ts';
+import { NOT_NOW } from './script.ts';
 import { lastWords } from './text.ts';
 
 type Gate = PhaseContext<PhaseOf<'gate'>>;
@@ -52,7 +53,7 @@ async function look(context: Gate, command: string): Promise<Seen> {
   const result = await lookOnce({ ...context, phase: poll, place: { ...place, worktree: place.repo } });
   if (result?.reason !== 'exited')
     return { problem: result?.reason === 'timeout' ? 'it took too long' : null };
-  if (result.exit.code === 1) return { problem: null };
+  if (result.exit.code === 1 || result.exit.code === NOT_NOW) return { problem: null };
   if (result.exit.code !== 0) return { problem: said(result) };
   const [decision = '', ...rest] = result.stdoutTail.trim().split('\n');
   if (Object.hasOwn(phase.on, decision.trim()))

@@ -58,7 +58,7 @@ export async function performScript(context: PhaseContext<PhaseOf<'script'>>): P
 }
 
 /** As sysexits.h has them: a failure that passes by itself, and one that is in what it was given. */
-const NOT_NOW = 75;
+export const NOT_NOW = 75;
 const NO_USE = 65;
 const PAUSE_MS = 60_000;
 const LONGEST_MS = 86_400_000;

@@ -160,7 +160,7 @@ function tellTicket({ ticket, why, next }: TicketStatus, page: Page): void {
   const indent = ' '.repeat(width + 6);
   // A time belongs to the reason that has it: a plan that is paused has none.
   const until = ticket.hold && why.includes(ticket.hold.reason) ? untilNote(ticket.hold, now) : '';
-  if (why) lines.push(`${indent}${oneLine(why, detailed ? 4000 : 200)}${until}`);
+  if (why) lines.push(`${indent}${oneLine(why, detailed ? 4000 : 320)}${until}`);
   if (next) lines.push(`${indent}${style.dim(`→ ${next}`)}`);
   if (!detailed) return;
   const phase = ticket.currentPhase;

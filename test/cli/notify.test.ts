@@ -119,6 +119,25 @@ describe('notifications', { timeout: 60_000 }, () => {
     expect(hook.texts).toEqual(['p/a needs attention: Ship it? (approve)', 'p is complete: 1 ticket.']);
   });
 
+  it('tell of a wait for a person once, however often it looks, fails or cannot look', async ({
+    world,
+    hook,
+  }) => {
+    const looks = join(world.dir, 'looks');
+    const answers = '1) echo away; exit 75 ;; 3) exit 3 ;; 6) exit 0 ;; *) echo Open the door.; exit 1 ;;';
+    world.script(
+      'door.sh',
+      `echo x >> '${looks}'; case $(wc -l < '${looks}' | tr -d ' ') in ${answers} esac`,
+    );
+    const door = { id: 'door', type: 'poll', command: 'door.sh', intervalSeconds: 0.05, onSuccess: 'done' };
+    world.workflow('work', [{ ...door, notify: true, maxRetries: 1 }, DONE]);
+    world.plan('p', { tickets: { a: {} } });
+    world.config({ notify: { webhook: hook.url } });
+    expect((await world.cli('run', 'p')).code).toBe(0);
+    expect(hook.texts).toEqual(['p/a needs attention: door: Open the door.', 'p is complete: 1 ticket.']);
+    expect(hook.posts[0]).toMatchObject({ event: 'needs_attention', ticket: 'a', phase: 'door' });
+  });
+
   it('that fail are tried again, told once, and change nothing about the work', async ({ world, hook }) => {
     three(world);
     hook.answers.push(500, 429, 503, 404);

@@ -23,6 +23,7 @@ const ours = {
   gone: false,
   answered: new Set<string>(),
   reviewers: [],
+  opening: 'gh pr create --head t',
 };
 const review = (state: string, more: Partial<Said> = {}) => said({ state, commit: HEAD, ...more });
 const thread = (resolved: boolean, ...comments: Said[]) => ({ path: 'a.ts', line: 3, resolved, comments });
@@ -227,9 +228,12 @@ describe('where a pull request stands', () => {
     expect(standingOf(pull({ state: 'MERGED' }), 'end', ours)).toMatchObject({ outcome: 'merged' });
     expect(standingOf(pull({ comments: [said()] }), 'merge', ours)).toMatchObject({ outcome: 'changes' });
     expect(standingOf(pull(), 'merge', ours)).toEqual({ waiting: 'pull request #7 waits to be merged' });
+    expect(standingOf(null, 'open', ours)).toEqual({
+      waiting: 'there is no pull request for the branch yet; open it: gh pr create --head t',
+    });
     expect(standingOf(pull(), 'open', ours)).toMatchObject({ outcome: 'open', message: pull().url });
     expect(standingOf(pull({ isDraft: true }), 'open', ours)).toEqual({
-      waiting: 'pull request #7 is a draft',
+      waiting: `pull request #7 is a draft; make it ready: gh pr ready ${pull().url}`,
     });
   });
 

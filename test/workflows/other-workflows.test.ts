@@ -1,6 +1,8 @@
-import { cpSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect } from 'vitest';
+import type { Shown } from '../cli/support.ts';
 import { git, it, type World } from '../support/index.ts';
 import { Hub, path } from './hub.ts';
 
@@ -79,8 +81,19 @@ describe('manual-pr', { timeout: 300_000 }, () => {
   it('pushes, waits until a person opens the pull request, and goes on from there', async ({ world }) => {
     const hub = new Hub(world, 'manual-pr');
     world.plan('p', { tickets: { ok: {}, gone: {}, quick: {} } });
+    const told = join(world.dir, 'told');
+    world.config({ notify: { command: `echo "$SIGNALBOX_EVENT_TEXT" >> '${told}'` } });
     const run = hub.start();
     for (const id of ['ok', 'gone', 'quick']) await hub.waits(id, 'await_pr');
+    const opening = 'gh pr create --repo acme/web --base main --head ticket/p/ok';
+    const saying = `there is no pull request for the branch yet; open it: ${opening}`;
+    let shown: Shown['tickets'][number] | undefined;
+    // While a look is under way the ticket is not on hold.
+    while (!shown?.hold) {
+      const { tickets } = JSON.parse((await hub.cli('status', 'p', '--json')).out) as Shown;
+      shown = tickets.find(({ ticketId }) => ticketId === 'ok');
+    }
+    expect([shown.why, shown.next]).toEqual([`await_pr: ${saying}`, 'goes on once that is done']);
     expect(hub.pulls()).toEqual([]);
     for (const [index, id] of ['ok', 'gone', 'quick'].entries()) hub.opens(id, index + 1, id === 'ok');
     await hub.change('gone', (pull) => Object.assign(pull, { state: 'CLOSED' }));
@@ -104,5 +117,8 @@ describe('manual-pr', { timeout: 300_000 }, () => {
     expect(path(world.ticket('p', 'quick'))).toEqual([...begin, 'await_pr:merged', 'cleanup']);
     expect(world.ticket('p', 'gone')).toMatchObject({ status: 'needs_attention', currentPhase: 'pr_closed' });
     expect(hub.pulls()).toHaveLength(3);
+    const lines = readFileSync(told, 'utf8').split('\n');
+    expect(lines.filter((line) => line === `p/ok needs attention: await_pr: ${saying}`)).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('await_pr'))).toHaveLength(3);
   });
 });
