@@ -1,5 +1,14 @@
 import { shellWord } from '../content/shell-quote.ts';
-import { ourPull, type PullWait, type Standing, seePull, standingOf, type Watch } from '../forge/index.ts';
+import {
+  type ForgeJournal,
+  ourPull,
+  type PullWait,
+  type Standing,
+  seePull,
+  standingOf,
+  type Watch,
+  type Watched,
+} from '../forge/index.ts';
 import { InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
@@ -48,6 +57,7 @@ async function look(parts: Parts, ref: TicketRef, awaited: PullWait): Promise<Wa
   const seen = await seePull(watch, options, () => othersWaiting(parts, work));
   if ('later' in seen) return { waiting: seen.later, unseen: true };
   const pull = ourPull(seen.pulls, ours, (each) => each.head) ?? null;
+  if (pull?.state === 'MERGED') settleMerge(journal, pull);
   const known = journal.heads().at(-1)?.commit;
   const heads = [known, tip].filter((commit) => commit !== undefined);
   const standing = standingOf(pull, awaited, {
@@ -67,6 +77,12 @@ async function look(parts: Parts, ref: TicketRef, awaited: PullWait): Promise<Wa
         unsolved: `Pull request #${pull.number} still conflicts with ${pull.base} after ${times} answers.`,
       }
     : standing;
+}
+
+/** A merge from here that a crash cut off is done after all. */
+function settleMerge(journal: ForgeJournal, { number, url, head }: Watched): void {
+  const meant = journal.unsettled().find(({ what }) => what === 'merge')?.facts;
+  if (meant?.number === number && meant.commit === head) journal.settle('merge', { number, url });
 }
 
 /** How a person opens the pull request from anywhere. */

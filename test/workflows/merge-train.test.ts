@@ -24,6 +24,25 @@ describe.concurrent('merge --pr with tickets that wait for their merge', { timeo
     await run.ended;
   });
 
+  it('and was killed once GitHub had merged: the look that finds it merged writes that down', async ({
+    world,
+  }) => {
+    const hub = new Hub(world, 'standard');
+    world.plan('p', { tickets: { ok: {} } });
+    const run = hub.start();
+    await hub.waits('ok', 'await_review');
+    await hub.review('ok', 'APPROVED');
+    await hub.waits('ok', 'await_merge');
+    const crash = { ...hub.env, SIGNALBOX_CRASH_AT: 'forge:merge-done' };
+    expect((await world.start(['merge', 'p', '--pr'], crash).ended).signal).toBe('SIGKILL');
+    expect((await hub.ends('ok')).status).toBe('complete');
+    await run.ended;
+    expect(hub.journal('ok').filter((line) => line.startsWith('merge '))).toEqual([
+      'merge intent',
+      'merge done',
+    ]);
+  });
+
   it('leaves one that is red with the others to its own workflow', async ({ world }) => {
     const hub = new Hub(world, 'standard');
     world.plan('p', { tickets: { ok: {} } });
