@@ -1,7 +1,7 @@
 import { InputError } from '../model/errors.ts';
 import { fetchItems } from './fetch.ts';
 import type { FetchOptions, SourceProblem, WorkItem } from './item.ts';
-import { readSpec, specItems, unitsOf } from './kiro/index.ts';
+import { isWork, readSpec, type Spec, specItems, type Units, unitsOf } from './kiro/index.ts';
 import { orError, problemOf } from './problem.ts';
 import { parseReference, type Reference, type SpecReference } from './reference.ts';
 import { type SpecWork, withSpecs } from './spec-ids.ts';
@@ -59,9 +59,13 @@ async function readOne(
   return orError(
     async () => {
       const spec = await readSpec(path);
-      const found = [...spec.problems, ...unitsOf(spec, { unit }).problems];
+      const cut = unitsOf(spec, { unit });
+      const found = [...spec.problems, ...cut.problems];
       const error = found.find(({ severity }) => severity === 'error');
-      const notes = found.map(({ file, line, message }) => `${file}:${line}: ${message}`);
+      const notes = [
+        ...leftOut(spec, cut),
+        ...found.map(({ file, line, message }) => `${file}:${line}: ${message}`),
+      ];
       if (!error) return { text, dir: spec.dir, items: specItems(spec, { unit }), problems: [], notes };
       throw new InputError('spec/broken', `${error.file}:${error.line}: ${error.message}`, {
         hint: `See all of them with: signalbox spec check ${text}`,
@@ -69,4 +73,12 @@ async function readOne(
     },
     (error) => ({ text, dir: path, items: [], problems: [problemOf(text, error)], notes: [] }),
   );
+}
+
+/** Optional tasks with work of their own that no unit has. */
+function leftOut(spec: Spec, { units }: Units): string[] {
+  const taken = new Set(units.flatMap(({ work }) => work));
+  return spec.all
+    .filter((task) => task.optional && !task.done && isWork(task) && !taken.has(task))
+    .map(({ id }) => `${id} is optional and left out.`);
 }

@@ -66,6 +66,14 @@ describe('units of a spec', () => {
     expect(waits((await specItems(tasks)).items)).toEqual(expected);
   });
 
+  it.each(['parent', 'leaf'] as const)('tell which optional tasks are left out (%s)', async (unit) => {
+    const text = '- [ ] 1. A\n  - [ ] 1.1 B\n  - [ ]* 1.2 C\n  - [x]* 1.3 D\n- [ ]* 2. E\n- [ ] 3. F\n';
+    const { items, notes } = await specItems(text, unit);
+    expect(items.map(({ id }) => id)).toEqual(unit === 'leaf' ? ['1.1', '3'] : ['1', '3']);
+    expect(notes).toEqual(['1.2 is optional and left out.', '2 is optional and left out.']);
+    expect(items.map(({ body }) => body).join()).not.toMatch(/1\.2 C|2 E/);
+  });
+
   it('are none when the spec has an error, which is told with its line', async () => {
     const { items, problems } = await specItems('- [ ] 1. A\n- [ ] 1. B\n');
     expect(items).toEqual([]);
@@ -95,7 +103,10 @@ it('units that would be the same ticket as another are called after their spec',
 it('a dependency that nobody waits for is told', async () => {
   const { items, notes } = await specItems('- [ ] 1. A\n- [ ]* 2. B\n- [ ] 3. C\n  - _Depends: 2_\n');
   expect(items.map(({ id }) => id)).toEqual(['1', '3']);
-  expect(notes).toEqual([expect.stringMatching(/tasks\.md:4: Task 3 depends on 2, which is optional/)]);
+  expect(notes).toEqual([
+    '2 is optional and left out.',
+    expect.stringMatching(/tasks\.md:4: Task 3 depends on 2, which is optional/),
+  ]);
 });
 
 it('everything that was named comes in one answer, and what cannot be had is a problem', async () => {
