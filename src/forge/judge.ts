@@ -77,7 +77,8 @@ export function standingOf(
   if (pending > 0) return { waiting: `${name}: ${pending} of ${pull.checks.length} checks are not done` };
   const red = pull.checks.filter(({ state }) => state === 'failed');
   if (red.length > 0) return { waiting: `${name}: ${red.length} checks are red and were answered` };
-  if (awaited === 'merge') return { waiting: `${name} waits to be merged` };
+  if (awaited === 'merge')
+    return { waiting: pull.isDraft ? draft(pull, name) : `${name} waits to be merged` };
   const said = approval(pull, ours);
   return 'missing' in said
     ? { waiting: `${name} ${said.missing}` }

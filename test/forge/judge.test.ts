@@ -228,6 +228,9 @@ describe('where a pull request stands', () => {
     expect(standingOf(pull({ state: 'MERGED' }), 'end', ours)).toMatchObject({ outcome: 'merged' });
     expect(standingOf(pull({ comments: [said()] }), 'merge', ours)).toMatchObject({ outcome: 'changes' });
     expect(standingOf(pull(), 'merge', ours)).toEqual({ waiting: 'pull request #7 waits to be merged' });
+    expect(standingOf(pull({ isDraft: true }), 'merge', ours)).toEqual({
+      waiting: `pull request #7 is a draft; make it ready: gh pr ready ${pull().url}`,
+    });
     expect(standingOf(null, 'open', ours)).toEqual({
       waiting: 'there is no pull request for the branch yet; open it: gh pr create --head t',
     });
