@@ -70,9 +70,10 @@ async function run(
   options: Options,
   io: Io,
 ): Promise<void> {
-  const [{ runTrain }, { trainText }] = await Promise.all([
+  const [{ runTrain }, { trainText }, { isTrusted }] = await Promise.all([
     import('../engine/merge-train.ts'),
     import('../report/train.ts'),
+    import('../config/index.ts'),
   ]);
   const { pr } = parts.settings.merge;
   const say = (line: string) => io.err(line);
@@ -80,7 +81,7 @@ async function run(
   for (const load of loads) {
     const result = await runTrain(parts, load, { pr, signal, say });
     results.push(result);
-    if (!options.json) io.out(trainText(result));
+    if (!options.json) io.out(trainText(result, { trusted: isTrusted(load.repo, parts.settings.home) }));
   }
   const ok = results.every(({ returned, left }) => returned.length + left.length === 0);
   if (options.json) outJson(io, { ok, trains: results });

@@ -1,9 +1,10 @@
+import { shellWord } from '../content/shell-quote.ts';
 import type { TrainResult } from '../engine/merge-train.ts';
 import type { Preview } from '../engine/merge-train-preview.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 
-/** What became of a merge, a line for each ticket. */
-export function trainText(result: TrainResult): string {
+/** What became of a merge, a line for each ticket. `trusted`: the repository's own settings may name commands. */
+export function trainText(result: TrainResult, { trusted }: { trusted: boolean }): string {
   const { landed, returned, left, already, target, commit, fastForward, unchecked } = result;
   const name = column([...landed, ...returned, ...left, ...already]);
   const lines = [
@@ -17,6 +18,7 @@ export function trainText(result: TrainResult): string {
     lines.push(
       `Nothing was checked here but that the branches merge. ${unchecked}`,
       'Say in your settings or in signalbox.yaml what has to pass, for example: checks: [npm test]',
+      ...(trusted ? [] : [`For signalbox.yaml also: signalbox config trust ${shellWord(result.repo)}`]),
     );
   if (fastForward) lines.push(`To bring it into your checkout: ${fastForward}`);
   for (const planId of plansOf(left.filter(({ pending }) => pending)))

@@ -110,10 +110,16 @@ describe('merge', { timeout: 60_000 }, () => {
       [
         'Nothing was checked here but that the branches merge. No checks are configured and the project has none of its own.',
         'Say in your settings or in signalbox.yaml what has to pass, for example: checks: [npm test]',
+        `For signalbox.yaml also: signalbox config trust ${world.repo}`,
         '',
       ].join('\n'),
     );
     expect((await world.cli('merge', 'p')).out).not.toContain('Nothing was checked');
+    await world.cli('config', 'trust', world.repo);
+    complete(world, { t: { files: { t: '1' } } }, { id: 't' });
+    const trusted = (await world.cli('merge', 't')).out;
+    expect(trusted).toContain('Say in your settings or in signalbox.yaml');
+    expect(trusted).not.toContain('config trust');
     world.config({ checks: [] });
     complete(world, { b: { files: { b: '1' } } }, { id: 'q' });
     const empty = await world.cli('merge', 'q', '--json');
