@@ -139,7 +139,12 @@ describe('skills', () => {
       '-m',
       'x',
     );
-    const { code, out } = await signalbox(['plan', 'check', 'tea', '--json'], home, { SIGNALBOX_HOME: home });
+    // The agents of the example stand in the path; which of them are installed here is not the question.
+    const bin = join(home, 'bin');
+    mkdirSync(bin, { recursive: true });
+    for (const name of ['claude', 'codex']) writeFileSync(join(bin, name), '#!/bin/sh\n', { mode: 0o755 });
+    const env = { SIGNALBOX_HOME: home, PATH: `${bin}:${process.env.PATH}` };
+    const { code, out } = await signalbox(['plan', 'check', 'tea', '--json'], home, env);
     expect(JSON.parse(out)).toEqual({ plan: 'tea', ok: true, problems: [] });
     expect(code).toBe(0);
   });
