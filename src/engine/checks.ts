@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { scriptRunner } from './install.ts';
+import { scriptRunner } from '../workspaces/install.ts';
 
 export interface CheckResult {
   command: string;

@@ -9,7 +9,6 @@ import type { Phase } from '../model/workflow.ts';
 import type { StoreView } from '../store/port.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import { cameIntoBase } from './ended-merged.ts';
-import { frozenInstall } from './install.ts';
 import { tipOf } from './tip.ts';
 
 /** Everything a ticket may leave to its plan or to a default, decided in one place. */
@@ -83,7 +82,8 @@ export function workspaceSpec(
     owner: refKey(ticket),
     takesOver: [...((ticket.supersedes as string[] | undefined) ?? []), ...sharers(ticket, plan)],
     inPlace: plan.workspace === 'checkout',
-    hooks: hooksOf(plan, settings, repo),
+    hooks: settings.hooks.afterCreate,
+    install: installOf(plan, settings, repo),
     copy: settings.copy,
     caches: settings.caches,
     slots: settings.slots,
@@ -110,11 +110,10 @@ function sharers(ticket: Ticket, plan: Plan): string[] {
 }
 
 /** Runs of issues install what the project needs; anybody may say instead what should happen. */
-function hooksOf(plan: Plan, settings: Settings, repo: string): string[] {
-  if (settings.hooks.afterCreate.length > 0 || plan.install !== true) return settings.hooks.afterCreate;
-  const wanted = typeof plan.packageManager === 'string' && repo === plan.repo ? plan.packageManager : null;
-  const install = frozenInstall(repo, wanted);
-  return install ? [install] : [];
+function installOf(plan: Plan, settings: Settings, repo: string): WorkspaceSpec['install'] {
+  if (settings.hooks.afterCreate.length > 0 || plan.install !== true) return undefined;
+  const named = typeof plan.packageManager === 'string' && repo === plan.repo ? plan.packageManager : null;
+  return { packageManager: named };
 }
 
 function expand(path: string, settings: Settings): string {

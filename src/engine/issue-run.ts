@@ -251,6 +251,8 @@ async function makeWorkspace(
       branch: spec.branch,
       reused: made.reused,
     });
+    for (const message of made.notes)
+      emit(parts, { type: 'problem', message, path: null, planId: plan.id, ticketId });
   } catch (error) {
     if (signal?.aborted) return;
     parts.listen({ type: 'problem', planId: plan.id, ticketId, message: explained(error), path: spec.path });

@@ -71,11 +71,11 @@ export function runTrain(parts: Parts, load: Trainload, options: TrainOptions): 
 }
 
 function checksOf(parts: Parts, trains: Trains, { spec }: TrainCar, options: TrainOptions): TrainChecks {
-  const { worktreeRoot, hooks, copy, caches } = spec;
+  const { worktreeRoot, hooks, install, copy, caches } = spec;
   const { signal, say } = options;
   return new TrainChecks(parts, {
     trains,
-    scratch: { worktreeRoot, hooks, copy, caches, signal },
+    scratch: { worktreeRoot, hooks, install, copy, caches, signal },
     signal,
     say,
   });

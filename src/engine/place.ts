@@ -38,7 +38,7 @@ export async function preparePlace(
   const now = inPlace ? { spec, changed: false } : await withPrerequisitesNow(parts, plan, ticket, spec);
   if (!now.changed && ticket.base && ticket.worktree === spec.path && parts.workspaces.isReady(spec.path)) {
     parts.workspaces.verify(spec);
-    await beginWithPushed(parts, plan, ticket, spec);
+    await beginAsPushed(parts, plan, ticket, spec);
     return { ...place, base: ticket.base };
   }
   if (inPlace) {
@@ -53,9 +53,16 @@ export async function preparePlace(
   const about = { ...refOf(ticket), path: made.path, branch: made.branch };
   if (made.created || made.reused) emit(parts, { type: 'workspace:ready', reused: made.reused, ...about });
   for (const message of made.notes) emit(parts, { type: 'problem', message, path: null, ...refOf(ticket) });
-  await beginWithPushed(parts, plan, ticket, spec);
+  await beginAsPushed(parts, plan, ticket, spec);
   const base = isShared(plan) ? await handOver(parts, plan, ticket, spec) : made.base;
   return { ...place, base };
+}
+
+/** Once work has been done, what it needs is installed by whoever does it. */
+async function beginAsPushed(parts: Parts, plan: Plan, ticket: Ticket, spec: WorkspaceSpec): Promise<void> {
+  await beginWithPushed(parts, plan, ticket, spec);
+  if (ticket.phaseHistory.some(({ status }) => status === 'success')) return;
+  await parts.workspaces.refresh(spec);
 }
 
 /** Gives a finished ticket's worktree back; what would be lost with it stays where it is and is named. */

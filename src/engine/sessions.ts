@@ -93,7 +93,9 @@ export async function inSession(
   holder.start();
   try {
     const spec = workspaceSpec(ticket, store.plan(ref.planId), settings, store.view());
-    await workspaces.ensure({ ...spec, path: launch.cwd, recordedBase: ticket.base });
+    // What somebody installed by hand meanwhile stays.
+    const install = workspaces.isReady(launch.cwd) ? undefined : spec.install;
+    await workspaces.ensure({ ...spec, path: launch.cwd, recordedBase: ticket.base, install });
     workspaces.verify(spec);
     return await body(async (pid) => {
       const agent = { pid, started: processStart(pid) ?? '' };

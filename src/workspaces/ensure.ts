@@ -11,7 +11,7 @@ import { canonical, checkBranch, pathTaken, realDirectory, refuseInside } from '
 import { waitForGit } from './processes.ts';
 import { branchRef, readRef } from './refs.ts';
 import type { Repo } from './repo.ts';
-import { endSetup, setUp } from './setup.ts';
+import { endSetup, refreshSetup, setUp } from './setup.ts';
 import { checkSlot, discardSlot, takeSlot } from './slots.ts';
 import type { WorkspaceSpec } from './spec.ts';
 import { findStart, moveToStart, type Start } from './start.ts';
@@ -39,6 +39,18 @@ export async function ensureWorkspace(context: Context, given: WorkspaceSpec): P
   refuseInside(repo, spec.path, spec.worktreeRoot);
   const ensured = await context.inTurn(spec.path, () => ensureAt(context, repo, spec));
   return { ...ensured, path: given.path };
+}
+
+/** What came into a worktree that is ready may need other packages. */
+export async function refreshWorkspace(context: Context, spec: WorkspaceSpec): Promise<void> {
+  if (!spec.install) return;
+  const path = canonical(spec.path);
+  await context.inTurn(path, async () => {
+    const found = inspect(path);
+    if (found.kind !== 'worktree') return;
+    const { worktree } = found;
+    await refreshSetup(context, spec, { worktree, owner: readOwner(worktree.adminDir) });
+  });
 }
 
 async function ensureAt(context: Context, repo: Repo, spec: WorkspaceSpec): Promise<Ensured> {
@@ -137,9 +149,11 @@ async function reopen(
   const found = owner ?? { ...newOwner(spec, start.base), state: 'ready', created: false };
   // Other commits may need other dependencies.
   const kept: Owner = start.movesFrom ? { ...found, base: start.base, state: 'setup' } : found;
-  if (kept.state === 'setup') await setUp(context, repo, spec, { worktree, owner: kept });
+  const notes = [...start.notes];
+  if (kept.state === 'setup') notes.push(...(await setUp(context, repo, spec, { worktree, owner: kept })));
   else if (!owner) writeOwner(worktree.adminDir, kept);
-  return { path, branch, base: start.base, created: false, reused: false, notes: start.notes };
+  else await refreshSetup(context, spec, { worktree, owner });
+  return { path, branch, base: start.base, created: false, reused: false, notes };
 }
 
 /** Makes the worktree: from the slot that lies at the path already, from another slot, or anew. */
@@ -169,7 +183,7 @@ async function create(
     const tip = start.tip ?? (await readRef(context.git, repo, branchRef(spec.branch)));
     await checkOut(context, worktree, { branch: spec.branch, tip, start: start.base.commit });
   }
-  await setUp(context, repo, spec, { worktree, owner });
+  notes.push(...(await setUp(context, repo, spec, { worktree, owner })));
   return { path: spec.path, branch: spec.branch, base: start.base, created: true, reused, notes };
 }
 

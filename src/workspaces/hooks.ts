@@ -21,12 +21,16 @@ export interface HookOptions {
 /** Runs the user's setup commands one after the other; the first that fails is an error with what it printed last. */
 export async function runHooks(commands: string[], options: HookOptions): Promise<void> {
   for (const command of commands) {
-    if (options.signal?.aborted)
-      throw new WorkspaceError('workspace/hook', `The setup of ${options.cwd} was stopped.`, {
-        hint: 'It begins again when the ticket goes on.',
-      });
+    refuseStopped(options);
     await runHook(command, options);
   }
+}
+
+function refuseStopped({ signal, cwd }: HookOptions): void {
+  if (!signal?.aborted) return;
+  throw new WorkspaceError('workspace/hook', `The setup of ${cwd} was stopped.`, {
+    hint: 'It begins again when the ticket goes on.',
+  });
 }
 
 /** Ends the setup commands that an engine which is gone left running in a worktree. Resolves when they are gone. */
@@ -42,19 +46,54 @@ export async function endHooks(cwd: string): Promise<void> {
 }
 
 async function runHook(command: string, options: HookOptions): Promise<void> {
+  const failed = await runToEnd(command, options);
+  if (failed)
+    throw failedSetup(
+      `The setup command ${JSON.stringify(command)}`,
+      'Correct hooks.afterCreate, or',
+      failed,
+    );
+}
+
+/** Installs what a project's lock file says. */
+export async function runInstall(command: string, options: HookOptions): Promise<void> {
+  refuseStopped(options);
+  const failed = await runToEnd(command, options);
+  if (failed) throw failedSetup(`What the project needs was not installed: ${command}`, 'Correct', failed);
+}
+
+interface FailedSetup {
+  command: string;
+  cwd: string;
+  end: string;
+  output: string;
+}
+
+function failedSetup(who: string, way: string, { command, cwd, end, output }: FailedSetup): WorkspaceError {
+  const cause = causeIn(output);
+  return new WorkspaceError('workspace/hook', `${who} ended with ${end}${cause ? `: ${cause}` : '.'}`, {
+    hint: `${way} what it needs in ${cwd}.${output === '' ? '' : ` It printed:\n${output}`}`,
+    details: { command, path: cwd, output },
+  });
+}
+
+/** The line that says most: the first that speaks of an error and is not only a code, else the last. */
+function causeIn(output: string): string | undefined {
+  const lines = output.split('\n').flatMap((line) => line.trim() || []);
+  const errors = lines.filter((line) => /\berr(or)?\b/i.test(line));
+  const said = errors.find((line) =>
+    /\s\S+\s+\S+\s+\S+/.test(line.replace(/^\W*(npm|pnpm|yarn)?\s*(err!|error)\S*/i, '')),
+  );
+  return (said ?? errors[0] ?? lines.at(-1))?.slice(0, 300);
+}
+
+/** Undefined when all went well. */
+async function runToEnd(command: string, options: HookOptions): Promise<FailedSetup | undefined> {
   const ms = options.timeoutMs ?? TIMEOUT_MS;
   const { end, output, cut } = await runShell(command, options, ms);
   if (cut) await endHooks(options.cwd);
-  if (end === 'exit code 0' && !cut) return;
-  const tail = output.trim();
-  throw new WorkspaceError(
-    'workspace/hook',
-    `The setup command ${JSON.stringify(command)} ended with ${end}.`,
-    {
-      hint: `Correct hooks.afterCreate, or what it needs in ${options.cwd}.${tail === '' ? '' : ` It printed:\n${tail}`}`,
-      details: { command, path: options.cwd, output: tail },
-    },
-  );
+  if (end === 'exit code 0' && !cut) return undefined;
+  return { command, cwd: options.cwd, end, output: output.trim() };
 }
 
 function runShell(

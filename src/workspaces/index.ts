@@ -17,7 +17,7 @@ import { type CameBack, type ComeBackSpec, comeBack } from './come-back.ts';
 import { commitPaths, isTracked, readCommitted } from './commit-paths.ts';
 import { type Context, createTurns, lockRepo } from './context.ts';
 import { closeEnclave, type Enclave, openEnclave } from './enclave.ts';
-import { type Ensured, ensureWorkspace } from './ensure.ts';
+import { type Ensured, ensureWorkspace, refreshWorkspace } from './ensure.ts';
 import {
   type DiffSpec,
   diffWork,
@@ -96,6 +96,8 @@ export interface Workspaces {
   verify(spec: VerifySpec): void;
   /** False when nothing is there, or while making it is not finished: then `ensure` has something to do. */
   isReady(path: string): boolean;
+  /** Installs once more in a worktree that is ready where its lock file has changed since; starts nothing where it has not. */
+  refresh(spec: WorkspaceSpec): Promise<void>;
   /** Ends setup commands that an engine which is gone left running in a worktree. */
   endSetup(path: string): Promise<void>;
   /** The branch that a checkout is on, and its commit. */
@@ -222,6 +224,7 @@ export function createWorkspaces(options: CreateGit): Workspaces {
     ensure: (spec) => ensureWorkspace(context, spec),
     verify: (spec) => verifyWorkspace(spec, commonDirs.get(spec.repo) ?? commonDirOf(spec.repo)),
     isReady,
+    refresh: (spec) => refreshWorkspace(context, spec),
     endSetup,
     async head(path) {
       const status = await readStatus(git, await context.repo(path));

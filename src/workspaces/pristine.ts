@@ -1,8 +1,11 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What git's directory for a worktree has when the worktree is new, and our own note. */
-const NEW = new Set(['HEAD', 'commondir', 'gitdir', 'index', 'logs', 'refs', 'signalbox-owner']);
+/** Says which lock file the packages of a worktree were installed from. */
+export const INSTALLED = 'signalbox-installed';
+
+/** What git's directory for a worktree has when the worktree is new, and our own notes. */
+const NEW = new Set(['HEAD', 'commondir', 'gitdir', 'index', 'logs', 'refs', 'signalbox-owner', INSTALLED]);
 
 /** What git commands leave there that nobody needs afterwards. */
 const LEFTOVERS = new Set([

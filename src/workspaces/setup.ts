@@ -3,27 +3,61 @@ import { isAlive, ownIdentity } from '../store/identity.ts';
 import { inspect, type Worktree } from './admin.ts';
 import type { Context } from './context.ts';
 import { copyUntracked } from './copy.ts';
-import { endHooks, runHooks } from './hooks.ts';
+import { endHooks, runHooks, runInstall } from './hooks.ts';
+import { lockfileOf } from './install.ts';
+import { dueInstall, install } from './installed.ts';
 import { type Owner, readOwner, writeOwner } from './owner.ts';
 import { canonical } from './place.ts';
 import type { Repo } from './repo.ts';
 import type { WorkspaceSpec } from './spec.ts';
 
-/** What makes a checkout usable: copied files, then the user's own commands. */
+/** What makes a checkout usable: copied files, then the user's own commands, or what the project's lock file says. */
 export async function setUp(
   context: Context,
   repo: Repo,
   spec: WorkspaceSpec,
   { worktree, owner }: { worktree: Worktree; owner: Owner },
-): Promise<void> {
-  let copied = owner.copied;
-  if (spec.copy.length > 0 || spec.hooks.length > 0) {
-    const fresh = await copyUntracked(context.git, repo, { patterns: spec.copy, to: worktree.path });
-    copied = { ...copied, ...fresh };
+): Promise<string[]> {
+  const fresh = await copyUntracked(context.git, repo, { patterns: spec.copy, to: worktree.path });
+  const copied = { ...owner.copied, ...fresh };
+  const due = await dueFor(context, spec, worktree, true);
+  if (spec.copy.length > 0 || spec.hooks.length > 0 || due) {
     writeOwner(worktree.adminDir, { ...owner, state: 'setup', copied, by: ownIdentity() });
-    await runHooks(spec.hooks, { cwd: worktree.path, env: context.env, signal: spec.signal });
+    const options = { cwd: worktree.path, env: context.env, signal: spec.signal };
+    await runHooks(spec.hooks, options);
+    if (due) await install(worktree, due, (command) => runInstall(command, options));
   }
   writeOwner(worktree.adminDir, { ...owner, state: 'ready', copied, by: undefined });
+  return spec.install && !due ? noLock(repo, worktree, spec.install.packageManager) : [];
+}
+
+/** Brings the packages of a worktree that is ready to what its lock file says by now. */
+export async function refreshSetup(
+  context: Context,
+  spec: WorkspaceSpec,
+  { worktree, owner }: { worktree: Worktree; owner: Owner | undefined },
+): Promise<void> {
+  // A worktree that was there before us has what its maker gave it.
+  const due = owner?.created && (await dueFor(context, spec, worktree, false));
+  if (!owner || !due) return;
+  writeOwner(worktree.adminDir, { ...owner, state: 'setup', by: ownIdentity() });
+  const options = { cwd: worktree.path, env: context.env, signal: spec.signal };
+  await install(worktree, due, (command) => runInstall(command, options));
+  writeOwner(worktree.adminDir, { ...owner, state: 'ready', by: undefined });
+}
+
+async function dueFor({ git }: Context, spec: WorkspaceSpec, worktree: Worktree, fresh: boolean) {
+  if (!spec.install) return undefined;
+  return dueInstall(git, worktree, { wanted: spec.install.packageManager, fresh });
+}
+
+/** Told, because checks that need the packages will fail. */
+function noLock(repo: Repo, worktree: Worktree, wanted: string | null): string[] {
+  if (lockfileOf(worktree.path, wanted) !== undefined) return [];
+  const lockfile = lockfileOf(repo.workTree, wanted);
+  if (lockfile === undefined) return [];
+  const way = `commit it to the base branch, or name it in the setting "copy"`;
+  return [`Nothing was installed: ${lockfile} is in your checkout alone. To have it installed, ${way}.`];
 }
 
 /** Setup commands outlive an engine that was killed: they are over before new ones, or an agent, begin. */

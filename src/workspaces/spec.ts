@@ -30,6 +30,8 @@ export interface WorkspaceSpec {
   inPlace?: boolean;
   /** Shell commands run in a worktree that was made or reused. */
   hooks: string[];
+  /** Installs what the worktree's lock file says, as often as that changes; of several that of the named manager counts. */
+  install?: { packageManager: string | null } | undefined;
   /** Globs of untracked files copied from the checkout, such as `.env`. */
   copy: string[];
   /** Directories that a slot keeps, such as `node_modules`. */

@@ -5,7 +5,8 @@ import { lockfilesDiffer } from './checkout.ts';
 import { type Context, lockRepo } from './context.ts';
 import { copyUntracked } from './copy.ts';
 import { retryRaces } from './git.ts';
-import { endHooks, runHooks } from './hooks.ts';
+import { endHooks, runHooks, runInstall } from './hooks.ts';
+import { dueInstall, install } from './installed.ts';
 import { pathTaken, realDirectory, refuseInside } from './place.ts';
 import { waitForGit } from './processes.ts';
 import type { Repo } from './repo.ts';
@@ -13,6 +14,7 @@ import type { Repo } from './repo.ts';
 export interface ScratchSpec {
   worktreeRoot: string;
   hooks: string[];
+  install?: { packageManager: string | null } | undefined;
   copy: string[];
   caches: string[];
   signal: AbortSignal;
@@ -50,7 +52,12 @@ export async function openScratch(
       if (found.kind !== 'worktree') throw pathTaken(path, found.kind);
       worktree = found.worktree;
       await copyUntracked(context.git, repo, { patterns: spec.copy, to: path });
-      await runHooks(spec.hooks, { cwd: path, env: context.env, signal: spec.signal });
+      const options = { cwd: path, env: context.env, signal: spec.signal };
+      await runHooks(spec.hooks, options);
+      if (!spec.install) return;
+      const wish = { wanted: spec.install.packageManager, fresh: true };
+      const due = await dueInstall(context.git, worktree, wish);
+      if (due) await install(worktree, due, (command) => runInstall(command, options));
     },
     close: clear,
   };

@@ -5,7 +5,17 @@ import { buildExecutionConfig } from '../../src/api/execution-config.ts';
 import { type RunOptions, resolveRunOptions } from '../../src/api/run-options.ts';
 import { RunOrchestrator } from '../../src/api/run-orchestrator.ts';
 import type { ManifestOfRun, OrchestratorConfig } from '../../src/api/run-types.ts';
-import { EXEC, git, IssueWorld, inCode, it, NumberedWorld, settingsOf, type World } from './support.ts';
+import {
+  EXEC,
+  EXEC_FLAGS,
+  git,
+  IssueWorld,
+  inCode,
+  it,
+  NumberedWorld,
+  settingsOf,
+  type World,
+} from './support.ts';
 
 /** Package managers that write down that they were called. */
 function managers(world: World, ...names: string[]): NodeJS.ProcessEnv {
@@ -56,6 +66,21 @@ describe.concurrent('the manifest of a run', () => {
     const { code, err } = await issues.cli('run', 'a.md', '--force', ...flags);
     expect(code).toBe(2);
     expect(err).toContain('manifest.json: it is not JSON');
+  });
+
+  it('is not asked what to install: each worktree has its own lock file, or none', async ({ world }) => {
+    world.agent('agent', 'case "$PWD" in *-one) echo 1 > package.json; echo 1 > yarn.lock;; esac; commit');
+    const issues = new IssueWorld(world, managers(world, 'npm', 'yarn'))
+      .write('.gitignore', '.signalbox\npackage-lock.json\n')
+      .write('one.md', '# One\n')
+      .write('two.md', '# Two\n', { dependsOn: ['one'] });
+    writeFileSync(join(world.repo, 'package-lock.json'), '{}\n');
+    const { code, out, err } = await issues.cli('run', 'one.md', 'two.md', ...EXEC_FLAGS);
+    expect(code).toBe(0);
+    expect(installed(world)).toEqual(['yarn install --frozen-lockfile']);
+    expect(
+      `${out}${err}`.match(/Nothing was installed: package-lock.json is in your checkout/g),
+    ).toHaveLength(1);
   });
 
   it.for([

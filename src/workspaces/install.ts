@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { detectManifest } from '../config/manifest.ts';
 
@@ -11,13 +12,24 @@ const INSTALLS: readonly { lockfile: string; manager: string; command: string }[
   { lockfile: 'bun.lockb', manager: 'bun', command: 'bun install --frozen-lockfile' },
 ];
 
-/**
- * How to install a project's dependencies in a new worktree, or undefined when it has none to install; nothing happens
- * where the packages are there already.
- */
-export function frozenInstall(repo: string, wanted: string | null = null): string | undefined {
-  const install = installOf(repo, wanted);
-  return install && `[ -d node_modules ] || ${install.command}`;
+/** A project's install that does what its lock file says; `stamp` differs when that file does. */
+export interface FrozenInstall {
+  command: string;
+  stamp: string;
+}
+
+/** How to install a project's dependencies, or undefined when nothing says exactly which they are. */
+export function frozenInstall(dir: string, wanted: string | null = null): FrozenInstall | undefined {
+  const install = installOf(dir, wanted);
+  if (!install) return undefined;
+  const { command, lockfile } = install;
+  const lock = readFileSync(join(dir, lockfile));
+  return { command, stamp: createHash('sha256').update(`${command}\0`).update(lock).digest('hex') };
+}
+
+/** Named where a worktree has none: the lock file that the user's checkout has all the same. */
+export function lockfileOf(dir: string, wanted: string | null): string | undefined {
+  return installOf(dir, wanted)?.lockfile;
 }
 
 /** Who runs the project's scripts: whoever installs what they need. */
