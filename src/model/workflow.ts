@@ -32,6 +32,10 @@ export const Expect = z.strictObject({
     .union([z.literal(true), z.number().int().positive()])
     .optional()
     .describe('At least this many commits ahead of the base'),
+  own: z
+    .literal(true)
+    .optional()
+    .describe('What phases before it committed does not count; what its own earlier visits did, does'),
   clean: z.literal(true).optional().describe('No uncommitted or untracked file'),
   files: z.array(z.string()).min(1).optional().describe('Each pattern matches a file changed since the base'),
 });

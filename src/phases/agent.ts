@@ -21,6 +21,7 @@ import { type PhaseContext, variablesOf } from './context.ts';
 import { BEFORE, fingerprint, judge, notedBefore } from './judge.ts';
 import { hasBegun, land, nativeCap, ownBudget } from './landing.ts';
 import { cleanHead, HEAD_BEFORE, takenOut } from './only-read.ts';
+import { TIP_BEFORE, tipBefore } from './own-work.ts';
 import { chooseSession } from './session.ts';
 import { excerpt } from './text.ts';
 import { AttemptConfigError, readNote, type Turn, type TurnEnd, takeTurn } from './turn.ts';
@@ -77,12 +78,17 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
   });
   const before = access === 'read' ? (notedBefore(context) ?? (await fingerprint(context))) : '';
   const head = before ? await cleanHead(context) : undefined;
+  const tip = await tipBefore(context);
   const shared = { adapter, wantsData: schema !== null };
   const first: Turn = {
     ...shared,
     dir: jobDir,
     usageBefore: choice.usageBefore,
-    files: { ...(before ? { [BEFORE]: before } : {}), ...(head ? { [HEAD_BEFORE]: head } : {}) },
+    files: {
+      ...(before ? { [BEFORE]: before } : {}),
+      ...(head ? { [HEAD_BEFORE]: head } : {}),
+      ...(tip ? { [TIP_BEFORE]: tip } : {}),
+    },
     request: async () =>
       ask(choice.cutOff ? goOn(phase) : await promptOf(context, adapter, asked), choice.resume),
   };

@@ -2,6 +2,7 @@ import type { AttemptEnd } from '../model/outcome.ts';
 import type { Expect } from '../model/workflow.ts';
 import { isShownState } from '../workspaces/index.ts';
 import type { PhaseContext } from './context.ts';
+import { notedTip } from './own-work.ts';
 
 /** What the engine itself sees of an agent's work, against what the phase expects. Undefined when all is there. */
 export async function missingEvidence(context: PhaseContext, expect: Expect): Promise<string | undefined> {
@@ -21,6 +22,9 @@ export async function missingEvidence(context: PhaseContext, expect: Expect): Pr
     const dirty = all.dirty.length > 0 ? ` (${all.dirty.length} uncommitted files)` : '';
     return `expected at least ${commits} commit${commits === 1 ? '' : 's'} ahead of its base (${base.commit.slice(0, 7)}), found ${seen.ahead}${dirty}`;
   }
+  const tip = expect.own ? notedTip(context) : undefined;
+  if (tip !== undefined && seen.head === tip)
+    return `expected a commit of its own on top of ${tip.slice(0, 7)}, which was there before, found none`;
   if (notWork && !seen.committed?.some((file) => !notWork.includes(file) && !isShownState(file))) {
     return `expected a commit that changes something besides the spec’s own files, found none`;
   }

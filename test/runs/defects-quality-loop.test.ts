@@ -55,4 +55,28 @@ describe.concurrent('the quality loop', () => {
     ]);
     expect(run.results[1]?.phaseResults[0]?.error).toMatch(/commit|a\.txt/);
   });
+
+  it('asks exec for commits of its own after testgen, and in later rounds for none', async ({ world }) => {
+    const commits = (path: string) => [
+      { write: { path, text: 'x' } },
+      { commit: path },
+      { result: { text: 'Done.' } },
+    ];
+    const nothing = [{ result: { text: 'Done.' } }];
+    world.rehearsal([
+      { when: { phase: 'testgen' }, do: commits('a.test.txt') },
+      { when: { ticket: '1', phase: 'exec' }, do: nothing },
+      { when: { ticket: '2', phase: 'exec', visit: 1 }, do: commits('a.txt') },
+      { when: { ticket: '2', phase: 'exec' }, do: nothing },
+      { when: { phase: 'qa', visit: 1 }, do: [verdict('AC_NOT_MET', 'Not sure.')] },
+    ]);
+    const issues = new NumberedWorld(world, { number: 1, title: 'One' }, { number: 2, title: 'Two' });
+    const options = { ...OPTIONS, testgen: true, qualityLoop: true };
+    const run = await issues.library({ options }, ['1', '2']);
+    expect(run.results.map(({ success, abortReason }) => [success, abortReason])).toEqual([
+      [false, 'Phase exec failed'],
+      [true, undefined],
+    ]);
+    expect(run.results[0]?.phaseResults.at(-1)?.error).toContain('expected a commit of its own');
+  });
 });
