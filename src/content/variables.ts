@@ -1,3 +1,4 @@
+import { judgedIn } from '../model/criteria.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Json, Ticket } from '../model/ticket.ts';
 import { capturesOf, type Phase, type Workflow } from '../model/workflow.ts';
@@ -155,9 +156,20 @@ export function feedbackText(value: Json | undefined): string | null {
     return lines.length > 0 ? lines.map((line) => `- ${line}`).join('\n') : null;
   }
   const { outcome: _, message, summary, findings, ...rest } = value;
-  const said = [message, summary, findings].map(feedbackText).filter((text) => text !== null);
+  const said = [message, summary, unmet(rest.criteria), findings]
+    .map(feedbackText)
+    .filter((text) => text !== null);
   if (said.length > 0) return said.join('\n\n');
   return Object.keys(rest).length > 0 ? JSON.stringify(rest, null, 2) : null;
+}
+
+/** Criteria that are met are nothing to mend, and what does not say whether they are is no judgement. */
+function unmet(criteria: Json | undefined): Json {
+  if (!Array.isArray(criteria)) return null;
+  const denied = criteria.filter((each) => (each as { met?: Json } | null)?.met === false);
+  return judgedIn(denied).map(
+    ({ criterion, evidence }) => `Not met: ${criterion}${evidence && ` (${evidence})`}`,
+  );
 }
 
 function feedbackLine(value: Json): string {

@@ -119,6 +119,19 @@ describe('feedback', () => {
       { findings: [{ file: 'x.ts', message: 'typo', severity: 'low' }, { other: 1 }] },
       '- x.ts: typo {"severity":"low"}\n- {"other":1}',
     ],
+    [
+      {
+        outcome: 'AC_NOT_MET',
+        summary: 'no',
+        criteria: [
+          { criterion: 'It is fast', met: true, evidence: 'bench' },
+          { criterion: 'It is safe', met: false, evidence: 'a.ts:3 takes any path' },
+          'unclear',
+        ],
+        findings: [],
+      },
+      'no\n\n- Not met: It is safe (a.ts:3 takes any path)',
+    ],
     [{ outcome: 'changes', score: 3 }, '{\n  "score": 3\n}'],
   ])('%j in words', (value, expected) => {
     expect(feedbackText(value)).toBe(expected);
