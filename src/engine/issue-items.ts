@@ -1,7 +1,7 @@
 import { InputError } from '../model/errors.ts';
 import { type FetchResult, fetchItems, referenceFromKey, type WorkItem } from '../sources/index.ts';
 import { type IssuePlace, placeItems } from './issue-places.ts';
-import { sayItem } from './issue-plan.ts';
+import { isForeign, sayItem } from './issue-plan.ts';
 import type { IssueRunRequest, Refused } from './issue-run.ts';
 import type { Parts } from './parts.ts';
 
@@ -119,7 +119,7 @@ function waits(
   const about = { reference: sayItem(item), item };
   if (here.length > 0)
     return { ...about, reason: `depends on ${here.join(', ')}, which cannot be run either` };
-  const names = open.map((key) => key.replace(/^.*#/, '#').replace(/^[a-z]+:/, '')).join(', ');
+  const names = open.map((key) => sayKey(key, item)).join(', ');
   if (problem !== undefined)
     return {
       ...about,
@@ -131,6 +131,14 @@ function waits(
     reason: `depends on ${names}, which is not closed and not part of this run`,
     hint: `Run ${names} too, or use --force.`,
   };
+}
+
+/** A number alone stands for an issue of the repository that we are in. */
+function sayKey(key: string, item: WorkItem): string {
+  const [, repository, number] = /^[a-z]+:(.*)(#.*)$/.exec(key) ?? [];
+  if (number === undefined) return key.replace(/^[a-z]+:/, '');
+  const [own] = item.key.split('#');
+  return key.startsWith(`${own}#`) && !isForeign(item) ? number : `${repository}${number}`;
 }
 
 function fetchOptions(parts: Parts, { cwd, signal }: IssueRunRequest) {

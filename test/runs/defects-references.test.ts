@@ -66,6 +66,20 @@ describe.concurrent('issues that cannot be run', () => {
     expect(dry.out).toContain('Would not run 5: ');
   });
 
+  it('because they wait for an issue of another repository call that by its whole name', async ({
+    world,
+  }) => {
+    const issues = new NumberedWorld(
+      world,
+      { number: 1, title: 'One', body: 'Depends on: acme/api#9' },
+      { number: 2, title: 'Two', body: 'Depends on: #3' },
+      { number: 3, title: 'Three' },
+    );
+    const { out } = await issues.cli('run', '1', '2', '--dry-run', ...EXEC_FLAGS);
+    expect(out).toContain('Would not run #1: depends on acme/api#9, ');
+    expect(out).toContain('Would not run #2: depends on #3, ');
+  });
+
   it('make a dry run end with 1 when there is nothing else', async ({ world }) => {
     const issues = new NumberedWorld(world, ...titled(1), { number: 2, title: 'Two', state: 'CLOSED' });
     const closed = await issues.cli('run', '2', '--dry-run', ...EXEC_FLAGS);
