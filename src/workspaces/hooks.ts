@@ -72,7 +72,7 @@ interface FailedSetup {
 function failedSetup(who: string, way: string, { command, cwd, end, output }: FailedSetup): WorkspaceError {
   const cause = causeIn(output);
   return new WorkspaceError('workspace/hook', `${who} ended with ${end}${cause ? `: ${cause}` : '.'}`, {
-    hint: `${way} what it needs in ${cwd}.${output === '' ? '' : ` It printed:\n${output}`}`,
+    hint: `${way} what it needs in ${cwd}.${output === '' ? '' : `\nIt printed:\n${output}`}`,
     details: { command, path: cwd, output },
   });
 }

@@ -83,6 +83,22 @@ describe.concurrent('the manifest of a run', () => {
     ).toHaveLength(1);
   });
 
+  it('that cannot install fails the issue with the cause, in the table too', async ({ world }) => {
+    const env = managers(world, 'npm');
+    const npm = join(world.dir, 'managers', 'npm');
+    writeFileSync(
+      npm,
+      '#!/bin/sh\necho "npm error code E404"\necho "npm error 404 No match for left-pad"\nexit 1\n',
+    );
+    const issues = new IssueWorld(world, env).write('a.md', '# A\n').write('package-lock.json', '{}\n');
+    const { code, out } = await issues.cli('run', 'a.md', ...EXEC_FLAGS);
+    expect(code).toBe(1);
+    const row = out.split('\n').find((line) => line.startsWith('✗  a'));
+    expect(row).toMatch(/npm ci .* ended with exit code 1: npm error 404 No match for left-pad/);
+    expect(row).not.toContain('It printed');
+    expect(out).not.toContain('hooks.afterCreate');
+  });
+
   it.for([
     ['npm', 'manifest'],
     [{ stack: 3 }, 'manifest.stack'],
