@@ -85,13 +85,10 @@ export interface RunOutput {
 
 /** What the command line prints of a run, line by line and without colours, for a caller who wants to show it. */
 export function runOutput({ output, stateDir, verbose, quiet }: RunOutputOptions): RunOutput {
+  // Who cannot take one line may well take the next: the result comes last.
+  const show = harmless(output);
   const out = (text: string) => {
-    let broken = false;
-    const show = harmless(output, () => {
-      broken = true;
-    });
-    // Who cannot take a line gets no more of the same text.
-    for (const line of text.split('\n')) if (!broken) show(line);
+    for (const line of text.split('\n')) show(line);
   };
   const lines = new IssueLines({ store: new FileStore(stateDir), out, verbose });
   let begun = false;

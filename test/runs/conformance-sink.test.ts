@@ -49,7 +49,7 @@ describe.concurrent('the output of a run in code', () => {
       return lines;
     };
     expect((await said({ dryRun: true }))[0]).toBe('Would run a: A');
-    expect(await said({ quiet: true })).toEqual(['']);
+    expect(alike(await said({ quiet: true }))).toContain('1 passed, 0 failed · Ns');
     expect((await said({ force: true }))[0]).toBe('Progress: a ⏳');
   });
 });
