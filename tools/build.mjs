@@ -69,7 +69,9 @@ await build({
         { name: 'settings', test: SETTINGS },
       ],
     },
-    minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
+    // Lines stay lines: Node shows the one that an uncaught error comes from. Licences are in THIRD-PARTY.txt.
+    comments: false,
+    minify: { compress: true, mangle: false, codegen: { removeWhitespace: false } },
   },
   plugins: [lazyBuiltins],
   checks: { ineffectiveDynamicImport: false },

@@ -67,6 +67,12 @@ describe('examples', () => {
     expect(code).toBe(0);
   });
 
+  it.each(['ci.mjs', 'progress.mjs'])('%s tells wrong input in its words alone', async (name) => {
+    const { code, err } = await play(`examples/${name}`);
+    expect(err).toBe('No issue was named.\nFor example: signalbox run 100 101\n');
+    expect(code).toBe(2);
+  });
+
   it('progress.mjs shows every phase, and the one that waits after the one it waits for', async () => {
     const { code, out, err } = await play('examples/progress.mjs', ...FILES);
     expect(err).toBe('');
@@ -122,6 +128,19 @@ describe('examples', () => {
     expect(err).toBe('');
     expect(out).toMatch(/^#1 passed: exec ok, .*qa ok\n#2 passed: exec ok, .*qa ok\n$/);
     expect(code).toBe(0);
+  });
+});
+
+describe('an error that nobody catches', () => {
+  it('is shown with a line of code that can be read', async () => {
+    writeFileSync(
+      join(project, 'uncaught.mjs'),
+      "import { RunOrchestrator } from 'signalbox';\nawait RunOrchestrator.run({ options: {} }, []);\n",
+    );
+    const { code, err } = await play('uncaught.mjs');
+    expect(err).toContain('InputError');
+    expect(Math.max(...err.split('\n').map((line) => line.length))).toBeLessThan(500);
+    expect(code).toBe(1);
   });
 });
 
