@@ -1,6 +1,8 @@
 import { command } from '../model/commands.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
+import type { Ticket } from '../model/ticket.ts';
+import { phaseOf } from '../model/workflow.ts';
 import type { StoreView } from '../store/port.ts';
 import { driveTicket, holdBroken } from './drive.ts';
 import type { Journal } from './journal.ts';
@@ -115,8 +117,11 @@ export class Flights {
     const { store, now } = this.#parts;
     const ticket = store.ticket(flight.ref);
     const { workflow } = await pinnedFor(this.#parts, ticket, store.plan(flight.ref.planId));
+    // A gate only looks: its question stays open, so that it can be answered.
+    const works = ({ status, currentPhase }: Ticket) =>
+      status === 'running' && phaseOf(workflow, currentPhase ?? '')?.type !== 'gate';
     const after = await store.updateTicket(flight.ref, (latest) =>
-      latest.status === 'running' ? command(workflow, latest, { type: 'stop', by }, now()) : latest,
+      works(latest) ? command(workflow, latest, { type: 'stop', by }, now()) : latest,
     );
     this.#options.outsiders.know(after);
     tellStatus(this.#parts, ticket, after);

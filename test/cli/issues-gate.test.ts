@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { Bench } from '../forge/bench.ts';
 import type { FakeReview } from '../support/gh/fake-gh.ts';
-import type { World } from '../support/index.ts';
+import { type World, waitFor } from '../support/index.ts';
 import { IssueWorld } from './issue-world.ts';
 import { it } from './support.ts';
 
@@ -94,6 +94,23 @@ describe.concurrent('--qa-gate with pull requests', { timeout: 60_000 }, () => {
     review(bench, 3, { state: 'APPROVED' });
     const { code, out } = await running.ended;
     expect(code, out).toBe(0);
+  });
+
+  it('stays open when Ctrl-C comes in the middle of a look', async ({ world }) => {
+    const { bench, issues } = chained(world);
+    const running = issues.start('run', '1', '--chain', '--qa-gate', '--phases', 'exec,qa');
+    const run = await issues.run();
+    await gated(world, run, '1');
+    bench.gh.fail({ call: 'pr view', times: null, hang: true });
+    const before = bench.gh.calls('pr view').length;
+    await waitFor('a look that hangs', () => bench.gh.calls('pr view').length > before);
+    await world.reaches(run, '1', ({ status }) => status === 'running');
+    const { code, out } = await running.kill('SIGINT');
+    expect(code).toBe(130);
+    expect(out).toMatch(/◌ +#1 .*waits for approval/);
+    expect(world.ticket(run, '1')).toMatchObject({ status: 'needs_attention', hold: { kind: 'gate' } });
+    expect((await issues.cli('respond', run, '1', 'approve')).code).toBe(0);
+    expect((await issues.cli('resume', run)).code).toBe(0);
   });
 
   it('ends with the question open where there is no pull request to look at', async ({ world }) => {
