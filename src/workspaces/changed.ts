@@ -4,6 +4,7 @@ import { resolveBase } from './base.ts';
 import type { Context } from './context.ts';
 import { isOid } from './refs.ts';
 import { readStatus } from './status.ts';
+import { localTrunk, originTrunk } from './trunk.ts';
 
 export interface Changed {
   /** Top of the checkout; the files are relative to it. */
@@ -14,7 +15,7 @@ export interface Changed {
 
 /**
  * What changed in a checkout since a commit. Without one: since the branch left the base, which is origin's default
- * branch or else nothing, so that only uncommitted files count.
+ * branch, else the `main` or `master` that is here; on that itself only uncommitted files count.
  */
 export async function changedFiles(context: Context, path: string, since: string | null): Promise<Changed> {
   const at = await context.repo(path);
@@ -33,7 +34,8 @@ export async function changedFiles(context: Context, path: string, since: string
 
 async function forkPoint(context: Context, path: string): Promise<string> {
   const at = await context.repo(path);
-  const base = await resolveBase(context, at, null, { fetch: false });
+  const own = (await originTrunk(context, at)).name === undefined ? await localTrunk(context, at) : undefined;
+  const base = await resolveBase(context, at, own ?? null, { fetch: false });
   const { stdout } = await context.git(['merge-base', 'HEAD', base.commit], { at, ok: [0, 1] });
   return stdout.trim() || 'HEAD';
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { messageOf } from '../model/errors.ts';
 import type { Context } from './context.ts';
 import { isRecent, trustedAccess } from './fetch.ts';
-import { originRef, readRef, readSymref, readText } from './refs.ts';
+import { branchRef, originRef, readRef, readSymref, readText } from './refs.ts';
 import type { Repo } from './repo.ts';
 
 const ASK_TIMEOUT_MS = 20_000;
@@ -63,8 +63,17 @@ async function askOrigin(context: Context, repo: Repo): Promise<Trunk> {
   }
 }
 
-async function usualName(context: Context, repo: Repo): Promise<string | undefined> {
-  const there = await Promise.all(USUAL.map((name) => readRef(context.git, repo, originRef(name))));
+/** Without an origin: the branch of a usual name, where there is one and no other. */
+export function localTrunk(context: Context, repo: Repo): Promise<string | undefined> {
+  return usualName(context, repo, branchRef);
+}
+
+async function usualName(
+  context: Context,
+  repo: Repo,
+  refOf: (name: string) => string = originRef,
+): Promise<string | undefined> {
+  const there = await Promise.all(USUAL.map((name) => readRef(context.git, repo, refOf(name))));
   const names = USUAL.filter((_, at) => there[at]);
   return names.length === 1 ? names[0] : undefined;
 }

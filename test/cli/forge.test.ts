@@ -98,6 +98,17 @@ describe.concurrent('checks --related', () => {
     });
   });
 
+  it('without a remote takes what the branch has that main has not', async ({ world }) => {
+    git(world.repo, 'switch', '--quiet', '--create', 'mine');
+    writeFileSync(join(world.repo, 'package.json'), '{"scripts": {"test": "node --test"}}');
+    writeFileSync(join(world.repo, 'a.test.js'), "require('node:test')('a', () => undefined);\n");
+    git(world.repo, 'add', '--all');
+    git(world.repo, 'commit', '--quiet', '--message=mine');
+    const { code, out } = await cliIn(world, world.repo, ['checks', '--related']);
+    expect(out).toContain('$ node --test ./a.test.js\n');
+    expect(code).toBe(0);
+  });
+
   it('says so, and succeeds, when nothing can be told', async ({ world }) => {
     setUp(world);
     expect(await cliIn(world, world.repo, ['checks', '--related'])).toMatchObject({
