@@ -64,6 +64,7 @@ describe('waiting for pull requests', { timeout: 120_000 }, () => {
     const before = queries(bench);
     expect(await watchPull(parts, ref, 'review')).toEqual({
       waiting: `GitHub's budget is low (399 of 5000); the next question is asked after ${resetAt}`,
+      unseen: true,
     });
     expect(queries(bench)).toBe(before);
     const shown = await world.start(['forge', 'budget', '--json'], env).ended;
@@ -92,9 +93,15 @@ describe('waiting for pull requests', { timeout: 120_000 }, () => {
     await expect(look()).rejects.toMatchObject({ code: 'gh/auth' });
     const resetAt = new Date(Math.ceil(Date.now() / 1000 + 600) * 1000).toISOString();
     bench.gh.change((state) => Object.assign(state.rateLimit, { remaining: 0, resetAt }));
-    expect(await look()).toEqual({ waiting: `GitHub takes no more questions until ${resetAt}` });
+    expect(await look()).toEqual({
+      waiting: `GitHub takes no more questions until ${resetAt}`,
+      unseen: true,
+    });
     const before = queries(bench);
-    expect(await look()).toEqual({ waiting: expect.stringContaining(`asked after ${resetAt}`) });
+    expect(await look()).toEqual({
+      waiting: expect.stringContaining(`asked after ${resetAt}`),
+      unseen: true,
+    });
     expect(queries(bench)).toBe(before);
     const ended = await world.start(['forge', 'poll', 'p', 'a'], bench.env).ended;
     expect(ended.code).toBe(1);
@@ -177,6 +184,7 @@ describe('waiting for pull requests', { timeout: 120_000 }, () => {
     bench.gh.fail({ call: 'repo view', from: 2, ...ENDINGS.network });
     expect(await watchPull(await bench.parts(), ref, 'review')).toEqual({
       waiting: expect.stringContaining('cannot be reached'),
+      unseen: true,
     });
   });
 });
