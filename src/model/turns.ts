@@ -46,7 +46,8 @@ function turnOf(
   const hold = before ? stuck(before) : overBudget(picture, plan);
   if (hold !== undefined) return () => hold;
   const last = plan.delaySeconds ? lastEnd(picture, plan) : undefined;
-  return (ticket) => (last === undefined ? undefined : tooSoon(plan, ticket, last, now));
+  const pause = last && tooSoon(plan, last, now);
+  return () => pause;
 }
 
 /** What a ticket that has still to begin waits for, where that is another one in the tree which a person has to look at. */
@@ -85,17 +86,25 @@ function overBudget(picture: { tickets: ReadonlyMap<string, Ticket> }, plan: Pla
   };
 }
 
-/** When the last ticket ended that this plan has worked on. */
-function lastEnd(picture: { tickets: ReadonlyMap<string, Ticket> }, plan: Plan): number | undefined {
+/** The ticket that ended last of those that this plan has worked on. */
+function lastEnd(picture: { tickets: ReadonlyMap<string, Ticket> }, plan: Plan): Ended | undefined {
   const ends = ticketsOf(picture, plan).flatMap((each) =>
-    isOver(each) && each.phaseHistory.length > 0 && each.since ? [Date.parse(each.since)] : [],
+    isOver(each) && each.phaseHistory.length > 0 && each.since
+      ? [{ key: refKey(each), at: Date.parse(each.since) }]
+      : [],
   );
-  return ends.length === 0 ? undefined : ends.reduce((last, end) => Math.max(last, end));
+  return ends.reduce<Ended | undefined>((last, end) => (last && last.at >= end.at ? last : end), undefined);
 }
 
-function tooSoon(plan: Plan, ticket: Ticket, last: number, now: string): Hold | undefined {
+interface Ended {
+  key: string;
+  at: number;
+}
+
+/** The pause hangs on what it follows, not on what comes next: all that wait agree on its end. */
+function tooSoon(plan: Plan, last: Ended, now: string): Hold | undefined {
   if (!plan.delaySeconds) return undefined;
-  const until = last + Math.round(plan.delaySeconds * 1000 * jitter(refKey(ticket)));
+  const until = last.at + Math.round(plan.delaySeconds * 1000 * jitter(`${last.key}@${last.at}`));
   // A wait that is longer than it can be was noted before the clock jumped back.
   const left = until - Date.parse(now);
   if (!(left > 0) || left > plan.delaySeconds * 2000) return undefined;
@@ -103,11 +112,18 @@ function tooSoon(plan: Plan, ticket: Ticket, last: number, now: string): Hold | 
   return { kind: 'delay', reason, until: new Date(until).toISOString() };
 }
 
-/** Between 0.8 and 1.2, always the same for one ticket: engines that come and go agree on the time. */
+/** Between 0.8 and 1.2, always the same for one text: engines that come and go agree on the time. */
 function jitter(text: string): number {
-  let hash = 7;
-  for (const char of text) hash = (hash * 31 + (char.codePointAt(0) ?? 0)) % 1009;
-  return 0.8 + (0.4 * hash) / 1008;
+  return 0.8 + (0.4 * spread(text)) / 0xffffffff;
+}
+
+/** FNV-1a with a final mix, since without it texts that differ in their last character lie side by side. */
+function spread(text: string): number {
+  let hash = 0x811c9dc5;
+  for (const char of text) hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
 }
 
 function ticketsOf(picture: { tickets: ReadonlyMap<string, Ticket> }, plan: Plan): Ticket[] {

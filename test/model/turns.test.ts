@@ -97,6 +97,22 @@ describe('a wait between tickets', () => {
     );
   });
 
+  it('varies over the range from one ticket to the next', () => {
+    const waits = Array.from({ length: 9 }, (_, at) => {
+      const { wakeAt } = decide(picture({ delaySeconds: 15 }, { [`${at + 1}`]: done(0), [`${at + 2}`]: {} }));
+      return (Date.parse(wakeAt ?? '') - Date.parse(NOW)) / 15_000;
+    });
+    expect(Math.max(...waits) - Math.min(...waits)).toBeGreaterThan(0.25);
+    expect(new Set(waits.map((wait) => wait.toFixed(2))).size).toBeGreaterThan(5);
+  });
+
+  it('ends for all that wait at once, so that only the next one is said to wait', () => {
+    const next = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`u${at}`, {}]));
+    const of = picture({ delaySeconds: 15 }, { a: done(1), ...next });
+    const { wakeAt } = decide(of);
+    expect(decide(of, wakeAt ?? '')).toMatchObject({ dispatch: ['u0'], holds: [] });
+  });
+
   it('does not hold up a first ticket, one after those done before, or anybody after the clock jumped back', () => {
     expect(decide(picture({ delaySeconds: 15 }, { a: {} })).dispatch).toEqual(['a']);
     const before = { status: 'complete', since: ago(1) };
