@@ -134,9 +134,12 @@ function entryOf(ticket: Ticket, attempt: Attempt, iteration: number): ProgressE
 function said(ticket: Ticket, attempt: Attempt, isLast: boolean): Pick<ProgressEntry, 'status' | 'message'> {
   if (attempt.status === 'running') return { status: 'Running', message: '' };
   if (attempt.outcome === 'halt') return { status: 'Halted', message: attempt.output ?? '' };
-  if (attempt.status === 'limit' || attempt.status === 'interrupted')
+  // One that has an outcome was the one too many.
+  const isFree = attempt.status === 'interrupted' && attempt.outcome === null;
+  if (attempt.status === 'limit' || isFree)
     return { status: 'Waiting', message: attempt.error?.message ?? '' };
-  if (attempt.status === 'failure') return { status: 'Failed', message: attempt.error?.message ?? '' };
+  if (attempt.status === 'failure' || attempt.status === 'interrupted')
+    return { status: 'Failed', message: attempt.error?.message ?? '' };
   if (!isLast || ticket.status === 'failed') return { status: 'Failed', message: after(ticket, attempt) };
   if (ticket.status === 'complete') return { status: 'Completed', message: '' };
   const open = openAttempt(ticket)?.phase;

@@ -24,8 +24,11 @@ export type AttemptEnd = AttemptFacts &
     | { type: 'failed'; error: { class: ErrorClass; message: string }; outcome?: string }
     /** A limit was met, or `budget`: what may be spent is spent. */
     | { type: 'parked'; until: string | null; reason: string; budget?: boolean }
-    /** `deliberate`: a person or a shutdown stopped it, which is no sign that something is wrong with it. */
-    | { type: 'interrupted'; reason: string; deliberate: boolean }
+    /**
+     * `deliberate`: a person or a shutdown stopped it, which is no sign that something is wrong with it.
+     * `died`: the agent alone ended, by a signal that nobody here sent.
+     */
+    | { type: 'interrupted'; reason: string; deliberate: boolean; died?: boolean }
     /** `person`: what is waited for is for a person to do. */
     | {
         type: 'waiting';

@@ -101,12 +101,13 @@ function start(ticket: Ticket, event: { attempt: number; agent: string | null },
   return { ...ticket, phaseHistory: [...ticket.phaseHistory, attempt] };
 }
 
-function end(workflow: Workflow, ticket: Ticket, end: AttemptEnd, now: string): Ticket {
+function end(workflow: Workflow, ticket: Ticket, given: AttemptEnd, now: string): Ticket {
   const open = openAttempt(ticket);
   const phase = open && phaseOf(workflow, open.phase);
   if (!open || !phase || isOver(ticket)) return ticket;
   const driven = ticket.status === 'running' || ticket.status === 'paused';
-  if (!driven && end.type !== 'interrupted') return ticket;
+  if (!driven && given.type !== 'interrupted') return ticket;
+  const end = diedAgain(ticket, phase, open, given) ?? given;
   if (end.type === 'waiting') return wait(ticket, end, now);
   const closed = editOpen(ticket, (attempt) => close(attempt, end, now));
   switch (end.type) {
@@ -126,7 +127,7 @@ function end(workflow: Workflow, ticket: Ticket, end: AttemptEnd, now: string): 
       });
     case 'interrupted':
       if (end.deliberate) return closed;
-      return interrupted(workflow, closed, phase, end.reason, now);
+      return interrupted(workflow, closed, phase, end, now);
     case 'failed':
       return failed(workflow, closed, phase, end, now);
   }
@@ -187,8 +188,26 @@ function close(attempt: Attempt, end: Exclude<AttemptEnd, { type: 'waiting' }>, 
   }
 }
 
+/** Where attempts are counted over all visits, an agent may die once for nothing in each; after that it has failed. */
+function diedAgain(ticket: Ticket, phase: Phase, open: Attempt, end: AttemptEnd): AttemptEnd | undefined {
+  if (end.type !== 'interrupted' || !end.died || end.deliberate || ticket.status !== 'running') return;
+  if (!('maxAttempts' in phase) || phase.maxAttempts === undefined) return;
+  const before = ticket.phaseHistory.slice(0, ticket.phaseHistory.indexOf(open));
+  // An entry with an outcome was the last one; a person has sent the ticket on since.
+  const since = before.slice(before.findLastIndex(({ outcome }) => outcome !== null) + 1);
+  const isSecond = since.some((entry) => entry.phase === phase.id && entry.error?.class === 'interrupted');
+  const { type, reason, deliberate, died, ...facts } = end;
+  return isSecond ? { ...facts, type: 'failed', error: { class: 'crash', message: reason } } : undefined;
+}
+
 /** Nothing is consumed, unless it keeps happening. A ticket that a person paused stays paused. */
-function interrupted(workflow: Workflow, ticket: Ticket, phase: Phase, reason: string, now: string): Ticket {
+function interrupted(
+  workflow: Workflow,
+  ticket: Ticket,
+  phase: Phase,
+  { reason, died }: { reason: string; died?: boolean },
+  now: string,
+): Ticket {
   if (ticket.status === 'paused') return ticket;
   let inARow = 0;
   for (const entry of ticket.phaseHistory.toReversed()) {
@@ -196,7 +215,7 @@ function interrupted(workflow: Workflow, ticket: Ticket, phase: Phase, reason: s
     if (entry.status !== 'interrupted' || entry.outcome !== null) break;
     if (entry.error?.class === 'interrupted') inARow++;
   }
-  if (inARow <= MAX_INTERRUPTIONS) return ticket;
+  if (inARow <= MAX_INTERRUPTIONS) return died ? rested(ticket, phase, inARow - 1, reason, now) : ticket;
   const message = `Phase "${phase.id}" was interrupted ${inARow} times in a row (${reason}).`;
   return failed(workflow, ticket, phase, { error: { class: 'crash', message } }, now);
 }
@@ -222,12 +241,17 @@ function failed(
     const over = { ...noted, phaseHistory: withOutcome(noted.phaseHistory, outcome) };
     return sentBack(workflow, follow(workflow, over, phase, outcome, now), phase, now);
   }
-  const seconds = backoffSeconds(rule, failures);
-  if (seconds <= 0) return noted;
+  return rested(noted, phase, failures, end.error.message, now);
+}
+
+/** Waits before repetition number `n` for as long as the phase asks for. */
+function rested(ticket: Ticket, phase: Phase, n: number, message: string, now: string): Ticket {
+  const seconds = n <= 0 ? 0 : backoffSeconds(retryOf(phase), n);
+  if (seconds <= 0) return ticket;
   const until = new Date(Date.parse(now) + seconds * 1000).toISOString();
-  const number = ticket.phaseHistory.at(-1)?.attempt ?? failures;
-  const reason = `attempt ${number} failed: ${end.error.message}`;
-  return settle(noted, now, { status: 'ready', hold: { kind: 'backoff', reason, until } });
+  const number = ticket.phaseHistory.at(-1)?.attempt ?? n;
+  const reason = `attempt ${number} failed: ${message}`;
+  return settle(ticket, now, { status: 'ready', hold: { kind: 'backoff', reason, until } });
 }
 
 /** A phase whose attempts are counted over all visits waits as long after the failure of another as after its own. */

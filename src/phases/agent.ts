@@ -17,7 +17,7 @@ import type { Json } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
 import { type PhaseOf, resultSchemaOf } from '../model/workflow.ts';
 import { factsOf, failure, parked } from './agent-facts.ts';
-import { type PhaseContext, variablesOf } from './context.ts';
+import { cutShortBy, type PhaseContext, variablesOf } from './context.ts';
 import { BEFORE, fingerprint, judge, notedBefore } from './judge.ts';
 import { hasBegun, land, nativeCap, ownBudget } from './landing.ts';
 import { cleanHead, HEAD_BEFORE, takenOut } from './only-read.ts';
@@ -90,7 +90,7 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
       ...(tip ? { [TIP_BEFORE]: tip } : {}),
     },
     request: async () =>
-      ask(choice.cutOff ? goOn(phase) : await promptOf(context, adapter, asked), choice.resume),
+      ask(choice.cutOff ? goOn(context) : await promptOf(context, adapter, asked), choice.resume),
   };
   const turn = await takeTurn(context, first);
   if ('end' in turn) {
@@ -127,8 +127,10 @@ const CONTINUE =
 const SIGNALS =
   'End as you were asked to, with <promise>TASK_DONE</promise> or <promise>HALT</promise> on a line of its own.';
 
-function goOn(phase: Context['phase']): string {
-  return phase.signals ? `${CONTINUE} ${SIGNALS}` : CONTINUE;
+function goOn({ phase, ticket, attempt }: Context): string {
+  const why = cutShortBy(ticket, attempt);
+  const told = why ? `${CONTINUE} What ended the attempt before: ${why}` : CONTINUE;
+  return phase.signals ? `${told} ${SIGNALS}` : told;
 }
 
 async function promptOf(

@@ -100,10 +100,17 @@ function entriesBefore(ticket: Ticket, attempt: Attempt): Attempt[] {
 
 function previousError(pinned: PinnedWorkflow, ticket: Ticket, attempt: Attempt): string | null {
   const before = entriesBefore(ticket, attempt);
-  const same = before.findLast(
-    (entry) => entry.phase === attempt.phase && entry.visit === attempt.visit && entry.status === 'failure',
-  );
-  return (same ?? sentBackBy(pinned, before, attempt))?.error?.message ?? null;
+  const own = before.filter((entry) => entry.phase === attempt.phase && entry.visit === attempt.visit);
+  const failed = own.findLast((entry) => entry.status === 'failure') ?? sentBackBy(pinned, before, attempt);
+  const said = [failed?.error?.message, cutShortBy(ticket, attempt)].filter(Boolean);
+  return said.length === 0 ? null : said.join('\n\n');
+}
+
+/** What ended the attempt before this one, where that was neither its own doing nor a person's. */
+export function cutShortBy(ticket: Ticket, attempt: Attempt): string | null {
+  const last = entriesBefore(ticket, attempt).at(-1);
+  if (last?.phase !== attempt.phase || last.visit !== attempt.visit) return null;
+  return last.status === 'interrupted' && last.error?.class === 'interrupted' ? last.error.message : null;
 }
 
 /** What the phase said that sent the ticket here. */

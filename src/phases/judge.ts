@@ -26,7 +26,7 @@ export async function judge(
   const facts = factsOf(result);
   if (result.error?.class === 'limit') return parked(context, result.error, facts);
   if (result.error?.class === 'interrupted') {
-    return { type: 'interrupted', reason: result.error.message, deliberate: false, ...facts };
+    return { type: 'interrupted', reason: result.error.message, deliberate: false, died: true, ...facts };
   }
   const claim = context.phase.signals ? claimedIn(result) : null;
   if (claim?.kind === 'halted' && (result.ok || AFTER_ALL.has(result.error?.class ?? 'protocol'))) {

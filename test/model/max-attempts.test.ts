@@ -71,6 +71,21 @@ describe('maxAttempts', () => {
     expect(ticket).toMatchObject({ currentPhase: 'ask', tries: { work: 2 } });
   });
 
+  it('counts deaths of the agent itself after the first of a visit, and waits after them', () => {
+    const died: AttemptEnd = { type: 'interrupted', reason: 'killed', deliberate: false, died: true };
+    const once = walked(died);
+    expect(once).toMatchObject({ status: 'running', hold: null });
+    expect(once.tries).toBeUndefined();
+    expect(walked(died, died, died)).toMatchObject({ status: 'running', tries: { work: 2 } });
+    const over = walked(died, died, died, died);
+    expect(over).toMatchObject({ status: 'failed', error: 'work: killed', tries: { work: 3 } });
+    expect(over.phaseHistory.map(({ status }) => status)).toEqual([
+      'interrupted',
+      ...Array(3).fill('failure'),
+    ]);
+    expect(command(FLOW, over, { type: 'retry', ready: true }, NOW).tries).toBeUndefined();
+  });
+
   it('starts anew when a person tries again', () => {
     const ticket = command(FLOW, walked(failed, failed, failed), { type: 'retry', ready: true }, NOW);
     expect(ticket).toMatchObject({ status: 'ready', currentPhase: 'work' });

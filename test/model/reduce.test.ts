@@ -286,6 +286,15 @@ describe('an interruption', () => {
     expect(after.error).toBe('b: Phase "b" was interrupted 6 times in a row (gone).');
   });
 
+  it('is waited after like a failure where an agent has died again', () => {
+    const died: AttemptEnd = { ...cut, died: true } as AttemptEnd;
+    const once = interrupt(running('b'), died, 1);
+    expect(once).toMatchObject({ status: 'running', hold: null });
+    const twice = interrupt(once, died, 1);
+    expect(twice).toMatchObject({ status: 'ready', retries: {}, hold: { kind: 'backoff' } });
+    expect(twice.hold?.reason).toBe('attempt 2 failed: gone');
+  });
+
   it('may happen as often as a person or a shutdown likes', () => {
     expect(interrupt(running('a'), stopped, 20)).toMatchObject({ status: 'running', retries: {} });
     const mixed = interrupt(interrupt(running('a'), cut, MAX_INTERRUPTIONS), stopped, 3);

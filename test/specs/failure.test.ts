@@ -68,6 +68,31 @@ describe.concurrent('contract 4: what an agent claims', () => {
 });
 
 describe.concurrent('contract 5: a unit that fails', () => {
+  it('has failed after its attempts, and one more, also where its agent is killed each time', async ({
+    world,
+  }) => {
+    withoutWaits(world);
+    world.config({
+      agents: { mortal: { adapter: 'custom', command: 'sh', defaultArgs: ['-c', 'kill -9 $$'] } },
+    });
+    const dir = writeSpec(world, tasks('One'));
+    const agents = ['--backend', 'mortal', '--assign-backend', 'rehearsal'];
+    expect((await runSpec(world, dir, '--max-attempts', '2', ...agents)).code).toBe(2);
+    const ticket = world.ticket('spec-limits', '1');
+    expect(story(ticket).filter((line) => line.startsWith('implement'))).toEqual([
+      'implement interrupted',
+      'implement failure',
+      'implement failure',
+    ]);
+    for (const attempt of ['implement.1.2', 'implement.1.3'])
+      expect(world.promptOf('spec-limits', '1', attempt)).toMatch(/<previous-error>\n.*SIGKILL/);
+    expect(
+      progressFile(world)
+        .match(/Status:\W+\w+/g)
+        ?.map((line) => line.replace(/\W+/, ': ')),
+    ).toEqual(['Status: Waiting', 'Status: Failed', 'Status: Failed']);
+  });
+
   it('is tried again in the same session with the error, and counts each attempt', async ({ world }) => {
     withoutWaits(world);
     world.rehearsal([
