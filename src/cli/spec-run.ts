@@ -219,14 +219,15 @@ async function preview(
       problems,
     });
   }
-  const [{ specText, specProblemText }, { style }] = await Promise.all([
+  const [{ specText, specProblemText }, { style }, { noteOf }] = await Promise.all([
     import('../report/spec.ts'),
     import('../report/style.ts'),
+    import('../engine/spec-run.ts'),
   ]);
   const near = { look: style(io.color), cwd: io.cwd };
   io.out(specText({ spec, units }, near));
   for (const problem of problems) io.out(specProblemText(problem, near));
-  const told = new Set(problems.map(({ file, line, message }) => `${file}:${line}: ${message}.`));
+  const told = new Set(problems.map(noteOf));
   for (const note of notes) if (!told.has(note)) io.out(note);
   const left = tickets.filter((ticket) => ticket.status !== 'complete').length;
   io.out(

@@ -153,7 +153,7 @@ async function check(dir: string, options: Options, io: Io): Promise<void> {
       files,
       config,
       tasks,
-      units: units.map(({ root: _root, work, open, ...unit }) => ({
+      units: units.map(({ root: _root, leftOut: _leftOut, work, open, ...unit }) => ({
         ...unit,
         work: work.map(({ id }) => id),
         open: open.map(({ id }) => id),

@@ -17,7 +17,8 @@ export function describeUnit(spec: Spec, unit: Unit): TicketUnit {
   return {
     id: unit.id,
     tasks: work.map(identityOf),
-    ids: [...new Set([unit.id, ...withDescendants(unit.root).flatMap(({ id }) => inUnit(unit, id))])],
+    ids: idsOf(unit),
+    ...(unit.leftOut.length > 0 ? { leftOut: unit.leftOut.map(({ id }) => id) } : {}),
     work: parts.work,
     context: parts.context,
     requirements: parts.requirements,
@@ -46,6 +47,12 @@ export function openParents({ all }: Pick<Spec, 'all'>): Record<string, string[]
 export function unitHash({ work }: Unit): string {
   const identity = work.map(({ id, title, details }) => [id, title, details]);
   return createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16);
+}
+
+/** A parent of which something is left out is not done with the rest. */
+function idsOf(unit: Unit): string[] {
+  const inside = withDescendants(unit.root).flatMap(({ id }) => inUnit(unit, id));
+  return [...new Set(unit.leftOut.length > 0 ? inside : [unit.id, ...inside])];
 }
 
 function inUnit(unit: Unit, id: string): string[] {

@@ -121,7 +121,8 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
     units,
     ownersOf(parts.settings),
   );
-  const notes = [...said, ...empty.map(({ file, line, message }) => `${file}:${line}: ${message}.`)];
+  const unwaited = more.filter(({ code }) => code === 'spec/not-selected');
+  const notes = [...said, ...[...unwaited, ...empty].map(noteOf)];
   const resolved = await resolveWorkflow(WORKFLOW, parts.settings.searchPath);
   const pinFor = (together: readonly string[]) => {
     const wishes = { owners: ownersOf(parts.settings), maxAttempts: request.maxAttempts, together };
@@ -175,6 +176,11 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
   const replaced = found && request.fresh ? found.id : null;
   const variants = asking.map((each) => each.pinned);
   return { spec, units, problems, notes, prepared, workflow: pinned, variants, replaced, isNew: !before };
+}
+
+/** A problem in one line, as the run tells it. */
+export function noteOf({ file, line, message }: SpecProblem): string {
+  return `${file}:${line}: ${message.replace(/\.$/, '')}.`;
 }
 
 /** Open units that there would be if nothing had been said about which. */

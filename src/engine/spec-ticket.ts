@@ -41,7 +41,7 @@ export function renewed(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
   const waits = old.status === 'needs_attention';
   if (unit.done && (isOver(old) || !begun || waits))
     return old.status === 'complete'
-      ? old
+      ? whole(input, unit, old)
       : { ...old, status: 'complete', hold: null, error: null, since: input.now };
   const same = unitOf(old)?.hash === unitHash(unit);
   if (old.status === 'complete' && same) return old;
@@ -50,6 +50,15 @@ export function renewed(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
   if (!goesOn) return anew(input, unit, old);
   const told = same || !input.isAtWork(old) ? retold(input, unit, old) : old;
   return overridden(told, input.assignments.get(unit.id));
+}
+
+/** What was left out of a complete unit may have been done since. */
+function whole(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
+  const known = unitOf(old);
+  if (!known?.leftOut) return old;
+  const { leftOut: _, ...rest } = known;
+  const { ids, leftOut } = describeUnit(input.spec, unit);
+  return { ...old, unit: { ...rest, ids, ...(leftOut ? { leftOut } : {}) } };
 }
 
 /** A ticket under way with what its unit says now; a session that knows other words is told the new ones. */

@@ -14,8 +14,10 @@ export interface TicketUnit {
   tasks: TaskIdentity[];
   /** Tasks of it that the engine has ticked before, in an earlier cut of the unit. */
   done?: readonly TaskIdentity[];
-  /** All of the unit's ids, its own first. */
+  /** All ids that are done with the unit, its own first unless something of it was left out. */
   ids: string[];
+  /** Open tasks of it that were not selected. */
+  leftOut?: readonly string[];
   work: string;
   context: string;
   requirements: string;

@@ -1,5 +1,6 @@
 import type { Parts } from '../engine/parts.ts';
 import type { SpecResult } from '../engine/spec-result.ts';
+import { unitOf } from '../engine/spec-unit.ts';
 import { NO_REASON } from '../model/outcome.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
@@ -51,9 +52,11 @@ export function specSummary(result: SpecResult, look: Style, columns?: number): 
     mark(ticket, look),
     ticket.ticketId,
     oneLine(ticket.title, 50),
-    ticket.status.replace('_', ' '),
+    isPartly(ticket) ? 'partly' : ticket.status.replace('_', ' '),
     usageText(totalUsage(ticket.phaseHistory.map((attempt) => attempt.usage))),
-    ticket.status === 'complete' ? '' : oneLine(ticket.hold?.reason ?? ticket.error ?? '', 300),
+    ticket.status === 'complete'
+      ? leftOutText(ticket)
+      : oneLine(ticket.hold?.reason ?? ticket.error ?? '', 300),
   ]);
   const facts = [...unitFacts(counts), duration(ms), usageText(usage)].filter(Boolean);
   const header = ['', 'unit', 'title', 'status', 'usage', 'why'];
@@ -102,7 +105,19 @@ function unitFacts(counts: SpecResult['counts']): string[] {
   ];
 }
 
+/** What a unit was given is done, and the rest of it was not selected. */
+function isPartly(ticket: Ticket): boolean {
+  return ticket.status === 'complete' && (unitOf(ticket)?.leftOut ?? []).length > 0;
+}
+
+function leftOutText(ticket: Ticket): string {
+  const ids = unitOf(ticket)?.leftOut ?? [];
+  if (ids.length === 0) return '';
+  return oneLine(`not selected and not done: ${ids.join(', ')}`, 300);
+}
+
 function mark(ticket: Ticket, look: Style): string {
+  if (isPartly(ticket)) return look.yellow('✓');
   if (ticket.status === 'complete') return look.green('✓');
   if (ticket.status === 'failed') return look.red('✗');
   if (ticket.status === 'paused') return look.yellow('‖');

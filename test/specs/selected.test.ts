@@ -48,6 +48,19 @@ describe.concurrent('a unit that has begun and is not selected', () => {
     expect(stateFile(world).specs.limits?.completed_at).not.toBeNull();
   });
 
+  it('leaves the parent of a task that was left out for later', async ({ world }) => {
+    world.rehearsal([{ when: { phase: 'implement' }, do: [...add('a.txt'), done()] }]);
+    const text = '- [ ] 1. A\n  - [ ] 1.1 A1\n  - [ ] 1.2 A2\n- [ ] 2. B\n  - _Depends: 1.1_\n';
+    const dir = writeSpec(world, text);
+    const cut = await world.cli('spec', dir, '--no-tmux', '--delay', '0', '--skip', '1.1');
+    expect(cut.code).toBe(0);
+    expect(cut.out + cut.err).toContain('Task 2 depends on 1.1, which is not selected and not done');
+    expect(cut.out).toMatch(/1 +A +partly .*not selected and not done: 1\.1/);
+    expect(stateFile(world).specs.limits?.completed).toEqual(['1.2', '2']);
+    expect((await runSpec(world, dir)).code).toBe(0);
+    expect(stateFile(world).specs.limits?.completed.toSorted()).toEqual(['1', '1.1', '1.2', '2']);
+  });
+
   it('is set aside when its task is gone, or cut in another way', async ({ world }) => {
     withoutWaits(world);
     world.rehearsal([half]);

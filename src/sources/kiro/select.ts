@@ -53,7 +53,8 @@ export function selection(spec: UnitSource, options: SelectOptions): Selection {
 function behind(unit: Unit, first: SpecTask): Unit {
   const work = unit.work.filter((task) => task.line >= first.line);
   const open = unit.open.filter((task) => task.line >= first.line);
-  return { ...unit, work, open, done: open.length === 0 };
+  const before = unit.open.filter((task) => task.line < first.line && !task.optional);
+  return { ...unit, work, open, leftOut: [...before, ...unit.leftOut], done: open.length === 0 };
 }
 
 /** A task by the id that a person typed. */

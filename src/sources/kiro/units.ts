@@ -17,6 +17,8 @@ export interface Unit {
   work: SpecTask[];
   /** Those of them that are still to do. */
   open: SpecTask[];
+  /** Tasks that it needs, that are still to do and were not selected. */
+  leftOut: SpecTask[];
   done: boolean;
   /** Units of this selection that have to be done first. */
   after: string[];
@@ -81,9 +83,11 @@ function toUnit(
   const work = own.filter(select.takes).sort((a, b) => a.line - b.line);
   if (work.length === 0) return undefined;
   const open = work.filter((task) => !select.isDone(task));
+  const leftOut = own.filter((task) => !task.optional && !task.done && !work.includes(task));
   const waves = work.flatMap((task) => task.wave ?? []);
   const wave = root.wave ?? (waves.length > 0 ? Math.min(...waves) : null);
-  return { id: root.id, title: root.title, root, work, open, done: open.length === 0, after: [], wave };
+  const done = open.length === 0;
+  return { id: root.id, title: root.title, root, work, open, leftOut, done, after: [], wave };
 }
 
 /** Notes for each unit what it waits for, by its tasks and by what they are in. */
@@ -112,6 +116,8 @@ function tie(
         if (!target) continue;
         const before = unitsFor(target);
         if (before.length === 0 && !target.done) problems.push(notWaited(spec, task, target, line));
+        const cut = cutFrom(target, before);
+        if (cut.length > 0) problems.push(partlyWaited(spec, { task, target, cut, line }));
         for (const each of before) if (each !== unit) after.add(each.id);
       }
     const outer = unit.root.parent === null ? undefined : spec.byId.get(unit.root.parent);
@@ -120,6 +126,12 @@ function tie(
     unit.after = [...after];
   }
   return problems;
+}
+
+/** What a target needs and units that stand for it leave out. */
+function cutFrom(target: SpecTask, units: readonly Unit[]): SpecTask[] {
+  const inside = new Set(withDescendants(target));
+  return units.flatMap(({ leftOut }) => leftOut.filter((task) => inside.has(task)));
 }
 
 function ancestors(spec: UnitSource, task: SpecTask): SpecTask[] {
@@ -155,6 +167,24 @@ function notWaited(spec: UnitSource, task: SpecTask, target: SpecTask, line: num
     hint: target.optional
       ? '--include-optional takes it along.'
       : `Add ${target.id} to the selection if it matters.`,
+    code: 'spec/not-selected',
+    severity: 'warning',
+  };
+}
+
+function partlyWaited(
+  spec: UnitSource,
+  { task, target, cut, line }: { task: SpecTask; target: SpecTask; cut: readonly SpecTask[]; line: number },
+): SpecProblem {
+  const ids = cut.map(({ id }) => id).join(', ');
+  const isOne = cut.length === 1;
+  const which = isOne && cut[0] === target ? 'which' : `of which ${ids}`;
+  return {
+    file: spec.files.tasks,
+    line,
+    column: 1,
+    message: `Task ${task.id} depends on ${target.id}, ${which} ${isOne ? 'is' : 'are'} not selected and not done: nobody waits for ${isOne ? 'it' : 'them'}.`,
+    hint: `Add ${ids} to the selection if ${isOne ? 'it matters' : 'they matter'}.`,
     code: 'spec/not-selected',
     severity: 'warning',
   };

@@ -59,6 +59,21 @@ describe('unitsOf', () => {
     expect(() => units(PLAN, { from: '3', skip: ['3'] })).toThrow(/not among those/);
   });
 
+  it('says when a part of a dependency is left out', () => {
+    const text =
+      '- [ ] 1. A\n  - [ ] 1.1 B\n  - [ ] 1.2 C\n  - [ ]* 1.3 D\n- [ ] 2. E\n  - _Depends: 1.1_\n- [ ] 3. F\n  - _Depends: 1_\n- [ ] 4. G\n  - _Depends: 1.2_\n';
+    const say = (options: Parameters<typeof units>[1]) =>
+      units(text, options).problems.map(({ message }) => message);
+    expect(say({})).toEqual([]);
+    const wanted = [
+      'Task 2 depends on 1.1, which is not selected and not done: nobody waits for it.',
+      'Task 3 depends on 1, of which 1.1 is not selected and not done: nobody waits for it.',
+    ];
+    expect(say({ skip: ['1.1'] })).toEqual(wanted);
+    expect(say({ only: ['1.2', '2', '3', '4'] })).toEqual(wanted);
+    expect(say({ skip: ['1.1'], unit: 'leaf' })).toEqual([wanted[0]]);
+  });
+
   it('says when a dependency is left out', () => {
     const text = '- [ ]* 1. A\n- [ ] 2. B\n  - _Depends: 1_\n- [ ] 3. C\n  - _Depends: 2_\n';
     const say = (options: Parameters<typeof units>[1]) =>
