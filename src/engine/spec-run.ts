@@ -19,6 +19,7 @@ import { keepPast } from './past.ts';
 import { letGo } from './resume-run.ts';
 import { emptyCheckpoints } from './spec-checkpoints.ts';
 import { openParents, unitHash } from './spec-described.ts';
+import { freeTree } from './spec-free-tree.ts';
 import {
   assignmentsOf,
   branchFor,
@@ -26,7 +27,6 @@ import {
   keptOf,
   knownOwners,
   tasksAsKnown,
-  treeOf,
   withTasks,
 } from './spec-known.ts';
 import { keepPersonsCommits } from './spec-left.ts';
@@ -138,6 +138,10 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
   const asking = [...groups].map(([id, ids]) => ({ id, ids, pinned: pinFor(ids) }));
   const askedFor = (ids: readonly string[]) =>
     Object.fromEntries(ids.map((each) => [each, hashes.get(each) ?? '']));
+  const { worktree, notes: placed } = request.inPlace
+    ? { worktree: root, notes: [] }
+    : await freeTree(parts, about, branch);
+  notes.push(...placed);
   const prepared = planSpec({
     planId,
     before,
@@ -150,7 +154,7 @@ export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Pro
     },
     repo: root,
     branch,
-    worktree: request.inPlace ? root : treeOf(parts, about, branch),
+    worktree,
     inPlace: request.inPlace,
     agent: request.backend,
     base: request.base,

@@ -12,6 +12,7 @@ import {
   stateFile,
   tasks,
   tasksOn,
+  tree,
   waitFor,
   withoutWaits,
   work,
@@ -45,6 +46,32 @@ describe.concurrent('contract 1: two specs in one directory', () => {
     expect(git(other, 'log', '--format=%s', '-1', 'spec/limits')).toBe('Tick 2 of limits');
     expect(tasksOn(world)).toContain('- [ ] 2. Two');
     expect((await runSpec(world, dir)).code).toBe(0);
+  });
+
+  it('of one name in two repositories that keep their state apart have trees of their own', async ({
+    world,
+  }) => {
+    const dir = writeSpec(world, tasks('One', 'Two'));
+    const other = join(world.dir, 'other');
+    git(world.dir, 'clone', '--quiet', world.repo, other);
+    const there = join(other, '.kiro/specs/limits');
+    const keepAt = (stateDir: string) => world.config({ stateDir });
+    expect((await runSpec(world, dir, '--max-iterations', '1')).code).toBe(1);
+    const told = `The worktree is ${tree(world)}-2`;
+    keepAt(join(world.dir, 'state-of-other'));
+    expect((await world.cli('spec', there, '--dry-run')).out).toContain(told);
+    const begun = await runSpec(world, there, '--max-iterations', '1');
+    expect({ code: begun.code, tree: begun.result.tickets[0]?.worktree }).toEqual({
+      code: 1,
+      tree: `${tree(world)}-2`,
+    });
+    expect(begun.err).toContain(told);
+    keepAt(world.stateDir);
+    expect((await runSpec(world, dir)).code).toBe(0);
+    keepAt(join(world.dir, 'state-of-other'));
+    const { code, result } = await runSpec(world, there);
+    expect({ code, complete: result.counts.complete }).toEqual({ code: 0, complete: 2 });
+    expect(git(other, 'log', '--format=%s', '-1', 'spec/limits')).toBe('Tick 2 of limits');
   });
 
   it('of one name in one repository have branches of their own', async ({ world }) => {
