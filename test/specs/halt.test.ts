@@ -55,6 +55,23 @@ describe.concurrent('contract 10: a unit that halts', () => {
     expect(again.result.counts.attempts).toBe(0);
   });
 
+  it('keeps the answer apart from the error when it is tried again', async ({ world }) => {
+    withoutWaits(world);
+    const fails = { result: 'Hm.' };
+    world.rehearsal([
+      ASKS,
+      { when: { ticket: '1', phase: 'implement', visit: 2, attempt: 1 }, do: [fails] },
+      { when: { ticket: '1', phase: 'implement', visit: 2 }, do: [{ commit: 'Use B' }, done()] },
+    ]);
+    expect((await runSpec(world, writeSpec(world, tasks('One')))).code).toBe(2);
+    expect((await world.cli('resume', 'spec-limits', '--answer', 'Take B.')).code).toBe(0);
+    const prompt = world.promptOf('spec-limits', '1', 'implement.2.2');
+    expect(prompt).toContain('<answer>\nTake B.\n</answer>');
+    const error = /<previous-error>(.*)<\/previous-error>/s.exec(prompt)?.[1];
+    expect(error).toContain('expected');
+    expect(error).not.toContain('Take B.');
+  });
+
   it('goes on with the answer, in its session and tree, to the end', async ({ world }) => {
     world.rehearsal([ASKS, ANSWERED]);
     const dir = writeSpec(world, tasks('One', 'Two'));
