@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { IllegalMoveError, InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
@@ -43,6 +43,7 @@ export async function tickUnit(
   if (unit) refuseUndone(ticket, phase);
   if (unit) refuseTreeless(parts, ticket);
   if (unit) refuseVanished(parts, ticket, unit.id);
+  if (unit) refuseNoFile(parts, ticket, unit.id);
   if (unit) await putListBack(parts, ticket);
   if (unit) await bringFitting(parts, ticket, unit.tasks);
   const plan = store.plan(ref.planId);
@@ -129,6 +130,22 @@ function refuseVanished({ store, settings }: Parts, ticket: Ticket, id: string):
     hint: `Put it back at its place, then run the spec again.${from}`,
     details: { file: original, copy },
   });
+}
+
+/** Something else may have come to the place of a list, such as a directory of its name. */
+function refuseNoFile({ store, settings }: Parts, ticket: Ticket, id: string): void {
+  const plan = store.plan(ticket.planId);
+  const kept = specOf(plan);
+  if (!kept) return;
+  const { path } = workspaceSpec(ticket, plan, settings, store.view());
+  for (const dir of [join(path, kept.inTree), kept.dir]) {
+    const file = join(dir, kept.files.tasks);
+    if (statSync(file, { throwIfNoEntry: false })?.isFile() ?? true) continue;
+    throw new InputError('spec/changed', `${file} is no file any more: unit ${id} cannot be ticked.`, {
+      hint: 'Move away what is there and put the task list back, then run the spec again.',
+      details: { file },
+    });
+  }
 }
 
 /** A list that was edited while the unit's work lay in the tree comes to the branch with its tick, unless it knows other tasks. */

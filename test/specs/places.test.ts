@@ -184,6 +184,17 @@ describe.concurrent('a spec that git does not have and that is gone from its pla
     expect(readFileSync(join(dir, 'tasks.md'), 'utf8')).toBe('# Tasks\n\n- [x] 1. Another\n');
   });
 
+  it('is told with its path where a directory has taken the place of its list', async ({ world }) => {
+    const list = `${world.repo}/.kiro/specs/limits/tasks.md`;
+    const replace = { run: `mv ${list} ${list}.old && mkdir ${list}` };
+    world.rehearsal([{ when: { phase: 'implement' }, do: [replace, ...add('a.txt'), done()] }]);
+    const dir = writeSpec(world, tasks('One'), { commit: false });
+    const { code, result } = await runSpec(world, dir);
+    expect(code).toBe(2);
+    expect(result.tickets[0]?.error).toContain(`${list} is no file any more: unit 1 cannot be ticked.`);
+    expect(result.tickets[0]?.error).toContain('put the task list back');
+  });
+
   it.for([
     ['its directory', '.kiro/specs/limits', '.kiro/specs/moved'],
     ['its task list', '.kiro/specs/limits/tasks.md', '.kiro/specs/limits/old.md'],
