@@ -108,10 +108,15 @@ function refuseUndone(ticket: Ticket, phase: string | undefined): void {
 
 /** Once all of a spec is complete its tree is given back, and there is nothing to write in. */
 function refuseTreeless({ store, settings }: Parts, ticket: Ticket): void {
-  const { path } = workspaceSpec(ticket, store.plan(ticket.planId), settings, store.view());
+  const plan = store.plan(ticket.planId);
+  const { path } = workspaceSpec(ticket, plan, settings, store.view());
   if (existsSync(join(path, '.git'))) return;
+  const kept = specOf(plan);
+  const own = kept && !kept.tracked ? join(kept.dir, kept.files.tasks) : null;
   throw new IllegalMoveError('spec/no-tree', `${refKey(ticket)} cannot be ticked: ${path} is gone.`, {
-    hint: `What was ticked is on the branch ${ticket.branch}.`,
+    hint: own
+      ? `What was ticked is in ${own}, which git does not have.`
+      : `What was ticked is on the branch ${ticket.branch}.`,
     details: { path },
   });
 }

@@ -79,6 +79,15 @@ describe.concurrent('spec tick', () => {
     expect(existsSync(tree(world))).toBe(false);
   });
 
+  it('says where the ticks are of a spec that git does not have', async ({ world }) => {
+    const dir = writeSpec(world, tasks('One'), { commit: false });
+    expect((await runSpec(world, dir)).code).toBe(0);
+    const { code, err } = await world.cli('spec', 'tick', 'spec-limits', '1');
+    expect(code).toBe(5);
+    expect(err).toContain(`What was ticked is in ${join(dir, 'tasks.md')}`);
+    expect(err).not.toContain('on the branch');
+  });
+
   it('is what the script of any phase may call', async ({ world }) => {
     const file = join(world.home, 'workflows', 'spec-task.yaml');
     withoutWaits(world);
