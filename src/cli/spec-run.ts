@@ -55,14 +55,18 @@ async function openWithWindows(view: View, options: SpecRunOptions, io: Io) {
     if (!options.detach) view.listen(event);
     tmux?.listen(event);
   };
-  const [parts, { openTmuxView }, { findExecutable }] = await Promise.all([
+  const [parts, { openTmuxView }, { findExecutable }, { renamedText, tmuxOff }] = await Promise.all([
     openRunner(io, options, 'spec', { listen }),
     import('../report/tmux-view.ts'),
     import('../config/probe.ts'),
+    import('../jobs/tmux-names.ts'),
   ]);
   const { stateDir, configFile, packageDir } = parts.settings;
   const windows = (name: string, planId: string): TmuxView | undefined => {
     if (options.tmux === false) return undefined;
+    const renamed = renamedText(options.tmuxSession ?? '');
+    const isShown = !tmuxOff(io.env) && findExecutable('tmux', io.env);
+    if (options.tmuxSession && renamed && isShown) view.err(`tmux: ${renamed}`);
     tmux = openTmuxView({
       session: sessionOf(options, name),
       stateDir,
@@ -176,7 +180,7 @@ async function handOver(
   options: SpecRunOptions,
   io: Io,
 ): Promise<void> {
-  const [{ tmuxOff }, { letGo }, { ensureDaemon }] = await Promise.all([
+  const [{ tmuxOff, renamedText }, { letGo }, { ensureDaemon }] = await Promise.all([
     import('../jobs/tmux-names.ts'),
     import('../engine/resume-run.ts'),
     import('./daemon.ts'),
@@ -184,6 +188,8 @@ async function handOver(
   const { TMUX, TMUX_TMPDIR } = io.env;
   const session = sessionOf(options, name);
   const shown = options.tmux !== false && !tmuxOff(io.env);
+  const renamed = renamedText(session);
+  if (shown && options.tmuxSession && renamed) io.err(`tmux: ${renamed}`);
   const windows = shown ? { session, cwd: io.cwd, env: { TMUX, TMUX_TMPDIR } } : null;
   await parts.store.updatePlan(planId, (latest) => ({ ...latest, windows, run: { detached: true } }));
   await letGo(parts, planId);

@@ -12,6 +12,14 @@ export function sessionName(text: string, fallback = 'signalbox'): string {
   return [...name].slice(0, MAX_NAME).join('').replace(/-+$/, '') || fallback;
 }
 
+/** What to tell somebody who asked for a name that tmux cannot have; undefined where it can. */
+export function renamedText(wanted: string): string | undefined {
+  const name = sessionName(wanted);
+  return name === wanted
+    ? undefined
+    : `the session is called ${name}: tmux cannot have ${JSON.stringify(wanted)}`;
+}
+
 /** This session and no other: a bare name would also find one that only begins with it. */
 export function exactly(session: string): string {
   return `=${session}:`;

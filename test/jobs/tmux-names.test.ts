@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import {
   exactly,
   literal,
+  renamedText,
   sessionName,
   socketOf,
   tmuxOff,
@@ -26,6 +27,11 @@ describe('the name of a session', () => {
     ['x'.repeat(200), 'x'.repeat(80)],
   ])('%j is %j', (text, name) => {
     expect(sessionName(text)).toBe(name);
+  });
+
+  it('is told where it is not the one that was asked for', () => {
+    expect(renamedText('my-session_1')).toBeUndefined();
+    expect(renamedText('my.sess')).toBe('the session is called my_sess: tmux cannot have "my.sess"');
   });
 
   it('never means anything to tmux, and stays what it is', () => {
