@@ -107,7 +107,8 @@ const WHAT: Record<Exclude<Found['kind'], 'absent' | 'worktree'>, string> = {
 export function pathTaken(path: string, what: Found['kind'] | string, hint?: string): WorkspaceError {
   const said = what in WHAT ? WHAT[what as keyof typeof WHAT] : what;
   return new WorkspaceError('workspace/path-taken', `The worktree path ${path} is taken by ${said}.`, {
-    hint: hint ?? 'Move it away, or set `worktree` of the ticket or the setting `worktreeRoot` to another place.',
+    hint:
+      hint ?? 'Move it away, or set `worktree` of the ticket or the setting `worktreeRoot` to another place.',
     details: { path, what: said },
   });
 }
