@@ -149,10 +149,12 @@ describe('changedFiles', () => {
     git(at.path, 'rm', '--quiet', 'dir/b.txt');
     const { root, files } = await workspaces.changedFiles(at.path, first);
     expect({ root, files }).toEqual({ root: at.path, files: ['a.txt', 'new.txt', 'node.log', 'work.txt'] });
-    // Without a commit it is where the branch left origin's default branch, and without that HEAD.
+    // Without a commit it is where the branch left origin's default branch, else main or master here, else HEAD.
     expect((await workspaces.changedFiles(at.path, null)).files).toEqual(files);
     git(repo, 'symbolic-ref', '--delete', 'refs/remotes/origin/HEAD');
     git(repo, 'update-ref', '-d', 'refs/remotes/origin/main');
+    expect((await workspaces.changedFiles(at.path, null)).files).toEqual(files);
+    git(repo, 'branch', '--move', 'main', 'other');
     const uncommitted = files.filter((file) => file !== 'work.txt');
     expect((await workspaces.changedFiles(at.path, null)).files).toEqual(uncommitted);
   });
