@@ -17,6 +17,7 @@ export interface AgentEntry {
   fallback?: string;
   sandbox?: string;
   sandboxNetwork?: boolean;
+  sandboxReadable?: string[];
   sandboxWritable?: string[];
   sandboxProcesses?: number;
 }
@@ -54,6 +55,7 @@ export function resolveAgent(name: string, entry: AgentEntry, packageDir: string
     fallback: entry.fallback,
     sandbox: entry.sandbox,
     sandboxNetwork: entry.sandboxNetwork,
+    sandboxReadable: entry.sandboxReadable,
     sandboxWritable: entry.sandboxWritable,
     sandboxProcesses: entry.sandboxProcesses,
   };

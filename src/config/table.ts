@@ -92,6 +92,10 @@ export const TABLE = {
             kind: { is: 'boolean' },
             about: 'Whether it has a network in its sandbox; default true.',
           },
+          sandboxReadable: {
+            kind: { is: 'list', of: path },
+            about: 'Further files and directories that it may read in its sandbox.',
+          },
           sandboxWritable: {
             kind: { is: 'list', of: path },
             about: 'Further files and directories that it may write in its sandbox.',

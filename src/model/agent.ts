@@ -20,6 +20,7 @@ export interface AgentConfig {
   /** `bwrap`: it sees its worktree and its CLI's own files, and little else. */
   sandbox?: string | undefined;
   sandboxNetwork?: boolean | undefined;
+  sandboxReadable?: string[] | undefined;
   sandboxWritable?: string[] | undefined;
   sandboxProcesses?: number | undefined;
 }

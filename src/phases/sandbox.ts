@@ -65,17 +65,18 @@ export async function enterSandbox(
   const hidden = hiddenPlaces(context, env);
   const wrap = async (argv: readonly string[]) => {
     const programs = tools(argv, env, path, [...hidden, ...PRIVATE, ...home.writable.map(([, to]) => to)]);
+    const readable = [...programs, ...(agent.sandboxReadable ?? [])];
     return bubblewrap(
       {
         bwrap: findProgram('bwrap', path) ?? 'bwrap',
         cwd: place.worktree,
         network: agent.sandboxNetwork ?? true,
         hidden,
-        readable: withTargets([...programs, settings.packageDir, dir, enclave.objects]),
+        readable: withTargets([...readable, settings.packageDir, dir, enclave.objects]),
         places: home.writable,
         writable: [...(agent.sandboxWritable ?? []), enclave.gitDir],
         over: [
-          ...(await keptPrograms(home.writable, withTargets(programs))),
+          ...(await keptPrograms(home.writable, withTargets(readable))),
           ...home.readable,
           ...git,
           [enclave.link, join(place.worktree, '.git')],

@@ -65,6 +65,7 @@ describe('what is made from the table', () => {
       'fallback',
       'sandbox',
       'sandboxNetwork',
+      'sandboxReadable',
       'sandboxWritable',
       'sandboxProcesses',
     ]);

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { cacheDir } from '../../tools/agents/install.mjs';
 import { commitsOf, git } from '../support/repo.ts';
 import { story } from '../support/world.ts';
 import { it, SELECTED, withModelServer } from './bench.ts';
@@ -149,7 +150,8 @@ describe.each(SELECTED)('$name', (cli) => {
       const commit = (name: string) => `echo x > ${name} && git add --all && git commit --quiet -m ${name}`;
       const plant =
         'for dir in .claude .codex .pi .gemini .config/opencode; do echo x > ~/$dir/planted; done';
-      bench.entry = { sandbox: 'bwrap' };
+      // The programs lie in the account's own home, which is hidden.
+      bench.entry = { sandbox: 'bwrap', sandboxReadable: [cacheDir()] };
       bench.prepare(
         cli,
         [

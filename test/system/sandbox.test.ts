@@ -282,15 +282,26 @@ describe('a hostile agent in a sandbox', () => {
     expect(log).toEqual(['After', 'Before']);
   });
 
-  it('sees nothing of the home that its account has, wherever HOME points to', async ({ world }) => {
+  it('sees of the home that its account has only what the settings name, and cannot write that', async ({
+    world,
+  }) => {
     const account = mkdtempSync(join(userInfo().homedir, '.signalbox-test-'));
     try {
       writeFileSync(join(account, 'secret.txt'), 'private');
-      prepare(world, `${attempt('account', `ls '${account}'`)}\ngit add --all; git commit -qm Seen`);
+      const shown = join(account, 'lib');
+      mkdirSync(shown);
+      writeFileSync(join(shown, 'tool.txt'), 'needed');
+      const tries = [
+        attempt('account', `cat '${account}/secret.txt'`),
+        attempt('tool', `cat '${shown}/tool.txt'`),
+        attempt('change', `echo x > '${shown}/tool.txt'`),
+      ];
+      const body = `${tries.join('\n')}\ngit add --all; git commit -qm Seen`;
+      prepare(world, body, { sandboxReadable: [shown] });
       world.plan('p', { tickets: { a: {} } });
       const run = await world.cli('run', 'p');
       expect(run.code, run.out + run.err).toBe(0);
-      expect(report(world)).toEqual(['account refused']);
+      expect(report(world)).toEqual(['account refused', 'tool worked', 'change refused']);
     } finally {
       rmSync(account, { recursive: true });
     }
