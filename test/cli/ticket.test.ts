@@ -10,6 +10,18 @@ async function atWork(world: World, command: string[] = ['run', 'p']): Promise<R
   return run;
 }
 
+/** A plan of one ticket: an agent builds, a script checks. */
+function buildAndCheck(world: World, agent: string): void {
+  world.agent('agent', agent);
+  world.workflow('work', [
+    { id: 'build', type: 'agent', prompt: 'x', onSuccess: 'check' },
+    { id: 'check', type: 'script', command: 'check.sh', onSuccess: 'done' },
+    DONE,
+  ]);
+  world.script('check.sh', 'true');
+  world.plan('p', { tickets: { a: {} } });
+}
+
 describe.concurrent('pause and resume', () => {
   it('end the agent at once with all its processes, and go on later', async ({ world }) => {
     setUp(world, 'sleep 300 & note working; go; commit');
@@ -115,14 +127,7 @@ describe.concurrent('retry and skip', () => {
   });
 
   it('go on at another phase, also out of a running one', async ({ world }) => {
-    world.agent('agent', 'note working; go; commit');
-    world.workflow('work', [
-      { id: 'build', type: 'agent', prompt: 'x', onSuccess: 'check' },
-      { id: 'check', type: 'script', command: 'check.sh', onSuccess: 'done' },
-      DONE,
-    ]);
-    world.script('check.sh', 'true');
-    world.plan('p', { tickets: { a: {} } });
+    buildAndCheck(world, 'note working; go; commit');
     const run = await atWork(world, ['daemon']);
     expect((await world.cli('skip', 'p', 'a', 'check')).code).toBe(0);
     const { phaseHistory } = await world.reaches('p', 'a', 'complete');
@@ -144,16 +149,7 @@ describe.concurrent('skip to the end', () => {
 });
 
 describe.concurrent('skip of the only ticket of a run', () => {
-  function slow(world: World): void {
-    world.agent('agent', "trap '' TERM; note working; go; commit");
-    world.workflow('work', [
-      { id: 'build', type: 'agent', prompt: 'x', onSuccess: 'check' },
-      { id: 'check', type: 'script', command: 'check.sh', onSuccess: 'done' },
-      DONE,
-    ]);
-    world.script('check.sh', 'true');
-    world.plan('p', { tickets: { a: {} } });
-  }
+  const slow = (world: World) => buildAndCheck(world, "trap '' TERM; note working; go; commit");
 
   it('is waited for by the run, which goes on at that phase', async ({ world }) => {
     slow(world);

@@ -13,11 +13,21 @@ import {
   tasks,
   tasksOn,
   tree,
+  type World,
   waitFor,
   withoutWaits,
   work,
   writeSpec,
 } from './support.ts';
+
+/** A spec, and the same one in a clone beside its repository. */
+function neighbours(world: World): { dir: string; other: string; there: string } {
+  const dir = writeSpec(world, tasks('One', 'Two'));
+  const other = join(world.dir, 'other');
+  git(world.dir, 'clone', '--quiet', world.repo, other);
+  const there = join(other, '.kiro/specs/limits');
+  return { dir, other, there };
+}
 
 describe.concurrent('contract 1: two specs in one directory', () => {
   it('each do all of their work and keep their state apart', async ({ world }) => {
@@ -33,10 +43,7 @@ describe.concurrent('contract 1: two specs in one directory', () => {
   it('of one name in two repositories have plans of their own, and branches as if they were alone', async ({
     world,
   }) => {
-    const dir = writeSpec(world, tasks('One', 'Two'));
-    const other = join(world.dir, 'other');
-    git(world.dir, 'clone', '--quiet', world.repo, other);
-    const there = join(other, '.kiro/specs/limits');
+    const { dir, other, there } = neighbours(world);
     expect((await runSpec(world, dir, '--max-iterations', '1')).result.planId).toBe('spec-limits');
     const begun = await runSpec(world, there, '--max-iterations', '1');
     expect({ code: begun.code, planId: begun.result.planId }).toEqual({ code: 1, planId: 'spec-limits-2' });
@@ -51,10 +58,7 @@ describe.concurrent('contract 1: two specs in one directory', () => {
   it('of one name in two repositories that keep their state apart have trees of their own', async ({
     world,
   }) => {
-    const dir = writeSpec(world, tasks('One', 'Two'));
-    const other = join(world.dir, 'other');
-    git(world.dir, 'clone', '--quiet', world.repo, other);
-    const there = join(other, '.kiro/specs/limits');
+    const { dir, other, there } = neighbours(world);
     const keepAt = (stateDir: string) => world.config({ stateDir });
     expect((await runSpec(world, dir, '--max-iterations', '1')).code).toBe(1);
     const told = `The worktree is ${tree(world)}-2`;

@@ -5,6 +5,17 @@ import { describe, expect } from 'vitest';
 import { git, it, type World } from '../support/index.ts';
 import { Hub, path } from './hub.ts';
 
+/** One ticket whose pull request is approved, under a run. */
+async function awaitingMerge(world: World): Promise<{ hub: Hub; run: ReturnType<Hub['start']> }> {
+  const hub = new Hub(world, 'standard');
+  world.plan('p', { tickets: { ok: {} } });
+  const run = hub.start();
+  await hub.waits('ok', 'await_review');
+  await hub.review('ok', 'APPROVED');
+  await hub.waits('ok', 'await_merge');
+  return { hub, run };
+}
+
 describe.concurrent('merge --pr with tickets that wait for their merge', { timeout: 300_000 }, () => {
   it('merges what is approved, and the tickets see it by themselves', async ({ world }) => {
     const hub = new Hub(world, 'standard');
@@ -27,12 +38,7 @@ describe.concurrent('merge --pr with tickets that wait for their merge', { timeo
   it('and was killed once GitHub had merged: the look that finds it merged writes that down', async ({
     world,
   }) => {
-    const hub = new Hub(world, 'standard');
-    world.plan('p', { tickets: { ok: {} } });
-    const run = hub.start();
-    await hub.waits('ok', 'await_review');
-    await hub.review('ok', 'APPROVED');
-    await hub.waits('ok', 'await_merge');
+    const { hub, run } = await awaitingMerge(world);
     const crash = { ...hub.env, SIGNALBOX_CRASH_AT: 'forge:merge-done' };
     expect((await world.start(['merge', 'p', '--pr'], crash).ended).signal).toBe('SIGKILL');
     expect((await hub.ends('ok')).status).toBe('complete');
@@ -44,12 +50,7 @@ describe.concurrent('merge --pr with tickets that wait for their merge', { timeo
   });
 
   it('leaves one that is red with the others to its own workflow', async ({ world }) => {
-    const hub = new Hub(world, 'standard');
-    world.plan('p', { tickets: { ok: {} } });
-    const run = hub.start();
-    await hub.waits('ok', 'await_review');
-    await hub.review('ok', 'APPROVED');
-    await hub.waits('ok', 'await_merge');
+    const { hub, run } = await awaitingMerge(world);
     const before = world.ticket('p', 'ok').phaseHistory.length;
     const [file = ''] = git(world.repo, 'diff', '--name-only', 'main', hub.branch('ok')).split('\n');
     world.config({ checks: [`test ! -e ${file}`] });

@@ -1,8 +1,8 @@
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect } from 'vitest';
-import type { Shown } from '../cli/support.ts';
+import { cliIn, type Shown } from '../cli/support.ts';
 import { git, it, type World } from '../support/index.ts';
 import { Hub, path } from './hub.ts';
 
@@ -120,5 +120,44 @@ describe('manual-pr', { timeout: 300_000 }, () => {
     const lines = readFileSync(told, 'utf8').split('\n');
     expect(lines.filter((line) => line === `p/ok needs attention: await_pr: ${saying}`)).toHaveLength(1);
     expect(lines.filter((line) => line.includes('await_pr'))).toHaveLength(3);
+  });
+});
+
+describe.concurrent('a base that conflicts with what landed beside it', { timeout: 120_000 }, () => {
+  /** `signalbox/main` and main have each changed the same file since they parted. */
+  function apart(world: World): void {
+    for (const [branch, text] of [
+      ['signalbox/main', 'landed'],
+      ['main', 'by hand'],
+    ] as const) {
+      git(world.repo, 'switch', '--quiet', ...(branch === 'main' ? [branch] : ['--create', branch]));
+      writeFileSync(join(world.repo, 'shared.txt'), text);
+      git(world.repo, 'add', '--all');
+      git(world.repo, 'commit', '--quiet', `--message=${text}`);
+    }
+  }
+  const told = (world: World) => `Merge them by hand: git -C ${world.repo} merge signalbox/main`;
+
+  it('ends local with a person, after one visit of the agent', async ({ world }) => {
+    apart(world);
+    world.plan('p', { workflow: 'local', agent: 'rehearsal', tickets: { a: {} } });
+    await world.cli('run', 'p');
+    const ticket = world.ticket('p', 'a');
+    expect([...path(ticket), ticket.currentPhase].slice(-2)).toEqual(['integrate:refused', 'escalate']);
+    expect(ticket).toMatchObject({ status: 'needs_attention', visits: { implement: 1 } });
+    expect(ticket.error).toContain(told(world));
+  });
+
+  it('ends issue with a person, after one visit of the agent', async ({ world }) => {
+    apart(world);
+    writeFileSync(join(world.dir, 'a.md'), '# A thing\n\nDo it.\n');
+    const flags = ['--agent', 'rehearsal', '--integrate', '--no-pr'];
+    const { code, out, err } = await cliIn(world, world.repo, ['run', join(world.dir, 'a.md'), ...flags]);
+    expect({ code, err }, out).toEqual({ code: 1, err: '' });
+    const [id = ''] = readdirSync(join(world.stateDir, 'plans'));
+    const ticket = world.ticket(id, 'a');
+    expect([...path(ticket), ticket.currentPhase].slice(-2)).toEqual(['integrate:refused', 'escalate']);
+    expect(ticket).toMatchObject({ status: 'needs_attention', visits: { exec: 1 } });
+    expect(ticket.error).toContain(told(world));
   });
 });

@@ -6,12 +6,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CLI } from './support.ts';
 
 /** What V8 compiled at build time is only there for speed: without it, or with a wrong one, all is as before. */
-describe('the launcher', () => {
+describe('the packs of a build', () => {
   let dir: string;
   let packs: string;
 
   beforeAll(() => {
-    dir = mkdtempSync(join(tmpdir(), 'signalbox-launcher-'));
+    dir = mkdtempSync(join(tmpdir(), 'signalbox-packs-'));
     cpSync(dirname(CLI), join(dir, 'dist'), { recursive: true });
     packs = join(dir, 'dist', 'packs');
   });
