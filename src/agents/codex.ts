@@ -105,8 +105,8 @@ function accessArgs({ access, resume, gitDirs }: AgentRequest): string[] {
   const sandbox = resume ? ['-c', `sandbox_mode=${toml(SANDBOX[access])}`] : ['-s', SANDBOX[access]];
   const args = [...sandbox, '-c', `approval_policy=${toml('never')}`];
   // A worktree's git directory lies outside it and is read-only in the sandbox: without this nothing can be committed.
-  if (access === 'write' && gitDirs && gitDirs.length > 0)
-    args.push('-c', `sandbox_workspace_write.writable_roots=${JSON.stringify(gitDirs)}`);
+  const opened = access === 'write' ? (gitDirs?.() ?? []) : [];
+  if (opened.length > 0) args.push('-c', `sandbox_workspace_write.writable_roots=${JSON.stringify(opened)}`);
   return args;
 }
 

@@ -122,7 +122,7 @@ function warmUp(
     const spec = specOf(() => workspaceSpec(ticket, plan, parts.settings, view));
     if (!spec || spec.inPlace || repos.has(spec.repo)) continue;
     repos.add(spec.repo);
-    parts.workspaces.warm({ repo: spec.repo, base: spec.base, signal });
+    parts.workspaces.patient({ signal, graceMs: 0 }).warm({ repo: spec.repo, base: spec.base });
   }
 }
 

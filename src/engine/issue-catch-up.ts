@@ -1,7 +1,7 @@
 import { WorkspaceError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { type CaughtUp, GitError, type WorkspaceSpec, withPatience } from '../workspaces/index.ts';
+import { type CaughtUp, GitError, type WorkspaceSpec } from '../workspaces/index.ts';
 import { forgeJournal } from './forge-work.ts';
 import { EarlierIssues, sourceKey } from './issue-earlier.ts';
 import { emit, type Parts } from './parts.ts';
@@ -25,7 +25,7 @@ export async function beginWithPushed(
   let done: CaughtUp;
   try {
     const wish = { repo, path, branch, known, base: null, takeTheirs: false };
-    done = await withPatience({ signal }, () => parts.workspaces.catchUp(wish));
+    done = await parts.workspaces.patient({ signal }).catchUp(wish);
   } catch (error) {
     if (!(error instanceof GitError) || signal?.aborted) throw error;
     // Deleted there, it is pushed anew; whether origin can be reached shows at the push.

@@ -4,7 +4,7 @@ import { parseRef, refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
-import { type StackedThere, type WorkspaceSpec, withPatience } from '../workspaces/index.ts';
+import type { StackedThere, WorkspaceSpec } from '../workspaces/index.ts';
 import { branchOf, repoOf } from './facts.ts';
 import { isLeftOver, localTip, ticketPull } from './forge-ours.ts';
 import { forgeWork, ownBaseOf } from './forge-work.ts';
@@ -49,8 +49,9 @@ export async function withPrerequisitesNow(
   const { mergedOn = [] } = spec;
   const found: Found = { stackOn: [], mergedOn: [...mergedOn], stackThere: {} };
   const view = parts.store.view();
+  const patient = { ...parts, workspaces: parts.workspaces.patient({ signal: spec.signal }) };
   const look = {
-    parts,
+    parts: patient,
     ticket,
     spec,
     view,
@@ -106,7 +107,7 @@ async function lookAt(look: Look, blocker: Ticket): Promise<void> {
 async function asked<T>(look: Look, branch: string, ask: () => Promise<T>): Promise<T | 'unknown'> {
   const { signal } = look.spec;
   try {
-    return await withPatience({ signal }, ask);
+    return await ask();
   } catch (error) {
     if (signal?.aborted || !(error instanceof SignalboxError)) throw error;
     tell(look, `What became of ${branch} on origin was not looked at: ${explained(error)}`);

@@ -36,10 +36,10 @@ export async function preparePlace(
   const place = { repo, branch, worktree, inPlace };
   if (isShared(plan) && parts.workspaces.isReady(spec.path)) await putBack(parts, ticket, spec);
   const now = inPlace ? { spec, changed: false } : await withPrerequisitesNow(parts, plan, ticket, spec);
-  if (!now.changed && ticket.base && ticket.worktree === spec.path && parts.workspaces.isReady(spec.path)) {
-    parts.workspaces.verify(spec);
+  const known = !now.changed && ticket.worktree === spec.path ? ticket.base : null;
+  if (known && parts.workspaces.verifyReady(spec)) {
     await beginAsPushed(parts, plan, ticket, spec);
-    return { ...place, base: ticket.base };
+    return { ...place, base: known };
   }
   if (inPlace) {
     parts.workspaces.verify(spec);

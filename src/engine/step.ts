@@ -46,7 +46,7 @@ export async function takeStep(parts: Parts, input: StepInput): Promise<string |
   if (step.phase.type !== 'gate') {
     try {
       place =
-        adoptedPlace(parts, journal.ticket, spec) ??
+        (fresh ? undefined : adoptedPlace(parts, journal.ticket, spec)) ??
         (await preparePlace(parts, plan, journal.ticket, { ...spec, signal }));
       const { ref, commit } = place.base;
       if (journal.ticket.base?.commit !== commit || journal.ticket.worktree !== place.worktree) {

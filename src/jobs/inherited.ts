@@ -9,16 +9,19 @@ const room = Buffer.alloc(64);
  * Files that whoever started this process left open, a lock or a directory, would reach what it starts: a way around
  * the walls of a sandbox. Node takes care of the first few alone, and elsewhere than on Linux of all.
  */
-export function inheritedFiles(): number[] {
+function inheritedFiles(): number[] {
   if (process.platform !== 'linux') return [];
   return readdirSync(OWN)
     .map(Number)
     .filter((fd) => fd > 2 && !closesOnExec(fd));
 }
 
+let inherited: number[] | undefined;
+
 /** Starts something whose three usual files are as empty as every other that it would have inherited. */
 export function withoutInherited<T>(start: (stdio: ('ignore' | number)[]) => T): T {
-  const inherited = inheritedFiles();
+  // What comes later is opened by Node, which closes it for those it starts.
+  inherited ??= inheritedFiles();
   const stdio = Array.from({ length: Math.max(2, ...inherited) + 1 }, (): 'ignore' | number => 'ignore');
   if (inherited.length === 0) return start(stdio);
   const nothing = openSync('/dev/null', 'r+');
@@ -30,7 +33,6 @@ export function withoutInherited<T>(start: (stdio: ('ignore' | number)[]) => T):
   }
 }
 
-/** Looked at for every open file before every job, so that it must not cost much. */
 function closesOnExec(fd: number): boolean {
   let info: number | undefined;
   try {

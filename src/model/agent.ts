@@ -52,7 +52,7 @@ export interface AgentRequest {
    */
   distrusted?: string | null | undefined;
   /** Git directories outside the workspace that a commit writes to; a sandboxing CLI must open them. */
-  gitDirs?: string[];
+  gitDirs?: () => string[];
 }
 
 /** How to call a CLI. `stdin` is what it reads there; null means an empty, closed stdin. */

@@ -74,7 +74,7 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
     maxTurns: phase.maxTurns ?? null,
     maxUsd: nativeCap(context, resume ? choice.usageBefore : null),
     allowedTools: phase.allowedTools ?? null,
-    gitDirs: context.workspaces.gitDirs(context.place.worktree),
+    gitDirs: () => context.workspaces.gitDirs(context.place.worktree),
   });
   const before = access === 'read' ? (notedBefore(context) ?? (await fingerprint(context))) : '';
   const head = before ? await cleanHead(context) : undefined;

@@ -2,7 +2,7 @@ import { readJob } from '../jobs/job.ts';
 import { stopJob } from '../jobs/stop.ts';
 import { SignalboxError } from '../model/errors.ts';
 import type { AttemptEnd } from '../model/outcome.ts';
-import { GitError, withPatience } from '../workspaces/index.ts';
+import { GitError } from '../workspaces/index.ts';
 import { performAgent, unexpected } from './agent.ts';
 import type { PhaseContext } from './context.ts';
 import { performGate } from './gate.ts';
@@ -15,7 +15,8 @@ export { afterStraying } from './evidence.ts';
 /** Performs one attempt. An exception is a failed attempt like any other; only a state that cannot be written is not. */
 export async function perform(context: PhaseContext): Promise<AttemptEnd> {
   try {
-    return await withPatience({ signal: context.signal }, () => execute(context));
+    const workspaces = context.workspaces.patient({ signal: context.signal });
+    return await execute({ ...context, workspaces });
   } catch (error) {
     if (error instanceof SignalboxError && error.code === 'state/storage') throw error;
     // Whatever went wrong, the attempt is over: none of its processes may go on.

@@ -119,7 +119,7 @@ export async function takeTurn(context: PhaseContext<PhaseOf<'agent'>>, turn: Tu
       const distrusts = asked.access === 'read' || (!walls && sandboxesOthers(context));
       const request = {
         ...asked,
-        ...(walls ? { gitDirs: [walls.gitDir] } : {}),
+        ...(walls ? { gitDirs: () => [walls.gitDir] } : {}),
         distrusted: distrusts ? context.place.worktree : null,
       };
       const root = process.getuid?.() === 0;

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Sends a signal; false when nobody is there any more. A negative pid is a process group. */
@@ -18,12 +18,13 @@ export async function markedProcesses(mark: string, since = 0): Promise<number[]
 }
 
 function fromProc(mark: string, since: number): number[] {
-  const pids = readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
   // Pids start again from the bottom at some point; then every process has to be looked at.
-  const wrapped = newestPid() < since;
+  const from = newestPid() < since ? 1 : since;
   // Environments are bytes, and paths need not be ASCII.
   const wanted = Buffer.from(`${mark}\0`).toString('latin1');
-  return pids.filter((pid) => pid !== process.pid && (wrapped || pid >= since) && carries(pid, wanted));
+  // What is no number is not at least `from` either.
+  const pids = readdirSync('/proc').map(Number);
+  return pids.filter((pid) => pid >= from && pid !== process.pid && carries(pid, wanted));
 }
 
 /** The pid that was given out last; 0 when the system does not tell. */
@@ -35,12 +36,26 @@ function newestPid(): number {
   }
 }
 
+const room = Buffer.alloc(16 * 1024);
+
+/** Asked of many processes at the end of every job. */
 function carries(pid: number, wanted: string): boolean {
+  let fd: number;
   try {
-    const environ = readFileSync(`/proc/${pid}/environ`, 'latin1');
-    return environ.startsWith(wanted) || environ.includes(`\0${wanted}`);
+    fd = openSync(`/proc/${pid}/environ`, 'r');
+  } catch {
+    // It is gone, or somebody else's.
+    return false;
+  }
+  try {
+    let environ = '\0';
+    for (let count = readSync(fd, room); count > 0; count = readSync(fd, room))
+      environ += room.toString('latin1', 0, count);
+    return environ.includes(`\0${wanted}`);
   } catch {
     return false;
+  } finally {
+    closeSync(fd);
   }
 }
 

@@ -5,6 +5,7 @@ import { writeAtomic } from '../store/atomic.ts';
 import { makeDirectory } from '../store/directory.ts';
 import type { Place } from './git.ts';
 import { isOutsideProgram } from './outside-program.ts';
+import type { Patience } from './patience.ts';
 import { readText } from './refs.ts';
 
 type Entries = ReadonlyArray<readonly [key: string, value: string]>;
@@ -18,7 +19,7 @@ const PLAIN_MERGE = 'git merge-file -q --marker-size=%L %A %O %B || exit 1';
 
 export interface DriverGuard {
   /** Config for a call there that puts drivers out of force. */
-  (at: Place): Promise<Entries>;
+  (at: Place, patience: Patience): Promise<Entries>;
   /** Says that the user works with this repository, so that what its config has now may be remembered. */
   adopt(commonDir: string): void;
 }
@@ -28,15 +29,15 @@ export interface DriverGuard {
  * and git would run it outside of the agent. Those of the user's own config are always used.
  */
 export function createDriverGuard(
-  list: (at: Place) => Promise<string>,
+  list: (at: Place, patience: Patience) => Promise<string>,
   { memory, walls = false }: { memory?: string | undefined; walls?: boolean | undefined },
 ): DriverGuard {
   const adopted = new Set<string>();
   const commonDirs = new Map<string, string>();
   const known = new Map<string, { stamp: string; entries: Promise<Entries> }>();
 
-  const ask = async (at: Place, commonDir: string) => {
-    const listed = parseListing(await list(at));
+  const ask = async (at: Place, commonDir: string, patience: Patience) => {
+    const listed = parseListing(await list(at, patience));
     const trusted =
       memory === undefined ? [] : recall(memory, commonDir, adopted.has(commonDir) ? listed : undefined);
     const known = new Set(trusted);
@@ -47,7 +48,7 @@ export function createDriverGuard(
     return { entries: overrides(listed, isTrusted), cacheable: !listed.some(isInclude) };
   };
 
-  const guard = (at: Place) => {
+  const guard = (at: Place, patience: Patience) => {
     const commonDir = commonDirs.get(at.gitDir) ?? commonDirOf(at.gitDir);
     commonDirs.set(at.gitDir, commonDir);
     // Worktrees without a config of their own all read the same.
@@ -56,7 +57,7 @@ export function createDriverGuard(
     const stamp = `${stampOf(join(commonDir, 'config'))} ${own}`;
     const cached = known.get(key);
     if (cached?.stamp === stamp) return cached.entries;
-    const asked = ask(at, commonDir);
+    const asked = ask(at, commonDir, patience);
     const entries = asked.then((answer) => answer.entries);
     known.set(key, { stamp, entries });
     const forget = () => {

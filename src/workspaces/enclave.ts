@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { WorkspaceError } from '../model/errors.ts';
 import { inspect, readHead, type Worktree } from './admin.ts';
 import type { Context } from './context.ts';
-import { withPatience } from './patience.ts';
 import { branchRef } from './refs.ts';
 import { oddEntry, removeSpecial } from './regular.ts';
 import { sweepAway } from './sweep.ts';
@@ -19,8 +18,10 @@ export interface Enclave {
 }
 
 const NAME = 'signalbox-enclave';
-/** Whatever an agent did to make git wait there, nobody waits longer. */
 const PATIENCE = { timeoutMs: 60_000 };
+
+/** Whatever an agent did to make git wait there, nobody waits longer. */
+const hasty = (context: Context): Context => ({ ...context, git: context.git.patient(PATIENCE) });
 
 /** Whether a sandboxed agent worked in the worktree of this admin directory. */
 export function hadEnclave(adminDir: string): boolean {
@@ -29,7 +30,7 @@ export function hadEnclave(adminDir: string): boolean {
 
 /** Makes the enclave of a worktree, or brings it up to date: the branch is where the worktree's is. */
 export async function openEnclave(context: Context, path: string, branch: string): Promise<Enclave> {
-  return withPatience(PATIENCE, () => open(context, worktreeAt(path), branch));
+  return open(hasty(context), worktreeAt(path), branch);
 }
 
 async function open(context: Context, tree: Worktree, branch: string): Promise<Enclave> {
@@ -57,13 +58,12 @@ async function open(context: Context, tree: Worktree, branch: string): Promise<E
 }
 
 /** Fetches the one branch back. Whatever else was done in the enclave stays there, and nothing in it is obeyed. */
-export async function closeEnclave(context: Context, path: string, branch: string): Promise<void> {
+export async function closeEnclave(given: Context, path: string, branch: string): Promise<void> {
+  const context = hasty(given);
   const tree = worktreeAt(path);
-  await withPatience(PATIENCE, async () => {
-    await removeSpecial(tree.path);
-    const work = await unfetched(context, tree, branch);
-    if (work) await bringHome(context, tree, branch, work);
-  });
+  await removeSpecial(tree.path);
+  const work = await unfetched(context, tree, branch);
+  if (work) await bringHome(context, tree, branch, work);
 }
 
 interface Work {

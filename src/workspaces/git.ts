@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { WorkspaceError } from '../model/errors.ts';
 import { createDriverGuard, DRIVER_KEYS } from './drivers.ts';
 import { gitEnv, withConfig } from './git-env.ts';
-import { afterStop, patience } from './patience.ts';
+import { afterStop, type Patience } from './patience.ts';
 
 const MAX_OUTPUT = 64 * 1024 * 1024;
 const TIMEOUT_MS = 10 * 60_000;
@@ -53,6 +53,8 @@ export interface Git {
   discover(args: readonly string[], cwd: string): Promise<GitResult>;
   /** Tells that the user works with a repository; see drivers.ts. */
   adopt(commonDir: string): void;
+  /** The same with calls that have so much patience. */
+  patient(patience: Patience): Git;
 }
 
 export interface CreateGit {
@@ -74,35 +76,42 @@ export function createGit(options: CreateGit): Git {
   const writing = gitEnv(options.env);
   const reading = { ...writing, GIT_OPTIONAL_LOCKS: '0' };
 
-  const listDrivers = async (at: Place) => {
+  const listDrivers = async (at: Place, patience: Patience) => {
     const args = ['config', '-z', '--show-scope', '--get-regexp', DRIVER_KEYS];
     const env = { ...reading, GIT_DIR: at.gitDir, GIT_WORK_TREE: at.workTree };
-    const result = await run(command(), args, { cwd: at.workTree, env });
+    const result = await run(command(), args, { cwd: at.workTree, env, patience });
     if (result.code > 1) throw new GitError(args, result);
     return result.stdout;
   };
   const plantedDrivers = createDriverGuard(listDrivers, options);
 
-  const git = async (args: readonly string[], call: GitOptions) => {
+  const ask = async (args: readonly string[], call: GitOptions, patience: Patience) => {
     let env: Record<string, string> = {
       ...(call.write ? writing : reading),
       GIT_DIR: call.at.gitDir,
       GIT_WORK_TREE: call.at.workTree,
       ...call.env,
     };
-    const planted = args[0] === 'config' ? [] : await plantedDrivers(call.at);
+    const planted = args[0] === 'config' ? [] : await plantedDrivers(call.at, patience);
     if (call.config || planted.length > 0) env = withConfig(env, [...planted, ...(call.config ?? [])]);
     const result = await run(command(), args, {
       cwd: call.at.workTree,
       env,
       input: call.input,
       timeoutMs: call.timeoutMs,
+      patience,
     });
     if (!(call.ok ?? [0]).includes(result.code)) throw new GitError(args, result);
     return result;
   };
-  const discover = (args: readonly string[], cwd: string) => run(command(), args, { cwd, env: reading });
-  return Object.assign(git, { discover, adopt: plantedDrivers.adopt });
+  const withPatience = (patience: Patience): Git =>
+    Object.assign((args: readonly string[], options: GitOptions) => ask(args, options, patience), {
+      discover: (args: readonly string[], cwd: string) =>
+        run(command(), args, { cwd, env: reading, patience }),
+      adopt: plantedDrivers.adopt,
+      patient: (more: Patience) => withPatience({ ...patience, ...more }),
+    });
+  return withPatience({});
 }
 
 /** Looked for once, not in every process that is started; by name where that finds nothing, so that the error is the usual one. */
@@ -125,6 +134,7 @@ interface RunOptions {
   env: Record<string, string>;
   input?: string | undefined;
   timeoutMs?: number | undefined;
+  patience: Patience;
 }
 
 function run(command: string, args: readonly string[], options: RunOptions): Promise<GitResult> {
@@ -141,10 +151,10 @@ function run(command: string, args: readonly string[], options: RunOptions): Pro
       why ??= reason;
       killGroup(child);
     };
-    const given = patience();
-    const ms = options.timeoutMs ?? given.timeoutMs ?? TIMEOUT_MS;
+    const { patience } = options;
+    const ms = options.timeoutMs ?? patience.timeoutMs ?? TIMEOUT_MS;
     const timer = setTimeout(() => stop(`no end after ${Math.round(ms / 1000)} s`), ms);
-    const forget = afterStop(given, () => stop('it was stopped'));
+    const forget = afterStop(patience, () => stop('it was stopped'));
     const stdout = collect(child.stdout, () => stop('too much output'));
     const stderr = collect(child.stderr, () => stop('too much output'));
     child.on('error', (error) => {

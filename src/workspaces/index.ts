@@ -1,3 +1,4 @@
+import { prepareCounting } from './ahead.ts';
 import { isAncestor } from './ancestor.ts';
 import { resolveBase } from './base.ts';
 import { type BasedOn, type BasedOnSpec, basedOn, checkBase } from './based-on.ts';
@@ -27,11 +28,11 @@ import {
   takeFingerprint,
 } from './evidence.ts';
 import { foresee, type Obstacle } from './foresee.ts';
-import { type CreateGit, createGit } from './git.ts';
+import { type CreateGit, createGit, type Git } from './git.ts';
 import { headAt } from './head-at.ts';
 import { type Integrated, type IntegrateSpec, integrateBranch, isMerged } from './integrate.ts';
 import { holdsUnseen } from './only-here.ts';
-import { withPatience } from './patience.ts';
+import type { Patience } from './patience.ts';
 import { realDirectory } from './place.ts';
 import { type Pushed, type PushSpec, pushBranch, pushUrl, remoteTips } from './push.ts';
 import { branchRef, readRef } from './refs.ts';
@@ -46,7 +47,7 @@ import { isShownState, readStatus } from './status.ts';
 import { examineWorktree, type KnownWorktree, listWorktrees, type WouldLose } from './survey.ts';
 import { openTrains, type Trains, withTrainLock } from './train.ts';
 import { openTree } from './tree.ts';
-import { type VerifySpec, verifyWorkspace } from './verify.ts';
+import { type VerifySpec, verifyReady, verifyWorkspace } from './verify.ts';
 import { type Whereabouts, whereabouts } from './whereabouts.ts';
 
 export { whyKeepBranch } from './branches.ts';
@@ -79,9 +80,10 @@ export type {
   WorkspaceSpec,
   WouldLose,
 };
-export { withPatience };
 
 export interface Workspaces {
+  /** The same with git calls that have so much patience. */
+  patient(patience: Patience): Workspaces;
   /** Throws a WorkspaceError unless it is the checkout of a git repository with a commit. Remembered per path. */
   checkRepo(repo: string): Promise<{ root: string; commonDir: string }>;
   /** True when there is an `origin` to push to. */
@@ -89,13 +91,15 @@ export interface Workspaces {
   /** True when the user's checkout has uncommitted or untracked files. */
   isDirty(repo: string): Promise<boolean>;
   /** Begins with what the first worktree of a repository will wait for; what is wrong shows when one is made. */
-  warm(spec: { repo: string; base: string | null; signal: AbortSignal }): void;
+  warm(spec: { repo: string; base: string | null }): void;
   /** Makes the ticket's worktree or finds it as it was left; calling it again changes nothing. */
   ensure(spec: WorkspaceSpec): Promise<Ensured>;
   /** Throws unless the path is this repository's registered worktree on this branch. Reads files, starts nothing. */
   verify(spec: VerifySpec): void;
   /** False when nothing is there, or while making it is not finished: then `ensure` has something to do. */
   isReady(path: string): boolean;
+  /** Both in one look: false when it is not ready, and an error when it is ready but not the right one. */
+  verifyReady(spec: VerifySpec): boolean;
   /** Installs once more in a worktree that is ready where its lock file has changed since; starts nothing where it has not. */
   refresh(spec: WorkspaceSpec): Promise<void>;
   /** Ends setup commands that an engine which is gone left running in a worktree. */
@@ -114,6 +118,8 @@ export interface Workspaces {
   /** A file as the tip of a branch has it. */
   readCommitted(spec: { repo: string; branch: string; file: string }): Promise<string | null>;
   evidence(path: string, baseCommit: string, wish?: EvidenceWish): Promise<Evidence>;
+  /** Loads what looking for evidence needs, for a moment in which nobody waits. */
+  prepareEvidence(): void;
   /** Changes whenever HEAD or any file that is not ignored does. */
   fingerprint(path: string): Promise<string>;
   /** Never throws for what is in the worktree: what would be lost is kept, with the reason. */
@@ -177,33 +183,47 @@ export interface Workspaces {
 }
 
 export function createWorkspaces(options: CreateGit): Workspaces {
-  const git = createGit(options);
   const repos = new Map<string, Promise<Repo>>();
   const commonDirs = new Map<string, string>();
 
-  const openRepo = async (path: string) => {
-    const repo = await findRepo(git, path);
-    commonDirs.set(path, repo.commonDir);
-    return repo;
-  };
-  const context: Context = {
-    git,
+  const knownCommonDir = (path: string) => commonDirs.get(path) ?? commonDirOf(path);
+  const shared = {
     env: options.env,
     inTurn: createTurns(),
     ancestry: new Map(),
     fetches: new Map(),
     trunks: new Map(),
+  };
+  const openRepo = async (git: Git, path: string) => {
+    const repo = await findRepo(git, path);
+    commonDirs.set(path, repo.commonDir);
+    return repo;
+  };
+  const contextOf = (git: Git): Context => ({
+    ...shared,
+    git,
     repo(path) {
       const known = repos.get(path);
       if (known) return known;
-      const opening = openRepo(path);
+      const opening = openRepo(git, path);
       repos.set(path, opening);
       // A repository that is put right is looked at again.
       opening.catch(() => repos.delete(path));
       return opening;
     },
-  };
+  });
+  const open = (git: Git): Workspaces => ({
+    ...callsOf(contextOf(git), knownCommonDir),
+    patient: (patience) => open(git.patient(patience)),
+  });
+  return open(createGit(options));
+}
 
+function callsOf(
+  context: Context,
+  knownCommonDir: (repo: string) => string | undefined,
+): Omit<Workspaces, 'patient'> {
+  const { git } = context;
   return {
     async checkRepo(path) {
       const { workTree, commonDir } = await context.repo(path);
@@ -217,13 +237,14 @@ export function createWorkspaces(options: CreateGit): Workspaces {
       const status = await readStatus(git, await context.repo(path), { all: true });
       return [...status.changed, ...status.untracked].some((file) => !isShownState(file));
     },
-    warm({ repo: path, base, signal }) {
+    warm({ repo: path, base }) {
       const look = async () => resolveBase(context, await context.repo(path), base, { fetch: true });
-      withPatience({ signal, graceMs: 0 }, look).catch(() => undefined);
+      look().catch(() => undefined);
     },
     ensure: (spec) => ensureWorkspace(context, spec),
-    verify: (spec) => verifyWorkspace(spec, commonDirs.get(spec.repo) ?? commonDirOf(spec.repo)),
+    verify: (spec) => verifyWorkspace(spec, knownCommonDir(spec.repo)),
     isReady,
+    verifyReady: (spec) => verifyReady(spec, knownCommonDir(spec.repo)),
     refresh: (spec) => refreshWorkspace(context, spec),
     endSetup,
     async head(path) {
@@ -237,6 +258,7 @@ export function createWorkspaces(options: CreateGit): Workspaces {
     isTracked: (path, file) => isTracked(context, path, file),
     readCommitted: (spec) => readCommitted(context, spec),
     evidence: (path, baseCommit, wish) => gatherEvidence(context, path, baseCommit, wish),
+    prepareEvidence: prepareCounting,
     fingerprint: (path) => takeFingerprint(context, path),
     release: (spec) => releaseWorkspace(context, spec),
     integrate: (spec) => integrateBranch(context, spec),

@@ -1,5 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
-
 /** How long git calls may take that are made on somebody's behalf. */
 export interface Patience {
   /** Once aborted, calls have a moment to end. */
@@ -7,17 +5,6 @@ export interface Patience {
   timeoutMs?: number | undefined;
   /** That moment. */
   graceMs?: number | undefined;
-}
-
-const current = new AsyncLocalStorage<Patience>();
-
-/** Runs `fn`; every git call in it, however deep, has this much patience. */
-export function withPatience<T>(patience: Patience, fn: () => T): T {
-  return current.run({ ...current.getStore(), ...patience }, fn);
-}
-
-export function patience(): Patience {
-  return current.getStore() ?? {};
 }
 
 /** What a call that works is given after a stop; one that hangs is not waited for. */

@@ -1,4 +1,4 @@
-import { closeSync, constants, type Dirent, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
+import { closeSync, constants, type Dirent, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -24,8 +24,9 @@ export function readRegular(path: string): Buffer | undefined {
   try {
     const stat = fstatSync(fd);
     if (!stat.isFile() || stat.size > LARGEST) return undefined;
-    // Files of /proc say that they are empty, and some have no end.
-    return stat.size === 0 ? Buffer.alloc(0) : readFileSync(fd);
+    // No more than it says: files of /proc say that they are empty, and some have no end.
+    const content = Buffer.allocUnsafe(stat.size);
+    return content.subarray(0, readSync(fd, content, 0, stat.size, 0));
   } finally {
     closeSync(fd);
   }

@@ -1,6 +1,6 @@
 import { WorkspaceError } from '../model/errors.ts';
 import { isAlive, ownIdentity } from '../store/identity.ts';
-import { inspect, type Worktree } from './admin.ts';
+import { type Found, inspect, type Worktree } from './admin.ts';
 import type { Context } from './context.ts';
 import { copyUntracked } from './copy.ts';
 import { endHooks, runHooks, runInstall } from './hooks.ts';
@@ -76,7 +76,10 @@ export async function endSetup(path: string): Promise<void> {
 
 /** False when nothing is there, or while making it is not finished. */
 export function isReady(path: string): boolean {
-  const found = inspect(path);
+  return isFinished(inspect(path));
+}
+
+export function isFinished(found: Found): boolean {
   const state = found.kind === 'worktree' ? readOwner(found.worktree.adminDir)?.state : undefined;
   return found.kind !== 'absent' && (state ?? 'ready') === 'ready';
 }

@@ -3,7 +3,6 @@ import { join, resolve } from 'node:path';
 import { type Git, GitError, type Place } from './git.ts';
 import { hiddenEdits } from './hidden.ts';
 import { type IndexMarks, readMarks } from './index-file.ts';
-import { withPatience } from './patience.ts';
 import { readText } from './refs.ts';
 import { oddEntry } from './regular.ts';
 
@@ -95,8 +94,8 @@ async function refuseOdd(gitDir: string): Promise<void> {
 /** Those in which something is uncommitted. */
 async function dirtyLinks(git: Git, links: readonly Link[]): Promise<string[]> {
   const dirty: string[] = [];
-  for (const link of links)
-    if (await withPatience({ timeoutMs: LINK_MS }, () => isDirty(git, link.at))) dirty.push(link.name);
+  const hasty = git.patient({ timeoutMs: LINK_MS });
+  for (const link of links) if (await isDirty(hasty, link.at)) dirty.push(link.name);
   return dirty;
 }
 

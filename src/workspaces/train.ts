@@ -10,6 +10,7 @@ import { fetchAnew, fetchAside } from './fetch.ts';
 import { type Git, GitError } from './git.ts';
 import { bringUp, findTarget, moveBranch } from './integrate.ts';
 import { mergeCommits } from './merge.ts';
+import type { Patience } from './patience.ts';
 import { checkBranch } from './place.ts';
 import { remoteTips } from './push.ts';
 import { branchRef, originRef, readRef } from './refs.ts';
@@ -120,7 +121,11 @@ function writingTo(aside: string, git: Git, repo: Repo): Git {
   const writing: Git = Object.assign(
     (args: readonly string[], options: Parameters<Git>[1]) =>
       git(args, { ...options, env: { ...options.env, ...env } }),
-    { discover: git.discover, adopt: git.adopt },
+    {
+      discover: git.discover,
+      adopt: git.adopt,
+      patient: (patience: Patience) => writingTo(aside, git.patient(patience), repo),
+    },
   );
   return writing;
 }

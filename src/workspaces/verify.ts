@@ -1,6 +1,7 @@
 import { shellQuote } from '../content/shell-quote.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { inspect, type Worktree } from './admin.ts';
+import { type Found, inspect, type Worktree } from './admin.ts';
+import { isFinished } from './setup.ts';
 import { openTree } from './tree.ts';
 
 export interface VerifySpec {
@@ -13,7 +14,18 @@ export interface VerifySpec {
 
 /** The directory is the worktree of that repository on that branch, or an error says what it is instead. */
 export function verifyWorkspace(spec: VerifySpec, commonDir: string | undefined): void {
+  verifyFound(spec, commonDir, inspect(spec.path));
+}
+
+/** The same for one that is ready; false when it is not. */
+export function verifyReady(spec: VerifySpec, commonDir: string | undefined): boolean {
   const found = inspect(spec.path);
+  if (!isFinished(found)) return false;
+  verifyFound(spec, commonDir, found);
+  return true;
+}
+
+function verifyFound(spec: VerifySpec, commonDir: string | undefined, found: Found): void {
   const worktree =
     found.kind === 'worktree' ? found.worktree : spec.inPlace === true ? openTree(spec.path) : undefined;
   const problem =

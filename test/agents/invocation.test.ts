@@ -213,7 +213,7 @@ describe('codex', () => {
   });
 
   it('write: opens the git directories that commits go to', () => {
-    const gitDirs = ['/repo/.git', '/repo/.git/worktrees/t "1"'];
+    const gitDirs = () => ['/repo/.git', '/repo/.git/worktrees/t "1"'];
     expect(call({ gitDirs }).argv).toContain(
       'sandbox_workspace_write.writable_roots=["/repo/.git","/repo/.git/worktrees/t \\"1\\""]',
     );

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createWorkspaces, withPatience } from '../../src/workspaces/index.ts';
+import { createWorkspaces } from '../../src/workspaces/index.ts';
 import { oddEntry, readRegular, removeSpecial } from '../../src/workspaces/regular.ts';
 import { bench, failure, git, scratch } from './helpers.ts';
 
@@ -100,7 +100,7 @@ it('git is not waited for after a stop', async () => {
   const stop = new AbortController();
   const other = createWorkspaces({ env, git: slow });
   const began = performance.now();
-  const waiting = withPatience({ signal: stop.signal }, () => other.head(one.path));
+  const waiting = other.patient({ signal: stop.signal }).head(one.path);
   stop.abort();
   expect((await failure(waiting)).message).toContain('it was stopped');
   expect(performance.now() - began).toBeLessThan(20_000);
