@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
+import type { Writable } from 'node:stream';
 import type { Command } from 'commander';
+import { findExecutable } from '../config/probe.ts';
 import { InputError } from '../model/errors.ts';
 import type { Attempt } from '../model/ticket.ts';
 import { type Io, outJson } from './io.ts';
@@ -81,12 +83,14 @@ async function resume(
   const launch = planSession(parts, { planId, ticketId }, session, options.phase);
   if (options.json) return outJson(io, { ...launch, env: masked(launch.env) });
   const code = await inSession(parts, { planId, ticketId }, launch, async (started) => {
-    const [command = '', ...args] = launch.argv;
+    const [command = ''] = launch.argv;
+    const env = { ...io.env, ...launch.env };
+    if (!findExecutable(command, env)) throw notStarted(launch.agent, command);
     io.out(`Session ${launch.sessionId} of ${planId}/${ticketId} (${launch.phase}) in ${launch.cwd}`);
-    const child = spawn(command, args, {
+    const child = spawn('/bin/sh', ['-c', ONCE_NOTED, ...launch.argv], {
       cwd: launch.cwd,
-      env: { ...io.env, ...launch.env },
-      stdio: 'inherit',
+      env,
+      stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
     });
     // Ctrl-C is for the agent: the ticket stays held until it is gone.
     const pass = (signal: NodeJS.Signals) => void (signal === 'SIGINT' || child.kill(signal));
@@ -95,8 +99,7 @@ async function resume(
       child.once('error', (error) => failed(notStarted(launch.agent, command, error)));
       child.once('exit', (status, signal) => done(status ?? 128 + (signal ? constants.signals[signal] : 1)));
     }).finally(() => process.off('SIGINT', pass).off('SIGTERM', pass));
-    // What cannot be noted is told once the agent has ended.
-    const noted = child.pid === undefined ? undefined : started(child.pid);
+    const noted = child.pid === undefined ? undefined : letGo(child.stdio[3] as Writable, started(child.pid));
     const [code, note] = await Promise.allSettled([ended, noted]);
     if (code.status === 'rejected') throw code.reason;
     if (note.status === 'rejected') throw note.reason;
@@ -105,18 +108,29 @@ async function resume(
   io.exit(code);
 }
 
+/** Becomes the agent when it is told that it is known; whoever would tell it may be killed before. */
+const ONCE_NOTED = 'read -r _ <&3 && exec 3<&- && exec "$0" "$@"';
+
+async function letGo(agent: Writable, noted: Promise<void>): Promise<void> {
+  // It may have been ended meanwhile, which its exit tells.
+  agent.on('error', () => undefined);
+  try {
+    await noted;
+    agent.write('\n');
+  } finally {
+    agent.end();
+  }
+}
+
 /** Names of variables help, their values may be keys. */
 function masked(env: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.keys(env).map((name) => [name, '***']));
 }
 
-function notStarted(agent: string, command: string, cause: Error): InputError {
-  return new InputError(
-    'agent/missing',
-    `Agent "${agent}": ${command} cannot be started (${cause.message}).`,
-    {
-      hint: 'See what is missing with: signalbox doctor',
-      cause,
-    },
-  );
+function notStarted(agent: string, command: string, cause?: Error): InputError {
+  const why = cause?.message ?? 'there is no such program';
+  return new InputError('agent/missing', `Agent "${agent}": ${command} cannot be started (${why}).`, {
+    hint: 'See what is missing with: signalbox doctor',
+    cause,
+  });
 }

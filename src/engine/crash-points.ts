@@ -10,11 +10,14 @@ export const CRASH_POINTS = [
 ] as const;
 /** The same for merges. */
 export const MERGE_CRASH_POINTS = ['merge:checked', 'merge:landed', 'merge:returned'] as const;
+/** A person's agent waits to be noted. */
+type SessionCrashPoint = 'session:waits';
 /** And for what is done on a forge: meant and not done, or done and not recorded. */
 export type ForgeCrashPoint = `forge:${string}`;
 export type CrashPoint =
   | (typeof CRASH_POINTS)[number]
   | (typeof MERGE_CRASH_POINTS)[number]
+  | SessionCrashPoint
   | ForgeCrashPoint;
 
 export type Crash = (point: CrashPoint) => void;

@@ -72,7 +72,7 @@ export function planSession(
 
 /**
  * Holds the ticket while a person is in one of its sessions: path and branch are restored first, or it is refused.
- * `body` names the process that it has started: the ticket stays held as long as that lives.
+ * `body` names the process that it has started, which waits until it is noted: the ticket stays held as long as it lives.
  */
 export async function inSession(
   parts: Parts,
@@ -98,6 +98,7 @@ export async function inSession(
     await workspaces.ensure({ ...spec, path: launch.cwd, recordedBase: ticket.base, install });
     workspaces.verify(spec);
     return await body(async (pid) => {
+      parts.crash('session:waits');
       const agent = { pid, started: processStart(pid) ?? '' };
       await store.updateTicket(ref, (latest) =>
         latest.claim?.token === holder.token ? { ...latest, claim: { ...latest.claim, agent } } : latest,

@@ -171,6 +171,19 @@ describe.concurrent('resume-session', () => {
     expect(world.calls('start', { attempt: 'last.1.1' })).toHaveLength(1);
   });
 
+  it('starts no agent that nobody would know of, when it is killed before it could note it', async ({
+    world,
+  }) => {
+    await worked(world);
+    const env = variables(world, { SIGNALBOX_CRASH_AT: 'session:waits' });
+    expect((await world.start(['resume-session', 'p', 'a'], env).ended).signal).toBe('SIGKILL');
+    expect(world.ticket('p', 'a').claim).toMatchObject({ by: 'session' });
+    expect(world.ticket('p', 'a').claim).not.toHaveProperty('agent');
+    // Whoever comes next is the only one in the worktree.
+    await world.start(['resume-session', 'p', 'a'], variables(world)).ended;
+    expect(callsOf(world)).toHaveLength(1);
+  });
+
   it('leaves Ctrl-C to the agent and the ticket held until the agent is gone', async ({ world }) => {
     await worked(world);
     const go = join(world.dir, 'go', 'claude');
