@@ -152,18 +152,11 @@ export function usedUp(purses: readonly Purse[], unknown: Budgets['unknown'], no
     const key = MEASURES.find((each) => spent[each] >= (budget[each] ?? Number.POSITIVE_INFINITY));
     if (key) return holdOf(purse, key, spent[key], now);
     if (unknown === 'block' && purse.unknown !== null) {
-      const reason = `nobody knows what ${purse.unknown} cost, and ${NAMES[scope]} is limited ${BLOCKED}`;
-      return { kind: 'budget', reason, until: scope === 'day' ? nextDay(now) : null };
+      const reason = `nobody knows what ${purse.unknown} cost, and ${NAMES[scope]} is limited (budgets.unknown: block)`;
+      return { kind: 'budget', reason, until: scope === 'day' ? nextDay(now) : null, unpriced: true };
     }
   }
   return null;
-}
-
-const BLOCKED = '(budgets.unknown: block)';
-
-/** Whether a ticket waits for a person to look at what something cost, as opposed to a budget that is used up. */
-export function waitsForLook(hold: Hold | null): boolean {
-  return hold?.kind === 'budget' && hold.reason.endsWith(BLOCKED);
 }
 
 /** What an attempt under way has used by now. */

@@ -1,4 +1,3 @@
-import { waitsForLook } from './budget.ts';
 import { IllegalMoveError } from './errors.ts';
 import { refKey } from './ids.ts';
 import { openAttempt, type Ticket, type TicketStatus } from './ticket.ts';
@@ -101,7 +100,7 @@ function retry(workflow: Workflow, ticket: Ticket, ready: boolean, now: string):
   const target = here && here.type !== 'terminal' ? here.id : (last?.phase ?? workflow.phases[0]?.id ?? '');
   // Whoever retries what waits for a limit knows better than the last report.
   const goAhead = ticket.hold?.kind === 'limit' ? { goAhead: now } : {};
-  const looked = waitsForLook(ticket.hold) ? { lookedAt: now } : {};
+  const looked = ticket.hold?.unpriced ? { lookedAt: now } : {};
   const base = { ...closeOpen(ticket, 'interrupted', now), error: null, ...goAhead, ...looked };
   return arrive(workflow, fresh(base, target), target, ready ? 'ready' : 'queued', now);
 }

@@ -1,4 +1,3 @@
-import { waitsForLook } from './budget.ts';
 import type { TicketRef } from './ids.ts';
 import type { Plan } from './plan.ts';
 import { openAttempt, type Ticket } from './ticket.ts';
@@ -104,7 +103,7 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
     };
     return { why: `the plan is ${plan.status}`, next: fix[plan.status] ?? '' };
   }
-  if (waitsForLook(hold))
+  if (hold?.unpriced)
     return {
       why: hold?.reason ?? '',
       next: `once you have looked: signalbox retry ${ticket.planId} ${ticket.ticketId}`,

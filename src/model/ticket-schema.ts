@@ -16,6 +16,10 @@ export const Hold = z.looseObject({
     .optional()
     .describe('A pause that is only a step of another command, which has gone on by then'),
   person: z.boolean().optional().describe('A poll: what it waits for is for a person to do'),
+  unpriced: z
+    .boolean()
+    .optional()
+    .describe('A budget: nobody knows what something cost, and a person has to look at that'),
 });
 export type Hold = z.infer<typeof Hold>;
 

@@ -129,7 +129,7 @@ it('whoever retries a ticket that waits for a limit lets it try', () => {
 
 it('whoever retries a ticket that waits for a look at an unknown cost has looked', () => {
   const reason = 'nobody knows what phase a of p/a cost, and … is limited (budgets.unknown: block)';
-  const waits = held('a', { kind: 'budget', reason, until: null });
+  const waits = held('a', { kind: 'budget', reason, until: null, unpriced: true });
   expect(explain(waits, plan(), { driven: false, engine: false, blocked: null })).toEqual({
     why: reason,
     next: `once you have looked: signalbox retry ${waits.planId} ${waits.ticketId}`,
