@@ -1,4 +1,4 @@
-import { type LiveRow, liveRow, MARKS, totals } from './live-rows.ts';
+import { brief, briefest, type LiveRow, liveRow, MARKS, totals } from './live-rows.ts';
 import type { LiveState } from './live-state.ts';
 import { type Naming, nameOf } from './names.ts';
 import { oneLine, type Style } from './style.ts';
@@ -7,17 +7,26 @@ import { cells, cut, spread } from './width.ts';
 export interface FrameView extends Naming {
   columns: number;
   rows: number;
-  /** So many rows above the block may leave the screen. */
+  /** At least so many rows of the screen are above the block. */
   above: number;
   style: Style;
 }
 
 const GAP = '  ';
-const RULE = 40;
-/** Below this nothing can be read. */
-const LEAST_WIDTH = 24;
-const LEAST_TEXT = 16;
-const PHASE = { least: 11, most: 24 };
+/** The block survives any change down to so many columns, or from less than twice as many to half of them. */
+const NARROW = 40;
+const MOST_PIECES = 3;
+/** Fewer cells of a text say nothing. */
+const READABLE = 8;
+const PHASE_MOST = 24;
+/** From roomy to tight: between columns, least for a phase, least for the text beside usage, how usage is told. */
+const LAYOUTS = [
+  { gap: GAP, least: 11, text: 18, told: (usage: string) => usage },
+  { gap: GAP, least: 11, text: 0, told: brief },
+  { gap: ' ', least: 0, text: 0, told: brief },
+  { gap: ' ', least: 0, text: 0, told: briefest },
+  { gap: ' ', least: 0, text: 0, told: () => '' },
+];
 const RANK: LiveRow['kind'][] = ['running', 'waiting', 'gate', 'queued'];
 
 /**
@@ -30,12 +39,10 @@ export function frame(state: LiveState, view: FrameView, now: number): string[] 
   const { style } = view;
   const name = Math.max(...tickets.map((ticket) => cells(nameOf(ticket, view))));
   const rows = tickets.flatMap((ticket) => liveRow(ticket, view, now) ?? []);
-  const { width, height } = room(view, rows.length + 2);
-  const rule =
-    height >= Math.min(3, rows.length + 2) ? [style.dim('─'.repeat(Math.min(RULE, half(view.columns))))] : [];
-  const { kept, left } = choose(rows, height - rule.length - 1);
+  const { width, height, rule } = room(view, rows.length + 2);
+  const { kept, left } = choose(rows, height - (rule === '' ? 1 : 2));
   return [
-    ...rule,
+    ...(rule === '' ? [] : [style.dim(rule)]),
     ...lay(kept, { width, name: Math.min(name, Math.max(8, Math.floor(width * 0.3))) }, style),
     ...(left > 0 ? [style.dim(cut(`${GAP}… and ${left} more`, width))] : []),
     style.bold(totals(state, now, width)),
@@ -43,21 +50,19 @@ export function frame(state: LiveState, view: FrameView, now: number): string[] 
 }
 
 /**
- * What scrolls out of the screen cannot be erased. So the block stays on it when the terminal is made half as wide, or 80
- * columns, though not below 24: it is low enough for its lines to be broken, and narrow where little is above it.
+ * What scrolls out of the screen cannot be erased. So the block is narrow enough for the rows above it to make room when
+ * a narrower terminal breaks its lines; the rule is never broken, so it may be all that a lower terminal keeps.
  */
-function room({ columns, rows, above }: FrameView, lines: number): { width: number; height: number } {
-  // The last column stays free: some terminals wrap as soon as it is filled.
-  const width = Math.max(1, columns - 1);
-  const pieces = Math.max(2, Math.ceil(width / 80));
-  const height = Math.min(lines, Math.max(1, Math.floor((rows - 1) / pieces)));
-  const more = (pieces - 1) * (height > 2 ? height - 1 : height);
-  if (above >= more) return { width, height };
-  const narrow = pieces > 2 ? Math.floor(width / pieces) : half(columns);
-  return { width: Math.min(width, Math.max(LEAST_WIDTH, narrow)), height };
+function room({ columns, rows, above }: FrameView, lines: number) {
+  const narrow = Math.min(NARROW, Math.ceil(columns / 2));
+  const height = Math.min(lines, Math.max(1, Math.floor((rows - 1) / 2)));
+  const ruled = height >= Math.min(3, lines);
+  const more = Math.floor(Math.min(above, rows - height) / (ruled ? height - 1 : height));
+  const pieces = Math.min(1 + more, ruled ? MOST_PIECES : 2);
+  // A wide character may leave the last cell of a piece empty; some terminals wrap as soon as the last column is filled.
+  const width = Math.max(1, Math.min(columns - 1, pieces * (narrow - 1) + 1));
+  return { width, height, rule: ruled ? '─'.repeat(narrow) : '' };
 }
-
-const half = (columns: number) => Math.max(1, Math.floor(columns / 2));
 
 /** As many rows as there is room for, the running ones first; their order stays. What is left is counted where that costs little. */
 function choose(rows: readonly LiveRow[], room: number): { kept: LiveRow[]; left: number } {
@@ -67,30 +72,33 @@ function choose(rows: readonly LiveRow[], room: number): { kept: LiveRow[]; left
   return { kept: rows.filter((row) => chosen.has(row)), left: room > 2 ? rows.length - chosen.size : 0 };
 }
 
-/** Columns aligned; on a narrow terminal first the usage goes, then the text, then whatever is too far right. */
+/** Columns aligned; where there is little room, usage and text are shortened, then the text goes, then the usage. */
 function lay(rows: readonly LiveRow[], size: { width: number; name: number }, style: Style): string[] {
   const { width, name } = size;
-  const widest = (key: 'phase' | 'time' | 'usage') => Math.max(0, ...rows.map((row) => cells(row[key])));
-  const phase = Math.min(Math.max(widest('phase'), PHASE.least), PHASE.most);
-  const time = widest('time');
-  const usage = widest('usage');
-  const left = '● '.length + name + GAP.length + phase + GAP.length + time;
-  const rest = width - left - GAP.length;
-  const withUsage = rest - GAP.length - usage >= LEAST_TEXT;
+  const widest = (text: (row: LiveRow) => string) => Math.max(0, ...rows.map((row) => cells(text(row))));
+  const [phases, time] = [widest((row) => row.phase), widest((row) => row.time)];
+  const layouts = LAYOUTS.map(({ gap, least, text, told }) => {
+    const phase = Math.min(Math.max(phases, least), PHASE_MOST);
+    const usage = widest((row) => told(row.usage));
+    const rest = width - cells(`● ${gap}${gap}${gap}`) - name - phase - time;
+    return { gap, phase, usage, told, rest, fits: rest >= usage + text };
+  });
+  const layout = layouts.find(({ fits }) => fits);
   return rows.map((row) => {
     const { sign, paint } = MARKS[row.kind];
-    if (left > width) return cut(`${sign} ${row.name} ${row.phase} ${row.time}`, width);
+    if (!layout) return cut(`${sign} ${row.name} ${row.phase} ${row.time}`, width);
+    const { gap, phase, usage, told, rest } = layout;
     const parts = [
       `${style[paint](sign)} ${style.bold(spread(row.name, name))}`,
       spread(row.phase, phase),
       style.dim(spread(row.time, time, 'right')),
     ];
     // A row without usage may have its place for text.
-    const shown = withUsage && row.usage !== '';
-    const text = rest - (shown ? GAP.length + usage : 0);
-    if (text > 0) parts.push(spread(plain(row.text), text));
-    if (shown) parts.push(style.dim(spread(row.usage, usage, 'right')));
-    return parts.join(GAP).trimEnd();
+    const used = told(row.usage);
+    const text = rest - (used === '' ? 0 : gap.length + usage);
+    if (text >= READABLE) parts.push(spread(plain(row.text), text));
+    if (used !== '') parts.push(style.dim(spread(used, usage, 'right')));
+    return parts.join(gap).trimEnd();
   });
 }
 

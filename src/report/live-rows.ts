@@ -60,27 +60,42 @@ export function elapsed(ms: number): string {
   return `${Math.floor(seconds / 3600)}h ${two(Math.floor(seconds / 60) % 60)}m`;
 }
 
-/** How far everything is, in one line; what has no room is left out from its end. */
+/** `1.2k · $0.01` */
+export const brief = (usage: string): string => usage.replace(' tokens · ', ' · ');
+
+/** `$0.01`, or the tokens where the cost is unknown. */
+export const briefest = (usage: string): string => usage.split(' · ').at(-1) ?? '';
+
+/** How far everything is, in one line; what has no room is left out, the least important first. */
 export function totals(state: LiveState, now: number, width: number): string {
   const tickets = [...state.tickets.values()];
   const count = (...statuses: TicketStatus[]) =>
     tickets.filter((ticket) => statuses.includes(ticket.status)).length;
+  const told = (number: number, what: string) => (number > 0 ? `${number} ${what}` : '');
   const attention = count('needs_attention');
-  const counts: [number, string][] = [
-    [count('running'), 'running'],
-    [count('ready', 'queued'), 'waiting'],
-    [count('paused'), 'paused'],
-    [attention, attention === 1 ? 'needs attention' : 'need attention'],
-    [count('failed'), 'failed'],
+  const all = {
+    complete: `${count('complete')}/${tickets.length} complete`,
+    running: told(count('running'), 'running'),
+    waiting: told(count('ready', 'queued'), 'waiting'),
+    paused: told(count('paused'), 'paused'),
+    attention: told(attention, attention === 1 ? 'needs attention' : 'need attention'),
+    failed: told(count('failed'), 'failed'),
+    elapsed: elapsed(now - state.startedAt),
+    usage: usageText(totalUsage(tickets.flatMap((ticket) => [ticket.used, ticket.using]))),
+  };
+  const line = () => Object.values(all).filter(Boolean).join(' · ');
+  const less: Partial<typeof all>[] = [
+    { usage: brief(all.usage) },
+    { elapsed: '' },
+    { waiting: '' },
+    { running: '' },
+    { paused: '' },
+    { usage: briefest(all.usage) },
+    { usage: '' },
+    { failed: '' },
+    { attention: '' },
   ];
-  const parts = [
-    `${count('complete')}/${tickets.length} complete`,
-    ...counts.flatMap(([number, what]) => (number > 0 ? [`${number} ${what}`] : [])),
-    elapsed(now - state.startedAt),
-    usageText(totalUsage(tickets.flatMap((ticket) => [ticket.used, ticket.using]))),
-  ].filter(Boolean);
-  const line = () => parts.join(' · ');
-  while (parts.length > 1 && cells(line()) > width) parts.pop();
+  for (const part of less) if (cells(line()) > width) Object.assign(all, part);
   return cut(line(), width);
 }
 

@@ -28,8 +28,6 @@ export interface LiveOptions extends Naming {
 
 const REDRAW_MS = 100;
 const TICK_MS = 1000;
-/** A terminal that kept its size for so long after a change will hardly change again soon. */
-const STEADY_MS = 5000;
 /** The rows show these, and change too often to be kept as lines. */
 const IN_ROW: ReadonlySet<EngineEvent['type']> = new Set([
   'attempt:start',
@@ -51,10 +49,10 @@ export class Live {
   #drawn: string[] = [];
   /** The terminal may have broken it or taken rows of it away. */
   #damaged = false;
-  #rows = 0;
-  /** So many lines of ours are above the block on the screen, at least. */
+  /** At least so many rows were above the block on the screen when it was drawn. */
   #above = 0;
-  #resizedAt = Number.POSITIVE_INFINITY;
+  /** And so many are still, whatever sizes the terminal has had since. */
+  #left = 0;
   #drawnAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   #due = Number.POSITIVE_INFINITY;
@@ -87,10 +85,8 @@ export class Live {
     const { screen } = this.#options;
     const grown = rowsOf(this.#drawn, screen.columns()) - this.#drawn.length;
     // tmux keeps the last rows on the screen, empty ones too: as many as the block grows by leave it at the top.
-    this.#above = Math.max(0, Math.min(this.#above, this.#rows - this.#drawn.length) - grown);
-    this.#rows = screen.rows();
+    this.#left = Math.max(0, Math.min(this.#left, this.#above - grown, screen.rows() - 1));
     this.#damaged = true;
-    this.#resizedAt = performance.now();
     this.#redraw();
   }
 
@@ -129,11 +125,8 @@ export class Live {
 
   #draw(): void {
     const { screen } = this.#options;
-    this.#rows = screen.rows();
-    // After a change little is known of what is above; tokens and cost come back all the same.
-    const steady = performance.now() - this.#resizedAt >= STEADY_MS;
-    const above = steady ? Number.POSITIVE_INFINITY : this.#above + this.#lines.length;
-    const view = { ...this.#options, columns: screen.columns(), rows: this.#rows, above };
+    const above = this.#left + this.#lines.length;
+    const view = { ...this.#options, columns: screen.columns(), rows: screen.rows(), above };
     this.#due = Number.POSITIVE_INFINITY;
     this.#put(frame(this.#state, view, Date.now()));
     this.#drawnAt = performance.now();
@@ -142,14 +135,16 @@ export class Live {
 
   /** One write: the block away, the new lines, the new block. */
   #put(block: string[]): void {
+    const { screen } = this.#options;
     const lines = this.#lines.splice(0);
     const same = block.length === this.#drawn.length && block.every((line, at) => line === this.#drawn[at]);
     if (same && lines.length === 0 && !this.#damaged) return;
     const erase = this.#drawn.length > 0 ? ERASE : '';
     this.#drawn = block;
     this.#damaged = false;
-    this.#above += lines.length;
-    this.#options.screen.write(erase + lines.map((line) => `${line}\n`).join('') + standing(block));
+    this.#above = Math.min(this.#left + lines.length, screen.rows() - block.length);
+    this.#left = this.#above;
+    screen.write(erase + lines.map((line) => `${line}\n`).join('') + standing(block));
   }
 }
 
@@ -166,10 +161,11 @@ function standing(block: readonly string[]): string {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colours have no width
 const COLOURS = /\u001b\[[0-9;]*m/g;
 
-/** Rows that the lines take where the terminal breaks them anew. */
+/** Rows that the lines take, at most, where the terminal breaks them anew: a wide character may leave a cell empty. */
 function rowsOf(lines: readonly string[], columns: number): number {
-  return lines.reduce(
-    (sum, line) => sum + Math.max(1, Math.ceil(cells(line.replace(COLOURS, '')) / columns)),
-    0,
+  const widths = lines.map((line) => cells(line.replace(COLOURS, '')));
+  const rows = widths.map((width) =>
+    width <= columns ? 1 : Math.ceil((width - 1) / Math.max(1, columns - 1)),
   );
+  return rows.reduce((sum, each) => sum + each, 0);
 }

@@ -94,9 +94,11 @@ describe('frame', () => {
   });
 
   it.each([
-    [60, '● parser  implement    5s  One expression for each family…'],
-    [40, '● parser  implement    5s  One express…'],
-    [30, '● parser  implement    5s  O…'],
+    [80, '● parser  implement    5s  One expression for each family…  5.0k tokens · $1.00'],
+    [60, '● parser  implement    5s  One expression fo…  5.0k · $1.00'],
+    [40, '● parser  implement    5s  5.0k · $1.00'],
+    [38, '● parser implement 5s 5.0k · $1.00'],
+    [30, '● parser implement 5s $1.00'],
     [24, '● parser implement 5s'],
     [12, '● parser i…'],
   ])('leaves out what has no room in %i columns', (columns, row) => {
@@ -112,10 +114,12 @@ describe('frame', () => {
   it.each([
     [80, 2, 79],
     [80, 1, 40],
-    [200, 4, 199],
-    [200, 3, 66],
-    [60, 0, 30],
-  ])('is narrow on %i columns with %i rows above it that may go', (columns, above, width) => {
+    [200, 100, 118],
+    [200, 4, 118],
+    [200, 3, 79],
+    [200, 1, 40],
+    [76, 0, 38],
+  ])('is narrow on %i columns with %i rows above it', (columns, above, width) => {
     const activity = 'word '.repeat(50);
     const ticket = live('parser', { status: 'running', phase: 'implement', activity });
     const [rule = '', row = ''] = frame(stateOf(ticket), { ...view, columns, above }, at(5));
@@ -126,9 +130,11 @@ describe('frame', () => {
 
   it.each([
     [80, '0/2 complete · 1 running · 1 waiting · 5s · 5.0k tokens · $1.00'],
-    [60, '0/2 complete · 1 running · 1 waiting · 5s'],
-    [40, '0/2 complete · 1 running · 1 waiting'],
-    [30, '0/2 complete · 1 running'],
+    [60, '0/2 complete · 1 running · 1 waiting · 5s · 5.0k · $1.00'],
+    [50, '0/2 complete · 1 running · 5.0k · $1.00'],
+    [30, '0/2 complete · 5.0k · $1.00'],
+    [24, '0/2 complete · $1.00'],
+    [20, '0/2 complete'],
     [10, '0/2 comp…'],
   ])('has the totals that fit into %i columns', (columns, line) => {
     const state = stateOf(live('a', { status: 'running', used: usage(5000, 1) }), live('b'));

@@ -9,6 +9,12 @@ beforeEach(() => void vi.useFakeTimers({ now: START }));
 afterEach(() => void vi.useRealTimers());
 
 const SAYS = 'Reading the code to see how times are kept, and where their zones get lost on the way';
+const SIZES: [columns: number, rows: number][] = [
+  [80, 24],
+  [120, 30],
+  [160, 40],
+  [240, 12],
+];
 const LONG = 'a line that is longer than the terminal is wide, so that it takes two rows of it, or three';
 
 /** A view with so many tickets at work that talk a lot. */
@@ -110,7 +116,7 @@ describe('the live view when the terminal changes its size', () => {
     expect(terminal.text).toBe(`${LONG}\nat 70\nat 55\nat 40`);
   });
 
-  it('shows tokens and cost again once a terminal that became wide has kept its size', () => {
+  it('shows tokens and cost where little is above it, and what agents say as lines come', () => {
     const terminal = new Terminal(100, 30);
     const { live, resize } = open(terminal, 4);
     for (const id of ['t0', 't1', 't2', 't3'])
@@ -120,48 +126,65 @@ describe('the live view when the terminal changes its size', () => {
     resize(60, 30);
     vi.advanceTimersByTime(2000);
     resize(120, 30);
-    vi.advanceTimersByTime(6000);
-    const used = (lines: string[]) => lines.filter((line) => line.includes('12.0k'));
-    expect(used(terminal.lines)).toHaveLength(4);
+    const used = (text: string) => terminal.lines.filter((line) => line.endsWith(text));
+    expect(used('  2s  12.0k · $0.25')).toHaveLength(4);
     expect(totals(terminal)[0]).toContain('$1.00');
+    for (let line = 2; line <= 11; line++) live.print(`line ${line}`);
+    vi.advanceTimersByTime(200);
+    expect(used('their zones get lo…  12.0k tokens · $0.25')).toHaveLength(4);
     live.close();
-    expect(terminal.text).toBe('a line');
+    expect(terminal.lines).toHaveLength(11);
   });
 
   const steps = fc.array(
     fc.oneof(
       fc.record({ say: fc.string({ maxLength: 200 }) }),
       fc.record({ print: fc.integer({ min: 0, max: 150 }) }),
-      fc.record({ rows: fc.integer({ min: 2, max: 60 }) }),
-      fc.record({ part: fc.double({ min: 0.5, max: 3, noNaN: true }) }),
+      fc.record({ wait: fc.integer({ min: 1, max: 20 }) }),
+      fc.record({
+        rows: fc.option(fc.integer({ min: 2, max: 60 })),
+        part: fc.option(fc.double({ min: 0.15, max: 3, noNaN: true })),
+        late: fc.boolean(),
+      }),
     ),
     { maxLength: 25 },
   );
+  // Without breaking lines anew, what is cut off is gone: wide enough for what is printed.
+  const least = (columns: number, kind: 'tmux' | 'xterm') =>
+    Math.max(kind === 'tmux' ? 1 : 35, Math.min(40, Math.ceil(columns / 2)));
 
   it.each(['tmux', 'xterm'] as const)('keeps every line and nothing else, as %s does it', (kind) => {
     fc.assert(
-      fc.property(steps, fc.integer({ min: 1, max: 14 }), (todo, tickets) => {
-        let [columns, rows] = [80, 24];
-        const printed: string[] = [];
-        const terminal = new Terminal(columns, rows, kind);
-        const { live, say, resize } = open(terminal, tickets);
-        for (const [at, step] of todo.entries()) {
-          if ('say' in step) say(step.say);
-          else if ('print' in step) {
-            // Without breaking lines anew, what is cut off is gone.
-            printed.push(`${at} ${'x'.repeat(kind === 'tmux' ? step.print : step.print % 30)}`.trim());
-            live.print(printed.at(-1) ?? '');
-          } else if ('rows' in step) {
-            rows = step.rows;
-            resize(columns, rows);
-          } else {
-            columns = Math.min(240, Math.max(40, Math.ceil(columns * step.part)));
-            resize(columns, rows);
+      fc.property(
+        steps,
+        fc.integer({ min: 1, max: 14 }),
+        fc.constantFrom(...SIZES),
+        (todo, tickets, size) => {
+          let [columns, rows] = size;
+          const printed: string[] = [];
+          const terminal = new Terminal(columns, rows, kind);
+          const { live, say, resize } = open(terminal, tickets);
+          for (const [at, step] of todo.entries()) {
+            if ('say' in step) say(step.say);
+            else if ('print' in step) {
+              printed.push(`${at} ${'x'.repeat(kind === 'tmux' ? step.print : step.print % 30)}`.trim());
+              live.print(printed.at(-1) ?? '');
+            } else if ('wait' in step) vi.advanceTimersByTime(step.wait * 1000);
+            else {
+              columns = Math.min(240, Math.max(least(columns, kind), Math.ceil(columns * (step.part ?? 1))));
+              if (step.late) {
+                terminal.resizeUntold(columns, rows);
+                say('Before it is known.');
+              }
+              rows = step.rows ?? rows;
+              resize(columns, rows);
+            }
           }
-        }
-        live.close();
-        expect(terminal.text).toBe(printed.join('\n'));
-      }),
+          live.close();
+          expect(terminal.text).toBe(printed.join('\n'));
+        },
+      ),
+      { numRuns: 150 },
     );
   });
 });

@@ -37,12 +37,12 @@ describe('the live view', () => {
     live.event(implement.end({ usage: usage(900) }));
     vi.advanceTimersByTime(100);
     const block = (row: string, totals: string) =>
-      `\u001b[?7l${rule}\n${row}\n◌ docs    queued       0s  waits for a free slot\n${totals}\u001b[?7h\r\u001b[3A`;
+      `\u001b[?7l${rule}\n${row}\n◌ docs    queued       0s  waits for a…\n${totals}\u001b[?7h\r\u001b[3A`;
     expect(terminal.writes).toEqual([
-      block('● parser  implement    0s', '0/2 complete · 1 running · 1 waiting · 0s'),
+      block('● parser  implement    0s', '0/2 complete · 1 running · 1 waiting'),
       `\r\u001b[2K\u001b[C\u001b[J\r· parser: implement ✓ (1.2s · 900 tokens)\n${block(
-        '● parser  implement    0s                        900 tokens',
-        '0/2 complete · 1 running · 1 waiting · 0s · 900 tokens',
+        '● parser  implement    0s  900 tokens',
+        '0/2 complete · 1 running · 900 tokens',
       )}`,
     ]);
   });
@@ -158,8 +158,8 @@ describe('the live view', () => {
     vi.advanceTimersByTime(100);
     expect(terminal.lines.slice(1)).toEqual([
       '● parser  implement    0s',
-      '◌ new     queued       0s  waits for a free slot',
-      '0/3 complete · 1 running · 1 waiting · 1 paused · 0s',
+      '◌ new     queued       0s  waits for a…',
+      '0/3 complete · 1 running · 1 paused',
     ]);
   });
 });

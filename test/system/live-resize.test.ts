@@ -9,8 +9,8 @@ const SAYS = 'Reading the code to see how times are kept, and where their zones 
 const TOTALS = /^\d\/3 complete.*$/gm;
 const ROW = /^[●◌] \w+ +exec .*$/gm;
 
-/** A live view of three issues at work, in a terminal of 80 by 24. */
-function start(server: TmuxServer): void {
+/** A live view of three issues at work, near the top of the screen. */
+async function start(server: TmuxServer, columns: number, rows: number): Promise<void> {
   const { world } = server;
   world.agent(
     'agent',
@@ -23,48 +23,76 @@ function start(server: TmuxServer): void {
   const env = Object.entries(world.env).map(([name, value]) => `export ${name}='${value}'\n`);
   const command = [...CLI, ...words].map((word) => `'${word}'`).join(' ');
   writeFileSync(file, `${env.join('')}echo before\n${command}\necho after\nexec sleep 1000\n`);
-  server.tmux('new-session', '-d', '-s', 'run', '-x', '80', '-y', '24', '-c', world.repo, `sh '${file}'`);
+  const size = ['-x', String(columns), '-y', String(rows)];
+  server.tmux('new-session', '-d', '-s', 'run', ...size, '-c', world.repo, `sh '${file}'`);
+  const text = () => server.text('run');
+  await waitFor('three rows that say much', () => found(text(), ROW).length === 3, { state: text });
 }
 
 const found = (text: string, what: RegExp) => text.match(what) ?? [];
 
+/** Another size in one step, and one block after it. */
+async function resize(server: TmuxServer, columns: number, rows: number): Promise<void> {
+  const text = () => server.text('run');
+  // Every row tells how long, so that a later one differs.
+  const [before] = found(text(), ROW);
+  server.tmux('resize-window', '-t', 'run', '-x', String(columns), '-y', String(rows));
+  const drawn = () => {
+    const now = text();
+    const [row] = found(now, ROW);
+    return row !== undefined && row !== before && found(now, TOTALS).length > 0;
+  };
+  await waitFor(`a block in ${columns} by ${rows}`, drawn, { state: text });
+  expect(found(text(), TOTALS)).toHaveLength(1);
+  expect(found(text(), /^─+$/gm).length).toBeLessThanOrEqual(1);
+}
+
+/** At the end only the lines are there. */
+async function finish(server: TmuxServer): Promise<void> {
+  server.world.go();
+  const said = await server.shows('run', '\nafter');
+  expect(said).toMatch(
+    /^before\nrun-[\w-]+: 3 issues, parallel \(concurrency 3\)\n {2}cache {2}Make cache work\n/,
+  );
+  expect(said).not.toContain('─');
+  expect(found(said, TOTALS)).toEqual([]);
+  const lines = said.split('\n').filter((line) => /^[·✓] /.test(line));
+  for (const id of ['cache', 'age', 'zone'])
+    expect(lines.filter((line) => line.startsWith(`· ${`${id}:`.padEnd(6)} exec ✓`))).toHaveLength(1);
+}
+
+/** How long the first row has been in its phase. */
+function seconds(text: string): number {
+  const [row = ''] = found(text, ROW);
+  return Number(/ (\d+)s\b/.exec(row)?.[1] ?? 0);
+}
+
 describe.concurrent('a live view in tmux', () => {
   it('leaves its lines alone in the scrollback, however the terminal changes its size', async ({
-    world,
     server,
   }) => {
-    start(server);
+    await start(server, 80, 24);
+    await resize(server, 40, 24);
+    await resize(server, 40, 6);
+    await resize(server, 24, 6);
+    await resize(server, 120, 40);
+    await resize(server, 61, 9);
+    await resize(server, 80, 24);
+    await finish(server);
+  });
+
+  it('leaves them alone when a wide terminal becomes narrow in one step, at once and later', async ({
+    server,
+  }) => {
+    await start(server, 160, 40);
+    await resize(server, 40, 40);
+    await resize(server, 160, 40);
     const text = () => server.text('run');
-    await waitFor('three rows that say much', () => found(text(), ROW).length === 3, { state: text });
-    for (const [columns, rows] of [
-      [40, 24],
-      [40, 6],
-      [24, 6],
-      [120, 40],
-      [61, 9],
-      [80, 24],
-    ]) {
-      // Every row tells how long, so that a later one differs.
-      const [before] = found(text(), ROW);
-      server.tmux('resize-window', '-t', 'run', '-x', String(columns), '-y', String(rows));
-      const drawn = () => {
-        const now = text();
-        const [row] = found(now, ROW);
-        return row !== undefined && row !== before && found(now, TOTALS).length > 0;
-      };
-      await waitFor(`a block in ${columns} by ${rows}`, drawn, { state: text });
-      expect(found(text(), TOTALS)).toHaveLength(1);
-      expect(found(text(), /^─+$/gm).length).toBeLessThanOrEqual(1);
-    }
-    world.go();
-    const said = await server.shows('run', '\nafter');
-    expect(said).toMatch(
-      /^before\nrun-[\w-]+: 3 issues, parallel \(concurrency 3\)\n {2}cache {2}Make cache work\n/,
-    );
-    expect(said).not.toContain('─');
-    expect(found(said, TOTALS)).toEqual([]);
-    const lines = said.split('\n').filter((line) => /^[·✓] /.test(line));
-    for (const id of ['cache', 'age', 'zone'])
-      expect(lines.filter((line) => line.startsWith(`· ${`${id}:`.padEnd(6)} exec ✓`))).toHaveLength(1);
+    const later = seconds(text()) + 6;
+    await waitFor('a terminal that kept its size', () => seconds(text()) >= later, { state: text });
+    await resize(server, 40, 12);
+    await resize(server, 160, 12);
+    await resize(server, 40, 30);
+    await finish(server);
   });
 });
