@@ -13,8 +13,10 @@ export interface FrameView extends Naming {
 }
 
 const GAP = '  ';
-/** The block survives any change down to so many columns, or from less than twice as many to half of them. */
+/** The block survives any change down to so many columns, or from less than twice as many to half of them, */
 const NARROW = 40;
+/** but not below these: nobody reads there. */
+const LEAST = 24;
 const MOST_PIECES = 3;
 /** Fewer cells of a text say nothing. */
 const READABLE = 8;
@@ -54,14 +56,14 @@ export function frame(state: LiveState, view: FrameView, now: number): string[] 
  * a narrower terminal breaks its lines; the rule is never broken, so it may be all that a lower terminal keeps.
  */
 function room({ columns, rows, above }: FrameView, lines: number) {
-  const narrow = Math.min(NARROW, Math.ceil(columns / 2));
+  const narrow = Math.max(LEAST, Math.min(NARROW, Math.ceil(columns / 2)));
   const height = Math.min(lines, Math.max(1, Math.floor((rows - 1) / 2)));
   const ruled = height >= Math.min(3, lines);
   const more = Math.floor(Math.min(above, rows - height) / (ruled ? height - 1 : height));
   const pieces = Math.min(1 + more, ruled ? MOST_PIECES : 2);
   // A wide character may leave the last cell of a piece empty; some terminals wrap as soon as the last column is filled.
   const width = Math.max(1, Math.min(columns - 1, pieces * (narrow - 1) + 1));
-  return { width, height, rule: ruled ? '─'.repeat(narrow) : '' };
+  return { width, height, rule: ruled ? '─'.repeat(Math.max(1, Math.min(narrow, columns - 1))) : '' };
 }
 
 /** As many rows as there is room for, the running ones first; their order stays. What is left is counted where that costs little. */

@@ -125,7 +125,7 @@ describe('frame', () => {
     const [rule = '', row = ''] = frame(stateOf(ticket), { ...view, columns, above }, at(5));
     expect(cells(row)).toBeLessThanOrEqual(width);
     expect(cells(row)).toBeGreaterThan(width - 3);
-    expect(cells(rule)).toBe(Math.min(40, columns / 2));
+    expect(cells(rule)).toBe(Math.max(24, Math.min(40, columns / 2)));
   });
 
   it.each([

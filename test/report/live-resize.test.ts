@@ -151,7 +151,7 @@ describe('the live view when the terminal changes its size', () => {
   );
   // Without breaking lines anew, what is cut off is gone: wide enough for what is printed.
   const least = (columns: number, kind: 'tmux' | 'xterm') =>
-    Math.max(kind === 'tmux' ? 1 : 35, Math.min(40, Math.ceil(columns / 2)));
+    Math.max(kind === 'tmux' ? 24 : 35, Math.min(40, Math.ceil(columns / 2)));
 
   it.each(['tmux', 'xterm'] as const)('keeps every line and nothing else, as %s does it', (kind) => {
     fc.assert(
