@@ -52,7 +52,7 @@ export interface Git {
   /** For the one call that has to find the repository first. */
   discover(args: readonly string[], cwd: string): Promise<GitResult>;
   /** Tells that the user works with a repository; see drivers.ts. */
-  adopt(commonDir: string): void;
+  adopt(repo: Place & { commonDir: string }): void;
   /** The same with calls that have so much patience. */
   patient(patience: Patience): Git;
 }
@@ -108,7 +108,11 @@ export function createGit(options: CreateGit): Git {
     Object.assign((args: readonly string[], options: GitOptions) => ask(args, options, patience), {
       discover: (args: readonly string[], cwd: string) =>
         run(command(), args, { cwd, env: reading, patience }),
-      adopt: plantedDrivers.adopt,
+      adopt(repo: Place & { commonDir: string }) {
+        plantedDrivers.adopt(repo.commonDir);
+        // The next call will need it; whatever is wrong shows then.
+        plantedDrivers(repo, patience).catch(() => undefined);
+      },
       patient: (more: Patience) => withPatience({ ...patience, ...more }),
     });
   return withPatience({});

@@ -1,8 +1,9 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { WorkspaceError } from '../model/errors.ts';
+import { readHead } from './admin.ts';
 import type { Git, Place } from './git.ts';
-import { readText } from './refs.ts';
+import { branchRef, hasFileRefs, readFileRef, readText } from './refs.ts';
 
 /** The user's repository: its checkout (`workTree`), that checkout's git directory, and the shared one. */
 export interface Repo extends Place {
@@ -55,12 +56,8 @@ export async function findRepo(git: Git, path: string): Promise<Repo> {
       },
     );
   const repo = { workTree, gitDir, commonDir: realpathSync.native(commonDir) };
-  git.adopt(repo.commonDir);
-  const head = await git(['rev-parse', '--quiet', '--verify', 'HEAD^{commit}'], {
-    at: repo,
-    ok: [0, 1, 128],
-  });
-  if (head.code !== 0)
+  git.adopt(repo);
+  if (!(await hasCommit(git, repo)))
     throw new WorkspaceError(
       'workspace/no-commit',
       `The repository ${workTree} has no commit to start from.`,
@@ -70,6 +67,15 @@ export async function findRepo(git: Git, path: string): Promise<Repo> {
       },
     );
   return repo;
+}
+
+/** Where refs are files nobody has to be asked. */
+async function hasCommit(git: Git, repo: Repo): Promise<boolean> {
+  const { branch, oid } = readHead(repo.gitDir);
+  if (oid || (branch && hasFileRefs(repo.commonDir) && readFileRef(repo.commonDir, branchRef(branch))))
+    return true;
+  const asked = ['rev-parse', '--quiet', '--verify', 'HEAD^{commit}'];
+  return (await git(asked, { at: repo, ok: [0, 1, 128] })).code === 0;
 }
 
 /** The nearest directory upwards that has a `.git`, symlinks resolved. */
