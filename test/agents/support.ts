@@ -86,3 +86,7 @@ export function request(overrides: Partial<AgentRequest> = {}): AgentRequest {
     ...overrides,
   };
 }
+
+export const FAILED = { code: 1, signal: null, stderrTail: '' };
+export const ENDED = { code: 0, signal: null, stderrTail: '' };
+export const line = (value: unknown) => JSON.stringify(value);

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { ADAPTERS } from '../../src/agents/index.ts';
+import { CONTEXT, replay } from './support.ts';
+
+describe('the custom reader', () => {
+  const run = (lines: string[], code: number, wantsData = false, stderrTail = '') => {
+    const reader = ADAPTERS.custom?.reader({ ...CONTEXT, wantsData });
+    if (!reader) throw new Error('no adapter');
+    return replay(reader, lines, { code, signal: null, stderrTail }).result;
+  };
+
+  it('goes by the exit code', () => {
+    expect(run(['hello'], 0)).toMatchObject({ ok: true, text: 'hello', data: undefined });
+    expect(run(['hello'], 3, false, 'broken\n')).toMatchObject({
+      ok: false,
+      error: { class: 'exit', message: 'the agent ended with exit code 3. It said: broken' },
+    });
+    const lines = Array.from({ length: 12 }, (_, index) => `line ${index + 1}`);
+    const { error } = run(lines, 7);
+    expect(error?.message).toMatch(
+      /^the agent ended with exit code 7\. It said: line 3\n(line \d+\n)+line 12$/,
+    );
+  });
+
+  it('reads the tagged block when a result is wanted', () => {
+    expect(run(['a', '<signalbox>{"n":', '1}</signalbox>'], 0, true).data).toEqual({ n: 1 });
+    expect(run(['a'], 0, true)).toMatchObject({ ok: true, data: undefined });
+  });
+
+  it('keeps the end of a long output only', () => {
+    const result = run([...Array.from({ length: 5000 }, () => 'x'.repeat(100)), 'the end'], 0);
+    expect(result.text.length).toBeLessThanOrEqual(64 * 1024);
+    expect(result.text.endsWith('the end')).toBe(true);
+  });
+});
