@@ -7,6 +7,7 @@ import type { StoreView } from '../store/port.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import { workspaceSpec } from './facts.ts';
 import type { Parts } from './parts.ts';
+import { isSuperseded } from './stopped.ts';
 
 /** A plan that is not here may be another installation's: its worktree counts as left behind only after this long. */
 const QUIET_MS = 3_600_000;
@@ -14,7 +15,7 @@ const QUIET_MS = 3_600_000;
 /** A ticket with where its work is; null where that cannot be told. */
 export interface Counted {
   ticket: Ticket;
-  /** Over, and nobody is at work on it or its plan. */
+  /** Over or superseded, and nobody is at work on it or its plan. */
   done: boolean;
   spec: WorkspaceSpec | null;
   commonDir: string | null;
@@ -71,9 +72,15 @@ async function openRepo(parts: Parts, { repos }: Census, path: string): Promise<
   }
 }
 
+/** Of an issue that a newer run has, that one decides. */
 function isDone({ holder }: Parts, ticket: Ticket, plan: Plan): boolean {
   const held = [ticket.claim, plan.claim].some((claim) => claim && holder.isLive(claim));
-  return isOver(ticket) && !held;
+  return (isOver(ticket) || isSuperseded(ticket)) && !held;
+}
+
+/** `p/a is complete`, `p/a is superseded by run-2`. */
+export function sayDone(ticket: Ticket): string {
+  return `${refKey(ticket)} is ${isSuperseded(ticket) ? ticket.hold?.reason : ticket.status}`;
 }
 
 export function isLookedAt({ only }: Census, commonDir: string): boolean {
@@ -107,7 +114,7 @@ export function whyStale(
     return quiet ? `there is no plan ${ref.planId} in ${layout.root}` : undefined;
   }
   const counted = census.tickets.find(({ ticket }) => refKey(ticket) === owner);
-  if (counted) return counted.done ? `${owner} is ${counted.ticket.status}` : undefined;
+  if (counted) return counted.done ? sayDone(counted.ticket) : undefined;
   // A plan or ticket that cannot be read may well be alive.
   const plan = census.view.plans.find(({ id }) => id === ref.planId);
   const listed = plan?.tickets.some(({ ticketId }) => ticketId === ref.ticketId);

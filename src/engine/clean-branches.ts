@@ -1,9 +1,10 @@
 import { messageOf, WorkspaceError } from '../model/errors.ts';
 import { type BranchSpec, whyKeepBranch } from '../workspaces/index.ts';
-import { type Census, isLookedAt, needsBranch } from './census.ts';
+import { type Census, type Counted, isLookedAt, needsBranch, sayDone } from './census.ts';
 import type { StaleWorktrees } from './clean-worktrees.ts';
 import type { Parts } from './parts.ts';
 import { type Found, stale } from './stale.ts';
+import { isSuperseded } from './stopped.ts';
 
 /** Branches of tickets that are done or gone; those that their base has are safe to delete. */
 export async function staleBranches(
@@ -20,9 +21,10 @@ export async function staleBranches(
     const [commonDir] = [...census.repos].find(([, root]) => root === spec.repo) ?? [null];
     add(spec, commonDir, 'the ticket it was for is gone');
   }
-  for (const { ticket, done, spec, commonDir } of census.tickets)
-    if (done && spec && ticket.base)
-      add(spec, commonDir, `${ticket.planId}/${ticket.ticketId} is ${ticket.status}`);
+  // Of several runs of one issue, what is said is of one that came to an end.
+  const late = ({ ticket }: Counted) => Number(!isSuperseded(ticket));
+  for (const { ticket, done, spec, commonDir } of census.tickets.toSorted((a, b) => late(a) - late(b)))
+    if (done && spec && ticket.base) add(spec, commonDir, sayDone(ticket));
   const going = worktrees.found.filter(({ item }) => item.keep === null).map(({ item }) => item.name);
   const found: Found[] = [];
   for (const { spec, why } of wanted.values()) {

@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { makeRepo } from '../support/repo.ts';
+import { IssueWorld } from './issue-world.ts';
 import { cliIn, git, it, refusal, setUp, type World, worktreesOf } from './support.ts';
 
 interface Item {
@@ -61,6 +62,40 @@ describe.concurrent('clean', () => {
     expect((await world.cli('clean')).out).toContain(`deleting it loses nothing but ${files}\n`);
     expect((await world.cli('clean', '--yes')).out).toContain(`nothing was lost but ${files}\n`);
     expect(existsSync(path)).toBe(false);
+  });
+
+  it('takes branches of issues that a newer run has done, and of none that it has still to do', async ({
+    world,
+  }) => {
+    world.agent('agent', 'note working-$SIGNALBOX_TICKET; [ $SIGNALBOX_TICKET = a ] || go; commit');
+    const issues = new IssueWorld(world).write('a.md', '# A\n').write('b.md', '# B\n').write('c.md', '# C\n');
+    const args = ['run', 'a.md', 'b.md', 'c.md', '--chain', '--phases', 'exec', '--no-smart-tests'];
+    const branches = ['feature/a-a', 'feature/b-b', 'feature/c-c'];
+    const cleaned = async () => {
+      const { out } = await issues.cli('clean', '--yes', '--json');
+      return (JSON.parse(out) as { items: (Item & { why: string })[] }).items.filter(
+        ({ kind }) => kind === 'branch',
+      );
+    };
+    const stop = async (signal: 'SIGINT' | 'SIGKILL', turn: number) => {
+      const run = issues.start(...args);
+      await world.call('working-b', {}, turn);
+      await run.kill(signal);
+    };
+    await stop('SIGINT', 1);
+    await stop('SIGKILL', 2);
+    const going = issues.start(...args);
+    await world.call('working-b', {}, 3);
+    expect(await cleaned()).toEqual([]);
+    world.go();
+    expect((await going.ended).code).toBe(0);
+    git(world.repo, 'merge', '--quiet', '--ff-only', 'feature/c-c');
+    const found = await cleaned();
+    expect(found.map(({ name, removed }) => [name, removed]).sort()).toEqual(
+      branches.map((name) => [name, true]),
+    );
+    expect(found.every(({ why }) => why.endsWith(' is complete'))).toBe(true);
+    expect(git(world.repo, 'branch', '--format=%(refname:short)')).toBe('main');
   });
 
   it('has nothing to do with a ticket that runs', async ({ world }) => {
