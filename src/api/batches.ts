@@ -16,7 +16,7 @@ export function parseBatches(batch: readonly string[]): string[][] {
     const names = String(text)
       .split(/[\s,]+/)
       .filter((name) => name !== '');
-    if (names.length === 0) throw bad(`--batch ${JSON.stringify(text)} names no issue.`);
+    if (names.length === 0) throw namesNothing(text);
     for (const name of names) {
       if (!FORMS.some((form) => form.test(name)))
         throw bad(`--batch ${JSON.stringify(text)}: ${JSON.stringify(name)} is not an issue reference.`);
@@ -26,6 +26,10 @@ export function parseBatches(batch: readonly string[]): string[][] {
     }
     return names;
   });
+}
+
+export function namesNothing(text: string): InputError {
+  return bad(`--batch ${JSON.stringify(text)} names no issue.`);
 }
 
 function bad(message: string): InputError {

@@ -6,6 +6,7 @@ import { flagOfOption, optionOf, RUN_SETTINGS } from '../config/run-flags.ts';
 import { RUN_ONLY, type RunOnlyRow } from '../config/run-table.ts';
 import { flagOf } from '../config/table.ts';
 import { InputError } from '../model/errors.ts';
+import { namesNothing } from './batches.ts';
 import { parsePhases } from './phases.ts';
 import type { RunOptions } from './run-options.ts';
 
@@ -44,6 +45,7 @@ export function readOptions(options: RunOptions, userHome: string, named: 'optio
         hint: `Phases: ${ISSUE_PHASES.join(', ')}.`,
       },
     );
+  if (Array.isArray(said.batch) && said.batch.includes('')) throw namesNothing('');
   const take = (option: string, flag: string, kind: Kind) => {
     const value = at(said, option);
     if (value === undefined) return;

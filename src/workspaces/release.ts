@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { shellWord } from '../content/shell-quote.ts';
 import { messageOf } from '../model/errors.ts';
 import { inspect, type Worktree } from './admin.ts';
 import { type Context, lockRepo } from './context.ts';
@@ -81,6 +82,8 @@ export async function unsafe(
   if (status.branch !== undefined && status.branch !== spec.branch) return `it is on branch ${status.branch}`;
   const loose = [...status.changed, ...(await withoutCopies(worktree.path, status.untracked, owner.copied))];
   if (loose.length > 0) return `it has uncommitted files: ${some(loose, status.hidden)}`;
+  const lock = join(worktree.adminDir, 'locked');
+  if (existsSync(lock)) return sayLocked(repo, worktree.path, readFileSync(lock, 'utf8').trim());
   const underWay = operationIn(worktree.adminDir);
   if (underWay) return `${underWay} is under way in it`;
   if (status.marks.links.length > 0 || existsSync(join(worktree.adminDir, 'modules')))
@@ -110,6 +113,11 @@ export function looseCommits(
   });
 }
 
+function sayLocked(repo: Repo, path: string, why: string): string {
+  const unlock = `git -C ${shellWord(repo.workTree)} worktree unlock ${shellWord(path)}`;
+  return `it is locked${why === '' ? '' : ` (${why.replace(/\s+/g, ' ')})`}; unlock it with: ${unlock}`;
+}
+
 function some(files: string[], hidden: string[]): string {
   const more = files.length > 3 ? ` and ${files.length - 3} more` : '';
   const named = files
@@ -128,7 +136,6 @@ const OPERATIONS: Record<string, string> = {
   sequencer: 'a cherry-pick or revert',
   'index.lock': 'a git command',
   'HEAD.lock': 'a git command',
-  locked: 'a `git worktree lock`',
 };
 
 function operationIn(adminDir: string): string | undefined {

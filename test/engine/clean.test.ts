@@ -81,7 +81,7 @@ const STATES: Record<string, { leave(path: string, bench: Bench): void; gone?: t
       writeFileSync(join(path, 'agent.lock', 'inner.txt'), 'only here\n');
     },
   },
-  locked: { leave: (path) => void git(path, 'worktree', 'lock', path) },
+  locked: { leave: (path) => void git(path, 'worktree', 'lock', '--reason', 'a\ndemo', path) },
   'index-locked': { leave: (path) => writeFileSync(join(adminDir(path), 'index.lock'), '') },
 };
 
@@ -179,6 +179,8 @@ describe('clean', () => {
     });
     expect(done.get('detached-commit')?.loses).toEqual({ files: 0, commits: 1 });
     expect(done.get('modified')?.keep).toBe('it has uncommitted files: README.md');
+    const unlock = `git -C ${world.repo} worktree unlock ${world.worktree('p', 'locked')}`;
+    expect(done.get('locked')?.keep).toBe(`it is locked (a demo); unlock it with: ${unlock}`);
   });
 
   it('loses nothing in any combination of states', async ({ world }) => {

@@ -7,6 +7,7 @@ describe.concurrent('what is no issue', () => {
     [['abc'], /abc/],
     [['0'], /\b0\b/],
     [['1', '12x'], /12x/],
+    [['--batch', ''], /^❌ --batch "" names no issue\.\n {3}Separate issues .*: --batch "123,456"/],
     [['--batch', '1,x'], /"x" is not an issue reference/],
     [[], /Name a plan, or one or more issues/],
   ];
