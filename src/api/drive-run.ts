@@ -1,3 +1,4 @@
+import type { Settings } from '../config/settings.ts';
 import { runPlan } from '../engine/foreground.ts';
 import type { Parts } from '../engine/parts.ts';
 import { letGo } from '../engine/resume-run.ts';
@@ -41,7 +42,7 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
     try {
       await runPlan(parts, {
         planId,
-        maxConcurrency: Math.max(config.concurrency, 1),
+        maxConcurrency: capOf(parts.settings, config.concurrency),
         lookEveryMs: parts.settings.pollInterval * 1000,
         signal: signal ?? new AbortController().signal,
       });
@@ -68,6 +69,11 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
     planId,
     ...(detached ? { detached } : {}),
   };
+}
+
+/** How many issues of the run are at work at once is up to its plan. A cap that nobody has set gives way to what was asked for. */
+function capOf({ maxConcurrency, origin }: Settings, concurrency: number): number {
+  return origin.maxConcurrency === 'default' ? Math.max(maxConcurrency, concurrency) : maxConcurrency;
 }
 
 function ticketsOf({ store }: Parts, planId: string): Ticket[] {

@@ -4,7 +4,7 @@ import { InputError } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan, PlanEntry } from '../model/plan.ts';
 import { planProblems } from '../model/plan-problems.ts';
-import { isOver, type Ticket } from '../model/ticket.ts';
+import { type Hold, isOver, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
 import { type Look, lookAt, stillHeld } from './admission.ts';
 import { completePlan } from './complete-plan.ts';
@@ -82,6 +82,7 @@ export class Engine {
       await recoverOrphans(this.#parts, view);
       this.#flights.obey(view);
       const decision = this.#decide(view);
+      this.#tellCrowded(decision);
       const full = this.#options.mode === 'once' && passes > 0;
       await this.#carryOut(full ? { ...decision, dispatch: [] } : decision);
       if (this.#isDone(view, decision, full)) return;
@@ -167,6 +168,19 @@ export class Engine {
     if (this.#told.has(key)) return;
     this.#told.add(key);
     this.#parts.listen({ type: 'problem', planId, ticketId, message, path });
+  }
+
+  /** A run says once that it has to wait for others, and again where nothing of it goes on. */
+  #tellCrowded({ crowded }: Decision): void {
+    const { scope, maxConcurrency } = this.#options;
+    for (const { alone, status, phase, ...ref } of scope ? crowded : []) {
+      const key = `crowded ${alone ? refKey(ref) : ref.planId}`;
+      if (this.#told.has(key)) continue;
+      this.#told.add(key);
+      const reason = `waits for a free slot (maxConcurrency ${maxConcurrency})`;
+      const hold: Hold = { kind: 'blocked', reason, until: null };
+      this.#parts.listen({ type: 'ticket:status', status, hold, error: null, phase, ...ref });
+    }
   }
 
   #isMine(plan: Plan, entry: PlanEntry): boolean {

@@ -31,6 +31,13 @@ export interface Limits {
   mine(plan: Plan, entry: PlanEntry): boolean;
 }
 
+interface Crowded extends TicketRef {
+  status: Ticket['status'];
+  phase: string | null;
+  /** Nothing of its plan is at work. */
+  alone: boolean;
+}
+
 export interface Decision {
   /** To be driven now, in this order. `slot` is false for a poll that only has to look again. */
   dispatch: (TicketRef & { slot: boolean })[];
@@ -38,6 +45,8 @@ export interface Decision {
   changes: Ticket[];
   /** Plans all of whose tickets are complete. */
   completed: string[];
+  /** Of each plan the first that waits for nothing but the limit of all plans together. */
+  crowded: Crowded[];
   /** The earliest time at which a hold ends by itself. */
   wakeAt: string | null;
 }
@@ -65,7 +74,7 @@ interface Scene extends Picture {
 /** Which tickets may run now, and what the others wait for. The work grows with the tickets and not with their square. */
 export function eligible(given: Picture, limits: Limits, now: string): Decision {
   const picture: Scene = { ...given, failed: failuresIn(given) };
-  const decision: Decision = { dispatch: [], changes: [], completed: [], wakeAt: null };
+  const decision: Decision = { dispatch: [], changes: [], completed: [], crowded: [], wakeAt: null };
   const candidates: Candidate[] = [];
   for (const plan of picture.plans) {
     if (plan.status !== 'active' || picture.broken.has(plan.id)) continue;
@@ -211,6 +220,14 @@ function fill(
     const used = perPlan.get(plan.id) ?? 0;
     const most = isShared(plan) ? 1 : plan.concurrency;
     if (free <= 0 || (most !== null && used >= most)) {
+      const mayOfItsPlan = most === null ? used === 0 : used < most;
+      if (mayOfItsPlan && !decision.crowded.some(({ planId }) => planId === plan.id))
+        decision.crowded.push({
+          ...ref,
+          status: ticket.status,
+          phase: ticket.currentPhase,
+          alone: used === 0,
+        });
       // What it was blocked by is complete: now it waits for a slot alone.
       if (ticket.hold?.kind === 'blocked') decision.changes.push(settle(ticket, now, { status: 'ready' }));
       continue;

@@ -109,6 +109,7 @@ function statusLine(
       return `${style.yellow('‖')} ${who} ${oneLine(reason ?? 'paused')}`;
     case 'ready':
       if (reason === null) return undefined;
+      if (reason.startsWith('waits for ')) return `${style.yellow('◌')} ${who} ${oneLine(reason)}`;
       return `${style.yellow('◌')} ${who} waits${until}: ${oneLine(reason)}`;
     case 'queued':
       return reason === null ? undefined : `${style.dim('◌')} ${who} ${oneLine(reason)}`;

@@ -32,6 +32,7 @@ export function liveRow(ticket: LiveTicket, naming: Naming, now: number): LiveRo
     case 'running':
       return { ...row, kind: 'running', text: `${again(ticket)}${ticket.activity}` };
     case 'ready':
+      if (reason.startsWith('waits for ')) return { ...row, kind: 'queued', text: reason };
       if (hold) return { ...row, kind: 'waiting', text: `waits${until}: ${reason}` };
       return { ...row, kind: 'queued', text: free };
     case 'queued':

@@ -362,6 +362,21 @@ describe('limits', () => {
     expect(dispatched(given, { busy, driven: busy })).toEqual(['p/b', 'q/x', 'q/y']);
   });
 
+  it('names the first of a plan that waits for others alone, and none that waits for its own', () => {
+    const busy = new Set(['x/y']);
+    const crowded = (concurrency: number | null, maxConcurrency: number) =>
+      decide(picture({ a: {}, b: {}, c: {} }, { concurrency }), {
+        maxConcurrency,
+        busy,
+        driven: busy,
+      }).crowded.map(({ ticketId, alone }) => [ticketId, alone]);
+    expect(crowded(2, 1)).toEqual([['a', true]]);
+    expect(crowded(2, 2)).toEqual([['b', false]]);
+    expect(crowded(2, 3)).toEqual([]);
+    expect(crowded(null, 1)).toEqual([['a', true]]);
+    expect(crowded(null, 2)).toEqual([]);
+  });
+
   it('a poll that looks again takes no slot', () => {
     const given = picture({ a: poll(at(-1)), b: {} });
     expect(decide(given, { maxConcurrency: 1 }).dispatch).toEqual([
