@@ -9,6 +9,7 @@ import { writeAtomic } from '../store/atomic.ts';
 import { makeDirectory } from '../store/directory.ts';
 import type { ExecutionConfig } from './execution-config.ts';
 import { atLeast, type IssueResult, issueResult } from './issue-result.ts';
+import { parseLog } from './read-log.ts';
 import { storedRun } from './stored-run.ts';
 
 export interface RunLogWriter {
@@ -72,7 +73,7 @@ export interface RunLogOptions {
 /** One file per run, rewritten whole whenever a phase or an issue ends, so that a kill loses nothing. A run that goes on later goes on in its file. */
 export function openRunLog(parts: Pick<Parts, 'store' | 'now'>, options: RunLogOptions): RunLogWriter {
   const { path, planId, config } = options;
-  const before = readLog(path);
+  const before = earlierPart(path);
   const began = Date.parse(parts.now());
   const startTime = before?.startTime ?? parts.now();
   const spent = before?.summary?.totalDurationSeconds ?? 0;
@@ -181,15 +182,11 @@ function picture({ store }: Pick<Parts, 'store'>, planId: string): { plan: Plan;
   };
 }
 
-function readLog(path: string): RunLog | undefined {
+/** Undefined where somebody broke it: what it can be made of is in the store. */
+function earlierPart(path: string): RunLog | undefined {
   if (!existsSync(path)) return undefined;
-  try {
-    return JSON.parse(readFileSync(path, 'utf8')) as RunLog;
-  } catch (error) {
-    // Somebody broke it: what it can be made of is in the store.
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  const read = parseLog(readFileSync(path, 'utf8'));
+  return 'log' in read ? read.log : undefined;
 }
 
 function labelsOf(ticket: Ticket): string[] {

@@ -1,8 +1,9 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { StoreView } from '../store/port.ts';
+import { readLog } from './read-log.ts';
 import { type IssueLog, type RunLog, runLog } from './run-log.ts';
 import { storedRun } from './stored-run.ts';
 
@@ -23,24 +24,25 @@ export interface RunStats {
   costUsd: number | null;
   tokens: number | null;
   /** Files that could not be read. */
-  unreadable: string[];
+  unreadable: Unreadable[];
+}
+
+export interface Unreadable {
+  file: string;
+  reason: string;
 }
 
 /** All run logs of a directory, oldest first; one that cannot be read is named, not fatal. */
-export function readRunLogs(dir: string): { logs: RunLog[]; unreadable: string[] } {
+export function readRunLogs(dir: string): { logs: RunLog[]; unreadable: Unreadable[] } {
   const logs: RunLog[] = [];
-  const unreadable: string[] = [];
+  const unreadable: Unreadable[] = [];
   if (!existsSync(dir)) return { logs, unreadable };
   for (const name of readdirSync(dir)
     .filter((each) => each.startsWith('run-') && each.endsWith('.json'))
     .sort()) {
-    try {
-      const log = JSON.parse(readFileSync(join(dir, name), 'utf8')) as RunLog;
-      if (log.version !== 1 || !Array.isArray(log.issues)) throw new Error('not a run log');
-      logs.push(log);
-    } catch {
-      unreadable.push(name);
-    }
+    const read = readLog(join(dir, name));
+    if ('log' in read) logs.push(read.log);
+    else unreadable.push({ file: name, reason: read.reason });
   }
   return { logs, unreadable };
 }
@@ -76,7 +78,7 @@ export function countedIssues(log: RunLog): IssueLog[] {
 }
 
 /** Success by mode and phase, durations, cost and what went wrong, over finished runs. */
-export function runStats(logs: readonly RunLog[], unreadable: readonly string[] = []): RunStats {
+export function runStats(logs: readonly RunLog[], unreadable: readonly Unreadable[] = []): RunStats {
   const finished = logs.filter((log) => log.endTime !== null);
   const issues = finished.flatMap((log) =>
     countedIssues(log).map((issue) => ({ ...issue, mode: log.config.mode })),

@@ -29,6 +29,8 @@ async function show(options: GlobalOptions & { csv?: boolean }, io: Io): Promise
   const isHeld = ({ claim }: Plan) => claim !== null && holder.isLive(claim);
   const known = new Set(files.map((log) => log.runId));
   const logs = [...files, ...storedLogs(view, repo, known, isHeld)];
+  if (!options.json)
+    for (const { file, reason } of unreadable) io.err(`! ${file} could not be read: ${reason}`);
   if (options.csv) return io.out(csv(logs.map((log) => ({ ...log, issues: countedIssues(log) }))));
   const stats = runStats(logs, unreadable);
   if (options.json) return outJson(io, stats);
@@ -55,7 +57,6 @@ async function show(options: GlobalOptions & { csv?: boolean }, io: Io): Promise
   if (failures.length > 0) io.out(`failures: ${failures.join(', ')}`);
   if (stats.tokens !== null)
     io.out(`tokens: ${stats.tokens}${stats.costUsd === null ? '' : `, cost: $${stats.costUsd.toFixed(2)}`}`);
-  for (const name of stats.unreadable) io.err(`! ${name} could not be read`);
 }
 
 function csv(
