@@ -6,7 +6,7 @@ import { restSuperseded } from '../engine/stopped.ts';
 import { refKey } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { ExecutionConfig } from './execution-config.ts';
-import { type IssueResult, issueResult } from './issue-result.ts';
+import { atLeast, type IssueResult, issueResult } from './issue-result.ts';
 import type { Opened } from './opened-run.ts';
 import { infoOf, numberOf, worktreesOf } from './run-items.ts';
 import type { RunResult } from './run-types.ts';
@@ -29,7 +29,13 @@ interface RunToDrive {
 export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
   const { parts } = open;
   const { planId, config, signal, refused = [], spentBefore = 0 } = run;
-  const began = performance.now();
+  const spend = (spentSeconds: number) =>
+    parts.store.updatePlan(planId, (latest) => ({
+      ...latest,
+      run: { ...(latest.run as object | undefined), spentSeconds },
+    }));
+  // This part may be killed: those before it are on record then.
+  if (spentBefore > 0) await spend(spentBefore);
   // Where everything was done before, there is nothing to leave to anybody.
   const detached = config.detach && ticketsOf(parts, planId).some(({ status }) => status !== 'complete');
   if (detached) {
@@ -51,18 +57,13 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
     }
     await restSuperseded(parts, planId);
   }
-  // With a log, the log has it.
-  const spentSeconds = spentBefore + (performance.now() - began) / 1000;
-  if (!detached && !open.log)
-    await parts.store.updatePlan(planId, (latest) => ({
-      ...latest,
-      run: { ...(latest.run as object | undefined), spentSeconds },
-    }));
   const plan = parts.store.plan(planId);
   const tickets = ticketsOf(parts, planId);
+  const results = tickets.map((ticket) => issueResult(ticket, plan));
+  if (!detached) await spend(atLeast(spentBefore + open.seconds(), results));
   if (!detached) open.write((log) => log.finish({ aborted: signal?.aborted === true }), planId);
   return {
-    results: [...tickets.map((ticket) => issueResult(ticket, plan)), ...refused],
+    results: [...results, ...refused],
     logPath: open.log?.path ?? null,
     worktreeMap: worktreesOf(tickets),
     issueInfoMap: new Map(tickets.map((ticket) => [numberOf(ticket) ?? ticket.ticketId, infoOf(ticket)])),

@@ -10,7 +10,7 @@ import type { WorkItem } from '../sources/index.ts';
 import { storedRun } from './stored-run.ts';
 
 /** The phase of the issue workflow that waits for a person. */
-const GATE = 'qa_gate';
+export const GATE = 'qa_gate';
 const PULL_REQUEST = 'pull_request';
 const INTEGRATE = 'integrate';
 

@@ -15,6 +15,8 @@ export interface Opened {
   /** Numbers of issues, by the id of their ticket. */
   numbers: Map<string, number | null>;
   log: RunLogWriter | null;
+  /** Seconds since it was opened. */
+  seconds(): number;
   /** Writes the log where there is one. One that cannot be written is told of and given up; the work goes on. */
   write(how: (log: RunLogWriter) => void, planId: string): void;
 }
@@ -27,6 +29,7 @@ export function openRun(
   { onEvent, onProgress, signal }: Listeners,
   events: EventStream<EngineEvent>,
 ): Opened {
+  const began = performance.now();
   const numbers = new Map<string, number | null>();
   const feed = onProgress && progressFeed(onProgress, (id) => numbers.get(id) ?? null);
   const problem = (planId: string, message: string): EngineEvent => ({
@@ -48,6 +51,7 @@ export function openRun(
     parts: openParts({ settings, env, by: 'run', listen }),
     numbers,
     log: null,
+    seconds: () => (performance.now() - began) / 1000,
     write: (how, planId) => {
       try {
         if (opened.log) how(opened.log);

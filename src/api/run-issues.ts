@@ -68,10 +68,11 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
   if (prepared.tickets.length === 0) return { ...nothing, results: refused };
   const { plan } = prepared;
   const file = input.log ? resolve(plan.repo ?? cwd, input.log.path, `${plan.id}.json`) : null;
-  const run = { ...(plan.run as object), log: file, detached: config.detach };
+  const spentSeconds = open.seconds();
+  const run = { ...(plan.run as object), log: file, detached: config.detach, spentSeconds };
   if (file && input.log) {
     checkLogPlace(file, plan.repo ?? cwd);
-    open.log = openRunLog(parts, { path: file, planId: plan.id, config, refused });
+    open.log = openRunLog(parts, { path: file, planId: plan.id, config, refused, spentSeconds });
     rotateLogs(file, input.log.rotation, (runId) => isUnderWay(parts, runId));
   }
   const tickets = prepared.tickets.map((ticket) => inWorktree(ticket, input.worktrees));

@@ -66,6 +66,8 @@ export interface RunLogOptions {
   path: string;
   planId: string;
   config: ExecutionConfig;
+  /** How long the run took until now, as far as the file does not know it better. */
+  spentSeconds?: number;
   /** Issues that were asked for and not taken into the run. */
   refused?: readonly IssueResult[];
 }
@@ -76,7 +78,7 @@ export function openRunLog(parts: Pick<Parts, 'store' | 'now'>, options: RunLogO
   const before = earlierPart(path);
   const began = Date.parse(parts.now());
   const startTime = before?.startTime ?? parts.now();
-  const spent = before?.summary?.totalDurationSeconds ?? 0;
+  const spent = Math.max(before?.summary?.totalDurationSeconds ?? 0, options.spentSeconds ?? 0);
   makePlace(dirname(path));
   const write = (end: { endTime: string | null; aborted: boolean }) => {
     const { plan, tickets } = picture(parts, planId);

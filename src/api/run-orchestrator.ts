@@ -24,6 +24,7 @@ import { completeOptions, type MergedRunOptions, resolveRunOptions } from './run
 import { runOutput } from './run-output.ts';
 import type { OrchestratorConfig, ResumeInit, RunInit, RunResult } from './run-types.ts';
 import { getSettings } from './settings.ts';
+import { spentOn } from './spent.ts';
 import { storedRun } from './stored-run.ts';
 
 /** Runs issues from code. Never prints, exits, changes directory or leaves a handler behind; failures are data. */
@@ -132,11 +133,12 @@ export class RunOrchestrator {
       const open = orchestrator.#open({ settings, env });
       for (const ticket of parts.store.view().tickets.values())
         if (ticket.planId === runId) open.numbers.set(ticket.ticketId, numberOf(ticket));
+      const spentSeconds = spentOn(parts, runId);
       if (stored?.log) {
         checkLogPlace(stored.log, parts.store.plan(runId).repo ?? '/');
-        open.log = openRunLog(open.parts, { path: stored.log, planId: runId, config });
+        open.log = openRunLog(open.parts, { path: stored.log, planId: runId, config, spentSeconds });
       }
-      const spentBefore = Math.max(open.log?.spentSeconds ?? 0, stored?.spentSeconds ?? 0);
+      const spentBefore = open.log?.spentSeconds ?? spentSeconds;
       await takeRun(open.parts, runId);
       return {
         ...(await driveRun(open, { planId: runId, config, signal: init.signal, spentBefore })),

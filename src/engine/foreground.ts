@@ -135,7 +135,8 @@ async function takePlan(parts: Parts, planId: string): Promise<void> {
         details: { holder: plan.claim },
       });
     }
-    return { ...plan, claim: holder.claim(now()) };
+    // Taken before: since when tells how long the run takes.
+    return plan.claim?.token === holder.token ? plan : { ...plan, claim: holder.claim(now()) };
   });
 }
 

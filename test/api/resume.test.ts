@@ -57,6 +57,23 @@ describe('RunOrchestrator.resume', () => {
     await expect(RunOrchestrator.resume(init, stopped.planId ?? '')).rejects.toThrow('it is complete');
   });
 
+  it('takes no less than before where its signal stops it at once', async ({ world }) => {
+    world.agent('agent', 'note working; go; commit');
+    world.append('repo/a.md', '# A\n');
+    const abort = new AbortController();
+    const init = { ...(await surroundings(world)), signal: abort.signal };
+    const first = RunOrchestrator.run({ ...init, options: { phases: 'exec' } }, ['a.md']);
+    await world.call('working');
+    abort.abort();
+    let { planId, wallClockDurationSeconds: before } = await first;
+    for (const turn of [1, 2]) {
+      const again = await RunOrchestrator.resume(init, planId ?? '');
+      expect(again.exitCode).toBe(130);
+      expect(again.wallClockDurationSeconds, String(turn)).toBeGreaterThan(before);
+      ({ planId, wallClockDurationSeconds: before } = again);
+    }
+  });
+
   it('refuses what is no run', async ({ world }) => {
     world.workflow('work', [{ id: 'end', type: 'terminal' }]);
     world.plan('p', { tickets: { a: {} } });

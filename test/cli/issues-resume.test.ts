@@ -99,6 +99,43 @@ describe.concurrent('resume of a run', () => {
     expect(issues.log(run).issues[0]?.phaseResults[0]?.durationSeconds).toBe(5);
   });
 
+  it.for(['log-json', 'no-log-json'])(
+    'counts the part of a killed run up to the last sign of its agents, with --%s',
+    async (log, { world }) => {
+      world.agent('agent', 'note working; [ $SIGNALBOX_TICKET = two ] || go; commit');
+      const issues = new IssueWorld(world)
+        .write('one.md', '# One\n')
+        .write('two.md', '# Two\n', { dependsOn: ['one'] });
+      const args = ['one.md', 'two.md', '--phases', 'exec', '--no-smart-tests', `--${log}`];
+      const first = issues.start('run', ...args);
+      await world.call('working');
+      const run = await issues.run();
+      await first.kill('SIGKILL');
+      // All of it was an hour ago; the second part is killed, too, while the agent works on.
+      const began = Date.now() - 3_600_000;
+      const plan = world.readPlan(run);
+      const claim = { ...plan.claim, renewedAt: new Date(began).toISOString() };
+      writeFileSync(world.planFile(run), JSON.stringify({ ...plan, claim }));
+      const second = issues.start('resume', run);
+      await second.says('Progress: ');
+      await waitFor('the first part', () => {
+        const { spentSeconds = 0 } = world.readPlan(run).run as { spentSeconds?: number };
+        return spentSeconds > 3600;
+      });
+      await second.kill('SIGKILL');
+      world.go();
+      const { code, out } = await issues.cli('resume', run, '--json');
+      expect(code).toBe(0);
+      const last = linesOf<RunResult>(out).at(-1);
+      const [one = 0, two = 0] = last?.results.map(({ durationSeconds }) => durationSeconds) ?? [];
+      expect(last?.wallClockDurationSeconds).toBeGreaterThan(3600 + two);
+      expect(last?.wallClockDurationSeconds).toBeGreaterThanOrEqual(one + two);
+      expect(last?.wallClockDurationSeconds).toBeLessThan(3700);
+      if (log === 'log-json')
+        expect(issues.log(run).summary.totalDurationSeconds).toBeGreaterThan(3600 + two);
+    },
+  );
+
   it('without a name takes the one that was stopped last, not one that a newer run has replaced', async ({
     world,
   }) => {
