@@ -109,7 +109,7 @@ function consider(
   if (isPassing(ticket, now)) wakeBy(decision, ticket.hold?.goesOnBy ?? null);
   if (!movesByItself(ticket)) return undefined;
   if (ticket.status === 'queued' || ticket.phaseHistory.length === 0) {
-    const halted = picture.failed(plan, entry);
+    const halted = picture.failed(plan);
     const hold = blockedBy(picture, plan, entry) ?? (halted ? haltedHold(halted) : null);
     if (hold) {
       if (ticket.status !== 'queued' || !sameHold(ticket.hold, hold))
@@ -271,7 +271,7 @@ function canMove(picture: Scene, plan: Plan, entry: PlanEntry, known: Map<string
   if (ticket.status === 'needs_attention') return ticket.hold?.kind === 'gate';
   if (!movesByItself(ticket)) return false;
   if (ticket.phaseHistory.length > 0) return true;
-  if (picture.failed(plan, entry) !== undefined) return false;
+  if (picture.failed(plan) !== undefined) return false;
   return entry.blockedBy.every((text) => {
     const ref = parseRef(text, plan.id);
     if (picture.tickets.get(refKey(ref))?.status === 'complete') return true;

@@ -8,15 +8,14 @@ interface Tickets {
 
 /** That a ticket which has not begun will not, since another has failed; null where nothing of that kind is the case. */
 export function stoppedBy(picture: Tickets, plan: Plan, waiting: PlanEntry): Hold | null {
-  const failed = firstFailure(picture, plan, waiting);
+  const failed = firstFailure(picture, plan);
   return failed === undefined || failed === waiting.ticketId ? null : haltedHold(failed);
 }
 
-/** The failure after which this ticket is not started any more. In a run of issues it stops its own batch alone. */
-export function firstFailure(picture: Tickets, plan: Plan, waiting: PlanEntry): string | undefined {
+/** The failure after which nothing of a plan is started any more, of later groups neither. */
+export function firstFailure(picture: Tickets, plan: Plan): string | undefined {
   if (!plan.stopOnFailure) return undefined;
   return plan.tickets.find((entry) => {
-    if (plan.kind === 'run' && entry.group !== waiting.group) return false;
     const ticket = picture.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }));
     return (
       ticket?.status === 'failed' || (ticket?.status === 'needs_attention' && ticket.hold?.kind !== 'gate')
@@ -25,12 +24,11 @@ export function firstFailure(picture: Tickets, plan: Plan, waiting: PlanEntry): 
 }
 
 /** The same for whoever asks about many tickets of one picture: a plan is looked through once. */
-export function failuresIn(picture: Tickets): (plan: Plan, waiting: PlanEntry) => string | undefined {
+export function failuresIn(picture: Tickets): (plan: Plan) => string | undefined {
   const known = new Map<string, string | undefined>();
-  return (plan, waiting) => {
-    const key = `${plan.id}/${plan.kind === 'run' ? waiting.group : ''}`;
-    if (!known.has(key)) known.set(key, firstFailure(picture, plan, waiting));
-    return known.get(key);
+  return (plan) => {
+    if (!known.has(plan.id)) known.set(plan.id, firstFailure(picture, plan));
+    return known.get(plan.id);
   };
 }
 
