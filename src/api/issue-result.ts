@@ -128,6 +128,8 @@ export function refusedResult(refused: Refused): IssueResult {
     loopTriggered: false,
     branch: null,
     ...(refused.locked ? { locked: refused.locked } : {}),
+    ...(refused.waiting ? { waiting: true } : {}),
+    ...(refused.notStarted ? { notStarted: true } : {}),
     ...(refused.hint ? { next: refused.hint } : {}),
     usage: null,
   };

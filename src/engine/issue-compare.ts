@@ -59,6 +59,11 @@ export async function compareIssues(
       continue;
     }
     const closed = item.state === 'closed';
+    const asked = request.force || closed ? undefined : mine.findLast((each) => isAtGate(each, earlier));
+    if (asked) {
+      refused.push({ reference: sayItem(item), item, waiting: true, ...wayOnAt(asked) });
+      continue;
+    }
     const look = { tickets: mine, earlier, workflow, wanted: facts.ahead(item), closed };
     const left = request.force ? undefined : await leftToDo(parts, look);
     if (left && 'done' in left) compared.done.set(item.key, left.done);
@@ -74,6 +79,24 @@ export async function compareIssues(
     compared.wanted.push(item);
   }
   return compared;
+}
+
+/** It waits for an answer in a run that nobody has given up, or has one and only has to be gone on with. */
+function isAtGate(ticket: Ticket, earlier: EarlierIssues): boolean {
+  const plan = earlier.planOf(ticket);
+  if (plan?.kind !== 'run' || (plan.status !== 'active' && plan.status !== 'paused')) return false;
+  if (ticket.status === 'needs_attention') return ticket.hold?.kind === 'gate';
+  return ticket.status === 'ready' && ticket.phaseHistory.at(-1)?.outcome === 'approve';
+}
+
+function wayOnAt({ planId, ticketId, status }: Ticket): Pick<Refused, 'reason' | 'hint'> {
+  const resume = `signalbox resume ${planId}`;
+  return status === 'ready'
+    ? { reason: `was approved in ${planId}, which has not gone on since`, hint: resume }
+    : {
+        reason: `waits for approval in ${planId}`,
+        hint: `signalbox respond ${planId} ${ticketId} approve && ${resume}`,
+      };
 }
 
 /** What items depend on, is not run now and was finished before: the keys with the tickets that finished it. */

@@ -48,10 +48,18 @@ export async function leftToDo(parts: Parts, input: LeftInput): Promise<Left> {
   const [phase] = missing;
   // What is merged, and whose branch is gone, has nothing left that could be looked at or opened.
   const over = worked && (closed || place !== 'branch');
-  if (phase === undefined || over) return { done: doneBefore(last) };
+  if (phase === undefined || over) return { done: { ...doneBefore(last), merged: place !== 'branch' } };
   if (![...covered].some((each) => wanted.includes(each))) return undefined;
   const visits = Object.fromEntries(wanted.slice(0, wanted.indexOf(phase)).map((each) => [each, 1] as const));
-  return { from: { phase, visits, context: last.context, before: complete.map(refKey) } };
+  return {
+    from: {
+      phase,
+      visits,
+      context: last.context,
+      before: complete.map(refKey),
+      tip: worked ? tipOf(last) : null,
+    },
+  };
 }
 
 /** The finished work of an issue that is not run now, for those that depend on it. */
@@ -102,8 +110,8 @@ async function wasMerged(parts: Parts, ticket: Ticket): Promise<boolean> {
   return pulls.some((pull) => pull.number === number && pull.state === 'MERGED');
 }
 
-function doneBefore(ticket: Ticket): DoneBefore {
+function doneBefore(ticket: Ticket): Omit<DoneBefore, 'merged'> {
   const { branch, context } = ticket;
   const pullRequest = typeof context.pr_url === 'string' ? context.pr_url : null;
-  return { branch, pullRequest, tip: tipOf(ticket) };
+  return { branch, pullRequest, tip: tipOf(ticket), by: refKey(ticket) };
 }

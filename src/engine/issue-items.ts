@@ -69,13 +69,15 @@ export interface DependencyInput {
   done: ReadonlyMap<string, unknown>;
   /** Keys of what is not part of this run and was finished by an earlier one. */
   finished: ReadonlyMap<string, unknown>;
+  /** What was asked for and is not run. */
+  refused: readonly Refused[];
 }
 
 /** An issue that depends on one which is open, unfinished and not part of this run cannot start from its work. */
 export async function withDependencies(
   parts: Parts,
   request: IssueRunRequest,
-  { items, done, finished }: DependencyInput,
+  { items, done, finished, refused: before }: DependencyInput,
 ): Promise<{ items: WorkItem[]; refused: Refused[] }> {
   const here = new Set([...items.map((item) => item.key), ...finished.keys()]);
   const outside = [
@@ -87,18 +89,29 @@ export async function withDependencies(
   const refused: Refused[] = [];
   let good = [...items];
   // What is refused takes with it what depends on it.
-  for (let before = -1; before !== good.length; ) {
-    before = good.length;
+  for (let count = -1; count !== good.length; ) {
+    count = good.length;
     const left = new Set([...good.map((item) => item.key), ...finished.keys()]);
     good = good.filter((item) => {
       const open = done.has(item.key)
         ? []
         : item.dependsOn.filter((key) => !left.has(key) && !closed.has(key));
-      if (open.length > 0) refused.push(waits(item, open, items, unread(found, open)));
+      const named = before.find((each) => each.item && open.includes(each.item.key));
+      if (open.length > 0)
+        refused.push(named ? waitsForNamed(item, named) : waits(item, open, items, unread(found, open)));
       return open.length === 0;
     });
   }
   return { items: good, refused };
+}
+
+/** What it depends on was asked for, too, and there is a reason why that is not run. */
+function waitsForNamed(item: WorkItem, { reference, locked, waiting, reason }: Refused): Refused {
+  const which = locked ? `is ${reason}` : waiting ? reason : `is not run: ${reason}`;
+  const hint = locked
+    ? `Run it again when ${reference} is done; watch that with: signalbox status`
+    : `Go on with ${reference} first, then name it again.`;
+  return { reference: sayItem(item), item, reason: `depends on ${reference}, which ${which}`, hint };
 }
 
 /** Why one of these could not be looked at, without the full stop; undefined when all were. */

@@ -14,6 +14,10 @@ export interface DoneBefore {
   pullRequest: string | null;
   /** The last commit of it, where it is known. */
   tip: string | null;
+  /** The ticket that completed it. */
+  by: string;
+  /** Its work is in the base, or at least not on its branch any more. */
+  merged: boolean;
 }
 
 /** Where an issue goes on of which earlier runs have done a part. */
@@ -25,6 +29,8 @@ export interface Resumed {
   context: Ticket['context'];
   /** Their tickets, whose worktrees are taken over. */
   before: string[];
+  /** The last commit of its work, where that is done and known. */
+  tip: string | null;
 }
 
 export interface IssuePlanInput {
@@ -77,8 +83,8 @@ export function planIssues(input: IssuePlanInput): { plan: Plan; tickets: Ticket
   checkGroups(input, groupOf);
   const entries = order.map((item, index) => {
     const own = item.dependsOn.flatMap((key) => ids.get(key) ?? input.finished.get(key) ?? []);
-    const before = mode === 'chain' ? order[index - 1] : undefined;
-    const blockedBy = [...new Set([...own, ...(before ? [before.id] : [])])];
+    const before = mode === 'chain' ? linksBefore(order.slice(0, index), input.done) : [];
+    const blockedBy = [...new Set([...own, ...before])];
     return { ticketId: item.id, order: index, blockedBy, group: groupOf.get(item.key) ?? 0 };
   });
   const plan = Plan.parse({
@@ -100,6 +106,13 @@ export function planIssues(input: IssuePlanInput): { plan: Plan; tickets: Ticket
     run: { ...input.run, mode, missing },
   });
   return { plan, tickets: order.map((item) => ticketOf(input, item)) };
+}
+
+/** What a link starts from: the one before, and where that is merged, the last that is not. */
+function linksBefore(links: readonly WorkItem[], done: IssuePlanInput['done']): string[] {
+  const last = links.at(-1);
+  const open = done.get(last?.key ?? '')?.merged ? links.findLast(({ key }) => !done.get(key)?.merged) : last;
+  return [last, open].flatMap((each) => (each ? [each.id] : []));
 }
 
 /** `#12` for numbered issues, the id otherwise. */

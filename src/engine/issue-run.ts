@@ -13,6 +13,7 @@ import { checkBases } from './issue-bases.ts';
 import { compareIssues, finishedOutside, isTaken } from './issue-compare.ts';
 import { EarlierIssues } from './issue-earlier.ts';
 import { batchKeys, collectItems, withDependencies } from './issue-items.ts';
+import { openLooseLinks, stopAtRefused } from './issue-line.ts';
 import type { IssuePlace } from './issue-places.ts';
 import { branchOfItem, phasesAhead, planIssues, type RunMode, sayItem, sayReference } from './issue-plan.ts';
 import { emit, type Parts } from './parts.ts';
@@ -51,6 +52,10 @@ export interface Refused {
   hint?: string | undefined;
   /** Who has it, when another engine does. */
   locked?: { pid: number; hostname: string; startedAt: string; command: string };
+  /** It waits in an earlier run for somebody to approve it. */
+  waiting?: boolean;
+  /** It could be run, but not after what comes before it. */
+  notStarted?: boolean;
 }
 
 export interface PreparedRun {
@@ -87,7 +92,11 @@ export async function prepareIssueRun(parts: Parts, request: IssueRunRequest): P
     supersedes,
     branches,
   } = await compareIssues(parts, request, { ...facts, items, refused });
-  const { base, force } = request;
+  const { base, force, mode } = request;
+  const notes =
+    mode === 'chain'
+      ? await openLooseLinks(parts, { items: open, done, resumed, supersedes, placeOf, ahead })
+      : new Map<string, string>();
   const branchOf = (item: WorkItem) => branches.get(item.key) ?? branchOfItem(item);
   const undone = open.filter((item) => !done.has(item.key));
   const repos = [...new Set(open.map((item) => placeOf(item).repo))];
@@ -97,9 +106,12 @@ export async function prepareIssueRun(parts: Parts, request: IssueRunRequest): P
   const finished = await finishedOutside(parts, wanted, { ...facts, done });
   const kept = request.force
     ? null
-    : await withDependencies(parts, request, { items: wanted, done, finished });
+    : await withDependencies(parts, request, { items: wanted, done, finished, refused });
   refused.push(...(kept?.refused ?? []));
-  const runnable = kept?.items ?? wanted;
+  const batches = request.batches && batchKeys(request.batches, keys);
+  const line = stopAtRefused({ mode, items, runnable: kept?.items ?? wanted, refused, done, batches });
+  refused.push(...line.refused);
+  const runnable = line.items;
   const { prompts, scripts } = resolved;
   const variants = new Map(
     runnable.flatMap(({ key }) => {
@@ -115,8 +127,8 @@ export async function prepareIssueRun(parts: Parts, request: IssueRunRequest): P
     resumed,
     branchOf,
     finished,
-    mode: request.mode,
-    batches: request.batches && batchKeys(request.batches, keys),
+    mode,
+    batches,
     repo: root,
     repoOf: (item) => (placeOf(item).repo === root ? null : placeOf(item).repo),
     base: request.base,
@@ -145,7 +157,7 @@ export async function prepareIssueRun(parts: Parts, request: IssueRunRequest): P
     refused,
     workflows: [...variants.values()],
     phases,
-    notes: based.notes,
+    notes: new Map([...notes, ...based.notes]),
   };
 }
 
