@@ -173,6 +173,7 @@ function nextOf(ticket: Ticket): { next?: string } {
   const { planId, ticketId } = ticket;
   const resume = `signalbox resume ${planId}`;
   const newer = newerRunOf(ticket);
+  const [, elsewhere] = /^waits for .*\(superseded by ([^\s)]+)\)/.exec(ticket.hold?.reason ?? '') ?? [];
   if (newer !== undefined) return { next: `signalbox status --plan ${newer}` };
   switch (ticket.status) {
     case 'failed':
@@ -182,9 +183,9 @@ function nextOf(ticket: Ticket): { next?: string } {
         ? { next: `signalbox respond ${planId} ${ticketId} approve && ${resume}` }
         : { next: `signalbox retry ${planId} ${ticketId} && ${resume}` };
     case 'paused':
-      return isSuperseded(ticket) ? {} : { next: resume };
+      return { next: resume };
     default:
-      return {};
+      return elsewhere === undefined ? {} : { next: `signalbox resume ${elsewhere} && ${resume}` };
   }
 }
 

@@ -135,6 +135,8 @@ async function resume(io: Io, options: GlobalOptions, planId: string, ticketId: 
   if (found.kind === 'run') {
     const { resumeIssues } = await import('./issues.ts');
     if (!isWithDaemon(parts, id)) return resumeIssues(id, options, io);
+    const { adoptFinished } = await import('../engine/issue-adopt.ts');
+    await adoptFinished(parts, id);
     if (found.status === 'active' && stoppedIn(parts, id).length === 0) {
       if (options.json) return outJson(io, { plan: found, resumed: [] });
       return io.out(`Run ${id} is ${found.status}.${await wayOn(parts, id)}`);

@@ -2,6 +2,7 @@ import { sayOther } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import { control } from './control.ts';
+import { adoptFinished } from './issue-adopt.ts';
 import { emit, type Parts } from './parts.ts';
 import { readDaemon } from './seat.ts';
 import { unlockSpec } from './spec-lock.ts';
@@ -32,6 +33,7 @@ export async function takeRun(parts: Parts, planId: string): Promise<Plan> {
     return { ...latest, run, status: 'active', pausedBy: null, claim: holder.claim(parts.now()) };
   });
   try {
+    await adoptFinished(parts, planId);
     emit(parts, { type: 'plan:status', planId, status: plan.status });
     for (const ticket of stoppedIn(parts, planId))
       await control(parts, { planId, ticketId: ticket.ticketId }, { type: 'resume' }, 'a person');

@@ -1,7 +1,10 @@
+import { blockedBy } from '../model/dependencies.ts';
 import { IllegalMoveError, WorkspaceError } from '../model/errors.ts';
+import { firstFailure } from '../model/first-failure.ts';
 import type { Plan } from '../model/plan.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
 import { emit, type Parts } from './parts.ts';
+import { readDaemon } from './seat.ts';
 
 /** Tickets that a person or the end of a run has stopped; those whose issue has a newer run stay as they are. */
 export function stoppedIn(parts: Pick<Parts, 'store'>, planId: string): Ticket[] {
@@ -28,8 +31,10 @@ export function isSuperseded(ticket: Ticket): boolean {
   return ticket.hold?.reason.startsWith(SUPERSEDED) ?? false;
 }
 
-/** The newer run that has a failed ticket's issue. */
-export function newerRunOf({ status, supersededBy }: Ticket): string | undefined {
+/** The newer run that has the issue of a ticket which failed or was stopped. */
+export function newerRunOf(ticket: Ticket): string | undefined {
+  const { status, supersededBy, hold } = ticket;
+  if (isSuperseded(ticket)) return hold?.reason.slice(SUPERSEDED.length).trim();
   return status === 'failed' && typeof supersededBy === 'string' ? supersededBy : undefined;
 }
 
@@ -40,8 +45,7 @@ export async function restSuperseded(parts: Parts, planId: string): Promise<void
   if (before?.kind !== 'run' || before.status !== 'active') return;
   const tickets = [...store.view().tickets.values()].filter((ticket) => ticket.planId === planId);
   const left = tickets.filter(({ status }) => status !== 'complete');
-  if (left.length === 0 || !left.every((each) => isSuperseded(each) || newerRunOf(each) !== undefined))
-    return;
+  if (left.length === 0 || !left.every((each) => newerRunOf(each) !== undefined)) return;
   const plan = await store.updatePlan(planId, (latest) =>
     latest.status === 'active' && !(latest.claim && holder.isLive(latest.claim))
       ? { ...latest, status: 'paused', pausedBy: 'a newer run', pausedAt: now() }
@@ -50,7 +54,7 @@ export async function restSuperseded(parts: Parts, planId: string): Promise<void
   if (plan.status === 'paused') emit(parts, { type: 'plan:status', planId, status: 'paused' });
 }
 
-/** The plan that was stopped last, or the run whose terminal is gone; inside a repository, of this one alone. */
+/** The plan that was stopped last, or the run that nobody goes on with; inside a repository, of this one alone. */
 export async function latestStopped(parts: Parts, cwd: string): Promise<string> {
   const found = parts.store
     .view()
@@ -91,6 +95,21 @@ async function commonDirOf({ workspaces, settings }: Parts, path: string): Promi
   }
 }
 
+/** What would go on in a run if an engine had it: its daemon is gone, or somebody answered it since it ended. */
+function leftAlone(parts: Parts, plan: Plan, tickets: readonly Ticket[]): Ticket[] {
+  const { store, holder } = parts;
+  if (plan.kind !== 'run' || plan.status !== 'active') return [];
+  if ((plan.claim && holder.isLive(plan.claim)) || readDaemon(store.layout, holder)) return [];
+  const view = store.view();
+  return tickets.filter(({ ticketId, status, claim, phaseHistory }) => {
+    if (claim && holder.isLive(claim)) return false;
+    if (status === 'running' || (status === 'ready' && phaseHistory.length > 0)) return true;
+    const entry = plan.tickets.find((each) => each.ticketId === ticketId);
+    if (!entry || (status !== 'queued' && status !== 'ready')) return false;
+    return blockedBy(view, plan, entry) === null && firstFailure(view, plan) === undefined;
+  });
+}
+
 function stoppedAt(parts: Parts, plan: Plan): string | null {
   const tickets = [...parts.store.view().tickets.values()].filter(({ planId }) => planId === plan.id);
   if (tickets.every((ticket) => isOver(ticket) || isSuperseded(ticket))) return null;
@@ -100,5 +119,6 @@ function stoppedAt(parts: Parts, plan: Plan): string | null {
   if (plan.status === 'paused') times.push(String(plan.pausedAt ?? plan.createdAt ?? ''));
   const left = plan.status === 'active' && plan.claim !== null && !parts.holder.isLive(plan.claim);
   if (left && plan.claim) times.push(plan.claim.renewedAt);
+  times.push(...leftAlone(parts, plan, tickets).map((ticket) => ticket.since ?? ''));
   return times.sort().at(-1) ?? null;
 }

@@ -151,6 +151,9 @@ export function stuckBlocker(
 
 /** Only what a person would act on: a blocker on its way is not told apart by its phases. */
 function sayBlocker(blocker: Ticket): string {
+  const { status, hold, supersededBy } = blocker;
+  if (status === 'paused' && hold?.reason.startsWith('superseded by ')) return hold.reason;
+  if (status === 'failed' && typeof supersededBy === 'string') return `superseded by ${supersededBy}`;
   if (blocker.status === 'failed' || blocker.status === 'paused') return blocker.status;
   if (blocker.status === 'needs_attention') return 'needs attention';
   return blocker.hold?.kind === 'blocked' ? 'itself blocked' : 'not complete yet';
