@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readManifest } from '../config/manifest.ts';
@@ -12,6 +12,7 @@ import { checkCombination } from './combinations.ts';
 import { type Course, driveRun } from './drive-run.ts';
 import { EventStream } from './event-stream.ts';
 import { buildExecutionConfig, checkExecutionConfig, type ExecutionConfig } from './execution-config.ts';
+import { forgetRun } from './forget-run.ts';
 import { checkCall, checkManifest, checkNumbers, groupsOf, settled } from './given.ts';
 import { harmless } from './harmless.ts';
 import { atLeast, type IssueResult } from './issue-result.ts';
@@ -31,6 +32,8 @@ import { storedRun } from './stored-run.ts';
 export class RunOrchestrator {
   readonly #config: OrchestratorConfig;
   readonly #events = new EventStream<EngineEvent>();
+  /** Issues of calls of `execute` that are under way. */
+  readonly #busy = new Set<number>();
 
   constructor(config: OrchestratorConfig) {
     if (!config?.config || !Array.isArray(config.config.phases) || config.config.phases.length === 0) {
@@ -55,7 +58,22 @@ export class RunOrchestrator {
   /** Runs issues whose titles and labels are known; others are read from where they are kept. */
   async execute(issueNumbers: readonly number[]): Promise<IssueResult[]> {
     checkNumbers(issueNumbers);
-    if (issueNumbers.length === 0) return [];
+    const numbers = [...new Set(issueNumbers)];
+    if (numbers.length === 0) return [];
+    const busy = numbers.find((number) => this.#busy.has(number));
+    if (busy !== undefined)
+      throw new InputError('run/busy', `#${busy} is being executed already.`, {
+        hint: 'Wait for the call of execute() that has it.',
+      });
+    for (const number of numbers) this.#busy.add(number);
+    try {
+      return await this.#execute(numbers);
+    } finally {
+      for (const number of numbers) this.#busy.delete(number);
+    }
+  }
+
+  async #execute(issueNumbers: readonly number[]): Promise<IssueResult[]> {
     if (this.#config.config.detach)
       throw new InputError('run/config', 'A run of issues that are handed over cannot be left to a daemon.', {
         hint: 'Use RunOrchestrator.run, or leave detach out.',
@@ -67,6 +85,7 @@ export class RunOrchestrator {
     const found = readManifest(cwd);
     const own = this.#config.services?.stateManager;
     const stateDir = own?.stateDir ?? mkdtempSync(join(tmpdir(), 'signalbox-run-'));
+    const kept = { settings: { ...settings, stateDir }, env };
     const known = issueNumbers.flatMap((number) => {
       const info = this.#config.issueInfoMap.get(number);
       // Nobody can work on an issue that says nothing.
@@ -74,9 +93,8 @@ export class RunOrchestrator {
     });
     try {
       const run = await this.#run({
-        settings: { ...settings, stateDir },
+        ...kept,
         cwd,
-        env,
         references: issueNumbers.map(String),
         batches,
         known,
@@ -87,8 +105,8 @@ export class RunOrchestrator {
       });
       return own ? run.results : run.results.map(withoutCommand);
     } finally {
+      if (!own) await forgetRun(kept, (planId, message) => this.#tell(planId, message));
       this.#events.close();
-      if (!own) rmSync(stateDir, { recursive: true, force: true });
     }
   }
 
@@ -201,6 +219,10 @@ export class RunOrchestrator {
       shown?.close();
       orchestrator.#events.close();
     }
+  }
+
+  #tell(planId: string, message: string): void {
+    this.#events.push({ type: 'problem', planId, ticketId: null, path: null, message });
   }
 
   #run(input: RunInput): Promise<Course> {

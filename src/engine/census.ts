@@ -104,13 +104,13 @@ export function needsBranch({ tickets }: Census, commonDir: string, branch: stri
 export function whyStale(
   parts: Parts,
   census: Census,
-  { owner, usedAt }: { owner: string; usedAt: number },
+  { owner, usedAt, left }: { owner: string; usedAt: number; left: boolean },
 ): string | undefined {
   const { layout } = parts.store;
   const ref = parseRef(owner, '');
   if (idProblem(ref.planId) || idProblem(ref.ticketId)) return undefined;
   if (!existsSync(layout.planDir(ref.planId))) {
-    const quiet = Date.parse(parts.now()) - usedAt > QUIET_MS;
+    const quiet = left || Date.parse(parts.now()) - usedAt > QUIET_MS;
     return quiet ? `there is no plan ${ref.planId} in ${layout.root}` : undefined;
   }
   const counted = census.tickets.find(({ ticket }) => refKey(ticket) === owner);

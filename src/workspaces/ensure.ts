@@ -15,6 +15,7 @@ import { endSetup, refreshSetup, setUp } from './setup.ts';
 import { checkSlot, discardSlot, takeSlot } from './slots.ts';
 import type { WorkspaceSpec } from './spec.ts';
 import { findStart, moveToStart, type Start } from './start.ts';
+import { own, refuseOther, takenOver } from './take-over.ts';
 
 export interface Ensured {
   path: string;
@@ -63,13 +64,9 @@ async function ensureAt(context: Context, repo: Repo, spec: WorkspaceSpec): Prom
   const recorded =
     readOwner(worktree.adminDir) ??
     (await lockRepo(repo, async () => readOwner(worktree.adminDir) ?? ownUnfinished(worktree, spec)));
-  const owner = recorded && takenOver(worktree, recorded, spec);
+  const owner = recorded && (await takenOver(repo, worktree, recorded, spec));
   if (owner?.state === 'slot') return create(context, repo, spec, { inPlace: await settled(worktree) });
-  if (owner && owner.owner !== spec.owner)
-    throw new WorkspaceError('workspace/owned', `The worktree ${spec.path} belongs to ${owner.owner}.`, {
-      hint: 'Give one of the two tickets another `worktree` and `branch`. If the other is gone: signalbox clean',
-      details: { path: spec.path, owner: owner.owner },
-    });
+  if (owner) refuseOther(owner, spec);
   if (owner?.state === 'checkout') {
     const whole = await repairCheckout(context, repo, await settled(worktree), spec.path);
     return create(context, repo, spec, { inPlace: whole, formerBase: owner.base });
@@ -109,14 +106,6 @@ function newOwner(spec: WorkspaceSpec, base: Owner['base']): Owner {
   };
 }
 
-/** A ticket that goes on with an earlier one's work owns its worktree from now on. */
-function takenOver(worktree: Worktree, owner: Owner, spec: WorkspaceSpec): Owner {
-  if (owner.state === 'slot' || !spec.takesOver?.includes(owner.owner)) return owner;
-  const mine = { ...owner, owner: spec.owner };
-  writeOwner(worktree.adminDir, mine);
-  return mine;
-}
-
 /** Goes on in a worktree that is as it should be. */
 async function reopen(
   context: Context,
@@ -151,7 +140,7 @@ async function reopen(
   const kept: Owner = start.movesFrom ? { ...found, base: start.base, state: 'setup' } : found;
   const notes = [...start.notes];
   if (kept.state === 'setup') notes.push(...(await setUp(context, repo, spec, { worktree, owner: kept })));
-  else if (!owner) writeOwner(worktree.adminDir, kept);
+  else if (!owner) await own(repo, worktree, kept, spec);
   else await refreshSetup(context, spec, { worktree, owner });
   return { path, branch, base: start.base, created: false, reused: false, notes };
 }

@@ -59,7 +59,7 @@ function checkPath(spec: WorkspaceSpec, commonDir: string): void {
   const { worktree } = found;
   if (worktree.commonDir !== commonDir) throw pathTaken(spec.path, 'a worktree of another repository');
   const owner = readOwner(worktree.adminDir);
-  if (owner && owner.state !== 'slot' && !isOurs(worktree.adminDir, spec))
+  if (owner && !owner.left && owner.state !== 'slot' && !isOurs(worktree.adminDir, spec))
     throw pathTaken(spec.path, `the worktree of ${owner.owner}`);
   if (owner?.state !== 'slot' && worktree.head.branch !== undefined && worktree.head.branch !== spec.branch)
     throw pathTaken(spec.path, `a worktree on branch ${worktree.head.branch}`);

@@ -22,6 +22,7 @@ import { type Ensured, ensureWorkspace, refreshWorkspace } from './ensure.ts';
 import { type DiffSpec, diffWork, type Evidence, gatherEvidence, takeFingerprint } from './evidence.ts';
 import { foresee } from './foresee.ts';
 import { type CreateGit, createGit, type Git } from './git.ts';
+import { giveUpWorkspace } from './give-up.ts';
 import { headAt } from './head-at.ts';
 import { type Integrated, type IntegrateSpec, integrateBranch, isMerged } from './integrate.ts';
 import { holdsUnseen } from './only-here.ts';
@@ -154,6 +155,7 @@ function callsOf(
     prepareEvidence: prepareCounting,
     fingerprint: (path) => takeFingerprint(context, path),
     release: (spec) => releaseWorkspace(context, spec),
+    giveUp: (spec) => giveUpWorkspace(context, spec),
     integrate: (spec) => integrateBranch(context, spec),
     isMerged: (spec) => isMerged(context, spec),
     openEnclave: (path, branch) => openEnclave(context, path, branch),

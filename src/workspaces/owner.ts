@@ -21,13 +21,17 @@ export interface Owner {
   caches: boolean;
   /** Whose setup commands run, while the state is `setup`. */
   by?: ProcessIdentity | undefined;
+  /** Its owner has gone and left it to whoever works on its branch next. */
+  left?: boolean | undefined;
 }
 
 const FILE = 'signalbox-owner';
 
+export const ownerFile = (adminDir: string) => join(adminDir, FILE);
+
 /** The owner, or undefined when there is none or the file is damaged: such a worktree is nobody's to delete. */
 export function readOwner(adminDir: string): Owner | undefined {
-  const text = readText(join(adminDir, FILE));
+  const text = readText(ownerFile(adminDir));
   if (text === undefined) return undefined;
   try {
     const value = JSON.parse(text) as Partial<Owner>;
@@ -41,6 +45,7 @@ export function readOwner(adminDir: string): Owner | undefined {
       copied: value.copied ?? {},
       caches: value.caches !== false,
       by: value.by,
+      left: value.left === true || undefined,
     };
   } catch {
     return undefined;
@@ -48,7 +53,7 @@ export function readOwner(adminDir: string): Owner | undefined {
 }
 
 export function writeOwner(adminDir: string, owner: Owner): void {
-  const path = join(adminDir, FILE);
+  const path = ownerFile(adminDir);
   const text = `${JSON.stringify(owner)}\n`;
   if (existsSync(path)) {
     overwrite(path, text);

@@ -61,6 +61,8 @@ export interface Workspaces {
   fingerprint(path: string): Promise<string>;
   /** Never throws for what is in the worktree: what would be lost is kept, with the reason. */
   release(spec: ReleaseSpec): Promise<Released>;
+  /** Touches nothing in the worktree: it has no owner any more, and the next one for its branch goes on in it. */
+  giveUp(spec: Pick<ReleaseSpec, 'repo' | 'path' | 'owner'>): Promise<void>;
   integrate(spec: IntegrateSpec): Promise<Integrated>;
   /** True when the branch is gone or its base (or the base's integration branch) contains it. */
   isMerged(spec: Omit<IntegrateSpec, 'message'>): Promise<boolean>;

@@ -18,6 +18,8 @@ export interface KnownWorktree {
   kind: 'worktree' | 'slot' | 'aside';
   /** False for one that was there before. */
   created: boolean;
+  /** Its owner has given it up. */
+  left: boolean;
   /** False when only git's entry is left. */
   exists: boolean;
   /** When git last wrote something about it (ms). */
@@ -32,7 +34,7 @@ export async function listWorktrees(context: Context, path: string): Promise<Kno
     if (!owner) return [];
     const { branch, base, created } = owner;
     const known = { path: at, owner: owner.owner, branch, base, created, exists: existsSync(at) };
-    return [{ ...known, kind: kindOf(at, owner), usedAt: lastUse(adminDir) }];
+    return [{ ...known, left: owner.left === true, kind: kindOf(at, owner), usedAt: lastUse(adminDir) }];
   });
 }
 

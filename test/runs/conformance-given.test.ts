@@ -1,10 +1,8 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { buildExecutionConfig } from '../../src/api/execution-config.ts';
-import { type RunOptions, resolveRunOptions } from '../../src/api/run-options.ts';
-import { RunOrchestrator } from '../../src/api/run-orchestrator.ts';
-import type { ManifestOfRun, OrchestratorConfig } from '../../src/api/run-types.ts';
+import type { RunOptions } from '../../src/api/run-options.ts';
+import type { ManifestOfRun } from '../../src/api/run-types.ts';
 import {
   EXEC,
   EXEC_FLAGS,
@@ -12,8 +10,8 @@ import {
   IssueWorld,
   inCode,
   it,
+  lower,
   NumberedWorld,
-  settingsOf,
   type World,
 } from './support.ts';
 
@@ -113,23 +111,6 @@ describe.concurrent('the manifest of a run', () => {
     expect(issues.runs()).toEqual([]);
   });
 });
-
-/** The lower level, with issues 1 to 3. */
-async function lower(issues: IssueWorld, options: RunOptions, more: Partial<OrchestratorConfig> = {}) {
-  const { world } = issues;
-  const settings = await settingsOf(issues);
-  const merged = resolveRunOptions({ ...EXEC, ...options }, settings, { env: {} });
-  const title = (number: number) => ({ title: `Issue ${number}`, labels: [] });
-  return new RunOrchestrator({
-    config: buildExecutionConfig(merged, settings, 3),
-    options: merged,
-    settings,
-    cwd: world.repo,
-    env: world.env,
-    issueInfoMap: new Map([1, 2, 3].map((number) => [number, title(number)])),
-    ...more,
-  });
-}
 
 describe.concurrent('what RunOrchestrator.execute is given', () => {
   it('takes groups from the options', async ({ world }) => {

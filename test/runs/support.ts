@@ -1,5 +1,7 @@
+import { buildExecutionConfig } from '../../src/api/execution-config.ts';
+import { type RunOptions, resolveRunOptions } from '../../src/api/run-options.ts';
 import { RunOrchestrator } from '../../src/api/run-orchestrator.ts';
-import type { RunInit, RunResult } from '../../src/api/run-types.ts';
+import type { OrchestratorConfig, RunInit, RunResult } from '../../src/api/run-types.ts';
 import { getSettings, type SignalboxSettings } from '../../src/api/settings.ts';
 import { IssueWorld } from '../cli/issue-world.ts';
 import { Bench } from '../forge/bench.ts';
@@ -50,4 +52,25 @@ export async function inCode(
 
 export function titled(...numbers: number[]): FakeIssue[] {
   return numbers.map((number) => ({ number, title: `Issue ${number}` }));
+}
+
+/** The lower level, with issues 1 to 3. */
+export async function lower(
+  issues: IssueWorld,
+  options: RunOptions,
+  more: Partial<OrchestratorConfig> = {},
+): Promise<RunOrchestrator> {
+  const { world } = issues;
+  const settings = await settingsOf(issues);
+  const merged = resolveRunOptions({ ...EXEC, ...options }, settings, { env: {} });
+  const title = (number: number) => ({ title: `Issue ${number}`, labels: [] });
+  return new RunOrchestrator({
+    config: buildExecutionConfig(merged, settings, 3),
+    options: merged,
+    settings,
+    cwd: world.repo,
+    env: world.env,
+    issueInfoMap: new Map([1, 2, 3].map((number) => [number, title(number)])),
+    ...more,
+  });
 }
