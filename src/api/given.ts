@@ -61,6 +61,22 @@ export function checkCall(init: unknown, issueArgs: unknown, batches: unknown): 
     throw badCall('Batches are given as lists of numbers: [[123, 456], [789]].');
 }
 
+/** Labels and dependencies that are no lists would be found out in the middle of a run. */
+export function checkInfos(map: unknown): void {
+  if (!(map instanceof Map))
+    throw badCall('`issueInfoMap` is a Map of what is known of issues, by their number.');
+  for (const [number, info] of map as Map<unknown, Record<string, unknown> | null>) {
+    const { title, labels = [], body = '', dependsOn = [] } = info ?? {};
+    const isList = Array.isArray(labels) && labels.every((label) => typeof label === 'string');
+    if (typeof title !== 'string' || typeof body !== 'string' || !isList)
+      throw badCall(
+        `Of #${number}, issueInfoMap has no text as title and body, or no list of texts as labels.`,
+      );
+    if (!Array.isArray(dependsOn) || !dependsOn.every(isNumber))
+      throw badCall(`What #${number} depends on is given as a list of numbers: [123, 456].`);
+  }
+}
+
 export function checkNumbers(numbers: unknown): void {
   if (!Array.isArray(numbers) || !numbers.every(isNumber))
     throw badCall('Issues are given as a list of numbers: [123, 456].');

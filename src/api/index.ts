@@ -11,6 +11,7 @@ export type { EngineEvent, StoredEvent } from '../model/events.ts';
 export type { Plan } from '../model/plan.ts';
 export type { Ticket } from '../model/ticket.ts';
 export type { Workflow } from '../model/workflow.ts';
+export type { IssueInfo } from '../sources/index.ts';
 export { parseBatches } from './batches.ts';
 export { checkCombination } from './combinations.ts';
 export { type ConfigLayers, ConfigResolver } from './config-resolver.ts';

@@ -1,24 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Ticket } from '../model/ticket.ts';
-import type { WorkItem } from '../sources/index.ts';
 import type { WorktreeInfo } from './run-types.ts';
-
-/** An issue whose title and labels the caller knows. */
-export function itemOf(number: number, info: { title: string; labels: string[]; body?: string }): WorkItem {
-  return {
-    key: `number:${number}`,
-    id: String(number),
-    number,
-    title: info.title,
-    body: info.body ?? '',
-    labels: info.labels ?? [],
-    acceptanceCriteria: [],
-    url: null,
-    state: 'open',
-    dependsOn: [],
-    repository: null,
-  };
-}
 
 export function numberOf(ticket: Ticket): number | null {
   return (ticket.source as { number?: number | null } | undefined)?.number ?? null;

@@ -7,19 +7,20 @@ import { openParts } from '../engine/open.ts';
 import { takeRun } from '../engine/resume-run.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
+import { numberedItem } from '../sources/index.ts';
 import { parseBatches } from './batches.ts';
 import { checkCombination } from './combinations.ts';
 import { type Course, driveRun } from './drive-run.ts';
 import { EventStream } from './event-stream.ts';
 import { buildExecutionConfig, checkExecutionConfig, type ExecutionConfig } from './execution-config.ts';
 import { forgetRun } from './forget-run.ts';
-import { checkCall, checkManifest, checkNumbers, groupsOf, settled } from './given.ts';
+import { checkCall, checkInfos, checkManifest, checkNumbers, groupsOf, settled } from './given.ts';
 import { harmless } from './harmless.ts';
 import { atLeast, type IssueResult } from './issue-result.ts';
 import { checkLogPlace } from './log-place.ts';
 import { type Opened, openRun } from './opened-run.ts';
 import { type RunInput, runIssues } from './run-issues.ts';
-import { itemOf, numberOf } from './run-items.ts';
+import { numberOf } from './run-items.ts';
 import { openRunLog } from './run-log.ts';
 import { completeOptions, type MergedRunOptions, resolveRunOptions } from './run-options.ts';
 import { runOutput } from './run-output.ts';
@@ -42,6 +43,7 @@ export class RunOrchestrator {
       });
     }
     checkExecutionConfig(config.config);
+    checkInfos(config.issueInfoMap);
     if (config.settings?.untrusted) {
       throw new InputError('config/untrusted', `${config.settings.untrusted} is not trusted yet.`, {
         hint: 'Trust its directory once with: signalbox config trust',
@@ -89,7 +91,7 @@ export class RunOrchestrator {
     const known = issueNumbers.flatMap((number) => {
       const info = this.#config.issueInfoMap.get(number);
       // Nobody can work on an issue that says nothing.
-      return info && `${info.title}${info.body ?? ''}`.trim() !== '' ? [itemOf(number, info)] : [];
+      return info && `${info.title}${info.body ?? ''}`.trim() !== '' ? [numberedItem(number, info)] : [];
     });
     try {
       const run = await this.#run({

@@ -1,5 +1,6 @@
 import type { Env } from '../config/paths.ts';
 import type { EngineEvent } from '../model/events.ts';
+import type { IssueInfo } from '../sources/index.ts';
 import type { ExecutionConfig } from './execution-config.ts';
 import type { IssueResult } from './issue-result.ts';
 import type { PlannedIssue } from './preview.ts';
@@ -88,7 +89,8 @@ export interface OrchestratorConfig extends RunSurroundings {
   config: ExecutionConfig;
   /** What `config` was made of. Its `batch` says the groups; a mode in it that `config` does not have is refused. */
   options?: RunOptions;
-  issueInfoMap: Map<number, { title: string; labels: string[]; body?: string }>;
+  /** Labels and texts say what an issue depends on, as those of GitHub do. */
+  issueInfoMap: ReadonlyMap<number, IssueInfo>;
   worktreeMap?: ReadonlyMap<number | string, WorktreeInfo>;
   services?: OrchestratorServices;
   settings?: SignalboxSettings;

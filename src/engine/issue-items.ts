@@ -1,5 +1,12 @@
 import { InputError } from '../model/errors.ts';
-import { type FetchResult, fetchItems, referenceFromKey, type WorkItem } from '../sources/index.ts';
+import {
+  type FetchResult,
+  fetchItems,
+  joinNumbered,
+  numberOfKey,
+  referenceFromKey,
+  type WorkItem,
+} from '../sources/index.ts';
 import { type IssuePlace, placeItems } from './issue-places.ts';
 import { isForeign, sayItem } from './issue-plan.ts';
 import type { IssueRunRequest, Refused } from './issue-run.ts';
@@ -23,12 +30,13 @@ export async function collectItems(parts: Parts, request: IssueRunRequest): Prom
     open.length > 0
       ? await fetchItems(open, fetchOptions(parts, request))
       : { items: [], keys: new Map<string, string>(), problems: [] };
-  const { places, refused: elsewhere } = await placeItems(parts, request.cwd, [...known, ...fetched.items]);
+  const all = await joinNumbered([...known, ...fetched.items], fetchOptions(parts, request));
+  const { places, refused: elsewhere } = await placeItems(parts, request.cwd, all);
   const missing = fetched.problems.map(
     ({ reference, message, hint }): Refused => ({ reference, item: null, reason: message, hint }),
   );
   const refused = [...missing, ...elsewhere];
-  const items = [...known, ...fetched.items].filter((item) => places.has(item.key));
+  const items = all.filter((item) => places.has(item.key));
   const bad = fetched.problems.find((problem) => problem.code === 'source/reference');
   const strict = request.mode !== 'parallel' || items.length === 0;
   const [first] = bad ? [{ reason: bad.message, hint: bad.hint }] : strict ? refused : [];
@@ -85,7 +93,10 @@ export async function withDependencies(
   ].filter((key) => !here.has(key));
   const references = outside.flatMap((key) => referenceFromKey(key) ?? []);
   const found = references.length > 0 ? await fetchItems(references, fetchOptions(parts, request)) : null;
-  const closed = new Set(found?.items.filter((item) => item.state === 'closed').map((item) => item.key));
+  const over = found?.items.filter((item) => item.state === 'closed') ?? [];
+  const closed = new Set(
+    over.flatMap((item) => [item.key, ...(isForeign(item) ? [] : [`number:${item.number}`])]),
+  );
   const refused: Refused[] = [];
   let good = [...items];
   // What is refused takes with it what depends on it.
@@ -148,6 +159,8 @@ function waits(
 
 /** A number alone stands for an issue of the repository that we are in. */
 function sayKey(key: string, item: WorkItem): string {
+  const bare = numberOfKey(key);
+  if (bare !== undefined) return `#${bare}`;
   const [, repository, number] = /^[a-z]+:(.*)(#.*)$/.exec(key) ?? [];
   if (number === undefined) return key.replace(/^[a-z]+:/, '');
   const [own] = item.key.split('#');

@@ -7,6 +7,7 @@ export type { FetchOptions, Source, SourceProblem, WorkItem } from './item.ts';
 export { listLinear } from './linear-list.ts';
 export type { Listed, ListFilter } from './list.ts';
 export { dependencyMentions, labelMentions } from './mentions.ts';
+export { type IssueInfo, joinNumbered, numberedItem, numberOfKey } from './numbered.ts';
 export { type Ordered, orderByDependencies } from './order.ts';
 export { parseReference, type Reference, referenceFromKey } from './reference.ts';
 export { ownRepository, type RepositoryMemory } from './repository.ts';

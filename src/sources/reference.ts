@@ -2,6 +2,7 @@ import { accessSync, constants, type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { InputError } from '../model/errors.ts';
 import { issueNumber, readIssue, readLinear } from './issue-text.ts';
+import { numberOfKey } from './numbered.ts';
 import { isElsewhere, parseRepository } from './repository-name.ts';
 import { quoted } from './text.ts';
 
@@ -131,6 +132,8 @@ export function referenceFromKey(key: string): Reference | null {
   const colon = key.indexOf(':');
   const [kind, rest] = [key.slice(0, colon), key.slice(colon + 1)];
   if (kind === 'linear') return { kind, text: rest, key: rest };
+  const number = numberOfKey(key);
+  if (number !== undefined) return { kind: 'github', text: rest, number };
   if (kind === 'markdown') return rest.startsWith('/') ? { kind, text: rest, path: rest } : null;
   if (kind !== 'github') return null;
   const read = readIssue(rest, 0);
