@@ -61,7 +61,9 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
   const tickets = ticketsOf(parts, planId);
   const results = tickets.map((ticket) => issueResult(ticket, plan));
   if (!detached) await spend(atLeast(spentBefore + open.seconds(), results));
-  if (!detached) open.write((log) => log.finish({ aborted: signal?.aborted === true }), planId);
+  // Whoever stops what is done has stopped nothing.
+  const aborted = signal?.aborted === true && tickets.some(({ status }) => status !== 'complete');
+  if (!detached) open.write((log) => log.finish({ aborted }), planId);
   return {
     results: [...results, ...refused],
     logPath: open.log?.path ?? null,

@@ -61,6 +61,13 @@ export function checkCall(init: unknown, issueArgs: unknown, batches: unknown): 
     throw badCall('Batches are given as lists of numbers: [[123, 456], [789]].');
 }
 
+export function checkResume(init: unknown, runId: unknown): void {
+  if (typeof init !== 'object' || init === null)
+    throw badCall('Resuming a run needs an object with `settings`.');
+  if (typeof runId !== 'string' || runId === '')
+    throw badCall('A run is resumed by its id, the `planId` of its result.');
+}
+
 /** Labels and dependencies that are no lists would be found out in the middle of a run. */
 export function checkInfos(map: unknown): void {
   if (!(map instanceof Map))

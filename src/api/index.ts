@@ -6,7 +6,7 @@ export {
   runPlan,
 } from '../engine/foreground.ts';
 export { openParts } from '../engine/open.ts';
-export { InputError, SignalboxError } from '../model/errors.ts';
+export { HeldError, IllegalMoveError, InputError, SignalboxError } from '../model/errors.ts';
 export type { EngineEvent, StoredEvent } from '../model/events.ts';
 export type { Plan } from '../model/plan.ts';
 export type { Ticket } from '../model/ticket.ts';

@@ -1,5 +1,5 @@
 import type { Refused } from '../engine/issue-run.ts';
-import { isSuperseded, newerRunOf } from '../engine/stopped.ts';
+import { isSuperseded, newerRunOf, stoppedTogether } from '../engine/stopped.ts';
 import type { Judged } from '../model/criteria.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Attempt, Ticket, Usage } from '../model/ticket.ts';
@@ -81,7 +81,11 @@ export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
   const attempts = ended.filter((entry) => entry.error?.class !== 'visits');
   const failed = attempts.findLast((entry) => entry.error !== null || isSetback(entry));
   const success = ticket.status === 'complete';
+  const begun = attempts.length > 0;
+  // Stopped between two phases, or before the first.
+  const halted = isWaiting(ticket) && !isSuperseded(ticket) ? stoppedTogether(plan) : null;
   const waiting = ticket.status === 'needs_attention' && ticket.hold?.kind === 'gate';
+  const reason = (begun && !ticket.hold && halted) || reasonOf(ticket);
   const cause = success || waiting || !failed ? undefined : causeOf(failed);
   const url = typeof ticket.context.pr_url === 'string' ? ticket.context.pr_url : undefined;
   const number = url ? Number(/\/(\d+)$/.exec(url)?.[1]) : Number.NaN;
@@ -92,7 +96,7 @@ export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
     success,
     phaseResults: attempts.map(phaseResult),
     durationSeconds: workedSeconds(ticket),
-    ...(success ? {} : { abortReason: withNames(reasonOf(ticket), (id) => nameIn(plan, id)) }),
+    ...(success ? {} : { abortReason: withNames(reason, (id) => nameIn(plan, id)) }),
     ...(cause ? { cause } : {}),
     loopTriggered: attempts.some((entry) => entry.visit > 1),
     branch: ticket.branch,
@@ -103,12 +107,12 @@ export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
     ...(success ? fastForwardOf(attempts) : {}),
     ...(!success && !waiting && failed ? { failureCategory: categoryOf(failed) } : {}),
     ...(source?.already ? { skipped: true } : {}),
-    ...(isWaiting(ticket) && attempts.length === 0 ? { notStarted: true } : {}),
+    ...(isWaiting(ticket) && !begun ? { notStarted: true } : {}),
     ...(waiting ? { waiting: true } : {}),
-    ...(ticket.status === 'paused' ? { stopped: true } : {}),
+    ...(ticket.status === 'paused' || (begun && halted !== null) ? { stopped: true } : {}),
     ...(isSuperseded(ticket) ? { superseded: true } : {}),
     ...(isPending(ticket, plan) ? { pending: true } : {}),
-    ...nextOf(ticket),
+    ...nextOf(ticket, halted !== null),
     usage: totalUsage(attempts.map((entry) => entry.usage)),
   };
 }
@@ -119,7 +123,7 @@ export function refusedResult(refused: Refused): IssueResult {
   const number = refused.item ? (refused.item.number ?? 0) : typed;
   return {
     issueNumber: number,
-    id: refused.item?.id ?? refused.reference,
+    id: refused.item?.id ?? (typed > 0 ? String(typed) : refused.reference),
     title: refused.item?.title ?? '',
     success: false,
     phaseResults: [],
@@ -169,7 +173,7 @@ function isWaiting({ status }: Ticket): boolean {
 }
 
 /** The command that goes on with a ticket; none where only others keep it waiting. */
-function nextOf(ticket: Ticket): { next?: string } {
+function nextOf(ticket: Ticket, halted: boolean): { next?: string } {
   const { planId, ticketId } = ticket;
   const resume = `signalbox resume ${planId}`;
   const newer = newerRunOf(ticket);
@@ -185,7 +189,8 @@ function nextOf(ticket: Ticket): { next?: string } {
     case 'paused':
       return { next: resume };
     default:
-      return elsewhere === undefined ? {} : { next: `signalbox resume ${elsewhere} && ${resume}` };
+      if (elsewhere !== undefined) return { next: `signalbox resume ${elsewhere} && ${resume}` };
+      return halted ? { next: resume } : {};
   }
 }
 

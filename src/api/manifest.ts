@@ -1,4 +1,5 @@
 import { type ProjectManifest, readManifest } from '../config/manifest.ts';
+import { surroundingsOf } from './surroundings.ts';
 
 export { InputError, SignalboxError } from '../model/errors.ts';
 export type { ProjectManifest };
@@ -7,6 +8,6 @@ export type { ProjectManifest };
  * Stack and package manager of the project that `cwd` is in: as `signalbox init` wrote them down, else as its files
  * tell. A manifest that cannot be read rejects with an InputError.
  */
-export async function getManifest({ cwd = process.cwd() }: { cwd?: string } = {}): Promise<ProjectManifest> {
-  return readManifest(cwd);
+export async function getManifest(options: { cwd?: string } = {}): Promise<ProjectManifest> {
+  return readManifest(surroundingsOf(options).cwd);
 }

@@ -5,7 +5,7 @@ import { type PreparedRun, prepareIssueRun, startIssueRun } from '../engine/issu
 import type { Parts } from '../engine/parts.ts';
 import { stopperOf } from '../engine/stopped.ts';
 import { InputError } from '../model/errors.ts';
-import { parseReference, type WorkItem } from '../sources/index.ts';
+import { issueInFile, parseReference, type WorkItem } from '../sources/index.ts';
 import { type Course, driveRun } from './drive-run.ts';
 import { issueRequest } from './issue-request.ts';
 import { refusedResult, stoppedResult } from './issue-result.ts';
@@ -49,10 +49,12 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
   const prepared = await prepare(parts, given, input);
   if (prepared === null) {
     const reason = `stopped by ${stopperOf(signal?.reason)}`;
-    const results = input.references.map((text) => {
-      const item = input.known?.find(({ id }) => id === text);
-      return stoppedResult(text, item, reason);
-    });
+    const results = await Promise.all(
+      input.references.map(async (text) => {
+        const item = input.known?.find(({ id }) => id === text) ?? (await issueInFile(text, { cwd }));
+        return stoppedResult(text, item, reason);
+      }),
+    );
     return { results, logPath: null, worktreeMap: new Map(), issueInfoMap: new Map(), planId: null };
   }
   for (const item of prepared.items) open.numbers.set(item.id, item.number);

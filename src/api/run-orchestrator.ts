@@ -2,7 +2,6 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readManifest } from '../config/manifest.ts';
-import type { Settings } from '../config/settings.ts';
 import { openParts } from '../engine/open.ts';
 import { takeRun } from '../engine/resume-run.ts';
 import { InputError } from '../model/errors.ts';
@@ -14,7 +13,15 @@ import { type Course, driveRun } from './drive-run.ts';
 import { EventStream } from './event-stream.ts';
 import { buildExecutionConfig, checkExecutionConfig, type ExecutionConfig } from './execution-config.ts';
 import { forgetRun } from './forget-run.ts';
-import { checkCall, checkInfos, checkManifest, checkNumbers, groupsOf, settled } from './given.ts';
+import {
+  checkCall,
+  checkInfos,
+  checkManifest,
+  checkNumbers,
+  checkResume,
+  groupsOf,
+  settled,
+} from './given.ts';
 import { harmless } from './harmless.ts';
 import { atLeast, type IssueResult } from './issue-result.ts';
 import { checkLogPlace } from './log-place.ts';
@@ -28,6 +35,7 @@ import type { OrchestratorConfig, ResumeInit, RunInit, RunResult } from './run-t
 import { getSettings } from './settings.ts';
 import { spentOn } from './spent.ts';
 import { storedRun } from './stored-run.ts';
+import { checkSettings, checkSignal, surroundingsOf } from './surroundings.ts';
 
 /** Runs issues from code. Never prints, exits, changes directory or leaves a handler behind; failures are data. */
 export class RunOrchestrator {
@@ -44,6 +52,10 @@ export class RunOrchestrator {
     }
     checkExecutionConfig(config.config);
     checkInfos(config.issueInfoMap);
+    surroundingsOf(config);
+    checkSignal(config.signal);
+    checkSignal(config.services?.shutdownManager?.signal, 'services.shutdownManager.signal');
+    if (config.settings !== undefined) checkSettings(config.settings);
     if (config.settings?.untrusted) {
       throw new InputError('config/untrusted', `${config.settings.untrusted} is not trusted yet.`, {
         hint: 'Trust its directory once with: signalbox config trust',
@@ -80,7 +92,7 @@ export class RunOrchestrator {
       throw new InputError('run/config', 'A run of issues that are handed over cannot be left to a daemon.', {
         hint: 'Use RunOrchestrator.run, or leave detach out.',
       });
-    const { cwd = process.cwd(), env = process.env } = this.#config;
+    const { cwd, env } = surroundingsOf(this.#config);
     const settings = this.#config.settings ?? (await getSettings({ cwd, env }));
     const { options, packageManager } = this.#config;
     const batches = groupsOf(this.#config, issueNumbers, settings);
@@ -119,9 +131,11 @@ export class RunOrchestrator {
     batches?: readonly (readonly number[])[] | null,
   ): Promise<RunResult> {
     checkCall(init, issueArgs, batches);
-    const { cwd = process.cwd(), env = process.env, settings } = init;
+    const { settings } = init;
+    const { cwd, env } = surroundingsOf(init);
     const named = init.named ?? 'option';
     checkSettings(settings);
+    checkSignal(init.signal);
     const mergedOptions = resolveRunOptions(init.options ?? {}, settings, { env, named });
     if (batches) checkCombination({ ...init.options, batch: batches.map((group) => group.join(',')) });
     const lists = batches?.map((group) => group.map(String)) ?? parseBatches(mergedOptions.batch ?? []);
@@ -142,8 +156,11 @@ export class RunOrchestrator {
 
   /** Goes on with a run that was stopped, or whose process is gone, as it began: in its mode, with its options, in its log. */
   static async resume(init: ResumeInit, runId: string): Promise<RunResult> {
-    const { env = process.env, settings } = init;
+    checkResume(init, runId);
+    const { settings } = init;
+    const { env } = surroundingsOf(init);
     checkSettings(settings);
+    checkSignal(init.signal);
     const parts = openParts({ settings, env, by: 'run' });
     const stored = storedRun(parts.store.plan(runId));
     const mergedOptions = stored?.options ?? resolveRunOptions({}, settings, { env });
@@ -174,16 +191,7 @@ export class RunOrchestrator {
     mergedOptions: MergedRunOptions,
     work: (orchestrator: RunOrchestrator) => Promise<Course>,
   ): Promise<RunResult> {
-    const {
-      cwd = process.cwd(),
-      env = process.env,
-      settings,
-      signal,
-      onProgress,
-      onPhasePlan,
-      onEvent,
-      output,
-    } = init;
+    const { settings, signal, onProgress, onPhasePlan, onEvent, output } = init;
     const { verbose, quiet, detach } = config;
     const shown =
       output && runOutput({ output, stateDir: settings.stateDir, verbose, quiet: quiet || detach });
@@ -195,8 +203,7 @@ export class RunOrchestrator {
     const orchestrator = new RunOrchestrator({
       config,
       settings,
-      cwd,
-      env,
+      ...surroundingsOf(init),
       issueInfoMap: new Map(),
       ...(signal ? { signal } : {}),
       ...(onProgress ? { onProgress } : {}),
@@ -210,7 +217,7 @@ export class RunOrchestrator {
       const result = {
         ...course,
         // A dry run has shown what would be done, unless that is nothing.
-        exitCode: signal?.aborted ? 130 : failed && !course.dryRun?.length ? 1 : 0,
+        exitCode: !failed || course.dryRun?.length ? 0 : signal?.aborted ? 130 : 1,
         config,
         mergedOptions,
         wallClockDurationSeconds: atLeast(spentBefore + (performance.now() - began) / 1000, course.results),
@@ -239,9 +246,4 @@ export class RunOrchestrator {
 /** A command cannot go on with what was kept in a temporary place only. */
 function withoutCommand({ next, ...result }: IssueResult): IssueResult {
   return next === undefined || next.startsWith('signalbox ') ? result : { ...result, next };
-}
-
-function checkSettings(settings: Settings | undefined): void {
-  if (settings) return;
-  throw new InputError('run/config', 'A run needs `settings`.', { hint: 'Get them with getSettings().' });
 }

@@ -2,6 +2,7 @@ import { loadSettings } from '../config/load.ts';
 import { packageDir } from '../config/package-dir.ts';
 import type { Env } from '../config/paths.ts';
 import type { RunSettings, Settings } from '../config/settings.ts';
+import { surroundingsOf } from './surroundings.ts';
 
 export { InputError, SignalboxError } from '../model/errors.ts';
 export type { RunSettings };
@@ -20,10 +21,7 @@ export interface GetSettingsOptions {
  * All settings: defaults < the user's config.yaml < the project's .signalbox/settings.json < environment. A bad one
  * rejects with an InputError that names file, line and what is allowed.
  */
-export async function getSettings({
-  cwd = process.cwd(),
-  env = process.env,
-  configPath,
-}: GetSettingsOptions = {}): Promise<SignalboxSettings> {
-  return loadSettings({ cwd, env, configPath, packageDir: packageDir() });
+export async function getSettings(options: GetSettingsOptions = {}): Promise<SignalboxSettings> {
+  const { configPath } = options;
+  return loadSettings({ ...surroundingsOf(options), configPath, packageDir: packageDir() });
 }

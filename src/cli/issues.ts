@@ -92,7 +92,7 @@ async function watched(
     const result = await work({ settings, cwd, env, signal: abort.signal, onEvent: listen });
     lines.close();
     view.close();
-    io.exit(abort.signal.aborted ? signalCode(abort.signal.reason) : result.exitCode);
+    io.exit(result.exitCode === 130 ? signalCode(abort.signal.reason) : result.exitCode);
     // Stopped while issues were still being read: no run was made of them.
     if (abort.signal.aborted && result.planId === null && !json) io.err('Stopped. Nothing was begun.');
     else await show(result, options, io);

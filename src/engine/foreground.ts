@@ -1,10 +1,12 @@
 import { sayOther } from '../model/claim.ts';
+import { isAllComplete } from '../model/eligible.ts';
 import { HeldError, IllegalMoveError, InputError, messageOf } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plan-problems.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { isShared } from '../model/turns.ts';
+import { completePlan } from './complete-plan.ts';
 import { Engine, type EngineOptions } from './engine.ts';
 import { specOf, workspaceSpec } from './facts.ts';
 import { emit, type Parts } from './parts.ts';
@@ -63,7 +65,7 @@ export async function runPlan(parts: Parts, options: RunOptions): Promise<RunRes
     options.signal.removeEventListener('abort', interrupt);
     warming.abort();
     await pausing;
-    if (options.signal.aborted) await pausePlan(parts, planId, by());
+    if (options.signal.aborted) await endStopped(parts, planId, by());
     await letGo(parts, planId);
   }
   return resultOf(parts, planId, ticketIds);
@@ -138,6 +140,17 @@ async function takePlan(parts: Parts, planId: string): Promise<void> {
     // Taken before: since when tells how long the run takes.
     return plan.claim?.token === holder.token ? plan : { ...plan, claim: holder.claim(now()) };
   });
+}
+
+/** A plan that was stopped is paused, unless its last ticket was done by then: nobody could go on with it. */
+async function endStopped(parts: Parts, planId: string, by: string): Promise<void> {
+  const { store, holder } = parts;
+  if (!isAllComplete(store.view(), store.plan(planId))) return pausePlan(parts, planId, by);
+  await store.updatePlan(planId, (latest) => {
+    const own = latest.claim?.token === holder.token && latest.pausedBy === by;
+    return own && latest.status === 'paused' ? { ...latest, status: 'active', pausedBy: null } : latest;
+  });
+  await completePlan(parts, planId);
 }
 
 /** Changes nothing in a plan that is paused already, or over. */

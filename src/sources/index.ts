@@ -6,6 +6,7 @@ export { listGithub } from './github-list.ts';
 export type { FetchOptions, Source, SourceProblem, WorkItem } from './item.ts';
 export { listLinear } from './linear-list.ts';
 export type { Listed, ListFilter } from './list.ts';
+export { issueInFile } from './markdown.ts';
 export { dependencyMentions, labelMentions } from './mentions.ts';
 export { type IssueInfo, joinNumbered, numberedItem, numberOfKey } from './numbered.ts';
 export { type Ordered, orderByDependencies } from './order.ts';

@@ -4,10 +4,10 @@ import { slug } from '../model/ids.ts';
 import { acceptanceCriteria, isCriteriaTitle } from './criteria.ts';
 import { type FrontMatter, readFrontMatter, splitFrontMatter } from './front-matter.ts';
 import { headingAt, isUnderline } from './headings.ts';
-import type { Source, Sourced, Wait } from './item.ts';
+import type { Source, Sourced, Wait, WorkItem } from './item.ts';
 import { dependencyMentions } from './mentions.ts';
 import { orError, problemOf } from './problem.ts';
-import type { MarkdownReference } from './reference.ts';
+import { type MarkdownReference, parseReference } from './reference.ts';
 import { repositoryText } from './repository-name.ts';
 import { cleanLabels, cleanLine, cleanText } from './text.ts';
 import { readTextFile } from './text-file.ts';
@@ -33,6 +33,16 @@ export const markdownSource: Source<MarkdownReference> = {
     };
   },
 };
+
+/** The issue that a file has; nothing for other references, and for files that cannot be read. */
+export async function issueInFile(text: string, options: { cwd: string }): Promise<WorkItem | undefined> {
+  const reference = parseReference(text, options);
+  if (reference.kind !== 'markdown') return undefined;
+  return orError(
+    async () => (await readIssueFile(reference)).item,
+    () => undefined,
+  );
+}
 
 async function readIssueFile(reference: MarkdownReference): Promise<Sourced<MarkdownReference>> {
   const { path } = reference;

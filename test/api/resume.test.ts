@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { RunOrchestrator } from '../../src/api/index.ts';
+import { IllegalMoveError, RunOrchestrator } from '../../src/api/index.ts';
 import { getSettings } from '../../src/api/settings.ts';
 import { it, type World } from '../support/index.ts';
 
@@ -54,7 +54,9 @@ describe('RunOrchestrator.resume', () => {
     ]);
     expect(readdirSync(join(world.repo, '.signalbox', 'logs'))).toEqual([`${stopped.planId}.json`]);
     expect(world.readPlan(stopped.planId ?? '').claim).toBeNull();
-    await expect(RunOrchestrator.resume(init, stopped.planId ?? '')).rejects.toThrow('it is complete');
+    const over = RunOrchestrator.resume(init, stopped.planId ?? '');
+    await expect(over).rejects.toThrow('it is complete');
+    await expect(over).rejects.toBeInstanceOf(IllegalMoveError);
   });
 
   it('takes no less than before where its signal stops it at once', async ({ world }) => {
