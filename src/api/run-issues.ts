@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { Env } from '../config/paths.ts';
+import { type Env, repositoryOf } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
 import { type PreparedRun, prepareIssueRun, startIssueRun } from '../engine/issue-run.ts';
 import type { Parts } from '../engine/parts.ts';
@@ -69,11 +69,13 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
   }
   if (prepared.tickets.length === 0) return { ...nothing, results: refused };
   const { plan } = prepared;
-  const file = input.log ? resolve(plan.repo ?? cwd, input.log.path, `${plan.id}.json`) : null;
+  // A linked worktree may go, and what is known of its runs with it.
+  const top = repositoryOf(plan.repo ?? cwd) ?? cwd;
+  const file = input.log ? resolve(top, input.log.path, `${plan.id}.json`) : null;
   const spentSeconds = open.seconds();
   const run = { ...(plan.run as object), log: file, detached: config.detach, spentSeconds };
   if (file && input.log) {
-    checkLogPlace(file, plan.repo ?? cwd);
+    checkLogPlace(file, top);
     open.log = openRunLog(parts, { path: file, planId: plan.id, config, refused, spentSeconds });
     rotateLogs(file, input.log.rotation, (runId) => isUnderWay(parts, runId));
   }

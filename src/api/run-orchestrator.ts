@@ -2,6 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readManifest } from '../config/manifest.ts';
+import { repositoryOf } from '../config/paths.ts';
 import { openParts } from '../engine/open.ts';
 import { takeRun } from '../engine/resume-run.ts';
 import { InputError } from '../model/errors.ts';
@@ -172,7 +173,7 @@ export class RunOrchestrator {
         if (ticket.planId === runId) open.numbers.set(ticket.ticketId, numberOf(ticket));
       const spentSeconds = spentOn(parts, runId);
       if (stored?.log) {
-        checkLogPlace(stored.log, parts.store.plan(runId).repo ?? '/');
+        checkLogPlace(stored.log, repositoryOf(parts.store.plan(runId).repo ?? '/') ?? '/');
         open.log = openRunLog(open.parts, { path: stored.log, planId: runId, config, spentSeconds });
       }
       const spentBefore = open.log?.spentSeconds ?? spentSeconds;

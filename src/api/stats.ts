@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { repositoryOf } from '../config/paths.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { StoreView } from '../store/port.ts';
@@ -56,7 +57,7 @@ export function storedLogs(
 ): RunLog[] {
   return view.plans.flatMap((plan) => {
     const stored = storedRun(plan);
-    if (!stored || plan.repo !== repo || known.has(plan.id) || isHeld(plan)) return [];
+    if (!stored || !isOf(plan, repo) || known.has(plan.id) || isHeld(plan)) return [];
     const tickets = plan.tickets.flatMap(
       ({ ticketId }) => view.tickets.get(refKey({ planId: plan.id, ticketId })) ?? [],
     );
@@ -68,6 +69,11 @@ export function storedLogs(
     const aborted = plan.status === 'paused';
     return [runLog({ plan, tickets, config: stored.config, startTime, endTime, seconds, aborted })];
   });
+}
+
+/** Made in this checkout, or in a linked worktree of it. */
+function isOf({ repo }: Plan, top: string): boolean {
+  return repo === top || (repo !== null && repositoryOf(repo) === top);
 }
 
 /** What a finished run adds to the stats: issues that were done before, never began, were stopped or wait say nothing. */

@@ -53,3 +53,26 @@ describe.concurrent('a place where nothing can be made', { timeout: 60_000 }, ()
     expect(doctor.out).toContain(`${link} cannot be written (ENOENT)`);
   });
 });
+
+describe.concurrent('a run in a linked worktree', { timeout: 60_000 }, () => {
+  it.for([
+    ['with a log', []],
+    ['without one', ['--no-log-json']],
+  ] as const)('counts in the stats of the repository, %s', async ([, flags], { world }) => {
+    world.agent('agent', 'commit');
+    const issues = new IssueWorld(world).write('a.md', '# A\n');
+    const linked = join(world.dir, 'linked');
+    git(world.repo, 'worktree', 'add', '--quiet', '-b', 'linked', linked);
+    const run = world.start(['run', 'a.md', ...EXEC_FLAGS, ...flags], issues.env, linked);
+    expect(await run.ended).toMatchObject({ code: 0 });
+    expect(existsSync(join(linked, '.signalbox'))).toBe(false);
+    if (flags.length === 0) {
+      git(world.repo, 'worktree', 'remove', linked);
+      expect(issues.log(await issues.run()).summary).toMatchObject({ passed: 1 });
+    }
+    expect(JSON.parse((await issues.cli('stats', '--json')).out)).toMatchObject({
+      runs: 1,
+      issues: { total: 1, passed: 1 },
+    });
+  });
+});
