@@ -229,6 +229,8 @@ describe('the library', () => {
     const script = `import * as all from 'signalbox'; console.log(JSON.stringify(Object.keys(all).sort()))`;
     expect(JSON.parse(run(process.execPath, ['--input-type=module', '--eval', script]))).toEqual([
       'ConfigResolver',
+      'HeldError',
+      'IllegalMoveError',
       'InputError',
       'RunOrchestrator',
       'SignalboxError',
