@@ -25,6 +25,8 @@ export interface DriveOptions {
   maxConcurrency: number;
   /** Aborting stops the attempt under way; the ticket is left so that it can go on. */
   signal: AbortSignal;
+  /** Our claim may still be on it, with nothing running for it. */
+  lost?: boolean;
   /** Called once the ticket is ours, with the way in which it is written. */
   onClaim?(journal: Journal): void;
 }
@@ -40,7 +42,8 @@ export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOp
     return holdBroken(parts, ref, explained(error));
   }
   const journal = new Journal(parts, pinned.workflow, found);
-  const take = () => journal.claim(pinned.hash, (latest) => mayTake(latest, parts.now()));
+  const take = () =>
+    journal.claim(pinned.hash, { lost: options.lost, mayTake: (latest) => mayTake(latest, parts.now()) });
   if (!(await (options.slot ? claimInTurn(parts, ref, options.maxConcurrency, take) : take()))) return;
   parts.crash('ticket:claimed');
   options.onClaim?.(journal);

@@ -1,6 +1,6 @@
 import type { Claim } from '../model/claim.ts';
 import { type Decision, eligible } from '../model/eligible.ts';
-import { InputError } from '../model/errors.ts';
+import { messageOf } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan, PlanEntry } from '../model/plan.ts';
 import { planProblems } from '../model/plan-problems.ts';
@@ -11,7 +11,7 @@ import { completePlan } from './complete-plan.ts';
 import { Flights } from './flights.ts';
 import { Notifier } from './notify.ts';
 import { Outsiders } from './outsiders.ts';
-import type { Parts } from './parts.ts';
+import { isFatal, type Parts } from './parts.ts';
 import { pastOf } from './past.ts';
 import { recoverOrphans } from './recover.ts';
 import { sweepOutput } from './retention.ts';
@@ -84,8 +84,8 @@ export class Engine {
       const decision = this.#decide(view);
       this.#tellCrowded(decision);
       const full = this.#options.mode === 'once' && passes > 0;
-      await this.#carryOut(full ? { ...decision, dispatch: [] } : decision);
-      if (this.#isDone(view, decision, full)) return;
+      const moved = await this.#carryOut(full ? { ...decision, dispatch: [] } : decision);
+      if (this.#isDone(view, decision, { full, moved })) return;
       this.#tidy();
       await this.#sleep(decision.wakeAt);
     }
@@ -125,6 +125,7 @@ export class Engine {
     const { driven, busy } = this.#flights.keys();
     for (const [key, ticket] of view.tickets) {
       if (driven.has(key) || !ticket.claim || !holder.isLive(ticket.claim)) continue;
+      if (ticket.claim.token === holder.token && this.#flights.isLost(key)) continue;
       driven.add(key);
       busy.add(key);
     }
@@ -197,14 +198,34 @@ export class Engine {
     return claim !== null && claim.token !== this.#parts.holder.token && this.#parts.holder.isLive(claim);
   }
 
-  async #carryOut(decision: Decision): Promise<void> {
-    for (const changed of decision.changes) await ifReadable(() => this.#change(changed));
-    for (const planId of decision.completed) await ifReadable(() => completePlan(this.#parts, planId));
+  /** Whether something is otherwise than before. */
+  async #carryOut(decision: Decision): Promise<boolean> {
+    let done = 0;
+    for (const changed of decision.changes)
+      done += await this.#ifPossible(changed, () => this.#change(changed));
+    for (const planId of decision.completed)
+      done += await this.#ifPossible({ planId, ticketId: null }, () => completePlan(this.#parts, planId));
     // Stopped meanwhile: what is started now would be stopped by nobody.
-    if (this.#stopping || this.#failure) return;
+    if (this.#stopping || this.#failure) return done > 0;
     for (const { planId, ticketId, slot } of decision.dispatch)
       this.#flights.launch({ planId, ticketId }, slot);
-    if (decision.changes.length > 0 || decision.completed.length > 0) this.wake();
+    if (done > 0) this.wake();
+    return done > 0 || decision.dispatch.length > 0;
+  }
+
+  /** What cannot be done to one plan or ticket is told, and nothing else waits for it. Returns how many were done. */
+  async #ifPossible(
+    { planId, ticketId }: { planId: string; ticketId: string | null },
+    fn: () => Promise<void>,
+  ): Promise<number> {
+    try {
+      await fn();
+      return 1;
+    } catch (error) {
+      if (isFatal(error)) throw error;
+      this.#tell(planId, ticketId, messageOf(error), null);
+      return 0;
+    }
   }
 
   async #change(changed: Ticket): Promise<void> {
@@ -234,11 +255,10 @@ export class Engine {
     this.#flights.abort();
   }
 
-  #isDone(view: StoreView, decision: Decision, full: boolean): boolean {
+  #isDone(view: StoreView, decision: Decision, { full, moved }: { full: boolean; moved: boolean }): boolean {
     if (this.#options.mode === 'forever' || this.#flights.size > 0 || this.#woken) return false;
-    if (full) return decision.completed.length === 0;
-    if (decision.dispatch.length > 0 || decision.completed.length > 0 || decision.changes.length > 0)
-      return false;
+    if (full) return decision.completed.length === 0 || !moved;
+    if (moved) return false;
     return this.#options.mode === 'once' || (decision.wakeAt === null && !this.#othersAtWork(view));
   }
 
@@ -270,14 +290,5 @@ export class Engine {
       };
     });
     this.#wake = () => undefined;
-  }
-}
-
-/** A file that somebody broke since the last look is a problem of its own, told by the next one. */
-async function ifReadable(fn: () => Promise<void>): Promise<void> {
-  try {
-    await fn();
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { command } from '../model/commands.ts';
-import { InputError, messageOf } from '../model/errors.ts';
+import { messageOf } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { phaseOf } from '../model/workflow.ts';
@@ -21,6 +21,9 @@ interface Flight {
   reclaiming?: boolean;
 }
 
+/** How long a ticket is left alone whose trouble could not even be recorded. */
+const LOST_MS = 5_000;
+
 interface FlightOptions {
   maxConcurrency: number;
   outsiders: Outsiders;
@@ -34,6 +37,8 @@ export class Flights {
   readonly #parts: Parts;
   readonly #options: FlightOptions;
   readonly #flights = new Map<string, Flight>();
+  /** Tickets whose files could no longer be written, and when to try again; some still have our claim. */
+  readonly #lost = new Map<string, number>();
 
   constructor(parts: Parts, options: FlightOptions) {
     this.#parts = parts;
@@ -47,7 +52,13 @@ export class Flights {
   /** All of them, and those that take a slot. */
   keys(): { driven: Set<string>; busy: Set<string> } {
     const busy = [...this.#flights].filter(([, flight]) => flight.slot).map(([key]) => key);
-    return { driven: new Set(this.#flights.keys()), busy: new Set(busy) };
+    const resting = [...this.#lost].filter(([, until]) => performance.now() < until).map(([key]) => key);
+    return { driven: new Set([...this.#flights.keys(), ...resting]), busy: new Set(busy) };
+  }
+
+  /** A ticket may have our claim although nothing runs for it: its file was out of reach when that ended. */
+  isLost(key: string): boolean {
+    return this.#lost.has(key) && !this.#flights.has(key);
   }
 
   launch(ref: TicketRef, slot: boolean): void {
@@ -57,7 +68,9 @@ export class Flights {
     const flight: Flight = { ref, slot, abort, done: Promise.resolve() };
     this.#flights.set(key, flight);
     const { maxConcurrency } = this.#options;
-    flight.done = driveTicket(this.#parts, ref, { slot, maxConcurrency, signal: abort.signal, onClaim })
+    const lost = this.#lost.has(key);
+    flight.done = driveTicket(this.#parts, ref, { slot, maxConcurrency, signal: abort.signal, onClaim, lost })
+      .then(() => void this.#lost.delete(key))
       .catch((error: unknown) => this.#crashed(flight, error))
       .finally(() => {
         this.#flights.delete(key);
@@ -69,15 +82,21 @@ export class Flights {
 
   /** What cannot be recorded stops everything; any other surprise holds its own ticket back and no other. */
   async #crashed({ ref, journal }: Flight, error: unknown): Promise<void> {
-    this.#parts.listen({ type: 'problem', ...ref, message: messageOf(error), path: null });
+    const key = refKey(ref);
+    if (!this.#lost.has(key))
+      this.#parts.listen({ type: 'problem', ...ref, message: messageOf(error), path: null });
     if (isFatal(error)) return this.#options.onFatal(error);
     try {
-      if (!journal) return await holdBroken(this.#parts, ref, messageOf(error));
-      await journal.giveUp(messageOf(error));
-      tellStatus(this.#parts, journal.before, journal.ticket);
+      if (!journal) await holdBroken(this.#parts, ref, messageOf(error));
+      else {
+        await journal.giveUp(messageOf(error));
+        tellStatus(this.#parts, journal.before, journal.ticket);
+      }
+      this.#lost.delete(key);
     } catch (worse) {
-      // A file that cannot be read is a problem of its own, told by the next look.
-      if (!(worse instanceof InputError)) this.#options.onFatal(worse);
+      if (isFatal(worse)) return this.#options.onFatal(worse);
+      // Its file is out of reach, and what ran for it has ended: no other ticket is concerned.
+      this.#lost.set(key, performance.now() + LOST_MS);
     }
   }
 

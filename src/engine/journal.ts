@@ -46,13 +46,17 @@ export class Journal {
     this.before = ticket;
   }
 
-  /** Takes the ticket, unless a live engine has it or a person stopped it meanwhile. */
-  async claim(workflowHash: string, mayTake: (ticket: Ticket) => boolean): Promise<boolean> {
+  /** Takes the ticket, unless a live engine has it or a person stopped it meanwhile. A `lost` one has our own claim. */
+  async claim(
+    workflowHash: string,
+    { mayTake, lost = false }: { mayTake: (ticket: Ticket) => boolean; lost?: boolean | undefined },
+  ): Promise<boolean> {
     const { holder } = this.#parts;
     let taken = false;
     const now = this.#parts.now();
     this.ticket = await this.#parts.store.updateTicket(this.#ref, (latest) => {
-      taken = !(latest.claim && holder.isLive(latest.claim)) && mayTake(latest);
+      const free = lost && latest.claim?.token === holder.token;
+      taken = (free || !(latest.claim && holder.isLive(latest.claim))) && mayTake(latest);
       if (!taken) return latest;
       return reduce(this.#workflow, latest, { type: 'claim', claim: holder.claim(now), workflowHash }, now);
     });

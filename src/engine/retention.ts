@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { type Dirent, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Parts } from './parts.ts';
 
@@ -58,14 +58,24 @@ function attempts(root: string): Kept[] {
 }
 
 function below(path: string): string[] {
-  return readdirSync(path, { withFileTypes: true })
+  return entries(path)
     .filter((entry) => entry.isDirectory())
     .map((entry) => join(path, entry.name));
 }
 
+/** What cannot be listed, or went away meanwhile, keeps no engine from its work. */
+function entries(path: string): Dirent[] {
+  try {
+    return readdirSync(path, { withFileTypes: true });
+  } catch (error) {
+    if (['EACCES', 'EPERM', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '')) return [];
+    throw error;
+  }
+}
+
 function measure(path: string): Kept {
   const kept = { path, bytes: 0, at: 0 };
-  for (const name of readdirSync(path)) {
+  for (const { name } of entries(path)) {
     const stat = statSync(join(path, name), { throwIfNoEntry: false });
     kept.bytes += stat?.size ?? 0;
     kept.at = Math.max(kept.at, stat?.mtimeMs ?? 0);

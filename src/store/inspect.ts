@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { nearest } from '../config/near.ts';
-import { messageOf } from '../model/errors.ts';
+import { InputError, messageOf } from '../model/errors.ts';
 import { Plan, PlanEntry } from '../model/plan-schema.ts';
 import { Ticket } from '../model/ticket-schema.ts';
+import { stateText } from './state-text.ts';
 
 export interface FileIssue {
   /** `tickets[2].order`; null for the file as a whole. */
@@ -20,15 +20,13 @@ export function inspectState(kind: 'plan' | 'ticket', file: string): FileIssue[]
   const fail = (message: string): FileIssue[] => [{ path: null, message, severity: 'error' }];
   let data: unknown;
   try {
-    const text = readFileSync(file, 'utf8');
+    const text = stateText(file);
     if (text.trim() === '') return fail('the file is empty');
     data = JSON.parse(text);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
     if (error instanceof SyntaxError) return fail(`not valid JSON (${messageOf(error)})`);
-    return fail(
-      code === 'ENOENT' ? 'the file is missing' : `it cannot be read (${code ?? messageOf(error)})`,
-    );
+    const isMissing = error instanceof InputError && error.code === 'state/missing';
+    return fail(isMissing ? 'the file is missing' : messageOf(error));
   }
   const parsed = SCHEMAS[kind].safeParse(data);
   const issues = (parsed.error?.issues ?? []).map(

@@ -1,8 +1,9 @@
-import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { appendFileSync, existsSync } from 'node:fs';
 import { makeDirectory } from './directory.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from './identity.ts';
 import type { Layout } from './layout.ts';
 import { withLock } from './lock.ts';
+import { stateText } from './state-text.ts';
 
 export interface Wanted {
   /** Names what happened, once and for all. */
@@ -72,7 +73,7 @@ export class Notified {
   #read(planId: string): Line[] {
     const file = this.#layout.notified(planId);
     if (!existsSync(file)) return [];
-    return readFileSync(file, 'utf8')
+    return stateText(file)
       .split('\n')
       .flatMap((line) => parse(line) ?? []);
   }

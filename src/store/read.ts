@@ -1,10 +1,11 @@
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import type { z } from 'zod';
 import { InputError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { SCHEMA_VERSION } from '../model/version.ts';
 import { quickPlan, quickTicket } from './quick.ts';
+import { missing, stateText, unreadable } from './state-text.ts';
 
 interface Cached<T> {
   stamp: string;
@@ -89,8 +90,9 @@ export class StateReader {
     return plan;
   }
 
-  ticket(path: string, planId: string, ticketId: string): Ticket {
-    const ticket = this.#read('ticket', path);
+  /** `plain`: the path is known to be a file's. */
+  ticket(path: string, planId: string, ticketId: string, { plain = false } = {}): Ticket {
+    const ticket = this.#read('ticket', path, plain);
     if (ticket.planId !== planId || ticket.ticketId !== ticketId) {
       const own = `${ticket.planId}/${ticket.ticketId}`;
       throw new InputError(
@@ -108,7 +110,13 @@ export class StateReader {
   /** True when nobody else has written the file since this process did. Having read it does not count. */
   owns(path: string): boolean {
     const written = this.#written.get(path);
-    return written !== undefined && written === stampOf(path);
+    if (written === undefined) return false;
+    try {
+      return written === stampOf(path);
+    } catch (error) {
+      if (error instanceof InputError) return false;
+      throw error;
+    }
   }
 
   forget(path: string): void {
@@ -121,8 +129,8 @@ export class StateReader {
     this.#written.set(path, stamp);
   }
 
-  #read<K extends keyof Schemas>(kind: K, path: string): z.infer<Schemas[K]> {
-    if (!this.#remembers) return parseState(kind, textOf(path), path);
+  #read<K extends keyof Schemas>(kind: K, path: string, plain = false): z.infer<Schemas[K]> {
+    if (!this.#remembers) return parseState(kind, stateText(path, { plain }), path);
     const stamp = stampOf(path);
     if (stamp === undefined) throw missing(path);
     const cached = this.#cache.get(path) as Cached<z.infer<Schemas[K]>> | undefined;
@@ -131,7 +139,7 @@ export class StateReader {
       throw new InputError('state/malformed', cached.problem ?? path, { details: { path } });
     }
     try {
-      const value = parseState(kind, textOf(path), path);
+      const value = parseState(kind, stateText(path), path);
       this.#cache.set(path, { stamp, value, problem: undefined });
       return value;
     } catch (error) {
@@ -142,22 +150,12 @@ export class StateReader {
   }
 }
 
-/** Given anew with each of a thousand calls, these would be felt. */
-const AS_TEXT = { encoding: 'utf8', flag: 'r' } as const;
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, AS_TEXT);
-  } catch (error) {
-    throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? missing(path) : error;
-  }
-}
-
-function missing(path: string): InputError {
-  return new InputError('state/missing', `${path} does not exist`, { details: { path } });
-}
-
+/** Undefined where nothing is; what cannot even be looked at is trouble of that file. */
 function stampOf(path: string): string | undefined {
-  const stat = statSync(path, { throwIfNoEntry: false });
-  return stat ? `${stat.ino}:${stat.size}:${stat.mtimeMs}` : undefined;
+  try {
+    const stat = statSync(path, { throwIfNoEntry: false });
+    return stat ? `${stat.ino}:${stat.size}:${stat.mtimeMs}` : undefined;
+  } catch (error) {
+    throw unreadable(path, error);
+  }
 }

@@ -1,4 +1,13 @@
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  type Dirent,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
@@ -12,6 +21,7 @@ import { Layout } from './layout.ts';
 import { withLock } from './lock.ts';
 import type { Store, StoreProblem, StoreView } from './port.ts';
 import { SchemasNeeded, StateReader } from './read.ts';
+import { stateBytes, unreadable, unwritable } from './state-text.ts';
 import { asStorageError } from './storage-error.ts';
 import { type PlanWatch, watchPlans } from './watch.ts';
 
@@ -46,6 +56,7 @@ export class FileStore implements Store {
     const dir = join(this.layout.plans, id);
     const illegal = idProblem(id);
     if (illegal) return void note(null, dir, `the plan directory's name ${illegal}`);
+    if (!isDirectory(dir)) return void note(null, dir, `${dir} ${NO_DIRECTORY}`);
     const file = this.layout.planFile(id);
     let plan: Plan;
     try {
@@ -57,19 +68,33 @@ export class FileStore implements Store {
     view.plans.push(plan);
     const listed = new Set(plan.tickets.map((entry) => entry.ticketId));
     const tickets = this.layout.ticketDir(id);
+    const found = this.#ticketFiles(tickets);
+    if (found instanceof InputError) note(null, tickets, messageOf(found));
+    const files = found instanceof InputError ? new Map<string, boolean>() : found;
     for (const ticketId of listed) {
       // Both ids are checked by now: joining them by hand counts when there are a thousand.
       const path = `${tickets}/${ticketId}.json`;
       try {
-        view.tickets.set(`${id}/${ticketId}`, this.#reader.ticket(path, id, ticketId));
+        const plain = listed.size > MANY && files.get(`${ticketId}.json`) === true;
+        view.tickets.set(`${id}/${ticketId}`, this.#reader.ticket(path, id, ticketId, { plain }));
       } catch (error) {
         if (error instanceof SchemasNeeded) throw error;
-        note(ticketId, path, messageOf(error));
+        // Where none of them can be reached, saying so once is enough.
+        if (files === found) note(ticketId, path, messageOf(error));
       }
     }
-    for (const name of fileNames(tickets)) {
+    for (const name of files.keys()) {
       if (!name.endsWith('.json') || listed.has(name.slice(0, -5))) continue;
       note(name.slice(0, -5), join(tickets, name), 'the ticket is not listed in plan.json, so it is not run');
+    }
+  }
+
+  /** Names in a plan's tickets/, and of each whether it is plainly a file; or why they cannot be listed. */
+  #ticketFiles(path: string): Map<string, boolean> | InputError {
+    try {
+      return new Map(readdirSync(path, { withFileTypes: true }).map((entry) => [entry.name, entry.isFile()]));
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code === 'ENOENT' ? new Map() : unreadable(path, error);
     }
   }
 
@@ -79,7 +104,7 @@ export class FileStore implements Store {
 
   plan(id: string): Plan {
     const file = this.layout.planFile(id);
-    if (!existsSync(file)) {
+    if (!isThere(file)) {
       const known = directories(this.layout.plans);
       throw new InputError('plan/unknown', `There is no plan "${id}".`, {
         hint: known.length > 0 ? `Plans: ${known.slice(0, 20).join(', ')}.` : 'There are no plans yet.',
@@ -91,7 +116,7 @@ export class FileStore implements Store {
 
   ticket(ref: TicketRef): Ticket {
     const file = this.layout.ticketFile(ref);
-    if (!existsSync(file)) {
+    if (!isThere(file)) {
       const known = this.plan(ref.planId).tickets.map((entry) => entry.ticketId);
       throw new InputError('ticket/unknown', `Plan "${ref.planId}" has no ticket "${ref.ticketId}".`, {
         hint: `Its tickets: ${known.slice(0, 20).join(', ')}.`,
@@ -177,7 +202,14 @@ export class FileStore implements Store {
   }
 
   append(planId: string, event: StoredEvent): void {
-    this.#guard(() => appendEvent(this.layout.events(planId), event));
+    const file = this.layout.events(planId);
+    try {
+      appendEvent(file, event);
+    } catch (error) {
+      throw asStorageError(error, this.layout.root) === error
+        ? (unwritable(file, error) ?? error)
+        : asStorageError(error, this.layout.root);
+    }
   }
 
   events(planId: string): StoredEvent[] {
@@ -214,7 +246,7 @@ export class FileStore implements Store {
     await this.#lockedAnew(`${ticket.planId}+${ticket.ticketId}`, () => {
       this.#reader.forget(file);
       if (this.#isReadable(ticket)) return;
-      if (existsSync(file)) writeFileSync(`${file}.broken`, readFileSync(file), { mode: 0o600 });
+      if (isThere(file)) writeFileSync(`${file}.broken`, stateBytes(file), { mode: 0o600 });
       this.#write(file, { ...ticket, rev: ticket.rev + 1 });
     });
   }
@@ -230,7 +262,12 @@ export class FileStore implements Store {
   }
 
   #write<T extends Plan | Ticket>(file: string, value: T): T {
-    this.#guard(() => writeAtomic(file, `${JSON.stringify(value, null, 2)}\n`));
+    try {
+      writeAtomic(file, `${JSON.stringify(value, null, 2)}\n`);
+    } catch (error) {
+      // We hold a lock, so the state directory can be written: this plan alone is in trouble.
+      throw unwritable(file, error) ?? asStorageError(error, this.layout.root);
+    }
     this.#reader.remember(file, value);
     return value;
   }
@@ -265,17 +302,44 @@ export class FileStore implements Store {
 /** How late another process's change may show in a glance; our own show at once. */
 const GLANCE_MS = 50;
 
+/** Of so many tickets it is enough that the directory calls them files; of fewer, their sizes are looked at, too. */
+const MANY = 100;
+
 /** In the name of a plan directory that is being deleted; no id has a "+". */
 const DELETED = '+deleted.';
 
+const NO_DIRECTORY = 'is no directory of a plan that can be reached. Put the plan there, or move it away.';
+
+/** Names that are, or look as if they were meant to be, directories of plans. */
 function directories(path: string): string[] {
   if (!existsSync(path)) return [];
   return readdirSync(path, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && !entry.name.includes(DELETED))
+    .filter((entry) => mayBePlan(entry) && !entry.name.includes(DELETED))
     .map((entry) => entry.name)
     .sort();
 }
 
-function fileNames(path: string): string[] {
-  return existsSync(path) ? readdirSync(path) : [];
+/** A link counts, wherever it leads. A file with a dot in its name, such as a README.md, is somebody's own. */
+function mayBePlan(entry: Dirent): boolean {
+  return entry.isDirectory() || entry.isSymbolicLink() || !entry.name.includes('.');
+}
+
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  } catch (error) {
+    // Links that lead in a circle, or to where we may not look.
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    return false;
+  }
+}
+
+/** What may not be looked at is there, too: reading it will tell why it cannot be read. */
+function isThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    return true;
+  }
 }

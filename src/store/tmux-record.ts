@@ -1,6 +1,7 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { writeAtomic } from './atomic.ts';
 import type { Layout } from './layout.ts';
+import { stateText } from './state-text.ts';
 
 /** Where a plan's latest run shows itself. */
 export interface TmuxRecord {
@@ -17,7 +18,7 @@ export function writeTmuxRecord(layout: Layout, planId: string, record: TmuxReco
 export function readTmuxRecord(layout: Layout, planId: string): TmuxRecord | undefined {
   const file = layout.tmux(planId);
   if (!existsSync(file)) return undefined;
-  const { session, socket } = fieldsOf(readFileSync(file, 'utf8'));
+  const { session, socket } = fieldsOf(file);
   return session && socket ? { session, socket } : undefined;
 }
 
@@ -27,9 +28,9 @@ export function latestShown(layout: Layout, planIds: readonly string[]): string 
   return planIds.filter((planId) => readTmuxRecord(layout, planId)).sort((a, b) => time(b) - time(a))[0];
 }
 
-function fieldsOf(text: string): Record<string, string | undefined> {
+function fieldsOf(file: string): Record<string, string | undefined> {
   try {
-    const entries = Object.entries((JSON.parse(text) as Record<string, unknown> | null) ?? {});
+    const entries = Object.entries((JSON.parse(stateText(file)) as Record<string, unknown> | null) ?? {});
     return Object.fromEntries(
       entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
     );

@@ -1,4 +1,5 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { git, it, refusal, type Shown, setUp, stateOf, type World, worktreesOf } from './support.ts';
@@ -150,6 +151,56 @@ describe.concurrent('a plan file that cannot be used holds back that plan alone'
     const { code, err } = await world.cli('run', 'lost');
     expect(code).toBe(2);
     expect(err).toContain('see all problems with: signalbox plan check lost');
+  });
+});
+
+describe.concurrent('what lies where files and directories of a plan belong holds back that plan or ticket alone', () => {
+  const odd: [string, (path: string) => void, string, string][] = [
+    [
+      'tickets',
+      (path) => writeFileSync(path, ''),
+      'cannot be read: a file lies where a directory',
+      'Move away',
+    ],
+    [
+      'tickets/a.json',
+      (path) => execFileSync('mkfifo', [path]),
+      'cannot be read: it is a named pipe',
+      'Move it',
+    ],
+    ['tickets/a.json', (path) => mkdirSync(path), 'cannot be read: it is a directory', 'put a file there'],
+    ['plan.json', (path) => execFileSync('mkfifo', [path]), 'cannot be read: it is a named pipe', 'Move it'],
+    ['.', (path) => writeFileSync(path, ''), 'is no directory of a plan', 'move it away'],
+    ['.', (path) => symlinkSync('nowhere', path), 'is no directory of a plan', 'move it away'],
+  ];
+  it('whatever it is', async ({ world }) => {
+    setUp(world, 'commit', {});
+    const places = odd.map(([name, put], index) => {
+      world.plan(`bad${index}`, { tickets: { a: {} } });
+      const path = join(dirname(world.planFile(`bad${index}`)), name);
+      rmSync(path, { recursive: true });
+      put(path);
+      return path;
+    });
+    const told = await othersGoOn(world);
+    const { out, code } = await world.cli('status');
+    expect(code).toBe(0);
+    for (const [index, [, , message, fix]] of odd.entries())
+      for (const text of [told, out]) {
+        const line = text.split('\n').find((each) => each.includes(`${places[index]}`));
+        expect(line, text).toContain(message);
+        expect(line).toContain(fix);
+      }
+    for (const index of odd.keys())
+      for (const args of [
+        ['run', '--plan', `bad${index}`],
+        ['plan', 'check', `bad${index}`],
+        ['pause', `bad${index}`, 'a'],
+      ]) {
+        const ended = await world.cli(...args);
+        expect(ended.code, args.join(' ')).toBeGreaterThan(0);
+        expect(ended.out + ended.err).not.toMatch(/\bE[A-Z]{4,}\b/);
+      }
   });
 });
 

@@ -1,4 +1,15 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StoredEvent } from '../../src/model/events.ts';
@@ -480,5 +491,134 @@ describe('pinned texts', () => {
     store.pin(hash, 'text');
     store.pin(hash, 'another');
     expect(new FileStore(dir).pinned(hash)).toBe('text');
+  });
+});
+
+describe('what is not a file of a plan or ticket', () => {
+  const pipe = (path: string) => execFileSync('mkfifo', [path]);
+  const TROUBLE: [string, (state: State) => string, string | null, RegExp][] = [
+    [
+      'a file in place of tickets/',
+      (state) => {
+        rmSync(state.path('bad/tickets'), { recursive: true });
+        writeFileSync(state.path('bad/tickets'), '');
+        return state.path('bad/tickets');
+      },
+      null,
+      /cannot be read: a file lies where a directory belongs\. Move away what is in the way\./,
+    ],
+    [
+      'tickets/ as links in a circle',
+      (state) => {
+        rmSync(state.path('bad/tickets'), { recursive: true });
+        symlinkSync('tickets', state.path('bad/tickets'));
+        return state.path('bad/tickets');
+      },
+      null,
+      /cannot be read: its links lead in a circle\./,
+    ],
+    [
+      'a file in place of a plan',
+      (state) => replace(state.path('bad'), (path) => writeFileSync(path, '')),
+      null,
+      /no directory of a plan/,
+    ],
+    [
+      'a link that leads nowhere',
+      (state) => replace(state.path('bad'), (path) => symlinkSync('nowhere', path)),
+      null,
+      /no directory of a plan/,
+    ],
+    [
+      'a pipe in place of a plan',
+      (state) => replace(state.path('bad'), pipe),
+      null,
+      /no directory of a plan/,
+    ],
+    [
+      'a pipe in place of plan.json',
+      (state) => replace(state.path('bad/plan.json'), pipe),
+      null,
+      /named pipe/,
+    ],
+    [
+      'a pipe in place of a ticket',
+      (state) => replace(state.path('bad/tickets/t.json'), pipe),
+      't',
+      /named pipe/,
+    ],
+    [
+      'a link to a device',
+      (state) => replace(state.path('bad/tickets/t.json'), (path) => symlinkSync('/dev/zero', path)),
+      't',
+      /not a file/,
+    ],
+    [
+      'a directory in place of a ticket',
+      (state) => replace(state.path('bad/tickets/t.json'), (path) => mkdirSync(path)),
+      't',
+      /it is a directory/,
+    ],
+    [
+      'a file without end',
+      (state) =>
+        replace(state.path('bad/tickets/t.json'), (path) => {
+          writeFileSync(path, '');
+          truncateSync(path, 3 * 2 ** 30);
+        }),
+      't',
+      /larger than 256 MB/,
+    ],
+  ];
+  function replace(path: string, put: (path: string) => unknown): string {
+    rmSync(path, { recursive: true });
+    put(path);
+    return path;
+  }
+  for (const [what, prepare, ticketId, message] of TROUBLE)
+    for (const once of [false, true])
+      it(`is a problem of that plan or ticket alone: ${what}${once ? ', read once' : ''}`, () => {
+        const state = new State();
+        state.plan('bad');
+        state.plan('good');
+        const path = prepare(state);
+        const view = new FileStore(state.dir, { once }).view();
+        expect(view.tickets.has('good/t')).toBe(true);
+        expect(view.problems).toMatchObject([
+          { planId: 'bad', ticketId, path, message: expect.stringMatching(message) },
+        ]);
+      });
+
+  it('leaves files that are somebody’s own alone, and follows links to plans', () => {
+    const state = new State();
+    state.plan('good');
+    state.write('README.md', 'x');
+    symlinkSync('good', state.path('other'));
+    expect(state.store.view()).toMatchObject({
+      plans: [{ id: 'good' }],
+      problems: [{ planId: 'other', message: expect.stringContaining('calls itself "good"') }],
+    });
+  });
+
+  it('is never written to: events and tickets are refused', async () => {
+    const state = new State();
+    state.plan('p');
+    pipe(state.path('p/events.jsonl'));
+    const event = { type: 'plan:status', planId: 'p', status: 'active', v: 1, at: '' } as const;
+    expect(await codeOf(() => state.store.append('p', event))).toBe('state/unwritable');
+    expect(await codeOf(() => state.store.events('p'))).toBe('state/unreadable');
+    const change = (ticket: Ticket) => {
+      rmSync(state.path('p'), { recursive: true });
+      return { ...ticket, title: 'x' };
+    };
+    expect(await codeOf(() => state.store.updateTicket(REF, change))).toBe('state/unwritable');
+  });
+
+  it('but a mark of the encoding before the text is no trouble', () => {
+    const state = new State();
+    state.write('p/plan.json', `\ufeff${JSON.stringify({ id: 'p', tickets: [{ ticketId: 't' }] })}`);
+    state.write('p/tickets/t.json', `\ufeff${JSON.stringify({ ...REF, title: 'T' })}`);
+    for (const once of [false, true])
+      expect(new FileStore(state.dir, { once }).view()).toMatchObject({ plans: [{ id: 'p' }], problems: [] });
   });
 });
