@@ -109,7 +109,11 @@ async function checkTicket(parts: Parts, plan: Plan, ticket: Ticket, view: Store
     await parts.workspaces.checkRepo(repo);
     await attempt('branch', { path: 'branch' }, () => branchOf(ticket));
     if (!hasBegun(ticket)) problems.push(...(await obstacles(parts, plan, ticket, view)));
+    // One that was held before it had a place still has to find its base.
+    else if (ticket.base === null && ticket.status !== 'complete')
+      problems.push(...(await obstacles(parts, plan, ticket, view)).filter(({ path }) => path === 'base'));
   });
+  problems.push(...held(ticket));
   if (ticket.agent !== null && !Object.hasOwn(parts.settings.agents, ticket.agent))
     problems.push({ place: 'agent', path: 'agent', message: unknownAgent(parts, ticket.agent) });
   await attempt('workflow', whereOf('workflow'), async () => {
@@ -135,6 +139,17 @@ async function checkTicket(parts: Parts, plan: Plan, ticket: Ticket, view: Store
     if (problem) problems.push({ place: 'paths', path: 'paths', message: `The path "${path}" ${problem}.` });
   }
   return problems;
+}
+
+/** What will not move by itself although nothing in the files is wrong. */
+function held(ticket: Ticket): Finding[] {
+  const { status, hold, error, planId, ticketId } = ticket;
+  const waits = status === 'failed' || (status === 'needs_attention' && hold?.kind !== 'gate');
+  if (!waits) return [];
+  const word = status === 'failed' ? 'has failed' : 'needs attention';
+  const message = `The ticket ${word}: ${error ?? hold?.reason ?? 'a person must look'}`;
+  const hint = `Once that is put right: signalbox retry ${planId} ${ticketId}`;
+  return [{ place: 'status', path: 'status', message, hint, severity: 'warning' }];
 }
 
 function unknownAgent({ settings }: Parts, name: string): string {

@@ -126,7 +126,7 @@ function plannedWork({ request, root, items: given, known, repos, now }: Work): 
     tickets: order.map((item, index) => ({
       ticketId: item.id,
       order: index + 1,
-      blockedBy: item.dependsOn.flatMap((key) => ids.get(key) ?? []),
+      blockedBy: [...new Set(item.dependsOn.flatMap((key) => ids.get(key) ?? []))],
     })),
   };
   const plan = parsed(PlanSchema, wanted, 'new');

@@ -28,7 +28,9 @@ export async function obstacles(
       hint,
       // A branch that only origin has is fetched when the work begins.
       severity: field === 'base' && fetched ? ('warning' as const) : ('error' as const),
-      ...(field === 'base' ? { file: planFile } : {}),
+      ...(field === 'base' || (field === 'worktreeRoot' && plan.worktreeRoot !== null)
+        ? { file: planFile }
+        : {}),
     })),
   ];
 }

@@ -44,8 +44,15 @@ export async function recoverOrphan(parts: Parts, ticket: Ticket, view: StoreVie
     if (latest.claim && parts.holder.isLive(latest.claim)) return latest;
     const now = parts.now();
     const deliberate = latest.status === 'paused';
-    const end = { type: 'interrupted', reason: 'the engine was gone', deliberate } as const;
+    const reason = saidWhy(ticket, latest);
+    const end = { type: 'interrupted', reason, deliberate } as const;
     const closed = open && !waits ? reduce(workflow, latest, { type: 'end', end }, now) : latest;
     return reduce(workflow, closed, { type: 'release', tip }, now);
   });
+}
+
+/** Nobody drives a ticket between two looks, so whoever stops it then ends the wait; no engine has died. */
+function saidWhy(found: Ticket, latest: Ticket): string {
+  const stopped = latest.status === 'paused' && found.claim === null ? latest.hold?.reason : undefined;
+  return stopped ?? 'the engine was gone';
 }

@@ -86,7 +86,7 @@ export function planSpec(input: SpecPlanInput): SpecPlan {
   const entries = input.units.map((unit, index) => ({
     ticketId: ids.get(unit.id) ?? '',
     order: index + 1,
-    blockedBy: unit.after.flatMap((id) => ids.get(id) ?? []),
+    blockedBy: [...new Set(unit.after.flatMap((id) => ids.get(id) ?? []))],
     group: 0,
   }));
   const others = kept.map(({ ticketId }) => ({ ticketId, order: 0, blockedBy: [], group: 0 }));

@@ -61,11 +61,22 @@ export function command(workflow: Workflow, ticket: Ticket, cmd: TicketCommand, 
 function illegal(ticket: Ticket, name: string, legal: string[]): IllegalMoveError {
   const options =
     legal.length > 0 ? `Possible now: ${legal.join(', ')}.` : 'Nothing can be done with it any more.';
-  return new IllegalMoveError('ticket/illegal', `Cannot ${name} ${refKey(ticket)}: it is ${ticket.status}.`, {
-    hint: options,
-    details: { legal, status: ticket.status },
-  });
+  const is =
+    name === 'respond'
+      ? 'is at no gate that asks for a decision'
+      : (SAID[ticket.status] ?? `is ${ticket.status}`);
+  return new IllegalMoveError(
+    'ticket/illegal',
+    `Cannot ${VERBS[name] ?? name} ${refKey(ticket)}: it ${is}.`,
+    {
+      hint: options,
+      details: { legal, status: ticket.status },
+    },
+  );
 }
+
+const VERBS: Readonly<Record<string, string>> = { respond: 'respond to' };
+const SAID: Readonly<Partial<Record<TicketStatus, string>>> = { needs_attention: 'needs attention' };
 
 /** A process may stand behind the open attempt, unless it only waits for the next look or for an answer. */
 function mayLive(ticket: Ticket): boolean {

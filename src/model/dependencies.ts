@@ -26,8 +26,15 @@ export function dependencyProblems(plan: Plan, others: readonly Plan[]): PlanPro
         path: `tickets[${index}]`,
       });
     seen.add(ticketId);
+    const before = new Set<string>();
     for (const [place, text] of entry.blockedBy.entries()) {
       const ref = parseRef(text, plan.id);
+      const key = refKey(ref);
+      if (before.has(key)) {
+        const message = `Ticket "${ticketId}" lists "${text}" twice in blockedBy.`;
+        problems.push({ ...about, message, path: `tickets[${index}].blockedBy[${place}]` });
+      }
+      before.add(key);
       const known = plans.get(ref.planId)?.tickets.some((other) => other.ticketId === ref.ticketId);
       if (!known) {
         const message = `Ticket "${ticketId}" is blocked by "${text}", which does not exist.`;
@@ -110,7 +117,7 @@ function shortestCycle(start: string, graph: ReadonlyMap<string, string[]>): str
 
 /** Why a ticket's blockers keep it from starting, or null when they are all complete. */
 export function blockedBy(
-  picture: { tickets: ReadonlyMap<string, Ticket> },
+  picture: { plans: readonly Plan[]; tickets: ReadonlyMap<string, Ticket> },
   plan: Plan,
   entry: PlanEntry,
 ): Hold | null {
@@ -119,18 +126,29 @@ export function blockedBy(
     const ref = parseRef(text, plan.id);
     const blocker = picture.tickets.get(refKey(ref));
     if (blocker?.status === 'complete') continue;
-    reasons.push(blocker ? `${text} (${sayBlocker(blocker)})` : `${text} (its file cannot be read)`);
+    const theirs = ref.planId === plan.id ? plan : picture.plans.find(({ id }) => id === ref.planId);
+    reasons.push(`${text} (${blocker ? sayBlocker(blocker, theirs) : 'its file cannot be read'})`);
   }
   if (reasons.length === 0) return null;
   return { kind: 'blocked', reason: `waits for ${reasons.join(', ')}`, until: null };
 }
 
-/** The first ticket, however far away, for which a person has to do something before this one can begin. */
+/** In a plan of these nothing begins, whatever happens elsewhere. */
+const RESTING: Readonly<Partial<Record<Plan['status'], string>>> = {
+  draft: 'its plan is a draft',
+  paused: 'its plan is paused',
+  archived: 'its plan is archived',
+};
+
+/**
+ * The first ticket, however far away, for which a person has to do something before this one can begin, and the one
+ * that waits for it.
+ */
 export function stuckBlocker(
   picture: { plans: readonly Plan[]; tickets: ReadonlyMap<string, Ticket> },
   plan: Plan,
   entry: PlanEntry,
-): { plan: Plan; ticket: Ticket } | undefined {
+): { plan: Plan; ticket: Ticket; waiter: { plan: Plan; entry: PlanEntry } } | undefined {
   const plans = new Map(picture.plans.map((each) => [each.id, each]));
   const seen = new Set<string>();
   const ahead = [{ plan, entry }];
@@ -141,7 +159,9 @@ export function stuckBlocker(
       const ticket = picture.tickets.get(key);
       if (seen.has(key) || !own || !ticket) continue;
       seen.add(key);
-      if (['failed', 'paused', 'needs_attention'].includes(ticket.status)) return { plan: own, ticket };
+      const stands = ['failed', 'paused', 'needs_attention'].includes(ticket.status);
+      const rests = RESTING[own.status] !== undefined && ticket.status !== 'complete';
+      if (stands || rests) return { plan: own, ticket, waiter: at };
       const next = own.tickets.find(({ ticketId }) => ticketId === ref.ticketId);
       if (next) ahead.push({ plan: own, entry: next });
     }
@@ -150,10 +170,12 @@ export function stuckBlocker(
 }
 
 /** Only what a person would act on: a blocker on its way is not told apart by its phases. */
-function sayBlocker(blocker: Ticket): string {
+function sayBlocker(blocker: Ticket, plan: Plan | undefined): string {
   const { status, hold, supersededBy } = blocker;
   if (status === 'paused' && hold?.reason.startsWith('superseded by ')) return hold.reason;
   if (status === 'failed' && typeof supersededBy === 'string') return `superseded by ${supersededBy}`;
+  const rests = plan && RESTING[plan.status];
+  if (rests && status !== 'running') return rests;
   if (blocker.status === 'failed' || blocker.status === 'paused') return blocker.status;
   if (blocker.status === 'needs_attention') return 'needs attention';
   return blocker.hold?.kind === 'blocked' ? 'itself blocked' : 'not complete yet';

@@ -3,7 +3,7 @@ import { asAsked } from '../model/asking.ts';
 import { blockedBy, stuckBlocker } from '../model/dependencies.ts';
 import { type Explanation, explain } from '../model/explain.ts';
 import { stoppedBy } from '../model/first-failure.ts';
-import { refKey } from '../model/ids.ts';
+import { parseRef, refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plan-problems.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
@@ -47,12 +47,23 @@ export function statusOf({ view: stored, isLive, daemon }: StatusInput): PlanSta
       const blocked = wrong?.message ?? hold?.reason ?? null;
       const { why, next } = told(ticket, explain(ticket, plan, { driven, engine, blocked }), newer);
       const root = why !== '' && why === blocked && !wrong ? stuckBlocker(view, plan, entry) : undefined;
-      const first =
-        root && told(root.ticket, explain(root.ticket, root.plan, { driven: false, engine }), newer);
-      tickets.push({ ticket, why, next: next || (first?.next ?? '') });
+      tickets.push({ ticket, why, next: next || (root ? wayFor(root, engine, newer) : '') });
     }
     return { plan, tickets, problems: view.problems.filter((problem) => problem.planId === plan.id) };
   });
+}
+
+/** What a person can do for a ticket that others wait for. Nothing in an archived plan will ever move: it is left out. */
+function wayFor(
+  { ticket, plan, waiter }: NonNullable<ReturnType<typeof stuckBlocker>>,
+  engine: boolean,
+  newer: ReadonlyMap<string, string>,
+): string {
+  if (plan.status !== 'archived')
+    return told(ticket, explain(ticket, plan, { driven: false, engine }), newer).next;
+  const { plan: theirs, entry } = waiter;
+  const rest = entry.blockedBy.filter((text) => refKey(parseRef(text, theirs.id)) !== refKey(ticket));
+  return `signalbox plan edit ${theirs.id} ${entry.ticketId} --blocked-by "${rest.join(',')}"`;
 }
 
 /** With gates that an engine looks at right now as what they are: questions. */

@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readdirSync, realpathSync, renameSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, realpathSync, renameSync, type Stats } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import type { Place } from './git.ts';
 import { overwrite } from './overwrite.ts';
@@ -27,7 +27,7 @@ export type Found =
 
 /** Says what is at a path, by reading files alone. */
 export function inspect(path: string): Found {
-  const stat = lstatSync(path, { throwIfNoEntry: false });
+  const stat = statOf(path);
   if (!stat) return { kind: 'absent' };
   if (stat.isSymbolicLink()) return { kind: 'symlink' };
   if (!stat.isDirectory()) return { kind: 'file' };
@@ -36,6 +36,16 @@ export function inspect(path: string): Found {
   const worktree = dotGit?.isFile() ? readWorktree(path) : undefined;
   if (worktree) return { kind: 'worktree', worktree };
   return { kind: isVoid(path) ? 'empty' : 'directory' };
+}
+
+/** Below a file there is nothing. */
+function statOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined;
+    throw error;
+  }
 }
 
 /** Nothing is in it, or no more than the beginning of a pointer that could not be written. */

@@ -9,7 +9,7 @@ import { canonical, checkBranch, pathTaken, realDirectory, refuseInside } from '
 import type { WorkspaceSpec } from './spec.ts';
 
 export interface Obstacle {
-  field: 'branch' | 'worktree' | 'base';
+  field: 'branch' | 'worktree' | 'worktreeRoot' | 'base';
   message: string;
   hint: string | undefined;
 }
@@ -25,7 +25,8 @@ export async function foresee(context: Context, given: WorkspaceSpec): Promise<O
       await look();
     } catch (error) {
       if (!(error instanceof WorkspaceError)) throw error;
-      found.push({ field, message: error.message, hint: error.hint });
+      const told = error.details.field === 'worktreeRoot' ? 'worktreeRoot' : field;
+      found.push({ field: told, message: error.message, hint: error.hint });
     }
   };
   await attempt('branch', async () => {

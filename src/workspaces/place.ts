@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, realpathSync, rmdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, realpathSync, rmdirSync, statSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, sep } from 'node:path';
 import { WorkspaceError } from '../model/errors.ts';
 import { branchProblem } from '../model/ids.ts';
@@ -57,6 +57,7 @@ export function realDirectory(path: string): string {
 
 /** Refuses a workspace in a checkout of the repository, in its git directory, in another ticket's worktree or among the slots. */
 export function refuseInside(repo: Repo, path: string, worktreeRoot: string): void {
+  refuseBelowFile(path, worktreeRoot);
   const around = checkoutsAround(path);
   const inside =
     isInside(path, repo.workTree) ||
@@ -85,6 +86,23 @@ export function refuseInside(repo: Repo, path: string, worktreeRoot: string): vo
         details: { path },
       },
     );
+}
+
+/** Refuses a path of which a part that has to be a directory is something else. */
+function refuseBelowFile(path: string, worktreeRoot: string): void {
+  let above = dirname(path);
+  while (!existsSync(above)) above = dirname(above);
+  if (statSync(above).isDirectory()) return;
+  const field = isInside(worktreeRoot, above) && isInside(path, worktreeRoot) ? 'worktreeRoot' : 'worktree';
+  const whose = field === 'worktreeRoot' ? 'the plan or the settings' : 'the ticket';
+  throw new WorkspaceError(
+    'workspace/below-file',
+    `The worktree path ${path} cannot be: ${above} is not a directory.`,
+    {
+      hint: `Move ${above} away, or set \`${field}\` of ${whose} to another place.`,
+      details: { path, above, field },
+    },
+  );
 }
 
 /** The directories above a path that have a `.git`. */

@@ -307,6 +307,15 @@ describe.concurrent('work that cannot begin waits for a person, with the reason 
       'is taken by a directory with other content',
       /Move it away|another place/,
     ],
+    [
+      'a worktree root that is a file',
+      (world, id) => {
+        writeFileSync(join(world.dir, 'afile'), '');
+        world.plan(id, { worktreeRoot: join(world.dir, 'afile'), tickets: { a: {} } });
+      },
+      'afile is not a directory',
+      /set `worktreeRoot` of the plan or the settings/,
+    ],
   ];
   it('for each of many reasons', async ({ world }) => {
     setUp(world, 'commit', {});
@@ -371,4 +380,51 @@ it.concurrent('plan check says of a ticket with an illegal branch that it cannot
   expect(code).toBe(1);
   expect(out).toContain('cannot be used, see below');
   expect(out).not.toContain('unreadable');
+});
+
+it.concurrent('status says of a blocker whose plan rests why it will not move, and what helps', async ({
+  world,
+}) => {
+  setUp(world, 'commit', {});
+  world.plan('dr', { status: 'draft', tickets: { d: {} } });
+  world.plan('ar', { status: 'archived', tickets: { x: {}, y: { status: 'complete' } } });
+  world.plan('p', {
+    tickets: {
+      a: { blockedBy: ['dr/d'] },
+      b: { blockedBy: ['ar/x', 'a'] },
+      c: { blockedBy: ['ar/y'] },
+      e: { blockedBy: ['ar/x'] },
+    },
+  });
+  const { tickets } = await world.json<Shown>('status', '--plan', 'p');
+  const told = Object.fromEntries(tickets.map(({ ticketId, why, next }) => [ticketId, { why, next }]));
+  expect(told).toMatchObject({
+    a: { why: 'waits for dr/d (its plan is a draft)', next: 'signalbox plan approve dr' },
+    b: { why: 'waits for ar/x (its plan is archived), a (not complete yet)' },
+    c: { why: 'no engine is running' },
+    e: { why: 'waits for ar/x (its plan is archived)', next: 'signalbox plan edit p e --blocked-by ""' },
+  });
+  expect(told.b?.next).toBe('signalbox plan edit p b --blocked-by "a"');
+  expect((await world.cli('plan', 'edit', 'p', 'e', '--blocked-by', '')).code).toBe(0);
+  expect((await world.json<Shown>('status', '--plan', 'p')).tickets.at(-1)).toMatchObject({
+    why: 'no engine is running',
+  });
+});
+
+it.concurrent('plan check tells of a base that has gone since, and of tickets that wait for a person', async ({
+  world,
+}) => {
+  setUp(world, 'commit', {});
+  git(world.repo, 'branch', 'trunk');
+  world.plan('p', { base: 'trunk', tickets: { a: {}, b: {} } });
+  expect((await world.cli('run', 'p', 'a')).code).toBe(0);
+  git(world.repo, 'branch', '-D', 'trunk');
+  expect((await world.cli('run', 'p', 'b')).code).toBe(1);
+  expect(world.ticket('p', 'b').status).toBe('needs_attention');
+  const { code, out } = await world.cli('plan', 'check', 'p');
+  expect(code).toBe(1);
+  expect(out).toContain(`✗ p: The base branch trunk does not exist in ${world.repo}.`);
+  expect(out).toContain('! b: The ticket needs attention: ');
+  expect(out).toContain('signalbox retry p b');
+  expect(out).not.toContain('can run');
 });

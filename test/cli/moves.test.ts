@@ -28,7 +28,7 @@ describe.concurrent('an illegal move is refused, with the legal ones named, and 
       'answer what nobody asked',
       failed,
       ['respond', 'yes'],
-      'Cannot respond',
+      'Cannot respond to p/a: it is at no gate that asks for a decision.',
       'Possible now: retry, skip, pause.',
     ],
   ];

@@ -144,6 +144,22 @@ describe('pause', () => {
     await daemon.kill('SIGTERM');
   });
 
+  it.concurrent('between two looks of a poll is told as what it was', async ({ world }) => {
+    world.script('look.sh', 'exit 1');
+    world.workflow('wait', [{ id: 'wait', type: 'poll', command: 'look.sh', intervalSeconds: 600 }]);
+    world.plan('p', { workflow: 'wait', tickets: { a: {} } });
+    const run = world.start(['run', 'p']);
+    await world.reaches('p', 'a', ({ hold, claim }) => hold?.kind === 'poll' && claim === null);
+    expect((await world.cli('pause', 'p', 'a')).code).toBe(0);
+    const { phaseHistory } = world.ticket('p', 'a');
+    expect(phaseHistory.at(-1)).toMatchObject({
+      status: 'interrupted',
+      error: { message: 'paused by a person' },
+    });
+    expect((await world.cli('logs', 'p', 'a')).out).toContain('interrupted: paused by a person');
+    expect((await run.ended).code).toBe(1);
+  });
+
   it.concurrent('stop on a running ticket leaves the others alone; illegal moves name the legal ones', async ({
     world,
   }) => {

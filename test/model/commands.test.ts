@@ -72,7 +72,12 @@ describe('legal commands', () => {
       }
       const error = refusal(from, cmd);
       expect(error).toMatchObject({ code: 'ticket/illegal', details: { legal, status } });
-      expect(error.message).toBe(`Cannot ${cmd.type} p/t: it is ${status}.`);
+      const is = status === 'needs_attention' ? 'needs attention' : `is ${status}`;
+      expect(error.message).toBe(
+        cmd.type === 'respond'
+          ? 'Cannot respond to p/t: it is at no gate that asks for a decision.'
+          : `Cannot ${cmd.type} p/t: it ${is}.`,
+      );
       expect(error.hint).toBe(
         legal.length > 0 ? `Possible now: ${legal.join(', ')}.` : 'Nothing can be done with it any more.',
       );

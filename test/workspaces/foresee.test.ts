@@ -45,6 +45,25 @@ it('sees what lies at the path', async () => {
   );
 });
 
+it('sees a file where a directory above the path has to be, and which field leads there', async () => {
+  const { workspaces, spec, root } = bench();
+  const file = join(root, 'afile');
+  writeFileSync(file, '');
+  const below = spec('a', { path: join(file, 'ticket', 'a'), worktreeRoot: file });
+  const message = `The worktree path ${below.path} cannot be: ${file} is not a directory.`;
+  expect(await workspaces.foresee(below)).toEqual([
+    {
+      field: 'worktreeRoot',
+      message,
+      hint: `Move ${file} away, or set \`worktreeRoot\` of the plan or the settings to another place.`,
+    },
+  ]);
+  await expect(workspaces.ensure(below)).rejects.toMatchObject({ code: 'workspace/below-file', message });
+  expect(await workspaces.foresee(spec('a', { path: join(file, 'a') }))).toMatchObject([
+    { field: 'worktree', hint: `Move ${file} away, or set \`worktree\` of the ticket to another place.` },
+  ]);
+});
+
 it('sees a branch that is checked out elsewhere, and a base that is not there', async () => {
   const { workspaces, spec, repo, root } = bench();
   const at = join(root, 'mine');
