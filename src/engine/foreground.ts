@@ -96,14 +96,19 @@ function checkRunnable(parts: Parts, planId: string, ticketIds: readonly string[
 }
 
 /** What waits already is told at once: looking again is no news until something is found. */
-function tellHolds({ store, listen, now }: Parts, planId: string, ticketIds?: readonly string[]): void {
+function tellHolds(
+  { store, listen, now, holder }: Parts,
+  planId: string,
+  ticketIds?: readonly string[],
+): void {
   const time = Date.parse(now());
   for (const ticket of store.view().tickets.values()) {
     const { hold, status, error, currentPhase: phase } = ticket;
     if (ticket.planId !== planId || ticketIds?.includes(ticket.ticketId) === false || !hold) continue;
     const looks = hold.kind === 'poll' || hold.kind === 'gate';
     const waits = status === 'needs_attention' || status === 'ready';
-    if (!waits || ticket.claim || !(looks || Date.parse(hold.until ?? '') > time)) continue;
+    const driven = ticket.claim !== null && holder.isLive(ticket.claim);
+    if (!waits || driven || !(looks || Date.parse(hold.until ?? '') > time)) continue;
     listen({ type: 'ticket:status', status, hold, error, phase, ...refOf(ticket) });
   }
 }
