@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { WorkspaceError } from '../model/errors.ts';
 import { register, type Worktree } from './admin.ts';
+import { cleanAround, cutLinkedCaches } from './caches.ts';
 import { type Context, lockRepo } from './context.ts';
 import { retryRaces } from './git.ts';
 import type { Repo } from './repo.ts';
@@ -48,14 +49,15 @@ export async function checkOut(context: Context, worktree: Worktree, target: Tar
 export async function checkOutSlot(
   context: Context,
   worktree: Worktree,
-  target: Target & { caches: boolean; keepCaches: boolean },
+  target: Target & { caches: boolean; keep: readonly string[] },
 ): Promise<void> {
   const next = target.tip ?? target.start;
   const [stale] = await Promise.all([
-    target.caches && (!target.keepCaches || lockfilesDiffer(context, worktree, next)),
+    target.caches && (target.keep.length === 0 || lockfilesDiffer(context, worktree, next)),
     checkOut(context, worktree, target),
   ]);
-  if (stale) await context.git(['clean', '-ffdxq'], { at: worktree.at, write: true });
+  if (stale) await cleanAround(context, worktree, []);
+  else await cutLinkedCaches(context, worktree, target.keep);
 }
 
 export async function lockfilesDiffer(context: Context, worktree: Worktree, next: string): Promise<boolean> {

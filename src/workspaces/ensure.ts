@@ -202,7 +202,7 @@ async function fromSlot(context: Context, repo: Repo, request: SlotRequest): Pro
         tip: start.tip,
         start: start.base.commit,
         caches: taken.caches,
-        keepCaches: spec.caches.length > 0,
+        keep: spec.caches,
       });
     return taken.worktree;
   } catch (error) {

@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import { shellWord } from '../content/shell-quote.ts';
 import { messageOf } from '../model/errors.ts';
 import { inspect, type Worktree } from './admin.ts';
+import { cleanAround, disposable, dropLinkedCaches } from './caches.ts';
 import { type Context, lockRepo } from './context.ts';
 import { withoutCopies } from './copy.ts';
 import { hadEnclave } from './enclave.ts';
 import { GitError } from './git.ts';
 import { commitsOnlyHere, sayCommits } from './only-here.ts';
 import { type Owner, readOwner, writeOwner } from './owner.ts';
-import { canonical, isInside, realDirectory, removeEmptyParents } from './place.ts';
+import { canonical, realDirectory, removeEmptyParents } from './place.ts';
 import { isPristine, tidyAdmin } from './pristine.ts';
 import { processesIn } from './processes.ts';
 import type { Repo } from './repo.ts';
@@ -88,7 +89,7 @@ export async function unsafe(
   if (underWay) return `${underWay} is under way in it`;
   if (status.marks.links.length > 0 || existsSync(join(worktree.adminDir, 'modules')))
     return 'it has submodules';
-  const nested = await nestedRepo(worktree.path, disposable(status, spec.caches));
+  const nested = await nestedRepo(worktree.path, disposable(status.ignored, spec.caches));
   if (nested) return `it holds another git repository, ${nested}`;
   if (status.branch === undefined && !(await isReachable(context, repo, status.head)))
     return `no branch holds its commit ${status.head}`;
@@ -143,17 +144,6 @@ function operationIn(adminDir: string): string | undefined {
   return name === undefined ? undefined : OPERATIONS[name];
 }
 
-/** Ignored files that a slot does not keep. */
-function disposable(status: Status, caches: string[]): string[] {
-  return status.ignored.filter((path) => !caches.some((cache) => isCache(path, cache)));
-}
-
-function isCache(path: string, cache: string): boolean {
-  const name = cache.replace(/^\/+|\/+$/g, '');
-  const plain = path.replace(/\/$/, '');
-  return name.includes('/') ? isInside(plain, name) : plain.split('/').includes(name);
-}
-
 async function nestedRepo(root: string, paths: string[]): Promise<string | undefined> {
   for (const path of paths) {
     if (!path.endsWith('/')) continue;
@@ -175,7 +165,7 @@ async function giveBack(context: Context, repo: Repo, candidate: Candidate): Pro
   if (spec.slots > 0 && canBeSlot(worktree, status)) {
     // What a sandboxed agent left in a cache would be run outside by the next ticket.
     const caches = hadEnclave(worktree.adminDir) ? [] : spec.caches;
-    const rest = disposable(status, caches);
+    const rest = disposable(status.ignored, caches);
     writeOwner(worktree.adminDir, {
       ...owner,
       state: 'slot',
@@ -183,7 +173,8 @@ async function giveBack(context: Context, repo: Repo, candidate: Candidate): Pro
       copied: {},
     });
     if (status.branch !== undefined && status.head) await detach(context, worktree, status.head);
-    if (rest.length > 0) await clean(context, worktree, caches);
+    if (rest.length > 0) await cleanAround(context, worktree, caches);
+    dropLinkedCaches(worktree.path, status.ignored, caches);
     tidyAdmin(worktree.adminDir);
     if (await lockRepo(repo, () => putSlot(context, repo, worktree, spec)))
       return { released: true, slot: true };
@@ -209,9 +200,4 @@ async function giveBack(context: Context, repo: Repo, candidate: Candidate): Pro
 function canBeSlot(worktree: Worktree, { marks }: Status): boolean {
   const isMarked = marks.assumed.length + marks.skipped.length > 0;
   return !isMarked && isPristine(worktree.adminDir) && !existsSync(join(worktree.path, '.gitmodules'));
-}
-
-async function clean(context: Context, worktree: Worktree, caches: string[]): Promise<void> {
-  const excludes = caches.flatMap((cache) => ['-e', cache.replace(/^[!#]/, '\\$&')]);
-  await context.git(['clean', '-ffdxq', ...excludes], { at: worktree.at, write: true });
 }

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { inspect, type Worktree } from './admin.ts';
+import { cleanAround, cutLinkedCaches } from './caches.ts';
 import { lockfilesDiffer } from './checkout.ts';
 import { type Context, lockRepo } from './context.ts';
 import { copyUntracked } from './copy.ts';
@@ -77,10 +78,10 @@ async function change(
   caches: readonly string[],
 ): Promise<void> {
   const stale = await lockfilesDiffer(context, worktree, commit);
-  const excludes = stale ? [] : caches.flatMap((cache) => ['-e', cache.replace(/^[!#]/, '\\$&')]);
-  const write = { at: worktree.at, write: true };
-  await context.git(['checkout', '--quiet', '--force', '--detach', commit], write);
-  await context.git(['clean', '-ffdxq', ...excludes], write);
+  const args = ['checkout', '--quiet', '--force', '--detach', commit];
+  await context.git(args, { at: worktree.at, write: true });
+  await cleanAround(context, worktree, stale ? [] : caches);
+  await cutLinkedCaches(context, worktree, caches);
 }
 
 /** By hand and not by git: a train that was killed may have left half a worktree, which git would not touch. */

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createWorkspaces, type WorkspaceSpec } from '../../src/workspaces/index.ts';
@@ -245,6 +245,46 @@ describe('slots', () => {
       git(spec('two').path, 'status', '--porcelain', '--ignored=matching', '--untracked-files=all'),
     ).toBe('!! node_modules/\n!! p/node_modules/');
     expect(git(repo, 'rev-parse', 'ticket/two')).toBe(git(repo, 'rev-parse', 'main'));
+  });
+
+  it.each([
+    ['at the top', 'node_modules', 'node_modules', ['node_modules']],
+    ['deeper', 'p/node_modules', 'node_modules', ['node_modules']],
+    ['in an ignored directory', 'out/p/node_modules', 'out/', ['node_modules']],
+    ['at a configured path', 'packages/a/node_modules', 'node_modules', ['packages/a/node_modules']],
+    ['on the way to a configured path', 'packages/a', 'packages/', ['packages/a/node_modules']],
+  ])('keep no cache that is a link: %s', async (_, link, ignored, caches) => {
+    const { root, spec, workspaces } = bench({ '.gitignore': `${ignored}\n`, 'a.txt': 'a\n' });
+    const one = spec('one', { caches });
+    await workspaces.ensure(one);
+    const outside = join(root, 'outside');
+    mkdirSync(outside);
+    mkdirSync(join(one.path, link, '..'), { recursive: true });
+    symlinkSync(outside, join(one.path, link));
+    commit(one.path, { work: 'x' });
+    expect(await workspaces.release(one)).toEqual({ released: true, slot: true });
+    const two = spec('two', { caches });
+    expect(await workspaces.ensure(two)).toMatchObject({ reused: true });
+    write(two.path, { [`${link}/pkg/index.js`]: 'hello' });
+    expect(readdirSync(outside)).toEqual([]);
+  });
+
+  it('lose a cache that was made a link while nobody had them, and keep links inside a cache', async () => {
+    const all = bench({ '.gitignore': 'node_modules\n.venv\n', 'a.txt': 'a\n' });
+    const { root, spec, workspaces } = all;
+    const caches = ['node_modules', '.venv'];
+    const one = spec('one', { caches });
+    await workspaces.ensure(one);
+    write(one.path, { 'node_modules/m/cli.js': 'x', '.venv/x': 'x' });
+    mkdirSync(join(one.path, 'node_modules/.bin'));
+    symlinkSync('../m/cli.js', join(one.path, 'node_modules/.bin/m'));
+    await workspaces.release(one);
+    rmSync(join(slotOf(all), '.venv'), { recursive: true });
+    symlinkSync(root, join(slotOf(all), '.venv'));
+    const two = spec('two', { caches });
+    expect(await workspaces.ensure(two)).toMatchObject({ reused: true });
+    expect(lstatSync(join(two.path, '.venv'), { throwIfNoEntry: false })).toBeUndefined();
+    expect(read(two.path, 'node_modules/.bin/m')).toBe('x');
   });
 
   it('keep no cache that a sandboxed agent could write to', async () => {
