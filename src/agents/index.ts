@@ -16,7 +16,7 @@ export { type LineSplitter, lineSplitter } from './lines.ts';
 export { type OwnPlaces, ownPlaces, type Seed } from './places.ts';
 export { type Claimed, claimedBy, readSignal } from './signals.ts';
 export { extractTagged, repairAnew, repairPrompt, taggedInstruction } from './tagged.ts';
-export { schemaProblem, type Validated, validateResult } from './validate.ts';
+export { type Validated, validateResult } from './validate.ts';
 export { ownVariables } from './variables.ts';
 
 export const ADAPTERS: Readonly<Record<string, AgentAdapter>> = {

@@ -137,7 +137,7 @@ function checkOutput(phase: PhaseOf<'agent'>, index: number): Finding[] {
     return [{ path: [...at, 'signals'], on: 'key', message, hint: 'Delete one of them.' }];
   }
   const problem = outputProblem(output);
-  if (problem) return [{ path: [...at, 'output', ...problem.path], message: problem.message }];
+  if (problem) return [{ ...problem, path: [...at, 'output', ...problem.path] }];
   const properties = (output.properties ?? {}) as Record<string, unknown>;
   if (properties.outcome === undefined) return [];
   const path: Path = [...at, 'output', 'properties', 'outcome'];

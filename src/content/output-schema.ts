@@ -1,56 +1,168 @@
-import { z } from 'zod';
+import { didYouMean } from '../config/near.ts';
 import type { Path } from '../config/yaml-source.ts';
-import { messageOf } from '../model/errors.ts';
+import { referredSchema } from '../model/schema-ref.ts';
+import {
+  ANYWHERE,
+  AT_TOP,
+  type Holds,
+  isRegExp,
+  KEYWORDS,
+  OF_TYPE,
+  SCHEMAS_ANYWHERE,
+  SCHEMAS_AT_TOP,
+  SCHEMAS_OF_TYPE,
+  typeOf,
+} from './schema-keywords.ts';
 
 type Schema = Record<string, unknown>;
 
-/** Says why the JSON Schema of a result cannot be used and where, or undefined when it can. */
-export function outputProblem(schema: Schema): { path: Path; message: string } | undefined {
+export interface SchemaProblem {
+  path: Path;
+  message: string;
+  hint?: string;
+  on?: 'key';
+}
+
+/** What holds for a part because the schema around it says so. */
+interface Around {
+  root: Schema;
+  types: readonly unknown[];
+  properties: readonly string[];
+}
+
+/** Says why the JSON Schema of a result cannot be used and where, or undefined when all of it will be enforced. */
+export function outputProblem(schema: Schema): SchemaProblem | undefined {
   if (schema.type !== 'object')
     return { path: [], message: 'A result must be an object: write "type: object".' };
-  const problem = shapeProblem(schema, []);
-  if (problem) return problem;
-  try {
-    z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0], { registry: z.registry() });
-    return undefined;
-  } catch (error) {
-    return { path: [], message: `The schema cannot be used: ${messageOf(error)}.` };
-  }
+  return problemIn(schema, [], { root: schema, types: [], properties: [] });
 }
 
 const MAY_BE_NULL = new Set(['const', 'default']);
 
 /** Finds what would be accepted and never checked. */
-function shapeProblem(schema: unknown, path: Path): { path: Path; message: string } | undefined {
+function problemIn(schema: unknown, path: Path, around: Around): SchemaProblem | undefined {
   if (!isObject(schema)) return { path, message: 'A schema must be a mapping.' };
-  // `description: Why, in short` in braces is a description and a keyword without a value.
-  const empty = Object.keys(schema).find((key) => schema[key] === null && !MAY_BE_NULL.has(key));
-  if (empty !== undefined)
-    return { path: [...path, empty], message: `"${empty}" has no value; quote text that has commas in it.` };
-  const types = [schema.type].flat();
-  const { properties, required, items } = schema;
-  if (properties !== undefined && !isObject(properties)) {
-    return { path: [...path, 'properties'], message: '"properties" must be a mapping by name.' };
-  }
-  if (properties !== undefined && !types.includes('object')) {
-    return { path, message: 'A schema with "properties" needs "type: object".' };
-  }
-  if (items !== undefined && !types.includes('array')) {
-    return { path, message: 'A schema with "items" needs "type: array".' };
-  }
-  if (required !== undefined && !Array.isArray(required)) {
-    return { path: [...path, 'required'], message: '"required" must be a list of property names.' };
-  }
-  const missing = (required ?? []).findIndex((name) => !Object.hasOwn(properties ?? {}, String(name)));
-  if (missing >= 0) {
-    const message = `"${String(required?.[missing])}" is required but not among the properties.`;
-    return { path: [...path, 'required', missing], message };
-  }
-  for (const [name, part] of Object.entries(properties ?? {})) {
-    const problem = shapeProblem(part, [...path, 'properties', name]);
+  const isTop = path.length === 0;
+  const types = schema.type === undefined ? around.types : [schema.type].flat();
+  const own = isObject(schema.properties) ? Object.keys(schema.properties) : [];
+  const inside = { root: around.root, types, properties: [...around.properties, ...own] };
+  for (const [key, value] of Object.entries(schema)) {
+    const at: Path = [...path, key];
+    // `description: Why, in short` in braces is a description and a keyword without a value.
+    if (value === null && !MAY_BE_NULL.has(key))
+      return { path: at, message: `"${key}" has no value; quote text that has commas in it.` };
+    const type = typeOf(key);
+    if (type !== undefined && !hasType(types, type))
+      return { path, message: `A schema with "${key}" needs "type: ${type}".` };
+    if (/^(min|max)Contains$/.test(key) && schema.contains === undefined)
+      return { path: at, on: 'key', message: `"${key}" needs "contains".` };
+    const problem =
+      valueProblem(key, value, at, isTop) ??
+      namesProblem(key, value, at, inside) ??
+      partsProblem(key, value, at, inside);
     if (problem) return problem;
   }
-  return isObject(items) ? shapeProblem(items, [...path, 'items']) : undefined;
+  return refProblem(schema, path, around.root);
+}
+
+function hasType(types: readonly unknown[], type: string): boolean {
+  return types.includes(type) || (type === 'number' && types.includes('integer'));
+}
+
+function valueProblem(key: string, value: unknown, path: Path, isTop: boolean): SchemaProblem | undefined {
+  const kind =
+    own(ANYWHERE, key) ?? (isTop ? own(AT_TOP, key) : undefined) ?? own(OF_TYPE[typeOf(key) ?? ''], key);
+  if (kind) {
+    if (kind.is(value)) return undefined;
+    const near = kind.options ? didYouMean(String(value), kind.options) : '';
+    return { path, message: `"${key}" must be ${kind.wanted}; found ${JSON.stringify(value)}.${near}` };
+  }
+  if (holdsOf(key, isTop)) return undefined;
+  const hint = 'Everything in the schema of a result is enforced; delete what cannot be.';
+  return { path, on: 'key', message: `"${key}" cannot be enforced.${didYouMean(key, KEYWORDS)}`, hint };
+}
+
+function holdsOf(key: string, isTop: boolean): Holds | undefined {
+  return (
+    own(SCHEMAS_ANYWHERE, key) ??
+    (isTop ? own(SCHEMAS_AT_TOP, key) : undefined) ??
+    own(SCHEMAS_OF_TYPE[typeOf(key) ?? ''], key)
+  );
+}
+
+function namesProblem(
+  key: string,
+  value: unknown,
+  path: Path,
+  { properties }: Around,
+): SchemaProblem | undefined {
+  if (key !== 'required') return undefined;
+  const names = value as string[];
+  const missing = names.findIndex((name) => !properties.includes(name));
+  if (missing < 0) return undefined;
+  return {
+    path: [...path, missing],
+    message: `"${names[missing]}" is required but not among the properties.`,
+  };
+}
+
+/** Problems of the schemas that a keyword holds. Those of `allOf` and the like are about the same value. */
+function partsProblem(key: string, value: unknown, path: Path, around: Around): SchemaProblem | undefined {
+  const holds = holdsOf(key, path.length === 1);
+  if (holds === undefined || (holds === 'schema or flag' && typeof value === 'boolean')) return undefined;
+  const below = { root: around.root, types: key === 'propertyNames' ? ['string'] : [], properties: [] };
+  if (holds === 'schema' || holds === 'schema or flag') {
+    if (Array.isArray(value) && key === 'items')
+      return { path, message: '"items" must be one schema; write a list of them as "prefixItems".' };
+    return problemIn(value, path, below);
+  }
+  if (holds === 'list') {
+    if (!Array.isArray(value) || value.length === 0)
+      return { path, message: `"${key}" must be a list of schemas.` };
+    const inner = key === 'prefixItems' ? below : around;
+    return first(value.entries(), ([index, part]) => problemIn(part, [...path, index], inner));
+  }
+  if (!isObject(value)) return { path, message: `"${key}" must be a mapping by name.` };
+  return first(Object.entries(value), ([name, part]) => {
+    if (holds === 'patterns' && !isRegExp(name))
+      return { path: [...path, name], on: 'key', message: `"${name}" is no regular expression.` };
+    return problemIn(part, [...path, name], below);
+  });
+}
+
+function first<T>(
+  items: Iterable<T>,
+  find: (item: T) => SchemaProblem | undefined,
+): SchemaProblem | undefined {
+  for (const item of items) {
+    const problem = find(item);
+    if (problem) return problem;
+  }
+  return undefined;
+}
+
+function refProblem(schema: Schema, path: Path, root: Schema): SchemaProblem | undefined {
+  if (typeof schema.$ref !== 'string') return undefined;
+  const at: Path = [...path, '$ref'];
+  if (!isObject(referredSchema(root, schema.$ref)))
+    return {
+      path: at,
+      message: `"$ref" leads to no schema: write "#/$defs/<name>" and put it into "$defs".`,
+    };
+  return leadsBack(schema, root, new Set())
+    ? { path: at, message: `"$ref" leads back to itself: ${schema.$ref}.` }
+    : undefined;
+}
+
+/** A schema that asks for itself about the same value would be asked for ever. */
+function leadsBack(schema: unknown, root: Schema, seen: ReadonlySet<unknown>): boolean {
+  if (!isObject(schema)) return false;
+  if (seen.has(schema)) return true;
+  const next = [schema.allOf, schema.anyOf, schema.oneOf].flatMap((list) =>
+    Array.isArray(list) ? list : [],
+  );
+  if (typeof schema.$ref === 'string') next.push(referredSchema(root, schema.$ref));
+  return next.some((part) => leadsBack(part, root, new Set([...seen, schema])));
 }
 
 /** Does the schema know a field such as `summary` or `findings.0.file`? */
@@ -66,6 +178,10 @@ export function hasField(schema: unknown, field: string): boolean {
           : undefined;
   }
   return here !== undefined;
+}
+
+function own<T>(table: Readonly<Record<string, T>> | undefined, key: string): T | undefined {
+  return table && Object.hasOwn(table, key) ? table[key] : undefined;
 }
 
 function isObject(value: unknown): value is Schema {

@@ -193,7 +193,9 @@ describe('results and captures', () => {
     [
       'a schema with an unknown type',
       output('{type: object, properties: {n: {type: strng}}}', ', onSuccess: d'),
-      ['3:45: The schema cannot be used: Unsupported type: strng.'],
+      [
+        '3:83: "type" must be one of object, array, string, number, integer, boolean, null, or a list of them; found "strng". Did you mean "string"?',
+      ],
     ],
     [
       'a keyword without a value',
