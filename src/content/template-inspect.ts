@@ -16,6 +16,7 @@ export interface TemplatePlace {
 export interface TemplateUse extends TemplatePlace {
   root: string;
   field: string | undefined;
+  member: string | undefined;
   /** In a condition or with a default: it may be missing. */
   optional: boolean;
 }
@@ -114,8 +115,8 @@ function childrenOf(node: Template): Template[] {
 }
 
 function readValue(reading: Reading, value: unknown, tested: boolean, frame: Frame): void {
-  for (const { token, root, field, optional } of pathsOf(value, tested)) {
-    if (!frame.scope.has(root)) reading.uses.push({ root, field, optional, ...placeOf(token, frame) });
+  for (const { token, ...use } of pathsOf(value, tested)) {
+    if (!frame.scope.has(use.root)) reading.uses.push({ ...use, ...placeOf(token, frame) });
   }
   const names = Object.keys(reading.engine.liquid.filters);
   for (const { token, name } of filtersOf(value)) {

@@ -7,6 +7,8 @@ export interface VariablePath {
   token: Token;
   root: string;
   field: string | undefined;
+  /** The one after it: `root.field.member`. */
+  member: string | undefined;
   optional: boolean;
 }
 
@@ -34,12 +36,12 @@ export function* pathsOf(value: unknown, optional: boolean): Generator<VariableP
     yield* pathsOf(value.lhs, optional);
     yield* pathsOf(value.rhs, optional);
   } else if (isAccess(value)) {
-    const [root, next] = value.props;
+    const [root, next, third] = value.props;
     for (const prop of value.props) yield* pathsOf(prop, false);
     yield* pathsOf(value.variable, false);
     const name = wordOf(root);
     if (!value.variable && name !== undefined)
-      yield { token: value, root: name, field: wordOf(next), optional };
+      yield { token: value, root: name, field: wordOf(next), member: wordOf(third), optional };
   }
 }
 

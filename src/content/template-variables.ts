@@ -24,6 +24,43 @@ export function unknownUses(
   return faults;
 }
 
+type Plain = 'list' | 'text' | 'number';
+
+/** The members that the template language itself gives to values that are no objects, and what they are. */
+const MEMBERS: Readonly<Record<Plain, Readonly<Record<string, Plain>>>> = {
+  list: { size: 'number', first: 'text', last: 'text' },
+  text: { size: 'number' },
+  number: {},
+};
+
+function memberFault(
+  { root, field, member }: TemplateUse,
+  type: string,
+): { message: string; hint?: string } | undefined {
+  let kind: Plain = type.startsWith('list') ? 'list' : type === 'number' ? 'number' : 'text';
+  let name = root;
+  for (const word of [field, member]) {
+    if (word === undefined) return undefined;
+    const members = MEMBERS[kind];
+    const next = memberOf(kind, word);
+    if (next === undefined) {
+      const message = `"${name}" is a ${kind} and has no "${word}".${didYouMean(word, Object.keys(members))}`;
+      const hint = `It has ${Object.keys(members).join(', ')}.`;
+      return kind === 'number' ? { message } : { message, hint };
+    }
+    name = `${name}.${word}`;
+    kind = next;
+  }
+  return undefined;
+}
+
+function memberOf(kind: Plain, word: string): Plain | undefined {
+  if (kind !== 'number' && /^-?\d+$/.test(word)) return 'text';
+  // The library knows JavaScript's word for it, too.
+  const name = word === 'length' ? 'size' : word;
+  return Object.hasOwn(MEMBERS[kind], name) ? MEMBERS[kind][name] : undefined;
+}
+
 function faultOf(
   use: TemplateUse,
   workflow: Workflow,
@@ -32,8 +69,9 @@ function faultOf(
 ): { message: string; hint?: string } | undefined {
   const variable = TEMPLATE_VARIABLES.find(({ name }) => name === use.root);
   if (variable && variable.name !== 'context') {
-    if (!variable.fields || use.field === undefined || Object.hasOwn(variable.fields, use.field))
-      return undefined;
+    if (use.field === undefined) return undefined;
+    if (!variable.fields) return memberFault(use, variable.type);
+    if (Object.hasOwn(variable.fields, use.field)) return undefined;
     const fields = Object.keys(variable.fields);
     return {
       message: `"${use.root}" has no "${use.field}".${didYouMean(use.field, fields)}`,

@@ -287,6 +287,31 @@ phases:
     ]);
   });
 
+  it.each<[string, string | undefined]>([
+    ['{{ title.zork }}', '"title" is a text and has no "zork".'],
+    ['{{ title["zork"] }}', '"title" is a text and has no "zork".'],
+    ['{{ previous_error.message }}', '"previous_error" is a text and has no "message".'],
+    ['{{ acceptanceCriteria.zork }}', '"acceptanceCriteria" is a list and has no "zork".'],
+    [
+      '{{ acceptanceCriteria.frist }}',
+      '"acceptanceCriteria" is a list and has no "frist". Did you mean "first"?',
+    ],
+    ['{{ acceptanceCriteria.first.zork }}', '"acceptanceCriteria.first" is a text and has no "zork".'],
+    ['{{ acceptanceCriteria[0].zork }}', '"acceptanceCriteria.0" is a text and has no "zork".'],
+    ['{{ title.size.zork }}', '"title.size" is a number and has no "zork".'],
+    ['{{ visit.size }}', '"visit" is a number and has no "size".'],
+    ['{% for c in title.zork %}{{ c.zork }}{% endfor %}', '"title" is a text and has no "zork".'],
+    ['{{ title.size }} {{ title[0] }} {{ title.length }} {{ acceptanceCriteria[title] }}', undefined],
+    [
+      '{{ acceptanceCriteria.first.size }} {{ acceptanceCriteria[-1] }} {{ acceptanceCriteria.size }}',
+      undefined,
+    ],
+  ])('%s: a member of a text, a list or a number', async (prompt, problem) => {
+    const text = phases(`{id: a, type: agent, prompt: ${JSON.stringify(prompt)}}`);
+    const found = await problemsOf(text, FILES);
+    expect(found.map((line) => line.replace(/^\S+ /, ''))).toEqual(problem ? [problem] : []);
+  });
+
   it('are looked at in prompt files and what those include, each mistake once', async () => {
     const text = phases(
       '{id: a, type: agent, promptTemplate: p.md, onSuccess: b}',
