@@ -138,6 +138,8 @@ function wait(ticket: Ticket, end: Extract<AttemptEnd, { type: 'waiting' }>, now
   const looked = editOpen(ticket, (attempt) => ({
     ...attempt,
     ...asks,
+    // One that begins in the future was begun by a clock that was ahead: its time in all is counted from here.
+    startedAt: Date.parse(attempt.startedAt) > Date.parse(now) ? now : attempt.startedAt,
     checks: (attempt.checks ?? 0) + 1,
   }));
   if (looked.status === 'paused') return looked;

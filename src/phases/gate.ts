@@ -15,8 +15,11 @@ type Gate = PhaseContext<PhaseOf<'gate'>>;
  */
 export async function performGate(context: Gate): Promise<AttemptEnd> {
   const { phase, attempt } = context;
-  const deadline = phase.timeoutSeconds ? Date.parse(attempt.startedAt) + phase.timeoutSeconds * 1000 : null;
-  if (deadline !== null && Date.parse(context.now()) >= deadline) {
+  const now = Date.parse(context.now());
+  // A question cannot have been asked in the future: that was a clock that was ahead.
+  const began = Math.min(Date.parse(attempt.startedAt), now);
+  const deadline = phase.timeoutSeconds ? began + phase.timeoutSeconds * 1000 : null;
+  if (deadline !== null && now >= deadline) {
     const message = `nobody answered for ${phase.timeoutSeconds} s`;
     return { type: 'failed', outcome: 'timeout', error: { class: 'timeout', message } };
   }

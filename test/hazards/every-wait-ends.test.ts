@@ -168,6 +168,35 @@ describe('every wait ends', () => {
     expect(ticket.error).toContain('nobody answered');
   });
 
+  it.concurrent('a wait that a clock two hours ahead began ends in its time from now', async ({ world }) => {
+    world.script('never.sh', 'exit 1');
+    const wait = { timeoutSeconds: 3, onFailure: 'person' };
+    world.workflow('poll', [
+      { id: 'wait', type: 'poll', command: 'never.sh', intervalSeconds: 1, ...wait },
+      PERSON,
+    ]);
+    world.workflow('gate', [{ id: 'ask', type: 'gate', on: { ship: 'person' }, ...wait }, PERSON]);
+    world.plan('p', { tickets: { poll: { workflow: 'poll' }, gate: { workflow: 'gate' } } });
+    await world.cli('tick');
+    for (const id of ['poll', 'gate']) {
+      const { hold, since, phaseHistory, ...ticket } = world.ticket('p', id);
+      const ahead = (time: string | null | undefined) =>
+        new Date(Date.parse(time ?? '') + 7_200_000).toISOString();
+      world.writeTicket('p', id, {
+        ...ticket,
+        since: ahead(since),
+        hold: hold && { ...hold, until: ahead(hold.until) },
+        phaseHistory: phaseHistory.map((entry) => ({ ...entry, startedAt: ahead(entry.startedAt) })),
+      });
+    }
+    await world.cli('run', 'p');
+    for (const id of ['poll', 'gate'])
+      expect(world.ticket('p', id), id).toMatchObject({
+        currentPhase: 'person',
+        phaseHistory: [{ outcome: 'timeout' }],
+      });
+  });
+
   it.concurrent('repetitions wait longer each time, and the slot is free meanwhile', async ({ world }) => {
     world.agent('agent', '[ $SIGNALBOX_TICKET = other ] || exit 1');
     world.workflow('work', [agent({ retry: { max: 2, delaySeconds: 0.3, factor: 2 } }), PERSON]);

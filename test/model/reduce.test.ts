@@ -324,6 +324,14 @@ describe('waiting', () => {
     expect(twice.phaseHistory).toMatchObject([{ status: 'running', checks: 2 }]);
   });
 
+  it.each(['wait', 'ask'])('%s: a start that lies ahead of the clock is now, and stays there', (phase) => {
+    const ahead = open(phase, { phaseHistory: [{ ...attempt(phase, 'running'), startedAt: at(7200) }] });
+    const once = apply(ahead, end(waiting(phase === 'ask', at(5))));
+    expect(once.phaseHistory).toMatchObject([{ startedAt: NOW }]);
+    const later = reduce(flow, { ...once, status: 'running' }, end(waiting(phase === 'ask', at(9))), at(5));
+    expect(later.phaseHistory).toMatchObject([{ startedAt: NOW }]);
+  });
+
   it.each([null, at(60)])('a gate waits for a person, until %s', (until) => {
     expect(apply(open('ask'), end(waiting(true, until)))).toMatchObject({
       status: 'needs_attention',
