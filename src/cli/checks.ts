@@ -108,7 +108,7 @@ async function refusing<T>(io: Io, act: () => Promise<T>): Promise<T | undefined
   }
 }
 
-const NOBODYS_FAULT = new Set(['merge/base-conflict', 'workspace/target-busy']);
+const NOBODYS_FAULT = new Set(['merge/base-conflict', 'workspace/no-base-branch', 'workspace/target-busy']);
 /** How a script says that trying again would change nothing. */
 const REFUSED = 65;
 

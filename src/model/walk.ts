@@ -112,9 +112,18 @@ export function noteOf(ticket: Ticket, phase: string, status: Attempt['status'],
   };
 }
 
+const CAUSE = ' The last error: ';
+
+/** What went wrong in a loop that ends; a second loop that ends with it tells the same. */
+function causeOf({ error, phaseHistory }: Ticket): string {
+  const isOurs = phaseHistory.at(-1)?.error?.class === 'visits';
+  const cause = isOurs ? error?.split(CAUSE)[1] : error;
+  return cause ? `${CAUSE}${cause}` : '';
+}
+
 function exhaust(workflow: Workflow, ticket: Ticket, phase: Phase, most: number, now: string): Ticket {
   const visit = ticket.visits[phase.id] ?? 0;
-  const message = `Phase "${phase.id}" was entered ${visit} times; at most ${most} are allowed.`;
+  const message = `Phase "${phase.id}" was entered ${visit} times; at most ${most} are allowed.${causeOf(ticket)}`;
   const error = { class: 'visits', message };
   const entry: Attempt = { ...noteOf(ticket, phase.id, 'failure', now), outcome: 'failure', error };
   const noted = { ...ticket, phaseHistory: [...ticket.phaseHistory, entry], error: message };

@@ -87,6 +87,14 @@ describe('enter', () => {
     expect(there.error).toBe('Phase "a" was entered 3 times; at most 2 are allowed.');
   });
 
+  it('keeps the last error of a loop that ends, once, also where two loops end', () => {
+    const error = 'free: no branch to merge into';
+    const one = enter(flow, running('free', { visits: { a: 2 }, error }), 'a', NOW);
+    expect(one.error).toBe(`Phase "a" was entered 3 times; at most 2 are allowed. The last error: ${error}`);
+    const both = enter(flow, running('free', { visits: { a: 2, b: 1 }, error }), 'a', NOW);
+    expect(both.error).toBe(`Phase "a" was entered 4 times; at most 2 are allowed. The last error: ${error}`);
+  });
+
   it('fails where there is no failure edge', () => {
     expect(enter(flow, running('free', { visits: { c: 1 } }), 'c', NOW)).toMatchObject({
       status: 'failed',

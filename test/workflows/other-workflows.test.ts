@@ -161,3 +161,22 @@ describe.concurrent('a base that conflicts with what landed beside it', { timeou
     expect(ticket.error).toContain(told(world));
   });
 });
+
+describe.concurrent('work that started from a commit on no branch', { timeout: 120_000 }, () => {
+  it.for(['a detached HEAD', 'a commit as base'])(
+    '%s ends local with a person, after one visit of the agent',
+    async (how, { world }) => {
+      const base = git(world.repo, 'rev-parse', 'HEAD').trim();
+      if (how === 'a detached HEAD') git(world.repo, 'switch', '--quiet', '--detach');
+      const more = how === 'a detached HEAD' ? {} : { base };
+      world.plan('p', { workflow: 'local', agent: 'rehearsal', ...more, tickets: { a: {} } });
+      await world.cli('run', 'p');
+      const ticket = world.ticket('p', 'a');
+      expect([...path(ticket), ticket.currentPhase].slice(-2)).toEqual(['integrate:refused', 'escalate']);
+      expect(ticket).toMatchObject({ status: 'needs_attention', visits: { implement: 1 } });
+      expect(ticket.error).toContain(
+        'there is nothing to merge it into. Set `base` of the plan to a branch.',
+      );
+    },
+  );
+});
