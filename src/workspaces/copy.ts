@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, realpathSync } from 'node:fs';
+import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { lstat, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import { WorkspaceError } from '../model/errors.ts';
@@ -7,17 +7,24 @@ import type { Git } from './git.ts';
 import { isInside } from './place.ts';
 import type { Repo } from './repo.ts';
 
+export interface Copied {
+  /** Hashes of what was copied, by file. */
+  files: Record<string, string>;
+  /** What was asked for and could not be copied. */
+  notes: string[];
+}
+
 /**
- * Copies untracked files such as `.env` from the checkout into a new worktree and returns their hashes.
+ * Copies untracked files such as `.env` from the checkout into a new worktree.
  * Patterns are git's globs from the top of the checkout; `**` crosses directories. What exists is kept.
  */
 export async function copyUntracked(
   git: Git,
   repo: Repo,
   spec: { patterns: string[]; to: string },
-): Promise<Record<string, string>> {
+): Promise<Copied> {
   for (const pattern of spec.patterns) checkPattern(pattern);
-  if (spec.patterns.length === 0 || !mayMatch(repo.workTree, spec.patterns)) return {};
+  if (spec.patterns.length === 0 || !mayMatch(repo.workTree, spec.patterns)) return { files: {}, notes: [] };
   const args = [
     'ls-files',
     '--others',
@@ -26,11 +33,12 @@ export async function copyUntracked(
     ...spec.patterns.map((pattern) => `:(top,glob)${pattern}`),
   ];
   const { stdout } = await git(args, { at: repo });
-  const copied: Record<string, string> = {};
+  const copied: Copied = { files: {}, notes: [] };
   for (const file of stdout.split('\0')) {
     if (file === '' || file.endsWith('/')) continue;
-    const hash = await copyFile(join(repo.workTree, file), join(spec.to, file), spec.to);
-    if (hash !== undefined) copied[file] = hash;
+    const done = await copyFile(repo, file, spec.to);
+    if ('hash' in done) copied.files[file] = done.hash;
+    else if (done.skipped) copied.notes.push(`${file} was not copied: ${done.skipped}.`);
   }
   return copied;
 }
@@ -62,20 +70,48 @@ function toRegExp(pattern: string): RegExp {
   return new RegExp(`^${escaped}$`, 's');
 }
 
-async function copyFile(from: string, to: string, root: string): Promise<string | undefined> {
-  const stat = await lstat(from);
-  if (!stat.isFile()) return undefined;
+type Done = { hash: string } | { skipped: string | null };
+
+async function copyFile(repo: Repo, file: string, root: string): Promise<Done> {
+  const from = sourceOf(repo, file);
+  if ('skipped' in from) return from;
+  const to = join(root, file);
   await mkdir(dirname(to), { recursive: true });
   // A symlink in the branch must not lead the copy out of the worktree.
-  if (!isInside(realpathSync.native(dirname(to)), root)) return undefined;
-  const content = await readFile(from);
+  if (!isInside(realpathSync.native(dirname(to)), root))
+    return { skipped: 'a link in the branch leads out of the worktree there' };
+  const content = await readFile(from.path);
   try {
-    await writeFile(to, content, { flag: 'wx', mode: stat.mode & 0o777 });
+    await writeFile(to, content, { flag: 'wx', mode: from.mode });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    return undefined;
+    return { skipped: null };
   }
-  return sha256(content);
+  return { hash: sha256(content) };
+}
+
+/** The regular file that holds the content: the file itself, or what it is a link to inside the checkout. */
+function sourceOf(repo: Repo, file: string): { path: string; mode: number } | { skipped: string } {
+  const path = join(repo.workTree, file);
+  const isLink = lstatSync(path).isSymbolicLink();
+  const stat = statOf(path);
+  if (!stat?.isFile()) return { skipped: isLink ? 'it is a link to no file' : 'it is no regular file' };
+  const real = realpathSync.native(path);
+  if (!isInside(real, realpathSync.native(repo.workTree)))
+    return { skipped: 'it is a link that leads out of the repository' };
+  if (isInside(real, repo.commonDir)) return { skipped: 'it is a link into the git directory' };
+  return { path: real, mode: stat.mode & 0o777 };
+}
+
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    // Links that lead in a circle, or through something that is no directory.
+    if (['ELOOP', 'ENOTDIR', 'EACCES'].includes((error as NodeJS.ErrnoException).code ?? ''))
+      return undefined;
+    throw error;
+  }
 }
 
 /** Those of `files` that are not, unchanged, what we copied in. */

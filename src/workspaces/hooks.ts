@@ -71,10 +71,17 @@ interface FailedSetup {
 
 function failedSetup(who: string, way: string, { command, cwd, end, output }: FailedSetup): WorkspaceError {
   const cause = causeIn(output);
-  return new WorkspaceError('workspace/hook', `${who} ended with ${end}${cause ? `: ${cause}` : '.'}`, {
-    hint: `${way} what it needs in ${cwd}.${output === '' ? '' : `\nIt printed:\n${output}`}`,
-    details: { command, path: cwd, output },
-  });
+  const said = cause ? `: ${cause}` : '';
+  // Output that the cause has told in full is not told again.
+  const printed = output === '' || output === cause ? '' : `\nIt printed:\n${output}`;
+  return new WorkspaceError(
+    'workspace/hook',
+    `${who} ended with ${end}${said}${/[.!?…]$/.test(said) ? '' : '.'}`,
+    {
+      hint: `${way} what it needs in ${cwd}.${printed}`,
+      details: { command, path: cwd, output },
+    },
+  );
 }
 
 /** The line that says most: the first that speaks of an error and is not only a code, else the last. */

@@ -19,7 +19,7 @@ export async function setUp(
   { worktree, owner }: { worktree: Worktree; owner: Owner },
 ): Promise<string[]> {
   const fresh = await copyUntracked(context.git, repo, { patterns: spec.copy, to: worktree.path });
-  const copied = { ...owner.copied, ...fresh };
+  const copied = { ...owner.copied, ...fresh.files };
   const due = await dueFor(context, spec, worktree, true);
   if (spec.copy.length > 0 || spec.hooks.length > 0 || due) {
     writeOwner(worktree.adminDir, { ...owner, state: 'setup', copied, by: ownIdentity() });
@@ -28,7 +28,8 @@ export async function setUp(
     if (due) await install(worktree, due, (command) => runInstall(command, options));
   }
   writeOwner(worktree.adminDir, { ...owner, state: 'ready', copied, by: undefined });
-  return spec.install && !due ? noLock(repo, worktree, spec.install.packageManager) : [];
+  const unlocked = spec.install && !due ? noLock(repo, worktree, spec.install.packageManager) : [];
+  return [...fresh.notes, ...unlocked];
 }
 
 /** Brings the packages of a worktree that is ready to what its lock file says by now. */

@@ -110,7 +110,7 @@ describe('the packages of a worktree', () => {
     const error = await failure(workspaces.ensure(spec('one')));
     expect(error.message).toBe(
       'What the project needs was not installed: npm ci --no-audit --no-fund ended with exit code 1: ' +
-        'npm error 404 Not Found - GET left-pad',
+        'npm error 404 Not Found - GET left-pad.',
     );
     expect(error.hint).not.toContain('hooks.afterCreate');
     rmSync(join(root, 'broken'));

@@ -1,6 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { type ProcessIdentity, processStart } from '../../src/store/identity.ts';
@@ -37,6 +45,19 @@ describe('setup hooks', () => {
     expect((await workspaces.ensure(spec('one', { hooks }))).created).toBe(false);
     expect(existsSync(join(root, 'second'))).toBe(true);
     expect(read(spec('one').path, 'a.txt')).toBe('a person was here\n');
+  });
+
+  it.each([
+    ['echo no registry', 'ended with exit code 7: no registry.', ''],
+    ['echo No registry!', 'ended with exit code 7: No registry!', ''],
+    ['true', 'ended with exit code 7.', ''],
+    ['echo one; echo two', 'ended with exit code 7: two.', '\nIt printed:\none\ntwo'],
+  ])('%s: say once what they printed, in sentences', async (command, message, printed) => {
+    const cwd = scratch();
+    const error = await failure(runHooks([`${command}; exit 7`], { cwd, env: process.env }));
+    expect(error.message).toMatch(/^The setup command /);
+    expect(error.message.endsWith(message)).toBe(true);
+    expect(error.hint).toBe(`Correct hooks.afterCreate, or what it needs in ${cwd}.${printed}`);
   });
 
   it('end at their time limit with everything they started', async () => {
@@ -144,7 +165,8 @@ describe('copied files', () => {
     write(root, { outside: 'secret', 'away/x': '' });
     symlinkSync(join(root, 'outside'), join(repo, '.env'));
     symlinkSync(root, join(repo, 'linked'));
-    await workspaces.ensure(spec('one', { copy: ['.env', 'linked/*', 'linked/outside'] }));
+    const made = await workspaces.ensure(spec('one', { copy: ['.env', 'linked/*', 'linked/outside'] }));
+    expect(made.notes).toEqual(['.env was not copied: it is a link that leads out of the repository.']);
     expect(existsSync(join(spec('one').path, '.env'))).toBe(false);
     expect(existsSync(join(spec('one').path, 'linked'))).toBe(false);
     for (const pattern of ['../outside', '/etc/passwd', 'a/../../outside', ''])
@@ -159,6 +181,31 @@ describe('copied files', () => {
     write(repo, { 'conf/x.local': 'mine' });
     await workspaces.ensure(spec('three', { base: 'trap', copy: ['conf/*'] }));
     expect(existsSync(join(root, 'away/x.local'))).toBe(false);
+  });
+
+  it('have the content of a link to a file of the checkout; other links are named', async () => {
+    const { repo, spec, workspaces } = bench({ '.gitignore': '.env*\nsecrets/\n', 'a.txt': 'a\n' });
+    write(repo, { 'secrets/env': 'SECRET=1' });
+    const links = {
+      '.env': 'secrets/env',
+      '.env.dir': 'secrets',
+      '.env.git': '.git/config',
+      '.env.gone': 'secrets/gone',
+      '.env.loop': '.env.loop',
+    };
+    for (const [link, to] of Object.entries(links)) symlinkSync(to, join(repo, link));
+    const one = spec('one', { copy: ['.env*'] });
+    const { notes } = await workspaces.ensure(one);
+    expect(lstatSync(join(one.path, '.env')).isFile()).toBe(true);
+    expect(read(one.path, '.env')).toBe('SECRET=1');
+    expect(readdirSync(one.path).filter((name) => name.startsWith('.env'))).toEqual(['.env']);
+    expect(notes).toEqual([
+      '.env.dir was not copied: it is a link to no file.',
+      '.env.git was not copied: it is a link into the git directory.',
+      '.env.gone was not copied: it is a link to no file.',
+      '.env.loop was not copied: it is a link to no file.',
+    ]);
+    expect(await workspaces.release(one)).toEqual({ released: true, slot: true });
   });
 
   it('do not replace a file that the branch has', async () => {
