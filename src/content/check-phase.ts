@@ -10,6 +10,7 @@ import {
   resultSchemaOf,
 } from '../model/workflow.ts';
 import { edgePaths, outcomeEnum } from './check-graph.ts';
+import { checkIdle } from './check-idle.ts';
 import { hasField, outputProblem } from './output-schema.ts';
 import type { Finding } from './problem.ts';
 import { article } from './read-phase.ts';
@@ -21,7 +22,7 @@ const PLAIN_OUTCOMES = ['success', 'failure'];
 export function checkPhase(phase: Phase, index: number): Finding[] {
   const at: Path = ['phases', index];
   if (phase.type === 'terminal') return [];
-  const findings = checkTwice(phase, at);
+  const findings = [...checkTwice(phase, at), ...checkIdle(phase, at)];
   if (phase.type === 'gate') {
     if (Object.keys(phase.on).length === 0) {
       const hint = 'For example "on: {approve: integrate, reject: implement}".';

@@ -3,6 +3,7 @@ import { found } from '../config/kinds.ts';
 import { didYouMean } from '../config/near.ts';
 import type { Path, Place, YamlSource } from '../config/yaml-source.ts';
 import { type Phase, Workflow } from '../model/workflow.ts';
+import { findReserved } from './check-idle.ts';
 import { type Finding, type Problem, placed, problemFrom } from './problem.ts';
 import { readPhase } from './read-phase.ts';
 import { isMapping, issueFinding } from './schema-words.ts';
@@ -50,7 +51,7 @@ export async function loadWorkflow(source: WorkflowSource): Promise<LoadedWorkfl
     return loaded;
   }
   loaded.at = yaml.at;
-  const findings: Finding[] = [];
+  const findings: Finding[] = findReserved(yaml.data);
   const top = readHead(loaded, yaml.data, findings);
   readPhases(loaded, yaml.data, findings);
   loaded.problems.push(...placed(loaded, findings));

@@ -10,7 +10,9 @@ const PhaseId = z
   )
   // Counters are kept by phase id in plain objects.
   .refine((id) => !(id in Object.prototype), 'a phase id must not be a word of JavaScript objects');
-const Seconds = z.number().positive();
+/** Ten years; what is much longer leads to times that no clock has. */
+const MOST_SECONDS = 315_360_000;
+const Seconds = z.number().positive().max(MOST_SECONDS);
 const Name = z.string().min(1);
 
 export const ACCESS = ['read', 'write', 'full'] as const;

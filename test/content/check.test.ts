@@ -157,6 +157,48 @@ describe('rules of one phase', () => {
   });
 });
 
+describe('fields that would do nothing', () => {
+  it.each<[string, string[]]>([
+    [script(', capture: {__proto__: stdout}'), ['"__proto__" cannot be used as a name.']],
+    [agent(', expect: {}'), ['"expect" names nothing to look for.']],
+    [agent(', expect: {own: true}'), ['"own" says which commits count and needs "commits".']],
+    [agent(', expect: {own: true, commits: 1}'), []],
+    [agent(', repair: false'), ['"repair" needs "output": without it there is no result to put right.']],
+    [agent(', repair: false, output: {type: object}'), []],
+    [
+      script(', retry: {max: 0, delaySeconds: 5}'),
+      ['"delaySeconds" does nothing with "max: 0": nothing is repeated.'],
+    ],
+    [
+      script(', retry: {max: 2, factor: 3, maxDelaySeconds: 9}'),
+      [
+        '"factor" does nothing without "delaySeconds": no repetition waits.',
+        '"maxDelaySeconds" does nothing without "delaySeconds": no repetition waits.',
+      ],
+    ],
+    [script(', retry: {max: 0}'), []],
+    [script(', retry: {max: 2, delaySeconds: 5, factor: 3, maxDelaySeconds: 9}'), []],
+    ["{id: g, type: gate, on: {'': d}}", ['"" can be no decision.']],
+    ["{id: g, type: gate, on: {' ok': d}}", ['" ok" can be no decision.']],
+    ["{id: g, type: poll, command: s.sh, on: {'': d, success: d}}", ['"" can be no outcome.']],
+    [
+      '{id: g, type: gate, on: {ok: d}, timeoutSeconds: 1.0e+13}',
+      ['"timeoutSeconds" must be at most 315360000; found 10000000000000.'],
+    ],
+    ["{id: g, type: gate, on: {ok: d}, prompt: ' '}", ['The prompt is empty.']],
+    ["{id: a, type: agent, prompt: '   '}", ['The prompt is empty.']],
+  ])('%s', async (phase, expected) => {
+    const found = await problemsOf(phases(phase, ...(/: d[,}]/.test(phase) ? [D] : [])), FILES);
+    expect(found.map((line) => line.replace(/^\S+ /, ''))).toEqual(expected);
+  });
+
+  it('are found where they stand', async () => {
+    expect(await problemsOf(phases(script(', capture: {__proto__: stdout}')), FILES)).toEqual([
+      '3:52: "__proto__" cannot be used as a name.',
+    ]);
+  });
+});
+
 describe('results and captures', () => {
   const output = (schema: string, rest = '') => phases(agent(`, output: ${schema}${rest}`), D);
   it.each<[string, string, string[]]>([
