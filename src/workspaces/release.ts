@@ -9,6 +9,7 @@ import { type Context, lockRepo } from './context.ts';
 import { withoutCopies } from './copy.ts';
 import { hadEnclave } from './enclave.ts';
 import { GitError } from './git.ts';
+import { hasCommittedModes } from './modes.ts';
 import { commitsOnlyHere, sayCommits } from './only-here.ts';
 import { type Owner, readOwner, writeOwner } from './owner.ts';
 import { canonical, realDirectory, removeEmptyParents } from './place.ts';
@@ -162,7 +163,7 @@ async function giveBack(context: Context, repo: Repo, candidate: Candidate): Pro
     rmSync(join(worktree.path, file), { force: true });
     removeEmptyParents(join(worktree.path, file), worktree.path);
   }
-  if (spec.slots > 0 && canBeSlot(worktree, status)) {
+  if (spec.slots > 0 && canBeSlot(worktree, status) && (await hasCommittedModes(context, worktree))) {
     // What a sandboxed agent left in a cache would be run outside by the next ticket.
     const caches = hadEnclave(worktree.adminDir) ? [] : spec.caches;
     const rest = disposable(status.ignored, caches);

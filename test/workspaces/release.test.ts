@@ -1,6 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createWorkspaces, type WorkspaceSpec } from '../../src/workspaces/index.ts';
@@ -285,6 +295,24 @@ describe('slots', () => {
     expect(await workspaces.ensure(two)).toMatchObject({ reused: true });
     expect(lstatSync(join(two.path, '.venv'), { throwIfNoEntry: false })).toBeUndefined();
     expect(read(two.path, 'node_modules/.bin/m')).toBe('x');
+  });
+
+  it.each([
+    ['false', false],
+    ['true', true],
+  ])('with core.fileMode %s hand on no mode that the commit does not have', async (fileMode, slot) => {
+    const { repo, spec, workspaces } = bench();
+    write(repo, { 'x.sh': '' });
+    chmodSync(join(repo, 'x.sh'), 0o755);
+    commit(repo, {});
+    const one = spec('one');
+    await workspaces.ensure(one);
+    git(one.path, 'config', 'core.fileMode', fileMode);
+    if (fileMode === 'false') chmodSync(join(one.path, 'x.sh'), 0o644);
+    expect(await workspaces.release(one)).toEqual({ released: true, slot });
+    await workspaces.ensure(spec('two'));
+    expect(statSync(join(spec('two').path, 'x.sh')).mode & 0o111).toBe(0o111);
+    expect(await workspaces.release(spec('two'))).toEqual({ released: true, slot: true });
   });
 
   it('keep no cache that a sandboxed agent could write to', async () => {
