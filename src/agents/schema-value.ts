@@ -65,8 +65,8 @@ function* textIssues(rules: JsonObject, text: string): Generator<string> {
   // Characters as people count them, not halves of pairs.
   const length = [...text].length;
   const [least, most] = [asNumber(rules.minLength), asNumber(rules.maxLength)];
-  if (least !== undefined && length < least) yield `must have at least ${least} characters`;
-  if (most !== undefined && length > most) yield `must have at most ${most} characters`;
+  if (least !== undefined && length < least) yield `must have at least ${amount(least, 'character')}`;
+  if (most !== undefined && length > most) yield `must have at most ${amount(most, 'character')}`;
   if (typeof rules.pattern === 'string' && !new RegExp(rules.pattern).test(text))
     yield `must match ${rules.pattern}`;
   if (!hasFormat(text, rules.format)) yield `must have the format ${rules.format}`;
@@ -98,16 +98,16 @@ function listIssues(rules: JsonObject, list: readonly unknown[], root: JsonObjec
   const found: Found = [];
   const say = (message: string) => found.push({ path: at, message });
   const [least, most] = [asNumber(rules.minItems), asNumber(rules.maxItems)];
-  if (least !== undefined && list.length < least) say(`must have at least ${least} entries`);
-  if (most !== undefined && list.length > most) say(`must have at most ${most} entries`);
+  if (least !== undefined && list.length < least) say(`must have at least ${amount(least, 'entr')}`);
+  if (most !== undefined && list.length > most) say(`must have at most ${amount(most, 'entr')}`);
   if (rules.uniqueItems === true && new Set(list.map(canonical)).size < list.length)
     say('must not have the same entry twice');
   if (rules.contains !== undefined) {
     const number = list.filter((item) => fits(rules.contains, item, root)).length;
     const [few, many] = [asNumber(rules.minContains) ?? 1, asNumber(rules.maxContains)];
-    if (number < few) say(`must have at least ${few} entries that fit "contains"; found ${number}`);
+    if (number < few) say(`must have at least ${amount(few, 'entr')} that fit "contains"; found ${number}`);
     if (many !== undefined && number > many)
-      say(`must have at most ${many} entries that fit "contains"; found ${number}`);
+      say(`must have at most ${amount(many, 'entr')} that fit "contains"; found ${number}`);
   }
   const leading = asList(rules.prefixItems);
   for (const [index, item] of list.entries()) {
@@ -122,9 +122,9 @@ function objectIssues(rules: JsonObject, object: JsonObject, root: JsonObject, a
   const names = Object.keys(object);
   const [least, most] = [asNumber(rules.minProperties), asNumber(rules.maxProperties)];
   if (least !== undefined && names.length < least)
-    found.push({ path: at, message: `must have at least ${least} properties` });
+    found.push({ path: at, message: `must have at least ${amount(least, 'propert')}` });
   if (most !== undefined && names.length > most)
-    found.push({ path: at, message: `must have at most ${most} properties` });
+    found.push({ path: at, message: `must have at most ${amount(most, 'propert')}` });
   for (const name of asList(rules.required))
     if (typeof name === 'string' && !Object.hasOwn(object, name))
       found.push({ path: [...at, name], message: 'is missing' });
@@ -171,6 +171,12 @@ function noWay(ways: readonly Found[], at: At): ValueIssue {
     return [below === '' ? issue.message : `${below} ${issue.message}`];
   });
   return { path: at, message: [...new Set(said)].join(', or ') || 'fits nothing that is allowed' };
+}
+
+/** A number of things in words, such as `1 entry` or `2 entries`. */
+function amount(count: number, stem: 'character' | 'entr' | 'propert'): string {
+  const [one, more] = stem === 'character' ? ['', 's'] : ['y', 'ies'];
+  return `${count} ${stem}${count === 1 ? one : more}`;
 }
 
 function same(one: unknown, other: unknown): boolean {

@@ -40,6 +40,18 @@ describe('validateResult', () => {
     });
   });
 
+  it.each([
+    [{ type: 'array', maxItems: 1 }, [1, 2], 'it: must have at most 1 entry'],
+    [{ type: 'array', minItems: 2 }, [], 'it: must have at least 2 entries'],
+    [{ type: 'object', minProperties: 1 }, {}, 'it: must have at least 1 property'],
+    [{ type: 'string', minLength: 9 }, 'x', 'it: must have at least 9 characters'],
+    [{ type: ['string', 'null'] }, 1, 'it: must be string or null; found number'],
+    [{ anyOf: [{ type: 'string' }, { const: 2 }] }, 1, 'it: must be string; found number, or must be 2'],
+  ])('%j: says what is wrong with %j', (it, value, problem) => {
+    const schema = { type: 'object', properties: { it }, required: ['it'] };
+    expect(validateResult(schema, { it: value })).toEqual({ ok: false, problem });
+  });
+
   it('takes null for an optional property as not given', () => {
     expect(validateResult(SCHEMA, { outcome: 'success', score: null, notes: null, reason: null })).toEqual({
       ok: true,
