@@ -31,17 +31,10 @@ function checkBlank(prompt: string | undefined, at: Path): Finding[] {
   return [{ path: [...at, 'prompt'], message: 'The prompt is empty.', hint: 'Write what is asked for.' }];
 }
 
-function checkRetry({ max, delaySeconds, factor, maxDelaySeconds }: RetryRule, path: Path): Finding[] {
-  const given = {
-    delaySeconds: delaySeconds > 0,
-    factor: factor !== 2,
-    maxDelaySeconds: maxDelaySeconds !== 600,
-  };
-  const keys = Object.entries(given).flatMap(([key, isGiven]) => (isGiven ? [key] : []));
-  const why =
-    max === 0 ? 'with "max: 0": nothing is repeated' : 'without "delaySeconds": no repetition waits';
-  if (max > 0 && delaySeconds > 0) return [];
-  return keys.map((key) => ({ path: [...path, key], on: 'key', message: `"${key}" does nothing ${why}.` }));
+function checkRetry({ max, delaySeconds }: RetryRule, path: Path): Finding[] {
+  if (max > 0 || delaySeconds === 0) return [];
+  const message = '"delaySeconds" does nothing with "max: 0": nothing is repeated.';
+  return [{ path: [...path, 'delaySeconds'], on: 'key', message }];
 }
 
 function checkAgent({ expect, output, repair }: PhaseOf<'agent'>, at: Path): Finding[] {

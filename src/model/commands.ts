@@ -61,10 +61,10 @@ export function command(workflow: Workflow, ticket: Ticket, cmd: TicketCommand, 
 function illegal(ticket: Ticket, name: string, legal: string[]): IllegalMoveError {
   const options =
     legal.length > 0 ? `Possible now: ${legal.join(', ')}.` : 'Nothing can be done with it any more.';
-  const is =
-    name === 'respond'
-      ? 'is at no gate that asks for a decision'
-      : (SAID[ticket.status] ?? `is ${ticket.status}`);
+  const asked = name === 'respond' && ticket.status !== 'complete';
+  const is = asked
+    ? 'is at no gate that asks for a decision'
+    : (SAID[ticket.status] ?? `is ${ticket.status}`);
   return new IllegalMoveError(
     'ticket/illegal',
     `Cannot ${VERBS[name] ?? name} ${refKey(ticket)}: it ${is}.`,

@@ -169,13 +169,6 @@ describe('fields that would do nothing', () => {
       script(', retry: {max: 0, delaySeconds: 5}'),
       ['"delaySeconds" does nothing with "max: 0": nothing is repeated.'],
     ],
-    [
-      script(', retry: {max: 2, factor: 3, maxDelaySeconds: 9}'),
-      [
-        '"factor" does nothing without "delaySeconds": no repetition waits.',
-        '"maxDelaySeconds" does nothing without "delaySeconds": no repetition waits.',
-      ],
-    ],
     [script(', retry: {max: 0}'), []],
     [script(', retry: {max: 2, delaySeconds: 5, factor: 3, maxDelaySeconds: 9}'), []],
     ["{id: g, type: gate, on: {'': d}}", ['"" can be no decision.']],

@@ -74,9 +74,9 @@ describe('legal commands', () => {
       expect(error).toMatchObject({ code: 'ticket/illegal', details: { legal, status } });
       const is = status === 'needs_attention' ? 'needs attention' : `is ${status}`;
       expect(error.message).toBe(
-        cmd.type === 'respond'
-          ? 'Cannot respond to p/t: it is at no gate that asks for a decision.'
-          : `Cannot ${cmd.type} p/t: it ${is}.`,
+        cmd.type !== 'respond'
+          ? `Cannot ${cmd.type} p/t: it ${is}.`
+          : `Cannot respond to p/t: it ${status === 'complete' ? is : 'is at no gate that asks for a decision'}.`,
       );
       expect(error.hint).toBe(
         legal.length > 0 ? `Possible now: ${legal.join(', ')}.` : 'Nothing can be done with it any more.',
