@@ -87,9 +87,10 @@ function mayLive(ticket: Ticket): boolean {
 /** Its attempt has to be closed first. */
 function busy(ticket: Ticket, name: string): IllegalMoveError {
   const phase = openAttempt(ticket)?.phase;
+  const legal = legalCommands(ticket).filter((way) => way === 'pause' || way === 'stop');
   return new IllegalMoveError('ticket/busy', `Cannot ${name} ${refKey(ticket)}: ${phase} is still running.`, {
     hint: `Pause it first: signalbox pause ${ticket.planId} ${ticket.ticketId}`,
-    details: { legal: ['pause', 'stop'], status: ticket.status },
+    details: { legal, status: ticket.status },
   });
 }
 
