@@ -15,7 +15,7 @@ import { agentOf, branchOf, repoOf } from './facts.ts';
 import type { Parts } from './parts.ts';
 import { pinnedFor } from './pinned.ts';
 import { fileProblems } from './plan-files.ts';
-import { obstacles } from './plan-places.ts';
+import { noMergeTarget, obstacles } from './plan-places.ts';
 import type { Finding, Problem } from './plan-problem.ts';
 
 export type { Problem };
@@ -118,6 +118,7 @@ async function checkTicket(parts: Parts, plan: Plan, ticket: Ticket, view: Store
     problems.push({ place: 'agent', path: 'agent', message: unknownAgent(parts, ticket.agent) });
   await attempt('workflow', whereOf('workflow'), async () => {
     const { workflow } = await pinnedFor(parts, ticket, plan);
+    problems.push(...(await noMergeTarget(parts, plan, { workflow, ticket, view })));
     for (const [field, names] of [
       ['skipPhases', ticket.skipPhases],
       ['currentPhase', ticket.currentPhase === null ? [] : [ticket.currentPhase]],

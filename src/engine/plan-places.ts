@@ -1,9 +1,12 @@
+import { WorkspaceError } from '../model/errors.ts';
 import { defaultBranch, refKey } from '../model/ids.ts';
 import { exclude } from '../model/own-branch.ts';
 import type { Plan } from '../model/plan.ts';
+import { hasBegun } from '../model/plan-edits.ts';
 import type { Ticket } from '../model/ticket.ts';
+import type { Workflow } from '../model/workflow.ts';
 import type { StoreView } from '../store/port.ts';
-import { branchOf, repoOf, workspaceSpec } from './facts.ts';
+import { branchOf, repoOf, specOf, workspaceSpec } from './facts.ts';
 import type { Parts } from './parts.ts';
 import type { Finding } from './plan-problem.ts';
 
@@ -34,6 +37,35 @@ export async function obstacles(
     })),
   ];
 }
+
+/** Work that is to be merged, and nothing to merge it into: found out before agents have done it. */
+export async function noMergeTarget(
+  parts: Parts,
+  plan: Plan,
+  { workflow, ticket, view }: { workflow: Workflow; ticket: Ticket; view: StoreView },
+): Promise<Finding[]> {
+  const merges = workflow.phases.find((phase) => phase.type === 'script' && phase.command === MERGES);
+  if (!merges || ticket.skipPhases.includes(merges.id) || hasBegun(ticket)) return [];
+  const spec = specOf(() => workspaceSpec(ticket, plan, parts.settings, view));
+  try {
+    if (!spec || (await parts.workspaces.mergeTarget(spec)) !== undefined) return [];
+  } catch (error) {
+    // What is wrong with the base or the repository is told already.
+    if (error instanceof WorkspaceError) return [];
+    throw error;
+  }
+  return [
+    {
+      place: 'base',
+      path: 'base',
+      file: parts.store.layout.planFile(plan.id),
+      message: `The work would start from a commit on no branch, and phase "${merges.id}" could not merge it.`,
+      hint: 'Set `base` of the plan to a branch.',
+    },
+  ];
+}
+
+const MERGES = 'integrate.sh';
 
 /** Unfinished tickets of other plans that work on the same branch. */
 function sameBranch(parts: Parts, plan: Plan, ticket: Ticket, view: StoreView): Finding[] {

@@ -1,13 +1,4 @@
-import {
-  type Dirent,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
@@ -19,6 +10,7 @@ import { makeDirectory } from './directory.ts';
 import { appendEvent, readEvents } from './event-log.ts';
 import { Layout } from './layout.ts';
 import { withLock } from './lock.ts';
+import { DELETED, directories, isDirectory, isThere } from './plan-directories.ts';
 import type { Store, StoreProblem, StoreView } from './port.ts';
 import { SchemasNeeded, StateReader } from './read.ts';
 import { stateBytes, unreadable, unwritable } from './state-text.ts';
@@ -305,41 +297,4 @@ const GLANCE_MS = 50;
 /** Of so many tickets it is enough that the directory calls them files; of fewer, their sizes are looked at, too. */
 const MANY = 100;
 
-/** In the name of a plan directory that is being deleted; no id has a "+". */
-const DELETED = '+deleted.';
-
 const NO_DIRECTORY = 'is no directory of a plan that can be reached. Put the plan there, or move it away.';
-
-/** Names that are, or look as if they were meant to be, directories of plans. */
-function directories(path: string): string[] {
-  if (!existsSync(path)) return [];
-  return readdirSync(path, { withFileTypes: true })
-    .filter((entry) => mayBePlan(entry) && !entry.name.includes(DELETED))
-    .map((entry) => entry.name)
-    .sort();
-}
-
-/** A link counts, wherever it leads. A file with a dot in its name, such as a README.md, is somebody's own. */
-function mayBePlan(entry: Dirent): boolean {
-  return entry.isDirectory() || entry.isSymbolicLink() || !entry.name.includes('.');
-}
-
-function isDirectory(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-  } catch (error) {
-    // Links that lead in a circle, or to where we may not look.
-    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
-    return false;
-  }
-}
-
-/** What may not be looked at is there, too: reading it will tell why it cannot be read. */
-function isThere(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false }) !== undefined;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
-    return true;
-  }
-}

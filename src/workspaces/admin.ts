@@ -39,7 +39,7 @@ export function inspect(path: string): Found {
 }
 
 /** Below a file there is nothing. */
-function statOf(path: string): Stats | undefined {
+export function statOf(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false });
   } catch (error) {

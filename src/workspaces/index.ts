@@ -198,6 +198,9 @@ function callsOf(
     examine: (spec) => examineWorktree(context, spec),
     examineBranch: (spec) => examineBranch(context, spec),
     foresee: (spec) => foresee(context, spec),
+    async mergeTarget({ repo: path, base }) {
+      return (await resolveBase(context, await context.repo(path), base, { fetch: false })).name;
+    },
     async startsFrom(path, base) {
       return (await resolveBase(context, await context.repo(path), base, { fetch: false })).ref;
     },

@@ -111,6 +111,8 @@ export interface Workspaces {
   examineBranch(spec: BranchSpec): Promise<BranchState | undefined>;
   /** What would keep a worktree from being made; makes nothing. */
   foresee(spec: WorkspaceSpec): Promise<Obstacle[]>;
+  /** The branch that work would be merged into, as far as it is known here; undefined where there is none. */
+  mergeTarget(spec: { repo: string; base: string | null }): Promise<string | undefined>;
   /** What work would start from, as far as it is known here: `origin/main`. */
   startsFrom(repo: string, base: string | null): Promise<string>;
   /** Deletes a branch only when its base has all of it and nobody has it checked out. */

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
-import { lstatSync, rmSync, type Stats } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { WorkspaceError } from '../model/errors.ts';
+import { statOf } from './admin.ts';
 
 const run = promisify(execFile);
 
@@ -24,15 +25,5 @@ export async function sweepAway(...paths: readonly string[]): Promise<void> {
     throw new WorkspaceError('workspace/sandbox', `What an agent left cannot be removed: ${reason}.`, {
       hint: `Remove ${directories.join(' ')}.`,
     });
-  }
-}
-
-function statOf(path: string): Stats | undefined {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false });
-  } catch (error) {
-    // Something else lies in the place of a directory above it.
-    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined;
-    throw error;
   }
 }

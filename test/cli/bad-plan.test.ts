@@ -428,3 +428,18 @@ it.concurrent('plan check tells of a base that has gone since, and of tickets th
   expect(out).toContain('signalbox retry p b');
   expect(out).not.toContain('can run');
 });
+
+it.concurrent('plan check tells of work that nothing could be merged into, before agents do it', async ({
+  world,
+}) => {
+  setUp(world, 'commit', {});
+  const commit = git(world.repo, 'rev-parse', 'HEAD').trim();
+  world.plan('p', { base: commit, workflow: 'local', tickets: { a: {}, b: { workflow: 'minimal' } } });
+  const { code, out } = await world.cli('plan', 'check', 'p');
+  expect(code).toBe(1);
+  expect(out).toContain(
+    '✗ p: The work would start from a commit on no branch, and phase "integrate" could not merge it.',
+  );
+  world.plan('q', { base: commit, workflow: 'minimal', tickets: { a: {} } });
+  expect((await world.cli('plan', 'check', 'q')).code).toBe(0);
+});
