@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Parts } from '../engine/parts.ts';
 import { InputError, messageOf } from '../model/errors.ts';
@@ -161,8 +161,11 @@ export function modeOf(plan: Plan, config: ExecutionConfig): NamedMode {
 }
 
 function makePlace(path: string): void {
+  const isNew = !existsSync(path);
   try {
     makeDirectory(path, 0o777);
+    // Nobody wants to commit logs, or to see them among their changes.
+    if (isNew) writeFileSync(join(path, '.gitignore'), '*\n', { flag: 'wx' });
   } catch (error) {
     throw new InputError(
       'run/log',

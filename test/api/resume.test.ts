@@ -52,7 +52,10 @@ describe('RunOrchestrator.resume', () => {
       'b exec start',
       'b exec complete',
     ]);
-    expect(readdirSync(join(world.repo, '.signalbox', 'logs'))).toEqual([`${stopped.planId}.json`]);
+    expect(readdirSync(join(world.repo, '.signalbox', 'logs'))).toEqual([
+      '.gitignore',
+      `${stopped.planId}.json`,
+    ]);
     expect(world.readPlan(stopped.planId ?? '').claim).toBeNull();
     const over = RunOrchestrator.resume(init, stopped.planId ?? '');
     await expect(over).rejects.toThrow('it is complete');

@@ -112,7 +112,7 @@ describe.concurrent('two runs', () => {
     writeFileSync(join(logs, 'run-20200101-000000-aaaa.json'), '{}');
     const second = await issues.library({ options: { ...EXEC, rotation: { maxFiles: 1 } } }, ['3']);
     expect(second.exitCode).toBe(0);
-    expect(readdirSync(logs).sort()).toEqual([current, `${second.planId}.json`].sort());
+    expect(readdirSync(logs).sort()).toEqual(['.gitignore', current, `${second.planId}.json`].sort());
     world.go();
     expect((await first.ended).code).toBe(0);
   });

@@ -76,3 +76,13 @@ describe.concurrent('a run in a linked worktree', { timeout: 60_000 }, () => {
     });
   });
 });
+
+describe.concurrent('logs of a run', { timeout: 60_000 }, () => {
+  it('are no change of the repository', async ({ world }) => {
+    world.agent('agent', 'commit');
+    const issues = new IssueWorld(world).write('a.md', '# A\n');
+    expect((await issues.cli('run', 'a.md', '--phases', 'exec')).code).toBe(0);
+    expect(readdirSync(join(world.repo, '.signalbox', 'logs'))).toHaveLength(2);
+    expect(git(world.repo, 'status', '--porcelain')).toBe('');
+  });
+});
