@@ -1,7 +1,8 @@
 import type { Refused } from '../engine/issue-run.ts';
-import { isSuperseded, newerRunOf, stoppedTogether } from '../engine/stopped.ts';
+import { stoppedTogether } from '../engine/stopped.ts';
 import type { Judged } from '../model/criteria.ts';
 import type { Plan } from '../model/plan.ts';
+import { isSuperseded, newerRunOf } from '../model/superseded.ts';
 import type { Attempt, Ticket, Usage } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
 import { withNames } from '../report/names.ts';
@@ -177,7 +178,7 @@ function nextOf(ticket: Ticket, halted: boolean): { next?: string } {
   const { planId, ticketId } = ticket;
   const resume = `signalbox resume ${planId}`;
   const newer = newerRunOf(ticket);
-  const [, elsewhere] = /^waits for .*\(superseded by ([^\s)]+)\)/.exec(ticket.hold?.reason ?? '') ?? [];
+  const elsewhere = ticket.hold?.supersededBy;
   if (newer !== undefined) return { next: `signalbox status --plan ${newer}` };
   switch (ticket.status) {
     case 'failed':

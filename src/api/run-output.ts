@@ -1,5 +1,5 @@
-import { isSuperseded } from '../engine/stopped.ts';
 import type { EngineEvent } from '../model/events.ts';
+import { isSuperseded } from '../model/superseded.ts';
 import { type Mark, RunLines } from '../report/run-lines.ts';
 import { style } from '../report/style.ts';
 import { FileStore } from '../store/file-store.ts';

@@ -2,12 +2,12 @@ import { existsSync, realpathSync } from 'node:fs';
 import { InputError, messageOf, WorkspaceError } from '../model/errors.ts';
 import { idProblem, parseRef, refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
+import { isSuperseded } from '../model/superseded.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import { workspaceSpec } from './facts.ts';
 import type { Parts } from './parts.ts';
-import { isSuperseded } from './stopped.ts';
 
 /** A plan that is not here may be another installation's: its worktree counts as left behind only after this long. */
 const QUIET_MS = 3_600_000;

@@ -1,10 +1,10 @@
 import { messageOf, WorkspaceError } from '../model/errors.ts';
+import { isSuperseded } from '../model/superseded.ts';
 import { type BranchSpec, whyKeepBranch } from '../workspaces/index.ts';
 import { type Census, type Counted, isLookedAt, needsBranch, sayDone } from './census.ts';
 import type { StaleWorktrees } from './clean-worktrees.ts';
 import type { Parts } from './parts.ts';
 import { type Found, stale } from './stale.ts';
-import { isSuperseded } from './stopped.ts';
 
 /** Branches of tickets that are done or gone; those that their base has are safe to delete. */
 export async function staleBranches(

@@ -1,10 +1,10 @@
 import { resolveWorkflow } from '../content/index.ts';
+import { newerRunOf } from '../model/superseded.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { settle } from '../model/walk.ts';
 import { finishedWork } from './issue-done.ts';
 import { EarlierIssues, sourceKey } from './issue-earlier.ts';
 import type { Parts } from './parts.ts';
-import { newerRunOf } from './stopped.ts';
 import { tipOf } from './tip.ts';
 
 /** Issues of a run that newer ones took over and finished count as done before: what waits for them starts from that work. */

@@ -1,6 +1,7 @@
 import { type Claim, sayHolder } from '../model/claim.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
+import { isSuperseded } from '../model/superseded.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
 import type { Workflow } from '../model/workflow.ts';
 import type { WorkItem } from '../sources/index.ts';
@@ -10,7 +11,6 @@ import type { IssuePlace } from './issue-places.ts';
 import { type DoneBefore, type Resumed, sayItem } from './issue-plan.ts';
 import type { IssueRunRequest, Refused } from './issue-run.ts';
 import type { Parts } from './parts.ts';
-import { isSuperseded } from './stopped.ts';
 
 /** What is known before issues are compared with earlier runs. */
 export interface Facts {

@@ -1,6 +1,7 @@
 import { pinWorkflow, resolveWorkflow } from '../content/index.ts';
 import { explained, InputError, WorkspaceError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
+import { supersededHold } from '../model/superseded.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
 import { specialise, type Wishes } from '../model/variant.ts';
 import { settle } from '../model/walk.ts';
@@ -18,7 +19,7 @@ import type { IssuePlace } from './issue-places.ts';
 import { branchOfItem, phasesAhead, planIssues, type RunMode, sayItem, sayReference } from './issue-plan.ts';
 import { emit, type Parts } from './parts.ts';
 import { letGo } from './resume-run.ts';
-import { restSuperseded, SUPERSEDED } from './stopped.ts';
+import { restSuperseded } from './stopped.ts';
 import { tellStatus } from './tell.ts';
 
 export interface IssueRunRequest {
@@ -226,11 +227,10 @@ async function alone<T>({ store: { layout } }: Parts, fn: () => Promise<T>): Pro
 async function supersede(parts: Parts, ticket: Ticket): Promise<void> {
   for (const key of (ticket.supersedes as string[] | undefined) ?? []) {
     const [planId = '', ticketId = ''] = key.split('/');
-    const reason = `${SUPERSEDED} ${ticket.planId}`;
     await parts.store.updateTicket({ planId, ticketId }, (old) => {
       if (old.status === 'failed') return { ...old, supersededBy: ticket.planId };
       if (isOver(old)) return old;
-      return settle(old, parts.now(), { status: 'paused', hold: { kind: 'stopped', reason, until: null } });
+      return settle(old, parts.now(), { status: 'paused', hold: supersededHold(ticket.planId) });
     });
     await restSuperseded(parts, planId);
   }

@@ -2,6 +2,7 @@ import { blockedBy } from '../model/dependencies.ts';
 import { IllegalMoveError, WorkspaceError } from '../model/errors.ts';
 import { firstFailure } from '../model/first-failure.ts';
 import type { Plan } from '../model/plan.ts';
+import { isSuperseded, newerRunOf } from '../model/superseded.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
 import { emit, type Parts } from './parts.ts';
 import { readDaemon } from './seat.ts';
@@ -23,19 +24,6 @@ export function stopperOf(reason: unknown): string {
   if (reason === 'SIGINT') return 'Ctrl-C';
   if (reason === 'SIGTERM') return 'SIGTERM';
   return typeof reason === 'string' && reason !== '' ? `the caller: ${reason}` : 'the caller';
-}
-
-export const SUPERSEDED = 'superseded by';
-
-export function isSuperseded(ticket: Ticket): boolean {
-  return ticket.hold?.reason.startsWith(SUPERSEDED) ?? false;
-}
-
-/** The newer run that has the issue of a ticket which failed or was stopped. */
-export function newerRunOf(ticket: Ticket): string | undefined {
-  const { status, supersededBy, hold } = ticket;
-  if (isSuperseded(ticket)) return hold?.reason.slice(SUPERSEDED.length).trim();
-  return status === 'failed' && typeof supersededBy === 'string' ? supersededBy : undefined;
 }
 
 /** A run of which newer ones have all that is left rests: nothing in it will move. */

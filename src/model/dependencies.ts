@@ -1,5 +1,6 @@
 import { parseRef, refKey, type TicketRef } from './ids.ts';
 import type { Plan, PlanEntry } from './plan.ts';
+import { newerRunOf } from './superseded.ts';
 import type { Hold, Ticket } from './ticket.ts';
 
 export interface PlanProblem {
@@ -122,15 +123,18 @@ export function blockedBy(
   entry: PlanEntry,
 ): Hold | null {
   const reasons: string[] = [];
+  let newer: string | undefined;
   for (const text of entry.blockedBy) {
     const ref = parseRef(text, plan.id);
     const blocker = picture.tickets.get(refKey(ref));
     if (blocker?.status === 'complete') continue;
+    newer ??= blocker && newerRunOf(blocker);
     const theirs = ref.planId === plan.id ? plan : picture.plans.find(({ id }) => id === ref.planId);
     reasons.push(`${text} (${blocker ? sayBlocker(blocker, theirs) : 'its file cannot be read'})`);
   }
   if (reasons.length === 0) return null;
-  return { kind: 'blocked', reason: `waits for ${reasons.join(', ')}`, until: null };
+  const superseded = newer === undefined ? {} : { supersededBy: newer };
+  return { kind: 'blocked', reason: `waits for ${reasons.join(', ')}`, until: null, ...superseded };
 }
 
 /** In a plan of these nothing begins, whatever happens elsewhere. */
@@ -171,9 +175,9 @@ export function stuckBlocker(
 
 /** Only what a person would act on: a blocker on its way is not told apart by its phases. */
 function sayBlocker(blocker: Ticket, plan: Plan | undefined): string {
-  const { status, hold, supersededBy } = blocker;
-  if (status === 'paused' && hold?.reason.startsWith('superseded by ')) return hold.reason;
-  if (status === 'failed' && typeof supersededBy === 'string') return `superseded by ${supersededBy}`;
+  const { status } = blocker;
+  const newer = newerRunOf(blocker);
+  if (newer !== undefined) return `superseded by ${newer}`;
   const rests = plan && RESTING[plan.status];
   if (rests && status !== 'running') return rests;
   if (blocker.status === 'failed' || blocker.status === 'paused') return blocker.status;

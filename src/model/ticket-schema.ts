@@ -16,6 +16,10 @@ export const Hold = z.looseObject({
     .optional()
     .describe('A pause that is only a step of another command, which has gone on by then'),
   person: z.boolean().optional().describe('A poll: what it waits for is for a person to do'),
+  supersededBy: z
+    .string()
+    .optional()
+    .describe('The newer run that has its issue, or the issue of a ticket that it waits for'),
   unpriced: z
     .boolean()
     .optional()

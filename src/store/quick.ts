@@ -115,13 +115,14 @@ const isBudget: Check = (value) =>
   Object.entries(value).every(([key, amount]) => BUDGET_KEYS.includes(key) && isWhole(amount) && amount >= 0);
 
 const HOLD_KIND = oneOf(HOLD_KINDS);
+const HOLD_TEXTS = ['goesOnBy', 'supersededBy'];
 const HOLD_FLAGS = ['lock', 'looks', 'person', 'unpriced'];
 const isHold: Check = (value) =>
   isObject(value) &&
   HOLD_KIND(value.kind) &&
   isText(value.reason) &&
   textOrNull(value.until) &&
-  (value.goesOnBy === undefined || isText(value.goesOnBy)) &&
+  HOLD_TEXTS.every((name) => value[name] === undefined || isText(value[name])) &&
   HOLD_FLAGS.every((flag) => value[flag] === undefined || typeof value[flag] === 'boolean');
 
 const isBase: Check = (value) => isObject(value) && isText(value.ref) && isText(value.commit);
