@@ -1,5 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs';
-import { dirname, isAbsolute, relative } from 'node:path';
+import { dirname, isAbsolute, join, relative } from 'node:path';
 import { InputError } from '../model/errors.ts';
 
 /** A repository may have links in it that somebody else has put there: a log in it stays in it. */
@@ -8,7 +8,18 @@ export function checkLogPlace(file: string, repo: string): void {
   let dir = dirname(file);
   while (!existsSync(dir) && dir !== dirname(dir)) dir = dirname(dir);
   const real = realpathSync(dir);
-  if (isWithin(realpathSync(repo), real)) return;
+  const root = realpathSync(repo);
+  // Git takes what it finds among its own files for its own.
+  if (isWithin(join(root, '.git'), join(real, relative(dir, dirname(file)))))
+    throw new InputError(
+      'run/log',
+      `The log of the run would be written to ${dirname(file)}, among git's files.`,
+      {
+        hint: 'Name another directory with --log-path, or leave the log out with --no-log-json.',
+        details: { path: dirname(file) },
+      },
+    );
+  if (isWithin(root, real)) return;
   throw new InputError(
     'run/log',
     `The log of the run would be written to ${real}: ${dir} leads out of the repository.`,

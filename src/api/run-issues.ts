@@ -13,8 +13,9 @@ import { checkLogPlace } from './log-place.ts';
 import type { Opened } from './opened-run.ts';
 import { preview } from './preview.ts';
 import { tellPhases } from './progress.ts';
+import { type Rotation, rotateLogs } from './rotate-logs.ts';
 import { inWorktree } from './run-items.ts';
-import { openRunLog, type RunLogWriter, rotateLogs } from './run-log.ts';
+import { openRunLog, type RunLogWriter } from './run-log.ts';
 import type { MergedRunOptions } from './run-options.ts';
 import type { ManifestOfRun, OrchestratorConfig, WorktreeInfo } from './run-types.ts';
 import { storedRun } from './stored-run.ts';
@@ -28,7 +29,7 @@ export interface RunInput {
   known?: readonly WorkItem[];
   options?: MergedRunOptions;
   manifest: ManifestOfRun;
-  log?: { path: string; rotation: { maxSizeMB: number; maxFiles: number } } | null;
+  log?: { path: string; rotation: Rotation } | null;
   /** What the caller brings along: worktrees by number, and a log of his own. */
   worktrees?: ReadonlyMap<number | string, WorktreeInfo>;
   writer?: RunLogWriter | null;
@@ -77,7 +78,8 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
   if (file && input.log) {
     checkLogPlace(file, top);
     open.log = openRunLog(parts, { path: file, planId: plan.id, config, refused, spentSeconds });
-    rotateLogs(file, input.log.rotation, (runId) => isUnderWay(parts, runId));
+    for (const message of rotateLogs(file, input.log.rotation, (runId) => isUnderWay(parts, runId)))
+      parts.listen({ type: 'problem', planId: plan.id, ticketId: null, path: null, message });
   }
   const tickets = prepared.tickets.map((ticket) => inWorktree(ticket, input.worktrees));
   // Another run that began at the same time was first: what it has is refused at the second look.

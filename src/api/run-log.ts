@@ -1,5 +1,5 @@
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Parts } from '../engine/parts.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
@@ -162,20 +162,21 @@ export function modeOf(plan: Plan, config: ExecutionConfig): NamedMode {
 
 function makePlace(path: string): void {
   const isNew = !existsSync(path);
+  const refused = (why: string) =>
+    new InputError('run/log', `The log of the run cannot be written to ${path}: ${why}.`, {
+      hint: 'Name another directory with --log-path, or leave it out with --no-log-json.',
+      details: { path },
+    });
   try {
     makeDirectory(path, 0o777);
     // Nobody wants to commit logs, or to see them among their changes.
     if (isNew) writeFileSync(join(path, '.gitignore'), '*\n', { flag: 'wx' });
   } catch (error) {
-    throw new InputError(
-      'run/log',
-      `The log of the run cannot be written to ${path}: ${messageOf(error).replace(/\.$/, '')}.`,
-      {
-        hint: 'Name another directory with --log-path, or leave it out with --no-log-json.',
-        details: { path },
-      },
-    );
+    // Another run that begins at the same time was quicker.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
+      throw refused(messageOf(error).replace(/\.$/, ''));
   }
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw refused('it is not a directory');
 }
 
 function picture({ store }: Pick<Parts, 'store'>, planId: string): { plan: Plan; tickets: Ticket[] } {
@@ -214,25 +215,4 @@ function statusOf(result: IssueResult, over: boolean): IssueLog['status'] {
   if (result.stopped) return 'stopped';
   if (!over) return 'running';
   return result.phaseResults.some((phase) => phase.success) ? 'partial' : 'failure';
-}
-
-/** Keeps the newest files beside this one, by number and by size together, and those of runs that are under way. */
-export function rotateLogs(
-  path: string,
-  { maxSizeMB, maxFiles }: { maxSizeMB: number; maxFiles: number },
-  underWay: (runId: string) => boolean,
-): void {
-  const dir = dirname(path);
-  if (!existsSync(dir)) return;
-  const files = readdirSync(dir)
-    .filter((name) => name.startsWith('run-') && name.endsWith('.json') && name !== basename(path))
-    .sort()
-    .reverse()
-    .map((name) => ({ path: join(dir, name), bytes: statSync(join(dir, name)).size }));
-  let bytes = 0;
-  files.forEach((file, index) => {
-    bytes += file.bytes;
-    const over = index >= maxFiles - 1 || bytes > maxSizeMB * 1e6;
-    if (over && !underWay(basename(file.path, '.json'))) rmSync(file.path, { force: true });
-  });
 }

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { EXEC, EXEC_FLAGS, it, NumberedWorld, refusal, titled, waitFor } from './support.ts';
+import { EXEC, EXEC_FLAGS, it, NumberedWorld, refusal, titled, waitFor, writeOldLog } from './support.ts';
 
 describe.concurrent('the log of a run', () => {
   it('has an entry of its own for each of many issues that run at once, and the statistics see it', async ({
@@ -99,8 +99,7 @@ describe.concurrent('the log of a run', () => {
     writeFileSync(join(world.repo, '.signalbox', 'settings.json'), `${JSON.stringify(rules)} // few\n`);
     const logs = join(world.repo, '.signalbox', 'logs');
     mkdirSync(logs);
-    for (const day of ['01', '02', '03'])
-      writeFileSync(join(logs, `run-202601${day}-000000-abcd.json`), '{}');
+    for (const day of ['01', '02', '03']) writeOldLog(logs, `run-202601${day}-000000-abcd`);
     const kept = await issues.library({ options: { ...EXEC } }, ['2']);
     expect(readdirSync(logs).sort()).toEqual(['run-20260103-000000-abcd.json', `${kept.planId}.json`]);
 

@@ -1,10 +1,10 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { buildExecutionConfig } from '../../src/api/execution-config.ts';
 import { RunOrchestrator } from '../../src/api/run-orchestrator.ts';
 import type { RunInit } from '../../src/api/run-types.ts';
-import { EXEC, EXEC_FLAGS, it, NumberedWorld, settingsOf, titled } from './support.ts';
+import { EXEC, EXEC_FLAGS, it, NumberedWorld, settingsOf, titled, writeOldLog } from './support.ts';
 
 describe.concurrent('what a run counts', () => {
   it('calls groups a batch, in log and stats', async ({ world }) => {
@@ -109,7 +109,7 @@ describe.concurrent('two runs', () => {
     await world.call('working');
     const logs = join(world.repo, '.signalbox', 'logs');
     const current = `${await issues.run()}.json`;
-    writeFileSync(join(logs, 'run-20200101-000000-aaaa.json'), '{}');
+    writeOldLog(logs, 'run-20200101-000000-aaaa');
     const second = await issues.library({ options: { ...EXEC, rotation: { maxFiles: 1 } } }, ['3']);
     expect(second.exitCode).toBe(0);
     expect(readdirSync(logs).sort()).toEqual(['.gitignore', current, `${second.planId}.json`].sort());

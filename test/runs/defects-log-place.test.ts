@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { EXEC_FLAGS, git, IssueWorld, it, refusal } from './support.ts';
+import { EXEC, EXEC_FLAGS, git, IssueWorld, inCode, it, refusal, writeOldLog } from './support.ts';
 
 describe.concurrent('logs of a repository in which somebody has put links', { timeout: 60_000 }, () => {
   it.for([
@@ -12,8 +12,7 @@ describe.concurrent('logs of a repository in which somebody has put links', { ti
     const issues = new IssueWorld(world).write('a.md', '# A\n');
     const other = join(world.dir, 'other', '.signalbox', 'logs');
     mkdirSync(other, { recursive: true });
-    const logs = ['run-20200101-000001-aaaa.json', 'run-20200101-000002-aaaa.json'];
-    for (const name of logs) writeFileSync(join(other, name), '{"version":1,"issues":[]}');
+    const logs = ['run-20200101-000001-aaaa', 'run-20200101-000002-aaaa'].map((id) => writeOldLog(other, id));
     if (link !== '.signalbox') mkdirSync(join(world.repo, '.signalbox'));
     symlinkSync(target, join(world.repo, link));
     git(world.repo, 'add', '--force', '--all');
@@ -40,6 +39,27 @@ describe.concurrent('a place where nothing can be made', { timeout: 60_000 }, ()
     expect(refusal(ended)).toContain('The log of the run cannot be written to /proc/x');
     expect(refusal(ended)).toContain('--no-log-json');
   });
+
+  it.for([
+    ['a file', 'a.md', 'it is not a directory.'],
+    ["git's own directory", '.git/refs/heads', "among git's files."],
+    ['a new directory in there', '.git/new/logs', "among git's files."],
+  ] as const)(
+    'is refused for the log, %s, on the command line and in code',
+    async ([, place, why], { world }) => {
+      const issues = new IssueWorld(world).write('a.md', '# A\n');
+      const ended = await issues.cli('run', 'a.md', '--log-path', place, ...EXEC_FLAGS);
+      expect(ended.code).toBe(2);
+      expect(refusal(ended)).toContain(why);
+      expect(refusal(ended)).toContain('--no-log-json');
+      await expect(inCode(issues, { options: { ...EXEC, logPath: place } }, ['a.md'])).rejects.toMatchObject({
+        name: 'InputError',
+        code: 'run/log',
+        hint: expect.stringContaining('--no-log-json'),
+      });
+      expect(issues.runs()).toEqual([]);
+    },
+  );
 
   it('is told for the home as the storage that it is', async ({ world }) => {
     const link = join(world.dir, 'link');

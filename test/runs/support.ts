@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { buildExecutionConfig } from '../../src/api/execution-config.ts';
 import { type RunOptions, resolveRunOptions } from '../../src/api/run-options.ts';
 import { RunOrchestrator } from '../../src/api/run-orchestrator.ts';
@@ -73,4 +75,20 @@ export async function lower(
     issueInfoMap: new Map([1, 2, 3].map((number) => [number, title(number)])),
     ...more,
   });
+}
+
+/** A log that a run of long ago has left; returns the name of its file. */
+export function writeOldLog(dir: string, runId: string, more: Record<string, unknown> = {}): string {
+  const startTime = '2020-01-01T00:00:00.000Z';
+  const log = {
+    version: 1,
+    runId,
+    startTime,
+    endTime: startTime,
+    config: { mode: 'parallel' },
+    issues: [],
+    ...more,
+  };
+  writeFileSync(join(dir, `${runId}.json`), JSON.stringify(log));
+  return `${runId}.json`;
 }

@@ -1,0 +1,72 @@
+import { lstatSync, readdirSync, rmSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { messageOf } from '../model/errors.ts';
+import { readLog } from './read-log.ts';
+
+export interface Rotation {
+  maxSizeMB: number;
+  maxFiles: number;
+}
+
+/** As ids of runs are made; sorted by name is sorted by time. */
+const NAME = /^run-\d{8}-\d{6}-[0-9a-f]{4}\.json$/;
+
+/**
+ * Keeps the newest logs beside this one, by number and by size together, and those of runs that are under way. Nothing
+ * but logs counts, or is deleted, whatever its name. Returns what could not be done: no run is lost for it.
+ */
+export function rotateLogs(
+  path: string,
+  { maxSizeMB, maxFiles }: Rotation,
+  underWay: (runId: string) => boolean,
+): string[] {
+  const problems: string[] = [];
+  let files: LogFile[];
+  try {
+    files = logFiles(path);
+  } catch (error) {
+    return [`Old logs in ${dirname(path)} are not looked for: ${messageOf(error)}`];
+  }
+  const fits = (count: number, bytes: number) => count <= maxFiles - 1 && bytes <= maxSizeMB * 1e6;
+  const all = files.reduce((sum, file) => sum + file.bytes, 0);
+  // Reading them is not worth it where even all of them have room.
+  if (fits(files.length, all)) return [];
+  let count = 0;
+  let bytes = 0;
+  for (const file of files.filter(isLog)) {
+    count += 1;
+    bytes += file.bytes;
+    if (fits(count, bytes) || underWay(file.runId)) continue;
+    try {
+      rmSync(file.path, { force: true });
+    } catch (error) {
+      problems.push(`An old log cannot be deleted: ${messageOf(error)}`);
+    }
+  }
+  return problems;
+}
+
+interface LogFile {
+  path: string;
+  runId: string;
+  bytes: number;
+}
+
+/** Files that may be logs, newest first. Links and directories are none, nor is what another run deletes meanwhile. */
+function logFiles(path: string): LogFile[] {
+  const dir = dirname(path);
+  return readdirSync(dir)
+    .filter((name) => NAME.test(name) && name !== basename(path))
+    .sort()
+    .reverse()
+    .flatMap((name) => {
+      const found = lstatSync(join(dir, name), { throwIfNoEntry: false });
+      if (!found?.isFile()) return [];
+      return [{ path: join(dir, name), runId: basename(name, '.json'), bytes: found.size }];
+    });
+}
+
+function isLog({ path, runId }: LogFile): boolean {
+  const read = readLog(path);
+  return 'log' in read && read.log.runId === runId;
+}
