@@ -1,3 +1,5 @@
+import { type IssuePhase, issuePhase } from '../config/issue-phases.ts';
+import { flagOfOption } from '../config/run-flags.ts';
 import { InputError } from '../model/errors.ts';
 import type { RunOptions } from './run-options.ts';
 
@@ -10,7 +12,30 @@ interface Rule {
 }
 
 const many = ({ concurrency }: RunOptions) => concurrency !== undefined && concurrency > 1;
-const names = ({ phases = '' }: RunOptions, phase: string) => String(phases).split(',').includes(phase);
+const names = ({ phases = '' }: RunOptions, phase: IssuePhase) =>
+  String(phases)
+    .split(',')
+    .some((name) => issuePhase(name) === phase);
+
+/** An option that has nothing to work on where all phases that it is about are left out. */
+function needs(
+  option: 'integrate' | 'pr' | 'qualityLoop' | 'securityReview' | 'testgen',
+  about: {
+    phases: readonly IssuePhase[];
+    why: string;
+  },
+): Rule {
+  const flag = flagOfOption(option);
+  return {
+    when: (options) =>
+      options[option] === true &&
+      options.phases !== undefined &&
+      !about.phases.some((phase) => names(options, phase)),
+    says: ({ phases }) => `${flag} cannot be used with --phases ${phases}: ${about.why}.`,
+    hint: `Leave ${flag} out, or name ${about.phases.join(' or ')} in --phases.`,
+    asked: true,
+  };
+}
 
 const RULES: readonly Rule[] = [
   {
@@ -70,6 +95,11 @@ const RULES: readonly Rule[] = [
     hint: 'Leave one of them out.',
     asked: true,
   },
+  needs('testgen', { phases: ['exec', 'testgen'], why: 'tests are generated for exec' }),
+  needs('securityReview', { phases: ['exec', 'security_review'], why: 'it reviews what exec has done' }),
+  needs('qualityLoop', { phases: ['exec'], why: 'the loop goes back to exec' }),
+  needs('pr', { phases: ['exec'], why: 'a pull request is opened for what exec has done' }),
+  needs('integrate', { phases: ['exec', 'qa'], why: 'only work that was done or judged is merged' }),
 ];
 
 /** Refuses options that contradict each other: those of one caller, before settings are added to them. */

@@ -71,7 +71,7 @@ function skipped(config: ExecutionConfig, phases: readonly string[], hasRemote: 
   if (!config.noSmartTests && wanted.has('exec')) wanted.add('smart_tests');
   if (config.qaGate) wanted.add('qa_gate');
   if (opensPullRequest(config, phases, hasRemote)) wanted.add('pull_request');
-  if (config.integrate && wanted.has('exec')) wanted.add('integrate');
+  if (config.integrate && (wanted.has('exec') || wanted.has('qa'))) wanted.add('integrate');
   if (wanted.has('exec') || wanted.has('qa')) wanted.add('checks');
   return [...new Set([...NAMED, ...SWITCHED, 'checks'])].filter((phase) => !wanted.has(phase));
 }

@@ -9,7 +9,7 @@ import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { numberedItem } from '../sources/index.ts';
 import { parseBatches } from './batches.ts';
-import { checkCombination } from './combinations.ts';
+import { checkMerged } from './combinations.ts';
 import { type Course, driveRun } from './drive-run.ts';
 import { EventStream } from './event-stream.ts';
 import { buildExecutionConfig, checkExecutionConfig, type ExecutionConfig } from './execution-config.ts';
@@ -138,7 +138,7 @@ export class RunOrchestrator {
     checkSettings(settings);
     checkSignal(init.signal);
     const mergedOptions = resolveRunOptions(init.options ?? {}, settings, { env, named });
-    if (batches) checkCombination({ ...init.options, batch: batches.map((group) => group.join(',')) });
+    if (batches) checkMerged({ ...init.options, batch: batches.map((group) => group.join(',')) });
     const lists = batches?.map((group) => group.map(String)) ?? parseBatches(mergedOptions.batch ?? []);
     const groups = lists.length > 0 ? lists : null;
     const references = [...new Set([...issueArgs, ...(groups?.flat() ?? [])])];

@@ -265,6 +265,26 @@ describe('resolveRunOptions', () => {
       { securityReview: false, phases: 'exec,security-review' },
       '--no-security-review cannot be used with --phases that name security_review',
     ],
+    [
+      { integrate: true, phases: ['spec', 'security-review'] },
+      '--integrate cannot be used with --phases spec,security_review: only work that was done or judged is merged',
+    ],
+    [
+      { securityReview: true, phases: 'spec,qa' },
+      '--security-review cannot be used with --phases spec,qa: it reviews what exec has done',
+    ],
+    [
+      { testgen: true, phases: 'qa' },
+      '--testgen cannot be used with --phases qa: tests are generated for exec',
+    ],
+    [
+      { qualityLoop: true, phases: 'spec' },
+      '--quality-loop cannot be used with --phases spec: the loop goes back to exec',
+    ],
+    [
+      { pr: true, phases: 'qa' },
+      '--pr cannot be used with --phases qa: a pull request is opened for what exec has done',
+    ],
   ])('%j is refused with the reason', (options, message) => {
     expect(() => resolve(options)).toThrow(message);
   });
@@ -276,6 +296,18 @@ describe('resolveRunOptions', () => {
     [{ maxIterations: 5 }, {}],
     [{ quiet: true, verbose: false }, {}],
     [{ batch: ['1 2'], sequential: true }, {}],
+    [{ phases: 'qa', integrate: true }, {}],
+    [{ phases: 'security_review', securityReview: true }, {}],
+    [{ phases: 'testgen', testgen: true }, {}],
+    [
+      { phases: 'exec', testgen: true, securityReview: true, qualityLoop: true, pr: true, integrate: true },
+      {},
+    ],
+    [{ phases: 'spec', integrate: false, qualityLoop: false, testgen: false, pr: false }, {}],
+    [
+      { phases: 'spec' },
+      { testgen: true, securityReview: true, qualityLoop: true, pr: true, integrate: true },
+    ],
   ])('%j over %j is fine', (options, run) => {
     expect(() => buildExecutionConfig(resolve(options, run), { run }, 3)).not.toThrow();
   });
@@ -292,6 +324,7 @@ describe('options that were merged before', () => {
     [{ chain: true, qaGate: true }, { concurrency: 5 }],
     [{}, { sequential: true, concurrency: 4 }],
     [{ phases: 'testgen,exec' }, {}],
+    [{ phases: 'spec' }, { integrate: true, qualityLoop: true }],
     [{ securityReview: false }, { rules }],
     [{ quiet: true, timeout: 60 }, { rules }],
   ])('come to the same: %j over %j', (options, run) => {

@@ -176,6 +176,8 @@ describe.concurrent('the flags of a run of issues', { timeout: 60_000 }, () => {
     [['--sequential', '--concurrency', '3'], '--sequential cannot be used with --concurrency 3'],
     [['--qa-gate'], '--qa-gate needs --chain'],
     [['--quiet', '--verbose'], '--quiet cannot be used with --verbose'],
+    [['--phases', 'spec', '--integrate'], '--integrate cannot be used with --phases spec: only work'],
+    [['--phases', 'qa', '--quality-loop'], '--quality-loop cannot be used with --phases qa: the loop'],
     [['--phases', 'spec,cook'], 'there is no phase "cook"'],
     [['--concurrency', '0'], '❌ Invalid --concurrency value: 0. Must be a positive integer.'],
     [['--concurrency', '1.5'], '❌ Invalid --concurrency value: 1.5. Must be a positive integer.'],
