@@ -8,10 +8,12 @@ import { retryRaces } from './git.ts';
 import type { Repo } from './repo.ts';
 
 const LOCKFILES = [
+  'npm-shrinkwrap.json',
   'package-lock.json',
   'pnpm-lock.yaml',
   'yarn.lock',
   'bun.lock',
+  'bun.lockb',
   'uv.lock',
   'poetry.lock',
   'Cargo.lock',

@@ -5,6 +5,8 @@ import { detectManifest } from '../config/manifest.ts';
 
 /** By lockfile: who installs exactly what it says, or fails. */
 const INSTALLS: readonly { lockfile: string; manager: string; command: string }[] = [
+  // Where there are both, npm takes the first.
+  { lockfile: 'npm-shrinkwrap.json', manager: 'npm', command: 'npm ci --no-audit --no-fund' },
   { lockfile: 'package-lock.json', manager: 'npm', command: 'npm ci --no-audit --no-fund' },
   { lockfile: 'pnpm-lock.yaml', manager: 'pnpm', command: 'pnpm install --frozen-lockfile' },
   { lockfile: 'yarn.lock', manager: 'yarn', command: 'yarn install --frozen-lockfile' },
@@ -22,9 +24,15 @@ export interface FrozenInstall {
 export function frozenInstall(dir: string, wanted: string | null = null): FrozenInstall | undefined {
   const install = installOf(dir, wanted);
   if (!install) return undefined;
-  const { command, lockfile } = install;
+  const { lockfile, manager } = install;
   const lock = readFileSync(join(dir, lockfile));
+  const command = manager === 'yarn' && isBerry(lock) ? 'yarn install --immutable' : install.command;
   return { command, stamp: createHash('sha256').update(`${command}\0`).update(lock).digest('hex') };
+}
+
+/** Yarn 2 and later, which know the option of Yarn 1 no more, begin their lock files with a block about them. */
+function isBerry(lock: Buffer): boolean {
+  return /^__metadata:/m.test(lock.toString('utf8', 0, 1000));
 }
 
 /** Named where a worktree has none: the lock file that the user's checkout has all the same. */

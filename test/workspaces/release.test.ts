@@ -334,21 +334,24 @@ describe('slots', () => {
     expect(read(three.path, 'node_modules/.bin/test')).toBe('own');
   });
 
-  it.each(['package-lock.json', 'packages/a/Cargo.lock'])('drop caches when %s differs', async (lockfile) => {
-    const { spec, workspaces } = bench({ '.gitignore': 'node_modules\n', [lockfile]: '1' });
-    const next = async (id: string) => {
-      await workspaces.ensure(spec(id));
-      return existsSync(join(spec(id).path, 'node_modules/m'));
-    };
-    await next('one');
-    write(spec('one').path, { 'node_modules/m': 'x' });
-    commit(spec('one').path, { other: 'x' });
-    await workspaces.release(spec('one'));
-    expect(await next('two')).toBe(true);
-    commit(spec('two').path, { [lockfile]: '2' });
-    await workspaces.release(spec('two'));
-    expect(await next('three')).toBe(false);
-  });
+  it.each(['package-lock.json', 'npm-shrinkwrap.json', 'bun.lockb', 'packages/a/Cargo.lock'])(
+    'drop caches when %s differs',
+    async (lockfile) => {
+      const { spec, workspaces } = bench({ '.gitignore': 'node_modules\n', [lockfile]: '1' });
+      const next = async (id: string) => {
+        await workspaces.ensure(spec(id));
+        return existsSync(join(spec(id).path, 'node_modules/m'));
+      };
+      await next('one');
+      write(spec('one').path, { 'node_modules/m': 'x' });
+      commit(spec('one').path, { other: 'x' });
+      await workspaces.release(spec('one'));
+      expect(await next('two')).toBe(true);
+      commit(spec('two').path, { [lockfile]: '2' });
+      await workspaces.release(spec('two'));
+      expect(await next('three')).toBe(false);
+    },
+  );
 
   it('that somebody changed are set aside, not reused and not lost', async () => {
     const all = bench();
