@@ -1,6 +1,7 @@
 import type { Claim } from '../model/claim.ts';
 import { type Decision, eligible } from '../model/eligible.ts';
 import { messageOf } from '../model/errors.ts';
+import { heldBy } from '../model/held.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan, PlanEntry } from '../model/plan.ts';
 import { planProblems } from '../model/plan-problems.ts';
@@ -15,7 +16,7 @@ import { isFatal, type Parts } from './parts.ts';
 import { pastOf } from './past.ts';
 import { recoverOrphans } from './recover.ts';
 import { sweepOutput } from './retention.ts';
-import { tellStatus } from './tell.ts';
+import { refOf, tellStatus } from './tell.ts';
 
 export interface EngineOptions {
   /** `until-idle` ends when nothing moves by itself any more; `forever` never; `once` starts what it can and no more. */
@@ -82,6 +83,7 @@ export class Engine {
       await recoverOrphans(this.#parts, view);
       this.#flights.obey(view);
       const decision = this.#decide(view);
+      this.#tellHeld(view);
       this.#tellCrowded(decision);
       const full = this.#options.mode === 'once' && passes > 0;
       const moved = await this.#carryOut(full ? { ...decision, dispatch: [] } : decision);
@@ -184,6 +186,19 @@ export class Engine {
     }
   }
 
+  /** Says once who else has a ticket that this engine would take. */
+  #tellHeld(view: StoreView): void {
+    for (const [plan, ticket] of this.#mine(view)) {
+      const { claim, status, error, currentPhase: phase } = ticket;
+      if (isOver(ticket) || !this.#isOthers(claim)) continue;
+      const key = `held ${refKey(ticket)} ${claim.token} ${status}`;
+      if (this.#told.has(key)) continue;
+      this.#told.add(key);
+      const hold = heldBy(claim, ticket, plan);
+      this.#parts.listen({ type: 'ticket:status', status, hold, error, phase, ...refOf(ticket) });
+    }
+  }
+
   #isMine(plan: Plan, entry: PlanEntry): boolean {
     const ids = this.#options.scope?.ticketIds;
     return this.#isMyPlan(plan) && (!ids || ids.includes(entry.ticketId));
@@ -191,10 +206,10 @@ export class Engine {
 
   #isMyPlan(plan: Plan): boolean {
     const { scope } = this.#options;
-    return scope ? plan.id === scope.planId : !this.#heldByRun(plan.claim);
+    return scope ? plan.id === scope.planId : !this.#isOthers(plan.claim);
   }
 
-  #heldByRun(claim: Claim | null): boolean {
+  #isOthers(claim: Claim | null): claim is Claim {
     return claim !== null && claim.token !== this.#parts.holder.token && this.#parts.holder.isLive(claim);
   }
 
@@ -240,14 +255,17 @@ export class Engine {
 
   #showOthers(view: StoreView): void {
     const { driven } = this.#flights.keys();
-    const mine = view.plans.flatMap((plan) =>
-      plan.tickets.flatMap((entry) =>
-        this.#isMine(plan, entry)
-          ? (view.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId })) ?? [])
-          : [],
-      ),
-    );
+    const mine = this.#mine(view).map(([, ticket]) => ticket);
     this.#outsiders.look(mine, (key) => driven.has(key));
+  }
+
+  #mine(view: StoreView): [Plan, Ticket][] {
+    return view.plans.flatMap((plan) =>
+      plan.tickets.flatMap((entry): [Plan, Ticket][] => {
+        const ticket = view.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }));
+        return ticket && this.#isMine(plan, entry) ? [[plan, ticket]] : [];
+      }),
+    );
   }
 
   #giveUp(error: unknown): void {
@@ -269,12 +287,7 @@ export class Engine {
       (ticket) => scope && ticket.planId === scope.planId && !isOver(ticket),
     );
     if (open.length === 0) return false;
-    return [...view.tickets.values()].some(
-      (ticket) =>
-        ticket.claim &&
-        ticket.claim.token !== this.#parts.holder.token &&
-        this.#parts.holder.isLive(ticket.claim),
-    );
+    return [...view.tickets.values()].some(({ claim }) => this.#isOthers(claim));
   }
 
   async #sleep(wakeAt: string | null): Promise<void> {

@@ -1,6 +1,7 @@
 import { sayOther } from '../model/claim.ts';
 import { isAllComplete } from '../model/eligible.ts';
 import { HeldError, IllegalMoveError, InputError, messageOf } from '../model/errors.ts';
+import { heldBy } from '../model/held.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plan-problems.ts';
@@ -21,6 +22,8 @@ export interface RunResult {
   wanted: number;
   /** Files that could not be read; their tickets were not run. */
   problems: string[];
+  /** By ticket id: who else had it at the end. */
+  held: ReadonlyMap<string, string>;
   ok: boolean;
 }
 
@@ -180,5 +183,10 @@ function resultOf(parts: Parts, planId: string, ticketIds: readonly string[] | u
     .filter((problem) => problem.planId === planId)
     .map((problem) => problem.message);
   const ok = tickets.length === wanted.length && tickets.every((ticket) => ticket.status === 'complete');
-  return { plan, tickets, wanted: wanted.length, problems, ok };
+  const held = tickets.flatMap((ticket): [string, string][] =>
+    ticket.claim && ticket.claim.token !== parts.holder.token && parts.holder.isLive(ticket.claim)
+      ? [[ticket.ticketId, heldBy(ticket.claim, ticket, plan).reason]]
+      : [],
+  );
+  return { plan, tickets, wanted: wanted.length, problems, held: new Map(held), ok };
 }

@@ -1,4 +1,5 @@
 import type { EngineEvent } from '../model/events.ts';
+import { isVerbal } from '../model/held.ts';
 import { untilText } from './hold-time.ts';
 import { type Naming, nameOf, withNames } from './names.ts';
 import { duration, oneLine, type Style, usageText } from './style.ts';
@@ -109,11 +110,12 @@ function statusLine(
       return `${style.yellow('‖')} ${who} ${oneLine(reason ?? 'paused')}`;
     case 'ready':
       if (reason === null) return undefined;
-      if (reason.startsWith('waits for ')) return `${style.yellow('◌')} ${who} ${oneLine(reason)}`;
+      if (isVerbal(reason)) return `${style.yellow('◌')} ${who} ${oneLine(reason)}`;
       return `${style.yellow('◌')} ${who} waits${until}: ${oneLine(reason)}`;
     case 'queued':
       return reason === null ? undefined : `${style.dim('◌')} ${who} ${oneLine(reason)}`;
     case 'running':
-      return undefined;
+      // A hold is of somebody else who has it.
+      return reason === null ? undefined : `${style.dim('◌')} ${who} ${oneLine(reason)}`;
   }
 }

@@ -1,3 +1,4 @@
+import { isVerbal } from '../model/held.ts';
 import type { TicketStatus } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
 import { untilText } from './hold-time.ts';
@@ -30,9 +31,9 @@ export function liveRow(ticket: LiveTicket, naming: Naming, now: number): LiveRo
   const until = untilText(hold, now);
   switch (ticket.status) {
     case 'running':
-      return { ...row, kind: 'running', text: `${again(ticket)}${ticket.activity}` };
+      return { ...row, kind: 'running', text: `${again(ticket)}${reason || ticket.activity}` };
     case 'ready':
-      if (reason.startsWith('waits for ')) return { ...row, kind: 'queued', text: reason };
+      if (isVerbal(reason)) return { ...row, kind: 'queued', text: reason };
       if (hold) return { ...row, kind: 'waiting', text: `waits${until}: ${reason}` };
       return { ...row, kind: 'queued', text: free };
     case 'queued':

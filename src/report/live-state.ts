@@ -1,4 +1,5 @@
 import type { EngineEvent } from '../model/events.ts';
+import { saysHolder } from '../model/held.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import { type Hold, openAttempt, type Ticket, type TicketStatus, type Usage } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
@@ -41,10 +42,17 @@ export function refresh(state: LiveState, tickets: Iterable<Ticket>, now: number
     const key = refKey(ticket);
     const known = before.get(key);
     before.delete(key);
+    const stored = fromStore(ticket, known?.since ?? now);
     const stays = known && (known.status === 'running' || ticket.status === 'running');
-    state.tickets.set(key, stays ? known : fromStore(ticket, known?.since ?? now));
+    if (known?.hold && isHeld(known, ticket)) state.tickets.set(key, { ...stored, hold: known.hold });
+    else state.tickets.set(key, stays ? known : stored);
   }
   for (const [key, gone] of before) if (gone.status === 'running') state.tickets.set(key, gone);
+}
+
+/** Somebody else has it still, as was told: the store does not say so, but knows what they do. */
+function isHeld({ status, hold }: LiveTicket, ticket: Ticket): boolean {
+  return hold !== null && saysHolder(hold.reason) && ticket.claim !== null && ticket.status === status;
 }
 
 /** The tickets that an engine with this scope looks after, in order; without a scope those of all active plans. */

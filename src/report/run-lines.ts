@@ -1,4 +1,5 @@
 import type { EngineEvent } from '../model/events.ts';
+import { isVerbal, saysHolder } from '../model/held.ts';
 import { endOf } from './hold-time.ts';
 import { withNames } from './names.ts';
 import { wentWell } from './run-outcome.ts';
@@ -130,7 +131,8 @@ export class RunLines {
       this.#say(`✓ Issue ${name} completed (${time})`);
       return void this.#progress();
     }
-    if (status === 'failed' || (status === 'needs_attention' && event.hold?.kind !== 'gate')) {
+    const isTold = event.hold?.kind === 'gate' || saysHolder(event.hold?.reason ?? '');
+    if (status === 'failed' || (status === 'needs_attention' && !isTold)) {
       this.#marks.set(ticketId, '✗');
       this.#say(`✗ Issue ${name} failed (${time}): ${oneLine(this.#options.reasonOf(ticketId), 200)}`);
       return void this.#progress();
@@ -138,12 +140,12 @@ export class RunLines {
     const gate = event.hold?.kind === 'gate';
     const end = gate ? null : endOf(event.hold);
     const until = end === null ? '' : ` until ${clock(end, Date.now())}`;
-    if (!event.hold || status === 'running') return;
+    if (!event.hold) return;
     const reason = withNames(oneLine(event.hold.reason, 200), (id) =>
       this.#marks.has(id) ? nameOf(id) : undefined,
     );
     if (status === 'paused') return void this.#say(`‖ ${name} ${reason}`);
-    this.#say(`◌ ${name} ${reason.startsWith('waits for ') ? reason : `waits${until}: ${reason}`}`);
+    this.#say(`◌ ${name} ${isVerbal(reason) ? reason : `waits${until}: ${reason}`}`);
   }
 
   #progress(): void {

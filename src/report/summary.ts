@@ -14,6 +14,8 @@ export function summary(
     tickets: readonly Ticket[];
     wanted: number;
     problems: readonly string[];
+    /** Who else has a ticket, by its id. */
+    held: ReadonlyMap<string, string>;
     ms: number;
     stopped: boolean;
   },
@@ -26,7 +28,9 @@ export function summary(
     ticket.status.replace('_', ' '),
     ticket.branch ?? '',
     usageText(usageOf(ticket)),
-    ticket.status === 'complete' ? '' : oneLine(ticket.hold?.reason ?? ticket.error ?? '', 1000),
+    ticket.status === 'complete'
+      ? ''
+      : oneLine(run.held.get(ticket.ticketId) ?? ticket.hold?.reason ?? ticket.error ?? '', 1000),
   ]);
   const complete = run.tickets.filter((ticket) => ticket.status === 'complete').length;
   const total = totalUsage(run.tickets.map(usageOf));

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Plan } from '../../src/model/plan-schema.ts';
+import { liveRow } from '../../src/report/live-rows.ts';
 import { liveState, observe, refresh, ticketsIn } from '../../src/report/live-state.ts';
 import { attemptOf, START, status, ticket, usage } from './samples.ts';
 
@@ -163,5 +164,37 @@ describe('ticketsIn', () => {
     ['an unknown plan', { planId: 'none' }, []],
   ])('gives those of %s', (_what, scope, ids) => {
     expect(ticketsIn(view, scope).map((each) => each.ticketId)).toEqual(ids);
+  });
+});
+
+describe('a ticket that somebody else has', () => {
+  const claim = {
+    token: 't',
+    pid: 7,
+    host: 'h',
+    by: 'daemon',
+    started: 's',
+    boot: 'b',
+    renewedAt: '',
+  } as never;
+  const hold = { kind: 'blocked', reason: 'is driven by daemon (pid 7 on h)', until: null } as const;
+
+  it.each(['running', 'ready'] as const)('is shown so while %s, with the phase that it is in', (now) => {
+    const { state, of } = known('parser');
+    observe(state, status('parser', now, { hold }), at(1));
+    const held = ticket('parser', { status: now, claim, currentPhase: 'review' });
+    refresh(state, [held], at(2));
+    expect(of('parser')).toMatchObject({ status: now, hold, phase: 'review' });
+    const row = of('parser');
+    expect(row && liveRow(row, { withPlan: false }, at(3))?.text).toBe(hold.reason);
+    observe(state, attemptOf('parser', 'review').adopt(), at(4));
+    expect(of('parser')?.hold).toBeNull();
+  });
+
+  it('is as the store has it once it is free', () => {
+    const { state, of } = known('parser');
+    observe(state, status('parser', 'ready', { hold }), at(1));
+    refresh(state, [ticket('parser', { status: 'ready' })], at(2));
+    expect(of('parser')?.hold).toBeNull();
   });
 });
