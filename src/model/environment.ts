@@ -20,7 +20,10 @@ const SECRET_NAME = new RegExp(
     '(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASSCODE|CREDENTIALS?|CREDS?|AUTH|KEY|PAT)(?:_|$)',
     '(?:^|_)(?:API|PRIVATE)_?KEY(?:_|$)|_authToken',
     '(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE)$',
-    '(?:API|MASTER|SECRET|ACCESS|ACCOUNT|PRIVATE|SIGNING|ENCRYPT|ENCRYPTION|DEPLOY)KEY$',
+    // Public keys and animals are none.
+    '(?<!MON|DON|TUR|HOT|PUB|PUBLIC)KEY$',
+    '(?:^|_)(?:PIN|DSN|JWT|BEARER|CONN(?:ECTION)?_?STR(?:ING)?)$',
+    '(?:^|_)WEBHOOKS?(?:_(?:URL|URI|ENDPOINT|ADDRESS))?$',
     // Alone, PWD is the directory; as part of a word, PASS is any.
     '(?:^|_)PASS$|[^_]_PWD$|PW$',
   ].join('|'),

@@ -1,4 +1,5 @@
 import { isSecretName } from './environment.ts';
+import { isOrdinaryValue } from './ordinary-value.ts';
 
 export const REDACTED = '[redacted]';
 
@@ -39,6 +40,8 @@ const WHOLE_KEY = new RegExp(`${BEGIN_KEY.source}[\\s\\S]*?${END_KEY.source}`, '
 /** Shorter ones would be found in ordinary words. */
 const LEAST = 6;
 const LEAST_DIGITS = 8;
+/** Of a value whose name says nothing. */
+const LEAST_GIVEN = 12;
 
 /** Values that must not be shown: of variables that are called secret, and of those that a config sets to something like a key. */
 export function secretValues(
@@ -54,7 +57,7 @@ export function secretValues(
     if (password !== undefined && password.length >= LEAST) values.add(password);
   }
   for (const each of configured)
-    for (const value of Object.values(each)) if (looksLikeKey(value)) values.add(value);
+    for (const value of Object.values(each)) if (looksLikeKey(value) || isUnusual(value)) values.add(value);
   return [...values];
 }
 
@@ -71,6 +74,7 @@ const WORDS = /^(?:disabled|enabled|default|required|optional|undefined|anonymou
 /** Names that say where a secret is, not what it is. */
 const PLACE = /_(?:SOCK|FILE|PATH|DIR|HOME)$/i;
 const DIRECTORY = /_PWD$/i;
+const HOOK = /WEBHOOK/i;
 const ADDRESS = /_(?:URL|URI|ENDPOINT|HOST|ISSUER)$/i;
 
 /** The name decides, whatever the value looks like; only what is plainly a place, a number or a switch is left. */
@@ -78,11 +82,17 @@ function isTelling(name: string, value: string): boolean {
   if (value.length < LEAST || WORDS.test(value) || PLACE.test(name)) return false;
   if (DIRECTORY.test(name) && value.startsWith('/')) return false;
   if (/^[\d.]+$/.test(value)) return value.length >= LEAST_DIGITS;
-  return !(ADDRESS.test(name) && /^https?:\/\/[^@?]*$/.test(value));
+  // Whoever knows the path of a webhook may use it.
+  const open = HOOK.test(name) ? /^https?:\/\/[^@?/]*\/?$/ : /^https?:\/\/[^@?]*$/;
+  return !(ADDRESS.test(name) && open.test(value));
 }
 
 function looksLikeKey(value: string): boolean {
   return !/\s/.test(value) && /\d/.test(value) && /[A-Za-z0-9]{16,}/.test(value) && !/^[~.]?\//.test(value);
+}
+
+function isUnusual(value: string): boolean {
+  return value.length >= LEAST_GIVEN && !isOrdinaryValue(value);
 }
 
 /** As it is, and as it stands in JSON, in JSON within JSON, and where that is plain ASCII. */

@@ -56,9 +56,99 @@ describe('which values are secret', () => {
       ['abcdefgh12345678'],
     ],
     ['of a config, by its name', {}, { X_SECRET: 'hunter2-hunter2' }, ['hunter2-hunter2']],
+    [
+      'of names without an underscore, and of pins, sources and hooks',
+      {
+        MYKEY: 'swordfish',
+        OPENAIKEY: 'catfish',
+        MY_PIN: '93471208',
+        DSN: 'dsn-of-mine',
+        SLACK_WEBHOOK_URL: 'https://hooks.example.com/T0/B0/x',
+        HOOK_WEBHOOK: 'plain-hook',
+      },
+      {},
+      ['swordfish', 'catfish', '93471208', 'dsn-of-mine', 'https://hooks.example.com/T0/B0/x', 'plain-hook'],
+    ],
+    [
+      'not of names that only sound like it',
+      {
+        MONKEY: 'gibbon-gibbon',
+        SSH_PUBKEY: 'ssh-ed25519',
+        WEBHOOK_EVENTS: 'pull_request',
+        WEBHOOK_URL: 'https://example.com/',
+        SPIN: 'forever',
+        PINNED: 'versions',
+      },
+      {},
+      [],
+    ],
+    ['of a config, what nobody would write as a word', {}, { NOTE: 'zX9-qL2m-Pw77t' }, ['zX9-qL2m-Pw77t']],
     ['of short names for passwords', {}, { MYPW: 'swordfish', DB_PW: 'catfish' }, ['swordfish', 'catfish']],
   ])('%s', (_, env, configured, values) => {
     expect(secretValues(env, [configured])).toEqual(values);
+  });
+});
+
+/** Settings as people write them: none of these words may vanish from a log. */
+const WORDS =
+  'stream json workspace write danger full access utf8 en US east v2 read only mode Debug maxTokens';
+
+describe('a value of a config whose name says nothing', () => {
+  const secret = (value: string) => secretValues({}, [{ NOTE: value }]).includes(value);
+
+  it.each([
+    'workspace-write',
+    'danger-full-access',
+    'application/json;charset=utf-8',
+    'claude-sonnet-4-5-20250929',
+    'anthropic/claude-3-5-haiku-20241022',
+    'us.anthropic.claude-opus-4-1-20250805-v1:0',
+    'qwen2.5-coder-32b-instruct',
+    'text-embedding-3-small',
+    'src/model/redact.test.ts',
+    '~/bin/my-agent-1x2y3z4w5',
+    './scripts/x1y2z3w4.sh',
+    'https://proxy.example.com:8080/v1/x1y2',
+    'http://localhost:11434/api',
+    '2026-03-01T12:00:00Z',
+    '123456789012',
+    '--max-old-space-size=4096',
+    'push,pull_request,issue_comment',
+    'me@example.com',
+    'maxOutputTokens',
+    'HTTPServerName',
+    'CLAUDE_CODE_MAX',
+    'implementation',
+    'Größenordnung',
+    'Do what x1y2z3 says, please.',
+  ])('is shown where anybody may read it: %s', (value) => {
+    expect(secret(value)).toBe(false);
+  });
+
+  it.each([
+    'hunter2hunter2',
+    'zX9qL2mPw77t',
+    'k3y-4h7f9-zz81q',
+    '3f2b8c1e-9d47-4a60-8e15-0c9b7a6d5f43',
+    'p@ssw0rd!p@ss',
+    'user:sw0rdfish1234',
+    'https://host/x?access_token=abcdef',
+    'qwertyuiopasdfghjklzxcvb',
+  ])('is hidden where it is none of these: %s', (value) => {
+    expect(secret(value)).toBe(true);
+  });
+
+  it('is shown whatever ordinary words it is put together from', () => {
+    const word = fc.constantFrom(...WORDS.split(' '));
+    const sign = fc.constantFrom('-', '_', '.', '/', ':', ',', '=');
+    const parts = fc.array(fc.tuple(word, sign), { minLength: 1, maxLength: 8 });
+    fc.assert(fc.property(parts, (given) => !secret(given.flat().join('').slice(0, -1))));
+  });
+
+  it('is hidden whatever letters and digits it is mixed from', () => {
+    const pair = fc.tuple(fc.stringMatching(/^[a-zA-Z]{1,4}$/), fc.stringMatching(/^\d{1,3}$/));
+    const mixed = fc.array(pair, { minLength: 3, maxLength: 9 }).map((each) => each.flat().join(''));
+    fc.assert(fc.property(mixed, (value) => value.length < 12 || secret(value)));
   });
 });
 
