@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
 import { InputError } from '../model/errors.ts';
+import { completionScripts } from './completion-scripts.ts';
+import { placesOf, SHELLS } from './completion-words.ts';
 import type { Io } from './io.ts';
-
-const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 export function register(program: Command, io: Io): void {
   program
@@ -15,48 +15,16 @@ export function register(program: Command, io: Io): void {
       '\nExamples:\n  $ signalbox completion bash >> ~/.bashrc\n  $ signalbox completion fish > ~/.config/fish/completions/signalbox.fish',
     )
     .action((shell: string, options: { json?: boolean }) => {
-      const words = vocabulary(program);
-      const script = SHELLS.some((name) => name === shell) ? scripts(words)[shell] : undefined;
-      if (script === undefined)
+      const known = SHELLS.find((name) => name === shell);
+      if (known === undefined)
         throw new InputError('usage', `There is no completion for "${shell}".`, {
           hint: `Use one of: ${SHELLS.join(', ')}.`,
         });
-      io.out(options.json ? JSON.stringify(words) : script);
+      const places = placesOf(program);
+      const words = places.map(({ at, subcommands, flags }) => [
+        at.slice(1).replaceAll('/', ' '),
+        [...subcommands, ...flags],
+      ]);
+      io.out(options.json ? JSON.stringify(Object.fromEntries(words)) : completionScripts(places)[known]);
     });
-}
-
-/** Commands with their subcommands and flags, read off the program itself. */
-function vocabulary(program: Command): Record<string, string[]> {
-  const flags = (command: Command) => command.options.flatMap((option) => option.long ?? []);
-  const entries = program.commands.map((command) => [
-    command.name(),
-    [...command.commands.map((each) => each.name()), ...flags(command)],
-  ]);
-  return {
-    '': [...program.commands.map((command) => command.name()), ...flags(program)],
-    ...Object.fromEntries(entries),
-  };
-}
-
-function scripts(words: Record<string, string[]>): Record<string, string> {
-  const cases = Object.entries(words).filter(([name]) => name !== '');
-  const bash = `_signalbox() {
-  local cur="\${COMP_WORDS[COMP_CWORD]}" words
-  if [ "$COMP_CWORD" -eq 1 ]; then words="${words['']?.join(' ')}"; else
-    case "\${COMP_WORDS[1]}" in
-${cases.map(([name, list]) => `      ${name}) words="${list.join(' ')}" ;;`).join('\n')}
-      *) words="" ;;
-    esac
-  fi
-  COMPREPLY=($(compgen -W "$words" -- "$cur"))
-}
-complete -F _signalbox signalbox`;
-  const fish = [
-    `complete -c signalbox -f -n __fish_use_subcommand -a "${words['']?.filter((word) => !word.startsWith('-')).join(' ')}"`,
-    ...cases.map(
-      ([name, list]) =>
-        `complete -c signalbox -f -n "__fish_seen_subcommand_from ${name}" -a "${list.join(' ')}"`,
-    ),
-  ].join('\n');
-  return { bash, zsh: `autoload -U +X bashcompinit && bashcompinit\n${bash}`, fish };
 }

@@ -1,3 +1,5 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { it, refusal, shell, type World } from './support.ts';
 
@@ -24,19 +26,76 @@ describe.concurrent('completion', () => {
     expect(await offered(world, 'resu')).toEqual(['resume', 'resume-plan', 'resume-session']);
     expect(await offered(world, 'plan', 'a')).toEqual(['approve', 'archive', 'add']);
     expect(await offered(world, 'daemon', '--c')).toEqual(['--concurrency']);
+    expect(await offered(world, 'plan', 'new', '--b')).toEqual(['--base']);
+    expect(await offered(world, 'plan', 'new', '--base', 'main', '--w')).toEqual([
+      '--workflow',
+      '--worktree-root',
+    ]);
+    expect(await offered(world, 'doctor', '')).toEqual(['--agents', '--json']);
+    expect(await offered(world, 'help', 'stat')).toEqual(['status', 'stats']);
     expect(await offered(world, 'nothing', '')).toEqual([]);
+  });
+
+  it.for([
+    ['-C', 'x.yaml'],
+    ['--config', 'x.yaml'],
+    ['--config', '=', 'x.yaml'],
+    ['--config=x.yaml'],
+    ['--debug'],
+  ])('goes on after %s', async (before, { world }) => {
+    expect(await offered(world, ...before, 'resume-')).toEqual(['resume-plan', 'resume-session']);
+    expect(await offered(world, ...before, 'plan', 'ad')).toEqual(['add']);
+    expect(await offered(world, 'plan', ...before, 'new', '--b')).toEqual(['--base']);
+  });
+
+  it('offers values where they are known, and no wrong words where not', async ({ world }) => {
+    writeFileSync(join(world.dir, 'a file.md'), '');
+    expect(await offered(world, 'completion', '')).toEqual(['bash', 'zsh', 'fish']);
+    expect(await offered(world, 'run', '--agent', 'c')).toEqual(['claude', 'codex']);
+    expect(await offered(world, 'import', '--state', '')).toEqual(['open', 'closed', 'all']);
+    expect(await offered(world, 'workflow', 'show', '')).toEqual([]);
+    expect(await offered(world, 'plan', 'new', '--name', '')).toEqual([]);
+    expect(await offered(world, 'status', 'a')).toEqual([]);
+  });
+
+  it.for([
+    ['run'],
+    ['run', 'other.md'],
+    ['import'],
+    ['init', '--dir'],
+    ['config', 'trust'],
+    ['workflow', 'check'],
+    ['-C'],
+    ['status', '--config', '='],
+    ['plan', 'add', '--description-file'],
+  ])('offers files after %s', async (before, { world }) => {
+    mkdirSync(join(world.dir, 'docs of mine'));
+    writeFileSync(join(world.dir, 'docs of mine', 'cache.md'), '');
+    expect(await offered(world, ...before, 'doc')).toEqual(['docs of mine']);
+    expect(await offered(world, ...before, 'docs of mine/')).toEqual(['docs of mine/cache.md']);
   });
 
   it('knows every command in fish and zsh, too', async ({ world }) => {
     const words = await world.json<Record<string, string[]>>('completion', 'bash');
     expect(words['']).toEqual(expect.arrayContaining(['run', 'daemon', 'status', '--version']));
     expect(words.workflow).toEqual(['list', 'show', 'check', 'graph']);
+    expect(words['plan new']).toContain('--worktree-root');
     const fish = (await world.cli('completion', 'fish')).out;
     const zsh = (await world.cli('completion', 'zsh')).out;
-    for (const name of Object.keys(words).filter(Boolean)) {
-      expect(fish).toContain(`__fish_seen_subcommand_from ${name}"`);
-      expect(zsh).toContain(`      ${name}) words=`);
+    for (const [name, list] of Object.entries(words).filter(([at]) => at)) {
+      const at = `/${name.replaceAll(' ', '/')}`;
+      expect(fish).toMatch(new RegExp(`contains -- "\\$at/\\$word" .*${at}[ ;]`));
+      expect(zsh).toContain(`      "${at} "*) list=`);
+      for (const flag of list.filter((word) => word.startsWith('--')))
+        expect(fish).toMatch(new RegExp(`-n "__signalbox_at '${at}'" .*-l ${flag.slice(2)}\\b`));
     }
+    expect(fish).toContain('complete -c signalbox -f\n');
+    expect(fish).toContain(`complete -c signalbox -s C -l config -r -F`);
+    expect(fish).toContain(`-n "__signalbox_at '/run'" -F\n`);
+    expect(fish).toContain(`-n "__signalbox_at '/config/trust'" -F\n`);
+    expect(fish).toContain(`-n "__signalbox_at '/completion'" -a "bash zsh fish"\n`);
+    expect(zsh).toMatch(/^#compdef signalbox\n/);
+    expect(zsh).toContain('_files');
   });
 
   it('refuses a shell it does not know', async ({ world }) => {
