@@ -70,6 +70,7 @@ async function liveView(io: Io, { withPlan, called, verbose = false }: ViewOptio
   });
   const onResize = () => live.resized();
   stdout.on('resize', onResize);
+  const unstop = makeWayOnStop(live);
   return {
     live: true,
     listen(event) {
@@ -86,8 +87,32 @@ async function liveView(io: Io, { withPlan, called, verbose = false }: ViewOptio
       unwatch?.();
       watch = undefined;
       stdout.off('resize', onResize);
+      unstop();
       live.close();
     },
+  };
+}
+
+/** Longer than a process needs to stop; while it is stopped, no time passes for it. */
+const STOPPED_BY_MS = 50;
+
+/** Ctrl-Z: the block goes before the shell writes there, and comes back with `fg`. Agents are not stopped. */
+function makeWayOnStop(live: Pick<Live, 'leave' | 'back'>): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const onStop = () => {
+    live.leave();
+    // Without a listener the signal does what it does to every program, also nothing where no shell could go on with it.
+    process.off('SIGTSTP', onStop);
+    process.kill(process.pid, 'SIGTSTP');
+    timer = setTimeout(() => {
+      process.on('SIGTSTP', onStop);
+      live.back();
+    }, STOPPED_BY_MS);
+  };
+  process.on('SIGTSTP', onStop);
+  return () => {
+    clearTimeout(timer);
+    process.off('SIGTSTP', onStop);
   };
 }
 

@@ -57,6 +57,8 @@ export class Live {
   #timer: NodeJS.Timeout | undefined;
   #due = Number.POSITIVE_INFINITY;
   #closed = false;
+  /** The terminal is somebody else's for a while. */
+  #away = false;
 
   constructor(options: LiveOptions) {
     this.#options = options;
@@ -96,6 +98,23 @@ export class Live {
     this.#redraw();
   }
 
+  /** Takes the block away until `back`: the shell writes here meanwhile. */
+  leave(): void {
+    if (this.#closed || this.#away) return;
+    this.#away = true;
+    clearTimeout(this.#timer);
+    this.#due = Number.POSITIVE_INFINITY;
+    this.#put([]);
+  }
+
+  /** Draws the block anew, below whatever stands there now. */
+  back(): void {
+    this.#away = false;
+    this.#above = 0;
+    this.#left = 0;
+    this.#redraw();
+  }
+
   /** Leaves the lines and takes the block away. */
   close(): void {
     if (this.#closed) return;
@@ -112,7 +131,7 @@ export class Live {
 
   /** Soon, but not more often than ten times a second. */
   #redraw(): void {
-    if (!this.#closed) this.#wakeAt(Math.max(performance.now(), this.#drawnAt + REDRAW_MS));
+    if (!this.#closed && !this.#away) this.#wakeAt(Math.max(performance.now(), this.#drawnAt + REDRAW_MS));
   }
 
   /** By a clock that nobody sets. */

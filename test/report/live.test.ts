@@ -47,6 +47,24 @@ describe('the live view', () => {
     ]);
   });
 
+  it('makes way for the shell, and comes back below what that has written', () => {
+    const { live, terminal } = open();
+    live.event(implement.start('claude'));
+    vi.advanceTimersByTime(100);
+    live.leave();
+    expect(terminal.writes.at(-1)).toBe('\r\u001b[2K\u001b[C\u001b[J\r');
+    const count = terminal.writes.length;
+    live.event(status('docs', 'complete'));
+    live.changed();
+    live.resized();
+    vi.advanceTimersByTime(5000);
+    expect(terminal.writes).toHaveLength(count);
+    live.back();
+    vi.advanceTimersByTime(100);
+    expect(terminal.writes).toHaveLength(count + 1);
+    expect(terminal.writes.at(-1)).toMatch(/^✓ docs +complete\n\u001b\[\?7l─+\n● parser/);
+  });
+
   it('leaves the lines alone on the screen when it is closed', () => {
     const { live, terminal } = open({ color: true });
     live.event(
