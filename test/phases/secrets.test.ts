@@ -75,6 +75,29 @@ describe('what agents see of our environment', () => {
       expect(text).not.toContain(SECRET);
   });
 
+  it.concurrent('what an entry of the settings gives an agent is nowhere either, unless it is ordinary', async ({
+    world,
+  }) => {
+    const env = {
+      MYKEY: 'leak-of-words',
+      OPENAIKEY: 'leak-more-words',
+      MY_PIN: 'leak-pin',
+      DSN: 'leak-dsn',
+      WEBHOOK_URL: 'https://hooks.example.com/leak',
+      NOTE: 'leak9x8y7z6w',
+      MODE: 'workspace-write',
+    };
+    const all = Object.keys(env).map((name) => `$${name}`);
+    world.agent('agent', `echo "${all.join(' ')}"; echo "${all.join(' ')}" >&2; exit 1`, { env });
+    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'x' }]);
+    world.plan('p', { tickets: { a: {} } });
+    const run = await world.cli('run', 'p', '--verbose');
+    const logs = await world.cli('logs', 'p', 'a');
+    const kept = [JSON.stringify(world.ticket('p', 'a')), JSON.stringify(world.events('p'))];
+    for (const text of [run.out, run.err, logs.out, ...kept]) expect(text).not.toContain('leak');
+    for (const text of [run.out, logs.out]) expect(text).toContain('[redacted] workspace-write');
+  });
+
   it.concurrent('a secret of several lines is in no log, line by line', async ({ world }) => {
     const given = { MULTI_SECRET: 'line-one\nline-two-secret' };
     world.agent('agent', 'echo "$MULTI_SECRET"; echo "$MULTI_SECRET" >&2', { envAllow: ['MULTI_SECRET'] });
