@@ -62,7 +62,7 @@ describe('the live view', () => {
     live.back();
     vi.advanceTimersByTime(100);
     expect(terminal.writes).toHaveLength(count + 1);
-    expect(terminal.writes.at(-1)).toMatch(/^✓ docs +complete\n\u001b\[\?7l─+\n● parser/);
+    expect(terminal.writes.at(-1)).toMatch(/^✓ docs +complete\n.\[\?7l─+\n● parser/);
   });
 
   it('leaves the lines alone on the screen when it is closed', () => {
