@@ -8,6 +8,7 @@ import { harmless } from './harmless.ts';
 import { issueName } from './issue-name.ts';
 import { reasonOf, workedSeconds } from './issue-result.ts';
 import { dryRunLines, issueSummary } from './issue-summary.ts';
+import { remarksOf } from './remarks.ts';
 import type { RunResult } from './run-types.ts';
 import { storedRun } from './stored-run.ts';
 
@@ -40,6 +41,10 @@ export class IssueLines {
       reasonOf: (id) => {
         const ticket = this.#ticket(id);
         return ticket ? reasonOf(ticket) : '';
+      },
+      remarksOf: (id, phase) => {
+        const ticket = this.#ticket(id);
+        return ticket ? remarksOf(ticket, phase) : [];
       },
     });
   }

@@ -7,7 +7,7 @@ export function register(program: Command, io: Io): void {
   program
     .command('checks')
     .description(
-      'run the project’s checks: `checks` of the settings, else its lint, typecheck, test and build scripts',
+      'run the project’s checks: `checks` of the settings, else its lint, typecheck, test and build scripts, and all tests of pytest, go and cargo',
     )
     .option('--related', 'only the tests that the files changed since the base touch')
     .option('--json', 'print the results as JSON at the end')
@@ -34,9 +34,9 @@ export function register(program: Command, io: Io): void {
 
 async function checks(options: GlobalOptions, io: Io): Promise<void> {
   const settings = await openSettings(io, options);
-  const { checkCommands, NO_CHECKS, runChecks } = await import('../engine/checks.ts');
+  const { checksOf, NO_CHECKS, runChecks } = await import('../engine/checks.ts');
   const cwd = io.env.SIGNALBOX_WORKTREE ?? io.cwd;
-  const commands = checkCommands(settings.checks, cwd);
+  const commands = checksOf(settings.checks, cwd);
   const output = options.json ? 2 : 'inherit';
   const results = await runChecks(commands, { cwd, env: io.env, say: sayer(options, io), output });
   const failed = results.find((result) => result.code !== 0);

@@ -211,7 +211,7 @@ export const TABLE = {
     default: null,
     runs: true,
     about:
-      'Shell commands that must pass; null is the project’s own lint, typecheck, test and build scripts.',
+      'Shell commands that must pass; null is the project’s own lint, typecheck, test and build scripts, and all tests of pytest, go and cargo.',
     example: 'checks: [npm run lint, npm test]',
   },
   'merge.pr': {

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { scriptRunner } from '../workspaces/install.ts';
+import { type Check, makeRun, wholeRuns } from './whole-runs.ts';
 
 export interface CheckResult {
   command: string;
@@ -11,9 +12,21 @@ export interface CheckResult {
 /** What is said where there is nothing to run. */
 export const NO_CHECKS = 'No checks are configured and the project has none of its own.';
 
-/** The commands that must pass: as configured, else the project's own scripts of these names. */
-export function checkCommands(configured: readonly string[] | null, worktree: string): string[] {
-  if (configured) return [...configured];
+/**
+ * What must pass: as configured, else the project's own scripts of these names and every test of the runners that it
+ * has besides.
+ */
+export function checksOf(configured: readonly string[] | null, worktree: string): Check[] {
+  if (configured) return configured.map(plainly);
+  const found = [...packageScripts(worktree).map(plainly), ...wholeRuns(worktree)];
+  return found.length > 0 || existsSync(join(worktree, 'package.json')) ? found : makeRun(worktree);
+}
+
+function plainly(command: string): Check {
+  return { command, script: command };
+}
+
+function packageScripts(worktree: string): string[] {
   const file = join(worktree, 'package.json');
   if (!existsSync(file)) return [];
   const { scripts = {} } = JSON.parse(readFileSync(file, 'utf8')) as { scripts?: Record<string, string> };
@@ -29,16 +42,16 @@ export interface CheckRun {
   output: 'inherit' | 2;
 }
 
-/** Runs the commands in order and stops at the first that fails. */
+/** Runs them in order and stops at the first that fails. */
 export async function runChecks(
-  commands: readonly string[],
+  checks: readonly Check[],
   { cwd, env, say, output }: CheckRun,
 ): Promise<CheckResult[]> {
   const results: CheckResult[] = [];
-  for (const command of commands) {
+  for (const { command, script } of checks) {
     say(`$ ${command}`);
     const code = await new Promise<number | null>((resolve, reject) => {
-      const child = spawn('/bin/sh', ['-c', command], { cwd, env, stdio: ['ignore', output, 'inherit'] });
+      const child = spawn('/bin/sh', ['-c', script], { cwd, env, stdio: ['ignore', output, 'inherit'] });
       child.once('error', reject);
       child.once('exit', (status) => resolve(status));
     });

@@ -5,8 +5,9 @@ import { startJob } from '../jobs/job.ts';
 import { stopJob } from '../jobs/stop.ts';
 import { SignalboxError } from '../model/errors.ts';
 import type { Scratch, ScratchSpec, Trains } from '../workspaces/index.ts';
-import { checkCommands } from './checks.ts';
+import { checksOf } from './checks.ts';
 import type { Parts } from './parts.ts';
+import type { Check } from './whole-runs.ts';
 
 /** What the checks said of a commit. */
 export type Verdict =
@@ -59,9 +60,9 @@ export class TrainChecks {
     const scratch = await this.open();
     this.#unlessStopped();
     await scratch.show(commit);
-    for (const command of checkCommands(configured, scratch.path)) {
+    for (const check of checksOf(configured, scratch.path)) {
       this.#unlessStopped();
-      const verdict = await this.#command(command, scratch.path);
+      const verdict = await this.#check(check, scratch.path);
       if (!verdict.green) return verdict;
     }
     return { green: true };
@@ -79,14 +80,14 @@ export class TrainChecks {
     return this.#scratch;
   }
 
-  async #command(command: string, cwd: string): Promise<Verdict> {
+  async #check({ command, script }: Check, cwd: string): Promise<Verdict> {
     const { say, signal } = this.#options;
     const { env, settings } = this.#parts;
     say(`$ ${command}`);
     this.commands.add(command);
     const dir = join(this.#jobs, String(++this.#count));
     // One stream, so that the log reads as a terminal would have shown it.
-    const argv = ['/bin/sh', '-c', `exec 2>&1\n${command}`];
+    const argv = ['/bin/sh', '-c', `exec 2>&1\n${script}`];
     const { exited } = startJob({ dir, argv, cwd, env, stdin: null, stopSignal: 'SIGTERM' });
     const seconds = settings.timeouts.scriptSeconds;
     const result = await followJob({ dir, exited, wallMs: seconds * 1000, idleMs: null, signal });

@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process';
+import { type SpawnOptions, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { dirname, extname, join, relative } from 'node:path';
+import { basename, dirname, extname, join, relative } from 'node:path';
 import { messageOf, WorkspaceError } from '../model/errors.ts';
 import { createWorkspaces } from '../workspaces/index.ts';
 import type { CheckResult } from './checks.ts';
-import { findRunner, type Runner } from './test-runners.ts';
+import { findRunner, pytestEnvironment, type Runner } from './test-runners.ts';
 
 /** One call of a test runner. */
 export interface RelatedRun {
@@ -73,13 +73,13 @@ function argvFor(runner: Runner, files: readonly string[]): string[] | string {
   if (name === 'go') {
     return [...command, 'test', ...new Set(files.map(goPackage))];
   }
-  if (name === 'pytest')
+  if (name === 'pytest') {
+    const tests = new Set(files.flatMap((file) => pythonTests(runner.dir, file)));
     return (
-      named(
-        command,
-        files.filter((file) => PYTHON_TEST.test(file)),
-      ) ?? none
+      named(command, [...tests]) ??
+      `No test in ${runner.dir} is named after what has changed there; the whole run before the verdict covers it.`
     );
+  }
   if (name === 'vitest' || name === 'jest') {
     const code = files.filter((file) => CODE.test(file));
     if (code.length === 0) return `No code that ${name} knows has changed in ${runner.dir}.`;
@@ -92,6 +92,21 @@ function argvFor(runner: Runner, files: readonly string[]): string[] | string {
   }
   const tests = files.filter((file) => NAMED_TEST.test(file) || IN_TESTS.test(file));
   return named(command, tests) ?? none;
+}
+
+/** A test itself, or those that are named after a file: beside it, or in a directory of tests beside it or at the top. */
+function pythonTests(dir: string, file: string): string[] {
+  if (PYTHON_TEST.test(file)) return [file];
+  const name = basename(file, '.py');
+  const at = dirname(file);
+  // The top of a package need not be the top of the project.
+  const inner = at.split('/').slice(1).join('/');
+  const places = [
+    at,
+    ...['tests', 'test'].flatMap((tests) => [join(at, tests), tests, join(tests, at), join(tests, inner)]),
+  ];
+  const wanted = places.flatMap((place) => [join(place, `test_${name}.py`), join(place, `${name}_test.py`)]);
+  return [...new Set(wanted)].filter((each) => existsSync(join(dir, each)));
 }
 
 /** Files that cannot be taken for options. */
@@ -130,15 +145,15 @@ export async function runRelated(options: RelatedOptions): Promise<RelatedResult
     const [file = '', ...args] = argv;
     const command = [file.includes('/node_modules/') ? relative(at, file) : file, ...args].join(' ');
     say(`$ ${command}`);
-    const code = await new Promise<number | null | undefined>((resolve, reject) => {
-      const child = spawn(file, args, { cwd: at, env, stdio: ['ignore', output, errors] });
-      child.once('error', (error: NodeJS.ErrnoException) =>
-        error.code === 'ENOENT' ? resolve(undefined) : reject(error),
-      );
-      child.once('exit', (status) => resolve(status));
-    });
+    const options = { cwd: at, env: pytestEnvironment(env) };
+    // Python says by an ordinary failure that it has no such module.
+    const lacks = args[1] === 'pytest' && (await exitOf(file, ['-c', 'import pytest'], options)) === 1;
+    const code = lacks
+      ? undefined
+      : await exitOf(file, args, { ...options, stdio: ['ignore', output, errors] });
     if (code === undefined) {
-      plan.notes.push(`${file} is not installed, so the tests related to ${at} were not run.`);
+      const missing = lacks ? 'pytest' : file;
+      plan.notes.push(`${missing} is not installed, so the tests related to ${at} were not run.`);
       continue;
     }
     const passed = code !== null && ok.includes(code);
@@ -146,6 +161,21 @@ export async function runRelated(options: RelatedOptions): Promise<RelatedResult
     if (!passed) break;
   }
   return { results, notes: plan.notes };
+}
+
+/** Undefined where there is no such program. */
+function exitOf(
+  file: string,
+  args: readonly string[],
+  options: SpawnOptions,
+): Promise<number | null | undefined> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(file, args, { stdio: 'ignore', ...options });
+    child.once('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'ENOENT' ? resolve(undefined) : reject(error),
+    );
+    child.once('exit', (status) => resolve(status));
+  });
 }
 
 async function planAt(cwd: string, base: string | null, env: NodeJS.ProcessEnv): Promise<RelatedPlan> {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Ticket } from '../model/ticket.ts';
 import type { SpecProblem, Unit } from '../sources/kiro/index.ts';
-import { checkCommands, NO_CHECKS } from './checks.ts';
+import { checksOf, NO_CHECKS } from './checks.ts';
 import { unitOf } from './spec-unit.ts';
 
 /** Checkpoints that nothing would be run for: they would be ticked as they are. */
@@ -26,7 +26,7 @@ export function emptyCheckpoints(
 /** A package.json that cannot be read is told by the checks themselves. */
 function hasChecks(configured: readonly string[] | null, root: string): boolean {
   try {
-    return checkCommands(configured, root).length > 0;
+    return checksOf(configured, root).length > 0;
   } catch {
     return true;
   }

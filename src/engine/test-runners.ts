@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 export interface Runner {
   name: 'vitest' | 'jest' | 'mocha' | 'ava' | 'bun' | 'node' | 'pytest' | 'go';
@@ -14,7 +14,7 @@ type Language = 'node' | 'python' | 'go';
 export function findRunner(dir: string, language: Language, root: string): Runner | undefined {
   if (language === 'go')
     return existsSync(join(dir, 'go.mod')) ? { name: 'go', dir, command: ['go'] } : undefined;
-  return language === 'python' ? pythonRunner(dir) : nodeRunner(dir, root);
+  return language === 'python' ? pythonRunner(dir, root) : nodeRunner(dir, root);
 }
 
 interface Manifest {
@@ -83,14 +83,44 @@ const PYTEST: Record<string, RegExp> = {
   'tox.ini': /\[pytest\]|\bpytest\b/,
 };
 
-function pythonRunner(dir: string): Runner | undefined {
+/** What only pytest runs: tests that stand in no class of unittest. */
+const PYTEST_STYLE = /^(import pytest|from pytest|(async )?def test)/m;
+const PYTHON_TEST = /^(test_.*|.*_test)\.py$/;
+
+function pythonRunner(dir: string, root: string): Runner | undefined {
+  // A directory of tests alone is run from where the code is that they import.
+  const alone = dir !== root && /^tests?$/.test(basename(dir));
+  const found = alone ? hasMarks(dir, ['conftest.py']) : hasMarks(dir) || hasTests(dir);
+  return found ? { name: 'pytest', dir, command: pytestCommand(dir) } : undefined;
+}
+
+function hasMarks(dir: string, but: readonly string[] = []): boolean {
   const requirements = readdirSync(dir).filter((name) => /^requirements.*\.txt$/.test(name));
   const marks = { ...PYTEST, ...Object.fromEntries(requirements.map((name) => [name, /^pytest\b/m])) };
-  const found = Object.entries(marks).some(([name, mark]) => {
+  return Object.entries(marks).some(([name, mark]) => {
     const file = join(dir, name);
-    return existsSync(file) && mark.test(readFileSync(file, 'utf8'));
+    return !but.includes(name) && existsSync(file) && mark.test(readFileSync(file, 'utf8'));
   });
-  return found ? { name: 'pytest', dir, command: pytestCommand(dir) } : undefined;
+}
+
+/** Whether a directory, or its directory of tests, has some that only pytest runs. */
+function hasTests(dir: string): boolean {
+  if (pytestFiles(dir)) return true;
+  return readdirSync(dir, { withFileTypes: true }).some(
+    (entry) =>
+      entry.isDirectory() &&
+      /^tests?$/.test(entry.name) &&
+      (existsSync(join(dir, entry.name, 'conftest.py')) || pytestFiles(join(dir, entry.name))),
+  );
+}
+
+function pytestFiles(dir: string): boolean {
+  return readdirSync(dir, { withFileTypes: true }).some(
+    (entry) =>
+      entry.isFile() &&
+      PYTHON_TEST.test(entry.name) &&
+      PYTEST_STYLE.test(readFileSync(join(dir, entry.name), 'utf8')),
+  );
 }
 
 function pytestCommand(dir: string): string[] {
@@ -98,4 +128,10 @@ function pytestCommand(dir: string): string[] {
   if (existsSync(join(dir, 'uv.lock'))) return ['uv', 'run', 'pytest'];
   if (existsSync(join(dir, 'poetry.lock'))) return ['poetry', 'run', 'pytest'];
   return ['python3', '-m', 'pytest'];
+}
+
+/** Nothing of its own is left in the worktree; what the user wants of pytest stays. */
+export function pytestEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const options = ['-p no:cacheprovider', env.PYTEST_ADDOPTS ?? ''].join(' ').trim();
+  return { ...env, PYTHONDONTWRITEBYTECODE: '1', PYTEST_ADDOPTS: options };
 }

@@ -18,6 +18,8 @@ export interface RunLinesOptions {
   msOf(ticketId: string): number;
   /** Why an issue failed, in a few words. */
   reasonOf(ticketId: string): string;
+  /** What a person should know of a phase that went well, or of an issue that is complete. */
+  remarksOf?(ticketId: string, phase: string | null): readonly string[];
   /** Show what agents say and do. */
   verbose: boolean;
 }
@@ -101,7 +103,10 @@ export class RunLines {
   #ended(event: Extract<EngineEvent, { type: 'attempt:end' }>): void {
     const name = this.#options.nameOf(event.ticketId);
     const time = `(${wholeSeconds(event.ms)})`;
-    if (wentWell(event)) return void this.#say(`● ${name}: ${event.phase} ✓ ${time}`);
+    if (wentWell(event)) {
+      this.#say(`● ${name}: ${event.phase} ✓ ${time}`);
+      return void this.#remark(event.ticketId, event.phase);
+    }
     if (event.status === 'limit') return void this.#say(`● ${name}: ${event.phase} ⏸ usage limit`);
     if (event.status === 'interrupted') return void this.#say(`● ${name}: ${event.phase} stopped`);
     this.#say(`● ${name}: ${event.phase} ✗`);
@@ -117,8 +122,16 @@ export class RunLines {
   }
 
   #detail(ticketId: string, text: string): void {
-    if (this.#details && text !== '')
-      this.#say(`  ${this.#options.nameOf(ticketId)}   ${oneLine(text, 400)}`);
+    if (this.#details && text !== '') this.#about(ticketId, text);
+  }
+
+  /** Unlike details these are always shown. */
+  #remark(ticketId: string, phase: string | null): void {
+    for (const text of this.#options.remarksOf?.(ticketId, phase) ?? []) this.#about(ticketId, text);
+  }
+
+  #about(ticketId: string, text: string): void {
+    this.#say(`  ${this.#options.nameOf(ticketId)}   ${oneLine(text, 400)}`);
   }
 
   #status(event: Extract<EngineEvent, { type: 'ticket:status' }>): void {
@@ -129,6 +142,7 @@ export class RunLines {
     if (status === 'complete') {
       this.#marks.set(ticketId, '✓');
       this.#say(`✓ Issue ${name} completed (${time})`);
+      this.#remark(ticketId, null);
       return void this.#progress();
     }
     const isTold = event.hold?.kind === 'gate' || saysHolder(event.hold?.reason ?? '');

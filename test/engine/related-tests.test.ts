@@ -73,6 +73,20 @@ describe('related tests', () => {
       ['.: python3 -m pytest ./tests/test_a.py ./pkg/b_test.py'],
     ],
     [
+      'pytest, by the names of the tests',
+      {
+        'pyproject.toml': '[project]\nname = "x"\n',
+        'tests/test_app.py': 'def test_app(): pass\n',
+        'test_near.py': '',
+        'lib/tests/deep_test.py': '',
+        'tests/lib/test_deep.py': '',
+      },
+      ['app.py', 'near.py', 'lib/deep.py', 'other.py'],
+      [
+        '.: python3 -m pytest ./tests/test_app.py ./test_near.py ./lib/tests/deep_test.py ./tests/lib/test_deep.py',
+      ],
+    ],
+    [
       'pytest of uv',
       { 'requirements-dev.txt': 'pytest==9\n', 'uv.lock': '' },
       ['test_a.py'],
@@ -121,6 +135,10 @@ describe('related tests', () => {
     write({ 'package.json': test('node --test') });
     expect(notes('src/a.js')).toEqual([
       `None of the files changed in ${root} is a test that node could run.`,
+    ]);
+    write({ 'py/pytest.ini': '' });
+    expect(notes('py/app.py')).toEqual([
+      `No test in ${root}/py is named after what has changed there; the whole run before the verdict covers it.`,
     ]);
     write({ 'package.json': test('vitest') });
     expect(notes('README.md')).toEqual([`No code that vitest knows has changed in ${root}.`]);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { checkCommands } from '../../src/engine/checks.ts';
+import { checksOf } from '../../src/engine/checks.ts';
 import { frozenInstall, lockfileOf } from '../../src/workspaces/install.ts';
 
 const dirs: string[] = [];
@@ -41,7 +41,8 @@ describe('who installs the dependencies of a worktree and runs its scripts', () 
   ])('%s', (_, files, wanted, manager) => {
     const dir = project(files as Record<string, string>);
     expect(frozenInstall(dir, wanted)?.command.split(' ')[0]).toBe(manager);
-    if (manager && wanted === null) expect(checkCommands(null, dir)).toEqual([`${manager} run test`]);
+    if (manager && wanted === null)
+      expect(checksOf(null, dir)).toMatchObject([{ command: `${manager} run test` }]);
   });
 
   it('takes of the two lock files of npm the one that npm takes', () => {
