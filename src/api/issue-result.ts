@@ -5,6 +5,7 @@ import type { Plan } from '../model/plan.ts';
 import { isSuperseded, newerRunOf } from '../model/superseded.ts';
 import type { Attempt, Ticket, Usage } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
+import { notMerged, reservation, verdictOf } from '../model/verdict.ts';
 import { withNames } from '../report/names.ts';
 import { wentWell } from '../report/run-outcome.ts';
 import type { WorkItem } from '../sources/index.ts';
@@ -44,6 +45,12 @@ export interface IssueResult {
   /** First line of what went wrong: the error, the verdict, or what a reviewer wrote. */
   cause?: string;
   loopTriggered: boolean;
+  /** How qa judged the work that is done. */
+  verdict?: string;
+  /** What there is to say of it where it is not READY_FOR_MERGE: the criteria that are not met or not verified. */
+  reservation?: string;
+  /** Why work that was to be merged was left on its branch, and the command that merges it. */
+  notMerged?: string;
   branch: string | null;
   prNumber?: number;
   prUrl?: string;
@@ -100,6 +107,7 @@ export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
     ...(success ? {} : { abortReason: withNames(reason, (id) => nameIn(plan, id)) }),
     ...(cause ? { cause } : {}),
     loopTriggered: attempts.some((entry) => entry.visit > 1),
+    ...(success ? judgedAs(ticket, attempts) : {}),
     branch: ticket.branch,
     ...(url ? { prUrl: url } : {}),
     ...(Number.isNaN(number) ? {} : { prNumber: number }),
@@ -155,6 +163,20 @@ function withoutPullRequest(plan: Plan): string {
   const config = storedRun(plan)?.config;
   if (config?.pr === false) return 'none was wanted';
   return config?.phases.includes('exec') ? 'there is no remote called origin' : 'no work was to be done';
+}
+
+function judgedAs(
+  ticket: Ticket,
+  attempts: readonly Attempt[],
+): Pick<IssueResult, 'verdict' | 'reservation' | 'notMerged'> {
+  const judged = verdictOf(ticket);
+  const but = reservation(ticket);
+  const left = notMerged(attempts.findLast(({ phase }) => phase === INTEGRATE)?.output);
+  return {
+    ...(judged ? { verdict: judged.verdict } : {}),
+    ...(but ? { reservation: but } : {}),
+    ...(left ? { notMerged: left } : {}),
+  };
 }
 
 /** As `signalbox integrate` has told it. */

@@ -32,6 +32,7 @@ export function issueSummary(result: RunResult, look: Style, columns?: number): 
   const forward = new Set(results.flatMap((issue) => issue.fastForward ?? []));
   for (const command of forward)
     lines.push(`Merged beside the base branch, which is checked out. Bring it in: ${command}`);
+  for (const issue of results) if (issue.notMerged) lines.push(`${nameOf(issue)}: ${issue.notMerged}`);
   const all = result.exitCode >= 130 && planId ? `signalbox resume ${planId}` : '';
   for (const issue of failed) if (issue.next !== all) lines.push(...wayOn(issue, planId, columns));
   if (all) lines.push(`Stopped. Go on with: ${all}`);
@@ -65,7 +66,10 @@ function tableOf(results: readonly IssueResult[], style: Style, columns: number 
     issue.notStarted ? '' : (issue.branch ?? ''),
     issue.prUrl ?? '',
     usageText(issue.usage),
-    issue.success ? '' : oneLine(whyOf(issue), columns === undefined ? PIPED_WHY : SHOWN_WHY),
+    oneLine(
+      issue.success ? (issue.reservation ?? '') : whyOf(issue),
+      columns === undefined ? PIPED_WHY : SHOWN_WHY,
+    ),
   ]);
   if (rows.length === 0) return [];
   const header = ['', 'issue', 'time', 'branch', 'pull request', 'usage', 'why'];

@@ -1,8 +1,11 @@
 import { NO_CHECKS } from '../engine/checks.ts';
 import type { Ticket } from '../model/ticket.ts';
+import { notMerged, reservation } from '../model/verdict.ts';
 
 /** What a tick alone would hide: of a phase of an issue, or of the issue. */
 export function remarksOf(ticket: Ticket, phase: string | null): string[] {
+  if (phase === null) return [reservation(ticket)].filter(Boolean);
   const last = ticket.phaseHistory.findLast((entry) => entry.phase === phase && entry.completedAt !== null);
-  return last?.output?.trim() === NO_CHECKS ? [NO_CHECKS] : [];
+  if (last?.output?.trim() === NO_CHECKS) return [NO_CHECKS];
+  return [notMerged(last?.output) ?? ''].filter(Boolean);
 }

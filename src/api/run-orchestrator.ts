@@ -7,6 +7,7 @@ import { openParts } from '../engine/open.ts';
 import { takeRun } from '../engine/resume-run.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
+import { whyNotMerged } from '../model/verdict.ts';
 import { numberedItem } from '../sources/index.ts';
 import { parseBatches } from './batches.ts';
 import { checkMerged } from './combinations.ts';
@@ -245,6 +246,10 @@ export class RunOrchestrator {
 }
 
 /** A command cannot go on with what was kept in a temporary place only. */
-function withoutCommand({ next, ...result }: IssueResult): IssueResult {
-  return next === undefined || next.startsWith('signalbox ') ? result : { ...result, next };
+function withoutCommand({ next, notMerged, ...result }: IssueResult): IssueResult {
+  return {
+    ...result,
+    ...(next === undefined || next.startsWith('signalbox ') ? {} : { next }),
+    ...(notMerged === undefined ? {} : { notMerged: whyNotMerged(notMerged) }),
+  };
 }

@@ -79,7 +79,10 @@ async function integrate(
 ): Promise<void> {
   const ref = ticketHere(io, planId, ticketId);
   const parts = await openEngine(io, options, 'integrate');
-  const { integrateTicket } = await import('../engine/integrate.ts');
+  const { integrateTicket, leftToVerify } = await import('../engine/integrate.ts');
+  // By hand it is a person who merges.
+  const left = io.env.SIGNALBOX_JOB === undefined ? undefined : await leftToVerify(parts, ref);
+  if (left !== undefined) return options.json ? outJson(io, { left }) : io.out(left);
   const done = await refusing(io, () => integrateTicket(parts, ref));
   if (!done) return;
   if (options.json) outJson(io, done);

@@ -1,10 +1,13 @@
 import { WorkspaceError } from '../model/errors.ts';
 import type { TicketRef } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
+import { needsVerification, sayNotMerged } from '../model/verdict.ts';
 import type { Integrated, WorkspaceSpec } from '../workspaces/index.ts';
 import { workspaceSpec } from './facts.ts';
 import { WORK } from './issue-done.ts';
 import type { Parts } from './parts.ts';
+import { ancestorsOf } from './stack.ts';
+import { readTip, tipOf } from './tip.ts';
 
 /** Merges a ticket's branch into the base it started from. */
 export async function integrateTicket(
@@ -30,4 +33,33 @@ async function checkWork({ workspaces }: Parts, spec: WorkspaceSpec, base: Ticke
     `${branch} has no commit that ${base.ref} does not have: there is nothing to merge.`,
     { hint: `Do the work first: name ${WORK} in --phases.`, details: { branch } },
   );
+}
+
+/**
+ * Why a run does not merge a ticket by itself: a person has to verify it, or unmerged work that it builds on. Undefined
+ * where nothing is in the way.
+ */
+export async function leftToVerify(parts: Parts, ref: TicketRef): Promise<string | undefined> {
+  const ticket = parts.store.ticket(ref);
+  const open: Ticket[] = [];
+  for (const each of [ticket, ...ancestorsOf(ticket, parts.store.view())])
+    if (needsVerification(each) && !(await isMerged(parts, each))) open.unshift(each);
+  if (open.length === 0) return undefined;
+  const below = open.filter((each) => each !== ticket);
+  const commands = [...below, ticket].map(
+    ({ planId, ticketId }) => `signalbox integrate ${planId} ${ticketId}`,
+  );
+  const names = below.map(({ ticketId }) => ticketId).join(', ');
+  const why = open.includes(ticket)
+    ? 'the verdict is NEEDS_VERIFICATION'
+    : `it builds on ${names}, still to be verified`;
+  return sayNotMerged(why, commands);
+}
+
+/** Whether the base, or what waits beside it to be brought in, has all of the work. */
+async function isMerged(parts: Parts, ticket: Ticket): Promise<boolean> {
+  const { store, settings, workspaces } = parts;
+  const spec = workspaceSpec(ticket, store.plan(ticket.planId), settings, store.view());
+  const tip = (await readTip(parts, spec)) ?? tipOf(ticket);
+  return tip !== null && workspaces.baseHas({ ...spec, recordedBase: ticket.base }, tip);
 }

@@ -2,6 +2,7 @@ import { findPullRequests } from '../forge/index.ts';
 import { SignalboxError } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
+import { notMerged } from '../model/verdict.ts';
 import type { Workflow } from '../model/workflow.ts';
 import { forgeWork, pullNumberOf } from './forge-work.ts';
 import { type EarlierIssues, isNoted } from './issue-earlier.ts';
@@ -79,7 +80,9 @@ function coveredBy(tickets: readonly Ticket[], { phases }: Workflow): Set<string
   const at = (phase: string) => place.get(phase) ?? -1;
   let covered: string[] = [];
   for (const { phaseHistory } of tickets) {
-    const ran = phaseHistory.flatMap(({ phase, status }) => (status === 'success' ? [phase] : []));
+    const ran = phaseHistory.flatMap(({ phase, status, output }) =>
+      status === 'success' && !(phase === 'integrate' && notMerged(output)) ? [phase] : [],
+    );
     const first = Math.min(...ran.map(at), Number.POSITIVE_INFINITY);
     covered = [...covered.filter((phase) => at(phase) < first), ...ran];
   }

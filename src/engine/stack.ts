@@ -89,7 +89,8 @@ async function successor(
 }
 
 /** Everything that a ticket waits for, directly or not. */
-function ancestorsOf(ticket: Ticket, view: StoreView, found = new Set<Ticket>()): Set<Ticket> {
+/** What a ticket waits for, directly or not, the nearest first. */
+export function ancestorsOf(ticket: Ticket, view: StoreView, found = new Set<Ticket>()): Set<Ticket> {
   for (const each of blockersOf(ticket, view)) {
     if (found.has(each)) continue;
     found.add(each);

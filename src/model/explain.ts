@@ -2,6 +2,7 @@ import type { TicketRef } from './ids.ts';
 import type { Plan } from './plan.ts';
 import { openAttempt, type Ticket } from './ticket.ts';
 import { isShared } from './turns.ts';
+import { reservation } from './verdict.ts';
 
 /** What is known about engines when somebody asks why a ticket does not move. */
 export interface Surroundings {
@@ -34,7 +35,7 @@ function explainStatus(ticket: Ticket, plan: Plan, around: Surroundings): Explan
   const names = `${ticket.planId} ${ticket.ticketId}`;
   switch (ticket.status) {
     case 'complete':
-      return { why: '', next: '' };
+      return { why: reservation(ticket), next: '' };
     case 'failed':
       return { why: ticket.error ?? 'failed', next: `signalbox retry ${names}` };
     case 'paused':
