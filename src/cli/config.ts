@@ -95,7 +95,16 @@ async function showPath(options: Options, io: Io): Promise<void> {
 async function trustDirectory(dir: string | undefined, options: Options, io: Io): Promise<void> {
   const { expandPath, homeDir, userHome } = await import('../config/paths.ts');
   const { trust } = await import('../config/trust.ts');
-  const result = trust(expandPath(dir ?? '.', io.cwd, userHome(io.env)), homeDir(io.env, io.cwd));
+  const { makeDirectory } = await import('../store/directory.ts');
+  const { asStorageError } = await import('../store/storage-error.ts');
+  const home = homeDir(io.env, io.cwd);
+  let result: ReturnType<typeof trust>;
+  try {
+    makeDirectory(home);
+    result = trust(expandPath(dir ?? '.', io.cwd, userHome(io.env)), home);
+  } catch (error) {
+    throw asStorageError(error, home, { name: 'the home directory', setting: 'SIGNALBOX_HOME' });
+  }
   if (options.json) outJson(io, result);
   else
     io.out(

@@ -7,7 +7,7 @@ import type { Command } from 'commander';
 import type { Parts } from '../engine/parts.ts';
 import type { Claim } from '../model/claim.ts';
 import { HeldError } from '../model/errors.ts';
-import { makeDirectory } from '../store/directory.ts';
+import { assertWritable } from '../store/storage-error.ts';
 import { keepHeapSmall } from './heap.ts';
 import { type Io, outJson } from './io.ts';
 import { type GlobalOptions, openRunner, openStore, positiveInteger } from './open.ts';
@@ -150,7 +150,13 @@ async function tick(options: Options, io: Io): Promise<void> {
   }
 }
 
-async function seat(io: Io, options: GlobalOptions): Promise<{ claim: Claim | undefined; logDir: string }> {
+interface Seat {
+  claim: Claim | undefined;
+  stateDir: string;
+  logDir: string;
+}
+
+async function seat(io: Io, options: GlobalOptions): Promise<Seat> {
   const { store, settings } = await openStore(io, options);
   const [{ readDaemon }, { Holder }] = await Promise.all([
     import('../engine/seat.ts'),
@@ -158,6 +164,7 @@ async function seat(io: Io, options: GlobalOptions): Promise<{ claim: Claim | un
   ]);
   return {
     claim: readDaemon(store.layout, new Holder('daemon', store.layout.engines)),
+    stateDir: settings.stateDir,
     logDir: settings.logDir,
   };
 }
@@ -203,8 +210,13 @@ async function launch(
   options: GlobalOptions,
   io: Io,
 ): Promise<{ pid: number; log: string } | Refusal> {
-  const { logDir } = await seat(io, options);
-  makeDirectory(logDir);
+  const { stateDir, logDir } = await seat(io, options);
+  // Asked here: a daemon that finds no room for its state finds none for its reason either.
+  const assertRoom = () => {
+    assertWritable(stateDir);
+    assertWritable(logDir, { name: 'the log directory', setting: 'logDir' });
+  };
+  assertRoom();
   const log = join(logDir, 'daemon.log');
   const out = openSync(log, 'a', 0o600);
   const before = fstatSync(out).size;
@@ -230,6 +242,7 @@ async function launch(
   if (claim) return { pid: claim.pid, log };
   // What kept it from starting is the last thing it said.
   const said = readFileSync(log).subarray(before).toString('utf8').trim();
+  if (!said) assertRoom();
   return { said: said || `The daemon did not start; see ${log}`, code: ended || 1 };
 }
 

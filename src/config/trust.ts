@@ -1,4 +1,4 @@
-import { mkdirSync, realpathSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { InputError } from '../model/errors.ts';
 import { readText } from './paths.ts';
@@ -37,10 +37,15 @@ export function trust(dir: string, home: string): { dir: string; added: boolean 
   mkdirSync(home, { recursive: true, mode: 0o700 });
   const file = join(home, 'trusted.json');
   const temporary = `${file}.${process.pid}.tmp`;
-  writeFileSync(temporary, `${JSON.stringify({ version: 1, directories: [...known, real] }, null, 2)}\n`, {
-    mode: 0o600,
-  });
-  renameSync(temporary, file);
+  try {
+    writeFileSync(temporary, `${JSON.stringify({ version: 1, directories: [...known, real] }, null, 2)}\n`, {
+      mode: 0o600,
+    });
+    renameSync(temporary, file);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
   return { dir: real, added: true };
 }
 

@@ -79,13 +79,18 @@ export class SmallDisk {
 
   /** Runs a command that has its state there. */
   cli(...args: string[]): Promise<Ended> {
+    return this.cliWith({}, ...args);
+  }
+
+  /** The same with more variables. */
+  cliWith(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> {
     const line = `${this.#holder ? `exec nsenter ${this.#enter().join(' ')} ` : 'exec '}$SIGNALBOX ${args.join(' ')}`;
     const faults = {
       NODE_OPTIONS: `--import=${FAULTS}`,
       FULL_DISK: this.#world.stateDir,
       FULL_DISK_IS: this.#flag,
     };
-    return shell(this.#world, line, '/bin/sh', this.#holder ? {} : faults);
+    return shell(this.#world, line, '/bin/sh', this.#holder ? env : { ...faults, ...env });
   }
 
   async unmount(): Promise<void> {

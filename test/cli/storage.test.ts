@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
 import { SmallDisk } from './small-disk.ts';
 import { it as base, errorIn, refusal, setUp, type World } from './support.ts';
@@ -26,6 +26,39 @@ function contents(world: World, disk: SmallDisk): Record<string, string> {
 }
 
 const FULL = 'the disk is full.\n   The previous state is intact. Make room or choose another stateDir';
+
+describe('a disk that holds the logs as well', () => {
+  const TROUBLE: [string, (disk: SmallDisk) => void | Promise<void>, string][] = [
+    ['full', (disk) => disk.fill(), 'the disk is full'],
+    ['read-only', (disk) => disk.readOnly(), 'it is on a read-only file system'],
+  ];
+  for (const logs of ['logs', 'new/logs'])
+    for (const [what, happens, reason] of TROUBLE)
+      it(`keeps no daemon from saying why it does not start: ${what}, ${logs}`, async ({ world, disk }) => {
+        const env = { SIGNALBOX_LOG_DIR: `${world.stateDir}/${logs}` };
+        if (logs === 'logs') mkdirSync(disk.path(env.SIGNALBOX_LOG_DIR));
+        await happens(disk);
+        const ended = await disk.cliWith(env, 'daemon', '--detach');
+        expect(ended.code).toBe(4);
+        expect(refusal(ended)).toContain(
+          `Cannot write the state directory ${world.stateDir}: ${reason}.\n   The`,
+        );
+        expect(readdirSync(disk.path(world.stateDir)).filter((name) => name.includes('tmp'))).toEqual([]);
+      });
+
+  for (const [what, happens, reason] of TROUBLE)
+    it(`keeps what was trusted: ${what}`, async ({ world, disk }) => {
+      const env = { SIGNALBOX_HOME: world.stateDir };
+      await disk.cliWith(env, 'config', 'trust', world.dir);
+      const files = () => readdirSync(disk.path(world.stateDir)).filter((name) => name.includes('trusted'));
+      await happens(disk);
+      const ended = await disk.cliWith(env, 'config', 'trust', '/');
+      expect(ended.code).toBe(4);
+      expect(refusal(ended)).toContain(`Cannot write the home directory ${world.stateDir}: ${reason}.`);
+      expect(ended.err).toContain('or choose another SIGNALBOX_HOME, then start again.');
+      expect(files()).toEqual(['trusted.json']);
+    });
+});
 
 describe('a state directory on a full disk', () => {
   it('ends every command that writes with 4 and one clear error; the previous state is intact', async ({
