@@ -1,7 +1,6 @@
-import { accessSync, constants, existsSync, lstatSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, lstatSync, mkdtempSync, rmdirSync, statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { messageOf } from '../model/errors.ts';
+import { dirname, join } from 'node:path';
 
 /** `bad` is something required that is missing; `warn` is worth knowing. */
 export interface Finding {
@@ -20,16 +19,22 @@ export function stateFinding(stateDir: string): Finding {
     if (!statSync(there).isDirectory())
       throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' });
     accessSync(there, constants.W_OK | constants.X_OK);
+    // File systems of the kernel's own say yes to root, and take nothing all the same.
+    rmdirSync(mkdtempSync(join(there, '.signalbox-doctor-')));
     const detail = there === stateDir ? stateDir : `${stateDir} (will be made)`;
     return { level: 'ok', what: 'state', detail, fix: null };
   } catch (error) {
     return {
       level: 'bad',
       what: 'state',
-      detail: `${there} cannot be written (${(error as NodeJS.ErrnoException).code ?? messageOf(error)})`,
+      detail: `${there} cannot be written (${reasonOf(error as NodeJS.ErrnoException)})`,
       fix: 'Make it writable, or set stateDir to another directory.',
     };
   }
+}
+
+function reasonOf({ code, message }: NodeJS.ErrnoException): string {
+  return code === 'ENOENT' ? 'it takes no directories' : (code ?? message);
 }
 
 export async function diskFinding(stateDir: string): Promise<Finding> {

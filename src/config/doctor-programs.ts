@@ -4,6 +4,7 @@ import { INSTALL_COMMANDS } from './install-commands.ts';
 import type { Env } from './paths.ts';
 import { findExecutable, type Probe, probe } from './probe.ts';
 import type { Settings } from './settings.ts';
+import { unusable } from './unusable.ts';
 
 export interface ProgramOptions {
   settings: Settings;
@@ -49,10 +50,7 @@ export async function gitFinding({ env, timeoutMs }: ProgramOptions): Promise<Fi
 
 export async function toolFinding(
   { env, timeoutMs }: ProgramOptions,
-  what: string,
-  command: string,
-  args: string[],
-  why: string,
+  { what, command, args, why }: { what: string; command: string; args: string[]; why: string },
 ): Promise<Finding> {
   const file = findExecutable(command, env);
   if (!file)
@@ -62,16 +60,17 @@ export async function toolFinding(
       detail: `${command} not found`,
       fix: `${why}; install ${what} to have it.`,
     };
-  return versionFinding(what, file, await probe(file, args, env, timeoutMs));
+  return versionFinding(what, [file, ...args], await probe(file, args, env, timeoutMs));
 }
 
-function versionFinding(what: string, file: string, result: Probe): Finding {
+function versionFinding(what: string, argv: string[], result: Probe): Finding {
+  const [file] = argv;
   if (result.ok) return { level: 'ok', what, detail: `${result.line || 'found'} (${file})`, fix: null };
   return {
     level: 'warn',
     what,
     detail: `${file} ${result.reason}`,
-    fix: `Run it by hand to see why: ${file} --version`,
+    fix: `Run it by hand to see why: ${argv.join(' ')}`,
   };
 }
 
@@ -94,21 +93,26 @@ export async function agentFinding(
   // Entries may bring their own PATH, and that is where the engine will look.
   const own = { ...env, ...agent.env };
   const file = findExecutable(agent.command, own);
+  const trouble = unusable(agent, own);
+  if (trouble) return { level: isDefault ? 'bad' : 'warn', what, ...trouble };
   if (file) {
     if (agent.adapter === 'rehearsal') return { level: 'ok', what, detail: `bundled (${file})`, fix: null };
     // Nobody knows what a command of one's own does with `--version`: it might begin to work.
     if (agent.adapter === 'custom') return { level: 'ok', what, detail: `found (${file})`, fix: null };
-    return versionFinding(what, file, await probe(file, ['--version'], own, timeoutMs));
+    return versionFinding(what, [file, '--version'], await probe(file, ['--version'], own, timeoutMs));
   }
   return { level: isDefault ? 'bad' : 'warn', what, ...missing(agent, isDefault) };
 }
 
-/** What is said of an agent whose program is not there; undefined when it is. */
+/** What is said of an agent whose program is not there or cannot be started; undefined when it can. */
 export function missingProgram(
   { settings, env }: Omit<ProgramOptions, 'timeoutMs'>,
   agent: AgentConfig,
 ): { detail: string; fix: string } | undefined {
-  if (findExecutable(agent.command, { ...env, ...agent.env })) return undefined;
+  const own = { ...env, ...agent.env };
+  const trouble = unusable(agent, own);
+  if (trouble) return trouble;
+  if (findExecutable(agent.command, own)) return undefined;
   return missing(agent, agent.name === settings.defaultAgent);
 }
 

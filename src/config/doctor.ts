@@ -1,4 +1,5 @@
 import { messageOf, type SignalboxError } from '../model/errors.ts';
+import { ghFinding } from './doctor-gh.ts';
 import { diskFinding, type Finding, stateFinding } from './doctor-places.ts';
 import {
   agentFinding,
@@ -30,25 +31,18 @@ export interface DoctorOptions extends ProgramOptions {
   checkWorkflows(settings: Settings): Promise<WorkflowReport[]>;
 }
 
-/** Looks at everything a run needs. Changes nothing, and never throws for what it finds. */
+/** Looks at everything a run needs. Leaves everything as it was, and never throws for what it finds. */
 export async function examine(options: DoctorOptions): Promise<Finding[]> {
   const findings = await Promise.all([
     nodeFinding(options.nodeVersion),
     gitFinding(options),
-    toolFinding(
-      options,
-      'tmux',
-      'tmux',
-      ['-V'],
-      'Jobs run without it; windows that follow them are not shown',
-    ),
-    toolFinding(
-      options,
-      'gh',
-      options.settings.ghCommand,
-      ['--version'],
-      'Only workflows that open pull requests need it',
-    ),
+    toolFinding(options, {
+      what: 'tmux',
+      command: 'tmux',
+      args: ['-V'],
+      why: 'Jobs run without it; windows that follow them are not shown',
+    }),
+    ghFinding(options),
     ...agentsToCheck(options).map((agent) => agentFinding(options, agent)),
     sandboxFindings(options),
     configFinding(options),

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { accessSync, constants, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { accessSync, constants, mkdtempSync, rmSync, type Stats, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -10,15 +10,16 @@ export type Probe = { ok: true; line: string } | { ok: false; reason: string };
 const LIMIT = 64 * 1024;
 const GRACE_MS = 300;
 
-/** The file a command name stands for, or undefined. A name with a slash is a path already. */
+/** The file a command name stands for, or undefined. */
 export function findExecutable(command: string, env: Env): string | undefined {
-  const files = command.includes('/')
-    ? [command]
-    : (env.PATH ?? '')
-        .split(':')
-        .filter((dir) => dir.startsWith('/'))
-        .map((dir) => join(dir, command));
-  return files.find(isExecutable);
+  return commandFiles(command, env).find(isExecutable);
+}
+
+/** Where a command is looked for. A name with a slash is a path already. */
+export function commandFiles(command: string, env: Env): string[] {
+  if (command.includes('/')) return [command];
+  const dirs = (env.PATH ?? '').split(':').filter((dir) => dir.startsWith('/'));
+  return dirs.map((dir) => join(dir, command));
 }
 
 function isExecutable(file: string): boolean {
@@ -27,6 +28,15 @@ function isExecutable(file: string): boolean {
     return statSync(file).isFile();
   } catch {
     return false;
+  }
+}
+
+/** What is known of a file; undefined where there is none, or none that one may see. */
+export function statIfSeen(file: string): Stats | undefined {
+  try {
+    return statSync(file, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
   }
 }
 

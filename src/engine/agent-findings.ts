@@ -8,8 +8,11 @@ export function agentFindings(surveyed: readonly SurveyedAgent[]): Finding[] {
   return surveyed.flatMap((one) => {
     const what = `agent ${one.agent}`;
     const program = ADAPTERS[one.adapter]?.program ?? null;
+    const askedFor = one.isDefault || one.configured;
+    if (one.problem !== null && one.fix !== null && (askedFor || program))
+      return [{ level: one.isDefault ? 'bad' : 'warn', what, detail: one.problem, fix: one.fix }];
     if (one.path === null) {
-      if (!one.isDefault && !one.configured) return [];
+      if (!askedFor) return [];
       const install = program ? `Install it (npm install -g ${program.package})` : 'Install it';
       const instead = one.isDefault
         ? 'name another one in defaultAgent'
@@ -25,7 +28,7 @@ export function agentFindings(surveyed: readonly SurveyedAgent[]): Finding[] {
     }
     const findings: Finding[] = [];
     const warn = (detail: string, fix: string) => findings.push({ level: 'warn', what, detail, fix });
-    if (one.problem !== null)
+    if (one.problem !== null && one.fix === null)
       warn(
         `${one.path} ${one.problem}`,
         `Run it by hand to see why: ${[one.path, ...(program?.version ?? [])].join(' ')}`,

@@ -6,6 +6,7 @@ import { standing, versionIn } from '../agents/versions.ts';
 import type { Env } from '../config/paths.ts';
 import { findExecutable, probe } from '../config/probe.ts';
 import type { Settings } from '../config/settings.ts';
+import { unusable } from '../config/unusable.ts';
 import type { AgentConfig, AgentProgram } from '../model/agent.ts';
 
 /** One agent as it is found on this machine. */
@@ -19,8 +20,10 @@ export interface SurveyedAgent {
   command: string;
   path: string | null;
   version: string | null;
-  /** Why a program that is there told no version. */
+  /** Why a program that is there told no version, or cannot be started. */
   problem: string | null;
+  /** How a program that cannot be started is put right. */
+  fix: string | null;
   tested: AgentProgram['tested'] | null;
   standing: 'tested' | 'older' | 'newer' | null;
   /** Null for what is no program of its own. */
@@ -65,7 +68,8 @@ async function survey(
   const { program } = adapter;
   const own = { ...env, ...agent.env };
   const path = findExecutable(agent.command, own) ?? null;
-  const asked = path && program ? await probe(path, [...program.version], own, timeoutMs) : null;
+  const trouble = unusable(agent, own);
+  const asked = path && program && !trouble ? await probe(path, [...program.version], own, timeoutMs) : null;
   const version = (asked?.ok && versionIn(asked.line)) || null;
   return {
     agent: agent.name,
@@ -75,7 +79,9 @@ async function survey(
     command: agent.command,
     path,
     version,
-    problem: asked === null || version !== null ? null : asked.ok ? 'told no version' : asked.reason,
+    problem:
+      trouble?.detail ?? (asked && version === null ? (asked.ok ? 'told no version' : asked.reason) : null),
+    fix: trouble?.fix ?? null,
     tested: program?.tested ?? null,
     standing: program && version !== null ? standing(version, program.tested) : null,
     login: program && loginOf(program, own),

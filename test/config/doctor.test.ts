@@ -3,6 +3,8 @@ import { describe, expect, it, vi } from 'vitest';
 import { type DoctorOptions, examine, isHealthy } from '../../src/config/doctor.ts';
 import type { Finding } from '../../src/config/doctor-places.ts';
 import { findExecutable, probe } from '../../src/config/probe.ts';
+import { agentFindings } from '../../src/engine/agent-findings.ts';
+import { surveyAgents } from '../../src/engine/agent-survey.ts';
 import { InputError } from '../../src/model/errors.ts';
 import { processStart } from '../../src/store/identity.ts';
 import { type Scratch, scratch } from './scratch.ts';
@@ -42,7 +44,7 @@ async function look(room: Scratch, { programs = GOOD, config = '', env = {}, opt
 describe('doctor', () => {
   it('finds a good machine good', async () => {
     const room = scratch();
-    const { findings, of } = await look(room, {});
+    const { findings, of } = await look(room, { env: { GH_TOKEN: 'x' } });
     expect(findings.filter(({ level }) => level !== 'ok')).toEqual([]);
     expect(findings.map(({ what }) => what)).toEqual([
       'node',
@@ -142,6 +144,34 @@ describe('doctor', () => {
       { level: 'bad' },
     ],
     [
+      'a state directory where none can be made',
+      { config: 'stateDir: /proc/signalbox/state\n' },
+      'state',
+      { level: 'bad', detail: expect.stringContaining('/proc cannot be written') },
+    ],
+    [
+      'a tmux that hangs',
+      { programs: { ...GOOD, tmux: 'exec /bin/sleep 60' }, options: { timeoutMs: 100 } },
+      'tmux',
+      { level: 'warn', fix: expect.stringMatching(/^Run it by hand to see why: \S+\/tmux -V$/) },
+    ],
+    [
+      'a gh that nobody is logged in to',
+      {},
+      'gh',
+      {
+        level: 'warn',
+        detail: expect.stringContaining('no sign of a login'),
+        fix: expect.stringContaining('gh auth login'),
+      },
+    ],
+    [
+      'a gh with a token',
+      { env: { GITHUB_TOKEN: 'x' } },
+      'gh',
+      { level: 'ok', detail: expect.stringContaining('login by GITHUB_TOKEN, not tried') },
+    ],
+    [
       'no workflow',
       { options: { checkWorkflows: async () => [] } },
       'workflows',
@@ -162,6 +192,58 @@ describe('doctor', () => {
   ])('%s', async (_name, machine, what, expected) => {
     const { of } = await look(scratch(), machine);
     expect(of(what)).toMatchObject(expected);
+  });
+
+  it.each<[string, (room: Scratch) => string, (file: string) => Partial<Finding>]>([
+    [
+      'is not executable',
+      ({ write }) => write('mine', '#!/bin/sh\n', 0o644),
+      (file) => ({ detail: `${file} is not executable`, fix: `Run: chmod +x ${file}` }),
+    ],
+    [
+      'is a directory',
+      ({ path }) => path('user'),
+      (file) => ({
+        detail: `${file} is a directory`,
+        fix: 'Name the program itself in agents.mine.command.',
+      }),
+    ],
+    [
+      'has no interpreter',
+      ({ write }) => write('mine', '#! /nowhere/python -u\n', 0o755),
+      (file) => ({
+        detail: `${file} cannot be started: its first line names /nowhere/python, which is not there`,
+        fix: 'Install /nowhere/python, or correct the first line.',
+      }),
+    ],
+    [
+      'has no interpreter on PATH',
+      ({ write }) => write('mine', '#!/usr/bin/env nosuch\n', 0o755),
+      () => ({ fix: 'Install nosuch, or correct the first line.' }),
+    ],
+  ])('a program that %s', async (_name, make, expected) => {
+    const room = scratch();
+    const file = make(room);
+    for (const adapter of ['custom', 'claude']) {
+      const config = `agents: {mine: {adapter: ${adapter}, command: ${file}}}\n`;
+      const { of } = await look(room, { config });
+      expect(of('agent mine')).toMatchObject({ level: 'warn', ...expected(file) });
+      const settings = await room.load({ env: { HOME: room.path('user') } });
+      const surveyed = await surveyAgents({ settings, env: { PATH: room.path('bin') } });
+      const findings = agentFindings(surveyed.filter(({ agent }) => agent === 'mine'));
+      expect(findings).toMatchObject([{ level: 'warn', ...expected(file) }]);
+    }
+  });
+
+  it('sees that gh has hosts, without reading them', async () => {
+    const room = scratch();
+    const file = room.write('user/.config/gh/hosts.yml', '{}\n');
+    expect((await look(room, {})).of('gh')?.level).toBe('warn');
+    room.write('user/.config/gh/hosts.yml', 'github.com:\n  user: me\n');
+    expect((await look(room, {})).of('gh')).toMatchObject({
+      level: 'ok',
+      detail: expect.stringContaining(`login by ${file}`),
+    });
   });
 
   it('names the place of a workflow’s first problem', async () => {
