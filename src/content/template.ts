@@ -33,10 +33,21 @@ export async function renderPrompt(
     'prompt/too-large',
     `With its variables, ${name} has ${size} bytes; at most ${MAX_PROMPT_BYTES} are allowed.`,
     {
-      hint: 'Let the agent read large material from files in the worktree instead.',
+      hint: `${sayLargest(text, variables)}, or let the agent read large material from files in the worktree.`,
       details: { size },
     },
   );
+}
+
+/** What to shorten: the variable that takes most of the room, among those that the template itself names. */
+function sayLargest(text: string, variables: Variables): string {
+  const sizes = Object.entries(variables)
+    .filter(([name]) => text.includes(name))
+    .map(([name, value]) => ({ name, size: Buffer.byteLength(JSON.stringify(value) ?? '') }))
+    .sort((a, b) => b.size - a.size);
+  const [largest] = sizes;
+  if (!largest || largest.size * 2 < MAX_PROMPT_BYTES) return 'Shorten the prompt or what it includes';
+  return `Shorten {{ ${largest.name} }}, which takes most of it`;
 }
 
 /** Renders one argument of a script. It reaches the script as one argument, whatever it holds. */

@@ -1,6 +1,7 @@
 import { adapterFor, capabilityProblems } from '../agents/index.ts';
 import { missingProgram } from '../config/doctor-programs.ts';
 import { didYouMean } from '../config/index.ts';
+import { MAX_PROMPT_BYTES } from '../content/index.ts';
 import { messageOf, SignalboxError } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
 import { pathProblem } from '../model/paths.ts';
@@ -117,7 +118,8 @@ async function checkTicket(parts: Parts, plan: Plan, ticket: Ticket, view: Store
   if (ticket.agent !== null && !Object.hasOwn(parts.settings.agents, ticket.agent))
     problems.push({ place: 'agent', path: 'agent', message: unknownAgent(parts, ticket.agent) });
   await attempt('workflow', whereOf('workflow'), async () => {
-    const { workflow } = await pinnedFor(parts, ticket, plan);
+    const { workflow, prompts } = await pinnedFor(parts, ticket, plan);
+    if (!isOver(ticket)) problems.push(...tooLong(ticket, workflow, prompts));
     problems.push(...(await noMergeTarget(parts, plan, { workflow, ticket, view })));
     for (const [field, names] of [
       ['skipPhases', ticket.skipPhases],
@@ -140,6 +142,23 @@ async function checkTicket(parts: Parts, plan: Plan, ticket: Ticket, view: Store
     if (problem) problems.push({ place: 'paths', path: 'paths', message: `The path "${path}" ${problem}.` });
   }
   return problems;
+}
+
+/** No agent would be started with it. */
+function tooLong(
+  { planId, ticketId, description }: Ticket,
+  workflow: Workflow,
+  prompts: Readonly<Record<string, string>>,
+): Finding[] {
+  const bytes = Buffer.byteLength(description);
+  if (bytes <= MAX_PROMPT_BYTES) return [];
+  const own = workflow.phases.flatMap((phase) =>
+    phase.type === 'agent' && phase.prompt ? [phase.prompt] : [],
+  );
+  if (![...own, ...Object.values(prompts)].some((text) => /\bdescription\b/.test(text))) return [];
+  const message = `The description has ${bytes} bytes; a prompt may have at most ${MAX_PROMPT_BYTES}.`;
+  const hint = `Shorten it: signalbox plan edit ${planId} ${ticketId} --description-file <file>`;
+  return [{ place: 'description', path: 'description', message, hint }];
 }
 
 /** What will not move by itself although nothing in the files is wrong. */

@@ -1,3 +1,4 @@
+import { wayToFree } from '../model/claim.ts';
 import { IllegalMoveError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
@@ -25,12 +26,7 @@ export async function approvePlan(parts: Parts, planId: string): Promise<Plan> {
 }
 
 export async function archivePlan(parts: Parts, planId: string): Promise<Plan> {
-  const busy = ticketsOf(parts, planId).find((ticket) => ticket.claim && parts.holder.isLive(ticket.claim));
-  if (busy) {
-    throw new IllegalMoveError('plan/busy', `Plan "${planId}" is at work on ${busy.ticketId}.`, {
-      hint: `Pause it first: signalbox pause-plan ${planId}`,
-    });
-  }
+  for (const ticket of ticketsOf(parts, planId)) assertFree(parts, ticket);
   return setStatus(parts, planId, 'archived', ['draft', 'active', 'paused', 'complete'], 'archive');
 }
 
@@ -39,11 +35,7 @@ export async function deletePlan(parts: Parts, planId: string, force: boolean): 
   const plan = parts.store.plan(planId);
   const view = parts.store.view();
   for (const ticket of ticketsOf(parts, planId)) {
-    if (ticket.claim && parts.holder.isLive(ticket.claim)) {
-      throw new IllegalMoveError('plan/busy', `Plan "${planId}" is at work on ${ticket.ticketId}.`, {
-        hint: `Pause it first: signalbox pause-plan ${planId}`,
-      });
-    }
+    assertFree(parts, ticket);
     if (!ticket.base) continue;
     const spec = workspaceSpec(ticket, plan, parts.settings, view);
     if (!force && !(await parts.workspaces.isMerged(spec))) {
@@ -52,7 +44,7 @@ export async function deletePlan(parts: Parts, planId: string, force: boolean): 
         'plan/unmerged',
         `Branch ${spec.branch} of ${ticket.ticketId} is ${state}.`,
         {
-          hint: 'Merge or delete the branch first, or use: plan archive (keeps everything), or plan delete --force (keeps the branches).',
+          hint: `Merge or delete the branch first, or use: ${plan.status === 'archived' ? '' : 'plan archive (keeps everything), or '}plan delete --force (keeps the branches).`,
         },
       );
     }
@@ -69,6 +61,23 @@ export async function deletePlan(parts: Parts, planId: string, force: boolean): 
   }
   await keepPast(parts, ticketsOf(parts, planId));
   await parts.store.deletePlan(planId);
+}
+
+/** Refuses while anybody has a ticket: its agent, or a person in one of its sessions. */
+function assertFree(parts: Parts, ticket: Ticket): void {
+  const { claim, planId, ticketId } = ticket;
+  if (!claim || !parts.holder.isLive(claim)) return;
+  const inSession = claim.by === 'session';
+  throw new IllegalMoveError(
+    'plan/busy',
+    inSession
+      ? `A person is in a session of ${ticketId} of plan "${planId}".`
+      : `Plan "${planId}" is at work on ${ticketId}.`,
+    {
+      hint: inSession ? wayToFree(claim, ticket) : `Pause it first: signalbox pause-plan ${planId}`,
+      details: { holder: claim },
+    },
+  );
 }
 
 function ticketsOf(parts: Parts, planId: string): Ticket[] {

@@ -11,7 +11,7 @@ import {
 import { MAX_PROMPT_BYTES, renderPhasePrompt } from '../content/index.ts';
 import type { AgentAdapter, AgentConfig, AgentRequest, AgentResult } from '../model/agent.ts';
 import { judgedIn, judgementProblem, schemaForCriteria } from '../model/criteria.ts';
-import { InputError, messageOf } from '../model/errors.ts';
+import { explained, InputError, messageOf } from '../model/errors.ts';
 import type { AttemptEnd } from '../model/outcome.ts';
 import type { Json } from '../model/ticket.ts';
 import { totalUsage } from '../model/usage.ts';
@@ -44,10 +44,13 @@ export async function performAgent(context: Context): Promise<AttemptEnd> {
     return isReadOnly(context, agent) ? await takenOut(context, end) : end;
   } catch (error) {
     if (error instanceof AttemptConfigError || error instanceof InputError)
-      return failure('config', error.message);
+      return failure('config', isTooLarge(error) ? explained(error) : error.message);
     throw error;
   }
 }
+
+/** Trying again meets the same, so that the way out belongs to the reason. */
+const isTooLarge = (error: Error) => error instanceof InputError && error.code === 'prompt/too-large';
 
 function isReadOnly({ phase }: Context, agent: AgentConfig): boolean {
   return (phase.access ?? defaultAccess(agent)) === 'read';
@@ -143,7 +146,9 @@ async function promptOf(
     schema && adapter.capabilities.schema === 'tagged' ? `${text}\n\n${taggedInstruction(schema)}` : text;
   const bytes = Buffer.byteLength(prompt);
   if (bytes > MAX_PROMPT_BYTES) {
-    throw new AttemptConfigError(`the prompt has ${bytes} bytes; at most ${MAX_PROMPT_BYTES} are allowed`);
+    throw new AttemptConfigError(
+      `the prompt has ${bytes} bytes with the form of its result; at most ${MAX_PROMPT_BYTES} are allowed. Shorten it, or let the agent read large material from files in the worktree.`,
+    );
   }
   return prompt;
 }

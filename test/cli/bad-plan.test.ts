@@ -340,10 +340,16 @@ describe.concurrent('work that cannot begin waits for a person, with the reason 
     setUp(world, 'commit', {});
     world.workflow('long', [{ id: 'build', type: 'agent', prompt: '{{ description }}' }]);
     world.plan('p', { workflow: 'long', tickets: { a: { description: 'x'.repeat(1_048_577) } } });
+    const checked = await world.cli('plan', 'check', 'p');
+    expect(checked.code).not.toBe(0);
+    expect(checked.out).toContain('The description has 1048577 bytes; a prompt may have at most 1048576.');
+    expect(checked.out).toContain('signalbox plan edit p a --description-file <file>');
     await othersGoOn(world);
     expect(world.ticket('p', 'a')).toMatchObject({
       status: 'failed',
-      error: expect.stringContaining('has 1048577 bytes; at most 1048576 are allowed'),
+      error: expect.stringMatching(
+        /has 1048577 bytes; at most 1048576 are allowed\. Shorten \{\{ description \}\}, which takes most of it, or let/,
+      ),
     });
     world.plan('q', { workflow: 'long', tickets: { b: { description: 'x'.repeat(1_048_576) } } });
     expect((await world.cli('run', 'q')).code).toBe(0);

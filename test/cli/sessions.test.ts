@@ -157,6 +157,12 @@ describe.concurrent('resume-session', () => {
     const second = await world.cli('resume-session', 'p', 'a');
     expect(second.code).toBe(3);
     expect(refusal(second)).toContain(`leave that first (process ${pid}).`);
+    for (const verb of ['archive', 'delete']) {
+      const refused = await world.cli('plan', verb, 'p');
+      expect(refused.code, verb).toBe(1);
+      expect(refusal(refused)).toContain('A person is in a session of a of plan "p".');
+      expect(refused.err).toContain(`leave that first (process ${pid}).`);
+    }
     expect((await world.cli('respond', 'p', 'a', 'yes')).code).toBe(0);
     expect((await world.cli('status', '--plan', 'p')).out).toContain(
       `a person is in its session (pid ${pid})`,

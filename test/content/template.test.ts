@@ -91,6 +91,10 @@ describe('a prompt', () => {
     await expect(renderPrompt('{{ x }}', variables, { name: 'prompt "a.md"' })).rejects.toMatchObject({
       code: 'prompt/too-large',
       message: 'With its variables, prompt "a.md" has 1200000 bytes; at most 1048576 are allowed.',
+      hint: expect.stringContaining('Shorten {{ x }}, which takes most of it'),
+    });
+    await expect(renderPrompt('x'.repeat(1_048_577), { y: 'y' })).rejects.toMatchObject({
+      hint: expect.stringContaining('Shorten the prompt or what it includes'),
     });
   });
 });
