@@ -90,7 +90,7 @@ export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOp
     // Another engine has it now, and with it everything that is left to do.
     if (error instanceof HeldError) return;
     if (!(error instanceof InputError)) throw error;
-    await journal.giveUp(explained(error));
+    await journal.giveUp(error);
     tell();
   } finally {
     parts.memory.end(refKey(ref));

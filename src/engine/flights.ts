@@ -4,6 +4,7 @@ import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { phaseOf } from '../model/workflow.ts';
 import type { StoreView } from '../store/port.ts';
+import { wasOutOfReach } from '../store/state-text.ts';
 import { driveTicket, holdBroken } from './drive.ts';
 import type { Journal } from './journal.ts';
 import type { Outsiders } from './outsiders.ts';
@@ -87,9 +88,11 @@ export class Flights {
       this.#parts.listen({ type: 'problem', ...ref, message: messageOf(error), path: null });
     if (isFatal(error)) return this.#options.onFatal(error);
     try {
+      // It may be back at the next look, and nothing was begun for it.
+      if (!journal && wasOutOfReach(error, this.#parts.store.layout.ticketFile(ref))) throw error;
       if (!journal) await holdBroken(this.#parts, ref, messageOf(error));
       else {
-        await journal.giveUp(messageOf(error));
+        await journal.giveUp(error);
         tellStatus(this.#parts, journal.before, journal.ticket);
       }
       this.#lost.delete(key);

@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { stopJob } from '../jobs/stop.ts';
-import { HeldError, InputError } from '../model/errors.ts';
+import { explained, HeldError, InputError } from '../model/errors.ts';
 import type { TicketRef } from '../model/ids.ts';
 import { reduce, type TicketEvent } from '../model/reduce.ts';
 import { attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
 import type { Workflow } from '../model/workflow.ts';
+import { wasOutOfReach } from '../store/state-text.ts';
 import type { Parts } from './parts.ts';
 
 /** What the runner owns: an editor that saves an old copy of the file must not undo it. */
@@ -85,18 +86,25 @@ export class Journal {
     return this.ticket;
   }
 
-  /** Lets go of a ticket that cannot be driven as it is; what runs for it ends first. Another engine's is left to it. */
-  async giveUp(reason: string): Promise<Ticket> {
+  /**
+   * Lets go of a ticket that cannot be driven as it is; what runs for it ends first. Another engine's is left to it.
+   * One whose own file was out of reach can go on as soon as this is written, for then the file is back.
+   */
+  async giveUp(error: unknown): Promise<Ticket> {
     const open = openAttempt(this.ticket);
     if (open) await stopJob(this.#parts.store.layout.job(this.#ref, attemptKey(open)), 'stopped');
     const now = this.#parts.now();
-    const event: TicketEvent = { type: 'broken', reason };
+    const reason = explained(error);
+    const events: TicketEvent[] = wasOutOfReach(error, this.#parts.store.layout.ticketFile(this.#ref))
+      ? [{ type: 'end', end: { type: 'interrupted', reason, deliberate: true } }, { type: 'release' }]
+      : [{ type: 'broken', reason }];
     const wasReleased = this.#released;
     this.#released = true;
     this.ticket = await this.#persist((latest) => {
       this.before = latest;
       if (this.#isTheirs(latest)) return latest;
-      return reduce(this.#workflow, wasReleased ? latest : this.#mine(latest), event, now);
+      const mine = wasReleased ? latest : this.#mine(latest);
+      return events.reduce((ticket, event) => reduce(this.#workflow, ticket, event, now), mine);
     });
     return this.ticket;
   }

@@ -85,6 +85,12 @@ export function unwritable(path: string, error: unknown): InputError | undefined
   return TROUBLE[code] && troubled('unwritable', path, 'cannot be written', error);
 }
 
+/** Whether an error says that this file was out of reach; what is written to it later proves that it no longer is. */
+export function wasOutOfReach(error: unknown, path: string): boolean {
+  const codes = ['state/missing', 'state/unreadable', 'state/unwritable'];
+  return error instanceof InputError && codes.includes(error.code) && error.details.path === path;
+}
+
 function troubled(kind: string, path: string, what: string, error: unknown): InputError {
   const { code = '', message } = error as NodeJS.ErrnoException;
   const [reason, fix] = TROUBLE[code] ?? [code || message, FREE];
