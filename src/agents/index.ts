@@ -15,7 +15,7 @@ export { defaultAccess } from './access.ts';
 export { type LineSplitter, lineSplitter } from './lines.ts';
 export { type OwnPlaces, ownPlaces, type Seed } from './places.ts';
 export { type Claimed, claimedBy, readSignal } from './signals.ts';
-export { extractTagged, repairAnew, repairPrompt, taggedInstruction } from './tagged.ts';
+export { extractTagged, repairAnew, repairPrompt, taggedInstruction, taggedProblem } from './tagged.ts';
 export { type Validated, validateResult } from './validate.ts';
 export { ownVariables } from './variables.ts';
 

@@ -1,3 +1,4 @@
+import { messageOf } from '../model/errors.ts';
 import { within } from '../model/marks.ts';
 import type { Json } from '../model/ticket.ts';
 
@@ -19,14 +20,33 @@ export function extractTagged(text: string): Json | undefined {
   return undefined;
 }
 
+/** What keeps the last block of a text from being read; undefined when there is no block, or a good one. */
+export function taggedProblem(text: string): string | undefined {
+  const close = text.lastIndexOf(CLOSE);
+  const open = close < 0 ? -1 : text.lastIndexOf(OPEN, close);
+  if (open < 0 || extractTagged(text) !== undefined) return undefined;
+  const body = bodyOf(text.slice(open + OPEN.length, close));
+  if (body === '') return `there is nothing between ${OPEN} and ${CLOSE}`;
+  try {
+    JSON.parse(body);
+    return undefined;
+  } catch (error) {
+    return `what stands between ${OPEN} and ${CLOSE} is not JSON: ${messageOf(error)}`;
+  }
+}
+
 /** The result in a final message: a tagged block, or a message that is nothing but JSON. */
 export function resultInText(text: string): Json | undefined {
   return extractTagged(text) ?? parseJson(text);
 }
 
-function parseJson(text: string): Json | undefined {
+function bodyOf(text: string): string {
   const trimmed = text.trim();
-  const body = FENCE.exec(trimmed)?.[1] ?? trimmed;
+  return FENCE.exec(trimmed)?.[1] ?? trimmed;
+}
+
+function parseJson(text: string): Json | undefined {
+  const body = bodyOf(text);
   if (body === '') return undefined;
   try {
     return JSON.parse(body) as Json;

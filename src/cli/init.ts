@@ -31,11 +31,12 @@ async function init(options: Options, io: Io): Promise<void> {
     return;
   }
   for (const { path, did } of made) io.out(`${WORDS[did]} ${path}`);
+  const { shellWord } = await import('../content/shell-quote.ts');
   const config = join(home, 'config.yaml');
   io.out(
     home === usual
       ? `\nSettings are in ${config}.`
-      : `\nTo use it: signalbox -C ${config} …, or set SIGNALBOX_HOME=${home}.`,
+      : `\nTo use it: signalbox -C ${shellWord(config)} …, or set SIGNALBOX_HOME=${shellWord(home)}.`,
   );
   io.out('Next: signalbox doctor');
 }

@@ -49,8 +49,10 @@ export function register(program: Command, io: Io): void {
 
 async function list(planId: string, ticketId: string, options: Options, io: Io): Promise<void> {
   const { store } = await openState(io, options);
-  const { sessionsOf } = await import('../engine/sessions.ts');
-  const found = sessionsOf(store.ticket({ planId, ticketId }), options.phase);
+  const { checkPhase, sessionsOf } = await import('../engine/sessions.ts');
+  const ticket = store.ticket({ planId, ticketId });
+  if (options.phase) checkPhase(store, ticket, options.phase);
+  const found = sessionsOf(ticket, options.phase);
   if (options.json) return outJson(io, found.map(shape));
   if (found.length === 0)
     return io.out(

@@ -1,8 +1,10 @@
 import { adapterFor } from '../agents/index.ts';
+import { readPinned } from '../content/index.ts';
 import { sayHolder, wayToFree } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';
+import type { FileStore } from '../store/file-store.ts';
 import { processStart } from '../store/identity.ts';
 import { workspaceSpec } from './facts.ts';
 import type { Parts } from './parts.ts';
@@ -10,6 +12,22 @@ import type { Parts } from './parts.ts';
 /** Attempts with a session, oldest first. */
 export function sessionsOf(ticket: Ticket, phase?: string): Attempt[] {
   return ticket.phaseHistory.filter((entry) => entry.sessionId !== null && (!phase || entry.phase === phase));
+}
+
+/** Refuses a phase that the ticket neither went through nor will come to; before its begin nobody knows. */
+export function checkPhase(store: Pick<FileStore, 'pinned'>, ticket: Ticket, phase: string): void {
+  const text = ticket.workflowHash && store.pinned(ticket.workflowHash);
+  if (!text) return;
+  const own = readPinned(text).workflow.phases.map(({ id }) => id);
+  if ([...own, ...ticket.phaseHistory.map((entry) => entry.phase)].includes(phase)) return;
+  throw noSessionOf(ticket, phase);
+}
+
+function noSessionOf(ticket: Ticket, phase: string): InputError {
+  const phases = [...new Set(sessionsOf(ticket).map((entry) => entry.phase))];
+  return new InputError('session/phase', `${refKey(ticket)} has no session of phase "${phase}".`, {
+    hint: phases.length > 0 ? `It has sessions of: ${phases.join(', ')}.` : 'It has none of any phase yet.',
+  });
 }
 
 export interface SessionLaunch {
@@ -32,6 +50,7 @@ export function planSession(
   const ticket = store.ticket(ref);
   const all = sessionsOf(ticket, phase);
   const entry = wanted ? all.find((each) => each.sessionId === wanted) : all.at(-1);
+  if (phase && all.length === 0 && sessionsOf(ticket).length > 0) throw noSessionOf(ticket, phase);
   if (!entry?.sessionId) {
     const known = all.map((each) => each.sessionId).join(', ');
     throw new InputError(

@@ -6,6 +6,7 @@ import {
   repairAnew,
   repairPrompt,
   taggedInstruction,
+  taggedProblem,
   validateResult,
 } from '../agents/index.ts';
 import { MAX_PROMPT_BYTES, renderPhasePrompt } from '../content/index.ts';
@@ -109,7 +110,7 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
     return land(context, first, ask, hold, factsOf(result));
   }
   if (result.ok && schema && asked) {
-    const checked = checkResult(context, schema, result.data);
+    const checked = checkResult(context, schema, result);
     if (checked.ok) {
       result = { ...result, data: checked.value };
     } else {
@@ -193,7 +194,7 @@ async function repair(
   if ('end' in turn)
     return { ...turn, end: { ...turn.end, usage: totalUsage([result.usage, turn.end.usage ?? null]) } };
   const usage = totalUsage([result.usage, turn.result.usage]);
-  const again = checkResult(context, schema, turn.result.data);
+  const again = checkResult(context, schema, turn.result);
   if (turn.result.ok && !again.ok) return { end: { ...unfit(again.problem), ...facts, usage } };
   const data = again.ok ? again.value : turn.result.data;
   return { result: { ...turn.result, data, usage } };
@@ -212,8 +213,10 @@ function unfit(problem: string): AttemptEnd {
 function checkResult(
   { phase, ticket }: Context,
   schema: Record<string, unknown>,
-  data: unknown,
+  { data, text }: AgentResult,
 ): ReturnType<typeof validateResult> {
+  const unread = data === undefined ? taggedProblem(text) : undefined;
+  if (unread) return { ok: false, problem: unread };
   const checked = validateResult(schema, data);
   if (!checked.ok || !phase.criteria) return checked;
   const { outcome, criteria } = checked.value as { outcome: string; criteria?: Json };

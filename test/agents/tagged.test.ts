@@ -1,8 +1,30 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { extractTagged, repairPrompt, resultInText, taggedInstruction } from '../../src/agents/tagged.ts';
+import {
+  extractTagged,
+  repairPrompt,
+  resultInText,
+  taggedInstruction,
+  taggedProblem,
+} from '../../src/agents/tagged.ts';
 
 const SCHEMA = { type: 'object', properties: { outcome: { enum: ['success'] } } };
+
+describe('taggedProblem', () => {
+  it.each([
+    ['no block', 'no block', undefined],
+    ['no closing tag', '<signalbox>{bad', undefined],
+    ['a good block', '<signalbox>{"a":1}</signalbox>', undefined],
+    ['the tag inside a value', '<signalbox>{"a":"<signalbox>"}</signalbox>', undefined],
+    ['a broken block', 'Done. <signalbox>{bad</signalbox>', /is not JSON: .*at position 1/],
+    ['a broken one after a good one', '<signalbox>1</signalbox><signalbox>{bad</signalbox>', /is not JSON/],
+    ['an empty block', '<signalbox> </signalbox>', 'there is nothing between <signalbox> and </signalbox>'],
+  ])('%s', (_, text, expected) => {
+    const said = taggedProblem(text);
+    if (expected instanceof RegExp) expect(said).toMatch(expected);
+    else expect(said).toBe(expected);
+  });
+});
 
 describe('extractTagged', () => {
   it.each([

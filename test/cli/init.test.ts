@@ -55,6 +55,14 @@ describe.concurrent('init', () => {
     );
   });
 
+  it('quotes a home that a shell would not take as it is', async ({ world }) => {
+    const { out } = await cliIn(world, world.dir, ['init', '--dir', 'x y/é']);
+    const home = join(world.dir, 'x y', 'é');
+    expect(out).toContain(
+      `To use it: signalbox -C '${home}/config.yaml' …, or set SIGNALBOX_HOME='${home}'.`,
+    );
+  });
+
   it('refuses when a file is in the way, and says so', async ({ world }) => {
     const file = write(world, 'file', 'x');
     const ended = await world.cli('init', '--dir', file);

@@ -278,6 +278,16 @@ describe.concurrent('plan', () => {
     expect(world.calls()).toEqual([]);
   });
 
+  it('delete advises to archive only what is not archived yet', async ({ world }) => {
+    setUp(world);
+    await world.cli('run', 'p');
+    expect(errorIn(await world.cli('plan', 'delete', 'p', '--json')).hint).toContain('plan archive');
+    await world.cli('plan', 'archive', 'p');
+    expect(errorIn(await world.cli('plan', 'delete', 'p', '--json')).hint).toBe(
+      'Merge or delete the branch first, or use: plan delete --force (keeps the branches).',
+    );
+  });
+
   it('delete removes a plan whose work is merged, and keeps branches when forced', async ({ world }) => {
     setUp(world);
     await world.cli('run', 'p');

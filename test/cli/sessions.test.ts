@@ -69,6 +69,17 @@ describe.concurrent('sessions', () => {
     expect((await world.cli('sessions', 'p', 'a', '--phase', 'last')).out).toBe(
       'p/a has no sessions of phase last yet.\n',
     );
+    for (const [verb, phase] of [
+      ['sessions', 'bogus'],
+      ['resume-session', 'bogus'],
+      ['resume-session', 'last'],
+    ] as const) {
+      const ended = await world.cli(verb, 'p', 'a', '--phase', phase);
+      expect(ended.code, verb).toBe(2);
+      expect(refusal(ended)).toBe(
+        `❌ p/a has no session of phase "${phase}".\n   It has sessions of: build, review.\n`,
+      );
+    }
   });
 });
 

@@ -154,6 +154,8 @@ describe('success is evidence', () => {
       ]);
       expect(world.calls('start', { ticket: `p/${id}` }), id).toHaveLength(kind === 'protocol' ? 2 : 1);
     }
+    expect(world.ticket('p', 'torn').error).toContain('between <signalbox> and </signalbox> is not JSON: ');
+    expect(world.ticket('p', 'prose').error).toContain('there was no result');
     expect(world.ticket('p', 'good')).toMatchObject({
       status: 'complete',
       phaseHistory: [{ outcome: 'pass' }],
