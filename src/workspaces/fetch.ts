@@ -57,7 +57,8 @@ async function fetchNow(context: Context, repo: Repo, branch: string, anew = fal
   const stamp = join(repo.commonDir, STAMP);
   const stamps = parseStamps(readText(stamp));
   if (!anew && isRecent(stamps[branch] ?? 0)) return;
-  const config = await trustedAccess(context, repo);
+  // Two questions at once.
+  const [config] = await Promise.all([trustedAccess(context, repo), context.git.prepare(repo)]);
   const at = Date.now();
   await retryRaces(() =>
     context.git([...FETCH, `+refs/heads/${branch}:${originRef(branch)}`], {

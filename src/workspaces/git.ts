@@ -52,7 +52,9 @@ export interface Git {
   /** For the one call that has to find the repository first. */
   discover(args: readonly string[], cwd: string): Promise<GitResult>;
   /** Tells that the user works with a repository; see drivers.ts. */
-  adopt(repo: Place & { commonDir: string }): void;
+  adopt(commonDir: string): void;
+  /** Finds out what the next call will need to know of the place. */
+  prepare(at: Place): Promise<void>;
   /** The same with calls that have so much patience. */
   patient(patience: Patience): Git;
 }
@@ -108,10 +110,9 @@ export function createGit(options: CreateGit): Git {
     Object.assign((args: readonly string[], options: GitOptions) => ask(args, options, patience), {
       discover: (args: readonly string[], cwd: string) =>
         run(command(), args, { cwd, env: reading, patience }),
-      adopt(repo: Place & { commonDir: string }) {
-        plantedDrivers.adopt(repo.commonDir);
-        // The next call will need it; whatever is wrong shows then.
-        plantedDrivers(repo, patience).catch(() => undefined);
+      adopt: plantedDrivers.adopt,
+      async prepare(at: Place) {
+        await plantedDrivers(at, patience);
       },
       patient: (more: Patience) => withPatience({ ...patience, ...more }),
     });

@@ -56,7 +56,7 @@ export async function findRepo(git: Git, path: string): Promise<Repo> {
       },
     );
   const repo = { workTree, gitDir, commonDir: realpathSync.native(commonDir) };
-  git.adopt(repo);
+  git.adopt(repo.commonDir);
   if (!(await hasCommit(git, repo)))
     throw new WorkspaceError(
       'workspace/no-commit',
