@@ -16,6 +16,7 @@ const GB = 1024 ** 3;
 export function stateFinding(stateDir: string): Finding {
   const there = existing(stateDir);
   try {
+    if (!existsSync(there)) throw new Error('it is a link that leads nowhere');
     if (!statSync(there).isDirectory())
       throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' });
     accessSync(there, constants.W_OK | constants.X_OK);
