@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { InputError, messageOf } from '../model/errors.ts';
 import { scriptRunner } from '../workspaces/install.ts';
 import { type Check, makeRun, wholeRuns } from './whole-runs.ts';
 
@@ -29,9 +30,19 @@ function plainly(command: string): Check {
 function packageScripts(worktree: string): string[] {
   const file = join(worktree, 'package.json');
   if (!existsSync(file)) return [];
-  const { scripts = {} } = JSON.parse(readFileSync(file, 'utf8')) as { scripts?: Record<string, string> };
+  const { scripts = {} } = readPackage(file);
   const wanted = ['lint', 'typecheck', 'type-check', 'test', 'build'].filter((name) => scripts[name]);
   return wanted.map((name) => `${scriptRunner(worktree)} run ${name}`);
+}
+
+function readPackage(file: string): { scripts?: Record<string, string> } {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as { scripts?: Record<string, string> };
+  } catch (error) {
+    throw new InputError('checks/package', `${file} cannot be read: ${messageOf(error)}`, {
+      hint: 'Put it right, or say in the setting checks what has to pass.',
+    });
+  }
 }
 
 export interface CheckRun {

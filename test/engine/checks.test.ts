@@ -97,6 +97,11 @@ describe('the checks of a project that has none configured', () => {
     expect(checksOf(['x'], root)).toEqual([{ command: 'x', script: 'x' }]);
   });
 
+  it('name a package.json that cannot be read', () => {
+    write({ 'package.json': '{"scripts": ' });
+    expect(() => checksOf(null, root)).toThrow(`${join(root, 'package.json')} cannot be read: `);
+  });
+
   it('run everything, each in its directory', async () => {
     write({ 'go.mod': '', "it's here/go.mod": '' });
     const results = await run(`${programs({ go: 0 })}:${process.env.PATH}`);
