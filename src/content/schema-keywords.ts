@@ -1,6 +1,6 @@
 import { TEXT_FORMATS } from '../model/text-formats.ts';
 
-export const JSON_TYPES = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'];
+const JSON_TYPES = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'];
 
 /** What the value of a keyword may be. */
 type Kind = { is(value: unknown): boolean; wanted: string; options?: readonly string[] };

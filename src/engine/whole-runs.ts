@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { shellQuote } from '../content/shell-quote.ts';
 import { findRunner } from './test-runners.ts';
 
 export interface Check {
@@ -73,10 +74,10 @@ interface Run {
 function runOf({ root, dir, argv, probe, missing, first, fine }: Run): Check {
   const command = argv.join(' ');
   const at = relative(root, dir);
-  const cd = at === '' ? '' : `cd ${quoted(`./${at}`)} && `;
+  const cd = at === '' ? '' : `cd ${shellQuote(`./${at}`)} && `;
   const why = `${missing ?? argv[0]} is not installed, so the tests${at ? ` of ${at}` : ''} cannot be run. Install it, or say in the setting checks what has to pass.`;
   const lines = [
-    `${cd}{ ${probe} >/dev/null || { echo ${quoted(why)} >&2; exit 127; }; } || exit`,
+    `${cd}{ ${probe} >/dev/null || { echo ${shellQuote(why)} >&2; exit 127; }; } || exit`,
     first ?? '',
     command,
     fine === undefined ? '' : `code=$?; [ $code -eq ${fine} ] || exit $code`,
@@ -85,10 +86,6 @@ function runOf({ root, dir, argv, probe, missing, first, fine }: Run): Check {
     command: at === '' ? command : `cd ${at} && ${command}`,
     script: lines.filter(Boolean).join('\n'),
   };
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 function below(root: string, dir: string): string[] {

@@ -1,3 +1,5 @@
+import { shellQuote } from '../content/shell-quote.ts';
+
 type Env = Record<string, string | undefined>;
 
 /** Variables that would point git at another repository, index or program than the one we name. */
@@ -59,7 +61,7 @@ export function cleanEnv(env: Env): Record<string, string> {
 
 /** The environment of every git call of the engine. */
 export function gitEnv(env: Env): Record<string, string> {
-  const ssh = env.GIT_SSH ? `'${env.GIT_SSH.replaceAll("'", "'\\''")}'` : undefined;
+  const ssh = env.GIT_SSH ? shellQuote(env.GIT_SSH) : undefined;
   return withConfig(
     {
       ...cleanEnv(env),
