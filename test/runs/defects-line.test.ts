@@ -1,16 +1,9 @@
 import { describe, expect } from 'vitest';
-import { git, IssueWorld, it, type World } from './support.ts';
+import { git, IssueWorld, it, steeredAgent, WORK, type World } from './support.ts';
 
-const WORK = ['--phases', 'exec', '--no-smart-tests', '--no-retry'];
-
-/** Issues a, b, c and d, whose agent leaves a file of that name; what stands in "$HOME/slow" waits before it does. */
+/** Issues a, b, c and d, whose agent leaves a file of that name. */
 function lettered(world: World): IssueWorld {
-  world.agent(
-    'agent',
-    `grep -qsx "$SIGNALBOX_TICKET" "$HOME/bad" && exit 1
-    grep -qsx "$SIGNALBOX_TICKET" "$HOME/slow" && { note working; go; }
-    echo "$SIGNALBOX_RUN_ID" >> "$SIGNALBOX_TICKET.txt"; date +%N >> "$SIGNALBOX_TICKET.txt"; commit "$SIGNALBOX_TICKET"`,
-  );
+  steeredAgent(world);
   const issues = new IssueWorld(world);
   for (const name of ['a', 'b', 'c', 'd']) issues.write(`${name}.md`, `# ${name}\n`);
   return issues;

@@ -3,18 +3,21 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { RunResult } from '../../src/api/run-types.ts';
 import { makeRepo } from '../support/repo.ts';
-import { git, IssueWorld, isRunning, it, linesOf, type World, waitFor } from './support.ts';
+import {
+  git,
+  IssueWorld,
+  isRunning,
+  it,
+  linesOf,
+  steeredAgent,
+  WORK,
+  type World,
+  waitFor,
+} from './support.ts';
 
-const WORK = ['--phases', 'exec', '--no-smart-tests', '--no-retry'];
-
-/** Issue b depends on a. What stands in "$HOME/bad" fails; what stands in "$HOME/slow" waits until it may go on. */
+/** Issue b depends on a. */
 function pair(world: World): IssueWorld {
-  world.agent(
-    'agent',
-    `grep -qsx "$SIGNALBOX_TICKET" "$HOME/bad" && exit 1
-    grep -qsx "$SIGNALBOX_TICKET" "$HOME/slow" && { note working; go; }
-    date +%N >> "$SIGNALBOX_TICKET.txt"; commit "$SIGNALBOX_TICKET"`,
-  );
+  steeredAgent(world);
   return new IssueWorld(world).write('a.md', '# a\n').write('b.md', '# b\n', { dependsOn: ['a'] });
 }
 

@@ -92,3 +92,15 @@ export function writeOldLog(dir: string, runId: string, more: Record<string, unk
   writeFileSync(join(dir, `${runId}.json`), JSON.stringify(log));
   return `${runId}.json`;
 }
+
+export const WORK = ['--phases', 'exec', '--no-smart-tests', '--no-retry'];
+
+/** An agent that fails for tickets in "$HOME/bad", and waits until it may go on for those in "$HOME/slow". */
+export function steeredAgent(world: World): void {
+  world.agent(
+    'agent',
+    `grep -qsx "$SIGNALBOX_TICKET" "$HOME/bad" && exit 1
+    grep -qsx "$SIGNALBOX_TICKET" "$HOME/slow" && { note working; go; }
+    date +%N >> "$SIGNALBOX_TICKET.txt"; commit "$SIGNALBOX_TICKET"`,
+  );
+}
