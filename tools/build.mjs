@@ -28,7 +28,7 @@ const out = quick ? dist : `${dist}.${process.pid}`;
 if (process.argv.includes('--if-stale') && isCurrent()) process.exit(0);
 const library = { 'lib/settings': 'src/api/settings.ts', 'lib/manifest': 'src/api/manifest.ts' };
 const LOOK =
-  /src\/(model\/(asking|budget|claim|dependencies|errors|explain|first-failure|ids|own-branch|plan|plan-problems|superseded|ticket|turns|usage|version)|store\/(?!schemas|file-store|inspect|notified|tmux-record|processes)[\w-]+|config\/(paths|package-dir)|report\/(hold-time|status|style|problem-text)|engine\/(claims|seat)|cli\/(open|io|package-dir|terminal|status|output))\.ts$/;
+  /src\/(model\/(asking|budget|claim|dependencies|errors|explain|first-failure|ids|own-branch|plan|plan-problems|superseded|ticket|turns|usage|version)|store\/(?!schemas|file-store|inspect|notified|tmux-record|processes)[\w-]+|config\/(paths|package-dir)|report\/(hold-time|status|style|problem-text)|engine\/(claims|seat)|cli\/(open|io|output|commands\/status))\.ts$/;
 const SETTINGS =
   /src\/(config\/(?!yaml-source|doctor|init|describe|probe|manifest)[\w-]+|model\/efforts)\.ts$/;
 // What loads slowly and is needed by few commands. The others load it where they first use it.

@@ -1,7 +1,7 @@
 import { SignalboxError } from '../model/errors.ts';
+import { plainOptions, showStatus } from './commands/status.ts';
 import type { Io } from './io.ts';
 import { output } from './output.ts';
-import { plainOptions, showStatus } from './status.ts';
 
 declare const __VERSION__: string;
 

@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import type { Settings } from '../config/index.ts';
+import { packageDir } from '../config/package-dir.ts';
 import { plainStateDir } from '../config/paths.ts';
 import type { Parts } from '../engine/parts.ts';
 import { InputError } from '../model/errors.ts';
@@ -8,7 +9,6 @@ import type { StoreView } from '../store/port.ts';
 import { SchemasNeeded } from '../store/read.ts';
 import { FileStore } from '../store/store-files.ts';
 import type { Io } from './io.ts';
-import { packageDir } from './package-dir.ts';
 
 export interface GlobalOptions {
   config?: string;

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { plainOptions } from '../../src/cli/status.ts';
+import { plainOptions } from '../../src/cli/commands/status.ts';
 import { CLI, it, setUp, shell } from './support.ts';
 
 describe.concurrent('output', () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { register as registerConfig } from '../../src/cli/config.ts';
-import { register as registerDoctor } from '../../src/cli/doctor.ts';
+import { register as registerConfig } from '../../src/cli/commands/config.ts';
+import { register as registerDoctor } from '../../src/cli/commands/doctor.ts';
 import { ROWS } from '../../src/config/table.ts';
 import { failure, runCommand, type Scratch, scratch } from './scratch.ts';
 

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { register } from '../../src/cli/init.ts';
+import { register } from '../../src/cli/commands/init.ts';
 import { makeHome, makeProject } from '../../src/config/init.ts';
 import { detectManifest } from '../../src/config/manifest.ts';
 import { failure, runCommand, scratch } from './scratch.ts';

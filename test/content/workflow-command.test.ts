@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
+import { register } from '../../src/cli/commands/workflow.ts';
 import type { Io } from '../../src/cli/io.ts';
-import { register } from '../../src/cli/workflow.ts';
 import { directory } from './helpers.ts';
 
 const FILES = {

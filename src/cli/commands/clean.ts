@@ -1,0 +1,105 @@
+import type { Command } from 'commander';
+import type { Stale } from '../../engine/clean.ts';
+import type { Style } from '../../report/style.ts';
+import { type Io, outJson } from '../io.ts';
+import { type GlobalOptions, openEngine, openRunner } from '../open.ts';
+
+/** Ignored files that are named; there may be thousands. */
+const MOST_NAMED = 5;
+
+interface Options extends GlobalOptions {
+  yes?: boolean;
+  all?: boolean;
+}
+
+export function register(program: Command, io: Io): void {
+  program
+    .command('clean')
+    .description('list worktrees, branches and logs that nobody needs any more, and remove what is safe')
+    .option('-y, --yes', 'remove what loses nothing; everything else is kept')
+    .option('-a, --all', 'look at the repositories of all plans, not only at the one you are in')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nLooks at the repository you are in; outside of one, or with --all, at those of all plans. Work that exists only there is never removed.\n\nExamples:\n  $ signalbox clean\n  $ signalbox clean --yes\n  $ signalbox clean --all',
+    )
+    .action(async (_options: unknown, command: Command) => run(command.optsWithGlobals<Options>(), io));
+}
+
+async function run(options: Options, io: Io): Promise<void> {
+  const remove = options.yes === true;
+  const parts = await (remove ? openRunner : openEngine)(io, options, 'clean');
+  const [{ clean }, { style, oneLine }] = await Promise.all([
+    import('../../engine/clean.ts'),
+    import('../../report/style.ts'),
+  ]);
+  const { all = false } = options;
+  const { items, notes, others } = await clean(parts, { cwd: io.cwd, remove, all });
+  if (options.json) return outJson(io, { items, notes, others });
+  for (const note of notes) io.err(`! ${note}`);
+  const look = style(io.color);
+  const named = (files: readonly string[]) => firstOf(files.map((file) => oneLine(file, 80)));
+  for (const [repo, group] of byRepository(items)) {
+    if (repo !== null) io.out(`${look.dim('In')} ${repo}`);
+    for (const item of group) io.out(line(item, look, named));
+  }
+  io.out(conclusion(items, remove, all ? ' --all' : ''));
+  if (others.length > 0)
+    io.out(`${count(others.length, 'other repositor', ['y', 'ies'])} not looked at: signalbox clean --all`);
+}
+
+/** Things of no repository come last. */
+function byRepository(items: readonly Stale[]): Map<string | null, Stale[]> {
+  const groups = new Map<string | null, Stale[]>();
+  for (const item of items.toSorted((a, b) => Number(a.repo === null) - Number(b.repo === null)))
+    groups.set(item.repo, [...(groups.get(item.repo) ?? []), item]);
+  return groups;
+}
+
+type Named = (files: readonly string[]) => string;
+
+function line(item: Stale, look: Style, named: Named): string {
+  const mark = item.keep === null ? look.green('✓') : look.yellow('!');
+  const did = item.removed ? 'removed ' : item.keep === null ? '' : 'kept ';
+  const lost = loss(item, named);
+  // Of what is kept for a reason, only a known loss is worth saying: that nothing else was seen is no promise.
+  const known = item.keep === null || item.loses.files + item.loses.commits > 0;
+  const about = [
+    item.keep === null ? item.why : `${item.why}, but ${item.keep}`,
+    ...(known ? [lost] : []),
+  ].join('; ');
+  return `${mark} ${did}${item.kind} ${look.bold(item.name)}: ${about}`;
+}
+
+function loss({ loses, bytes, ignored, removed }: Stale, named: Named): string {
+  const files = loses.files > 0 ? [count(loses.files, 'uncommitted file')] : [];
+  const commits = loses.commits > 0 ? [count(loses.commits, 'commit')] : [];
+  const lost = [...files, ...commits];
+  if (lost.length > 0) return `deleting it would lose ${lost.join(' and ')}`;
+  if (bytes !== null) return `${removed ? 'freed' : 'deleting it frees'} ${megabytes(bytes)}`;
+  const nothing = removed ? 'nothing was lost' : 'deleting it loses nothing';
+  return ignored.length > 0 ? `${nothing} but ignored files: ${named(ignored)}` : nothing;
+}
+
+function firstOf(files: readonly string[]): string {
+  const shown = files.slice(0, MOST_NAMED);
+  const more = files.length - shown.length;
+  return more > 0 ? `${shown.join(', ')} and ${more} more` : shown.join(', ');
+}
+
+function conclusion(items: readonly Stale[], remove: boolean, flags: string): string {
+  const kept = items.filter(({ keep }) => keep !== null).length;
+  const safe = items.length - kept;
+  if (items.length === 0) return 'There is nothing to clean up.';
+  if (remove) return `${safe} removed, ${kept} kept.`;
+  const next = safe > 0 ? ` Remove them: signalbox clean${flags} --yes` : '';
+  return `${safe} can be removed, ${kept} will be kept.${next}`;
+}
+
+function count(number: number, what: string, [one, many] = ['', 's']): string {
+  return `${number} ${what}${number === 1 ? one : many}`;
+}
+
+function megabytes(bytes: number): string {
+  return bytes < 100_000 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}

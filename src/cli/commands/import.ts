@@ -1,0 +1,126 @@
+import { type Command, Option } from 'commander';
+import { shellWord } from '../../content/shell-quote.ts';
+import { InputError } from '../../model/errors.ts';
+import type { Listed } from '../../sources/index.ts';
+import { type Io, outJson } from '../io.ts';
+import { type GlobalOptions, openSettings, positiveInteger } from '../open.ts';
+
+interface Options extends GlobalOptions {
+  repo?: string;
+  team?: string;
+  milestone?: string;
+  label?: string[];
+  state?: 'open' | 'closed' | 'all';
+  limit?: string;
+  unit?: 'parent' | 'leaf';
+}
+
+const LISTS = ['github', 'linear'];
+const LIMIT = '100';
+
+export function register(program: Command, io: Io): void {
+  program
+    .command('import')
+    .argument(
+      '<source...>',
+      'issues (12, owner/repo#12, ENG-12), Markdown files, a spec directory; or the word github or linear for a list',
+    )
+    .description('print work items as JSON, for scripts')
+    .option('--repo <owner/repo>', 'github: of this repository; default the one you are in')
+    .option('--team <key>', 'linear: of this team')
+    .option('--milestone <name>', 'only of this milestone')
+    .option(
+      '--label <name>',
+      'only with this label; may be given several times',
+      (value: string, before: string[] = []) => [...before, value],
+    )
+    .addOption(
+      new Option('--state <state>', 'only in this state (default: open)').choices(['open', 'closed', 'all']),
+    )
+    .option('--limit <n>', `at most so many (default: ${LIMIT})`)
+    .addOption(new Option('--unit <kind>', 'spec: what one item is').choices(['parent', 'leaf']))
+    .option('--json', 'print errors as JSON, too')
+    .addHelpText(
+      'after',
+      `
+Exit code 0 when everything was found, 1 when something is missing; what was found is printed all the same.
+
+Examples:
+  $ signalbox import 12 owner/repo#7 ENG-12 docs/issues/cache.md
+  $ signalbox import github --milestone v2 --label bug
+  $ signalbox import linear --team ENG --limit 20
+  $ signalbox import .kiro/specs/my-feature --unit leaf`,
+    )
+    .action(async (sources: string[], _options: unknown, command: Command) =>
+      show(sources, command.optsWithGlobals<Options>(), io),
+    );
+}
+
+async function show(sources: string[], options: Options, io: Io): Promise<void> {
+  const found = await read(sources, options, io);
+  const none = { milestone: null, parent: null, subIssues: [], paths: [] };
+  outJson(io, { ...found, items: found.items.map((item) => ({ ...none, ...item })) });
+  if (found.problems.length > 0) io.exit(1);
+  if (options.json) return;
+  for (const { message, hint } of found.problems)
+    io.err(`❌ ${message}${hint ? `\n   ${hint.replaceAll('\n', '\n   ')}` : ''}`);
+  if (found.more) io.err(`There are more than ${found.items.length}. Ask for them with --limit.`);
+}
+
+async function read(sources: string[], options: Options, io: Io): Promise<Listed> {
+  const list = sources.length === 1 && LISTS.includes(sources[0] ?? '') ? sources[0] : undefined;
+  refuseCompany(sources);
+  const limit = positiveInteger('--limit', options.limit ?? LIMIT) ?? 0;
+  refuseMisplaced(list, options);
+  const { ghCommand } = await openSettings(io, options);
+  const fetching = { cwd: io.cwd, env: io.env, gh: ghCommand };
+  if (list === undefined) {
+    const { collectWork } = await import('../../sources/collect.ts');
+    const { unit } = options;
+    const { items, problems } = await collectWork(sources, { ...fetching, ...(unit ? { unit } : {}) });
+    return { items, problems, more: false };
+  }
+  const { state = 'open', label: labels = [], milestone, repo, team } = options;
+  const filter = { state, labels, limit, ...(milestone === undefined ? {} : { milestone }) };
+  const { listGithub, listLinear } = await import('../../sources/index.ts');
+  if (list === 'github')
+    return listGithub({ ...fetching, filter, ...(repo === undefined ? {} : { repository: repo }) });
+  if (team === undefined)
+    throw new InputError('usage', 'Linear has issues by team; name one.', {
+      hint: 'For example: --team ENG',
+    });
+  return listLinear({ ...fetching, filter, team });
+}
+
+/** `github` asks for a list: what stands beside it was meant as something else. */
+function refuseCompany(sources: readonly string[]): void {
+  const word = sources.length > 1 ? sources.find((source) => LISTS.includes(source)) : undefined;
+  if (word === undefined) return;
+  const others = sources
+    .filter((source) => source !== word)
+    .map(shellWord)
+    .join(' ');
+  throw new InputError('usage', `The word ${word} asks for a list of issues and stands alone.`, {
+    hint: [
+      others === '' ? '' : `For these alone: signalbox import ${others}\n`,
+      `For a list: signalbox import ${word} ${word === 'linear' ? '--team ENG' : '--label bug'}\n`,
+      `A directory of that name is written ./${word}`,
+    ].join(''),
+  });
+}
+
+/** A flag that would be passed over in silence is a mistake. */
+function refuseMisplaced(list: string | undefined, options: Options): void {
+  const of: Record<string, (keyof Options)[]> = {
+    github: ['unit', 'team'],
+    linear: ['unit', 'repo'],
+    references: ['repo', 'team', 'milestone', 'label', 'state', 'limit'],
+  };
+  const [wrong] = (of[list ?? 'references'] ?? []).filter((name) => options[name] !== undefined);
+  if (wrong)
+    throw new InputError('usage', `--${wrong} has no meaning for ${list ?? 'single issues and files'}.`, {
+      hint: list
+        ? 'signalbox import --help'
+        : 'Lists are asked for as: signalbox import github, or: import linear',
+    });
+}

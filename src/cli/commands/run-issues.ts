@@ -1,0 +1,135 @@
+import type { RunOptions } from '../../api/run-options.ts';
+import type { ResumeInit, RunResult } from '../../api/run-types.ts';
+import type { Settings } from '../../config/index.ts';
+import type { EngineEvent } from '../../model/events.ts';
+import { refKey } from '../../model/ids.ts';
+import { style } from '../../report/style.ts';
+import { eventView, goOnUnread, signalCode, stopOnSignals } from '../event-view.ts';
+import type { Io } from '../io.ts';
+import { type GlobalOptions, openSettings, trusted } from '../open.ts';
+
+export interface IssueOptions extends GlobalOptions, RunOptions {
+  plain?: boolean;
+}
+
+/** Runs issues, files or tracker keys: the same call that a library user makes, with a view on it. */
+export async function runIssues(what: readonly string[], given: IssueOptions, io: Io): Promise<void> {
+  const { config, json, debug: _debug, plain, ...options } = given as IssueOptions & { debug?: boolean };
+  const globals = { ...(config ? { config } : {}), ...(json ? { json } : {}), ...(plain ? { plain } : {}) };
+  const settings = await openSettings(io, globals);
+  trusted(settings);
+  const { RunOrchestrator } = await import('../../api/run-orchestrator.ts');
+  const { verbose = false, quiet = options.detach ?? false } = options;
+  const view = { ...globals, verbose, quiet };
+  await watched(io, settings, view, (init) => RunOrchestrator.run({ ...init, options, named: 'flag' }, what));
+}
+
+/** Goes on with a run as it began: in its mode, shown as it was. */
+export async function resumeIssues(
+  planId: string,
+  globals: GlobalOptions & { plain?: boolean },
+  io: Io,
+): Promise<void> {
+  const settings = await openSettings(io, globals);
+  trusted(settings);
+  const [{ RunOrchestrator }, { storedRun }, { FileStore }] = await Promise.all([
+    import('../../api/run-orchestrator.ts'),
+    import('../../api/stored-run.ts'),
+    import('../../store/file-store.ts'),
+  ]);
+  const config = storedRun(new FileStore(settings.stateDir).plan(planId))?.config;
+  const view = { ...globals, verbose: config?.verbose ?? false, quiet: config?.quiet ?? false };
+  await watched(io, settings, view, (init) => RunOrchestrator.resume(init, planId));
+}
+
+interface ViewOptions extends GlobalOptions {
+  plain?: boolean;
+  verbose: boolean;
+  quiet: boolean;
+}
+
+/** Shows a run while it lasts, then what it came to, and sets the exit code. */
+async function watched(
+  io: Io,
+  settings: Settings,
+  options: ViewOptions,
+  work: (init: ResumeInit) => Promise<RunResult>,
+): Promise<void> {
+  const { json = false, plain = false, quiet, verbose } = options;
+  const [{ IssueLines }, { runHeader }, { issueName }, { FileStore }] = await Promise.all([
+    import('../../api/run-output.ts'),
+    import('../../api/run-header.ts'),
+    import('../../api/issue-name.ts'),
+    import('../../store/file-store.ts'),
+  ]);
+  const store = new FileStore(settings.stateDir);
+  let planId = '';
+  const called = (ticketId: string) => {
+    const ticket = store.view().tickets.get(refKey({ planId, ticketId }));
+    return ticket && issueName(ticket);
+  };
+  const view = await eventView(io, { json, plain, verbose, withPlan: false, called });
+  io.onUnread = goOnUnread;
+  const lines = new IssueLines({ store, out: io.out, verbose });
+  const listen = (event: EngineEvent) => {
+    if (event.type === 'plan:status' && planId === '') {
+      planId = event.planId;
+      view.watch(store, { planId });
+      if (json) view.listen(event);
+      else if (view.live && !quiet) view.out(runHeader(store, planId, style(io.color)).join('\n'));
+      else if (!quiet) lines.begin(planId);
+      return;
+    }
+    // Quiet shows the result alone; who asked for JSON reads all of it.
+    if (quiet && !json) return;
+    if (view.live || json) view.listen(event);
+    else lines.listen(event);
+  };
+  const abort = new AbortController();
+  const unhook = stopOnSignals(view, abort, 'the agents');
+  try {
+    const { cwd, env } = io;
+    const result = await work({ settings, cwd, env, signal: abort.signal, onEvent: listen });
+    lines.close();
+    view.close();
+    io.exit(result.exitCode === 130 ? signalCode(abort.signal.reason) : result.exitCode);
+    // Stopped while issues were still being read: no run was made of them.
+    if (abort.signal.aborted && result.planId === null && !json) io.err('Stopped. Nothing was begun.');
+    else await show(result, options, io);
+  } finally {
+    lines.close();
+    view.close();
+    unhook();
+  }
+}
+
+async function show(result: RunResult, options: ViewOptions, io: Io): Promise<void> {
+  const { planId, detached } = result;
+  const daemon = detached && planId ? await handedOver(planId, options, io) : undefined;
+  if (options.json) {
+    const { results, logPath, exitCode, config, wallClockDurationSeconds, dryRun } = result;
+    const facts = { planId, exitCode, logPath, wallClockDurationSeconds, config, results };
+    const more = { ...(dryRun ? { dryRun } : {}), ...(detached ? { detached, daemon: daemon ?? null } : {}) };
+    return io.out(JSON.stringify({ type: 'result', ok: exitCode === 0, ...facts, ...more }));
+  }
+  if (detached)
+    return daemon === undefined
+      ? undefined
+      : io.out(`Daemon ${daemon} goes on with ${planId}. Watch it with: signalbox status --plan ${planId}`);
+  const { issueSummary, dryRunLines } = await import('../../api/issue-summary.ts');
+  const look = style(io.color);
+  const text = result.dryRun
+    ? dryRunLines(result.dryRun, result.results)
+    : issueSummary(result, look, io.columns?.());
+  if (text.length > 0) io.out(text.join('\n'));
+}
+
+/** The daemon that has the run from now on; undefined when none could be started, which was told then. */
+async function handedOver(planId: string, options: GlobalOptions, io: Io): Promise<number | undefined> {
+  const { ensureDaemon } = await import('./daemon.ts');
+  const started = await ensureDaemon(options, io);
+  if ('pid' in started) return started.pid;
+  io.err(`${started.said}\n   No daemon goes on with ${planId}. Run it with: signalbox resume ${planId}`);
+  io.exit(started.code);
+  return undefined;
+}

@@ -1,0 +1,282 @@
+import { resolve } from 'node:path';
+import type { PreparedSpec, SpecRunRequest } from '../../engine/spec-run.ts';
+import type { EngineEvent } from '../../model/events.ts';
+import type { TmuxView } from '../../report/tmux-view.ts';
+import type { UnitOptions } from '../../sources/kiro/index.ts';
+import { eventView, goOnUnread, signalCode, stopOnSignals } from '../event-view.ts';
+import { keepHeapSmall } from '../heap.ts';
+import { type Io, outJson } from '../io.ts';
+import { type GlobalOptions, openRunner, openState, positiveInteger } from '../open.ts';
+
+export interface SpecRunOptions extends GlobalOptions {
+  delay?: string;
+  maxIterations?: string;
+  maxAttempts?: string;
+  backend?: string;
+  assignBackend?: string;
+  assign?: string;
+  workdir?: string;
+  base?: string;
+  inPlace?: boolean;
+  onFailure?: string;
+  fresh?: boolean;
+  dryRun?: boolean;
+  detach?: boolean;
+  tmux?: boolean;
+  tmuxSession?: string;
+  verbose?: boolean;
+  plain?: boolean;
+}
+
+export async function runSpec(
+  dir: string,
+  options: SpecRunOptions,
+  units: UnitOptions,
+  io: Io,
+): Promise<void> {
+  const request = await requestOf(dir, options, units, io);
+  const [{ prepareSpecRun, startSpecRun }] = await Promise.all([import('../../engine/spec-run.ts')]);
+  const view = await eventView(io, { ...options, withPlan: false });
+  io.onUnread = goOnUnread;
+  const { parts, windows } = await openWithWindows(view, options, io);
+  const prepared = await prepareSpecRun(parts, request);
+  if (options.dryRun) return preview(prepared, options, io);
+  for (const note of prepared.notes) view.err(note);
+  const planId = await startSpecRun(parts, request, prepared);
+  await keepShown(parts, planId, options);
+  if (options.detach) return handOver(parts, planId, prepared.spec.name, options, io);
+  await follow(parts, planId, { view, windows: windows(prepared.spec.name, planId) }, options, io);
+}
+
+/** An engine whose events go to the view, and to tmux windows once they are asked for. */
+async function openWithWindows(view: View, options: SpecRunOptions, io: Io) {
+  let tmux: TmuxView | undefined;
+  const listen = (event: EngineEvent) => {
+    if (!options.detach) view.listen(event);
+    tmux?.listen(event);
+  };
+  const [parts, { openTmuxView }, { findExecutable }, { renamedText, tmuxOff }] = await Promise.all([
+    openRunner(io, options, 'spec', { listen }),
+    import('../../report/tmux-view.ts'),
+    import('../../config/probe.ts'),
+    import('../../jobs/tmux-names.ts'),
+  ]);
+  const { stateDir, configFile, packageDir } = parts.settings;
+  const windows = (name: string, planId: string): TmuxView | undefined => {
+    if (options.tmux === false) return undefined;
+    const renamed = renamedText(options.tmuxSession ?? '');
+    const isShown = !tmuxOff(io.env) && findExecutable('tmux', io.env);
+    if (options.tmuxSession && renamed && isShown) view.err(`tmux: ${renamed}`);
+    tmux = openTmuxView({
+      session: sessionOf(options, name),
+      stateDir,
+      repo: parts.store.plan(planId).repo,
+      cwd: io.cwd,
+      env: { ...io.env, ...(configFile ? { SIGNALBOX_CONFIG: configFile } : {}) },
+      cli: [process.execPath, `${packageDir}/dist/cli.cjs`],
+      onProblem: (message) => view.err(`tmux: ${message}`),
+      onMoved: (message) => view.err(`tmux: ${message}`),
+    });
+    if (tmux.off) view.err(tmux.off);
+    else if (!options.json && findExecutable('tmux', io.env)) view.out(`Windows: signalbox attach ${planId}`);
+    return tmux;
+  };
+  return { parts, windows };
+}
+
+function sessionOf({ tmuxSession }: SpecRunOptions, name: string): string {
+  return tmuxSession ?? `sequential-${name}`;
+}
+
+type Parts = Awaited<ReturnType<typeof openRunner>>;
+type View = Awaited<ReturnType<typeof eventView>>;
+
+/** Runs a spec's plan, which this process holds, and tells what it came to. */
+async function follow(
+  parts: Parts,
+  planId: string,
+  { view, windows }: { view: View; windows: TmuxView | undefined },
+  options: SpecRunOptions,
+  io: Io,
+): Promise<void> {
+  const [{ runPlan }, { specResult }, { keepSummary, specSummary }, { style }] = await Promise.all([
+    import('../../engine/foreground.ts'),
+    import('../../engine/spec-result.ts'),
+    import('../../report/spec-summary.ts'),
+    import('../../report/style.ts'),
+  ]);
+  view.watch(parts.store, { planId });
+  keepHeapSmall();
+  const abort = new AbortController();
+  const isAtWork = () =>
+    [...parts.store.view().tickets.values()].some(
+      (each) => each.planId === planId && each.status === 'running',
+    );
+  const unhook = stopOnSignals(view, abort, () => (isAtWork() ? 'the agent' : 'the run'));
+  const since = parts.now();
+  const began = performance.now();
+  try {
+    await runPlan(parts, {
+      planId,
+      maxConcurrency: parts.settings.maxConcurrency,
+      lookEveryMs: parts.settings.pollInterval * 1000,
+      signal: abort.signal,
+    });
+    const result = await specResult(parts, planId, { since, ms: performance.now() - began });
+    await Promise.all([keepSummary(parts, result), windows?.close()]);
+    view.close();
+    const exitCode = abort.signal.aborted ? signalCode(abort.signal.reason) : result.exitCode;
+    io.exit(exitCode);
+    if (options.json) {
+      const { plan, tickets, ...facts } = result;
+      const line = { type: 'result', ok: exitCode === 0, planId, plan: plan.status, ...facts, exitCode };
+      io.out(JSON.stringify({ ...line, tickets }));
+    } else io.out(specSummary(result, style(io.color), io.columns?.()));
+  } finally {
+    view.close();
+    unhook();
+  }
+}
+
+/** Goes on with a run of a spec here, with an answer to what it asked. */
+export async function resumeSpec(
+  planId: string,
+  given: SpecRunOptions & { answer?: string },
+  io: Io,
+): Promise<void> {
+  const { answerHalt, takeSpec } = await import('../../engine/spec-resume.ts');
+  const options = { ...given, ...(await shownAs(planId, given, io)) };
+  const view = await eventView(io, { ...options, withPlan: false });
+  io.onUnread = goOnUnread;
+  const { parts, windows } = await openWithWindows(view, options, io);
+  if (options.answer !== undefined) await answerHalt(parts, planId, options.answer);
+  const { name } = await takeSpec(parts, planId);
+  await follow(parts, planId, { view, windows: windows(name, planId) }, options, io);
+}
+
+/** How a run is shown, for whoever resumes it. */
+async function keepShown(parts: Parts, planId: string, { tmux, tmuxSession }: SpecRunOptions): Promise<void> {
+  const shown = { tmux: tmux !== false, session: tmuxSession ?? null };
+  await parts.store.updatePlan(planId, (latest) => ({ ...latest, shown }));
+}
+
+async function shownAs(
+  planId: string,
+  options: SpecRunOptions,
+  io: Io,
+): Promise<Pick<SpecRunOptions, 'tmux' | 'tmuxSession'>> {
+  const { store } = await openState(io, options);
+  const { shown } = store.plan(planId) as { shown?: { tmux: boolean; session: string | null } };
+  return {
+    tmux: options.tmux !== false && shown?.tmux !== false,
+    ...(shown?.session ? { tmuxSession: shown.session } : {}),
+  };
+}
+
+async function handOver(
+  parts: Parts,
+  planId: string,
+  name: string,
+  options: SpecRunOptions,
+  io: Io,
+): Promise<void> {
+  const [{ tmuxOff, renamedText }, { letGo }, { ensureDaemon }] = await Promise.all([
+    import('../../jobs/tmux-names.ts'),
+    import('../../engine/resume-run.ts'),
+    import('./daemon.ts'),
+  ]);
+  const { TMUX, TMUX_TMPDIR } = io.env;
+  const session = sessionOf(options, name);
+  const shown = options.tmux !== false && !tmuxOff(io.env);
+  const renamed = renamedText(session);
+  if (shown && options.tmuxSession && renamed) io.err(`tmux: ${renamed}`);
+  const windows = shown ? { session, cwd: io.cwd, env: { TMUX, TMUX_TMPDIR } } : null;
+  await parts.store.updatePlan(planId, (latest) => ({ ...latest, windows, run: { detached: true } }));
+  await letGo(parts, planId);
+  await parts.flush?.(planId);
+  const started = await ensureDaemon(options, io);
+  if ('pid' in started) {
+    if (options.json)
+      io.out(JSON.stringify({ type: 'result', ok: true, planId, detached: true, daemon: started.pid }));
+    else
+      io.out(
+        `Daemon ${started.pid} goes on with ${planId}. Watch it with: signalbox ${windows ? 'attach' : 'status --plan'} ${planId}`,
+      );
+    return;
+  }
+  io.err(`${started.said}\n   No daemon goes on with ${planId}. Run it with: signalbox resume ${planId}`);
+  io.exit(Math.max(started.code, 5));
+}
+
+/** What would be done, without doing it. */
+async function preview(
+  { spec, units, problems, prepared, notes }: PreparedSpec,
+  options: SpecRunOptions,
+  io: Io,
+) {
+  const { plan, tickets } = prepared;
+  if (options.json) {
+    const rows = tickets.map(({ ticketId, title, status }) => ({ ticketId, title, status }));
+    return outJson(io, {
+      dryRun: true,
+      planId: plan.id,
+      branch: tickets[0]?.branch ?? null,
+      units: rows,
+      problems,
+    });
+  }
+  const [{ specText, specProblemText }, { style }, { noteOf }] = await Promise.all([
+    import('../../report/spec.ts'),
+    import('../../report/style.ts'),
+    import('../../engine/spec-run.ts'),
+  ]);
+  const near = { look: style(io.color), cwd: io.cwd };
+  io.out(specText({ spec, units }, near));
+  for (const problem of problems) io.out(specProblemText(problem, near));
+  const told = new Set(problems.map(noteOf));
+  for (const note of notes) if (!told.has(note)) io.out(note);
+  const left = tickets.filter((ticket) => ticket.status !== 'complete').length;
+  io.out(
+    `\nWould run ${left} of ${tickets.length} units as plan ${plan.id}, on branch ${tickets[0]?.branch ?? '?'}.`,
+  );
+}
+
+async function requestOf(
+  dir: string,
+  options: SpecRunOptions,
+  units: UnitOptions,
+  io: Io,
+): Promise<SpecRunRequest> {
+  const { InputError } = await import('../../model/errors.ts');
+  const { onFailure = 'stop' } = options;
+  if (onFailure !== 'stop' && onFailure !== 'continue')
+    throw new InputError('usage', `Invalid --on-failure value: ${onFailure}. Must be stop or continue.`);
+  const { assign = 'each' } = options;
+  if (assign !== 'each' && assign !== 'all')
+    throw new InputError('usage', `Invalid --assign value: ${assign}. Must be each or all.`);
+  const delay = Number(options.delay ?? 15);
+  if (!Number.isFinite(delay) || delay < 0 || delay > 86_400 || options.delay?.trim() === '')
+    throw new InputError(
+      'usage',
+      `Invalid --delay value: ${options.delay}. Must be seconds, from 0 to 86400, which is a day.`,
+    );
+  const maxAttempts = positiveInteger('--max-attempts', options.maxAttempts) ?? 3;
+  if (maxAttempts > 20)
+    throw new InputError('usage', `Invalid --max-attempts value: ${maxAttempts}. At most 20.`);
+  return {
+    dir: resolve(io.cwd, dir),
+    workdir: options.workdir === undefined ? null : resolve(io.cwd, options.workdir),
+    cwd: io.cwd,
+    units,
+    backend: options.backend ?? null,
+    assignBackend: options.assignBackend ?? null,
+    base: options.base ?? null,
+    delaySeconds: delay,
+    maxIterations: positiveInteger('--max-iterations', options.maxIterations) ?? 50,
+    maxAttempts,
+    stopOnFailure: onFailure === 'stop',
+    inPlace: options.inPlace === true,
+    fresh: options.fresh === true,
+    assignAll: assign === 'all',
+  };
+}

@@ -1,1 +1,0 @@
-export { packageDir } from '../config/package-dir.ts';
