@@ -27,10 +27,22 @@ const quick = process.argv.includes('--no-types');
 const out = quick ? dist : `${dist}.${process.pid}`;
 if (process.argv.includes('--if-stale') && isCurrent()) process.exit(0);
 const library = { 'lib/settings': 'src/api/settings.ts', 'lib/manifest': 'src/api/manifest.ts' };
-const LOOK =
-  /src\/(model\/(asking|budget|claim|dependencies|errors|explain|first-failure|ids|own-branch|plan|plan-problems|superseded|ticket|turns|usage|version)|store\/(?!schemas|file-store|inspect|notified|tmux-record|processes)[\w-]+|config\/(paths|package-dir)|report\/(hold-time|status|style|problem-text)|engine\/(claims|seat)|cli\/(open|io|output|commands\/status))\.ts$/;
+const LOOK = new RegExp(
+  `src/(${[
+    'model/(claim|errors|ids|own-branch|plan|ticket|version)',
+    'model/state/(asking|dependencies|explain|first-failure|superseded|turns)',
+    'model/limits/(budget|usage)',
+    'model/plans/plan-problems',
+    'machine/(environment|process-identity|lock)',
+    'machine/files/(atomic|directory|storage-error|state-text)',
+    'store/(?!schemas|file-store|inspect|notified|tmux-record)[\\w-]+',
+    'config/(paths|package-dir)',
+    'report/(hold-time|status|style|problem-text)',
+    'cli/(open|io|output|commands/status)',
+  ].join('|')})\\.ts$`,
+);
 const SETTINGS =
-  /src\/(config\/(?!yaml-source|doctor|init|describe|probe|manifest)[\w-]+|model\/efforts)\.ts$/;
+  /src\/(config\/(?!yaml-source|file-problem|init|describe|manifest)[\w-]+|model\/(efforts|text\/near))\.ts$/;
 // What loads slowly and is needed by few commands. The others load it where they first use it.
 const SLOW =
   /\b(node_(?:child_process|crypto|dns|http|https|net|readline|stream|timers_promises|url|v8|zlib))(?:\.| = (require\("[\w:/]+"\)))/g;
@@ -40,7 +52,12 @@ const lazyBuiltins = {
     code.replace(SLOW, (_, name, loads) => (loads ? `${name} = () => ${loads}` : `${name}().`)),
 };
 const executables = { cli: 'src/cli/main.ts', rehearsal: 'src/rehearsal/main.ts' };
-const input = { ...executables, index: 'src/api/index.ts', ...library, generate: 'src/report/generate.ts' };
+const input = {
+  ...executables,
+  index: 'src/api/index.ts',
+  ...library,
+  generate: 'src/report/docs/generate.ts',
+};
 await build({
   cwd: root,
   input,

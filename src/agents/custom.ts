@@ -7,9 +7,9 @@ import type {
   ReadContext,
 } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
+import { extractTagged } from './reading/tagged.ts';
+import { stderrText, unfinished, wasSignalled } from './reading/unfinished.ts';
 import { requestEnv } from './request-env.ts';
-import { extractTagged } from './tagged.ts';
-import { stderrText, unfinished, wasSignalled } from './unfinished.ts';
 
 const TAIL = 64 * 1024;
 /** What the system takes as one argument, its closing zero included. */

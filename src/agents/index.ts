@@ -2,21 +2,27 @@ import { basename } from 'node:path';
 import type { AgentAdapter } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
 import type { PhaseOf } from '../model/workflow.ts';
-import { claude, READ_DENIES } from './claude.ts';
-import { codex } from './codex.ts';
+import { claude, READ_DENIES } from './claude/claude.ts';
+import { codex } from './codex/codex.ts';
 import { custom } from './custom.ts';
-import { gemini } from './gemini.ts';
-import { opencode } from './opencode.ts';
-import { pi } from './pi.ts';
+import { gemini } from './gemini/gemini.ts';
+import { opencode } from './opencode/opencode.ts';
+import { pi } from './pi/pi.ts';
 import { rehearsal } from './rehearsal.ts';
 
-export { addUsage } from '../model/usage.ts';
+export { addUsage } from '../model/limits/usage.ts';
 export { defaultAccess } from './access.ts';
-export { type LineSplitter, lineSplitter } from './lines.ts';
 export { type OwnPlaces, ownPlaces, type Seed } from './places.ts';
-export { type Claimed, claimedBy, readSignal } from './signals.ts';
-export { extractTagged, repairAnew, repairPrompt, taggedInstruction, taggedProblem } from './tagged.ts';
-export { type Validated, validateResult } from './validate.ts';
+export { type LineSplitter, lineSplitter } from './reading/lines.ts';
+export { type Claimed, claimedBy, readSignal } from './reading/signals.ts';
+export {
+  extractTagged,
+  repairAnew,
+  repairPrompt,
+  taggedInstruction,
+  taggedProblem,
+} from './reading/tagged.ts';
+export { type Validated, validateResult } from './reading/validate.ts';
 export { ownVariables } from './variables.ts';
 
 export const ADAPTERS: Readonly<Record<string, AgentAdapter>> = {

@@ -8,10 +8,10 @@ import type {
   ReadContext,
 } from '../model/agent.ts';
 import { ERROR_CLASSES, type ErrorClass, type Json, type Usage } from '../model/ticket.ts';
-import { asNumber, asText, type JsonObject, oneLine, parseObject } from './json.ts';
+import { asNumber, asText, type JsonObject, oneLine, parseObject } from './reading/json.ts';
+import { checkedSessionId, sessionIdOf } from './reading/session-id.ts';
+import { unfinished } from './reading/unfinished.ts';
 import { requestEnv } from './request-env.ts';
-import { checkedSessionId, sessionIdOf } from './session-id.ts';
-import { unfinished } from './unfinished.ts';
 
 const SCHEMA_FILE = 'schema.json';
 

@@ -1,8 +1,8 @@
 import type { Settings } from '../config/settings.ts';
-import { runPlan } from '../engine/foreground.ts';
-import type { Parts } from '../engine/parts.ts';
+import type { Parts } from '../engine/context.ts';
 import { letGo } from '../engine/resume-run.ts';
-import { restSuperseded } from '../engine/stopped.ts';
+import { runPlan } from '../engine/run-plan.ts';
+import { restSuperseded } from '../engine/stopped-tickets.ts';
 import { refKey } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { ExecutionConfig } from './execution-config.ts';

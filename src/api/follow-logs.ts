@@ -1,4 +1,4 @@
-import type { Parts } from '../engine/parts.ts';
+import type { Parts } from '../engine/context.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { refKey } from '../model/ids.ts';

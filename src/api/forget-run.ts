@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
-import { workspaceSpec } from '../engine/facts.ts';
 import { openParts } from '../engine/open.ts';
+import { workspaceSpec } from '../engine/ticket-defaults.ts';
 import { explained } from '../model/errors.ts';
 import type { RunInput } from './run-issues.ts';
 

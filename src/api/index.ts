@@ -1,17 +1,17 @@
 export type { Settings } from '../config/index.ts';
 export { loadSettings } from '../config/index.ts';
+export { openParts } from '../engine/open.ts';
 export {
   type RunOptions as PlanRunOptions,
   type RunResult as PlanRunResult,
   runPlan,
-} from '../engine/foreground.ts';
-export { openParts } from '../engine/open.ts';
+} from '../engine/run-plan.ts';
+export type { IssueInfo } from '../issues/index.ts';
 export { HeldError, IllegalMoveError, InputError, SignalboxError } from '../model/errors.ts';
 export type { EngineEvent, StoredEvent } from '../model/events.ts';
 export type { Plan } from '../model/plan.ts';
 export type { Ticket } from '../model/ticket.ts';
 export type { Workflow } from '../model/workflow.ts';
-export type { IssueInfo } from '../sources/index.ts';
 export { parseBatches } from './batches.ts';
 export { checkCombination } from './combinations.ts';
 export { type ConfigLayers, ConfigResolver } from './config-resolver.ts';

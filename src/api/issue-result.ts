@@ -1,14 +1,14 @@
-import type { Refused } from '../engine/issue-run.ts';
-import { stoppedTogether } from '../engine/stopped.ts';
+import { stoppedTogether } from '../engine/stopped-tickets.ts';
+import type { Refused } from '../features/issue-runs/run.ts';
+import type { WorkItem } from '../issues/index.ts';
 import type { Judged } from '../model/criteria.ts';
+import { totalUsage } from '../model/limits/usage.ts';
 import type { Plan } from '../model/plan.ts';
-import { isSuperseded, newerRunOf } from '../model/superseded.ts';
+import { isSuperseded, newerRunOf } from '../model/state/superseded.ts';
 import type { Attempt, Ticket, Usage } from '../model/ticket.ts';
-import { totalUsage } from '../model/usage.ts';
 import { notMerged, reservation, verdictOf } from '../model/verdict.ts';
 import { withNames } from '../report/names.ts';
 import { wentWell } from '../report/run-outcome.ts';
-import type { WorkItem } from '../sources/index.ts';
 import { storedRun } from './stored-run.ts';
 
 /** The phase of the issue workflow that waits for a person. */

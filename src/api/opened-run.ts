@@ -1,7 +1,7 @@
-import type { Env } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
+import type { Parts } from '../engine/context.ts';
 import { openParts } from '../engine/open.ts';
-import type { Parts } from '../engine/parts.ts';
+import type { Env } from '../machine/environment.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { EventStream } from './event-stream.ts';

@@ -1,6 +1,6 @@
-import { workspaceSpec } from '../engine/facts.ts';
-import type { PreparedRun } from '../engine/issue-run.ts';
-import type { Parts } from '../engine/parts.ts';
+import type { Parts } from '../engine/context.ts';
+import { workspaceSpec } from '../engine/ticket-defaults.ts';
+import type { PreparedRun } from '../features/issue-runs/run.ts';
 import { parseRef, refKey } from '../model/ids.ts';
 import { issueName } from './issue-name.ts';
 

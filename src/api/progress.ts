@@ -1,4 +1,4 @@
-import type { PreparedRun } from '../engine/issue-run.ts';
+import type { PreparedRun } from '../features/issue-runs/run.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { wentWell } from '../report/run-outcome.ts';
 import { harmless } from './harmless.ts';

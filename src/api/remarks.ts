@@ -1,4 +1,4 @@
-import { NO_CHECKS } from '../engine/checks.ts';
+import { NO_CHECKS } from '../features/checks/checks.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { notMerged, reservation } from '../model/verdict.ts';
 

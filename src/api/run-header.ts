@@ -1,6 +1,6 @@
 import type { Plan } from '../model/plan.ts';
 import { headerLines } from '../report/header.ts';
-import { ticketsIn } from '../report/live-state.ts';
+import { ticketsIn } from '../report/live/state.ts';
 import type { Style } from '../report/style.ts';
 import type { Store } from '../store/port.ts';
 import { issueName } from './issue-name.ts';

@@ -1,11 +1,12 @@
 import { resolve } from 'node:path';
-import { type Env, repositoryOf } from '../config/paths.ts';
+import { repositoryOf } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
-import { type PreparedRun, prepareIssueRun, startIssueRun } from '../engine/issue-run.ts';
-import type { Parts } from '../engine/parts.ts';
-import { stopperOf } from '../engine/stopped.ts';
+import type { Parts } from '../engine/context.ts';
+import { stopperOf } from '../engine/stopped-tickets.ts';
+import { type PreparedRun, prepareIssueRun, startIssueRun } from '../features/issue-runs/run.ts';
+import { issueInFile, parseReference, type WorkItem } from '../issues/index.ts';
+import type { Env } from '../machine/environment.ts';
 import { InputError } from '../model/errors.ts';
-import { issueInFile, parseReference, type WorkItem } from '../sources/index.ts';
 import { type Course, driveRun } from './drive-run.ts';
 import { issueRequest } from './issue-request.ts';
 import { refusedResult, stoppedResult } from './issue-result.ts';

@@ -1,12 +1,12 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Parts } from '../engine/parts.ts';
+import type { Parts } from '../engine/context.ts';
+import { writeAtomic } from '../machine/files/atomic.ts';
+import { makeDirectory } from '../machine/files/directory.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
-import { writeAtomic } from '../store/atomic.ts';
-import { makeDirectory } from '../store/directory.ts';
 import type { ExecutionConfig } from './execution-config.ts';
 import { atLeast, type IssueResult, issueResult } from './issue-result.ts';
 import { parseLog } from './read-log.ts';

@@ -1,5 +1,5 @@
 import type { EngineEvent } from '../model/events.ts';
-import { isSuperseded } from '../model/superseded.ts';
+import { isSuperseded } from '../model/state/superseded.ts';
 import { type Mark, RunLines } from '../report/run-lines.ts';
 import { style } from '../report/style.ts';
 import { FileStore } from '../store/file-store.ts';

@@ -1,6 +1,6 @@
-import type { Env } from '../config/paths.ts';
+import type { IssueInfo } from '../issues/index.ts';
+import type { Env } from '../machine/environment.ts';
 import type { EngineEvent } from '../model/events.ts';
-import type { IssueInfo } from '../sources/index.ts';
 import type { ExecutionConfig } from './execution-config.ts';
 import type { IssueResult } from './issue-result.ts';
 import type { PlannedIssue } from './preview.ts';

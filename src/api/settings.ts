@@ -1,7 +1,7 @@
 import { loadSettings } from '../config/load.ts';
 import { packageDir } from '../config/package-dir.ts';
-import type { Env } from '../config/paths.ts';
 import type { RunSettings, Settings } from '../config/settings.ts';
+import type { Env } from '../machine/environment.ts';
 import { surroundingsOf } from './surroundings.ts';
 
 export { InputError, SignalboxError } from '../model/errors.ts';

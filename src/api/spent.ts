@@ -1,6 +1,6 @@
 import { endedBefore } from '../engine/admission.ts';
-import type { Parts } from '../engine/parts.ts';
-import { readJob } from '../jobs/job.ts';
+import type { Parts } from '../engine/context.ts';
+import { readJob } from '../machine/jobs/job.ts';
 import { type Attempt, attemptKey, type Ticket } from '../model/ticket.ts';
 import { GATE } from './issue-result.ts';
 import { storedRun } from './stored-run.ts';

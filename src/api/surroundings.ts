@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { Env } from '../config/paths.ts';
+import type { Env } from '../machine/environment.ts';
 import { InputError } from '../model/errors.ts';
 import type { RunSurroundings } from './run-types.ts';
 import type { SignalboxSettings } from './settings.ts';

@@ -1,7 +1,7 @@
-import { killFollowed } from '../jobs/stop.ts';
+import { killFollowed } from '../machine/jobs/stop.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { lineOf } from '../report/lines.ts';
-import type { Live } from '../report/live.ts';
+import type { Live } from '../report/live/live.ts';
 import type { Naming } from '../report/names.ts';
 import { style } from '../report/style.ts';
 import type { Store } from '../store/port.ts';
@@ -48,8 +48,8 @@ function lineView(io: Io, options: ViewOptions): EventView {
 
 async function liveView(io: Io, { withPlan, called, verbose = false }: ViewOptions): Promise<EventView> {
   const [{ Live: LiveBlock }, { ticketsIn }] = await Promise.all([
-    import('../report/live.ts'),
-    import('../report/live-state.ts'),
+    import('../report/live/live.ts'),
+    import('../report/live/state.ts'),
   ]);
   const { stdout } = process;
   let tickets: () => ReturnType<typeof ticketsIn> = () => [];

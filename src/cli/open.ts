@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import type { Settings } from '../config/index.ts';
 import { packageDir } from '../config/package-dir.ts';
 import { plainStateDir } from '../config/paths.ts';
-import type { Parts } from '../engine/parts.ts';
+import type { Parts } from '../engine/context.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { StoreView } from '../store/port.ts';

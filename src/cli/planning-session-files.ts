@@ -12,7 +12,8 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { LaunchFile } from '../agents/planning/index.ts';
-import { type Env, repositoryOf } from '../config/paths.ts';
+import { repositoryOf } from '../config/paths.ts';
+import type { Env } from '../machine/environment.ts';
 import { InputError } from '../model/errors.ts';
 
 /** A directory for one session that only its owner can read, and that no repository can take for its own. */

@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
 import type { AgentConfig } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
-import { nearest } from './near.ts';
+import { nearest } from '../model/text/near.ts';
 
 /** Adapters an `agents` entry may name; `custom` calls any command. */
 export const ADAPTERS = ['claude', 'codex', 'opencode', 'pi', 'gemini', 'rehearsal', 'custom'] as const;

@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path';
+import { expandPath } from '../machine/environment.ts';
+import { nearest } from '../model/text/near.ts';
 import { allowed, found, type Kind, keyRule, refusal } from './kinds.ts';
-import { nearest } from './near.ts';
-import { expandPath } from './paths.ts';
 
 export interface Problem {
   code: string;

@@ -1,8 +1,8 @@
 import { dirname } from 'node:path';
+import type { Env } from '../machine/environment.ts';
 import { InputError } from '../model/errors.ts';
 import { type CheckContext, check, fromText, isMapping, type Problem, unknownKey } from './check.ts';
 import { found, isScalar, type Kind } from './kinds.ts';
-import type { Env } from './paths.ts';
 import type { Flags } from './settings.ts';
 import { flagOf, type Key, ROWS, type Row, variableOf } from './table.ts';
 import type { Path, YamlSource } from './yaml-source.ts';

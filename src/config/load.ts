@@ -1,18 +1,11 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
+import { type Env, userHome } from '../machine/environment.ts';
 import type { AgentConfig } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
 import { type AgentEntry, builtInAgents, findAgent, resolveAgent } from './builtin-agents.ts';
 import { type Entry, fileLayer, flagLayer, variableLayer } from './layers.ts';
-import {
-  type ConfigFile,
-  type Env,
-  findConfig,
-  homeDir,
-  projectFile,
-  setsNothing,
-  userHome,
-} from './paths.ts';
+import { type ConfigFile, findConfig, homeDir, projectFile, setsNothing } from './paths.ts';
 import type { Flags, McpServer, Settings } from './settings.ts';
 import { type Key, ROWS, type Row, TABLE } from './table.ts';
 import { isTrusted } from './trust.ts';

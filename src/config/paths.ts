@@ -1,19 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
+import { type Env, expandPath, userHome } from '../machine/environment.ts';
 import { InputError } from '../model/errors.ts';
-
-export type Env = Readonly<Record<string, string | undefined>>;
-
-/** `~` and `~/x` are the user's home; anything relative is relative to `base`. */
-export function expandPath(text: string, base: string, userHome: string): string {
-  if (text === '~') return userHome;
-  return text.startsWith('~/') ? join(userHome, text.slice(2)) : resolve(base, text);
-}
-
-export function userHome(env: Env): string {
-  return env.HOME || homedir();
-}
 
 /** Signalbox's own directory: $SIGNALBOX_HOME, else ~/.signalbox. */
 export function homeDir(env: Env, cwd: string): string {

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { adapterFor, capabilityProblems } from '../agents/index.ts';
-import { lastSign } from '../jobs/job.ts';
-import { type Admission, admit } from '../model/admission.ts';
+import { lastSign } from '../machine/jobs/job.ts';
+import { refKey } from '../model/ids.ts';
+import { type Admission, admit } from '../model/limits/admission.ts';
 import {
   leftOf,
   noLaunchLeft,
@@ -10,19 +11,18 @@ import {
   type Purse,
   pursesOf,
   type Sum,
-} from '../model/budget.ts';
-import { type AtWork, crowded } from '../model/crowded.ts';
-import { refKey } from '../model/ids.ts';
-import type { AccountLimit } from '../model/limiter.ts';
+} from '../model/limits/budget.ts';
+import { type AtWork, crowded } from '../model/limits/memory-pressure.ts';
+import type { AccountLimit } from '../model/limits/usage-limit.ts';
 import type { Plan } from '../model/plan.ts';
-import { redactAll } from '../model/redact.ts';
+import { redactAll } from '../model/text/redact.ts';
 import { attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { firstPhase, type PhaseOf, phaseOf } from '../model/workflow.ts';
 import type { Allowance } from '../phases/context.ts';
-import { agentOf } from './facts.ts';
-import type { Parts } from './parts.ts';
-import { pastOf } from './past.ts';
-import { knownPinned } from './pinned.ts';
+import type { Parts } from './context.ts';
+import { pastOf } from './deleted-usage.ts';
+import { knownPinned } from './pinned-workflow.ts';
+import { agentOf } from './ticket-defaults.ts';
 
 /** A scenario's player is no model's client. */
 const REHEARSAL_MB = 80;

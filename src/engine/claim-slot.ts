@@ -1,5 +1,5 @@
 import { refKey, type TicketRef } from '../model/ids.ts';
-import type { Parts } from './parts.ts';
+import type { Parts } from './context.ts';
 
 /**
  * Takes a ticket that needs a slot. Counting and taking are one step for all engines of a state directory, or two that

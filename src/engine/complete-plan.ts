@@ -1,7 +1,7 @@
-import { isAllComplete } from '../model/eligible.ts';
 import type { Plan } from '../model/plan.ts';
-import { emit, type Parts } from './parts.ts';
-import { readDaemon } from './seat.ts';
+import { isAllComplete } from '../model/state/eligible.ts';
+import { readDaemon } from '../store/daemon-claim.ts';
+import { emit, type Parts } from './context.ts';
 
 /** A plan is complete when all its tickets are; a planner may have added one since somebody looked. */
 export async function completePlan(parts: Parts, planId: string): Promise<void> {

@@ -1,21 +1,21 @@
 import { sayHolder, wayToFree } from '../model/claim.ts';
-import { command, type TicketCommand } from '../model/commands.ts';
-import { blockedBy } from '../model/eligible.ts';
 import { HeldError, IllegalMoveError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
+import { command, type TicketCommand } from '../model/state/commands.ts';
+import { blockedBy } from '../model/state/eligible.ts';
+import { isShared } from '../model/state/turns.ts';
 import { type Json, openAttempt, type Ticket } from '../model/ticket.ts';
-import { isShared } from '../model/turns.ts';
 import { phaseOf, type Workflow } from '../model/workflow.ts';
+import { recordTip } from './branch-head.ts';
 import { completeUnwatched } from './complete-plan.ts';
-import { workspaceSpec } from './facts.ts';
-import { emit, type Parts } from './parts.ts';
-import { pinnedFor } from './pinned.ts';
-import { releaseWorkspace } from './place.ts';
-import { recoverOrphan } from './recover.ts';
-import { stoppedIn, stoppedTogether } from './stopped.ts';
-import { tellStatus } from './tell.ts';
-import { recordTip } from './tip.ts';
+import { emit, type Parts } from './context.ts';
+import { pinnedFor } from './pinned-workflow.ts';
+import { releaseWorkspace } from './prepare-workspace.ts';
+import { recoverOrphan } from './recovery.ts';
+import { tellStatus } from './status-events.ts';
+import { stoppedIn, stoppedTogether } from './stopped-tickets.ts';
+import { workspaceSpec } from './ticket-defaults.ts';
 
 type Wish =
   | { type: 'stop' }

@@ -1,7 +1,7 @@
 import type { Claim } from '../model/claim.ts';
+import { leaveSeat, takeSeat } from '../store/daemon-claim.ts';
+import type { Parts } from './context.ts';
 import { Engine } from './engine.ts';
-import type { Parts } from './parts.ts';
-import { leaveSeat, takeSeat } from './seat.ts';
 
 export interface DaemonOptions {
   maxConcurrency: number;

@@ -1,22 +1,22 @@
+import { Notifier } from '../features/notifications/notify.ts';
 import type { Claim } from '../model/claim.ts';
-import { type Decision, eligible } from '../model/eligible.ts';
 import { messageOf } from '../model/errors.ts';
-import { heldBy } from '../model/held.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan, PlanEntry } from '../model/plan.ts';
-import { planProblems } from '../model/plan-problems.ts';
+import { planProblems } from '../model/plans/plan-problems.ts';
+import { type Decision, eligible } from '../model/state/eligible.ts';
+import { heldBy } from '../model/state/held.ts';
 import { type Hold, isOver, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
 import { type Look, lookAt, stillHeld } from './admission.ts';
 import { completePlan } from './complete-plan.ts';
-import { Flights } from './flights.ts';
-import { Notifier } from './notify.ts';
-import { Outsiders } from './outsiders.ts';
-import { isFatal, type Parts } from './parts.ts';
-import { pastOf } from './past.ts';
-import { recoverOrphans } from './recover.ts';
+import { isFatal, type Parts } from './context.ts';
+import { pastOf } from './deleted-usage.ts';
+import { Outsiders } from './outside-changes.ts';
+import { recoverOrphans } from './recovery.ts';
 import { sweepOutput } from './retention.ts';
-import { refOf, tellStatus } from './tell.ts';
+import { Flights } from './running-tickets.ts';
+import { refOf, tellStatus } from './status-events.ts';
 
 export interface EngineOptions {
   /** `until-idle` ends when nothing moves by itself any more; `forever` never; `once` starts what it can and no more. */

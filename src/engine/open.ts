@@ -1,14 +1,14 @@
 import type { Settings } from '../config/index.ts';
+import { SpecFiles } from '../features/spec-runs/state-files.ts';
+import { MemoryWatch } from '../machine/memory/memory-watch.ts';
 import type { EngineEvent } from '../model/events.ts';
+import { Holder } from '../store/claims.ts';
 import { FileStore } from '../store/file-store.ts';
 import { createWorkspaces } from '../workspaces/index.ts';
-import { Holder } from './claims.ts';
 import { steadyClock } from './clock.ts';
+import type { Parts } from './context.ts';
 import { crashPoints } from './crash-points.ts';
-import { MemoryWatch } from './memory-watch.ts';
-import type { Parts } from './parts.ts';
 import { redactorOf } from './secrets.ts';
-import { SpecFiles } from './spec-files.ts';
 
 export interface OpenOptions {
   settings: Settings;

@@ -1,12 +1,12 @@
+import { adoptFinished } from '../features/issue-runs/adopt-finished.ts';
+import { unlockSpec } from '../features/spec-runs/lock.ts';
 import { sayOther } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
+import { readDaemon } from '../store/daemon-claim.ts';
+import { emit, type Parts } from './context.ts';
 import { control } from './control.ts';
-import { adoptFinished } from './issue-adopt.ts';
-import { emit, type Parts } from './parts.ts';
-import { readDaemon } from './seat.ts';
-import { unlockSpec } from './spec-lock.ts';
-import { stoppedIn } from './stopped.ts';
+import { stoppedIn } from './stopped-tickets.ts';
 
 /**
  * Takes a run of issues that was stopped or left alone, and sets going what was stopped with it. Claim and status change

@@ -1,6 +1,6 @@
 import { type Dirent, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Parts } from './parts.ts';
+import type { Parts } from './context.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -1,7 +1,7 @@
 import type { Settings } from '../config/index.ts';
-import { type Redact, redactor, secretValues } from '../model/redact.ts';
-import { Fingerprints, fingerprintRedactor } from './fingerprints.ts';
-import type { Parts } from './parts.ts';
+import { type Redact, redactor, secretValues } from '../model/text/redact.ts';
+import { Fingerprints, fingerprintRedactor } from '../sandbox/secret-fingerprints.ts';
+import type { Parts } from './context.ts';
 
 /** Hides the secrets of an environment and of what the settings give to agents and servers. */
 export function redactorOf(

@@ -1,13 +1,13 @@
 import { adapterFor } from '../agents/index.ts';
-import { readPinned } from '../content/index.ts';
+import { processStart } from '../machine/process-identity.ts';
 import { sayHolder, wayToFree } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';
 import type { FileStore } from '../store/file-store.ts';
-import { processStart } from '../store/identity.ts';
-import { workspaceSpec } from './facts.ts';
-import type { Parts } from './parts.ts';
+import { readPinned } from '../workflows/index.ts';
+import type { Parts } from './context.ts';
+import { workspaceSpec } from './ticket-defaults.ts';
 
 /** Attempts with a session, oldest first. */
 export function sessionsOf(ticket: Ticket, phase?: string): Attempt[] {

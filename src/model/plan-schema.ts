@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { Budget } from './budget-schema.ts';
 import { Claim } from './claim-schema.ts';
 import { Branch, Id } from './id-schemas.ts';
+import { Budget } from './limits/budget-schema.ts';
 import { PLAN_STATUSES, WORKSPACES } from './plan.ts';
 import { SCHEMA_VERSION } from './version.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { Budget } from './budget-schema.ts';
 import { EFFORTS } from './efforts.ts';
+import { Budget } from './limits/budget-schema.ts';
 
 const PhaseId = z
   .string()

@@ -1,9 +1,9 @@
-import { feedbackText } from '../content/index.ts';
 import type { AgentError, AgentResult } from '../model/agent.ts';
-import type { AttemptEnd } from '../model/outcome.ts';
+import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { ErrorClass, Json } from '../model/ticket.ts';
+import { feedbackText } from '../workflows/index.ts';
 import type { PhaseContext } from './context.ts';
-import { excerpt } from './text.ts';
+import { excerpt } from './excerpt.ts';
 
 /** What is known of a turn whatever it came to. */
 export type Facts = Pick<AttemptEnd, 'sessionId' | 'usage' | 'output'>;

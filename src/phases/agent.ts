@@ -9,22 +9,22 @@ import {
   taggedProblem,
   validateResult,
 } from '../agents/index.ts';
-import { MAX_PROMPT_BYTES, renderPhasePrompt } from '../content/index.ts';
 import type { AgentAdapter, AgentConfig, AgentRequest, AgentResult } from '../model/agent.ts';
 import { judgedIn, judgementProblem, schemaForCriteria } from '../model/criteria.ts';
 import { explained, InputError, messageOf } from '../model/errors.ts';
-import type { AttemptEnd } from '../model/outcome.ts';
+import { totalUsage } from '../model/limits/usage.ts';
+import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { Json } from '../model/ticket.ts';
-import { totalUsage } from '../model/usage.ts';
 import { type PhaseOf, resultSchemaOf } from '../model/workflow.ts';
+import { MAX_PROMPT_BYTES, renderPhasePrompt } from '../workflows/index.ts';
 import { factsOf, failure, parked } from './agent-facts.ts';
+import { hasBegun, land, nativeCap, ownBudget } from './budget-ending.ts';
 import { cutShortBy, type PhaseContext, variablesOf } from './context.ts';
-import { BEFORE, fingerprint, judge, notedBefore } from './judge.ts';
-import { hasBegun, land, nativeCap, ownBudget } from './landing.ts';
+import { excerpt } from './excerpt.ts';
+import { BEFORE, fingerprint, judge, notedBefore } from './judge-attempt.ts';
 import { cleanHead, HEAD_BEFORE, takenOut } from './only-read.ts';
 import { TIP_BEFORE, tipBefore } from './own-work.ts';
 import { chooseSession } from './session.ts';
-import { excerpt } from './text.ts';
 import { AttemptConfigError, readNote, type Turn, type TurnEnd, takeTurn } from './turn.ts';
 
 type Context = PhaseContext<PhaseOf<'agent'>>;

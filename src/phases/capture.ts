@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import { renderCommand } from '../content/index.ts';
-import type { AttemptEnd } from '../model/outcome.ts';
+import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { ErrorClass, Json } from '../model/ticket.ts';
+import { renderCommand } from '../workflows/index.ts';
 import { type PhaseContext, variablesOf } from './context.ts';
 import { phaseEnvironment } from './environment.ts';
 import { endOfJob, runJob } from './run-job.ts';

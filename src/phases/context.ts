@@ -1,10 +1,10 @@
 import type { Settings } from '../config/index.ts';
-import type { PinnedWorkflow } from '../content/index.ts';
-import { templateVariables } from '../content/index.ts';
-import type { AttemptEnd } from '../model/outcome.ts';
 import type { Plan } from '../model/plan.ts';
+import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { Attempt, Hold, Ticket, Usage } from '../model/ticket.ts';
 import { firstPhase, type Phase } from '../model/workflow.ts';
+import type { PinnedWorkflow } from '../workflows/index.ts';
+import { templateVariables } from '../workflows/index.ts';
 import type { Workspaces } from '../workspaces/index.ts';
 
 /** Where the ticket's work happens, decided before the attempt. */

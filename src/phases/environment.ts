@@ -1,6 +1,6 @@
 import { ownVariables } from '../agents/index.ts';
 import type { AgentConfig } from '../model/agent.ts';
-import { allowedEnvironment } from '../model/environment.ts';
+import { allowedEnvironment } from '../model/text/environment.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import type { PhaseContext } from './context.ts';
 

@@ -1,4 +1,4 @@
-import type { AttemptEnd } from '../model/outcome.ts';
+import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { Expect } from '../model/workflow.ts';
 import { isShownState } from '../workspaces/index.ts';
 import type { PhaseContext } from './context.ts';

@@ -1,11 +1,11 @@
-import { renderArg } from '../content/index.ts';
-import type { JobResult } from '../jobs/follow.ts';
-import type { AttemptEnd } from '../model/outcome.ts';
+import type { JobResult } from '../machine/jobs/follow.ts';
+import type { AttemptEnd } from '../model/state/outcome.ts';
 import { decisionsOf, type PhaseOf } from '../model/workflow.ts';
+import { renderArg } from '../workflows/index.ts';
 import { type PhaseContext, variablesOf } from './context.ts';
-import { lookOnce } from './look.ts';
+import { lastWords } from './excerpt.ts';
+import { lookOnce } from './run-script-once.ts';
 import { NOT_NOW } from './script.ts';
-import { lastWords } from './text.ts';
 
 type Gate = PhaseContext<PhaseOf<'gate'>>;
 

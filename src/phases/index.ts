@@ -1,7 +1,7 @@
-import { readJob } from '../jobs/job.ts';
-import { stopJob } from '../jobs/stop.ts';
+import { readJob } from '../machine/jobs/job.ts';
+import { stopJob } from '../machine/jobs/stop.ts';
 import { SignalboxError } from '../model/errors.ts';
-import type { AttemptEnd } from '../model/outcome.ts';
+import type { AttemptEnd } from '../model/state/outcome.ts';
 import { GitError } from '../workspaces/index.ts';
 import { performAgent, unexpected } from './agent.ts';
 import type { PhaseContext } from './context.ts';

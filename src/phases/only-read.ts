@@ -1,4 +1,4 @@
-import type { AttemptEnd } from '../model/outcome.ts';
+import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { PhaseContext } from './context.ts';
 import { cameBack } from './evidence.ts';
 import { readNote } from './turn.ts';

@@ -1,9 +1,9 @@
-import type { AttemptEnd } from '../model/outcome.ts';
+import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import type { PhaseContext } from './context.ts';
-import { lookOnce } from './look.ts';
 import { printedOutcome } from './printed-outcome.ts';
 import { endOfJob } from './run-job.ts';
+import { lookOnce } from './run-script-once.ts';
 import { exitFailure, finishCommand, NOT_NOW } from './script.ts';
 
 /** Looks once: 0 is ready, 1 is not yet, 75 is that nothing could be seen, anything else has failed. The time in all is counted from the first look. */

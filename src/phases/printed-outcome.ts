@@ -1,9 +1,9 @@
-import type { JobResult } from '../jobs/follow.ts';
-import type { AttemptEnd } from '../model/outcome.ts';
+import type { JobResult } from '../machine/jobs/follow.ts';
+import type { AttemptEnd } from '../model/state/outcome.ts';
 import { ownOutcomes, type PhaseOf } from '../model/workflow.ts';
 import { capture } from './capture.ts';
 import type { PhaseContext } from './context.ts';
-import { excerpt } from './text.ts';
+import { excerpt } from './excerpt.ts';
 
 /**
  * The end of a poll that names outcomes of its own: the first line its script printed says which one, and what is

@@ -1,7 +1,7 @@
-import { followJob, type JobResult } from '../jobs/follow.ts';
-import { type JobSpec, readJob, startJob } from '../jobs/job.ts';
-import { stopJob } from '../jobs/stop.ts';
-import type { AttemptEnd } from '../model/outcome.ts';
+import { followJob, type JobResult } from '../machine/jobs/follow.ts';
+import { type JobSpec, readJob, startJob } from '../machine/jobs/job.ts';
+import { stopJob } from '../machine/jobs/stop.ts';
+import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { PhaseContext } from './context.ts';
 
 export interface JobRun {

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
-import { bubblewrap, isInside, PRIVATE } from '../jobs/bubblewrap.ts';
-import { dropPidsGroup, findPidsGroup, makePidsGroup } from '../jobs/pids-group.ts';
-import { processLimit } from '../jobs/process-limit.ts';
+import { dropPidsGroup, findPidsGroup, makePidsGroup } from '../machine/limits/pids-group.ts';
+import { processLimit } from '../machine/limits/process-limit.ts';
 import type { AgentConfig } from '../model/agent.ts';
 import type { PhaseOf } from '../model/workflow.ts';
+import { bubblewrap, isInside, PRIVATE } from '../sandbox/bubblewrap.ts';
+import { gitSettings } from '../sandbox/git-config.ts';
+import { accountHome, keptPrograms, openHome } from '../sandbox/home.ts';
 import type { PhaseContext } from './context.ts';
-import { gitSettings } from './sandbox-git.ts';
-import { accountHome, keptPrograms, openHome } from './sandbox-home.ts';
 
 type Context = PhaseContext<PhaseOf<'agent'>>;
 

@@ -1,13 +1,13 @@
-import { renderArg } from '../content/index.ts';
-import type { JobResult } from '../jobs/follow.ts';
-import { readJob } from '../jobs/job.ts';
-import type { AttemptEnd } from '../model/outcome.ts';
+import type { JobResult } from '../machine/jobs/follow.ts';
+import { readJob } from '../machine/jobs/job.ts';
+import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { PhaseOf } from '../model/workflow.ts';
+import { renderArg } from '../workflows/index.ts';
 import { capture } from './capture.ts';
 import { type PhaseContext, variablesOf } from './context.ts';
 import { phaseEnvironment } from './environment.ts';
+import { excerpt, lastWords } from './excerpt.ts';
 import { endOfJob, type JobRun, runJob } from './run-job.ts';
-import { excerpt, lastWords } from './text.ts';
 
 type Command = PhaseOf<'script'> | PhaseOf<'poll'>;
 

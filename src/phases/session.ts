@@ -1,6 +1,6 @@
 import type { AgentAdapter } from '../model/agent.ts';
+import { totalUsage } from '../model/limits/usage.ts';
 import type { Attempt, Ticket, Usage } from '../model/ticket.ts';
-import { totalUsage } from '../model/usage.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 
 export interface SessionChoice {

@@ -1,6 +1,6 @@
 import type { Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
-import { ticketsIn } from './live-state.ts';
+import { ticketsIn } from './live/state.ts';
 import { type Naming, nameOf } from './names.ts';
 import { oneLine, type Style } from './style.ts';
 import { cells, spread } from './width.ts';

@@ -1,5 +1,5 @@
 import type { EngineEvent } from '../model/events.ts';
-import { isVerbal } from '../model/held.ts';
+import { isVerbal } from '../model/state/held.ts';
 import { untilText } from './hold-time.ts';
 import { type Naming, nameOf, withNames } from './names.ts';
 import { duration, oneLine, type Style, usageText } from './style.ts';

@@ -1,10 +1,10 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { adapterFor, lineSplitter } from '../agents/index.ts';
-import { readJson } from '../jobs/job.ts';
+import { readJson } from '../machine/jobs/job.ts';
 import type { AgentEvent } from '../model/agent.ts';
 import type { TicketRef } from '../model/ids.ts';
-import { lineRedactor, type Redact } from '../model/redact.ts';
+import { lineRedactor, type Redact } from '../model/text/redact.ts';
 import { type Attempt, attemptKey, type Ticket } from '../model/ticket.ts';
 import type { FileStore } from '../store/file-store.ts';
 import { lineOf } from './lines.ts';

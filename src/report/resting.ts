@@ -1,4 +1,4 @@
-import { isPassing } from '../model/next.ts';
+import { isPassing } from '../model/state/next.ts';
 import { openAttempt, type Ticket, type TicketStatus } from '../model/ticket.ts';
 
 /** A person has to do something before it moves, or nothing is left to do. */

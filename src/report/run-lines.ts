@@ -1,5 +1,5 @@
 import type { EngineEvent } from '../model/events.ts';
-import { isVerbal, saysHolder } from '../model/held.ts';
+import { isVerbal, saysHolder } from '../model/state/held.ts';
 import { endOf } from './hold-time.ts';
 import { withNames } from './names.ts';
 import { wentWell } from './run-outcome.ts';

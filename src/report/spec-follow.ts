@@ -1,14 +1,14 @@
-import type { Env } from '../config/paths.ts';
-import type { Parts } from '../engine/parts.ts';
-import { specRests } from '../engine/spec-picture.ts';
-import { specResult } from '../engine/spec-result.ts';
-import { specOf } from '../engine/spec-unit.ts';
+import type { Parts } from '../engine/context.ts';
+import { specResult } from '../features/spec-runs/result.ts';
+import { specRests } from '../features/spec-runs/state.ts';
+import { specOf } from '../features/spec-runs/unit.ts';
+import type { Env } from '../machine/environment.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { keepSummary } from './spec-summary.ts';
-import { openTmuxView, type TmuxView } from './tmux-view.ts';
+import { openTmuxView, type TmuxView } from './tmux/view.ts';
 
 /** What a run that was left to a daemon wants to be seen in. */
 export interface WantedWindows {

@@ -1,9 +1,9 @@
-import type { Parts } from '../engine/parts.ts';
-import type { SpecResult } from '../engine/spec-result.ts';
-import { unitOf } from '../engine/spec-unit.ts';
-import { NO_REASON } from '../model/outcome.ts';
+import type { Parts } from '../engine/context.ts';
+import type { SpecResult } from '../features/spec-runs/result.ts';
+import { unitOf } from '../features/spec-runs/unit.ts';
+import { totalUsage } from '../model/limits/usage.ts';
+import { NO_REASON } from '../model/state/outcome.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { totalUsage } from '../model/usage.ts';
 import { duration, oneLine, type Style, usageText } from './style.ts';
 import { fittingTable } from './table.ts';
 import { joined } from './width.ts';

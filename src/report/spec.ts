@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import type { Spec, SpecProblem, SpecTask, Unit } from '../sources/kiro/index.ts';
+import type { Spec, SpecProblem, SpecTask, Unit } from '../kiro/index.ts';
 import { oneLine, type Style } from './style.ts';
 import { table } from './table.ts';
 

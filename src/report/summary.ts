@@ -1,6 +1,6 @@
+import { totalUsage } from '../model/limits/usage.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket, Usage } from '../model/ticket.ts';
-import { totalUsage } from '../model/usage.ts';
 import { duration, oneLine, type Style, usageText } from './style.ts';
 import { fittingTable } from './table.ts';
 import { joined } from './width.ts';

@@ -1,7 +1,7 @@
-import { shellWord } from '../content/shell-quote.ts';
-import type { TrainResult } from '../engine/merge-train.ts';
-import type { Preview } from '../engine/merge-train-preview.ts';
+import type { TrainResult } from '../features/merge-train/merge-train.ts';
+import type { Preview } from '../features/merge-train/preview.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
+import { shellWord } from '../model/text/shell-quote.ts';
 
 /** What became of a merge, a line for each ticket. `trusted`: the repository's own settings may name commands. */
 export function trainText(result: TrainResult, { trusted }: { trusted: boolean }): string {

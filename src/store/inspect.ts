@@ -1,8 +1,8 @@
-import { nearest } from '../config/near.ts';
+import { stateText } from '../machine/files/state-text.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import { Plan, PlanEntry } from '../model/plan-schema.ts';
+import { nearest } from '../model/text/near.ts';
 import { Ticket } from '../model/ticket-schema.ts';
-import { stateText } from './state-text.ts';
 
 export interface FileIssue {
   /** `tickets[2].order`; null for the file as a whole. */

@@ -1,9 +1,9 @@
 import { appendFileSync, existsSync } from 'node:fs';
-import { makeDirectory } from './directory.ts';
-import { isAlive, ownIdentity, type ProcessIdentity } from './identity.ts';
+import { makeDirectory } from '../machine/files/directory.ts';
+import { stateText } from '../machine/files/state-text.ts';
+import { withLock } from '../machine/lock.ts';
+import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/process-identity.ts';
 import type { Layout } from './layout.ts';
-import { withLock } from './lock.ts';
-import { stateText } from './state-text.ts';
 
 export interface Wanted {
   /** Names what happened, once and for all. */

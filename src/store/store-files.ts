@@ -1,20 +1,20 @@
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { writeAtomic } from '../machine/files/atomic.ts';
+import { makeDirectory } from '../machine/files/directory.ts';
+import { stateBytes, unreadable, unwritable } from '../machine/files/state-text.ts';
+import { asStorageError } from '../machine/files/storage-error.ts';
+import { withLock } from '../machine/lock.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
 import { idProblem, refKey, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { writeAtomic } from './atomic.ts';
-import { makeDirectory } from './directory.ts';
 import { appendEvent, readEvents } from './event-log.ts';
 import { Layout } from './layout.ts';
-import { withLock } from './lock.ts';
 import { DELETED, directories, isDirectory, isThere } from './plan-directories.ts';
 import type { Store, StoreProblem, StoreView } from './port.ts';
 import { SchemasNeeded, StateReader } from './read.ts';
-import { stateBytes, unreadable, unwritable } from './state-text.ts';
-import { asStorageError } from './storage-error.ts';
 import { type PlanWatch, watchPlans } from './watch.ts';
 
 /** One JSON file per plan and per ticket, as planners write them. */

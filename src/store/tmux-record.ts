@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
-import { writeAtomic } from './atomic.ts';
+import { writeAtomic } from '../machine/files/atomic.ts';
+import { stateText } from '../machine/files/state-text.ts';
 import type { Layout } from './layout.ts';
-import { stateText } from './state-text.ts';
 
 /** Where a plan's latest run shows itself. */
 export interface TmuxRecord {

@@ -1,15 +1,15 @@
 import { existsSync, mkdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { type Context, lockRepo } from '../git/context.ts';
+import { retryRaces } from '../git/git.ts';
+import { hasFileRefs, readText } from '../git/refs.ts';
+import type { Repo } from '../git/repository.ts';
+import { checkedOutAt, type Entry, inspect, listEntries, type Worktree } from '../git/worktrees.ts';
 import { messageOf, WorkspaceError } from '../model/errors.ts';
-import { checkedOutAt, type Entry, inspect, listEntries, type Worktree } from './admin.ts';
-import { type Context, lockRepo } from './context.ts';
-import { retryRaces } from './git.ts';
-import { commitsOnlyHere } from './only-here.ts';
 import { type Owner, readOwner, writeOwner } from './owner.ts';
 import { makePath, pathTaken, refuseInside } from './place.ts';
-import { hasFileRefs, readText } from './refs.ts';
-import type { Repo } from './repo.ts';
-import { isReachable, removeWorktree } from './slots.ts';
+import { commitsOnlyHere } from './unique-commits.ts';
+import { isReachable, removeWorktree } from './warm/slots.ts';
 
 /** Registers a new, still empty worktree; filling it needs no lock. */
 export async function addWorktree(

@@ -1,11 +1,11 @@
+import type { Context } from '../git/context.ts';
+import { fetchBranch } from '../git/fetch.ts';
+import { branchRef, isOid, originRef, readRef } from '../git/refs.ts';
+import type { Repo } from '../git/repository.ts';
+import { originTrunk, recordTrunk } from '../git/trunk.ts';
+import { readHead } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { integrationBranch } from '../model/own-branch.ts';
-import { readHead } from './admin.ts';
-import type { Context } from './context.ts';
-import { fetchBranch } from './fetch.ts';
-import { branchRef, isOid, originRef, readRef } from './refs.ts';
-import type { Repo } from './repo.ts';
-import { originTrunk, recordTrunk } from './trunk.ts';
 
 /** What work starts from. `ref` is recorded (`main`, `origin/main`); `name` is the branch that work is merged into. */
 export interface Base {

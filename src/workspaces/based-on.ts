@@ -1,11 +1,11 @@
+import type { Context } from '../git/context.ts';
+import { branchRef, isOid, readRef } from '../git/refs.ts';
+import type { Repo } from '../git/repository.ts';
+import { inspect } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { inspect } from './admin.ts';
 import { type Base, contains, resolveBase } from './base.ts';
-import type { Context } from './context.ts';
 import { readOwner } from './owner.ts';
 import { checkBranch } from './place.ts';
-import { branchRef, isOid, readRef } from './refs.ts';
-import type { Repo } from './repo.ts';
 
 export interface BasedOnSpec {
   repo: string;

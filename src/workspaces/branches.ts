@@ -1,9 +1,9 @@
-import { checkedOutAt } from './admin.ts';
+import { type Context, lockRepo } from '../git/context.ts';
+import { branchRef, originRef, readRef, readSymref } from '../git/refs.ts';
+import type { Repo } from '../git/repository.ts';
+import { checkedOutAt } from '../git/worktrees.ts';
 import { contains, integrationBranch, resolveBase } from './base.ts';
-import { type Context, lockRepo } from './context.ts';
 import { checkBranch } from './place.ts';
-import { branchRef, originRef, readRef, readSymref } from './refs.ts';
-import type { Repo } from './repo.ts';
 
 export interface BranchSpec {
   repo: string;

@@ -1,13 +1,13 @@
+import { isAncestor } from '../git/ancestor.ts';
+import type { Context } from '../git/context.ts';
+import { fetchAnew } from '../git/fetch.ts';
+import { mergeCommits } from '../git/merge.ts';
+import { branchRef, originRef, readRef } from '../git/refs.ts';
+import type { Repo } from '../git/repository.ts';
+import { readStatus } from '../git/status.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { isAncestor } from './ancestor.ts';
-import type { Context } from './context.ts';
-import { fetchAnew } from './fetch.ts';
-import { mergeCommits } from './merge.ts';
 import { checkBranch } from './place.ts';
-import { branchRef, originRef, readRef } from './refs.ts';
-import type { Repo } from './repo.ts';
 import { rewindTree } from './rewind.ts';
-import { readStatus } from './status.ts';
 import { openTree } from './tree.ts';
 
 export interface CatchUpSpec {

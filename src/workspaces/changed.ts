@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Context } from '../git/context.ts';
+import { isOid } from '../git/refs.ts';
+import { readStatus } from '../git/status.ts';
+import { localTrunk, originTrunk } from '../git/trunk.ts';
 import { resolveBase } from './base.ts';
-import type { Context } from './context.ts';
-import { isOid } from './refs.ts';
-import { readStatus } from './status.ts';
-import { localTrunk, originTrunk } from './trunk.ts';
 
 export interface Changed {
   /** Top of the checkout; the files are relative to it. */

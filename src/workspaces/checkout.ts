@@ -1,11 +1,11 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Context, lockRepo } from '../git/context.ts';
+import { retryRaces } from '../git/git.ts';
+import type { Repo } from '../git/repository.ts';
+import { register, type Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { register, type Worktree } from './admin.ts';
-import { cleanAround, cutLinkedCaches } from './caches.ts';
-import { type Context, lockRepo } from './context.ts';
-import { retryRaces } from './git.ts';
-import type { Repo } from './repo.ts';
+import { cleanAround, cutLinkedCaches } from './warm/caches.ts';
 
 const LOCKFILES = [
   'npm-shrinkwrap.json',

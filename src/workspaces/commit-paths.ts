@@ -1,7 +1,7 @@
+import type { Context } from '../git/context.ts';
+import { identity } from '../git/merge.ts';
+import { branchRef } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import type { Context } from './context.ts';
-import { identity } from './merge.ts';
-import { branchRef } from './refs.ts';
 import { openTree } from './tree.ts';
 
 /** Commits these files of a checkout and nothing else; null when they are as the last commit has them. */

@@ -1,11 +1,11 @@
 import { copyFileSync, existsSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Context } from '../git/context.ts';
+import { branchRef } from '../git/refs.ts';
+import { inspect, readHead, type Worktree } from '../git/worktrees.ts';
+import { oddEntry, removeSpecial } from '../machine/files/regular.ts';
+import { sweepAway } from '../machine/files/remove-tree.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { inspect, readHead, type Worktree } from './admin.ts';
-import type { Context } from './context.ts';
-import { branchRef } from './refs.ts';
-import { oddEntry, removeSpecial } from './regular.ts';
-import { sweepAway } from './sweep.ts';
 
 /** What a sandboxed agent has in the place of the repository's git directory. */
 export interface Enclave {

@@ -1,21 +1,21 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Context, lockRepo } from '../git/context.ts';
+import { branchRef, readRef } from '../git/refs.ts';
+import type { Repo } from '../git/repository.ts';
+import { inspect, register, type Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { addWorktree, freeBranch } from './add.ts';
-import { inspect, register, type Worktree } from './admin.ts';
 import { checkOut, checkOutSlot, repairCheckout } from './checkout.ts';
-import { type Context, lockRepo } from './context.ts';
 import { refuseTrunk } from './own-branch.ts';
 import { type Owner, readOwner, writeOwner } from './owner.ts';
 import { canonical, checkBranch, pathTaken, realDirectory, refuseInside } from './place.ts';
 import { waitForGit } from './processes.ts';
-import { branchRef, readRef } from './refs.ts';
-import type { Repo } from './repo.ts';
-import { endSetup, refreshSetup, setUp } from './setup.ts';
-import { checkSlot, discardSlot, takeSlot } from './slots.ts';
+import { endSetup, refreshSetup, setUp } from './setup/setup.ts';
 import type { WorkspaceSpec } from './spec.ts';
 import { findStart, moveToStart, type Start } from './start.ts';
 import { own, refuseOther, takenOver } from './take-over.ts';
+import { checkSlot, discardSlot, takeSlot } from './warm/slots.ts';
 
 export interface Ensured {
   path: string;

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
+import { countAhead } from '../git/ahead.ts';
+import type { Context } from '../git/context.ts';
+import { unhide } from '../git/hidden-edits.ts';
+import { branchRef, hasFileRefs, isOid, readFileRef } from '../git/refs.ts';
+import { withScratchIndex } from '../git/scratch-index.ts';
+import { isShownState, readStatus } from '../git/status.ts';
+import type { Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import type { Worktree } from './admin.ts';
-import { countAhead } from './ahead.ts';
-import type { Context } from './context.ts';
-import { withoutCopies } from './copy.ts';
-import { unhide } from './hidden.ts';
 import { readOwner } from './owner.ts';
 import { checkBranch } from './place.ts';
-import { branchRef, hasFileRefs, isOid, readFileRef } from './refs.ts';
-import { withScratchIndex } from './scratch-index.ts';
-import { isShownState, readStatus } from './status.ts';
+import { withoutCopies } from './setup/copy.ts';
 import { openTree } from './tree.ts';
 
 export interface Evidence {

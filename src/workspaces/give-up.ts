@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
-import { inspect } from './admin.ts';
-import { type Context, lockRepo } from './context.ts';
+import { type Context, lockRepo } from '../git/context.ts';
+import { inspect } from '../git/worktrees.ts';
 import { ownerFile, readOwner, writeOwner } from './owner.ts';
 import { canonical } from './place.ts';
 import type { ReleaseSpec } from './release.ts';

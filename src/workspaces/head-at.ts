@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { readText } from './refs.ts';
+import { readText } from '../git/refs.ts';
 import { openTree } from './tree.ts';
 
 /** The commit that a tree was at when a time came, by the log git keeps of it; undefined where there is none. */

@@ -1,5 +1,10 @@
-import { prepareCounting } from './ahead.ts';
-import { isAncestor } from './ancestor.ts';
+import { prepareCounting } from '../git/ahead.ts';
+import { isAncestor } from '../git/ancestor.ts';
+import { type Context, createTurns, lockRepo } from '../git/context.ts';
+import { type CreateGit, createGit, type Git } from '../git/git.ts';
+import { branchRef, readRef } from '../git/refs.ts';
+import { commonDirOf, findRepo, type Repo } from '../git/repository.ts';
+import { isShownState, readStatus } from '../git/status.ts';
 import { resolveBase } from './base.ts';
 import { type BasedOn, type BasedOnSpec, basedOn, checkBase } from './based-on.ts';
 import {
@@ -14,41 +19,36 @@ import {
 } from './branches.ts';
 import { type CatchUpSpec, type CaughtUp, catchUp } from './catch-up.ts';
 import { type Changed, changedFiles } from './changed.ts';
-import { comeBack } from './come-back.ts';
 import { commitPaths, isTracked, readCommitted } from './commit-paths.ts';
-import { type Context, createTurns, lockRepo } from './context.ts';
 import { closeEnclave, openEnclave } from './enclave.ts';
 import { type Ensured, ensureWorkspace, refreshWorkspace } from './ensure.ts';
 import { type DiffSpec, diffWork, type Evidence, gatherEvidence, takeFingerprint } from './evidence.ts';
-import { foresee } from './foresee.ts';
-import { type CreateGit, createGit, type Git } from './git.ts';
 import { giveUpWorkspace } from './give-up.ts';
 import { headAt } from './head-at.ts';
 import { type Integrated, type IntegrateSpec, integrateBranch, isMerged } from './integrate.ts';
-import { holdsUnseen } from './only-here.ts';
+import { examineWorktree, type KnownWorktree, listWorktrees, type WouldLose } from './list.ts';
+import { openTrains, withTrainLock } from './merge-train.ts';
 import { realDirectory } from './place.ts';
 import type { Workspaces } from './port.ts';
+import { foresee } from './preflight.ts';
 import { type Pushed, type PushSpec, pushBranch, pushUrl, remoteTips } from './push.ts';
-import { branchRef, readRef } from './refs.ts';
 import { type Released, type ReleaseSpec, releaseWorkspace } from './release.ts';
-import { commonDirOf, findRepo, type Repo } from './repo.ts';
+import { comeBack } from './return-to-branch.ts';
 import { type RewindSpec, rewindTree } from './rewind.ts';
-import { endSetup, isReady } from './setup.ts';
-import { listSlots, removeWorktree } from './slots.ts';
+import { endSetup, isReady } from './setup/setup.ts';
 import type { StackedThere, WorkspaceSpec } from './spec.ts';
 import { originBranch } from './stack.ts';
-import { isShownState, readStatus } from './status.ts';
-import { examineWorktree, type KnownWorktree, listWorktrees, type WouldLose } from './survey.ts';
-import { openTrains, withTrainLock } from './train.ts';
 import { openTree } from './tree.ts';
+import { holdsUnseen } from './unique-commits.ts';
 import { verifyReady, verifyWorkspace } from './verify.ts';
+import { listSlots, removeWorktree } from './warm/slots.ts';
 import { type Whereabouts, whereabouts } from './whereabouts.ts';
 
+export { GitError } from '../git/git.ts';
+export { isShownState } from '../git/status.ts';
 export { whyKeepBranch } from './branches.ts';
-export { GitError } from './git.ts';
-export { isShownState } from './status.ts';
-export type { Coupled, Track, TrackSpec, Trains } from './train.ts';
-export type { Scratch, ScratchSpec } from './train-scratch.ts';
+export type { Coupled, Track, TrackSpec, Trains } from './merge-train.ts';
+export type { Scratch, ScratchSpec } from './scratch-worktree.ts';
 export type {
   BasedOn,
   BasedOnSpec,

@@ -1,14 +1,14 @@
-import { shellWord } from '../content/shell-quote.ts';
+import { type Context, lockMerges } from '../git/context.ts';
+import { GitError } from '../git/git.ts';
+import { mergeCommits } from '../git/merge.ts';
+import { branchRef, readRef } from '../git/refs.ts';
+import type { Repo } from '../git/repository.ts';
+import { checkedOutAt } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { checkedOutAt } from './admin.ts';
+import { shellWord } from '../model/text/shell-quote.ts';
 import { contains, integrationBranch, remember, resolveBase } from './base.ts';
 import { baseHas } from './branches.ts';
-import { type Context, lockMerges } from './context.ts';
-import { GitError } from './git.ts';
-import { mergeCommits } from './merge.ts';
 import { checkBranch } from './place.ts';
-import { branchRef, readRef } from './refs.ts';
-import type { Repo } from './repo.ts';
 import type { WorkspaceSpec } from './spec.ts';
 
 export type IntegrateSpec = Pick<WorkspaceSpec, 'repo' | 'branch' | 'base' | 'recordedBase'> & {

@@ -1,11 +1,11 @@
+import type { Context } from '../git/context.ts';
+import { trustedAccess } from '../git/fetch.ts';
+import { branchRef, readRef } from '../git/refs.ts';
+import type { Repo } from '../git/repository.ts';
+import { originTrunk } from '../git/trunk.ts';
+import { readHead } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { namesAbove, ownBranchProblem, type Trunks } from '../model/own-branch.ts';
-import { readHead } from './admin.ts';
-import type { Context } from './context.ts';
-import { trustedAccess } from './fetch.ts';
-import { branchRef, readRef } from './refs.ts';
-import type { Repo } from './repo.ts';
-import { originTrunk } from './trunk.ts';
 
 interface Wish {
   branch: string;

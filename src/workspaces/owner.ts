@@ -1,8 +1,8 @@
 import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ProcessIdentity } from '../store/identity.ts';
-import { overwrite } from './overwrite.ts';
-import { readText } from './refs.ts';
+import { readText } from '../git/refs.ts';
+import { overwrite } from '../machine/files/overwrite.ts';
+import type { ProcessIdentity } from '../machine/process-identity.ts';
 
 /**
  * Who may use a worktree, kept in git's own directory for it, where no agent's `git add` finds it.

@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, realpathSync, rmdirSync, statSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, sep } from 'node:path';
+import { commonDirOf, type Repo } from '../git/repository.ts';
+import { type Found, inspect } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { branchProblem } from '../model/ids.ts';
-import { type Found, inspect } from './admin.ts';
 import { readOwner } from './owner.ts';
-import { commonDirOf, type Repo } from './repo.ts';
 
 export const slotsOf = (worktreeRoot: string) => join(worktreeRoot, '.slots');
 

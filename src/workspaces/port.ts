@@ -1,20 +1,20 @@
+import type { Patience } from '../git/patience.ts';
 import type { BasedOn, BasedOnSpec } from './based-on.ts';
 import type { BranchSpec, BranchState, DeletedBranch } from './branches.ts';
 import type { CatchUpSpec, CaughtUp } from './catch-up.ts';
 import type { Changed } from './changed.ts';
-import type { CameBack, ComeBackSpec } from './come-back.ts';
 import type { Enclave } from './enclave.ts';
 import type { Ensured } from './ensure.ts';
 import type { DiffSpec, Evidence, EvidenceWish } from './evidence.ts';
-import type { Obstacle } from './foresee.ts';
 import type { Integrated, IntegrateSpec } from './integrate.ts';
-import type { Patience } from './patience.ts';
+import type { KnownWorktree, WouldLose } from './list.ts';
+import type { Trains } from './merge-train.ts';
+import type { Obstacle } from './preflight.ts';
 import type { Pushed, PushSpec } from './push.ts';
 import type { Released, ReleaseSpec } from './release.ts';
+import type { CameBack, ComeBackSpec } from './return-to-branch.ts';
 import type { RewindSpec } from './rewind.ts';
 import type { WorkspaceSpec } from './spec.ts';
-import type { KnownWorktree, WouldLose } from './survey.ts';
-import type { Trains } from './train.ts';
 import type { VerifySpec } from './verify.ts';
 import type { Whereabouts } from './whereabouts.ts';
 

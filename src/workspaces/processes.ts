@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { readText } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { isInside } from './place.ts';
-import { readText } from './refs.ts';
 
 const WAIT_MS = 10_000;
 

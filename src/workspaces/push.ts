@@ -1,12 +1,12 @@
+import { isAncestor } from '../git/ancestor.ts';
+import type { Context } from '../git/context.ts';
+import { trustedAccess } from '../git/fetch.ts';
+import { GitError, type GitResult } from '../git/git.ts';
+import { branchRef, readRef } from '../git/refs.ts';
+import type { Repo } from '../git/repository.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { isAncestor } from './ancestor.ts';
-import type { Context } from './context.ts';
-import { trustedAccess } from './fetch.ts';
-import { GitError, type GitResult } from './git.ts';
 import { refusePushToTrunk } from './own-branch.ts';
 import { checkBranch } from './place.ts';
-import { branchRef, readRef } from './refs.ts';
-import type { Repo } from './repo.ts';
 
 export interface PushSpec {
   repo: string;

@@ -1,24 +1,24 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { shellWord } from '../content/shell-quote.ts';
+import { type Context, lockRepo } from '../git/context.ts';
+import { GitError } from '../git/git.ts';
+import type { Repo } from '../git/repository.ts';
+import { readStatus, type Status } from '../git/status.ts';
+import { inspect, type Worktree } from '../git/worktrees.ts';
 import { messageOf } from '../model/errors.ts';
-import { inspect, type Worktree } from './admin.ts';
-import { cleanAround, disposable, dropLinkedCaches } from './caches.ts';
-import { type Context, lockRepo } from './context.ts';
-import { withoutCopies } from './copy.ts';
+import { shellWord } from '../model/text/shell-quote.ts';
 import { hadEnclave } from './enclave.ts';
-import { GitError } from './git.ts';
-import { hasCommittedModes } from './modes.ts';
-import { commitsOnlyHere, sayCommits } from './only-here.ts';
 import { type Owner, readOwner, writeOwner } from './owner.ts';
 import { canonical, realDirectory, removeEmptyParents } from './place.ts';
-import { isPristine, tidyAdmin } from './pristine.ts';
 import { processesIn } from './processes.ts';
-import type { Repo } from './repo.ts';
-import { attach, detach, isReachable, putSlot, removeWorktree } from './slots.ts';
+import { withoutCopies } from './setup/copy.ts';
 import type { WorkspaceSpec } from './spec.ts';
-import { readStatus, type Status } from './status.ts';
+import { commitsOnlyHere, sayCommits } from './unique-commits.ts';
+import { cleanAround, disposable, dropLinkedCaches } from './warm/caches.ts';
+import { hasCommittedModes } from './warm/modes.ts';
+import { isPristine, tidyAdmin } from './warm/pristine.ts';
+import { attach, detach, isReachable, putSlot, removeWorktree } from './warm/slots.ts';
 
 export type ReleaseSpec = Pick<
   WorkspaceSpec,

@@ -1,13 +1,13 @@
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Context } from '../git/context.ts';
+import { unhide } from '../git/hidden-edits.ts';
+import { identity } from '../git/merge.ts';
+import { branchRef, isOid, readRef } from '../git/refs.ts';
+import { isShownState, readStatus } from '../git/status.ts';
+import type { Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import type { Worktree } from './admin.ts';
-import type { Context } from './context.ts';
-import { unhide } from './hidden.ts';
-import { identity } from './merge.ts';
-import { branchRef, isOid, readRef } from './refs.ts';
-import { isShownState, readStatus } from './status.ts';
 import { openTree } from './tree.ts';
 
 export interface RewindSpec {

@@ -1,11 +1,11 @@
+import type { Context } from '../git/context.ts';
+import { fetchAnew } from '../git/fetch.ts';
+import { GitError } from '../git/git.ts';
+import { mergeCommits } from '../git/merge.ts';
+import { branchRef, originRef, readRef } from '../git/refs.ts';
+import type { Repo } from '../git/repository.ts';
 import { messageOf, WorkspaceError } from '../model/errors.ts';
 import { contains } from './base.ts';
-import type { Context } from './context.ts';
-import { fetchAnew } from './fetch.ts';
-import { GitError } from './git.ts';
-import { mergeCommits } from './merge.ts';
-import { branchRef, originRef, readRef } from './refs.ts';
-import type { Repo } from './repo.ts';
 import type { StackedThere } from './spec.ts';
 
 interface Tip {

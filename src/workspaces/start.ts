@@ -1,10 +1,10 @@
+import { type Context, lockRepo } from '../git/context.ts';
+import { GitError } from '../git/git.ts';
+import { branchRef, readRef } from '../git/refs.ts';
+import type { Repo } from '../git/repository.ts';
+import type { Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import type { Worktree } from './admin.ts';
 import { resolveBase, startingPoint } from './base.ts';
-import { type Context, lockRepo } from './context.ts';
-import { GitError } from './git.ts';
-import { branchRef, readRef } from './refs.ts';
-import type { Repo } from './repo.ts';
 import type { StackedThere } from './spec.ts';
 import { notContained, originTip, prerequisiteTips, stack, topmost, upon } from './stack.ts';
 

@@ -1,8 +1,8 @@
+import { lockRepo } from '../git/context.ts';
+import type { Repo } from '../git/repository.ts';
+import type { Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import type { Worktree } from './admin.ts';
-import { lockRepo } from './context.ts';
 import { type Owner, readOwner, writeOwner } from './owner.ts';
-import type { Repo } from './repo.ts';
 import type { WorkspaceSpec } from './spec.ts';
 
 /** A worktree is used by one ticket at a time. */

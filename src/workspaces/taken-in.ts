@@ -1,8 +1,8 @@
+import type { Context } from '../git/context.ts';
+import { GitError } from '../git/git.ts';
+import { branchRef, originRef, readRef } from '../git/refs.ts';
+import type { Repo } from '../git/repository.ts';
 import { integrationBranch } from './base.ts';
-import type { Context } from './context.ts';
-import { GitError } from './git.ts';
-import { branchRef, originRef, readRef } from './refs.ts';
-import type { Repo } from './repo.ts';
 
 /** So many commits of the base are compared with a branch's changes as a whole. */
 const FURTHEST = 200;

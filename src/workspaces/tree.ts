@@ -1,6 +1,6 @@
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import { inspect, readHead, type Worktree } from './admin.ts';
+import { inspect, readHead, type Worktree } from '../git/worktrees.ts';
 import { canonical } from './place.ts';
 
 /** A linked worktree, or a repository's own checkout in the same form; undefined for anything else. */

@@ -1,7 +1,7 @@
-import { shellQuote } from '../content/shell-quote.ts';
+import { type Found, inspect, type Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { type Found, inspect, type Worktree } from './admin.ts';
-import { isFinished } from './setup.ts';
+import { shellQuote } from '../model/text/shell-quote.ts';
+import { isFinished } from './setup/setup.ts';
 import { openTree } from './tree.ts';
 
 export interface VerifySpec {

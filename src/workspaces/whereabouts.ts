@@ -1,8 +1,8 @@
+import type { Context } from '../git/context.ts';
+import { branchRef, originRef, readRef } from '../git/refs.ts';
 import { type BranchSpec, holdersOf } from './branches.ts';
-import type { Context } from './context.ts';
-import { branchRef, originRef, readRef } from './refs.ts';
-import { isReachable } from './slots.ts';
 import { hasWork, isCommit } from './stack.ts';
+import { isReachable } from './warm/slots.ts';
 
 /**
  * Where finished work is: on its branch, here or on origin; in the base; under another name (`kept`); or nowhere that

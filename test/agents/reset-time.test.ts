@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isoFromEpoch, resetFromProse } from '../../src/agents/reset-time.ts';
+import { isoFromEpoch, resetFromProse } from '../../src/agents/reading/reset-time.ts';
 
 const NOW = '2026-11-15T18:37:03.000Z';
 

@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { claudeReader } from '../../src/agents/claude-reader.ts';
-import { codexReader } from '../../src/agents/codex-reader.ts';
-import { geminiReader } from '../../src/agents/gemini-reader.ts';
-import { opencodeReader } from '../../src/agents/opencode-reader.ts';
-import { piReader } from '../../src/agents/pi-reader.ts';
+import { claudeReader } from '../../src/agents/claude/reader.ts';
+import { codexReader } from '../../src/agents/codex/reader.ts';
+import { geminiReader } from '../../src/agents/gemini/reader.ts';
+import { opencodeReader } from '../../src/agents/opencode/reader.ts';
+import { piReader } from '../../src/agents/pi/reader.ts';
 import type {
   AgentEvent,
   AgentReader,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { validateResult } from '../../src/agents/validate.ts';
+import { validateResult } from '../../src/agents/reading/validate.ts';
 
 const SCHEMA = {
   $id: 'result',

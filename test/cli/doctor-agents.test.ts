@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ADAPTERS } from '../../src/agents/index.ts';
 import { SUPPORT_COLUMNS } from '../../src/agents/supports.ts';
+import type { SurveyedAgent } from '../../src/agents/survey.ts';
 import { register } from '../../src/cli/commands/doctor.ts';
-import type { Finding } from '../../src/config/doctor-places.ts';
-import type { SurveyedAgent } from '../../src/engine/agent-survey.ts';
+import type { Finding } from '../../src/config/doctor/places.ts';
 import { runCommand, type Scratch, scratch } from '../config/scratch.ts';
 
 interface Machine {

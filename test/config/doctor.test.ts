@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
-import { type DoctorOptions, examine, isHealthy } from '../../src/config/doctor.ts';
-import type { Finding } from '../../src/config/doctor-places.ts';
-import { findExecutable, probe } from '../../src/config/probe.ts';
-import { agentFindings } from '../../src/engine/agent-findings.ts';
-import { surveyAgents } from '../../src/engine/agent-survey.ts';
+import { agentFindings } from '../../src/agents/findings.ts';
+import { surveyAgents } from '../../src/agents/survey.ts';
+import { type DoctorOptions, examine, isHealthy } from '../../src/config/doctor/doctor.ts';
+import type { Finding } from '../../src/config/doctor/places.ts';
+import { findExecutable, probe } from '../../src/machine/probe.ts';
+import { processStart } from '../../src/machine/process-identity.ts';
 import { InputError } from '../../src/model/errors.ts';
-import { processStart } from '../../src/store/identity.ts';
 import { type Scratch, scratch } from './scratch.ts';
 
 const GOOD = {

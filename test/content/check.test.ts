@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { checkAll, checkWorkflow } from '../../src/content/check.ts';
+import { checkAll, checkWorkflow } from '../../src/workflows/check/check.ts';
 import { directory, problemsOf, searchPath } from './helpers.ts';
 
 const phases = (...body: string[]) => `name: w\nphases:\n${body.map((line) => `  - ${line}`).join('\n')}`;

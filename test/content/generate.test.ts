@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { generate } from '../../src/content/generate.ts';
-import { jsonSchemas } from '../../src/content/schemas.ts';
-import { TEMPLATE_VARIABLES } from '../../src/content/variables.ts';
+import { generate } from '../../src/report/docs/files.ts';
+import { jsonSchemas } from '../../src/workflows/json-schemas.ts';
+import { TEMPLATE_VARIABLES } from '../../src/workflows/variables.ts';
 import { directory } from './helpers.ts';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');

@@ -1,10 +1,10 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { checkWorkflow } from '../../src/content/check.ts';
-import type { SearchPath } from '../../src/content/find.ts';
-import { loadWorkflow } from '../../src/content/load.ts';
 import type { Workflow } from '../../src/model/workflow.ts';
+import { checkWorkflow } from '../../src/workflows/check/check.ts';
+import type { SearchPath } from '../../src/workflows/find.ts';
+import { loadWorkflow } from '../../src/workflows/load.ts';
 import { atTestEnd } from '../support/ends.ts';
 
 const made: string[] = [];

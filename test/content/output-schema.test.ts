@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { validateResult } from '../../src/agents/index.ts';
-import { outputProblem } from '../../src/content/output-schema.ts';
-import { KEYWORDS } from '../../src/content/schema-keywords.ts';
+import { outputProblem } from '../../src/workflows/check/output-schema.ts';
+import { KEYWORDS } from '../../src/workflows/check/schema-keywords.ts';
 
 type Schema = Record<string, unknown>;
 

@@ -1,9 +1,9 @@
 import { rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { pinWorkflow, readPinned, renderPhasePrompt, scriptOf } from '../../src/content/pin.ts';
-import { resolveWorkflow } from '../../src/content/resolve.ts';
 import type { PhaseOf } from '../../src/model/workflow.ts';
+import { pinWorkflow, readPinned, renderPhasePrompt, scriptOf } from '../../src/workflows/pin.ts';
+import { resolveWorkflow } from '../../src/workflows/resolve.ts';
 import { directory, searchPath } from './helpers.ts';
 
 const FILES = {

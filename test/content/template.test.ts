@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { composeCommand, shellQuote } from '../../src/content/shell-quote.ts';
-import { renderArg, renderCommand, renderPrompt } from '../../src/content/template.ts';
+import { composeCommand, shellQuote } from '../../src/model/text/shell-quote.ts';
+import { renderArg, renderCommand, renderPrompt } from '../../src/workflows/templates/render.ts';
 import { directory } from './helpers.ts';
 
 /** What a shell hands to a command. */

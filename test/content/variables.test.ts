@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { renderPrompt } from '../../src/content/template.ts';
+import { Plan } from '../../src/model/plan-schema.ts';
+import { Ticket } from '../../src/model/ticket-schema.ts';
+import { renderPrompt } from '../../src/workflows/templates/render.ts';
 import {
   feedbackText,
   TEMPLATE_VARIABLES,
   type TemplateInput,
   templateVariables,
-} from '../../src/content/variables.ts';
-import { Plan } from '../../src/model/plan-schema.ts';
-import { Ticket } from '../../src/model/ticket-schema.ts';
+} from '../../src/workflows/variables.ts';
 import { workflowOf } from './helpers.ts';
 
 async function input(context: Record<string, string> = {}): Promise<TemplateInput> {

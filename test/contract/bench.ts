@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
-import { markedProcesses } from '../../src/jobs/processes.ts';
+import { markedProcesses } from '../../src/machine/jobs/job-processes.ts';
 import type { Attempt, Ticket, Usage } from '../../src/model/ticket.ts';
 import { commandOf } from '../../tools/agents/install.mjs';
 import {

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { tokensOf } from '../../src/model/budget.ts';
+import { tokensOf } from '../../src/model/limits/budget.ts';
 import { attempts, it, SELECTED, usageOf, withModelServer } from './bench.ts';
 
 withModelServer();

@@ -2,9 +2,9 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { basename, dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
-import { listSkills } from '../../src/content/skills.ts';
 import { Plan, PlanEntry } from '../../src/model/plan-schema.ts';
 import { Ticket } from '../../src/model/ticket-schema.ts';
+import { listSkills } from '../../src/workflows/skills.ts';
 import { run, scratch, signalbox } from './cli.ts';
 import { commandProblem, readHelp } from './help.ts';
 import { type Block, codes, parse, ROOT } from './markdown.ts';

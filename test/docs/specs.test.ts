@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseTasks, type SpecTask } from '../../src/sources/kiro/index.ts';
+import { parseTasks, type SpecTask } from '../../src/kiro/index.ts';
 import { found } from '../sources/kiro/support.ts';
 import { BLOCKS, codes, doc, tables } from './markdown.ts';
 

@@ -5,10 +5,10 @@ import { ADAPTERS } from '../../src/agents/index.ts';
 import { ROWS } from '../../src/config/table.ts';
 import { CRASH_POINTS } from '../../src/engine/crash-points.ts';
 import { LEASE_MS, RENEW_MS } from '../../src/model/claim.ts';
-import { legalCommands } from '../../src/model/commands.ts';
-import { HOPELESS } from '../../src/model/outcome.ts';
 import { PLAN_STATUSES } from '../../src/model/plan.ts';
 import { Plan, PlanEntry } from '../../src/model/plan-schema.ts';
+import { legalCommands } from '../../src/model/state/commands.ts';
+import { HOPELESS } from '../../src/model/state/outcome.ts';
 import { ATTEMPT_STATUSES, ERROR_CLASSES, HOLD_KINDS, TICKET_STATUSES } from '../../src/model/ticket.ts';
 import { Ticket } from '../../src/model/ticket-schema.ts';
 import { ACCESS, Phase } from '../../src/model/workflow.ts';
@@ -146,7 +146,7 @@ describe('workflow reference', () => {
     const set = ['src/phases/environment.ts', 'src/agents/request-env.ts'].flatMap((file) =>
       variablesIn(source(file)),
     );
-    const marker = /MARKER = '(\w+)'/.exec(source('src/jobs/job.ts'))?.[1] ?? '';
+    const marker = /MARKER = '(\w+)'/.exec(source('src/machine/jobs/job.ts'))?.[1] ?? '';
     expect(sorted(firstColumn(WORKFLOWS, 'Variable'))).toEqual(sorted(new Set([...set, marker])));
   });
 

@@ -1,8 +1,8 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { Holder } from '../../src/engine/claims.ts';
-import { ownIdentity } from '../../src/store/identity.ts';
+import { ownIdentity } from '../../src/machine/process-identity.ts';
+import { Holder } from '../../src/store/claims.ts';
 import { it } from '../support/index.ts';
 
 describe('a claim', () => {

@@ -2,8 +2,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { Engine } from '../../src/engine/engine.ts';
-import { MemoryWatch } from '../../src/engine/memory-watch.ts';
-import { inGroups, ofVmStat } from '../../src/jobs/free-memory.ts';
+import { inGroups, ofVmStat } from '../../src/machine/memory/free-memory.ts';
+import { MemoryWatch } from '../../src/machine/memory/memory-watch.ts';
 import { it, type World, waitFor } from '../support/index.ts';
 import { partsOf } from './parts.ts';
 

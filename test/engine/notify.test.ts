@@ -1,9 +1,9 @@
 import { describe, expect, it as test } from 'vitest';
-import { Notifier } from '../../src/engine/notify.ts';
-import { forChat, placesOf } from '../../src/engine/notify-places.ts';
-import { postJson } from '../../src/engine/notify-post.ts';
-import { runProgram } from '../../src/engine/notify-run.ts';
-import type { Parts } from '../../src/engine/parts.ts';
+import type { Parts } from '../../src/engine/context.ts';
+import { Notifier } from '../../src/features/notifications/notify.ts';
+import { forChat, placesOf } from '../../src/features/notifications/places.ts';
+import { postJson } from '../../src/features/notifications/post.ts';
+import { runProgram } from '../../src/features/notifications/run-program.ts';
 import { it } from '../support/index.ts';
 import { Webhook } from '../support/webhook.ts';
 import { partsOf } from './parts.ts';

@@ -1,6 +1,6 @@
 import { loadSettings } from '../../src/config/index.ts';
+import type { Parts } from '../../src/engine/context.ts';
 import { openParts } from '../../src/engine/open.ts';
-import type { Parts } from '../../src/engine/parts.ts';
 import type { EngineEvent } from '../../src/model/events.ts';
 import type { World } from '../support/index.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { planRelated, runRelated } from '../../src/engine/related-tests.ts';
+import { planRelated, runRelated } from '../../src/features/checks/related-tests.ts';
 import { GIT_ENV, git } from '../support/repo.ts';
 
 let root: string;

@@ -1,10 +1,10 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { loadSettings } from '../../src/config/index.ts';
-import { workspaceSpec } from '../../src/engine/facts.ts';
+import type { Parts } from '../../src/engine/context.ts';
 import { openParts } from '../../src/engine/open.ts';
-import type { Parts } from '../../src/engine/parts.ts';
-import { type OpenedPullRequest, openPullRequest } from '../../src/engine/pull-request.ts';
+import { workspaceSpec } from '../../src/engine/ticket-defaults.ts';
+import { type OpenedPullRequest, openPullRequest } from '../../src/features/pull-requests/open.ts';
 import { FakeGh, type FakePullRequest } from '../support/gh/fake-gh.ts';
 import type { World } from '../support/index.ts';
 import { git } from '../support/index.ts';

@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
-import { commentOnPull } from '../../src/engine/answer-review.ts';
-import { forgeJournal } from '../../src/engine/forge-work.ts';
-import { markOf } from '../../src/forge/index.ts';
+import { commentOnPull } from '../../src/features/pull-requests/answer-review.ts';
+import { forgeJournal } from '../../src/features/pull-requests/context.ts';
+import { markOf } from '../../src/github/index.ts';
 import { it, waitFor } from '../support/index.ts';
 import { Bench } from './bench.ts';
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { mergeBody, pullRequestSection } from '../../src/forge/body.ts';
-import { inert, inertLine } from '../../src/forge/inert.ts';
-import { cell, criteriaTable } from '../../src/forge/table.ts';
-import { issueReference, pullRequestTitle } from '../../src/forge/title.ts';
+import { cell, criteriaTable } from '../../src/github/criteria-table.ts';
+import { inert, inertLine } from '../../src/github/escape-markdown.ts';
+import { mergeBody, pullRequestSection } from '../../src/github/pull-request-body.ts';
+import { issueReference, pullRequestTitle } from '../../src/github/pull-request-title.ts';
 
 const here = { host: 'github.com', owner: 'acme', name: 'web' };
 const facts = {

@@ -1,8 +1,8 @@
 import { describe, expect } from 'vitest';
-import { troubleOf } from '../../src/engine/forge-trouble.ts';
-import { BudgetBook } from '../../src/forge/index.ts';
+import { troubleOf } from '../../src/features/pull-requests/errors.ts';
+import { BudgetBook } from '../../src/github/index.ts';
+import { GhError } from '../../src/issues/index.ts';
 import { WorkspaceError } from '../../src/model/errors.ts';
-import { GhError } from '../../src/sources/index.ts';
 import { it } from '../support/index.ts';
 import { Bench } from './bench.ts';
 

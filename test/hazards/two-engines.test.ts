@@ -127,7 +127,7 @@ describe('two engines on one state directory', () => {
   }) => {
     prepare(world);
     world.go();
-    const self = await import('../../src/store/identity.ts');
+    const self = await import('../../src/machine/process-identity.ts');
     const dead = {
       ...self.ownIdentity(),
       started: '1',

@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { type FollowOptions, followJob, type JobResult } from '../../src/jobs/follow.ts';
-import { type JobSpec, readJob, startJob } from '../../src/jobs/job.ts';
-import { markedProcesses } from '../../src/jobs/processes.ts';
-import { stopJob } from '../../src/jobs/stop.ts';
+import { type FollowOptions, followJob, type JobResult } from '../../src/machine/jobs/follow.ts';
+import { type JobSpec, readJob, startJob } from '../../src/machine/jobs/job.ts';
+import { markedProcesses } from '../../src/machine/jobs/job-processes.ts';
+import { stopJob } from '../../src/machine/jobs/stop.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** A directory that is gone after the test. */

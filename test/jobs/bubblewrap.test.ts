@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { bubblewrap, type Walls } from '../../src/jobs/bubblewrap.ts';
-import { processLimit } from '../../src/jobs/process-limit.ts';
+import { processLimit } from '../../src/machine/limits/process-limit.ts';
+import { bubblewrap, type Walls } from '../../src/sandbox/bubblewrap.ts';
 
 const WALLS: Walls = {
   bwrap: '/usr/bin/bwrap',

@@ -9,7 +9,7 @@ import {
   tmuxOff,
   windowName,
   word,
-} from '../../src/jobs/tmux-names.ts';
+} from '../../src/machine/tmux/names.ts';
 
 describe('the name of a session', () => {
   it.each([

@@ -1,7 +1,7 @@
 import { readFileSync, writeSync } from 'node:fs';
-import { followJob } from '../../src/jobs/follow.ts';
-import { type EndReason, type JobSpec, readJob, readStop, startJob } from '../../src/jobs/job.ts';
-import { stopJob } from '../../src/jobs/stop.ts';
+import { followJob } from '../../src/machine/jobs/follow.ts';
+import { type EndReason, type JobSpec, readJob, readStop, startJob } from '../../src/machine/jobs/job.ts';
+import { stopJob } from '../../src/machine/jobs/stop.ts';
 
 // The processes of the jobs' tests: started, watched and killed by them.
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type AdmissionInput, admit, mayFallBack } from '../../src/model/admission.ts';
+import { type AdmissionInput, admit, mayFallBack } from '../../src/model/limits/admission.ts';
 import type { PhaseOf } from '../../src/model/workflow.ts';
 import { at, attempt, NOW, phaseIn, plan, ticket, workflow } from './build.ts';
 

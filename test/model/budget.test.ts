@@ -8,9 +8,9 @@ import {
   type PurseInput,
   pursesOf,
   usedUp,
-} from '../../src/model/budget.ts';
+} from '../../src/model/limits/budget.ts';
+import { noUsage } from '../../src/model/limits/usage.ts';
 import type { Usage } from '../../src/model/ticket.ts';
-import { noUsage } from '../../src/model/usage.ts';
 import { at, attempt, NOW, plan, ticket } from './build.ts';
 
 const NONE: Budgets = { phase: {}, ticket: {}, plan: {}, day: {}, unknown: 'allow' };

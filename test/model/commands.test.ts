@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { command, legalCommands, type TicketCommand } from '../../src/model/commands.ts';
 import { IllegalMoveError } from '../../src/model/errors.ts';
+import { command, legalCommands, type TicketCommand } from '../../src/model/state/commands.ts';
 import { TICKET_STATUSES, type Ticket } from '../../src/model/ticket.ts';
 import { at, attempt, CLAIM, history, NOW, running, script, ticket, workflow } from './build.ts';
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { dependencyProblems } from '../../src/model/dependencies.ts';
 import { parseRef, refKey } from '../../src/model/ids.ts';
 import type { Plan } from '../../src/model/plan.ts';
+import { dependencyProblems } from '../../src/model/state/dependencies.ts';
 import { plan } from './build.ts';
 
 /** `a<b` reads: a is blocked by b. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { blockedBy, eligible, type Limits, type Picture } from '../../src/model/eligible.ts';
 import type { Plan } from '../../src/model/plan.ts';
 import { PLAN_STATUSES } from '../../src/model/plan.ts';
+import { blockedBy, eligible, type Limits, type Picture } from '../../src/model/state/eligible.ts';
 import { at, attempt, NOW, plan, ticket } from './build.ts';
 
 type Fields = Record<string, unknown> & {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { command } from '../../src/model/commands.ts';
-import type { AttemptEnd } from '../../src/model/outcome.ts';
-import { reduce } from '../../src/model/reduce.ts';
+import { command } from '../../src/model/state/commands.ts';
+import type { AttemptEnd } from '../../src/model/state/outcome.ts';
+import { reduce } from '../../src/model/state/reduce.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { Ticket as TicketSchema } from '../../src/model/ticket-schema.ts';
 import { Workflow } from '../../src/model/workflow.ts';

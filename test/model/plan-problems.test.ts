@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { refKey } from '../../src/model/ids.ts';
-import { planProblems } from '../../src/model/plan-problems.ts';
+import { planProblems } from '../../src/model/plans/plan-problems.ts';
 import { plan, ticket } from './build.ts';
 
 function problemsOf(tickets: Record<string, Record<string, unknown>>, more: Record<string, unknown> = {}) {

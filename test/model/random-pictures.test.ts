@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Decision, eligible, type Limits, type Picture } from '../../src/model/eligible.ts';
 import { parseRef, refKey } from '../../src/model/ids.ts';
-import { isDue } from '../../src/model/next.ts';
 import { PLAN_STATUSES, type Plan, type PlanEntry } from '../../src/model/plan.ts';
+import { type Decision, eligible, type Limits, type Picture } from '../../src/model/state/eligible.ts';
+import { isDue } from '../../src/model/state/next.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { at, attempt, NOW, plan, ticket } from './build.ts';
 

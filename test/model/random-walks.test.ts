@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { command, legalCommands, type TicketCommand } from '../../src/model/commands.ts';
 import { IllegalMoveError } from '../../src/model/errors.ts';
-import { isDue, next } from '../../src/model/next.ts';
-import { type AttemptEnd, MAX_INTERRUPTIONS } from '../../src/model/outcome.ts';
-import { reduce, type TicketEvent } from '../../src/model/reduce.ts';
+import { command, legalCommands, type TicketCommand } from '../../src/model/state/commands.ts';
+import { isDue, next } from '../../src/model/state/next.ts';
+import { type AttemptEnd, MAX_INTERRUPTIONS } from '../../src/model/state/outcome.ts';
+import { reduce, type TicketEvent } from '../../src/model/state/reduce.ts';
 import { ERROR_CLASSES, openAttempt, type Ticket } from '../../src/model/ticket.ts';
 import { type Phase, retryOf, type Workflow } from '../../src/model/workflow.ts';
 import { CLAIM, NOW, ticket } from './build.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { lineRedactor, REDACTED, redactAll, redactor, secretValues } from '../../src/model/redact.ts';
+import { lineRedactor, REDACTED, redactAll, redactor, secretValues } from '../../src/model/text/redact.ts';
 
 const GITHUB = `ghp_${'a1B2'.repeat(9)}`;
 

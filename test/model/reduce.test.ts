@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { type AttemptEnd, HOPELESS, MAX_INTERRUPTIONS } from '../../src/model/outcome.ts';
-import { reduce, type TicketEvent } from '../../src/model/reduce.ts';
+import { noUsage } from '../../src/model/limits/usage.ts';
+import { type AttemptEnd, HOPELESS, MAX_INTERRUPTIONS } from '../../src/model/state/outcome.ts';
+import { reduce, type TicketEvent } from '../../src/model/state/reduce.ts';
 import { ERROR_CLASSES, type Ticket } from '../../src/model/ticket.ts';
-import { noUsage } from '../../src/model/usage.ts';
 import { at, attempt, CLAIM, history, NOW, running, script, ticket, workflow } from './build.ts';
 
 const flow = workflow(

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { eligible, type Picture } from '../../src/model/eligible.ts';
 import { Plan } from '../../src/model/plan-schema.ts';
+import { eligible, type Picture } from '../../src/model/state/eligible.ts';
+import { behind } from '../../src/model/state/turns.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { Ticket as TicketSchema } from '../../src/model/ticket-schema.ts';
-import { behind } from '../../src/model/turns.ts';
 
 const NOW = '2026-01-31T09:30:00.000Z';
 const ago = (seconds: number) => new Date(Date.parse(NOW) - seconds * 1000).toISOString();

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { addUsage, noUsage, subtractUsage, totalUsage } from '../../src/model/limits/usage.ts';
 import type { Usage } from '../../src/model/ticket.ts';
-import { addUsage, noUsage, subtractUsage, totalUsage } from '../../src/model/usage.ts';
 
 const usage = (fields: Partial<Usage>): Usage => ({ ...noUsage(), ...fields });
 const count = fc.option(fc.integer({ min: 0, max: 1e9 }));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { lastWords } from '../../src/phases/text.ts';
+import { lastWords } from '../../src/phases/excerpt.ts';
 
 describe('lastWords', () => {
   it.each([

@@ -1,7 +1,7 @@
 import type { EngineEvent } from '../../src/model/events.ts';
+import { noUsage } from '../../src/model/limits/usage.ts';
 import type { Usage } from '../../src/model/ticket.ts';
 import { Ticket } from '../../src/model/ticket-schema.ts';
-import { noUsage } from '../../src/model/usage.ts';
 
 export const START = Date.parse('2026-03-01T12:00:00.000Z');
 

@@ -1,4 +1,4 @@
-import type { Screen } from '../../src/report/live.ts';
+import type { Screen } from '../../src/report/live/live.ts';
 import { cells } from '../../src/report/width.ts';
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal is about them

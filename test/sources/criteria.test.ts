@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { acceptanceCriteria } from '../../src/sources/index.ts';
+import { acceptanceCriteria } from '../../src/issues/index.ts';
 
 const LIST = '- [ ] AC-1: It works\n- [x] AC-2: It is fast';
 const BOTH = ['AC-1: It works', 'AC-2: It is fast'];

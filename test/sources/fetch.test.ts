@@ -1,10 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  fetchItems,
-  orderByDependencies,
-  parseReference,
-  referenceFromKey,
-} from '../../src/sources/index.ts';
+import { fetchItems, orderByDependencies, parseReference, referenceFromKey } from '../../src/issues/index.ts';
 import { issuesPage, linearIssue, linearServer } from './linear-server.ts';
 import { checkout, write } from './scratch.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fetchItems, type WorkItem } from '../../src/sources/index.ts';
+import { fetchItems, type WorkItem } from '../../src/issues/index.ts';
 import { ENDINGS } from '../support/gh/fake-gh.ts';
 import { checkout } from './scratch.ts';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type FetchResult, fetchItems, type WorkItem } from '../../src/sources/index.ts';
+import { type FetchResult, fetchItems, type WorkItem } from '../../src/issues/index.ts';
 import { checkout, scratch, write } from './scratch.ts';
 
 const OPTIONS = { env: { PATH: process.env.PATH }, gh: 'no-such-gh' };

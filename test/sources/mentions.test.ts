@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { dependencyMentions, labelMentions } from '../../src/sources/index.ts';
+import { dependencyMentions, labelMentions } from '../../src/issues/index.ts';
 
 /** Mentions in short: `3`, `acme/web#3`, `ENG-3`. */
 function read(body: string, linear = false): string[] {

@@ -1,8 +1,8 @@
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parseReference, referenceFromKey } from '../../src/issues/index.ts';
 import { InputError } from '../../src/model/errors.ts';
-import { parseReference, referenceFromKey } from '../../src/sources/index.ts';
 import { scratch, write } from './scratch.ts';
 
 const github = (number: number, more: object = {}) => ({ kind: 'github', number, ...more });

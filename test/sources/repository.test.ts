@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fetchItems, ownRepository, parseRemote, repositoryText } from '../../src/sources/index.ts';
+import { fetchItems, ownRepository, parseRemote, repositoryText } from '../../src/issues/index.ts';
 import { git } from '../support/repo.ts';
 import { checkout, scratch } from './scratch.ts';
 

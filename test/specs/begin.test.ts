@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { prepareSpecRun, type SpecRunRequest, startSpecRun } from '../../src/engine/spec-run.ts';
+import { prepareSpecRun, type SpecRunRequest, startSpecRun } from '../../src/features/spec-runs/run.ts';
 import { HeldError } from '../../src/model/errors.ts';
 import { partsOf } from '../engine/parts.ts';
 import { git, it, put, runSpec, tasks, work, writeSpec } from './support.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { readJob } from '../../src/jobs/job.ts';
+import { readJob } from '../../src/machine/jobs/job.ts';
 import {
   done,
   git,

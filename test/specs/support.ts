@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { SpecResult } from '../../src/engine/spec-result.ts';
-import { readJob } from '../../src/jobs/job.ts';
-import type { SpecState } from '../../src/sources/kiro/index.ts';
+import type { SpecResult } from '../../src/features/spec-runs/result.ts';
+import type { SpecState } from '../../src/kiro/index.ts';
+import { readJob } from '../../src/machine/jobs/job.ts';
 import { git, isRunning, type World, waitFor } from '../support/index.ts';
 
 export { git, isRunning, it, story, type World, waitFor } from '../support/index.ts';

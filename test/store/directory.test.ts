@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { makeDirectory } from '../../src/machine/files/directory.ts';
 import { SignalboxError } from '../../src/model/errors.ts';
-import { makeDirectory } from '../../src/store/directory.ts';
 import { scratch } from './scratch.ts';
 
 describe('a directory', () => {

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { withLock } from '../../src/machine/lock.ts';
+import { bootId, isAlive, ownIdentity, processStart } from '../../src/machine/process-identity.ts';
 import { HeldError } from '../../src/model/errors.ts';
-import { bootId, isAlive, ownIdentity, processStart } from '../../src/store/identity.ts';
-import { withLock } from '../../src/store/lock.ts';
 import { Fixture } from '../support/fixture.ts';
 import { scratch } from './scratch.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { asStorageError } from '../../src/machine/files/storage-error.ts';
 import type { SignalboxError } from '../../src/model/errors.ts';
-import { asStorageError } from '../../src/store/storage-error.ts';
 
 it.each([
   ['ENOSPC', 'the disk is full', 'Make room or'],

@@ -10,12 +10,12 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
+import { writeAtomic } from '../../src/machine/files/atomic.ts';
+import { withLock } from '../../src/machine/lock.ts';
 import { SignalboxError } from '../../src/model/errors.ts';
 import { Plan } from '../../src/model/plan-schema.ts';
 import { Ticket } from '../../src/model/ticket-schema.ts';
-import { writeAtomic } from '../../src/store/atomic.ts';
 import { FileStore } from '../../src/store/file-store.ts';
-import { withLock } from '../../src/store/lock.ts';
 
 // The processes of the store's tests: started, watched and killed by them.
 

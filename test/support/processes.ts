@@ -1,4 +1,4 @@
-import { processStart } from '../../src/store/identity.ts';
+import { processStart } from '../../src/machine/process-identity.ts';
 
 /** Whether a process still does anything; one that only waits to be buried does not. */
 export function isRunning(pid: number): boolean {

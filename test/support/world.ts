@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { stopJob } from '../../src/jobs/stop.ts';
+import { stopJob } from '../../src/machine/jobs/stop.ts';
 import type { StoredEvent } from '../../src/model/events.ts';
 import type { Attempt, Ticket, TicketStatus } from '../../src/model/ticket.ts';
 import { type Call, readCalls } from './agents.ts';

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
-import { findComment, findPullRequests, readReviews } from '../../src/forge/index.ts';
-import type { GhOptions } from '../../src/sources/index.ts';
+import { findComment, findPullRequests, readReviews } from '../../src/github/index.ts';
+import type { GhOptions } from '../../src/issues/index.ts';
 import { Bench } from '../forge/bench.ts';
 import { it, type World } from '../support/index.ts';
 import { GithubApi } from './github-api.ts';

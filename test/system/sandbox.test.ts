@@ -11,8 +11,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { bubblewrap } from '../../src/jobs/bubblewrap.ts';
-import { processLimit } from '../../src/jobs/process-limit.ts';
+import { processLimit } from '../../src/machine/limits/process-limit.ts';
+import { bubblewrap } from '../../src/sandbox/bubblewrap.ts';
 import { Running } from '../support/cli.ts';
 import { git, isRunning, it, World, waitFor } from '../support/index.ts';
 import { attempt, prepare, report, WORK } from './sandbox-support.ts';

@@ -1,9 +1,9 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { runPlan } from '../../src/engine/foreground.ts';
+import { runPlan } from '../../src/engine/run-plan.ts';
 import type { EngineEvent } from '../../src/model/events.ts';
-import type { TmuxView } from '../../src/report/tmux-view.ts';
+import type { TmuxView } from '../../src/report/tmux/view.ts';
 import { partsOf } from '../engine/parts.ts';
 import { waitFor } from '../support/index.ts';
 import type { World } from '../support/world.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { countAhead } from '../../src/workspaces/ahead.ts';
+import { countAhead } from '../../src/git/ahead.ts';
 import { bench, commit, git } from './helpers.ts';
 
 function history() {

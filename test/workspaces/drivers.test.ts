@@ -1,8 +1,8 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { isOutsideProgram } from '../../src/git/outside-program.ts';
 import { createWorkspaces } from '../../src/workspaces/index.ts';
-import { isOutsideProgram } from '../../src/workspaces/outside-program.ts';
 import { bench, commit, git, read, write } from './helpers.ts';
 
 /** A filter that leaves a mark and gives its input back in capitals. */

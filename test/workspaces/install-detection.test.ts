@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { checksOf } from '../../src/engine/checks.ts';
-import { frozenInstall, lockfileOf } from '../../src/workspaces/install.ts';
+import { checksOf } from '../../src/features/checks/checks.ts';
+import { frozenInstall, lockfileOf } from '../../src/workspaces/setup/install.ts';
 
 const dirs: string[] = [];
 afterEach(() => {

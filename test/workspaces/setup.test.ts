@@ -11,9 +11,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { type ProcessIdentity, processStart } from '../../src/store/identity.ts';
-import { runHooks } from '../../src/workspaces/hooks.ts';
+import { type ProcessIdentity, processStart } from '../../src/machine/process-identity.ts';
 import { createWorkspaces } from '../../src/workspaces/index.ts';
+import { runHooks } from '../../src/workspaces/setup/hooks.ts';
 import { isRunning } from '../support/processes.ts';
 import { bench, commit, failure, git, read, scratch, write } from './helpers.ts';
 

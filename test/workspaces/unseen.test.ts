@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parseIndex } from '../../src/git/index-file.ts';
 import type { WorkspaceSpec } from '../../src/workspaces/index.ts';
-import { parseIndex } from '../../src/workspaces/index-file.ts';
 import { bench, commit, failure, git, read, write } from './helpers.ts';
 
 const FILES = { 'a.txt': 'a\n', 'dir/b.txt': 'b\n' };

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { shellQuote } from '../../content/shell-quote.ts';
+import { shellQuote } from '../../model/text/shell-quote.ts';
 import { type Launcher, ownArgs, type PlannerServer, secretFile, withSkillIndex } from './launch.ts';
 
 const HEADLESS = [

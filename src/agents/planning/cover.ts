@@ -1,4 +1,4 @@
-import { redactor } from '../../model/redact.ts';
+import { redactor } from '../../model/text/redact.ts';
 
 export const COVER = '***';
 

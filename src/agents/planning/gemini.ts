@@ -1,5 +1,5 @@
 import { dirname, join, sep } from 'node:path';
-import { OWN_FLAGS } from '../gemini.ts';
+import { OWN_FLAGS } from '../gemini/gemini.ts';
 import { type Launcher, ownArgs, secretFile, withSkillIndex } from './launch.ts';
 
 /**

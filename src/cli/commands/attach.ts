@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import type { Command } from 'commander';
-import { exactly, socketOf } from '../../jobs/tmux-names.ts';
-import type { TmuxSession } from '../../jobs/tmux-session.ts';
+import { exactly, socketOf } from '../../machine/tmux/names.ts';
+import type { TmuxSession } from '../../machine/tmux/session.ts';
 import { InputError } from '../../model/errors.ts';
 import type { TmuxRecord } from '../../store/tmux-record.ts';
 import { type Io, outJson } from '../io.ts';
@@ -22,8 +22,8 @@ export function register(program: Command, io: Io): void {
 
 async function attach(given: string | undefined, options: GlobalOptions, io: Io): Promise<void> {
   const [{ socketArgs, tmuxClient }, { readSession }, { latestShown, readTmuxRecord }] = await Promise.all([
-    import('../../jobs/tmux.ts'),
-    import('../../jobs/tmux-session.ts'),
+    import('../../machine/tmux/tmux.ts'),
+    import('../../machine/tmux/session.ts'),
     import('../../store/tmux-record.ts'),
   ]);
   const { store, view } = await openState(io, options);

@@ -34,7 +34,7 @@ export function register(program: Command, io: Io): void {
 
 async function checks(options: GlobalOptions, io: Io): Promise<void> {
   const settings = await openSettings(io, options);
-  const { checksOf, NO_CHECKS, runChecks } = await import('../../engine/checks.ts');
+  const { checksOf, NO_CHECKS, runChecks } = await import('../../features/checks/checks.ts');
   const cwd = io.env.SIGNALBOX_WORKTREE ?? io.cwd;
   const commands = checksOf(settings.checks, cwd);
   const output = options.json ? 2 : 'inherit';
@@ -53,7 +53,7 @@ function sayer({ json }: GlobalOptions, io: Io): (line: string) => void {
 }
 
 async function related(options: GlobalOptions, io: Io): Promise<void> {
-  const { runRelated } = await import('../../engine/related-tests.ts');
+  const { runRelated } = await import('../../features/checks/related-tests.ts');
   const { SIGNALBOX_WORKTREE: worktree, SIGNALBOX_BASE: base } = io.env;
   const { results, notes } = await runRelated({
     cwd: worktree ?? io.cwd,
@@ -79,7 +79,7 @@ async function integrate(
 ): Promise<void> {
   const ref = ticketHere(io, planId, ticketId);
   const parts = await openEngine(io, options, 'integrate');
-  const { integrateTicket, leftToVerify } = await import('../../engine/integrate.ts');
+  const { integrateTicket, leftToVerify } = await import('../../features/integrate/integrate.ts');
   // By hand it is a person who merges.
   const left = io.env.SIGNALBOX_JOB === undefined ? undefined : await leftToVerify(parts, ref);
   if (left !== undefined) return options.json ? outJson(io, { left }) : io.out(left);

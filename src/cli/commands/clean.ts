@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Stale } from '../../engine/clean.ts';
+import type { Stale } from '../../features/cleanup/clean.ts';
 import type { Style } from '../../report/style.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, openRunner } from '../open.ts';
@@ -30,7 +30,7 @@ async function run(options: Options, io: Io): Promise<void> {
   const remove = options.yes === true;
   const parts = await (remove ? openRunner : openEngine)(io, options, 'clean');
   const [{ clean }, { style, oneLine }] = await Promise.all([
-    import('../../engine/clean.ts'),
+    import('../../features/cleanup/clean.ts'),
     import('../../report/style.ts'),
   ]);
   const { all = false } = options;

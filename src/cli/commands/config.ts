@@ -87,10 +87,11 @@ async function showPath(options: Options, io: Io): Promise<void> {
 }
 
 async function trustDirectory(dir: string | undefined, options: Options, io: Io): Promise<void> {
-  const { expandPath, homeDir, userHome } = await import('../../config/paths.ts');
+  const { homeDir } = await import('../../config/paths.ts');
+  const { expandPath, userHome } = await import('../../machine/environment.ts');
   const { trust } = await import('../../config/trust.ts');
-  const { makeDirectory } = await import('../../store/directory.ts');
-  const { asStorageError } = await import('../../store/storage-error.ts');
+  const { makeDirectory } = await import('../../machine/files/directory.ts');
+  const { asStorageError } = await import('../../machine/files/storage-error.ts');
   const home = homeDir(io.env, io.cwd);
   let result: ReturnType<typeof trust>;
   try {

@@ -4,10 +4,10 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
-import type { Parts } from '../../engine/parts.ts';
+import type { Parts } from '../../engine/context.ts';
+import { assertWritable } from '../../machine/files/storage-error.ts';
 import type { Claim } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';
-import { assertWritable } from '../../store/storage-error.ts';
 import { type EventView, eventView, goOnUnread, signalCode, stopOnSignals } from '../event-view.ts';
 import { keepHeapSmall } from '../heap.ts';
 import { type Io, outJson } from '../io.ts';
@@ -159,8 +159,8 @@ interface Seat {
 async function seat(io: Io, options: GlobalOptions): Promise<Seat> {
   const { store, settings } = await openStore(io, options);
   const [{ readDaemon }, { Holder }] = await Promise.all([
-    import('../../engine/seat.ts'),
-    import('../../engine/claims.ts'),
+    import('../../store/daemon-claim.ts'),
+    import('../../store/claims.ts'),
   ]);
   return {
     claim: readDaemon(store.layout, new Holder('daemon', store.layout.engines)),
@@ -269,7 +269,7 @@ async function stop(options: Options, io: Io): Promise<void> {
       hint: `Run there: signalbox daemon stop`,
       details: { holder: claim },
     });
-  const { isAlive } = await import('../../store/identity.ts');
+  const { isAlive } = await import('../../machine/process-identity.ts');
   process.kill(claim.pid, 'SIGTERM');
   for (let waited = 0; waited < 60_000; waited += 50) {
     if (!isAlive(claim))

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import type { Finding } from '../../config/doctor-places.ts';
+import type { SurveyedAgent } from '../../agents/survey.ts';
+import type { Finding } from '../../config/doctor/places.ts';
 import { packageDir } from '../../config/package-dir.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { SurveyedAgent } from '../../engine/agent-survey.ts';
 import { type Io, outJson } from '../io.ts';
 
 interface Options {
@@ -31,7 +31,7 @@ Examples:
 }
 
 async function doctor(options: Options, io: Io): Promise<void> {
-  const { configFinding, examine, isHealthy } = await import('../../config/doctor.ts');
+  const { configFinding, examine, isHealthy } = await import('../../config/doctor/doctor.ts');
   const { loadSettings } = await import('../../config/load.ts');
   const { SignalboxError } = await import('../../model/errors.ts');
   const load = { cwd: io.cwd, env: io.env, configPath: options.config, packageDir: packageDir() };
@@ -56,7 +56,7 @@ async function doctor(options: Options, io: Io): Promise<void> {
     configError,
     env: io.env,
     nodeVersion: process.versions.node,
-    checkWorkflows: async (using) => (await import('../../content/index.ts')).checkAll(using),
+    checkWorkflows: async (using) => (await import('../../workflows/index.ts')).checkAll(using),
   });
   const ok = isHealthy(findings);
   if (options.json) outJson(io, { ok, findings });
@@ -65,8 +65,8 @@ async function doctor(options: Options, io: Io): Promise<void> {
 }
 
 async function lookAtAgents(settings: Settings, io: Io) {
-  const { surveyAgents } = await import('../../engine/agent-survey.ts');
-  const { agentFindings } = await import('../../engine/agent-findings.ts');
+  const { surveyAgents } = await import('../../agents/survey.ts');
+  const { agentFindings } = await import('../../agents/findings.ts');
   const agents = await surveyAgents({ settings, env: io.env });
   return { agents, findings: agentFindings(agents) };
 }

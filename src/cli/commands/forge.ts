@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import type { Parts } from '../../engine/parts.ts';
-import { PULL_WAITS, type PullWait } from '../../forge/judge.ts';
+import type { Parts } from '../../engine/context.ts';
+import { PULL_WAITS, type PullWait } from '../../github/pull-request-state.ts';
 import { InputError, SignalboxError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids.ts';
 import { type Io, outJson } from '../io.ts';
@@ -62,7 +62,7 @@ async function review(
 ): Promise<void> {
   const ref = ticketHere(io, planId, ticketId);
   const parts = await openEngine(io, options, 'forge');
-  const { reviewOf } = await import('../../engine/review.ts');
+  const { reviewOf } = await import('../../features/pull-requests/review.ts');
   await lookOutside(io, async () => {
     const answer = await reviewOf(parts, ref);
     if (options.json) outJson(io, answer);
@@ -73,7 +73,7 @@ async function review(
 
 async function budget(options: GlobalOptions, io: Io): Promise<void> {
   const { stateDir } = await openSettings(io, options);
-  const { BudgetBook } = await import('../../forge/budget.ts');
+  const { BudgetBook } = await import('../../github/rate-limit.ts');
   const known = new BudgetBook(stateDir).all();
   if (options.json) return outJson(io, known);
   if (known.length === 0) return io.out('GitHub has not been asked yet.');
@@ -91,7 +91,7 @@ async function openPr(
 ): Promise<void> {
   const ref = ticketHere(io, planId, ticketId);
   const parts = await openEngine(io, options, 'forge');
-  const { openPullRequest } = await import('../../engine/pull-request.ts');
+  const { openPullRequest } = await import('../../features/pull-requests/open.ts');
   await waitingOut(io, parts, async () => {
     const done = await openPullRequest(parts, ref);
     if (options.json) outJson(io, done);
@@ -124,7 +124,7 @@ function registerTicketCommands(forge: Command, io: Io): void {
     more: 'Prints the commit that origin has now. Never takes commits away from there, nor brings back what somebody took away.',
     example: 'push sprint-12 PROJ-101',
     act: async ({ parts, ref, options }) => {
-      const { pushTicket } = await import('../../engine/forge-deeds.ts');
+      const { pushTicket } = await import('../../features/pull-requests/commands.ts');
       const done = await pushTicket(parts, ref);
       if (options.json) outJson(io, done);
       else io.out(done.commit);
@@ -144,7 +144,7 @@ function registerTicketCommands(forge: Command, io: Io): void {
     more: 'The comment is the context value review_answer. Prints the address of the pull request.',
     example: 'answer sprint-12 PROJ-101',
     act: async ({ parts, ref, options }) => {
-      const { answerReview } = await import('../../engine/answer-review.ts');
+      const { answerReview } = await import('../../features/pull-requests/answer-review.ts');
       const done = await answerReview(parts, ref);
       if (options.json) outJson(io, done);
       else io.out(done.url);
@@ -167,7 +167,7 @@ function registerTicketCommands(forge: Command, io: Io): void {
     more: 'Merges only the very commits that are here. Prints the address of the pull request.',
     example: 'merge sprint-12 PROJ-101',
     act: async ({ parts, ref, options }) => {
-      const { mergeTicketPull } = await import('../../engine/forge-deeds.ts');
+      const { mergeTicketPull } = await import('../../features/pull-requests/commands.ts');
       const done = await mergeTicketPull(parts, ref);
       if (options.json) outJson(io, done);
       else io.out(done.url);
@@ -212,7 +212,7 @@ async function waitingOut(io: Io, parts: Parts, act: () => Promise<void>): Promi
     await act();
   } catch (error) {
     if (io.env.SIGNALBOX_JOB === undefined) throw error;
-    const { isForGood, troubleOf } = await import('../../engine/forge-trouble.ts');
+    const { isForGood, troubleOf } = await import('../../features/pull-requests/errors.ts');
     if (isForGood(error)) {
       io.err(`❌ ${[error.message, ...(error.hint?.split('\n') ?? [])].join(' ')}`);
       return io.exit(NO_USE);
@@ -229,7 +229,7 @@ const NOT_NOW = 75;
 const NO_USE = 65;
 
 async function poll({ parts, ref, options }: TicketCall, io: Io): Promise<void> {
-  const { watchPull } = await import('../../engine/watch-pull.ts');
+  const { watchPull } = await import('../../features/pull-requests/watch.ts');
   await lookOutside(io, async () => {
     const standing = await watchPull(parts, ref, options.for ?? 'review');
     // Whoever waits would only go round once more.
@@ -255,7 +255,7 @@ async function lookOutside(io: Io, look: () => Promise<void>): Promise<void> {
 }
 
 async function sync({ parts, ref, options }: TicketCall, io: Io): Promise<void> {
-  const { syncTicket } = await import('../../engine/forge-deeds.ts');
+  const { syncTicket } = await import('../../features/pull-requests/commands.ts');
   const done = await syncTicket(parts, ref, { takeTheirs: options.theirs === true });
   if (options.json) outJson(io, done);
   const say = options.json ? () => undefined : (line: string) => io.out(line);
@@ -284,7 +284,7 @@ async function sync({ parts, ref, options }: TicketCall, io: Io): Promise<void> 
 }
 
 async function comment({ parts, ref, options }: TicketCall, io: Io): Promise<void> {
-  const { commentOnPull } = await import('../../engine/answer-review.ts');
+  const { commentOnPull } = await import('../../features/pull-requests/answer-review.ts');
   const { key = '', bodyFile = '' } = options;
   let text: string;
   try {

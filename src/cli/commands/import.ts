@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
-import { shellWord } from '../../content/shell-quote.ts';
+import type { Listed } from '../../issues/index.ts';
 import { InputError } from '../../model/errors.ts';
-import type { Listed } from '../../sources/index.ts';
+import { shellWord } from '../../model/text/shell-quote.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openSettings, positiveInteger } from '../open.ts';
 
@@ -75,14 +75,14 @@ async function read(sources: string[], options: Options, io: Io): Promise<Listed
   const { ghCommand } = await openSettings(io, options);
   const fetching = { cwd: io.cwd, env: io.env, gh: ghCommand };
   if (list === undefined) {
-    const { collectWork } = await import('../../sources/collect.ts');
+    const { collectWork } = await import('../../issues/collect.ts');
     const { unit } = options;
     const { items, problems } = await collectWork(sources, { ...fetching, ...(unit ? { unit } : {}) });
     return { items, problems, more: false };
   }
   const { state = 'open', label: labels = [], milestone, repo, team } = options;
   const filter = { state, labels, limit, ...(milestone === undefined ? {} : { milestone }) };
-  const { listGithub, listLinear } = await import('../../sources/index.ts');
+  const { listGithub, listLinear } = await import('../../issues/index.ts');
   if (list === 'github')
     return listGithub({ ...fetching, filter, ...(repo === undefined ? {} : { repository: repo }) });
   if (team === undefined)

@@ -20,7 +20,8 @@ export function register(program: Command, io: Io): void {
 
 async function init(options: Options, io: Io): Promise<void> {
   const { makeHome, makeProject } = await import('../../config/init.ts');
-  const { expandPath, homeDir, repositoryOf, userHome } = await import('../../config/paths.ts');
+  const { homeDir, repositoryOf } = await import('../../config/paths.ts');
+  const { expandPath, userHome } = await import('../../machine/environment.ts');
   const usual = homeDir(io.env, io.cwd);
   const home = options.dir === undefined ? usual : expandPath(options.dir, io.cwd, userHome(io.env));
   const repository = repositoryOf(io.cwd);
@@ -31,7 +32,7 @@ async function init(options: Options, io: Io): Promise<void> {
     return;
   }
   for (const { path, did } of made) io.out(`${WORDS[did]} ${path}`);
-  const { shellWord } = await import('../../content/shell-quote.ts');
+  const { shellWord } = await import('../../model/text/shell-quote.ts');
   const config = join(home, 'config.yaml');
   io.out(
     home === usual

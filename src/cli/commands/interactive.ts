@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { PlanningSession } from '../../engine/planning.ts';
+import type { PlanningSession } from '../../features/planning/session.ts';
 import { InputError, WorkspaceError } from '../../model/errors.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openSettings, trusted } from '../open.ts';
@@ -39,7 +39,7 @@ async function start(options: Options, io: Io): Promise<void> {
       hint: 'In scripts, make plans with: signalbox plan new <id> --from <issues, files or a spec>',
     });
   const [{ planningSession }, { sessionDir, writeFiles, removeDir }, { repositoryOf }] = await Promise.all([
-    import('../../engine/planning.ts'),
+    import('../../features/planning/session.ts'),
     import('../planning-session-files.ts'),
     import('../../config/paths.ts'),
   ]);

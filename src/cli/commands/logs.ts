@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { InputError } from '../../model/errors.ts';
-import type { Redact } from '../../model/redact.ts';
+import type { Redact } from '../../model/text/redact.ts';
 import type { Io } from '../io.ts';
 import { type GlobalOptions, openSettings, openState } from '../open.ts';
 

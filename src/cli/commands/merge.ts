@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Trainload } from '../../engine/merge-train-cars.ts';
-import type { Parts } from '../../engine/parts.ts';
+import type { Parts } from '../../engine/context.ts';
+import type { Trainload } from '../../features/merge-train/cars.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { signalCode, stopOnSignals } from '../event-view.ts';
 import { type Io, outJson } from '../io.ts';
@@ -47,7 +47,7 @@ async function merge(planId: string | null, options: Options, io: Io): Promise<v
     ...(options.wait === undefined ? {} : { 'merge.waitSeconds': options.wait }),
   };
   const parts = await openRunner(io, options, 'merge', { flags });
-  const { loadTrains } = await import('../../engine/merge-train-cars.ts');
+  const { loadTrains } = await import('../../features/merge-train/cars.ts');
   const loads = await loadTrains(parts, { planId, cwd: io.cwd });
   if (options.dryRun) return preview(parts, loads, options, io);
   const abort = new AbortController();
@@ -71,7 +71,7 @@ async function run(
   io: Io,
 ): Promise<void> {
   const [{ runTrain }, { trainText }, { isTrusted }] = await Promise.all([
-    import('../../engine/merge-train.ts'),
+    import('../../features/merge-train/merge-train.ts'),
     import('../../report/train.ts'),
     import('../../config/index.ts'),
   ]);
@@ -91,7 +91,7 @@ async function run(
 
 async function preview(parts: Parts, loads: readonly Trainload[], options: Options, io: Io): Promise<void> {
   const [{ previewTrain }, { previewText }] = await Promise.all([
-    import('../../engine/merge-train-preview.ts'),
+    import('../../features/merge-train/preview.ts'),
     import('../../report/train.ts'),
   ]);
   const previews = [];

@@ -22,7 +22,7 @@ export function register(program: Command, io: Io): void {
 
 async function test(options: GlobalOptions, io: Io): Promise<void> {
   const parts = await openEngine(io, options, 'notify');
-  const { tryPlaces } = await import('../../engine/notify.ts');
+  const { tryPlaces } = await import('../../features/notifications/notify.ts');
   const told = await tryPlaces(parts);
   const ok = told.length > 0 && told.every((each) => each.ok);
   if (options.json) outJson(io, { ok, places: told });

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { PlanEdit } from '../../engine/plan-edit.ts';
+import type { PlanEdit } from '../../features/plans/edit.ts';
 import { InputError } from '../../model/errors.ts';
-import type { EntryEdit, TicketEdit } from '../../model/plan-edits.ts';
+import type { EntryEdit, TicketEdit } from '../../model/plans/plan-edits.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, positiveInteger } from '../open.ts';
 
@@ -94,7 +94,7 @@ async function make(planId: string, flags: Flags, io: Io): Promise<void> {
     throw new InputError('usage', `Invalid --unit value: ${flags.unit}. Must be parent or leaf.`);
   const parts = await openEngine(io, flags, 'new');
   const [{ draftPlan }, { repositoryOf }] = await Promise.all([
-    import('../../engine/plan-draft.ts'),
+    import('../../features/plans/draft.ts'),
     import('../../config/paths.ts'),
   ]);
   const repo = flags.repo === undefined ? repositoryOf(io.cwd) : resolve(io.cwd, flags.repo);
@@ -119,7 +119,7 @@ async function add(planId: string, ticketId: string, flags: Flags, io: Io): Prom
   if (title === undefined || title.trim() === '')
     throw new InputError('usage', 'A ticket needs a title.', { hint: 'Say it with --title "…"' });
   const parts = await openEngine(io, flags, 'add');
-  const { addTicket } = await import('../../engine/plan-edit.ts');
+  const { addTicket } = await import('../../features/plans/edit.ts');
   const ticket = await addTicket(parts, { planId, ticketId }, { ...rest, title }, entryEdit(flags));
   if (flags.json) outJson(io, ticket);
   else io.out(`${planId} has a ticket ${ticketId}.`);
@@ -128,7 +128,7 @@ async function add(planId: string, ticketId: string, flags: Flags, io: Io): Prom
 async function edit(planId: string, ticketId: string | undefined, flags: Flags, io: Io): Promise<void> {
   refuseMixed(ticketId, flags);
   const parts = await openEngine(io, flags, 'edit');
-  const { editPlan, editTicket } = await import('../../engine/plan-edit.ts');
+  const { editPlan, editTicket } = await import('../../features/plans/edit.ts');
   const changed =
     ticketId === undefined
       ? await editPlan(parts, planId, planEdit(flags, io))
@@ -139,7 +139,7 @@ async function edit(planId: string, ticketId: string | undefined, flags: Flags, 
 
 async function remove(planId: string, ticketId: string, options: GlobalOptions, io: Io): Promise<void> {
   const parts = await openEngine(io, options, 'remove');
-  const { removeTicket } = await import('../../engine/plan-edit.ts');
+  const { removeTicket } = await import('../../features/plans/edit.ts');
   await removeTicket(parts, { planId, ticketId });
   if (options.json) outJson(io, { removed: `${planId}/${ticketId}` });
   else io.out(`${ticketId} is no longer in ${planId}.`);

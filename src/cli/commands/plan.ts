@@ -107,7 +107,7 @@ async function show(io: Io, options: GlobalOptions, id: string): Promise<void> {
 
 async function check(io: Io, options: GlobalOptions, id: string): Promise<void> {
   const parts = await openEngine(io, options, 'check');
-  const { checkPlan } = await import('../../engine/plan-check.ts');
+  const { checkPlan } = await import('../../features/plans/check.ts');
   const problems = await checkPlan(parts, id);
   const errors = problems.filter((problem) => problem.severity === 'error');
   if (options.json) outJson(io, { plan: id, ok: errors.length === 0, problems });
@@ -140,7 +140,7 @@ async function check(io: Io, options: GlobalOptions, id: string): Promise<void> 
 
 async function move(io: Io, options: GlobalOptions, id: string, what: 'approve' | 'archive'): Promise<void> {
   const parts = await openEngine(io, options, what);
-  const { approvePlan, archivePlan } = await import('../../engine/plan-moves.ts');
+  const { approvePlan, archivePlan } = await import('../../features/plans/lifecycle.ts');
   const plan = what === 'approve' ? await approvePlan(parts, id) : await archivePlan(parts, id);
   if (options.json) return outJson(io, plan);
   const { wayOn } = await import('./ticket.ts');
@@ -149,7 +149,7 @@ async function move(io: Io, options: GlobalOptions, id: string, what: 'approve' 
 
 async function remove(io: Io, options: GlobalOptions & { force?: boolean }, id: string): Promise<void> {
   const parts = await openEngine(io, options, 'delete');
-  const { deletePlan } = await import('../../engine/plan-moves.ts');
+  const { deletePlan } = await import('../../features/plans/lifecycle.ts');
   await deletePlan(parts, id, options.force === true);
   if (options.json) outJson(io, { deleted: id });
   else io.out(`Plan ${id} is deleted.`);

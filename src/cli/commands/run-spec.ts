@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import type { PreparedSpec, SpecRunRequest } from '../../engine/spec-run.ts';
+import type { PreparedSpec, SpecRunRequest } from '../../features/spec-runs/run.ts';
+import type { UnitOptions } from '../../kiro/index.ts';
 import type { EngineEvent } from '../../model/events.ts';
-import type { TmuxView } from '../../report/tmux-view.ts';
-import type { UnitOptions } from '../../sources/kiro/index.ts';
+import type { TmuxView } from '../../report/tmux/view.ts';
 import { eventView, goOnUnread, signalCode, stopOnSignals } from '../event-view.ts';
 import { keepHeapSmall } from '../heap.ts';
 import { type Io, outJson } from '../io.ts';
@@ -35,7 +35,7 @@ export async function runSpec(
   io: Io,
 ): Promise<void> {
   const request = await requestOf(dir, options, units, io);
-  const [{ prepareSpecRun, startSpecRun }] = await Promise.all([import('../../engine/spec-run.ts')]);
+  const [{ prepareSpecRun, startSpecRun }] = await Promise.all([import('../../features/spec-runs/run.ts')]);
   const view = await eventView(io, { ...options, withPlan: false });
   io.onUnread = goOnUnread;
   const { parts, windows } = await openWithWindows(view, options, io);
@@ -57,9 +57,9 @@ async function openWithWindows(view: View, options: SpecRunOptions, io: Io) {
   };
   const [parts, { openTmuxView }, { findExecutable }, { renamedText, tmuxOff }] = await Promise.all([
     openRunner(io, options, 'spec', { listen }),
-    import('../../report/tmux-view.ts'),
-    import('../../config/probe.ts'),
-    import('../../jobs/tmux-names.ts'),
+    import('../../report/tmux/view.ts'),
+    import('../../machine/probe.ts'),
+    import('../../machine/tmux/names.ts'),
   ]);
   const { stateDir, configFile, packageDir } = parts.settings;
   const windows = (name: string, planId: string): TmuxView | undefined => {
@@ -100,8 +100,8 @@ async function follow(
   io: Io,
 ): Promise<void> {
   const [{ runPlan }, { specResult }, { keepSummary, specSummary }, { style }] = await Promise.all([
-    import('../../engine/foreground.ts'),
-    import('../../engine/spec-result.ts'),
+    import('../../engine/run-plan.ts'),
+    import('../../features/spec-runs/result.ts'),
     import('../../report/spec-summary.ts'),
     import('../../report/style.ts'),
   ]);
@@ -144,7 +144,7 @@ export async function resumeSpec(
   given: SpecRunOptions & { answer?: string },
   io: Io,
 ): Promise<void> {
-  const { answerHalt, takeSpec } = await import('../../engine/spec-resume.ts');
+  const { answerHalt, takeSpec } = await import('../../features/spec-runs/resume.ts');
   const options = { ...given, ...(await shownAs(planId, given, io)) };
   const view = await eventView(io, { ...options, withPlan: false });
   io.onUnread = goOnUnread;
@@ -181,7 +181,7 @@ async function handOver(
   io: Io,
 ): Promise<void> {
   const [{ tmuxOff, renamedText }, { letGo }, { ensureDaemon }] = await Promise.all([
-    import('../../jobs/tmux-names.ts'),
+    import('../../machine/tmux/names.ts'),
     import('../../engine/resume-run.ts'),
     import('./daemon.ts'),
   ]);
@@ -228,7 +228,7 @@ async function preview(
   const [{ specText, specProblemText }, { style }, { noteOf }] = await Promise.all([
     import('../../report/spec.ts'),
     import('../../report/style.ts'),
-    import('../../engine/spec-run.ts'),
+    import('../../features/spec-runs/run.ts'),
   ]);
   const near = { look: style(io.color), cwd: io.cwd };
   io.out(specText({ spec, units }, near));

@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { flagOfOption, runFlags } from '../../config/run-flags.ts';
-import type { RunResult } from '../../engine/foreground.ts';
+import type { RunResult } from '../../engine/run-plan.ts';
 import { InputError } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
-import { answerTo } from '../../model/explain.ts';
 import type { TicketRef } from '../../model/ids.ts';
+import { answerTo } from '../../model/state/explain.ts';
 import { style } from '../../report/style.ts';
 import { eventView, goOnUnread, signalCode, stopOnSignals } from '../event-view.ts';
 import { keepHeapSmall } from '../heap.ts';
@@ -96,10 +96,10 @@ async function dispatch(
 /** What is no issue may be the name of a plan with a slip in it. */
 async function suggestPlan(text: string, plans: readonly { id: string }[], io: Io): Promise<void> {
   const ids = plans.map(({ id }) => id);
-  const { nearest } = await import('../../config/near.ts');
+  const { nearest } = await import('../../model/text/near.ts');
   const near = nearest(text, ids);
   if (near === undefined) return;
-  const { parseReference } = await import('../../sources/index.ts');
+  const { parseReference } = await import('../../issues/index.ts');
   try {
     parseReference(text, { cwd: io.cwd });
   } catch (error) {
@@ -179,7 +179,7 @@ async function run(planId: string, ticketIds: string[], options: Options, io: Io
       view.out(header(parts.store.view(), scope, style(io.color)).join('\n'));
     };
   view.watch(parts.store, scope);
-  const { runPlan } = await import('../../engine/foreground.ts');
+  const { runPlan } = await import('../../engine/run-plan.ts');
   keepHeapSmall();
   const abort = new AbortController();
   const unhook = stopOnSignals(view, abort, 'the agents');

@@ -38,7 +38,7 @@ export function register(program: Command, io: Io): void {
 async function list(options: Options, io: Io): Promise<void> {
   const [settings, { listSkills }] = await Promise.all([
     openSettings(io, options),
-    import('../../content/skills.ts'),
+    import('../../workflows/skills.ts'),
   ]);
   const found = await listSkills(settings.searchPath.skills);
   if (options.json) return outJson(io, found);
@@ -49,8 +49,8 @@ async function list(options: Options, io: Io): Promise<void> {
 async function install(names: readonly string[], options: Options, io: Io): Promise<void> {
   const [settings, { listSkills }, { installSkills }] = await Promise.all([
     openSettings(io, options),
-    import('../../content/skills.ts'),
-    import('../../content/install-skills.ts'),
+    import('../../workflows/skills.ts'),
+    import('../../workflows/install-skills.ts'),
   ]);
   const root = options.user ? settings.userHome : resolve(io.cwd, options.dir ?? '.');
   const done = installSkills(await listSkills(settings.searchPath.skills), {

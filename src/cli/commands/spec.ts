@@ -120,7 +120,7 @@ async function tick(
   const [{ ticketHere }, { openEngine }, { tickUnit }] = await Promise.all([
     import('./checks.ts'),
     import('../open.ts'),
-    import('../../engine/spec-tick.ts'),
+    import('../../features/spec-runs/tick.ts'),
   ]);
   const ref = ticketHere(io, planId, ticketId);
   const { SIGNALBOX_PHASE: phase } = io.env;
@@ -132,11 +132,11 @@ async function tick(
 }
 
 async function check(dir: string, options: Options, io: Io): Promise<void> {
-  const { readSpec, unitsOf } = await import('../../sources/kiro/index.ts');
+  const { readSpec, unitsOf } = await import('../../kiro/index.ts');
   const wanted = await unitOptions(options);
   const spec = await readSpec(resolve(io.cwd, dir));
   const { units, problems: more } = unitsOf(spec, wanted);
-  const { emptyCheckpoints, projectOf } = await import('../../engine/spec-checkpoints.ts');
+  const { emptyCheckpoints, projectOf } = await import('../../features/spec-runs/checkpoints.ts');
   const place = { root: projectOf(spec.dir), file: spec.files.tasks };
   const hasCheckpoint = emptyCheckpoints(units, { ...place, configured: [] }).length > 0;
   const configured = hasCheckpoint ? (await openSettings(io, options)).checks : [];

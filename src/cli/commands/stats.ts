@@ -21,7 +21,7 @@ async function show(options: GlobalOptions & { csv?: boolean }, io: Io): Promise
     await Promise.all([
       import('../../api/stats.ts'),
       import('../../config/paths.ts'),
-      import('../../engine/claims.ts'),
+      import('../../store/claims.ts'),
     ]);
   const repo = repositoryOf(io.cwd) ?? io.cwd;
   const { logs: files, unreadable } = readRunLogs(resolve(repo, settings.run.logPath));

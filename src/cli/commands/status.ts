@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { Holder } from '../../engine/claims.ts';
-import { readDaemon } from '../../engine/seat.ts';
 import { sayProblem } from '../../report/problem-text.ts';
 import { homeless, planLines, statusJson, statusOf } from '../../report/status.ts';
 import { oneLine, style } from '../../report/style.ts';
+import { Holder } from '../../store/claims.ts';
+import { readDaemon } from '../../store/daemon-claim.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openState } from '../open.ts';
 

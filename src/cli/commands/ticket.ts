@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Parts } from '../../engine/parts.ts';
+import type { Parts } from '../../engine/context.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine } from '../open.ts';
 
@@ -124,7 +124,7 @@ async function resume(io: Io, options: GlobalOptions, planId: string, ticketId: 
   if (answer?.trim() === '') throw await noAnswer();
   if (planId && ticketId) return act(io, options, planId, ticketId, { type: 'resume' });
   const parts = await openEngine(io, options, 'resume');
-  const { latestStopped, stoppedIn } = await import('../../engine/stopped.ts');
+  const { latestStopped, stoppedIn } = await import('../../engine/stopped-tickets.ts');
   const id = planId || (await latestStopped(parts, io.cwd));
   const { isWithDaemon } = await import('../../engine/resume-run.ts');
   const found = parts.store.plan(id);
@@ -135,7 +135,7 @@ async function resume(io: Io, options: GlobalOptions, planId: string, ticketId: 
   if (found.kind === 'run') {
     const { resumeIssues } = await import('./run-issues.ts');
     if (!isWithDaemon(parts, id)) return resumeIssues(id, options, io);
-    const { adoptFinished } = await import('../../engine/issue-adopt.ts');
+    const { adoptFinished } = await import('../../features/issue-runs/adopt-finished.ts');
     await adoptFinished(parts, id);
     if (found.status === 'active' && stoppedIn(parts, id).length === 0) {
       if (options.json) return outJson(io, { plan: found, resumed: [] });
@@ -161,7 +161,7 @@ async function resumeSpecHere(
     const { resumeSpec } = await import('./run-spec.ts');
     return resumeSpec(planId, options, io);
   }
-  const { answerHalt, takeSpec } = await import('../../engine/spec-resume.ts');
+  const { answerHalt, takeSpec } = await import('../../features/spec-runs/resume.ts');
   if (options.answer !== undefined) await answerHalt(parts, planId, options.answer);
   const plan = await takeSpec(parts, planId, { leave: true });
   if (options.json) return outJson(io, { plan, resumed: [] });
@@ -184,7 +184,7 @@ async function noHalt(planId: string): Promise<Error> {
 
 /** Somebody has to run it: the daemon that is there, or a command. */
 export async function wayOn(parts: Parts, planId: string): Promise<string> {
-  const { readDaemon } = await import('../../engine/seat.ts');
+  const { readDaemon } = await import('../../store/daemon-claim.ts');
   const { kind, claim, status } = parts.store.plan(planId);
   if (status === 'paused') return ` Its plan is paused. Go on with: signalbox resume ${planId}`;
   if (claim && parts.holder.isLive(claim)) return ` Its run (pid ${claim.pid}) goes on with it.`;

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { resolve as resolvePath } from 'node:path';
 import type { Command } from 'commander';
+import type { Problem } from '../../config/file-problem.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { SearchPath } from '../../content/find.ts';
-import type { LoadedWorkflow } from '../../content/load.ts';
-import type { Problem } from '../../content/problem.ts';
+import type { SearchPath } from '../../workflows/find.ts';
+import type { LoadedWorkflow } from '../../workflows/load.ts';
 import { type Io, outJson } from '../io.ts';
 import { openSettings } from '../open.ts';
 
@@ -72,7 +72,7 @@ export function register(program: Command, io: Io): void {
 }
 
 async function listAll(options: Options, io: Io): Promise<void> {
-  const { listWorkflows } = await import('../../content/check.ts');
+  const { listWorkflows } = await import('../../workflows/check/check.ts');
   const { workflows } = await searchPathOf(options, io);
   const rows = (await listWorkflows(workflows)).map(({ loaded, shadowedBy, problems }) => ({
     name: loaded.name,
@@ -96,8 +96,8 @@ async function listAll(options: Options, io: Io): Promise<void> {
 async function show(name: string, options: Options, io: Io): Promise<void> {
   const { workflow, prompts, scripts, hash, file } = await resolve(name, options, io);
   if (options.json) return outJson(io, { name, file, hash, workflow, prompts, scripts });
-  const { drawing } = await import('../../content/graph.ts');
-  const { findPrompt } = await import('../../content/find.ts');
+  const { drawing } = await import('../../workflows/graph.ts');
+  const { findPrompt } = await import('../../workflows/find.ts');
   const { prompts: dirs } = await searchPathOf(options, io);
   io.out(`${workflow.name}${workflow.description ? `: ${workflow.description}` : ''}`);
   io.out(`${file}\n`);
@@ -118,14 +118,14 @@ async function show(name: string, options: Options, io: Io): Promise<void> {
 
 async function graph(name: string, options: Options, io: Io): Promise<void> {
   const { workflow } = await resolve(name, options, io);
-  const { drawing, mermaid } = await import('../../content/graph.ts');
+  const { drawing, mermaid } = await import('../../workflows/graph.ts');
   if (options.json)
     outJson(io, { name, mermaid: mermaid(workflow), drawing: drawing(workflow, { color: false }) });
   else io.out(options.mermaid ? mermaid(workflow) : drawing(workflow, { color: io.color }));
 }
 
 async function check(file: string | undefined, options: Options, io: Io): Promise<void> {
-  const { sayProblem } = await import('../../content/problem.ts');
+  const { sayProblem } = await import('../../config/file-problem.ts');
   const settings = await openSettings(io, options);
   const checked = file === undefined ? await checkEvery(settings) : [await checkOne(file, settings, io)];
   const count = checked.reduce((sum, { problems }) => sum + problems.length, 0);
@@ -147,7 +147,7 @@ interface Checked {
 }
 
 async function checkEvery(settings: Settings): Promise<Checked[]> {
-  const { listWorkflows } = await import('../../content/check.ts');
+  const { listWorkflows } = await import('../../workflows/check/check.ts');
   const listed = await listWorkflows(settings.searchPath.workflows);
   return Promise.all(
     listed.map(async ({ loaded, problems }) => ({
@@ -160,8 +160,8 @@ async function checkEvery(settings: Settings): Promise<Checked[]> {
 
 async function allProblems(loaded: LoadedWorkflow, settings: Settings): Promise<Problem[]> {
   const [{ checkLoaded }, { agentProblems }] = await Promise.all([
-    import('../../content/check.ts'),
-    import('../../engine/workflow-agents.ts'),
+    import('../../workflows/check/check.ts'),
+    import('../../features/plans/workflow-agents.ts'),
   ]);
   return [...(await checkLoaded(loaded, settings.searchPath)), ...agentProblems(loaded, settings.agents)];
 }
@@ -169,8 +169,8 @@ async function allProblems(loaded: LoadedWorkflow, settings: Settings): Promise<
 /** A path that exists is a file; anything else is a name. */
 async function checkOne(file: string, settings: Settings, io: Io): Promise<Checked> {
   const { searchPath } = settings;
-  const { listWorkflows } = await import('../../content/check.ts');
-  const { loadWorkflow } = await import('../../content/load.ts');
+  const { listWorkflows } = await import('../../workflows/check/check.ts');
+  const { loadWorkflow } = await import('../../workflows/load.ts');
   const path = resolvePath(io.cwd, file);
   if (existsSync(path) && statSync(path).isFile()) {
     const loaded = await loadWorkflow({ file, text: readFileSync(path, 'utf8') });
@@ -180,7 +180,7 @@ async function checkOne(file: string, settings: Settings, io: Io): Promise<Check
   const found = all.filter(({ loaded, shadowedBy }) => loaded.name === file && !shadowedBy);
   const [first] = found;
   if (!first) {
-    const { unknownWorkflow } = await import('../../content/resolve.ts');
+    const { unknownWorkflow } = await import('../../workflows/resolve.ts');
     throw unknownWorkflow(
       file,
       all.map(({ loaded }) => loaded.name),
@@ -192,7 +192,7 @@ async function checkOne(file: string, settings: Settings, io: Io): Promise<Check
 }
 
 async function resolve(name: string, options: Options, io: Io) {
-  const { resolveWorkflow } = await import('../../content/resolve.ts');
+  const { resolveWorkflow } = await import('../../workflows/resolve.ts');
   return await resolveWorkflow(name, await searchPathOf(options, io));
 }
 

@@ -34,7 +34,7 @@ async function act(
 ): Promise<void> {
   const ref = ticketHere(io, planId, ticketId);
   const parts = await openEngine(io, options, 'workspace');
-  const { ensureFor, releaseFor } = await import('../../engine/workspace.ts');
+  const { ensureFor, releaseFor } = await import('../../engine/workspace-commands.ts');
   const done =
     what === 'ensure'
       ? await ensureFor(parts, ref)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { promptParts, readSpec, unitsOf } from '../../../src/sources/kiro/index.ts';
+import { promptParts, readSpec, unitsOf } from '../../../src/kiro/index.ts';
 import { scratch, write } from '../scratch.ts';
 
 const TASKS = `# Plan

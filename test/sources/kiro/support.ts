@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { parseTasks, type SpecTask, type Units, unitsOf } from '../../../src/sources/kiro/index.ts';
+import { parseTasks, type SpecTask, type Units, unitsOf } from '../../../src/kiro/index.ts';
 
 export const FIXTURES = fileURLToPath(new URL('../../fixtures/specs/', import.meta.url));
 

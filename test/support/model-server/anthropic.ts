@@ -1,4 +1,4 @@
-import { asList, asObject, asText, type JsonObject } from '../../../src/agents/json.ts';
+import { asList, asObject, asText, type JsonObject } from '../../../src/agents/reading/json.ts';
 import {
   epochOf,
   type Message,

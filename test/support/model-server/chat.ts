@@ -1,4 +1,4 @@
-import { asList, asObject, asText, type JsonObject } from '../../../src/agents/json.ts';
+import { asList, asObject, asText, type JsonObject } from '../../../src/agents/reading/json.ts';
 import { refuseAsOpenAi } from './openai-refusal.ts';
 import { type Message, type Protocol, pieces, type Said, sse } from './protocol.ts';
 

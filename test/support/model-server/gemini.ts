@@ -1,4 +1,4 @@
-import { asList, asObject, asText, type JsonObject } from '../../../src/agents/json.ts';
+import { asList, asObject, asText, type JsonObject } from '../../../src/agents/reading/json.ts';
 import { type Message, type Protocol, pieces, type Refusal, type Said, STATUS, sse } from './protocol.ts';
 import type { Failure } from './scenario.ts';
 

@@ -1,0 +1,157 @@
+import type { AgentAdapter, AgentRequest, Invocation } from '../../model/agent.ts';
+import { PERMISSION_FLAGS } from '../access.ts';
+import { type FlagRule, takeFlags } from '../flags.ts';
+import { checkedSessionId } from '../reading/session-id.ts';
+import { claudeReader } from './reader.ts';
+
+/** Retrying and updating are the engine's business, and nothing but the work should go over the network. */
+const QUIET = {
+  CLAUDE_CODE_MAX_RETRIES: '0',
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+  DISABLE_AUTOUPDATER: '1',
+  DISABLE_TELEMETRY: '1',
+  DISABLE_ERROR_REPORTING: '1',
+};
+
+const READ_MEMORY = { CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD: '1' };
+
+/** Flags that this adapter sets itself. */
+const OWN_FLAGS: readonly FlagRule[] = [
+  { names: ['--print', '-p', '--verbose', '--continue', '-c'], takesValue: false },
+  { names: ['--output-format', '--input-format', '--session-id', '--resume', '-r'], takesValue: true },
+];
+
+/** Tools that change files, leave the workspace or outlive the run; refused to a reading agent. */
+export const READ_DENIES = [
+  'Edit',
+  'MultiEdit',
+  'Write',
+  'NotebookEdit',
+  'EnterWorktree',
+  'ExitWorktree',
+  'Monitor',
+  'Workflow',
+  'CronCreate',
+  'CronDelete',
+  'RemoteTrigger',
+  'ScheduleWakeup',
+] as const;
+
+// Bash stays, and no rule allows any of it: the default mode looks at a command's flags and lets those pass that only
+// read, git's included. A rule such as `git log:*` would let `git log --output=file` pass, which writes.
+const READ_ALLOWS = ['Read', 'Grep', 'Glob'];
+const WRITE_ALLOWS = ['Bash', 'Edit', 'MultiEdit', 'Write', 'NotebookEdit', 'Read', 'Grep', 'Glob'];
+const WRITE_DENIES = ['EnterWorktree', 'ExitWorktree'];
+
+export const claude: AgentAdapter = {
+  name: 'claude',
+  program: {
+    title: 'Claude Code',
+    package: '@anthropic-ai/claude-code',
+    tested: ['2.1.325', '2.1.325'],
+    version: ['--version'],
+    login: {
+      files: ['.claude/.credentials.json'],
+      env: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'CLAUDE_CODE_OAUTH_TOKEN'],
+      moved: { CLAUDE_CONFIG_DIR: '.claude' },
+    },
+    tellsCost: true,
+    capsCost: true,
+    limitEnd: 'stream',
+    retriesItself: false,
+    access: {
+      read: 'tools that write are refused; of shell commands, only those that read',
+      write: 'edits and any shell command',
+      full: 'no question is asked',
+    },
+  },
+  capabilities: {
+    resume: true,
+    schema: 'native',
+    model: true,
+    effort: true,
+    maxTurns: true,
+    allowedTools: true,
+  },
+  access: ['read', 'write', 'full'],
+  invocation,
+  reader: (context) => claudeReader(context),
+  interactive: (agent, sessionId) => [
+    agent.command,
+    '--resume',
+    checkedSessionId(sessionId),
+    ...takeFlags(agent.defaultArgs, OWN_FLAGS).kept,
+  ],
+};
+
+function invocation(request: AgentRequest): Invocation {
+  const { agent } = request;
+  const { kept } = takeFlags(agent.defaultArgs, [...OWN_FLAGS, ...(PERMISSION_FLAGS.claude ?? [])]);
+  const model = request.model ?? agent.model;
+  const argv = [agent.command, '-p', '--output-format', 'stream-json', '--verbose', ...kept];
+  // Without the project's settings its CLAUDE.md is not read either, unless as that of one more directory.
+  const distrusts = request.distrusted && !hasSources(kept);
+  if (distrusts) argv.push('--setting-sources', 'user', '--add-dir', '.');
+  if (request.resume) argv.push('--resume', checkedSessionId(request.resume));
+  else argv.push('--session-id', request.newSessionId);
+  if (model) argv.push('--model', model);
+  if (request.effort) argv.push('--effort', effortOf(request.effort));
+  if (request.maxTurns !== null) argv.push('--max-turns', String(request.maxTurns));
+  // A sum of the user's own stands.
+  if (request.maxUsd != null && !hasBudget(kept)) argv.push('--max-budget-usd', dollars(request.maxUsd));
+  if (request.schema) argv.push('--json-schema', JSON.stringify(request.schema));
+  // Last, because the tool lists take every argument up to the next flag.
+  argv.push(...accessArgs(request));
+  const root: Record<string, string> = request.access === 'full' && request.root ? { IS_SANDBOX: '1' } : {};
+  return {
+    argv,
+    env: { ...QUIET, ...root, ...(distrusts ? READ_MEMORY : {}), ...agent.env },
+    stdin: request.prompt,
+    files: {},
+    stopSignal: 'SIGTERM',
+  };
+}
+
+function accessArgs({ access, allowedTools }: AgentRequest): string[] {
+  const more = allowedTools ?? [];
+  switch (access) {
+    case 'full':
+      return ['--dangerously-skip-permissions', ...list('--allowedTools', more)];
+    case 'write':
+      return [
+        '--permission-mode',
+        'acceptEdits',
+        ...list('--disallowedTools', WRITE_DENIES),
+        ...list('--allowedTools', [...WRITE_ALLOWS, ...more]),
+      ];
+    case 'read':
+      return [
+        '--permission-mode',
+        'default',
+        ...list('--disallowedTools', READ_DENIES),
+        ...list('--allowedTools', [...READ_ALLOWS, ...more]),
+      ];
+  }
+}
+
+function list(flag: string, tools: readonly string[]): string[] {
+  return tools.length === 0 ? [] : [flag, ...new Set(tools)];
+}
+
+function hasBudget(args: readonly string[]): boolean {
+  return args.some((arg) => arg === '--max-budget-usd' || arg.startsWith('--max-budget-usd='));
+}
+
+function hasSources(args: readonly string[]): boolean {
+  return args.some((arg) => arg === '--setting-sources' || arg.startsWith('--setting-sources='));
+}
+
+/** It refuses a sum of zero. */
+function dollars(usd: number): string {
+  return String(Math.max(0.0001, Math.round(usd * 10_000) / 10_000));
+}
+
+/** The CLI's lowest effort is `low`. */
+function effortOf(effort: string): string {
+  return effort === 'minimal' ? 'low' : effort;
+}

@@ -1,0 +1,98 @@
+import { messageOf } from '../../model/errors.ts';
+import { within } from '../../model/text/prompt-tags.ts';
+import type { Json } from '../../model/ticket.ts';
+
+const OPEN = '<signalbox>';
+const CLOSE = '</signalbox>';
+const FENCE = /^```[A-Za-z]*\s*\n([\s\S]*?)\n?\s*```$/;
+/** A value may itself hold the opening tag; no sane block holds it more often than this. */
+const MAX_OPENS = 20;
+
+/** The value of the last `<signalbox>` block of a text, or undefined when there is none or it is not JSON. */
+export function extractTagged(text: string): Json | undefined {
+  const close = text.lastIndexOf(CLOSE);
+  let open = close < 0 ? -1 : text.lastIndexOf(OPEN, close);
+  for (let tries = 0; open >= 0 && tries < MAX_OPENS; tries += 1) {
+    const value = parseJson(text.slice(open + OPEN.length, close));
+    if (value !== undefined) return value;
+    open = open === 0 ? -1 : text.lastIndexOf(OPEN, open - 1);
+  }
+  return undefined;
+}
+
+/** What keeps the last block of a text from being read; undefined when there is no block, or a good one. */
+export function taggedProblem(text: string): string | undefined {
+  const close = text.lastIndexOf(CLOSE);
+  const open = close < 0 ? -1 : text.lastIndexOf(OPEN, close);
+  if (open < 0 || extractTagged(text) !== undefined) return undefined;
+  const body = bodyOf(text.slice(open + OPEN.length, close));
+  if (body === '') return `there is nothing between ${OPEN} and ${CLOSE}`;
+  try {
+    JSON.parse(body);
+    return undefined;
+  } catch (error) {
+    return `what stands between ${OPEN} and ${CLOSE} is not JSON: ${messageOf(error)}`;
+  }
+}
+
+/** The result in a final message: a tagged block, or a message that is nothing but JSON. */
+export function resultInText(text: string): Json | undefined {
+  return extractTagged(text) ?? parseJson(text);
+}
+
+function bodyOf(text: string): string {
+  const trimmed = text.trim();
+  return FENCE.exec(trimmed)?.[1] ?? trimmed;
+}
+
+function parseJson(text: string): Json | undefined {
+  const body = bodyOf(text);
+  if (body === '') return undefined;
+  try {
+    return JSON.parse(body) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The paragraph a prompt ends with when the agent's CLI has no schema flag. */
+export function taggedInstruction(schema: Record<string, unknown>): string {
+  return [
+    `When you are done, end your last message with one block that holds the result as JSON between ${OPEN} and ${CLOSE},`,
+    'and write nothing after it. Only the last such block is read. The JSON must match this JSON Schema:',
+    '',
+    JSON.stringify(schema, null, 2),
+    '',
+    'The form of the block:',
+    '',
+    `${OPEN}{"…": "…"}${CLOSE}`,
+  ].join('\n');
+}
+
+/** The one further turn an agent gets when its result was missing or did not match. */
+export function repairPrompt(problem: string, schema: Record<string, unknown>): string {
+  return [
+    `Your result could not be used: ${problem}`,
+    '',
+    'Do no further work and change no file. Answer only with the corrected result.',
+    '',
+    taggedInstruction(schema),
+  ].join('\n');
+}
+
+/** The same for an agent that cannot go on in its session: it is told again what it was asked, and what it said. */
+export function repairAnew(
+  first: { prompt: string; answer: string },
+  problem: string,
+  schema: Record<string, unknown>,
+): string {
+  return [
+    'You were asked what stands between the `<asked>` tags, and have done it. What you answered stands between the `<answered>` tags.',
+    '',
+    `<asked>\n${within(first.prompt, ['asked'])}\n</asked>`,
+    '',
+    `<answered>\n${within(first.answer, ['answered'])}\n</answered>`,
+    '',
+    repairPrompt(problem, schema),
+  ].join('\n');
+}

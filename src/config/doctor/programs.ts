@@ -1,0 +1,131 @@
+import type { Env } from '../../machine/environment.ts';
+import { findExecutable, type Probe, probe } from '../../machine/probe.ts';
+import type { AgentConfig } from '../../model/agent.ts';
+import type { Settings } from '../settings.ts';
+import { INSTALL_COMMANDS } from './install-commands.ts';
+import type { Finding } from './places.ts';
+import { unusable } from './unusable.ts';
+
+export interface ProgramOptions {
+  settings: Settings;
+  env: Env;
+  /** For `--version` of each program. */
+  timeoutMs?: number;
+}
+
+const NODE: Version = [20, 19];
+const GIT: Version = [2, 38];
+
+type Version = readonly [major: number, minor: number];
+
+/** The first `1.2` in a text. */
+function versionIn(text: string): Version | undefined {
+  const match = /(\d+)\.(\d+)/.exec(text);
+  return match ? [Number(match[1]), Number(match[2])] : undefined;
+}
+
+function atLeast(version: Version, wanted: Version): boolean {
+  return version[0] > wanted[0] || (version[0] === wanted[0] && version[1] >= wanted[1]);
+}
+
+export function nodeFinding(version: string): Finding {
+  const ok = atLeast(versionIn(version) ?? [0, 0], NODE);
+  return {
+    level: ok ? 'ok' : 'bad',
+    what: 'node',
+    detail: version,
+    fix: ok ? null : `Install Node ${NODE.join('.')} or newer.`,
+  };
+}
+
+export async function gitFinding({ env, timeoutMs }: ProgramOptions): Promise<Finding> {
+  const fix = `Install git ${GIT.join('.')} or newer: branches are merged without a checkout (git merge-tree --write-tree).`;
+  const file = findExecutable('git', env);
+  if (!file) return { level: 'bad', what: 'git', detail: 'not found on PATH', fix };
+  const result = await probe(file, ['--version'], env, timeoutMs);
+  if (!result.ok) return { level: 'bad', what: 'git', detail: `${file} ${result.reason}`, fix };
+  const ok = atLeast(versionIn(result.line) ?? [0, 0], GIT);
+  return { level: ok ? 'ok' : 'bad', what: 'git', detail: result.line, fix: ok ? null : fix };
+}
+
+export async function toolFinding(
+  { env, timeoutMs }: ProgramOptions,
+  { what, command, args, why }: { what: string; command: string; args: string[]; why: string },
+): Promise<Finding> {
+  const file = findExecutable(command, env);
+  if (!file)
+    return {
+      level: 'warn',
+      what,
+      detail: `${command} not found`,
+      fix: `${why}; install ${what} to have it.`,
+    };
+  return versionFinding(what, [file, ...args], await probe(file, args, env, timeoutMs));
+}
+
+function versionFinding(what: string, argv: string[], result: Probe): Finding {
+  const [file] = argv;
+  if (result.ok) return { level: 'ok', what, detail: `${result.line || 'found'} (${file})`, fix: null };
+  return {
+    level: 'warn',
+    what,
+    detail: `${file} ${result.reason}`,
+    fix: `Run it by hand to see why: ${argv.join(' ')}`,
+  };
+}
+
+/** The default one, those with an entry, and built-in ones that happen to be installed. */
+export function agentsToCheck({ settings, env }: ProgramOptions): AgentConfig[] {
+  return Object.values(settings.agents).filter(
+    ({ name, command }) =>
+      name === settings.defaultAgent ||
+      settings.origin[`agents.${name}`] !== 'default' ||
+      findExecutable(command, env) !== undefined,
+  );
+}
+
+export async function agentFinding(
+  { settings, env, timeoutMs }: ProgramOptions,
+  agent: AgentConfig,
+): Promise<Finding> {
+  const isDefault = agent.name === settings.defaultAgent;
+  const what = `agent ${agent.name}`;
+  // Entries may bring their own PATH, and that is where the engine will look.
+  const own = { ...env, ...agent.env };
+  const file = findExecutable(agent.command, own);
+  const trouble = unusable(agent, own);
+  if (trouble) return { level: isDefault ? 'bad' : 'warn', what, ...trouble };
+  if (file) {
+    if (agent.adapter === 'rehearsal') return { level: 'ok', what, detail: `bundled (${file})`, fix: null };
+    // Nobody knows what a command of one's own does with `--version`: it might begin to work.
+    if (agent.adapter === 'custom') return { level: 'ok', what, detail: `found (${file})`, fix: null };
+    return versionFinding(what, [file, '--version'], await probe(file, ['--version'], own, timeoutMs));
+  }
+  return { level: isDefault ? 'bad' : 'warn', what, ...missing(agent, isDefault) };
+}
+
+/** What is said of an agent whose program is not there or cannot be started; undefined when it can. */
+export function missingProgram(
+  { settings, env }: Omit<ProgramOptions, 'timeoutMs'>,
+  agent: AgentConfig,
+): { detail: string; fix: string } | undefined {
+  const own = { ...env, ...agent.env };
+  const trouble = unusable(agent, own);
+  if (trouble) return trouble;
+  if (findExecutable(agent.command, own)) return undefined;
+  return missing(agent, agent.name === settings.defaultAgent);
+}
+
+function missing(agent: AgentConfig, isDefault: boolean): { detail: string; fix: string } {
+  const install = Object.hasOwn(INSTALL_COMMANDS, agent.adapter)
+    ? `Install it (${INSTALL_COMMANDS[agent.adapter]})`
+    : 'Install it';
+  const instead = isDefault
+    ? ', or name another one in defaultAgent'
+    : `, or correct agents.${agent.name}.command`;
+  const spaces = /\s/.test(agent.command) ? ' Arguments belong into defaultArgs, not into command.' : '';
+  return {
+    detail: `${agent.command} not found${agent.command.includes('/') ? '' : ' on PATH'}`,
+    fix: `${install}${instead}.${spaces}`,
+  };
+}

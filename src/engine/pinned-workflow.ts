@@ -1,0 +1,44 @@
+import type { Plan } from '../model/plan.ts';
+import type { Ticket } from '../model/ticket.ts';
+import { type PinnedWorkflow, readPinned, resolveWorkflow } from '../workflows/index.ts';
+import type { Parts } from './context.ts';
+import { workflowNameOf } from './ticket-defaults.ts';
+
+export interface Pinned extends PinnedWorkflow {
+  hash: string;
+}
+
+const byHash = new WeakMap<Parts, Map<string, Pinned>>();
+
+function cacheOf(parts: Parts): Map<string, Pinned> {
+  const cache = byHash.get(parts) ?? new Map<string, Pinned>();
+  byHash.set(parts, cache);
+  return cache;
+}
+
+/** The workflow that a ticket started with, if it has. */
+export function knownPinned(parts: Parts, { workflowHash }: Ticket): Pinned | undefined {
+  if (!workflowHash) return undefined;
+  const cache = cacheOf(parts);
+  const known = cache.get(workflowHash);
+  if (known) return known;
+  const text = parts.store.pinned(workflowHash);
+  if (!text) return undefined;
+  const pinned = { ...readPinned(text), hash: workflowHash };
+  cache.set(workflowHash, pinned);
+  return pinned;
+}
+
+/** The workflow a ticket started with; one that has not started yet gets the present one, stored by its hash. */
+export async function pinnedFor(parts: Parts, ticket: Ticket, plan: Plan): Promise<Pinned> {
+  const { store, settings } = parts;
+  const known = knownPinned(parts, ticket);
+  if (known) return known;
+  const cache = cacheOf(parts);
+  const resolved = await resolveWorkflow(workflowNameOf(ticket, plan, settings), settings.searchPath);
+  const { hash, text } = resolved;
+  if (!cache.has(hash)) store.pin(hash, text);
+  const pinned = cache.get(hash) ?? { ...resolved, hash };
+  cache.set(hash, pinned);
+  return pinned;
+}

@@ -1,0 +1,192 @@
+import { sayOther } from '../model/claim.ts';
+import { HeldError, IllegalMoveError, InputError, messageOf } from '../model/errors.ts';
+import { refKey } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import { planProblems } from '../model/plans/plan-problems.ts';
+import { isAllComplete } from '../model/state/eligible.ts';
+import { heldBy } from '../model/state/held.ts';
+import { isShared } from '../model/state/turns.ts';
+import type { Ticket } from '../model/ticket.ts';
+import { completePlan } from './complete-plan.ts';
+import { emit, type Parts } from './context.ts';
+import { Engine, type EngineOptions } from './engine.ts';
+import { letGo } from './resume-run.ts';
+import { refOf } from './status-events.ts';
+import { stopperOf } from './stopped-tickets.ts';
+import { specOf, workspaceSpec } from './ticket-defaults.ts';
+
+export interface RunResult {
+  plan: Plan;
+  tickets: Ticket[];
+  /** How many tickets were meant, those that cannot be read included. */
+  wanted: number;
+  /** Files that could not be read; their tickets were not run. */
+  problems: string[];
+  /** By ticket id: who else had it at the end. */
+  held: ReadonlyMap<string, string>;
+  ok: boolean;
+}
+
+export interface RunOptions {
+  planId: string;
+  ticketIds?: readonly string[];
+  maxConcurrency: number;
+  /** Aborting stops the agents and leaves the plan paused, for `resume`. */
+  signal: AbortSignal;
+  lookEveryMs: number;
+}
+
+/** Runs a plan, or some of its tickets, until nothing moves by itself any more. Holds the plan's claim meanwhile. */
+export async function runPlan(parts: Parts, options: RunOptions): Promise<RunResult> {
+  const { planId, ticketIds } = options;
+  checkRunnable(parts, planId, ticketIds);
+  await takePlan(parts, planId);
+  tellHolds(parts, planId, ticketIds);
+  const warming = new AbortController();
+  warmUp(parts, { ...options, signal: warming.signal });
+  const scope: EngineOptions['scope'] = ticketIds ? { planId, ticketIds } : { planId };
+  const engine = new Engine(parts, {
+    mode: 'until-idle',
+    maxConcurrency: options.maxConcurrency,
+    lookEveryMs: options.lookEveryMs,
+    scope,
+  });
+  const by = () => stopperOf(options.signal.reason);
+  let pausing: Promise<void> | undefined;
+  const interrupt = () => {
+    void engine.stop('pause', by());
+    // At once, so that nobody goes on with it should this process be killed while agents end.
+    pausing = pausePlan(parts, planId, by()).catch((error: unknown) =>
+      parts.listen({ type: 'problem', planId, ticketId: null, message: messageOf(error), path: null }),
+    );
+  };
+  if (options.signal.aborted) interrupt();
+  options.signal.addEventListener('abort', interrupt);
+  try {
+    await engine.run();
+  } finally {
+    options.signal.removeEventListener('abort', interrupt);
+    warming.abort();
+    await pausing;
+    if (options.signal.aborted) await endStopped(parts, planId, by());
+    await letGo(parts, planId);
+  }
+  return resultOf(parts, planId, ticketIds);
+}
+
+function checkRunnable(parts: Parts, planId: string, ticketIds: readonly string[] | undefined): void {
+  const plan = parts.store.plan(planId);
+  for (const ticketId of ticketIds ?? []) parts.store.ticket({ planId, ticketId });
+  const problems = planProblems(plan, parts.store.view());
+  if (problems.length > 0) {
+    throw new InputError('plan/dependencies', problems.map((problem) => problem.message).join(' '), {
+      hint: `Correct the plan's files; see all problems with: signalbox plan check ${planId}`,
+      details: { problems },
+    });
+  }
+  if (plan.tickets.length === 0) {
+    throw new InputError('plan/empty', `Plan "${planId}" has no tickets.`, {
+      hint: `List them under "tickets" in ${parts.store.layout.planFile(planId)}.`,
+    });
+  }
+  const fix: Partial<Record<Plan['status'], string>> = {
+    draft: `Look it over, then: signalbox plan approve ${planId}`,
+    paused: `Go on with: signalbox resume ${planId}`,
+    archived: 'An archived plan is not run any more.',
+  };
+  const hint = fix[plan.status];
+  if (hint) throw new IllegalMoveError('plan/status', `Plan "${planId}" is ${plan.status}.`, { hint });
+}
+
+/** What waits already is told at once: looking again is no news until something is found. */
+function tellHolds(
+  { store, listen, now, holder }: Parts,
+  planId: string,
+  ticketIds?: readonly string[],
+): void {
+  const time = Date.parse(now());
+  for (const ticket of store.view().tickets.values()) {
+    const { hold, status, error, currentPhase: phase } = ticket;
+    if (ticket.planId !== planId || ticketIds?.includes(ticket.ticketId) === false || !hold) continue;
+    const looks = hold.kind === 'poll' || hold.kind === 'gate';
+    const waits = status === 'needs_attention' || status === 'ready';
+    const driven = ticket.claim !== null && holder.isLive(ticket.claim);
+    if (!waits || driven || !(looks || Date.parse(hold.until ?? '') > time)) continue;
+    listen({ type: 'ticket:status', status, hold, error, phase, ...refOf(ticket) });
+  }
+}
+
+/** Looks at the repositories while workflows are read: new worktrees start from what origin has now. */
+function warmUp(
+  parts: Parts,
+  { planId, ticketIds, signal }: Pick<RunOptions, 'planId' | 'ticketIds' | 'signal'>,
+): void {
+  const view = parts.store.view();
+  const plan = parts.store.plan(planId);
+  if (plan.workspace === 'checkout') return;
+  const repos = new Set<string>();
+  for (const ticket of view.tickets.values()) {
+    const begins = ticket.status === 'queued' && ticket.planId === planId;
+    if (!begins || ticketIds?.includes(ticket.ticketId) === false) continue;
+    if (repos.size > 0 && isShared(plan)) break;
+    const spec = specOf(() => workspaceSpec(ticket, plan, parts.settings, view));
+    if (!spec || spec.inPlace || repos.has(spec.repo)) continue;
+    repos.add(spec.repo);
+    parts.workspaces.patient({ signal, graceMs: 0 }).warm({ repo: spec.repo, base: spec.base });
+  }
+}
+
+async function takePlan(parts: Parts, planId: string): Promise<void> {
+  const { store, holder, now } = parts;
+  await store.updatePlan(planId, (plan) => {
+    if (plan.claim && holder.isLive(plan.claim) && plan.claim.token !== holder.token) {
+      throw new HeldError('plan/held', `Plan "${planId}" is already being run by ${sayOther(plan.claim)}.`, {
+        hint: `Watch it with: signalbox status --plan ${planId}`,
+        details: { holder: plan.claim },
+      });
+    }
+    // Taken before: since when tells how long the run takes.
+    return plan.claim?.token === holder.token ? plan : { ...plan, claim: holder.claim(now()) };
+  });
+}
+
+/** A plan that was stopped is paused, unless its last ticket was done by then: nobody could go on with it. */
+async function endStopped(parts: Parts, planId: string, by: string): Promise<void> {
+  const { store, holder } = parts;
+  if (!isAllComplete(store.view(), store.plan(planId))) return pausePlan(parts, planId, by);
+  await store.updatePlan(planId, (latest) => {
+    const own = latest.claim?.token === holder.token && latest.pausedBy === by;
+    return own && latest.status === 'paused' ? { ...latest, status: 'active', pausedBy: null } : latest;
+  });
+  await completePlan(parts, planId);
+}
+
+/** Changes nothing in a plan that is paused already, or over. */
+async function pausePlan(parts: Parts, planId: string, by: string): Promise<void> {
+  const { store, holder, now } = parts;
+  let paused = false;
+  await store.updatePlan(planId, (latest) => {
+    paused = latest.claim?.token === holder.token && latest.status === 'active';
+    return paused ? { ...latest, status: 'paused', pausedBy: by, pausedAt: now() } : latest;
+  });
+  if (paused) emit(parts, { type: 'plan:status', planId, status: 'paused' });
+}
+
+function resultOf(parts: Parts, planId: string, ticketIds: readonly string[] | undefined): RunResult {
+  const view = parts.store.view();
+  const plan = parts.store.plan(planId);
+  const wanted = plan.tickets.filter((entry) => !ticketIds || ticketIds.includes(entry.ticketId));
+  const tickets = wanted.flatMap(
+    (entry) => view.tickets.get(refKey({ planId, ticketId: entry.ticketId })) ?? [],
+  );
+  const problems = view.problems
+    .filter((problem) => problem.planId === planId)
+    .map((problem) => problem.message);
+  const ok = tickets.length === wanted.length && tickets.every((ticket) => ticket.status === 'complete');
+  const held = tickets.flatMap((ticket): [string, string][] =>
+    ticket.claim && ticket.claim.token !== parts.holder.token && parts.holder.isLive(ticket.claim)
+      ? [[ticket.ticketId, heldBy(ticket.claim, ticket, plan).reason]]
+      : [],
+  );
+  return { plan, tickets, wanted: wanted.length, problems, held: new Map(held), ok };
+}

@@ -1,0 +1,149 @@
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import type { Settings } from '../config/index.ts';
+import { InputError } from '../model/errors.ts';
+import { branchProblem, defaultBranch, parseRef, refKey } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import { isShared } from '../model/state/turns.ts';
+import type { Ticket } from '../model/ticket.ts';
+import type { Phase } from '../model/workflow.ts';
+import type { StoreView } from '../store/port.ts';
+import type { WorkspaceSpec } from '../workspaces/index.ts';
+import { tipOf } from './branch-head.ts';
+import { cameIntoBase } from './ended-merged.ts';
+
+/** Everything a ticket may leave to its plan or to a default, decided in one place. */
+export function workflowNameOf(ticket: Ticket, plan: Plan, settings: Settings): string {
+  return ticket.workflow ?? plan.workflow ?? settings.defaultWorkflow;
+}
+
+/** Phase over owner over ticket over plan over default. */
+export function agentOf(phase: Phase | undefined, ticket: Ticket, plan: Plan, settings: Settings): string {
+  const own = phase?.type === 'agent' ? phase.agent : undefined;
+  return own ?? ownerAgent(ticket, plan, settings) ?? ticket.agent ?? plan.agent ?? settings.defaultAgent;
+}
+
+/** Units of a spec have an owner, for whom the settings may name an agent. */
+function ownerAgent(ticket: Ticket, plan: Plan, settings: Settings): string | undefined {
+  const { owner } = ticket.context;
+  const { owners } = settings.specs;
+  if (plan.kind !== 'spec' || typeof owner !== 'string') return undefined;
+  return Object.hasOwn(owners, owner) ? owners[owner] : undefined;
+}
+
+export function repoOf(ticket: Ticket, plan: Plan, settings: Settings): string {
+  const repo = ticket.repo ?? plan.repo;
+  if (!repo) {
+    throw new InputError('ticket/repo', `Neither ticket ${refKey(ticket)} nor its plan names a repository.`, {
+      hint: 'Set "repo" in plan.json to the path of a git repository.',
+    });
+  }
+  const path = expand(repo, settings);
+  if (!isAbsolute(path)) {
+    throw new InputError('ticket/repo', `The repository path "${repo}" of ${refKey(ticket)} is relative.`, {
+      hint: 'Write it as an absolute path.',
+    });
+  }
+  return resolve(path);
+}
+
+export function branchOf(ticket: Ticket): string {
+  const branch = ticket.branch ?? defaultBranch(ticket);
+  const problem = branchProblem(branch);
+  if (problem)
+    throw new InputError(
+      'ticket/branch',
+      `Branch ${JSON.stringify(branch)} of ${refKey(ticket)} ${problem}.`,
+    );
+  return branch;
+}
+
+/** The workspace a ticket gets. Branches of prerequisites in the same repository are built upon. */
+export function workspaceSpec(
+  ticket: Ticket,
+  plan: Plan,
+  settings: Settings,
+  view: Pick<StoreView, 'tickets' | 'plans'>,
+): WorkspaceSpec {
+  const repo = repoOf(ticket, plan, settings);
+  const branch = branchOf(ticket);
+  const worktreeRoot = worktreeRootOf(plan, settings, repo);
+  const before = isShared(plan) ? [] : prerequisites(ticket, plan, repo, settings, view);
+  const path = ticket.worktree
+    ? resolve(repo, expand(ticket.worktree, settings))
+    : join(worktreeRoot, branch);
+  return {
+    repo,
+    branch,
+    path,
+    base: plan.base,
+    stackOn: before.flatMap(({ branch, merged }) => (merged ? [] : [branch])),
+    mergedOn: before.flatMap(({ branch, merged }) => (merged ? [branch] : [])),
+    stackTips: Object.fromEntries(before.flatMap(({ branch, tip }) => (tip ? [[branch, tip]] : []))),
+    owner: refKey(ticket),
+    takesOver: [...((ticket.supersedes as string[] | undefined) ?? []), ...sharers(ticket, plan)],
+    inPlace: plan.workspace === 'checkout',
+    hooks: settings.hooks.afterCreate,
+    install: installOf(plan, settings, repo),
+    copy: settings.copy,
+    caches: settings.caches,
+    slots: settings.slots,
+    worktreeRoot,
+    recordedBase: ticket.base,
+  };
+}
+
+export function worktreeRootOf(
+  { worktreeRoot }: Pick<Plan, 'worktreeRoot'>,
+  settings: Settings,
+  repo: string,
+): string {
+  const wanted = worktreeRoot ?? settings.worktreeRoot;
+  return wanted ? resolve(repo, expand(wanted, settings)) : join(dirname(repo), 'worktrees');
+}
+
+/** Tickets that had the same tree before. */
+function sharers(ticket: Ticket, plan: Plan): string[] {
+  if (!isShared(plan)) return [];
+  const { gone = [] } = (plan.spec ?? {}) as { gone?: readonly string[] };
+  const others = [...plan.tickets.map(({ ticketId }) => ticketId), ...gone];
+  return others.flatMap((id) => (id === ticket.ticketId ? [] : refKey({ planId: plan.id, ticketId: id })));
+}
+
+/** Runs of issues install what the project needs; anybody may say instead what should happen. */
+function installOf(plan: Plan, settings: Settings, repo: string): WorkspaceSpec['install'] {
+  if (settings.hooks.afterCreate.length > 0 || plan.install !== true) return undefined;
+  const named = typeof plan.packageManager === 'string' && repo === plan.repo ? plan.packageManager : null;
+  return { packageManager: named };
+}
+
+function expand(path: string, settings: Settings): string {
+  return path.startsWith('~/') ? join(settings.userHome, path.slice(2)) : path;
+}
+
+/** Prerequisites in the same repository: their branches, and what these had in the end. */
+function prerequisites(
+  ticket: Ticket,
+  plan: Plan,
+  repo: string,
+  settings: Settings,
+  view: Pick<StoreView, 'tickets' | 'plans'>,
+): { branch: string; tip: string | null; merged: boolean }[] {
+  const entry = plan.tickets.find((each) => each.ticketId === ticket.ticketId);
+  return (entry?.blockedBy ?? []).flatMap((text) => {
+    const ref = parseRef(text, plan.id);
+    const blocker = view.tickets.get(refKey(ref));
+    const owner = view.plans.find((each) => each.id === ref.planId);
+    if (!blocker?.branch || !owner || repoOf(blocker, owner, settings) !== repo) return [];
+    return [{ branch: blocker.branch, tip: tipOf(blocker), merged: cameIntoBase(blocker, view) }];
+  });
+}
+
+/** Undefined for a ticket whose place cannot be told, such as one of a plan that names no repository. */
+export function specOf(make: () => WorkspaceSpec): WorkspaceSpec | undefined {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof InputError) return undefined;
+    throw error;
+  }
+}

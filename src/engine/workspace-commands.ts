@@ -1,0 +1,43 @@
+import { sayHolder, wayToFree } from '../model/claim.ts';
+import { HeldError } from '../model/errors.ts';
+import { refKey, type TicketRef } from '../model/ids.ts';
+import type { Parts } from './context.ts';
+import { workspaceSpec } from './ticket-defaults.ts';
+
+export interface Done {
+  ok: boolean;
+  path: string;
+  message: string;
+}
+
+/** Makes a ticket's worktree, or finds it. The same that the engine does before a phase. */
+export async function ensureFor(parts: Parts, ref: TicketRef): Promise<Done> {
+  const { store, settings, workspaces } = parts;
+  const ticket = store.ticket(ref);
+  const spec = workspaceSpec(ticket, store.plan(ref.planId), settings, store.view());
+  const made = await workspaces.ensure({ ...spec, recordedBase: ticket.base });
+  workspaces.verify(spec);
+  const about = [`${made.path} is on ${made.branch}, from ${made.base.ref}`, ...made.notes];
+  return { ok: true, path: made.path, message: about.join('\n') };
+}
+
+/**
+ * Gives a worktree back. From inside a phase this only says what will happen: the phase itself still runs in it,
+ * so the engine does it when the ticket ends.
+ */
+export async function releaseFor(parts: Parts, ref: TicketRef, insidePhase: boolean): Promise<Done> {
+  const { store, settings, workspaces, holder } = parts;
+  const ticket = store.ticket(ref);
+  const spec = workspaceSpec(ticket, store.plan(ref.planId), settings, store.view());
+  if (insidePhase)
+    return { ok: true, path: spec.path, message: `${spec.path} is given back when the ticket ends` };
+  if (ticket.claim && holder.isLive(ticket.claim)) {
+    throw new HeldError('ticket/held', `${refKey(ref)} is driven by ${sayHolder(ticket.claim)}.`, {
+      hint: wayToFree(ticket.claim, ref),
+    });
+  }
+  const released = await workspaces.release(spec);
+  if (released.released)
+    return { ok: true, path: spec.path, message: `${spec.path} was given back; branch ${spec.branch} stays` };
+  return { ok: false, path: spec.path, message: `Kept ${spec.path}: ${released.reason}` };
+}

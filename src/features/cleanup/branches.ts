@@ -1,0 +1,58 @@
+import type { Parts } from '../../engine/context.ts';
+import { messageOf, WorkspaceError } from '../../model/errors.ts';
+import { isSuperseded } from '../../model/state/superseded.ts';
+import { type BranchSpec, whyKeepBranch } from '../../workspaces/index.ts';
+import { type Census, type Counted, isLookedAt, needsBranch, sayDone } from './inventory.ts';
+import { type Found, stale } from './stale.ts';
+import type { StaleWorktrees } from './worktrees.ts';
+
+/** Branches of tickets that are done or gone; those that their base has are safe to delete. */
+export async function staleBranches(
+  parts: Parts,
+  census: Census,
+  worktrees: StaleWorktrees,
+): Promise<Found[]> {
+  const wanted = new Map<string, { spec: BranchSpec; commonDir: string; why: string }>();
+  const add = (spec: BranchSpec, commonDir: string | null, why: string) => {
+    if (commonDir !== null && isLookedAt(census, commonDir) && !needsBranch(census, commonDir, spec.branch))
+      wanted.set(`${commonDir}\n${spec.branch}`, { spec, commonDir, why });
+  };
+  for (const spec of worktrees.orphans) {
+    const [commonDir] = [...census.repos].find(([, root]) => root === spec.repo) ?? [null];
+    add(spec, commonDir, 'the ticket it was for is gone');
+  }
+  // Of several runs of one issue, what is said is of one that came to an end.
+  const late = ({ ticket }: Counted) => Number(!isSuperseded(ticket));
+  for (const { ticket, done, spec, commonDir } of census.tickets.toSorted((a, b) => late(a) - late(b)))
+    if (done && spec && ticket.base) add(spec, commonDir, sayDone(ticket));
+  const going = worktrees.found.filter(({ item }) => item.keep === null).map(({ item }) => item.name);
+  const found: Found[] = [];
+  for (const { spec, why } of wanted.values()) {
+    const each = await branch(parts, { spec, why, going });
+    if (each) found.push(each);
+  }
+  return found;
+}
+
+async function branch(
+  parts: Parts,
+  { spec, why, going }: { spec: BranchSpec; why: string; going: string[] },
+): Promise<Found | undefined> {
+  const item = stale('branch', spec.branch, spec.repo, why);
+  try {
+    const state = await parts.workspaces.examineBranch(spec);
+    if (!state) return undefined;
+    item.loses.commits = state.pushed ? 0 : state.unmerged;
+    item.keep = whyKeepBranch(state, going) ?? null;
+  } catch (error) {
+    if (!(error instanceof WorkspaceError)) throw error;
+    item.keep = messageOf(error);
+  }
+  return {
+    item,
+    remove: async () => {
+      const done = await parts.workspaces.deleteBranch(spec);
+      return done.deleted ? null : done.reason;
+    },
+  };
+}

@@ -1,0 +1,82 @@
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Parts } from '../../engine/context.ts';
+import { oldOutput, sweepOutput } from '../../engine/retention.ts';
+import { messageOf, WorkspaceError } from '../../model/errors.ts';
+import { readDaemon } from '../../store/daemon-claim.ts';
+import { staleBranches } from './branches.ts';
+import { isLookedAt, takeCensus } from './inventory.ts';
+import { type Found, type Stale, stale } from './stale.ts';
+import { staleWorktrees } from './worktrees.ts';
+
+export type { Stale };
+
+const DAY_MS = 86_400_000;
+
+/** Lists what is left behind; with `remove` it also removes what is safe to remove, and nothing else. */
+export async function clean(
+  parts: Parts,
+  options: { cwd: string; remove: boolean; all: boolean },
+): Promise<{ items: Stale[]; notes: string[]; others: string[] }> {
+  const census = await takeCensus(parts, options.cwd, options.all);
+  const worktrees = await staleWorktrees(parts, census, options.cwd);
+  const found = [...worktrees.found, ...(await staleBranches(parts, census, worktrees)), ...oldFiles(parts)];
+  if (options.remove) for (const each of found) await removeOne(each);
+  const others = [...census.repos].flatMap(([dir, root]) => (isLookedAt(census, dir) ? [] : [root]));
+  return { items: found.map(({ item }) => item), notes: census.notes, others };
+}
+
+async function removeOne({ item, remove }: Found): Promise<void> {
+  if (item.keep !== null) return;
+  try {
+    item.keep = await remove();
+    item.removed = item.keep === null;
+  } catch (error) {
+    if (!(error instanceof WorkspaceError)) throw error;
+    item.keep = messageOf(error);
+  }
+}
+
+/** Output of attempts as the retention setting has it, and logs of the same age. */
+function oldFiles(parts: Parts): Found[] {
+  const { settings, store } = parts;
+  const { days } = settings.retention;
+  const found: Found[] = [];
+  const output = oldOutput(parts);
+  if (output.length > 0) {
+    const why = `output of ${count(output.length, 'attempt')} beyond the retention setting; events and results stay`;
+    const item = stale('output', join(store.layout.root, 'jobs'), null, why);
+    item.bytes = output.reduce((sum, { bytes }) => sum + bytes, 0);
+    const remove = async () => {
+      sweepOutput(parts, true);
+      return null;
+    };
+    found.push({ item, remove });
+  }
+  const daemon = readDaemon(store.layout, parts.holder) !== undefined;
+  for (const path of filesIn(settings.logDir)) {
+    const { mtimeMs, size } = statSync(path);
+    if (Date.parse(parts.now()) - mtimeMs <= days * DAY_MS) continue;
+    const item = stale('log', path, null, `not written to for more than ${count(days, 'day')}`);
+    item.bytes = size;
+    // A file that is deleted under its writer swallows everything written afterwards.
+    if (daemon) item.keep = 'a daemon is running and may write to it';
+    const remove = async () => {
+      rmSync(path, { force: true });
+      return null;
+    };
+    found.push({ item, remove });
+  }
+  return found;
+}
+
+function filesIn(dir: string): string[] {
+  if (!existsSync(dir)) return [];
+  return readdirSync(dir, { withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.(log|jsonl)(\.\d+)?$/.test(entry.name))
+    .map((entry) => join(dir, entry.name));
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? '' : 's'}`;
+}

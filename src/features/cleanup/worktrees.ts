@@ -1,0 +1,96 @@
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Parts } from '../../engine/context.ts';
+import type { BranchSpec, KnownWorktree, ReleaseSpec } from '../../workspaces/index.ts';
+import { type Census, isLookedAt, needsPath, takeCensus, whyStale } from './inventory.ts';
+import { type Found, stale } from './stale.ts';
+
+export interface StaleWorktrees {
+  found: Found[];
+  /** Branches of worktrees whose plan is gone. */
+  orphans: BranchSpec[];
+}
+
+export async function staleWorktrees(parts: Parts, census: Census, cwd: string): Promise<StaleWorktrees> {
+  const all: StaleWorktrees = { found: [], orphans: [] };
+  for (const [commonDir, repo] of census.repos) {
+    if (!isLookedAt(census, commonDir)) continue;
+    for (const known of await parts.workspaces.list(repo)) {
+      if (known.kind === 'slot') all.found.push(slot(parts, repo, known));
+      if (known.kind === 'aside') all.found.push(await aside(parts, repo, known));
+      if (known.kind !== 'worktree' || !known.created || needsPath(census, known.path)) continue;
+      const why = whyStale(parts, census, known);
+      if (why === undefined) continue;
+      all.found.push(await worktree(parts, { repo, known, why, cwd }));
+      const counted = census.tickets.some(
+        ({ ticket }) => `${ticket.planId}/${ticket.ticketId}` === known.owner,
+      );
+      if (!counted) all.orphans.push({ repo, branch: known.branch, base: null, recordedBase: known.base });
+    }
+  }
+  return all;
+}
+
+interface WorktreeFacts {
+  repo: string;
+  known: KnownWorktree;
+  why: string;
+  cwd: string;
+}
+
+async function worktree(parts: Parts, { repo, known, why, cwd }: WorktreeFacts): Promise<Found> {
+  const item = stale('worktree', known.path, repo, why);
+  if (!known.exists) {
+    // It may be on a disk that is not mounted.
+    item.keep = `it is not there; if it is gone for good: git -C ${repo} worktree prune`;
+    return { item, remove: async () => item.keep };
+  }
+  const spec: ReleaseSpec = {
+    repo,
+    path: known.path,
+    branch: known.branch,
+    owner: known.owner,
+    worktreeRoot: rootOf(known),
+    // Removed for good, caches too: what is in them is looked at as well.
+    slots: 0,
+    caches: [],
+  };
+  const { keep, files, commits, ignored } = await parts.workspaces.examine(spec);
+  item.ignored = ignored;
+  item.loses = { files, commits };
+  item.keep = keep;
+  return {
+    item,
+    remove: async () => {
+      const now = await takeCensus(parts, cwd);
+      if (needsPath(now, known.path) || whyStale(parts, now, known) === undefined)
+        return 'it is in use again';
+      const done = await parts.workspaces.release(spec);
+      return done.released ? null : done.reason;
+    },
+  };
+}
+
+/** A free worktree that the next ticket would take. */
+function slot(parts: Parts, repo: string, { path }: KnownWorktree): Found {
+  return {
+    item: stale('slot', path, repo, 'it is free, kept warm for the next ticket'),
+    remove: async () => {
+      if (existsSync(path)) await parts.workspaces.sweep({ repo, worktreeRoot: dirname(dirname(path)) });
+      return existsSync(path) ? 'it was taken again, or something was put into it' : null;
+    },
+  };
+}
+
+async function aside(parts: Parts, repo: string, { path }: KnownWorktree): Promise<Found> {
+  const item = stale('worktree', path, repo, 'it was set aside when it could not be used again');
+  item.keep = 'something in it may be nowhere else; look at it and remove it by hand';
+  const { commit } = await parts.workspaces.head(path);
+  item.loses = { files: (await parts.workspaces.evidence(path, commit)).dirty.length, commits: 0 };
+  return { item, remove: async () => item.keep };
+}
+
+/** The directory that worktrees go to, as far as path and branch tell. */
+function rootOf({ path, branch }: KnownWorktree): string {
+  return path.endsWith(`/${branch}`) ? path.slice(0, -branch.length - 1) : dirname(path);
+}

@@ -1,0 +1,187 @@
+import { emit, type Parts } from '../../engine/context.ts';
+import { refOf } from '../../engine/status-events.ts';
+import { branchOf, repoOf } from '../../engine/ticket-defaults.ts';
+import { findPullRequests } from '../../github/index.ts';
+import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';
+import { parseRef, refKey } from '../../model/ids.ts';
+import type { Plan } from '../../model/plan.ts';
+import type { Attempt, Ticket } from '../../model/ticket.ts';
+import type { StoreView } from '../../store/port.ts';
+import type { StackedThere, WorkspaceSpec } from '../../workspaces/index.ts';
+import { forgeWork, ownBaseOf } from '../pull-requests/context.ts';
+import { isLeftOver, localTip, ticketPull } from '../pull-requests/find.ts';
+import { WORK } from './finished-work.ts';
+import { EarlierIssues, isNoted, sourceKey } from './previous-runs.ts';
+import { lastPushed } from './pushed-commits.ts';
+
+/** What was pushed so recently need not be asked for again. */
+const RECENT_MS = 60_000;
+
+/** What became of prerequisites on origin. */
+interface Found {
+  stackOn: string[];
+  mergedOn: string[];
+  stackThere: Record<string, StackedThere>;
+}
+
+interface Look {
+  parts: Parts;
+  ticket: Ticket;
+  spec: WorkspaceSpec;
+  view: StoreView;
+  earlier: EarlierIssues;
+  found: Found;
+  /** Branches that were looked at. */
+  seen: Set<string>;
+}
+
+/**
+ * An issue begins with its prerequisites as they are on origin by now: merged, or with what people pushed to them since.
+ * Only looks at what was pushed, while the issue has no work of its own, and not right after a push of the same run.
+ */
+export async function withPrerequisitesNow(
+  parts: Parts,
+  plan: Plan,
+  ticket: Ticket,
+  spec: WorkspaceSpec,
+): Promise<{ spec: WorkspaceSpec; changed: boolean }> {
+  if (plan.kind !== 'run' || spec.stackOn.length === 0 || isUnderWay(ticket)) return { spec, changed: false };
+  const { mergedOn = [] } = spec;
+  const found: Found = { stackOn: [], mergedOn: [...mergedOn], stackThere: {} };
+  const view = parts.store.view();
+  const patient = { ...parts, workspaces: parts.workspaces.patient({ signal: spec.signal }) };
+  const look = {
+    parts: patient,
+    ticket,
+    spec,
+    view,
+    earlier: new EarlierIssues(parts),
+    found,
+    seen: new Set<string>(),
+  };
+  for (const blocker of blockersOf(look, ticket))
+    if (spec.stackOn.includes(branchOf(blocker))) await lookAt(look, blocker);
+  const changed = found.mergedOn.length > mergedOn.length || Object.keys(found.stackThere).length > 0;
+  return { spec: { ...spec, ...found }, changed };
+}
+
+/** The last attempt went well, or the work is done: it goes on with what it began with. */
+function isUnderWay(ticket: Ticket): boolean {
+  const ended = endedOf(ticket);
+  const worked = ended.some(({ phase, status }) => phase === WORK && status === 'success');
+  return worked || ended.at(-1)?.status === 'success';
+}
+
+function endedOf({ phaseHistory }: Ticket): Attempt[] {
+  return phaseHistory.filter(({ status }) => status !== 'running' && status !== 'skipped');
+}
+
+async function lookAt(look: Look, blocker: Ticket): Promise<void> {
+  const { parts, ticket, spec, found, seen } = look;
+  const { repo, signal } = spec;
+  const branch = branchOf(blocker);
+  if (seen.has(branch)) return;
+  seen.add(branch);
+  const pushed = await lastPushed(parts, blocker, { repo, branch });
+  const age = Date.parse(parts.now()) - Date.parse(pushed?.at ?? '');
+  const ofThisRun = blocker.planId === ticket.planId && !isNoted(blocker) && endedOf(ticket).length === 0;
+  if (!pushed || (ofThisRun && age < RECENT_MS)) return void found.stackOn.push(branch);
+  const there = await asked(look, branch, () => parts.workspaces.originTip({ repo, branch }));
+  if (there === 'unknown') return void found.stackOn.push(branch);
+  const own = await workedOn(look, blocker);
+  const pull = await asked(look, branch, () => mergedPullOf(look, own));
+  if (pull && pull !== 'unknown') {
+    if (pull.left) found.stackOn.push(branch);
+    const below = blockersOf(look, own).find((each) => branchOf(each) === pull.into);
+    if (pull.intoBase) return void found.mergedOn.push(branch);
+    // Merged into the branch that it was stacked on, it is wherever that one is.
+    if (below) return lookAt(look, below);
+  }
+  if (!found.stackOn.includes(branch)) found.stackOn.push(branch);
+  if (there === undefined || signal?.aborted) return;
+  const news = await compare(look, { branch, there, known: pushed.commit });
+  if (news) found.stackThere[branch] = news;
+}
+
+/** What could not be asked is told, and the work goes on from what is here. */
+async function asked<T>(look: Look, branch: string, ask: () => Promise<T>): Promise<T | 'unknown'> {
+  const { signal } = look.spec;
+  try {
+    return await ask();
+  } catch (error) {
+    if (signal?.aborted || !(error instanceof SignalboxError)) throw error;
+    tell(look, `What became of ${branch} on origin was not looked at: ${explained(error)}`);
+    return 'unknown';
+  }
+}
+
+interface MergedPull {
+  into: string;
+  intoBase: boolean;
+  /** Commits are here that were not in it. */
+  left: boolean;
+}
+
+async function mergedPullOf({ parts, spec }: Look, own: Ticket): Promise<MergedPull | undefined> {
+  const work = await forgeWork(parts, own, spec.signal);
+  const pull = await ticketPull(parts, work, await findPullRequests(work.head, work.gh));
+  if (pull?.state !== 'MERGED') return undefined;
+  const { headRefOid: head, mergedAt, baseRefName: into } = pull;
+  const left = await isLeftOver(parts, work, await localTip(parts, work), { head, mergedAt });
+  const base = (spec.base ?? ownBaseOf(own, work.spec))?.replace(/^origin\//, '');
+  return { into, intoBase: base === into, left };
+}
+
+/** What origin's branch has that is to be built upon; undefined when that is here already. */
+async function compare(
+  look: Look,
+  { branch, there, known }: { branch: string; there: string; known: string },
+): Promise<StackedThere | undefined> {
+  const { parts, spec, ticket } = look;
+  const { repo } = spec;
+  const has = (commit: string, ancestor: string) => parts.workspaces.contains({ repo, commit, ancestor });
+  const here = await parts.workspaces.tip({ repo, branch });
+  if (here === there) return undefined;
+  if (here === undefined) return { commit: there, instead: true };
+  if (!(await has(there, known))) {
+    if (!(await has(known, here))) throw rewritten(ticket, branch);
+    tell(look, `Begins with ${branch} as somebody rewrote it on origin.`);
+    return { commit: there, instead: true };
+  }
+  if (await has(here, there)) return undefined;
+  tell(look, `Begins with what somebody else pushed to ${branch}.`);
+  return { commit: there, instead: await has(there, here) };
+}
+
+function rewritten({ planId, ticketId }: Ticket, branch: string): WorkspaceError {
+  return new WorkspaceError(
+    'workspace/rewritten',
+    `Somebody rewrote ${branch} on origin, and here it has commits that were never pushed.`,
+    {
+      hint: `Bring the two together by hand and push ${branch}, then: signalbox retry ${planId} ${ticketId}`,
+      details: { branch },
+    },
+  );
+}
+
+/** The ticket that did the work; a run that found it complete only took note of it. */
+async function workedOn({ earlier, spec }: Look, blocker: Ticket): Promise<Ticket> {
+  if (!isNoted(blocker)) return blocker;
+  const tickets = await earlier.of(sourceKey(blocker) ?? '', spec.repo);
+  return tickets.findLast((each) => each.status === 'complete' && !isNoted(each)) ?? blocker;
+}
+
+function blockersOf({ view, parts, spec }: Look, ticket: Ticket): Ticket[] {
+  const plan = view.plans.find(({ id }) => id === ticket.planId);
+  const entry = plan?.tickets.find(({ ticketId }) => ticketId === ticket.ticketId);
+  return (entry?.blockedBy ?? []).flatMap((text) => {
+    const blocker = view.tickets.get(refKey(parseRef(text, ticket.planId)));
+    const owner = view.plans.find(({ id }) => id === blocker?.planId);
+    const near = blocker?.branch && owner && repoOf(blocker, owner, parts.settings) === spec.repo;
+    return near ? [blocker] : [];
+  });
+}
+
+function tell({ parts, ticket }: Look, message: string): void {
+  emit(parts, { type: 'problem', message, path: null, ...refOf(ticket) });
+}

@@ -1,0 +1,277 @@
+import { emit, type Parts } from '../../engine/context.ts';
+import { letGo } from '../../engine/resume-run.ts';
+import { tellStatus } from '../../engine/status-events.ts';
+import { restSuperseded } from '../../engine/stopped-tickets.ts';
+import { workspaceSpec } from '../../engine/ticket-defaults.ts';
+import type { WorkItem } from '../../issues/index.ts';
+import { makeDirectory } from '../../machine/files/directory.ts';
+import { asStorageError } from '../../machine/files/storage-error.ts';
+import { withLock } from '../../machine/lock.ts';
+import { explained, InputError, WorkspaceError } from '../../model/errors.ts';
+import type { Plan } from '../../model/plan.ts';
+import { supersededHold } from '../../model/state/superseded.ts';
+import { settle } from '../../model/state/walk.ts';
+import { isOver, type Ticket } from '../../model/ticket.ts';
+import { specialise, type Wishes } from '../../model/variant.ts';
+import { pinWorkflow, resolveWorkflow } from '../../workflows/index.ts';
+import { checkBases } from './bases.ts';
+import { openLooseLinks, stopAtRefused } from './chain.ts';
+import { compareIssues, finishedOutside, isTaken } from './compare.ts';
+import { batchKeys, collectItems, withDependencies } from './items.ts';
+import { branchOfItem, phasesAhead, planIssues, type RunMode, sayItem, sayReference } from './plan.ts';
+import { EarlierIssues } from './previous-runs.ts';
+import type { IssuePlace } from './repositories.ts';
+
+export interface IssueRunRequest {
+  cwd: string;
+  references: readonly string[];
+  /** References by group. */
+  batches: readonly (readonly string[])[] | null;
+  /** Items that are known already: nothing is fetched for these. */
+  known?: readonly WorkItem[];
+  mode: RunMode;
+  concurrency: number;
+  workflow: string;
+  /** How this item's workflow differs from the file. */
+  wishes(item: WorkItem, place: IssuePlace): Wishes;
+  agent: string | null;
+  base: string | null;
+  /** Installs what worktrees need; null: what the lock files tell. */
+  packageManager: string | null;
+  force: boolean;
+  skipPhases(item: WorkItem, place: IssuePlace): string[];
+  /** Kept with the plan, for `resume` and for logs. */
+  run: Record<string, unknown>;
+  signal?: AbortSignal;
+}
+
+/** Why an issue is not run, though it was asked for. */
+export interface Refused {
+  reference: string;
+  item: WorkItem | null;
+  reason: string;
+  hint?: string | undefined;
+  /** Who has it, when another engine does. */
+  locked?: { pid: number; hostname: string; startedAt: string; command: string };
+  /** It waits in an earlier run for somebody to approve it. */
+  waiting?: boolean;
+  /** It could be run, but not after what comes before it. */
+  notStarted?: boolean;
+}
+
+export interface PreparedRun {
+  plan: Plan;
+  tickets: Ticket[];
+  items: WorkItem[];
+  refused: Refused[];
+  /** Every variant of the workflow that a ticket uses. */
+  workflows: { hash: string; text: string }[];
+  /** Phases that are ahead of each ticket when all goes well, by its id. */
+  phases: Map<string, string[]>;
+  /** What is to be told of a ticket when the run begins, by its id. */
+  notes: Map<string, string>;
+}
+
+/** Everything that can be found out before anything is changed. */
+export async function prepareIssueRun(parts: Parts, request: IssueRunRequest): Promise<PreparedRun> {
+  const { settings } = parts;
+  const root = await repositoryAt(parts, request.cwd);
+  const { items, places, keys, refused } = await collectItems(parts, request);
+  const placeOf = (item: WorkItem) => places.get(item.key) ?? { repo: root, hasRemote: false };
+  const resolved = await resolveWorkflow(request.workflow, settings.searchPath);
+  const workflows = new Map(
+    items.map((item) => [item.key, specialise(resolved.workflow, request.wishes(item, placeOf(item)))]),
+  );
+  const ahead = (item: WorkItem) =>
+    phasesAhead(workflows.get(item.key) ?? resolved.workflow, request.skipPhases(item, placeOf(item)));
+  const earlier = new EarlierIssues(parts);
+  const facts = { earlier, placeOf, ahead, workflow: resolved.workflow };
+  const {
+    wanted: open,
+    done,
+    resumed,
+    supersedes,
+    branches,
+  } = await compareIssues(parts, request, { ...facts, items, refused });
+  const { base, force, mode } = request;
+  const notes =
+    mode === 'chain'
+      ? await openLooseLinks(parts, { items: open, done, resumed, supersedes, placeOf, ahead })
+      : new Map<string, string>();
+  const branchOf = (item: WorkItem) => branches.get(item.key) ?? branchOfItem(item);
+  const undone = open.filter((item) => !done.has(item.key));
+  const repos = [...new Set(open.map((item) => placeOf(item).repo))];
+  const based = await checkBases(parts, { items: undone, repos, base, force, placeOf, branchOf });
+  refused.push(...based.refused);
+  const wanted = open.filter((item) => done.has(item.key) || based.items.includes(item));
+  const finished = await finishedOutside(parts, wanted, { ...facts, done });
+  const kept = request.force
+    ? null
+    : await withDependencies(parts, request, { items: wanted, done, finished, refused });
+  refused.push(...(kept?.refused ?? []));
+  const batches = request.batches && batchKeys(request.batches, keys);
+  const line = stopAtRefused({ mode, items, runnable: kept?.items ?? wanted, refused, done, batches });
+  refused.push(...line.refused);
+  const runnable = line.items;
+  const { prompts, scripts } = resolved;
+  const variants = new Map(
+    runnable.flatMap(({ key }) => {
+      const workflow = workflows.get(key);
+      return workflow ? [[key, pinWorkflow({ workflow, prompts, scripts })] as const] : [];
+    }),
+  );
+  const now = parts.now();
+  const { plan, tickets } = planIssues({
+    planId: runId(now, parts.holder.token),
+    items: runnable,
+    done,
+    resumed,
+    branchOf,
+    finished,
+    mode,
+    batches,
+    repo: root,
+    repoOf: (item) => (placeOf(item).repo === root ? null : placeOf(item).repo),
+    base: request.base,
+    packageManager: request.packageManager,
+    concurrency: request.concurrency,
+    agent: request.agent,
+    workflow: request.workflow,
+    workflowHash: (item) => variants.get(item.key)?.hash ?? '',
+    skipPhases: (item) => request.skipPhases(item, placeOf(item)),
+    supersedes: (item) => supersedes.get(item.key) ?? [],
+    now,
+    createdBy: 'run',
+    run: request.run,
+  });
+  const phases = new Map(
+    runnable.map((item) => {
+      const all = ahead(item);
+      const from = resumed.get(item.key)?.phase;
+      return [item.id, from === undefined ? all : all.slice(all.indexOf(from))] as const;
+    }),
+  );
+  return {
+    plan,
+    tickets,
+    items: runnable,
+    refused,
+    workflows: [...variants.values()],
+    phases,
+    notes: new Map([...notes, ...based.notes]),
+  };
+}
+
+/** Called from a place where there is nothing to work on: the call is wrong, not a workspace. */
+async function repositoryAt(parts: Parts, cwd: string): Promise<string> {
+  try {
+    return (await parts.workspaces.checkRepo(cwd)).root;
+  } catch (error) {
+    if (!(error instanceof WorkspaceError)) throw error;
+    const { code, message, details } = error;
+    const elsewhere = code === 'workspace/not-a-repo' || code === 'workspace/repo-missing';
+    const owned = error.hint?.startsWith('Git refuses');
+    const hint =
+      elsewhere && !owned ? 'Issues are run inside the repository that the work is for.' : error.hint;
+    throw new InputError(code, message, { ...(hint ? { hint } : {}), ...(details ? { details } : {}) });
+  }
+}
+
+/**
+ * Writes the plan, takes over from earlier runs, and makes the workspaces of everything that can start. The plan is ours
+ * from the beginning, so that a daemon leaves it alone. False, and nothing is written, when another run that began at the
+ * same time has one of the issues: look again then.
+ */
+export async function startIssueRun(
+  parts: Parts,
+  { plan, tickets, workflows, notes, refused }: PreparedRun,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const { store, holder } = parts;
+  for (const { hash, text } of workflows) store.pin(hash, text);
+  const created = await alone(parts, async () => {
+    if (await isTaken(parts, plan, tickets)) return false;
+    await store.create({ ...plan, claim: holder.claim(parts.now()) }, tickets);
+    return true;
+  });
+  if (!created) return false;
+  try {
+    emit(parts, { type: 'plan:status', planId: plan.id, status: 'active' });
+    for (const [ticketId, message] of notes)
+      parts.listen({ type: 'problem', planId: plan.id, ticketId, message, path: null });
+    for (const { reference, item, reason } of refused) {
+      const message = `${item ? sayItem(item) : sayReference(reference)} is not run: ${reason}`;
+      parts.listen({ type: 'problem', planId: plan.id, ticketId: null, message, path: null });
+    }
+    for (const ticket of tickets) await supersede(parts, ticket);
+    const first = plan.tickets.filter((entry) => entry.blockedBy.length === 0 && entry.group === 0);
+    const groups = plan.concurrency === 1 ? first.slice(0, 1) : first;
+    await Promise.all(groups.map((entry) => makeWorkspace(parts, plan, entry.ticketId, signal)));
+  } catch (error) {
+    await letGo(parts, plan.id);
+    throw error;
+  }
+  return true;
+}
+
+/** Looking who has an issue and taking it are one step among all runs of a state directory. */
+async function alone<T>({ store: { layout } }: Parts, fn: () => Promise<T>): Promise<T> {
+  try {
+    makeDirectory(layout.locks);
+    return await withLock(layout.lock('runs'), fn);
+  } catch (error) {
+    throw asStorageError(error, layout.root);
+  }
+}
+
+async function supersede(parts: Parts, ticket: Ticket): Promise<void> {
+  for (const key of (ticket.supersedes as string[] | undefined) ?? []) {
+    const [planId = '', ticketId = ''] = key.split('/');
+    await parts.store.updateTicket({ planId, ticketId }, (old) => {
+      if (old.status === 'failed') return { ...old, supersededBy: ticket.planId };
+      if (isOver(old)) return old;
+      return settle(old, parts.now(), { status: 'paused', hold: supersededHold(ticket.planId) });
+    });
+    await restSuperseded(parts, planId);
+  }
+}
+
+/** One that cannot be made fails its own issue, at its first phase, with the reason. */
+async function makeWorkspace(
+  parts: Parts,
+  plan: Plan,
+  ticketId: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const ticket = parts.store.ticket({ planId: plan.id, ticketId });
+  if (ticket.status === 'complete') return;
+  const spec = workspaceSpec(ticket, plan, parts.settings, parts.store.view());
+  try {
+    const made = await parts.workspaces.ensure({ ...spec, ...(signal ? { signal } : {}) });
+    const after = await parts.store.updateTicket(ticket, (latest) => ({
+      ...latest,
+      base: made.base,
+      branch: spec.branch,
+      worktree: spec.path,
+    }));
+    tellStatus(parts, ticket, after);
+    emit(parts, {
+      type: 'workspace:ready',
+      planId: plan.id,
+      ticketId,
+      path: spec.path,
+      branch: spec.branch,
+      reused: made.reused,
+    });
+    for (const message of made.notes)
+      emit(parts, { type: 'problem', message, path: null, planId: plan.id, ticketId });
+  } catch (error) {
+    if (signal?.aborted) return;
+    parts.listen({ type: 'problem', planId: plan.id, ticketId, message: explained(error), path: spec.path });
+  }
+}
+
+/** Sorts by time, and two runs of one second differ. */
+function runId(now: string, token: string): string {
+  return `run-${now.slice(0, 19).replace(/[-:]/g, '').replace('T', '-')}-${token.slice(0, 4)}`;
+}

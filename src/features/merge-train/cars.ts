@@ -1,0 +1,247 @@
+import type { Parts } from '../../engine/context.ts';
+import { workspaceSpec } from '../../engine/ticket-defaults.ts';
+import { IllegalMoveError, InputError, SignalboxError } from '../../model/errors.ts';
+import { parseRef, refKey, type TicketRef } from '../../model/ids.ts';
+import type { Plan, PlanEntry } from '../../model/plan.ts';
+import { type Car, dependentsOf, inOrder } from '../../model/state/merge-order.ts';
+import { isOver, type Ticket } from '../../model/ticket.ts';
+import type { StoreView } from '../../store/port.ts';
+import type { WorkspaceSpec } from '../../workspaces/index.ts';
+import { alreadyIn } from '../landed/already-in.ts';
+import { mergedByPull } from '../landed/merged-by-pull.ts';
+import { isReady } from './ready.ts';
+
+/** A branch that is ready to be merged, and the ticket that it goes back to otherwise. Its key is the branch. */
+export interface TrainCar extends Car {
+  ref: TicketRef;
+  title: string;
+  spec: WorkspaceSpec;
+  /** Its ticket is not complete: it waits until somebody merges its pull request. */
+  waiting: boolean;
+}
+
+export interface LeftOut extends TicketRef {
+  branch: string;
+  reason: string;
+  /** Only because checks of its pull request still run. */
+  pending?: true;
+}
+
+/** A branch whose work is in the base already, though its history does not show it. */
+export interface Already extends TicketRef {
+  branch: string;
+  /** Where it is, in words: `main`, or `main by pull request #3`. */
+  into: string;
+}
+
+/** What is to be merged into one base of one repository. */
+export interface Trainload {
+  repo: string;
+  /** The base branch. */
+  base: string;
+  cars: TrainCar[];
+  left: LeftOut[];
+  already: Already[];
+}
+
+interface Ready {
+  plan: Plan;
+  tickets: Ticket[];
+  spec: WorkspaceSpec;
+  commonDir: string;
+}
+
+/**
+ * The complete tickets of a plan, or of all plans of the repository, whose work its base has not got yet; for pull
+ * requests also those that wait for nothing but their merge.
+ */
+export async function loadTrains(
+  parts: Parts,
+  where: { planId: string | null; cwd: string },
+): Promise<Trainload[]> {
+  const view = parts.store.view();
+  const plans = where.planId === null ? livePlans(view) : [namedPlan(parts, where.planId)];
+  const only = where.planId === null ? await here(parts, where.cwd) : null;
+  const found: Ready[] = [];
+  for (const plan of plans) found.push(...(await readyIn(parts, plan, view, only)));
+  const loads = new Map<string, Trainload>();
+  const branches = new Map<string, string>();
+  for (const ready of newest(found)) {
+    for (const ticket of ready.tickets) branches.set(refKey(ticket), ready.spec.branch);
+    const { plan, spec, tickets } = ready;
+    const base = await baseOf(parts, spec, plan);
+    const key = `${ready.commonDir}\n${base}`;
+    const load = loads.get(key) ?? { repo: spec.repo, base, cars: [], left: [], already: [] };
+    loads.set(key, load);
+    const reason = notYet(parts, ready, view);
+    const ref = refOf(tickets.at(-1) as Ticket);
+    const into = reason ? undefined : await alreadyIn(parts, { spec, tickets, base });
+    const { branch } = spec;
+    if (reason) load.left.push({ ...ref, branch, reason });
+    else if (into !== undefined) load.already.push({ ...ref, branch, into });
+    else load.cars.push(carOf(ready, ref, view));
+  }
+  for (const load of loads.values()) await arrange(parts, load, view, branches);
+  return [...loads.values()].filter(
+    ({ cars, left, already }) => cars.length + left.length + already.length > 0,
+  );
+}
+
+async function baseOf(parts: Parts, spec: WorkspaceSpec, plan: Plan): Promise<string> {
+  const trains = await parts.workspaces.trains(spec.repo);
+  return trains.baseName({ base: plan.base, recordedBase: spec.recordedBase ?? null });
+}
+
+function namedPlan(parts: Parts, planId: string): Plan {
+  const plan = parts.store.plan(planId);
+  if (plan.status !== 'archived') return plan;
+  throw new IllegalMoveError('plan/status', `Plan "${planId}" is archived.`, {
+    hint: 'What fails could not go back to its tickets. Merge its branches one by one with: signalbox integrate',
+  });
+}
+
+/** Older plans first. */
+function livePlans(view: StoreView): Plan[] {
+  const live = view.plans.filter(({ status }) => status !== 'archived' && status !== 'draft');
+  return live.sort(
+    (a, b) => (a.createdAt ?? '').localeCompare(b.createdAt ?? '') || a.id.localeCompare(b.id),
+  );
+}
+
+async function here(parts: Parts, cwd: string): Promise<string> {
+  try {
+    return (await parts.workspaces.checkRepo(cwd)).commonDir;
+  } catch (error) {
+    throw new InputError('merge/nothing-named', `${cwd} is in no repository, and no plan is named.`, {
+      hint: 'Name a plan, or go into the repository.',
+      cause: error,
+    });
+  }
+}
+
+/** Branches of a plan that a complete ticket has worked on, in the plan's order. Several tickets may share one. */
+async function readyIn(parts: Parts, plan: Plan, view: StoreView, only: string | null): Promise<Ready[]> {
+  const byBranch = new Map<string, Ready>();
+  for (const { ticketId } of byOrder(plan.tickets)) {
+    const ticket = view.tickets.get(refKey({ planId: plan.id, ticketId }));
+    // Without a base it never had a branch.
+    if (!ticket?.base) continue;
+    const place = await placeOf(parts, ticket, plan, view).catch((error: unknown) => {
+      // What cannot be told to be of this repository is not asked for.
+      if (only !== null && error instanceof SignalboxError) return null;
+      throw error;
+    });
+    if (!place || (only !== null && place.commonDir !== only)) continue;
+    const { spec, commonDir } = place;
+    const key = `${commonDir}\n${spec.branch}`;
+    const known = byBranch.get(key);
+    if (known) known.tickets.push(ticket);
+    else byBranch.set(key, { plan, tickets: [ticket], spec, commonDir });
+  }
+  const ready: Ready[] = [];
+  for (const each of byBranch.values()) {
+    const { tickets, spec } = each;
+    if (tickets.some((ticket) => isReady(parts, ticket)) && !(await isInBase(parts, spec, tickets)))
+      ready.push(each);
+  }
+  return ready;
+}
+
+/** By its history, or by a pull request that was merged. */
+async function isInBase(parts: Parts, spec: WorkspaceSpec, tickets: readonly Ticket[]): Promise<boolean> {
+  if (await parts.workspaces.isMerged(mergeSpec(spec))) return true;
+  const tip = await parts.workspaces.tip(spec);
+  return tickets.some((ticket) => mergedByPull(parts, ticket, tip));
+}
+
+async function placeOf(parts: Parts, ticket: Ticket, plan: Plan, view: StoreView) {
+  const spec = workspaceSpec(ticket, plan, parts.settings, view);
+  const { commonDir } = await parts.workspaces.checkRepo(spec.repo);
+  return { spec, commonDir };
+}
+
+function byOrder(entries: readonly PlanEntry[]): PlanEntry[] {
+  return [...entries].sort((a, b) => a.order - b.order);
+}
+
+function mergeSpec({ repo, branch, base, recordedBase }: WorkspaceSpec) {
+  return { repo, branch, base, recordedBase: recordedBase ?? null };
+}
+
+/** An issue that was run again has its branch in two plans: the later one speaks for it. */
+function newest(found: readonly Ready[]): Ready[] {
+  const latest = new Map(found.map((ready) => [`${ready.commonDir}\n${ready.spec.branch}`, ready]));
+  return found.filter((ready) => latest.get(`${ready.commonDir}\n${ready.spec.branch}`) === ready);
+}
+
+/** Why a branch with finished work must wait all the same. */
+function notYet(parts: Parts, { plan, tickets, spec }: Ready, view: StoreView): string | undefined {
+  const open = tickets.find((ticket) => !isReady(parts, ticket));
+  if (open) return `${open.ticketId} works on the same branch and is ${open.status}`;
+  const held = tickets.find(
+    ({ status, claim }) => status === 'complete' && claim && parts.holder.isLive(claim),
+  );
+  if (held) return 'an engine still has it';
+  const other = [...view.tickets.values()].find(
+    (ticket) => ticket.planId !== plan.id && ticket.base && ticket.branch === spec.branch && !isOver(ticket),
+  );
+  return other ? `${refKey(other)} works on the same branch and is ${other.status}` : undefined;
+}
+
+function carOf({ spec, tickets, plan }: Ready, ref: TicketRef, view: StoreView): TrainCar {
+  const after = tickets.flatMap((ticket) => blockersOf(ticket, plan)).map(refKey);
+  const title = view.tickets.get(refKey(ref))?.title ?? ref.ticketId;
+  const waiting = tickets.some(({ status }) => status !== 'complete');
+  return { key: spec.branch, after, ref, title, spec, waiting };
+}
+
+function blockersOf(ticket: Ticket, plan: Plan): TicketRef[] {
+  const entry = plan.tickets.find(({ ticketId }) => ticketId === ticket.ticketId);
+  return (entry?.blockedBy ?? []).map((text) => parseRef(text, plan.id));
+}
+
+/** Puts the cars in order and leaves out those that need what is neither in the base nor in the train. */
+async function arrange(
+  parts: Parts,
+  load: Trainload,
+  view: StoreView,
+  branches: ReadonlyMap<string, string>,
+): Promise<void> {
+  const inTrain = new Set(load.cars.map(({ key }) => key));
+  const inBase = new Set(load.already.map(({ branch }) => branch));
+  const missing = new Map<TrainCar, string>();
+  load.cars = load.cars.map((car) => ({ ...car, after: [...car.after] }));
+  for (const car of load.cars) {
+    const keys: string[] = [];
+    for (const blocker of car.after) {
+      const branch = branches.get(blocker);
+      if (branch === car.key || (branch !== undefined && inBase.has(branch))) continue;
+      if (branch !== undefined && inTrain.has(branch)) keys.push(branch);
+      else if (await isOpen(parts, blocker, car, view))
+        missing.set(car, `waits for ${blocker}, whose work is not in ${load.base}`);
+    }
+    Object.assign(car, { after: keys });
+  }
+  const without = dependentsOf(
+    load.cars,
+    [...missing.keys()].map(({ key }) => key),
+  );
+  for (const car of without) if (!missing.has(car)) missing.set(car, `waits for ${car.after.join(', ')}`);
+  for (const [car, reason] of missing) load.left.push({ ...car.ref, branch: car.key, reason });
+  load.cars = inOrder(load.cars.filter((car) => !missing.has(car)));
+}
+
+/** Whether a prerequisite in the same repository has work that its base lacks. */
+async function isOpen(parts: Parts, key: string, car: TrainCar, view: StoreView): Promise<boolean> {
+  const ticket = view.tickets.get(key);
+  const plan = view.plans.find(({ id }) => id === ticket?.planId);
+  if (!ticket?.base || !plan) return false;
+  const spec = workspaceSpec(ticket, plan, parts.settings, view);
+  if (spec.repo !== car.spec.repo || (await isInBase(parts, spec, [ticket]))) return false;
+  const base = await baseOf(parts, spec, plan);
+  return (await alreadyIn(parts, { spec, tickets: [ticket], base })) === undefined;
+}
+
+function refOf({ planId, ticketId }: TicketRef): TicketRef {
+  return { planId, ticketId };
+}

@@ -1,0 +1,193 @@
+import { SignalboxError } from '../../model/errors.ts';
+import { dependentsOf, firstRed } from '../../model/state/merge-order.ts';
+import type { Track, Trains } from '../../workspaces/index.ts';
+import type { Already, LeftOut, TrainCar } from './cars.ts';
+import type { Verdict } from './checks.ts';
+
+/** A car in its place: the commit has everything up to it. */
+export interface Placed {
+  car: TrainCar;
+  /** The branch's own commit. */
+  tip: string;
+  commit: string;
+}
+
+export type Red = Extract<Verdict, { green: false }>;
+
+/** Why a car cannot go along. */
+export type Fault = { car: TrainCar; with: string[] } & ({ conflict: string[] } | { red: Red });
+
+/** A train in which everything goes together, and what had to be taken out of it. */
+export interface Sorted {
+  placed: Placed[];
+  faults: Fault[];
+  left: LeftOut[];
+  /** What they would bring is there already. */
+  already: Already[];
+}
+
+interface SortOptions {
+  trains: Pick<Trains, 'couple' | 'has' | 'tipOf'>;
+  track: Pick<Track, 'tip' | 'from'>;
+  /** Null: only conflicts count. */
+  check: ((commit: string) => Promise<Verdict>) | null;
+  say(line: string): void;
+}
+
+/**
+ * Finds the cars that go together. All are merged one on top of the other and checked once; when that is red, the car with
+ * which it becomes so is found by halving, taken out, and those behind it are tried again without it.
+ */
+export async function sortOut(cars: readonly TrainCar[], options: SortOptions): Promise<Sorted> {
+  const { track, say } = options;
+  let last = '';
+  const check = options.check && told(options.check, (word) => (last = word));
+  const sorted: Sorted = { placed: [], faults: [], left: [], already: [] };
+  let todo = [...cars];
+  for (let known = false; todo.length > 0; ) {
+    const chain = await couple(todo, sorted.placed, options);
+    const end = chain.placed.at(-1);
+    if (!end || !check) return merged(sorted, chain);
+    say(`Checking ${count(sorted.placed.length + chain.placed.length)} on ${track.from}…`);
+    if ((await check(end.commit)).green) return merged(sorted, chain);
+    if (!known) await mustBeGreen(check, options.track, say);
+    known = true;
+    const red = await firstRed(chain.placed.length, async (length) => {
+      const { commit } = chain.placed[length - 1] as Placed;
+      say(`${last} Checking the first ${sorted.placed.length + length}…`);
+      return (await check(commit)).green;
+    });
+    const culprit = chain.placed[red - 1] as Placed;
+    const verdict = await check(culprit.commit);
+    if (verdict.green) throw new SignalboxError('merge/unsteady', 'The checks do not say the same twice.');
+    const front = chain.placed.slice(0, red - 1);
+    const faulty = todo.indexOf(culprit.car);
+    // Whatever stood in front of it is settled; what comes behind is tried again without it.
+    const before = new Set(todo.slice(0, faulty));
+    sorted.placed.push(...front);
+    sorted.faults.push(...chain.faults.filter(({ car }) => before.has(car)));
+    sorted.left.push(...chain.left.filter(({ car }) => before.has(car)).map(({ note }) => note));
+    sorted.already.push(...chain.already.filter(({ car }) => before.has(car)).map(({ note }) => note));
+    const others = sorted.placed.map(({ car }) => car.ref.ticketId);
+    sorted.faults.push({ car: culprit.car, with: others, red: verdict });
+    say(`✗ ${culprit.car.ref.ticketId}: ${verdict.message}`);
+    const rest = todo.slice(faulty + 1);
+    const behind = await needing(rest, culprit.car, culprit.tip, options);
+    sorted.left.push(...behind.map((car) => waits(car, culprit.car)));
+    todo = rest.filter((car) => !behind.includes(car));
+  }
+  return sorted;
+}
+
+/** Checks that say what the last of them found. */
+function told(
+  check: NonNullable<SortOptions['check']>,
+  tell: (word: string) => void,
+): NonNullable<SortOptions['check']> {
+  return async (commit) => {
+    const verdict = await check(commit);
+    tell(verdict.green ? 'Green.' : 'Red.');
+    return verdict;
+  };
+}
+
+function count(length: number): string {
+  return length === 1 ? '1 branch' : `${length} branches`;
+}
+
+/** A base that is red by itself says nothing about those who are merged into it. */
+async function mustBeGreen(
+  check: (commit: string) => Promise<Verdict>,
+  { tip, from }: Pick<Track, 'tip' | 'from'>,
+  say: (line: string) => void,
+): Promise<void> {
+  say(`Red. Checking ${from} by itself…`);
+  const verdict = await check(tip);
+  if (verdict.green) return;
+  throw new SignalboxError('merge/base-red', `${from} is red without any of them: ${verdict.message}.`, {
+    hint: 'Mend it first; nothing was merged.',
+    details: { log: verdict.tail },
+  });
+}
+
+interface Chain {
+  placed: Placed[];
+  faults: Fault[];
+  left: { car: TrainCar; note: LeftOut }[];
+  already: { car: TrainCar; note: Already }[];
+}
+
+/** Merges one after the other on top of what is placed. One that conflicts is left out, with those that need it. */
+async function couple(
+  cars: readonly TrainCar[],
+  base: readonly Placed[],
+  { trains, track }: SortOptions,
+): Promise<Chain> {
+  const chain: Chain = { placed: [], faults: [], left: [], already: [] };
+  let ours = base.at(-1)?.commit ?? track.tip;
+  let open = [...cars];
+  for (let car = open.shift(); car; car = open.shift()) {
+    const { key: branch, title: message } = car;
+    const coupled = await trains.couple(ours, { branch, message });
+    if ('commit' in coupled) {
+      ours = coupled.commit;
+      chain.placed.push({ car, ...coupled });
+    } else if ('nothing' in coupled && !(await isNothing(trains, track, ours, { branch, message }))) {
+      // Only others in the train have the same, and they may not get there: it goes along.
+      chain.placed.push({ car, tip: coupled.tip, commit: ours });
+    } else if ('nothing' in coupled) {
+      chain.already.push({ car, note: { ...car.ref, branch, into: track.from } });
+    } else {
+      const others = [...base, ...chain.placed].map((placed) => placed.car.ref.ticketId);
+      chain.faults.push({ car, with: others, conflict: coupled.conflict });
+      const behind = await needing(open, car, coupled.tip, { trains });
+      const culprit = car;
+      chain.left.push(...behind.map((each) => ({ car: each, note: waits(each, culprit) })));
+      open = open.filter((each) => !behind.includes(each));
+    }
+  }
+  return chain;
+}
+
+/** Whether a branch that brings nothing to the train would bring nothing to the base either. */
+async function isNothing(
+  trains: SortOptions['trains'],
+  { tip }: SortOptions['track'],
+  ours: string,
+  car: { branch: string; message: string },
+): Promise<boolean> {
+  return ours === tip || 'nothing' in (await trains.couple(tip, car));
+}
+
+/** Cars that wait for another one or have its commits. */
+export async function needing(
+  cars: readonly TrainCar[],
+  culprit: TrainCar,
+  tip: string,
+  { trains }: { trains: Pick<Trains, 'tipOf' | 'has'> },
+): Promise<TrainCar[]> {
+  const stacked: string[] = [culprit.key];
+  for (const car of cars) {
+    const own = await trains.tipOf(car.key);
+    if (own && (await trains.has(own, tip))) stacked.push(car.key);
+  }
+  const waiting = dependentsOf(cars, stacked);
+  return cars.filter((car) => stacked.includes(car.key) || waiting.includes(car));
+}
+
+function merged(sorted: Sorted, chain: Chain): Sorted {
+  return {
+    placed: [...sorted.placed, ...chain.placed],
+    faults: [...sorted.faults, ...chain.faults],
+    left: [...sorted.left, ...chain.left.map(({ note }) => note)],
+    already: [...sorted.already, ...chain.already.map(({ note }) => note)],
+  };
+}
+
+export function leaving(car: TrainCar, reason: string): LeftOut {
+  return { ...car.ref, branch: car.key, reason };
+}
+
+function waits(car: TrainCar, culprit: TrainCar): LeftOut {
+  return leaving(car, `waits for ${culprit.ref.ticketId}`);
+}

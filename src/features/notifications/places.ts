@@ -1,0 +1,93 @@
+import { existsSync } from 'node:fs';
+import type { Settings } from '../../config/index.ts';
+import { maskedUrl } from '../../config/masked-url.ts';
+import type { Parts } from '../../engine/context.ts';
+import { messageOf } from '../../model/errors.ts';
+import type { Notice } from './notices.ts';
+import { type HttpOptions, postJson } from './post.ts';
+import { runProgram } from './run-program.ts';
+
+/** Somewhere a notice can be told. `send` throws when it could not be. */
+export interface NotifyPlace {
+  name: 'bell' | 'desktop' | 'command' | 'webhook';
+  /** For people; holds no secret. */
+  label: string;
+  send(notice: Notice, signal: AbortSignal): Promise<void>;
+}
+
+const TIMEOUT_MS = 10_000;
+
+export interface PlaceOptions {
+  platform?: NodeJS.Platform;
+  http?: Partial<HttpOptions>;
+}
+
+/** The places that the settings name and that exist here. */
+export function placesOf(parts: Parts, options: PlaceOptions = {}): NotifyPlace[] {
+  const { notify } = parts.settings;
+  const { platform = process.platform, http = {} } = options;
+  const places: NotifyPlace[] = [];
+  const { bell } = parts;
+  if (notify.bell && bell)
+    places.push({ name: 'bell', label: 'the terminal’s bell', send: async () => bell() });
+  if (notify.desktop) places.push(desktop(parts, platform));
+  if (notify.command !== null) places.push(command(parts, notify.command));
+  if (notify.webhook !== null) places.push(webhook(notify.webhook, http));
+  return places;
+}
+
+function desktop(parts: Parts, platform: NodeJS.Platform): NotifyPlace {
+  const program = platform === 'darwin' ? 'osascript' : 'notify-send';
+  const send = async ({ text }: Notice, signal: AbortSignal) => {
+    // Texts are arguments, never part of a script.
+    const script = ['on run argv', 'display notification (item 1 of argv) with title "Signalbox"', 'end run'];
+    const argv =
+      program === 'osascript'
+        ? [program, ...script.flatMap((line) => ['-e', line]), text]
+        : [program, '--app-name=Signalbox', '--', 'Signalbox', text];
+    await runProgram(argv, { ...common(parts), signal, input: '' });
+  };
+  return { name: 'desktop', label: `the desktop (${program})`, send };
+}
+
+function command(parts: Parts, line: string): NotifyPlace {
+  const send = async (notice: Notice, signal: AbortSignal) => {
+    const json = JSON.stringify(notice);
+    const { cwd, env, timeoutMs } = common(parts);
+    const own = {
+      SIGNALBOX_EVENT: notice.event,
+      SIGNALBOX_EVENT_TEXT: notice.text,
+      SIGNALBOX_EVENT_JSON: json,
+      SIGNALBOX_PLAN: notice.plan,
+      ...(notice.ticket === null ? {} : { SIGNALBOX_TICKET: notice.ticket }),
+    };
+    const spec = { cwd, env: { ...env, ...own }, timeoutMs, signal, input: `${json}\n` };
+    await runProgram(['/bin/sh', '-c', line], spec);
+  };
+  return { name: 'command', label: 'the command', send };
+}
+
+/** In the user's home: it is there, and belongs to no project. */
+function common({ settings: { userHome }, env }: Parts) {
+  return { cwd: existsSync(userHome) ? userHome : '/', env, timeoutMs: TIMEOUT_MS };
+}
+
+function webhook(url: string, http: Partial<HttpOptions>): NotifyPlace {
+  const send = (notice: Notice, signal: AbortSignal) =>
+    postJson(url, { ...notice, text: forChat(notice.text) }, { ...http, signal });
+  return { name: 'webhook', label: `the webhook ${maskedUrl(url)}`, send };
+}
+
+/** Slack and its like take `<…>` and `@channel` for links and calls; here they are words of an agent or an issue. */
+export function forChat(text: string): string {
+  const plain = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  return plain.replace(/@(?=(?:channel|here|everyone|all|group)\b)/gi, '@\u200b');
+}
+
+/** What went wrong, without the address that nobody else should see. */
+export function sayFailure(place: NotifyPlace, error: unknown, settings: Settings): string {
+  const { webhook: url } = settings.notify;
+  const said = messageOf(error);
+  const clean = url === null ? said : said.replaceAll(url, maskedUrl(url));
+  return `No notification by ${place.label}: ${clean}`;
+}

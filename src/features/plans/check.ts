@@ -1,0 +1,204 @@
+import { adapterFor, capabilityProblems } from '../../agents/index.ts';
+import { missingProgram } from '../../config/doctor/programs.ts';
+import { didYouMean } from '../../config/index.ts';
+import type { Parts } from '../../engine/context.ts';
+import { pinnedFor } from '../../engine/pinned-workflow.ts';
+import { agentOf, branchOf, repoOf } from '../../engine/ticket-defaults.ts';
+import { messageOf, SignalboxError } from '../../model/errors.ts';
+import { refKey } from '../../model/ids.ts';
+import type { Plan } from '../../model/plan.ts';
+import { hasBegun } from '../../model/plans/plan-edits.ts';
+import { overlaps } from '../../model/plans/plan-overlaps.ts';
+import { planProblems } from '../../model/plans/plan-problems.ts';
+import { pathProblem } from '../../model/text/paths.ts';
+import { isOver, type Ticket } from '../../model/ticket.ts';
+import type { Workflow } from '../../model/workflow.ts';
+import type { StoreView } from '../../store/port.ts';
+import { MAX_PROMPT_BYTES } from '../../workflows/index.ts';
+import { fileProblems } from './file-problems.ts';
+import type { Finding, Problem } from './problem.ts';
+import { noMergeTarget, obstacles } from './workspace-problems.ts';
+
+export type { Problem };
+
+/** Everything that is wrong with a plan, found before anything runs. */
+export async function checkPlan(parts: Parts, planId: string): Promise<Problem[]> {
+  const { store } = parts;
+  const view = store.view();
+  const files = fileProblems(parts, planId, view);
+  const plan = view.plans.find(({ id }) => id === planId);
+  if (!plan) {
+    // Not there at all is an answer of its own.
+    if (files.length === 0) store.plan(planId);
+    return files;
+  }
+  const planFile = store.layout.planFile(planId);
+  const problems = [...files];
+  const add = (ticketId: string | null, { file, path = null, severity = 'error', ...rest }: Finding) =>
+    problems.push({ ticketId, file: file ?? planFile, path, severity, ...rest });
+  const fileOf = (ticketId: string) => store.layout.ticketFile({ planId, ticketId });
+  for (const { ticketId, message, path, in: where } of planProblems(plan, view)) {
+    const own = where === 'ticket' && ticketId !== null;
+    add(ticketId, {
+      place: own ? (path ?? 'ticket') : 'plan.json: tickets',
+      message,
+      path: path ?? 'tickets',
+      ...(own ? { file: fileOf(ticketId) } : {}),
+    });
+  }
+  if (plan.tickets.length === 0)
+    add(null, { place: 'plan.json: tickets', path: 'tickets', message: 'The plan has no tickets.' });
+  if (plan.agent !== null && !Object.hasOwn(parts.settings.agents, plan.agent))
+    add(null, { place: 'agent', path: 'agent', message: unknownAgent(parts, plan.agent) });
+  const ofPlan = new Set<string>();
+  for (const { ticketId } of plan.tickets) {
+    const ticket = view.tickets.get(refKey({ planId, ticketId }));
+    if (!ticket) continue;
+    for (const finding of await checkTicket(parts, plan, ticket, view)) {
+      const shared = finding.file === planFile;
+      // Every ticket that leaves it to the plan meets the same.
+      if (shared && ofPlan.has(finding.message)) continue;
+      if (shared) ofPlan.add(finding.message);
+      add(shared ? null : ticketId, { file: fileOf(ticketId), ...finding });
+    }
+    if (ticket.title.trim() === '')
+      add(ticketId, {
+        place: 'title',
+        path: 'title',
+        file: fileOf(ticketId),
+        message: 'The ticket has no title.',
+        hint: `Give it one: signalbox plan edit ${planId} ${ticketId} --title "…"`,
+      });
+    if (ticket.acceptanceCriteria.length === 0)
+      add(ticketId, {
+        place: 'acceptanceCriteria',
+        path: 'acceptanceCriteria',
+        file: fileOf(ticketId),
+        message: 'The ticket has no acceptance criteria.',
+        hint: 'Say how one can tell that it is done; agents and reviews go by it.',
+        severity: 'warning',
+      });
+  }
+  for (const { a, b, paths } of overlaps(plan, view.tickets))
+    add(b, {
+      place: 'paths',
+      path: 'paths',
+      file: fileOf(b),
+      message: `${a} and ${b} may run at once and both will change ${[...new Set(paths)].join(' and ')}.`,
+      hint: `Let one wait for the other (blockedBy), or cut the work differently.`,
+      severity: 'warning',
+    });
+  return problems;
+}
+
+async function checkTicket(parts: Parts, plan: Plan, ticket: Ticket, view: StoreView): Promise<Finding[]> {
+  const problems: Finding[] = [];
+  const planFile = parts.store.layout.planFile(plan.id);
+  /** A value that the ticket leaves to its plan is wrong there. */
+  const whereOf = (field: 'repo' | 'workflow') =>
+    ticket[field] === null ? { path: field, file: planFile } : { path: field };
+  const attempt = async (place: string, more: Partial<Finding>, fn: () => unknown) => {
+    try {
+      await fn();
+    } catch (error) {
+      const hint = error instanceof SignalboxError ? error.hint : undefined;
+      problems.push({ place, message: messageOf(error), ...more, ...(hint ? { hint } : {}) });
+    }
+  };
+  await attempt('repo', whereOf('repo'), async () => {
+    const repo = repoOf(ticket, plan, parts.settings);
+    await parts.workspaces.checkRepo(repo);
+    await attempt('branch', { path: 'branch' }, () => branchOf(ticket));
+    if (!hasBegun(ticket)) problems.push(...(await obstacles(parts, plan, ticket, view)));
+    // One that was held before it had a place still has to find its base.
+    else if (ticket.base === null && ticket.status !== 'complete')
+      problems.push(...(await obstacles(parts, plan, ticket, view)).filter(({ path }) => path === 'base'));
+  });
+  problems.push(...held(ticket));
+  if (ticket.agent !== null && !Object.hasOwn(parts.settings.agents, ticket.agent))
+    problems.push({ place: 'agent', path: 'agent', message: unknownAgent(parts, ticket.agent) });
+  await attempt('workflow', whereOf('workflow'), async () => {
+    const { workflow, prompts } = await pinnedFor(parts, ticket, plan);
+    if (!isOver(ticket)) problems.push(...tooLong(ticket, workflow, prompts));
+    problems.push(...(await noMergeTarget(parts, plan, { workflow, ticket, view })));
+    for (const [field, names] of [
+      ['skipPhases', ticket.skipPhases],
+      ['currentPhase', ticket.currentPhase === null ? [] : [ticket.currentPhase]],
+    ] as const)
+      await attempt(field, { path: field }, () => checkPhaseNames(workflow, names));
+    for (const phase of workflow.phases) {
+      if (phase.type !== 'agent') continue;
+      const name = agentOf(phase, ticket, plan, parts.settings);
+      // Told once already, where it is written.
+      if (name === ticket.agent && !Object.hasOwn(parts.settings.agents, name)) continue;
+      if (name === plan.agent && !Object.hasOwn(parts.settings.agents, name)) continue;
+      await attempt(`phase ${phase.id}`, { path: 'workflow' }, () => checkAgent(parts, name, phase));
+      if (!isOver(ticket) && !ticket.skipPhases.includes(phase.id))
+        problems.push(...notInstalled(parts, name, planFile));
+    }
+  });
+  for (const path of ticket.paths ?? []) {
+    const problem = pathProblem(path);
+    if (problem) problems.push({ place: 'paths', path: 'paths', message: `The path "${path}" ${problem}.` });
+  }
+  return problems;
+}
+
+/** No agent would be started with it. */
+function tooLong(
+  { planId, ticketId, description }: Ticket,
+  workflow: Workflow,
+  prompts: Readonly<Record<string, string>>,
+): Finding[] {
+  const bytes = Buffer.byteLength(description);
+  if (bytes <= MAX_PROMPT_BYTES) return [];
+  const own = workflow.phases.flatMap((phase) =>
+    phase.type === 'agent' && phase.prompt ? [phase.prompt] : [],
+  );
+  if (![...own, ...Object.values(prompts)].some((text) => /\bdescription\b/.test(text))) return [];
+  const message = `The description has ${bytes} bytes; a prompt may have at most ${MAX_PROMPT_BYTES}.`;
+  const hint = `Shorten it: signalbox plan edit ${planId} ${ticketId} --description-file <file>`;
+  return [{ place: 'description', path: 'description', message, hint }];
+}
+
+/** What will not move by itself although nothing in the files is wrong. */
+function held(ticket: Ticket): Finding[] {
+  const { status, hold, error, planId, ticketId } = ticket;
+  const waits = status === 'failed' || (status === 'needs_attention' && hold?.kind !== 'gate');
+  if (!waits) return [];
+  const word = status === 'failed' ? 'has failed' : 'needs attention';
+  const message = `The ticket ${word}: ${error ?? hold?.reason ?? 'a person must look'}`;
+  const hint = `Once that is put right: signalbox retry ${planId} ${ticketId}`;
+  return [{ place: 'status', path: 'status', message, hint, severity: 'warning' }];
+}
+
+function unknownAgent({ settings }: Parts, name: string): string {
+  const known = Object.keys(settings.agents);
+  return `Agent "${name}" is not configured (known: ${known.join(', ')}).${didYouMean(name, known)}`;
+}
+
+/** Told of the plan as a whole, once; it may be installed before the phase comes. */
+function notInstalled({ settings, env }: Parts, name: string, file: string): Finding[] {
+  const agent = Object.hasOwn(settings.agents, name) ? settings.agents[name] : undefined;
+  const missing = agent && missingProgram({ settings, env }, agent);
+  if (!missing) return [];
+  const message = `Agent "${name}" cannot start here: ${missing.detail}.`;
+  return [{ place: `agent ${name}`, path: 'agent', file, message, hint: missing.fix, severity: 'warning' }];
+}
+
+function checkPhaseNames(workflow: Workflow, names: readonly string[]): void {
+  const known = workflow.phases.map((phase) => phase.id);
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  const near = didYouMean(unknown, known);
+  throw new Error(
+    `Workflow "${workflow.name}" has no phase "${unknown}".${near} Its phases: ${known.join(', ')}.`,
+  );
+}
+
+function checkAgent(parts: Parts, name: string, phase: Parameters<typeof capabilityProblems>[1]): void {
+  const agent = Object.hasOwn(parts.settings.agents, name) ? parts.settings.agents[name] : undefined;
+  if (!agent) throw new Error(unknownAgent(parts, name));
+  const [problem] = capabilityProblems(adapterFor(agent.adapter), phase);
+  if (problem) throw new Error(`Agent "${name}": ${problem}`);
+}

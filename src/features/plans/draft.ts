@@ -1,0 +1,164 @@
+import { basename, resolve } from 'node:path';
+import type { Parts } from '../../engine/context.ts';
+import { collectWork } from '../../issues/collect.ts';
+import { orderByDependencies, type SourceProblem, type WorkItem } from '../../issues/index.ts';
+import { InputError } from '../../model/errors.ts';
+import type { Plan } from '../../model/plan.ts';
+import { Plan as PlanSchema } from '../../model/plan-schema.ts';
+import type { Ticket } from '../../model/ticket.ts';
+import { Ticket as TicketSchema } from '../../model/ticket-schema.ts';
+import { sayItem } from '../issue-runs/plan.ts';
+import { placeItems } from '../issue-runs/repositories.ts';
+import type { PlanEdit } from './edit.ts';
+import { afterSubIssues } from './sub-issues.ts';
+import { parsed } from './typed-value.ts';
+
+export interface DraftRequest {
+  planId: string;
+  /** Issues, files and spec directories; none makes an empty plan. */
+  from: readonly string[];
+  cwd: string;
+  /** Any directory of the repository; null where none is known yet. */
+  repo: string | null;
+  edit?: PlanEdit;
+  unit?: 'parent' | 'leaf';
+  createdBy: string;
+  signal?: AbortSignal;
+}
+
+export interface Drafted {
+  plan: Plan;
+  tickets: Ticket[];
+  /** What was left out and why: closed issues, dependencies outside the plan. */
+  notes: string[];
+}
+
+/** A draft plan from issues, files or a spec, without a model. All of it can be had, or nothing is written. */
+export async function draftPlan(parts: Parts, request: DraftRequest): Promise<Drafted> {
+  const { store } = parts;
+  if (store.hasPlan(request.planId))
+    throw new InputError('plan/exists', `A plan "${request.planId}" already exists.`, {
+      hint: `Choose another id, or add to it: signalbox plan add ${request.planId} <ticket> --title "…"`,
+    });
+  const root = request.repo === null ? null : (await parts.workspaces.checkRepo(request.repo)).root;
+  const {
+    items,
+    problems,
+    notes: said,
+  } = await collectWork(request.from, {
+    cwd: root ?? request.cwd,
+    filesFrom: request.cwd,
+    env: parts.env,
+    gh: parts.settings.ghCommand,
+    ...(request.unit ? { unit: request.unit } : {}),
+    ...(request.signal ? { signal: request.signal } : {}),
+  });
+  if (problems[0]) throw notHad(problems);
+  const open = items.filter(({ state }) => state === 'open');
+  const notes = items
+    .filter(({ state }) => state === 'closed')
+    .map((item) => `${sayItem(item)} is done and left out.`);
+  const repos = root === null ? new Map<string, string>() : await reposOf(parts, root, open);
+  const drafted = plannedWork({ request, root, items: open, known: items, repos, now: parts.now() });
+  await store.create(drafted.plan, drafted.tickets);
+  return { ...drafted, notes: [...notes, ...said, ...drafted.notes] };
+}
+
+/** After what was given, as far as it is in the plan; a spec goes by its own name. */
+function nameOf({ from, cwd }: DraftRequest, items: readonly WorkItem[]): string {
+  const [only = '', ...others] = from;
+  const isSpec = (text: string) => items.some(({ key }) => key.startsWith(`kiro:${resolve(cwd, text)}#`));
+  const called = (text: string) => (isSpec(text) ? basename(resolve(cwd, text)) : text);
+  if (others.length === 0) return called(only);
+  if (from.some(isSpec)) return `${called(only)} and ${others.length} more`;
+  const [first, ...more] = items;
+  return more.length === 0 ? (first?.id ?? '') : `${first?.id} and ${more.length} more`;
+}
+
+function notHad(problems: readonly SourceProblem[]): InputError {
+  const [first] = problems;
+  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';
+  return new InputError('plan/source', `${first?.message}${more}`, {
+    hint: first?.hint,
+    details: { problems },
+  });
+}
+
+/** Where issues of other repositories are worked on, by key. */
+async function reposOf(parts: Parts, root: string, items: readonly WorkItem[]): Promise<Map<string, string>> {
+  const { places, refused } = await placeItems(parts, root, items);
+  const [first] = refused;
+  if (first) throw new InputError('plan/source', `${first.reason}.`, { hint: first.hint });
+  return new Map([...places].flatMap(([key, { repo }]) => (repo === root ? [] : [[key, repo] as const])));
+}
+
+interface Work {
+  request: DraftRequest;
+  root: string | null;
+  items: readonly WorkItem[];
+  /** Closed ones included. */
+  known: readonly WorkItem[];
+  repos: ReadonlyMap<string, string>;
+  now: string;
+}
+
+function plannedWork({ request, root, items: given, known, repos, now }: Work): Drafted {
+  const { items, parents } = afterSubIssues(given);
+  const { order, cycles, missing } = orderByDependencies(items);
+  if (cycles[0])
+    throw new InputError(
+      'plan/cycle',
+      `These wait for each other: ${[...cycles[0], cycles[0][0]].join(' → ')}.`,
+      {
+        hint: 'Take one of the dependencies out where they are written.',
+      },
+    );
+  const ids = new Map(items.map((item) => [item.key, item.id]));
+  const done = new Set(known.filter(({ state }) => state === 'closed').map(({ key }) => key));
+  const wanted = {
+    name: nameOf(request, items),
+    ...request.edit,
+    id: request.planId,
+    createdAt: now,
+    createdBy: request.createdBy,
+    repo: root,
+    status: 'draft',
+    tickets: order.map((item, index) => ({
+      ticketId: item.id,
+      order: index + 1,
+      blockedBy: [...new Set(item.dependsOn.flatMap((key) => ids.get(key) ?? []))],
+    })),
+  };
+  const plan = parsed(PlanSchema, wanted, 'new');
+  const tickets = order.map((item) =>
+    TicketSchema.parse({
+      planId: request.planId,
+      ticketId: item.id,
+      title: item.title,
+      description: item.body,
+      acceptanceCriteria: item.acceptanceCriteria,
+      ...(item.paths ? { paths: item.paths } : {}),
+      linearUrl: item.url,
+      repo: repos.get(item.key) ?? null,
+      source: {
+        key: item.key,
+        number: item.number,
+        labels: item.labels,
+        url: item.url,
+        repository: item.repository,
+      },
+    }),
+  );
+  const outside = missing.filter(({ on }) => !done.has(on));
+  return {
+    plan,
+    tickets,
+    notes: [
+      ...outside.map(({ key, on }) => `${ids.get(key)} depends on ${on}, which is not in the plan.`),
+      ...parents.map(({ parent, subs }) => {
+        const remove = `signalbox plan remove ${request.planId} ${parent.id}`;
+        return `${parent.id} waits for its sub-issues ${subs.join(', ')}; if they are all of it: ${remove}`;
+      }),
+    ],
+  };
+}

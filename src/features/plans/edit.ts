@@ -1,0 +1,168 @@
+import type { Parts } from '../../engine/context.ts';
+import { IllegalMoveError, InputError } from '../../model/errors.ts';
+import type { TicketRef } from '../../model/ids.ts';
+import type { Plan, PlanEntry } from '../../model/plan.ts';
+import { Plan as PlanSchema } from '../../model/plan-schema.ts';
+import {
+  checkEdit,
+  checkEditable,
+  dependents,
+  type EntryEdit,
+  hasBegun,
+  type TicketEdit,
+} from '../../model/plans/plan-edits.ts';
+import { dependencyProblems } from '../../model/state/dependencies.ts';
+import type { Ticket } from '../../model/ticket.ts';
+import { Ticket as TicketSchema } from '../../model/ticket-schema.ts';
+import { parsed } from './typed-value.ts';
+
+export type PlanEdit = Partial<
+  Pick<
+    Plan,
+    'name' | 'repo' | 'workflow' | 'agent' | 'base' | 'worktreeRoot' | 'concurrency' | 'stopOnFailure'
+  >
+>;
+
+/** Adds a ticket to a plan. Nothing is written when it, or what it waits for, is not right. */
+export async function addTicket(
+  parts: Parts,
+  ref: TicketRef,
+  edit: TicketEdit & { title: string },
+  entry: EntryEdit = {},
+): Promise<Ticket> {
+  const { store } = parts;
+  const plan = store.plan(ref.planId);
+  checkEditable(plan);
+  const ticket = parsed(TicketSchema, { ...ref, ...edit }, 'add');
+  if (plan.tickets.some(({ ticketId }) => ticketId === ref.ticketId)) throw taken(ref);
+  const order = entry.order ?? Math.max(0, ...plan.tickets.map((each) => each.order)) + 1;
+  const listed = withEntry({ ticketId: ref.ticketId, blockedBy: [], group: 0, ...entry, order });
+  checkWaits(plan, listed(plan), parts);
+  await store.addTicket(ticket);
+  await store.updatePlan(ref.planId, (latest) => {
+    if (latest.tickets.some(({ ticketId }) => ticketId === ref.ticketId)) throw taken(ref);
+    return listed(latest);
+  });
+  return ticket;
+}
+
+/** Changes what a planner may change of a ticket and of its place in the plan. */
+export async function editTicket(
+  parts: Parts,
+  ref: TicketRef,
+  edit: TicketEdit,
+  entry: EntryEdit = {},
+): Promise<Ticket> {
+  const { store } = parts;
+  const plan = store.plan(ref.planId);
+  checkEditable(plan);
+  const fields = [...Object.keys(edit), ...Object.keys(entry)];
+  if (fields.length === 0)
+    throw new InputError('usage', 'Nothing to change was named.', {
+      hint: `For example: signalbox plan edit ${ref.planId} ${ref.ticketId} --title "…"`,
+    });
+  checkTitle(edit);
+  const before = store.ticket(ref);
+  checkEdit(before, fields);
+  const old = plan.tickets.find(({ ticketId }) => ticketId === ref.ticketId);
+  const changed = (latest: Plan): Plan => ({
+    ...latest,
+    tickets: latest.tickets.map((each) => (each.ticketId === ref.ticketId ? { ...each, ...entry } : each)),
+  });
+  if (old && entry.blockedBy) checkWaits(plan, changed(plan), parts);
+  const ticket = await store.updateTicket(ref, (latest) => {
+    checkEdit(latest, fields);
+    return parsed(TicketSchema, { ...latest, ...edit }, 'edit');
+  });
+  if (Object.keys(entry).length > 0) await store.updatePlan(ref.planId, changed);
+  return ticket;
+}
+
+export async function editPlan(parts: Parts, planId: string, edit: PlanEdit): Promise<Plan> {
+  if (Object.keys(edit).length === 0)
+    throw new InputError('usage', 'Nothing to change was named.', {
+      hint: `For example: signalbox plan edit ${planId} --workflow local`,
+    });
+  checkEditable(parts.store.plan(planId));
+  const moves = ['repo', 'base', 'worktreeRoot', 'workflow'].filter((field) => field in edit);
+  const begun = ticketsOf(parts, planId).filter(hasBegun);
+  if (moves.length > 0 && begun.length > 0)
+    throw new IllegalMoveError(
+      'plan/begun',
+      `${begun[0]?.ticketId} of plan "${planId}" has begun, so ${moves.join(', ')} of the plan cannot be changed.`,
+      { hint: 'Set it on the tickets that have not begun: signalbox plan edit <plan> <ticket> …' },
+    );
+  return parts.store.updatePlan(planId, (latest) => parsed(PlanSchema, { ...latest, ...edit }, 'edit'));
+}
+
+/** Takes a ticket out of its plan; one that has begun stays, since its work does. */
+export async function removeTicket(parts: Parts, ref: TicketRef): Promise<void> {
+  const { store } = parts;
+  const plan = store.plan(ref.planId);
+  checkEditable(plan);
+  if (!plan.tickets.some(({ ticketId }) => ticketId === ref.ticketId)) store.ticket(ref);
+  const unreadable = store
+    .view()
+    .problems.some((each) => each.planId === ref.planId && each.ticketId === ref.ticketId);
+  if (!unreadable) checkUnbegun(store.ticket(ref));
+  const [waiting, ...more] = dependents(store.view().plans, ref);
+  if (waiting !== undefined)
+    throw new IllegalMoveError(
+      'ticket/needed',
+      `${waiting}${more.length > 0 ? ` and ${more.length} more` : ''} waits for ${ref.ticketId}.`,
+      { hint: 'Change that first: signalbox plan edit <plan> <ticket> --blocked-by …' },
+    );
+  let entry: PlanEntry | undefined;
+  await store.updatePlan(ref.planId, (latest) => {
+    entry = latest.tickets.find(({ ticketId }) => ticketId === ref.ticketId);
+    return { ...latest, tickets: latest.tickets.filter(({ ticketId }) => ticketId !== ref.ticketId) };
+  });
+  try {
+    // An engine may have begun it until the plan no longer listed it.
+    if (!unreadable) checkUnbegun(store.ticket(ref));
+  } catch (error) {
+    if (entry) await store.updatePlan(ref.planId, withEntry(entry));
+    throw error;
+  }
+  await store.removeTicket(ref);
+}
+
+/** Branches, commits and pull requests are named after it. */
+function checkTitle({ title }: TicketEdit): void {
+  if (title === undefined || title.trim() !== '') return;
+  throw new InputError('plan/value', 'title: must not be empty.', {
+    hint: 'Say in one line what is to be done.',
+  });
+}
+
+function checkUnbegun(ticket: Ticket): void {
+  if (!hasBegun(ticket) && ticket.status !== 'complete') return;
+  throw new IllegalMoveError('ticket/begun', `${ticket.ticketId} has begun and stays in its plan.`, {
+    hint: `Pause it (signalbox pause ${ticket.planId} ${ticket.ticketId}), or put the plan away: signalbox plan archive ${ticket.planId}`,
+  });
+}
+
+function ticketsOf(parts: Parts, planId: string): Ticket[] {
+  return [...parts.store.view().tickets.values()].filter((ticket) => ticket.planId === planId);
+}
+
+function withEntry(entry: PlanEntry): (plan: Plan) => Plan {
+  return (plan) => ({ ...plan, tickets: [...plan.tickets, entry] });
+}
+
+function taken({ planId, ticketId }: TicketRef): InputError {
+  return new InputError('ticket/exists', `Plan "${planId}" already has a ticket "${ticketId}".`, {
+    hint: `Choose another id, or change it: signalbox plan edit ${planId} ${ticketId} …`,
+  });
+}
+
+/** Refuses what would make the plan impossible to run; what was wrong before is left to the check. */
+function checkWaits(before: Plan, after: Plan, parts: Parts): void {
+  const others = parts.store.view().plans.filter(({ id }) => id !== after.id);
+  const known = new Set(dependencyProblems(before, others).map(({ message }) => message));
+  const [problem] = dependencyProblems(after, others).filter(({ message }) => !known.has(message));
+  if (problem)
+    throw new InputError('plan/dependencies', problem.message, {
+      hint: 'Name tickets of this plan, or plan/ticket for one of another.',
+    });
+}

@@ -1,0 +1,34 @@
+import type { Parts } from '../../engine/context.ts';
+import { inspectState } from '../../store/inspect.ts';
+import type { StoreView } from '../../store/port.ts';
+import type { Problem } from './problem.ts';
+
+/** What makes files unreadable, all of it with its place, and fields that look like slips. */
+export function fileProblems(parts: Parts, planId: string, view: StoreView): Problem[] {
+  const { layout } = parts.store;
+  const found: Problem[] = [];
+  const inspected = (ticketId: string | null, file: string) => {
+    const issues = inspectState(ticketId === null ? 'plan' : 'ticket', file);
+    for (const { path, message, severity } of issues)
+      found.push({ ticketId, place: path ?? file, file, path, message: said(file, path, message), severity });
+    return issues.some(({ severity }) => severity === 'error');
+  };
+  const told = new Set<string>();
+  for (const { ticketId, path, message, planId: of } of view.problems) {
+    if (of !== planId) continue;
+    told.add(path);
+    if (!inspected(ticketId, path))
+      found.push({ ticketId, place: path, file: path, path: null, message, severity: 'error' });
+  }
+  const listed = view.plans.find(({ id }) => id === planId)?.tickets ?? [];
+  const others = [
+    ...(view.plans.some(({ id }) => id === planId) ? [[null, layout.planFile(planId)] as const] : []),
+    ...listed.map(({ ticketId }) => [ticketId, layout.ticketFile({ planId, ticketId })] as const),
+  ];
+  for (const [ticketId, file] of others) if (!told.has(file)) inspected(ticketId, file);
+  return found;
+}
+
+function said(file: string, path: string | null, message: string): string {
+  return path === null ? `${file}: ${message}` : message;
+}

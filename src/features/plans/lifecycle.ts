@@ -1,0 +1,107 @@
+import { emit, type Parts } from '../../engine/context.ts';
+import { keepPast } from '../../engine/deleted-usage.ts';
+import { workspaceSpec } from '../../engine/ticket-defaults.ts';
+import { wayToFree } from '../../model/claim.ts';
+import { IllegalMoveError } from '../../model/errors.ts';
+import type { Plan } from '../../model/plan.ts';
+import { isOver, type Ticket } from '../../model/ticket.ts';
+import { checkPlan } from './check.ts';
+
+/** Makes a draft active; refused while the check finds an error. */
+export async function approvePlan(parts: Parts, planId: string): Promise<Plan> {
+  const before = parts.store.plan(planId);
+  if (before.status !== 'draft') throw move(before, 'approve', ['draft']);
+  const errors = (await checkPlan(parts, planId)).filter((problem) => problem.severity === 'error');
+  if (errors.length > 0) {
+    throw new IllegalMoveError(
+      'plan/broken',
+      `Plan "${planId}" has ${errors.length} problem${errors.length === 1 ? '' : 's'}: ${errors[0]?.message}`,
+      {
+        hint: `See all of them with: signalbox plan check ${planId}`,
+        details: { problems: errors },
+      },
+    );
+  }
+  return setStatus(parts, planId, 'active', ['draft'], 'approve');
+}
+
+export async function archivePlan(parts: Parts, planId: string): Promise<Plan> {
+  for (const ticket of ticketsOf(parts, planId)) assertFree(parts, ticket);
+  return setStatus(parts, planId, 'archived', ['draft', 'active', 'paused', 'complete'], 'archive');
+}
+
+/** Deletes a plan that would take nothing with it; names what it would otherwise lose. */
+export async function deletePlan(parts: Parts, planId: string, force: boolean): Promise<void> {
+  const plan = parts.store.plan(planId);
+  const view = parts.store.view();
+  for (const ticket of ticketsOf(parts, planId)) {
+    assertFree(parts, ticket);
+    if (!ticket.base) continue;
+    const spec = workspaceSpec(ticket, plan, parts.settings, view);
+    if (!force && !(await parts.workspaces.isMerged(spec))) {
+      const state = isOver(ticket) ? 'not merged' : `${ticket.status}, not merged`;
+      throw new IllegalMoveError(
+        'plan/unmerged',
+        `Branch ${spec.branch} of ${ticket.ticketId} is ${state}.`,
+        {
+          hint: `Merge or delete the branch first, or use: ${plan.status === 'archived' ? '' : 'plan archive (keeps everything), or '}plan delete --force (keeps the branches).`,
+        },
+      );
+    }
+    const released = await parts.workspaces.release(spec);
+    if (!released.released) {
+      throw new IllegalMoveError(
+        'plan/unmerged',
+        `The worktree ${spec.path} of ${ticket.ticketId} is still needed: ${released.reason}`,
+        {
+          hint: 'Commit or move what is in it first.',
+        },
+      );
+    }
+  }
+  await keepPast(parts, ticketsOf(parts, planId));
+  await parts.store.deletePlan(planId);
+}
+
+/** Refuses while anybody has a ticket: its agent, or a person in one of its sessions. */
+function assertFree(parts: Parts, ticket: Ticket): void {
+  const { claim, planId, ticketId } = ticket;
+  if (!claim || !parts.holder.isLive(claim)) return;
+  const inSession = claim.by === 'session';
+  throw new IllegalMoveError(
+    'plan/busy',
+    inSession
+      ? `A person is in a session of ${ticketId} of plan "${planId}".`
+      : `Plan "${planId}" is at work on ${ticketId}.`,
+    {
+      hint: inSession ? wayToFree(claim, ticket) : `Pause it first: signalbox pause-plan ${planId}`,
+      details: { holder: claim },
+    },
+  );
+}
+
+function ticketsOf(parts: Parts, planId: string): Ticket[] {
+  return [...parts.store.view().tickets.values()].filter((ticket) => ticket.planId === planId);
+}
+
+async function setStatus(
+  parts: Parts,
+  planId: string,
+  status: Plan['status'],
+  from: Plan['status'][],
+  verb: string,
+): Promise<Plan> {
+  const plan = await parts.store.updatePlan(planId, (latest) => {
+    if (!from.includes(latest.status)) throw move(latest, verb, from);
+    return { ...latest, status };
+  });
+  emit(parts, { type: 'plan:status', planId, status });
+  return plan;
+}
+
+function move(plan: Plan, verb: string, from: string[]): IllegalMoveError {
+  return new IllegalMoveError('plan/illegal', `Cannot ${verb} plan "${plan.id}": it is ${plan.status}.`, {
+    hint: `Possible for: ${from.join(', ')}.`,
+    details: { status: plan.status, legal: from },
+  });
+}

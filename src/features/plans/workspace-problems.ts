@@ -1,0 +1,92 @@
+import type { Parts } from '../../engine/context.ts';
+import { branchOf, repoOf, specOf, workspaceSpec } from '../../engine/ticket-defaults.ts';
+import { WorkspaceError } from '../../model/errors.ts';
+import { defaultBranch, refKey } from '../../model/ids.ts';
+import { exclude } from '../../model/own-branch.ts';
+import type { Plan } from '../../model/plan.ts';
+import { hasBegun } from '../../model/plans/plan-edits.ts';
+import type { Ticket } from '../../model/ticket.ts';
+import type { Workflow } from '../../model/workflow.ts';
+import type { StoreView } from '../../store/port.ts';
+import type { Finding } from './problem.ts';
+
+/** What its branch and worktree would run into. */
+export async function obstacles(
+  parts: Parts,
+  plan: Plan,
+  ticket: Ticket,
+  view: StoreView,
+): Promise<Finding[]> {
+  const spec = workspaceSpec(ticket, plan, parts.settings, view);
+  const found = await parts.workspaces.foresee({ ...spec, stackOn: [] });
+  const planFile = parts.store.layout.planFile(plan.id);
+  const fetched =
+    found.some(({ field }) => field === 'base') && (await parts.workspaces.hasRemote(spec.repo));
+  return [
+    ...sameBranch(parts, plan, ticket, view),
+    ...found.map(({ field, message, hint }) => ({
+      place: field,
+      path: field,
+      message,
+      hint,
+      // A branch that only origin has is fetched when the work begins.
+      severity: field === 'base' && fetched ? ('warning' as const) : ('error' as const),
+      ...(field === 'base' || (field === 'worktreeRoot' && plan.worktreeRoot !== null)
+        ? { file: planFile }
+        : {}),
+    })),
+  ];
+}
+
+/** Work that is to be merged, and nothing to merge it into: found out before agents have done it. */
+export async function noMergeTarget(
+  parts: Parts,
+  plan: Plan,
+  { workflow, ticket, view }: { workflow: Workflow; ticket: Ticket; view: StoreView },
+): Promise<Finding[]> {
+  const merges = workflow.phases.find((phase) => phase.type === 'script' && phase.command === MERGES);
+  if (!merges || ticket.skipPhases.includes(merges.id) || hasBegun(ticket)) return [];
+  const spec = specOf(() => workspaceSpec(ticket, plan, parts.settings, view));
+  try {
+    if (!spec || (await parts.workspaces.mergeTarget(spec)) !== undefined) return [];
+  } catch (error) {
+    // What is wrong with the base or the repository is told already.
+    if (error instanceof WorkspaceError) return [];
+    throw error;
+  }
+  return [
+    {
+      place: 'base',
+      path: 'base',
+      file: parts.store.layout.planFile(plan.id),
+      message: `The work would start from a commit on no branch, and phase "${merges.id}" could not merge it.`,
+      hint: 'Set `base` of the plan to a branch.',
+    },
+  ];
+}
+
+const MERGES = 'integrate.sh';
+
+/** Unfinished tickets of other plans that work on the same branch. */
+function sameBranch(parts: Parts, plan: Plan, ticket: Ticket, view: StoreView): Finding[] {
+  const branch = branchOf(ticket);
+  const repo = repoOf(ticket, plan, parts.settings);
+  const own = (ticket.supersedes as string[] | undefined) ?? [];
+  for (const other of view.plans) {
+    if (other.id === plan.id || other.status === 'archived' || other.status === 'complete') continue;
+    for (const { ticketId } of other.tickets) {
+      const name = refKey({ planId: other.id, ticketId });
+      const found = view.tickets.get(name);
+      if (!found || found.status === 'complete' || own.includes(name)) continue;
+      const theirs = found.branch ?? defaultBranch(found);
+      if (theirs !== branch && !exclude(theirs, branch)) continue;
+      if ((found.repo ?? other.repo) === null || repoOf(found, other, parts.settings) !== repo) continue;
+      const message =
+        theirs === branch
+          ? `Branch "${branch}" is also the branch of ${name}, which is ${found.status}.`
+          : `Git cannot have branch "${branch}" beside "${theirs}" of ${name}, which is ${found.status}.`;
+      return [{ place: 'branch', path: 'branch', message, hint: 'Give one of the two another branch.' }];
+    }
+  }
+  return [];
+}

@@ -1,0 +1,70 @@
+import { join } from 'node:path';
+import type { Parts } from '../../engine/context.ts';
+import { workspaceSpec } from '../../engine/ticket-defaults.ts';
+import { ForgeJournal, type Head, KnownRepositories, lastSeen } from '../../github/index.ts';
+import { type GhOptions, ownRepository, parseRemote } from '../../issues/index.ts';
+import { MARKER } from '../../machine/jobs/job.ts';
+import { refKey, type TicketRef } from '../../model/ids.ts';
+import type { Plan } from '../../model/plan.ts';
+import type { Ticket } from '../../model/ticket.ts';
+import type { WorkspaceSpec } from '../../workspaces/index.ts';
+
+/** What every deed on a forge for a ticket needs. */
+export interface ForgeWork {
+  ref: TicketRef;
+  ticket: Ticket;
+  plan: Plan;
+  spec: WorkspaceSpec;
+  head: Head;
+  gh: GhOptions;
+  journal: ForgeJournal;
+  /** Where files of the ticket's work on the forge lie. */
+  dir: string;
+}
+
+export async function forgeWork(parts: Parts, ref: TicketRef, signal?: AbortSignal): Promise<ForgeWork> {
+  const { store, workspaces, settings } = parts;
+  const view = store.view();
+  const ticket = view.tickets.get(refKey(ref)) ?? store.ticket(ref);
+  const plan = store.plan(ref.planId);
+  const spec = workspaceSpec(ticket, plan, settings, view);
+  const origin = parseRemote(await workspaces.pushUrl(spec.repo));
+  const gh = { ...ghOptions(parts, spec.repo), ...(signal ? { signal } : {}) };
+  const repository = await ownRepository(gh, new KnownRepositories(settings.stateDir));
+  const head: Head = { repository, branch: spec.branch, owner: origin?.owner ?? null };
+  const dir = store.layout.jobsOf(ref);
+  return { ref, ticket, plan, spec, head, gh, journal: forgeJournal(parts, ref), dir };
+}
+
+/** How gh is run: in a phase it carries the mark of the phase's job, and ends with it. */
+export function ghOptions({ settings, env, job }: Parts, cwd: string): GhOptions {
+  return { gh: settings.ghCommand, cwd, env: job === undefined ? env : { ...env, [MARKER]: job } };
+}
+
+export function forgeJournal(parts: Parts, ref: TicketRef): ForgeJournal {
+  const file = join(parts.store.layout.jobsOf(ref), 'forge.jsonl');
+  return new ForgeJournal(
+    file,
+    () => parts.now(),
+    (point) => parts.crash(point),
+  );
+}
+
+/** The number in the address that the workflow captured as `pr_url`. */
+export function pullNumberOf(ticket: Ticket): number | null {
+  const { pr_url: url } = ticket.context;
+  const [, number] = /\/pull\/(\d+)\s*$/.exec(typeof url === 'string' ? url : '') ?? [];
+  return number === undefined ? null : Number(number);
+}
+
+/** The branch that the pull request is to be merged into, as far as it is known. */
+export function pullBaseOf(parts: Parts, { ticket, head, spec }: ForgeWork): string | null {
+  const seen = lastSeen({ stateDir: parts.settings.stateDir, repository: head.repository }, spec.branch);
+  return seen?.base || ownBaseOf(ticket, spec);
+}
+
+/** The branch that the ticket's work started from; null where that is no branch. */
+export function ownBaseOf(ticket: Ticket, spec: Pick<WorkspaceSpec, 'base'>): string | null {
+  const ref = ticket.base?.ref ?? '';
+  return /^[0-9a-f]{40,64}$/.test(ref) ? spec.base : ref.replace(/^origin\//, '') || null;
+}

@@ -1,0 +1,104 @@
+import type { Parts } from '../../engine/context.ts';
+import { branchOf, repoOf } from '../../engine/ticket-defaults.ts';
+import { parseRef, refKey, type TicketRef } from '../../model/ids.ts';
+import type { Plan } from '../../model/plan.ts';
+import type { Ticket } from '../../model/ticket.ts';
+import type { StoreView } from '../../store/port.ts';
+
+/** Tickets that build on each other, first to last, the one asked about among them. */
+export interface Stack {
+  tickets: Ticket[];
+  /** The ticket whose branch this one started from; undefined when it started from the base. */
+  below: Ticket | undefined;
+}
+
+export async function stackOf(parts: Parts, ticket: Ticket, view: StoreView): Promise<Stack> {
+  const below = await predecessor(parts, ticket, view);
+  const tickets = [ticket];
+  for (let at = below; at && !tickets.includes(at); ) {
+    tickets.unshift(at);
+    at = await predecessor(parts, at, view);
+  }
+  const stacks = below !== undefined || stacksUp(ticket, view);
+  for (let at: Ticket | undefined = ticket; at; ) {
+    const next: Ticket | undefined = await successor(parts, { ticket: at, view, stacks });
+    if (!next || tickets.includes(next)) break;
+    tickets.push(next);
+    at = next;
+  }
+  return { tickets, below };
+}
+
+/** Whether what waits for a ticket starts from its branch: in a run, which does not wait for merges. */
+function stacksUp({ planId, skipPhases }: Ticket, view: StoreView): boolean {
+  return planOf(view, planId)?.kind === 'run' && skipPhases.includes('integrate');
+}
+
+/** The prerequisite that has the commit which the ticket started from, unless the base has that commit too. */
+async function predecessor(parts: Parts, ticket: Ticket, view: StoreView): Promise<Ticket | undefined> {
+  const { workspaces, settings } = parts;
+  const plan = planOf(view, ticket.planId);
+  if (!ticket.base || !plan) return undefined;
+  const { commit } = ticket.base;
+  const repo = repoOf(ticket, plan, settings);
+  const spec = { repo, branch: branchOf(ticket), base: plan.base, recordedBase: ticket.base };
+  // One that was merged into the branch below it has left its place to that one.
+  const below = [...new Set([...blockersOf(ticket, view), ...ancestorsOf(ticket, view)])];
+  const candidates = below.filter((blocker) => {
+    const owner = planOf(view, blocker.planId);
+    return blocker.branch !== null && owner && repoOf(blocker, owner, settings) === repo;
+  });
+  if (candidates.length === 0 || (await workspaces.baseHas(spec, commit))) return undefined;
+  for (const blocker of candidates)
+    if (await workspaces.branchHas({ repo, branch: branchOf(blocker), commit })) return blocker;
+  return undefined;
+}
+
+/** Whether a branch is another ticket's of the same plan: a pull request on top of it is one that we put there. */
+export function isStackedOn(parts: Parts, { planId, ticketId }: TicketRef, branch: string): boolean {
+  const { tickets } = parts.store.view();
+  return [...tickets.values()].some(
+    (other) => other.planId === planId && other.ticketId !== ticketId && other.branch === branch,
+  );
+}
+
+function blockersOf(ticket: Ticket, view: StoreView): Ticket[] {
+  const entry = planOf(view, ticket.planId)?.tickets.find((each) => each.ticketId === ticket.ticketId);
+  return (entry?.blockedBy ?? []).flatMap(
+    (text) => view.tickets.get(refKey(parseRef(text, ticket.planId))) ?? [],
+  );
+}
+
+/** The ticket that builds on this one alone: it started from its branch, or will where tickets are stacked. */
+async function successor(
+  parts: Parts,
+  { ticket, view, stacks }: { ticket: Ticket; view: StoreView; stacks: boolean },
+): Promise<Ticket | undefined> {
+  const own = [...view.tickets.values()].filter((each) => each.planId === ticket.planId);
+  const waiting = own.filter((each) => blockersOf(each, view).includes(ticket));
+  const direct = waiting.filter((each) => !blockersOf(each, view).some((other) => waiting.includes(other)));
+  const [next] = direct;
+  const plan = planOf(view, ticket.planId);
+  if (!next || !plan || direct.length > 1) return undefined;
+  if (next.base) return (await predecessor(parts, next, view)) === ticket ? next : undefined;
+  const { settings } = parts;
+  const sameRepo = repoOf(next, plan, settings) === repoOf(ticket, plan, settings);
+  const below = ancestorsOf(ticket, view);
+  const alone = blockersOf(next, view).every((each) => each === ticket || below.has(each));
+  return stacks && sameRepo && alone ? next : undefined;
+}
+
+/** Everything that a ticket waits for, directly or not. */
+/** What a ticket waits for, directly or not, the nearest first. */
+export function ancestorsOf(ticket: Ticket, view: StoreView, found = new Set<Ticket>()): Set<Ticket> {
+  for (const each of blockersOf(ticket, view)) {
+    if (found.has(each)) continue;
+    found.add(each);
+    ancestorsOf(each, view, found);
+  }
+  return found;
+}
+
+function planOf(view: StoreView, id: string): Plan | undefined {
+  return view.plans.find((plan) => plan.id === id);
+}

@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Parts } from '../../engine/context.ts';
+import { writeAtomic } from '../../machine/files/atomic.ts';
+import { makeDirectory } from '../../machine/files/directory.ts';
+import { readJob } from '../../machine/jobs/job.ts';
+import { withLock } from '../../machine/lock.ts';
+import { isAlive } from '../../machine/process-identity.ts';
+import { type Claim, LEASE_MS, RENEW_MS, sayHolder } from '../../model/claim.ts';
+import { HeldError } from '../../model/errors.ts';
+import type { Plan } from '../../model/plan.ts';
+import { attemptKey, openAttempt } from '../../model/ticket.ts';
+import { FileStore } from '../../store/file-store.ts';
+import { specOf } from './unit.ts';
+
+/** Who works on a spec, for runs that do not share a state directory. */
+interface SpecLock extends Claim {
+  plan: string;
+  stateDir: string;
+}
+
+/** Files of the locks that this process holds, by plan. */
+const held = new Map<string, { files: string[]; timer: NodeJS.Timeout }>();
+
+/** What has to be free for a plan: its spec, and the branch or checkout that it works in. */
+export interface SpecPlace {
+  name: string;
+  dir: string;
+  repo: string;
+  /** The branch, or the checkout itself. */
+  tree: string;
+}
+
+export function placeOf(plan: Plan, branch: string | null): SpecPlace | undefined {
+  const kept = specOf(plan);
+  if (!kept || !plan.repo) return undefined;
+  return { ...kept, repo: plan.repo, tree: plan.workspace === 'checkout' ? plan.repo : (branch ?? '') };
+}
+
+/** Refuses a spec whose directory or tree another run has, whatever state directory that one keeps. */
+export async function refuseLocked(parts: Parts, planId: string, place: SpecPlace): Promise<void> {
+  for (const file of await filesOf(parts, place)) refuse(parts, planId, place, file);
+}
+
+/**
+ * Takes a spec and its tree for this process. Calling it again changes nothing. `first`: the plan is not there yet, so
+ * that no claim of it can tell two runs apart that begin together.
+ */
+export async function lockSpec(
+  parts: Parts,
+  planId: string,
+  place: SpecPlace,
+  { first = false } = {},
+): Promise<void> {
+  const key = keyOf(parts, planId);
+  if (held.has(key)) return;
+  const files = await filesOf(parts, place);
+  const lock: SpecLock = {
+    ...parts.holder.claim(parts.now()),
+    plan: planId,
+    stateDir: parts.settings.stateDir,
+  };
+  const taken: string[] = [];
+  try {
+    for (const file of files) {
+      makeDirectory(join(file, '..'));
+      await withLock(`${file}.lock`, () => {
+        refuse(parts, first ? null : planId, place, file);
+        writeAtomic(file, `${JSON.stringify(lock)}\n`);
+      });
+      taken.push(file);
+    }
+  } catch (error) {
+    for (const file of taken) rmSync(file, { force: true });
+    throw error;
+  }
+  const timer = setInterval(() => renew(files), RENEW_MS);
+  timer.unref();
+  held.set(key, { files, timer });
+}
+
+export function unlockSpec(parts: Parts, planId: string): void {
+  const own = held.get(keyOf(parts, planId));
+  if (!own) return;
+  held.delete(keyOf(parts, planId));
+  clearInterval(own.timer);
+  for (const file of own.files) if (read(file)?.token === parts.holder.token) rmSync(file, { force: true });
+}
+
+function keyOf({ holder }: Parts, planId: string): string {
+  return `${holder.token} ${planId}`;
+}
+
+/** Other hosts see by its age whether a lock is kept. */
+function renew(files: readonly string[]): void {
+  const now = new Date();
+  for (const file of files) if (existsSync(file)) utimesSync(file, now, now);
+}
+
+async function filesOf({ workspaces }: Parts, { dir, repo, tree }: SpecPlace): Promise<string[]> {
+  const { commonDir } = await workspaces.checkRepo(repo);
+  // A spec may lie in another repository than the work.
+  const own = await workspaces.checkRepo(dir).catch(() => ({ commonDir }));
+  const name = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 16);
+  return [
+    join(own.commonDir, 'signalbox', `spec-${name(dir)}.json`),
+    join(commonDir, 'signalbox', `tree-${name(tree)}.json`),
+  ];
+}
+
+function read(file: string): SpecLock | undefined {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as SpecLock;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Between runs of one plan in one state directory its own claims decide; everybody else looks here. */
+function refuse(parts: Parts, planId: string | null, { name }: SpecPlace, file: string): void {
+  const lock = read(file);
+  if (
+    !lock ||
+    lock.token === parts.holder.token ||
+    (lock.plan === planId && lock.stateDir === parts.settings.stateDir)
+  )
+    return;
+  const where = `Its state is in ${lock.stateDir}.`;
+  if (isLive(lock, file))
+    throw new HeldError('spec/held', `Spec "${name}" is already being run by ${sayHolder(lock)}.`, {
+      hint: `${where} Watch it with: SIGNALBOX_STATE_DIR=${lock.stateDir} signalbox status --plan ${lock.plan}`,
+      details: { holder: lock },
+    });
+  if (!agentLives(lock)) return;
+  throw new HeldError('spec/held', `${sayHolder(lock)} is gone, but its agent still works on "${name}".`, {
+    hint: `${where} Go on there: SIGNALBOX_STATE_DIR=${lock.stateDir} signalbox resume ${lock.plan}`,
+    details: { holder: lock },
+  });
+}
+
+function isLive(lock: SpecLock, file: string): boolean {
+  const alive = isAlive(lock);
+  if (alive !== undefined) return alive;
+  const seen = statSync(file, { throwIfNoEntry: false });
+  return seen !== undefined && Date.now() - seen.mtimeMs < LEASE_MS;
+}
+
+/** Whether an agent that a killed run left is still at work. */
+function agentLives({ stateDir, plan }: SpecLock): boolean {
+  if (!existsSync(stateDir)) return false;
+  const store = new FileStore(stateDir, { once: true });
+  return [...store.view().tickets.values()].some((ticket) => {
+    const open = ticket.planId === plan ? openAttempt(ticket) : undefined;
+    return open !== undefined && readJob(store.layout.job(ticket, attemptKey(open))).state === 'running';
+  });
+}

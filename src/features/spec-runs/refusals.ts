@@ -1,0 +1,144 @@
+import { dirname } from 'node:path';
+import { tipOf } from '../../engine/branch-head.ts';
+import type { Parts } from '../../engine/context.ts';
+import type { SpecProblem } from '../../kiro/index.ts';
+import { sayHolder } from '../../model/claim.ts';
+import { HeldError, InputError } from '../../model/errors.ts';
+import type { Plan } from '../../model/plan.ts';
+import { didYouMean } from '../../model/text/near.ts';
+import type { Ticket } from '../../model/ticket.ts';
+import { readDaemon } from '../../store/daemon-claim.ts';
+import { personsFiles } from './checkout-state.ts';
+
+export function checkAgents(
+  { settings }: Parts,
+  { backend, assignBackend }: { backend: string | null; assignBackend: string | null },
+): void {
+  const known = Object.keys(settings.agents);
+  const named: [string, string | null][] = [
+    ['--backend', backend],
+    ['--assign-backend', assignBackend],
+    ...Object.entries(settings.specs.owners).map(
+      ([owner, agent]) => [`specs.owners.${owner}`, agent] as [string, string],
+    ),
+  ];
+  for (const [where, agent] of named)
+    if (agent !== null && !known.includes(agent))
+      throw new InputError(
+        'spec/agent',
+        `${where}: there is no agent ${JSON.stringify(agent)}.${didYouMean(agent, known)}`,
+        { hint: `Agents: ${known.join(', ')}.` },
+      );
+}
+
+export function refuseHeld({ holder }: Parts, plan: Plan): void {
+  if (!plan.claim || !holder.isLive(plan.claim) || plan.claim.token === holder.token) return;
+  throw new HeldError('plan/held', `Spec "${plan.name}" is already being run by ${sayHolder(plan.claim)}.`, {
+    hint: `Watch it with: signalbox status --plan ${plan.id}`,
+    details: { holder: plan.claim },
+  });
+}
+
+/** A daemon claims tickets, not plans: an active plan that nobody else has is its work as long as something can go on. */
+export function refuseDaemon({ holder, store }: Parts, plan: Plan, tickets: readonly Ticket[]): void {
+  const daemon = readDaemon(store.layout, holder);
+  const claim = tickets.flatMap(({ claim }) => claim ?? []).find((each) => holder.isLive(each));
+  const isStuck = tickets.some(
+    ({ status, hold }) => ['failed', 'needs_attention', 'paused'].includes(status) || hold?.kind === 'starts',
+  );
+  const goesOn = plan.status === 'active' && !isStuck && tickets.some(({ status }) => status !== 'complete');
+  const who = claim && claim.token !== holder.token ? claim : goesOn ? daemon : undefined;
+  if (!who) return;
+  throw new HeldError('plan/held', `Spec "${plan.name}" is already being run by ${sayHolder(who)}.`, {
+    hint: `Watch it with: signalbox status --plan ${plan.id}`,
+    details: { holder: who },
+  });
+}
+
+export function refuseErrors(problems: readonly SpecProblem[]): void {
+  const errors = problems.filter(({ severity }) => severity === 'error');
+  const [first] = errors;
+  if (!first) return;
+  const said = errors.map(({ file, line, message }) => `${file}:${line}: ${message}`);
+  throw new InputError('spec/problems', said.join('\n'), {
+    hint: first.hint ?? `See: signalbox spec check ${dirname(first.file)}`,
+    details: { problems: errors },
+  });
+}
+
+/** Work that has begun in one place cannot go on in another. */
+export function refuseMoved(
+  { plan, tickets }: { plan: Plan; tickets: readonly Ticket[] },
+  inPlace: boolean,
+): void {
+  const was = plan.workspace === 'checkout';
+  if (was === inPlace || !tickets.some((ticket) => ticket.phaseHistory.length > 0)) return;
+  throw new InputError(
+    'spec/moved',
+    `Spec "${plan.name}" was begun ${was ? 'in the checkout' : 'on its own branch'}.`,
+    { hint: `Go on ${was ? 'with' : 'without'} --in-place, or start over with --fresh.` },
+  );
+}
+
+/** One branch cannot be in two trees: what the checkout has is not free for the spec's own. */
+export async function refuseStanding(
+  { workspaces }: Parts,
+  { plan, tickets }: { plan: Plan; tickets: readonly Ticket[] },
+  branch: string,
+): Promise<void> {
+  const root = plan.repo ?? '';
+  if (tickets.every(({ status }) => status === 'complete')) return;
+  if ((await workspaces.head(root)).branch !== branch) return;
+  const begun = tickets.some(({ phaseHistory }) => phaseHistory.length > 0);
+  throw new InputError(
+    'spec/standing',
+    `The checkout ${root} is on ${branch}, on which the units work in a worktree of their own.`,
+    {
+      hint: `Switch it to another branch: git -C ${root} switch -\nOr work in it, on that branch, with --in-place${begun ? ' --fresh' : ''}.`,
+      details: { root, branch },
+    },
+  );
+}
+
+/** What a person has in the checkout that a spec works in is neither the agent's nor in the way. */
+export async function refuseDirty(parts: Parts, plan: Plan, tickets: readonly Ticket[]): Promise<void> {
+  const root = plan.repo ?? '';
+  const { files, owner, unsure } = await personsFiles(parts, root, tickets);
+  if (files.length === 0) return;
+  const named = `${files.slice(0, 5).join(', ')}${files.length > 5 ? ', …' : ''}`;
+  const what = unsure
+    ? `has changes that may be yours or of unit ${owner?.ticketId}, which was cut off`
+    : 'has changes that are not committed';
+  throw new InputError('spec/dirty', `The checkout ${root} ${what}: ${named}.`, {
+    details: { files },
+    hint: owner
+      ? `Commit or stash them, then go on with: signalbox resume ${plan.id}`
+      : 'Commit or stash them, or leave out --in-place to work on a branch of its own.',
+  });
+}
+
+/** A branch that somebody has deleted took the units with it that were complete on it, unless they were merged. */
+export async function refuseLost(
+  { workspaces }: Parts,
+  { id, name, repo, base, workspace }: Plan,
+  tickets: readonly Ticket[],
+): Promise<void> {
+  const done = tickets.filter(({ status, phaseHistory }) => status === 'complete' && phaseHistory.length > 0);
+  const last = done.sort((a, b) => (a.since ?? '').localeCompare(b.since ?? '')).at(-1);
+  const branch = last?.branch;
+  if (!repo || !branch || workspace === 'checkout' || (await workspaces.tip({ repo, branch }))) return;
+  const tip = tipOf(last);
+  const place = await workspaces.whereabouts({ repo, branch, base, recordedBase: null, tip });
+  if (place === 'merged') return;
+  const from = place === 'branch' ? `origin/${branch}` : tip;
+  const units = done.length === 1 ? '1 unit that is' : `${done.length} units that are`;
+  const restore = from ? `Bring it back: git -C ${repo} branch ${branch} ${from}\nOr start` : 'Start';
+  throw new InputError(
+    'spec/branch-gone',
+    `The branch ${branch} of "${name}" is gone, and with it ${units} complete.`,
+    {
+      hint: `${restore} over, on a new branch, with --fresh; what is ticked in your copy stays done.`,
+      details: { planId: id, branch, tip },
+    },
+  );
+}

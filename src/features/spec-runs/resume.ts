@@ -1,0 +1,95 @@
+import { emit, type Parts } from '../../engine/context.ts';
+import { control } from '../../engine/control.ts';
+import { letGo } from '../../engine/resume-run.ts';
+import { sayHolder } from '../../model/claim.ts';
+import { HeldError, IllegalMoveError, InputError } from '../../model/errors.ts';
+import type { Plan } from '../../model/plan.ts';
+import { keepPersonsCommits } from './checkout-state.ts';
+import { lockSpec, placeOf } from './lock.ts';
+import { refuseDirty, refuseLost } from './refusals.ts';
+import { setGoing } from './run.ts';
+import { haltedTicket } from './state.ts';
+import { specOf } from './unit.ts';
+
+/** Answers the unit that has halted; it goes on with whoever runs the plan. */
+export async function answerHalt(parts: Parts, planId: string, answer: string): Promise<string> {
+  const plan = specPlan(parts, planId);
+  const view = parts.store.view();
+  const tickets = plan.tickets.flatMap(({ ticketId }) => view.tickets.get(`${planId}/${ticketId}`) ?? []);
+  const halted = haltedTicket(tickets);
+  if (!halted)
+    throw new IllegalMoveError('spec/not-halted', `Nothing in "${planId}" waits for an answer.`, {
+      hint: `See: signalbox status --plan ${planId}`,
+    });
+  await refuseChanged(parts, plan);
+  const ref = { planId, ticketId: halted.ticketId };
+  await control(parts, ref, { type: 'respond', decision: 'answer', message: answer }, 'a person');
+  return halted.ticketId;
+}
+
+/**
+ * Takes the plan of a spec to go on with it here; it is then run like any other plan that this process holds. With
+ * `leave`, whoever has it goes on.
+ */
+export async function takeSpec(parts: Parts, planId: string, { leave = false } = {}): Promise<Plan> {
+  const { store, holder } = parts;
+  await refuseChanged(parts, specPlan(parts, planId));
+  const plan = await store.updatePlan(planId, (latest) => {
+    if (latest.claim && holder.isLive(latest.claim) && latest.claim.token !== holder.token)
+      throw new HeldError(
+        'plan/held',
+        `Spec "${latest.name}" is already being run by ${sayHolder(latest.claim)}.`,
+        { hint: `Watch it with: signalbox status --plan ${planId}`, details: { holder: latest.claim } },
+      );
+    if (latest.status !== 'active' && latest.status !== 'paused')
+      throw new IllegalMoveError('plan/illegal', `Cannot resume "${planId}": it is ${latest.status}.`, {
+        hint: `See: signalbox status --plan ${planId}`,
+        details: { status: latest.status, legal: ['active', 'paused'] },
+      });
+    const now = parts.now();
+    const run = { ...(latest.run as object | undefined), detached: leave };
+    const starts = latest.starts && { ...latest.starts, since: now };
+    return {
+      ...latest,
+      run,
+      ...(starts ? { starts } : {}),
+      status: 'active',
+      pausedBy: null,
+      claim: leave ? null : holder.claim(now),
+    };
+  });
+  try {
+    const [first] = plan.tickets;
+    const place = placeOf(plan, first ? store.ticket({ planId, ticketId: first.ticketId }).branch : null);
+    if (place && !leave) await lockSpec(parts, planId, place);
+    if (plan.workspace === 'checkout') await keepPersonsCommits(parts, planId);
+    await setGoing(parts, planId, null);
+    emit(parts, { type: 'plan:status', planId, status: plan.status });
+  } catch (error) {
+    await letGo(parts, planId);
+    throw error;
+  }
+  return plan;
+}
+
+/**
+ * In a checkout, nothing of a person's goes with the agent's, and a branch is where it was; a run that is under way sees
+ * to that itself.
+ */
+async function refuseChanged(parts: Parts, plan: Plan): Promise<void> {
+  const { tickets } = parts.store.view();
+  const own = plan.tickets.flatMap(({ ticketId }) => tickets.get(`${plan.id}/${ticketId}`) ?? []);
+  const claims = [plan.claim, ...own.map(({ claim }) => claim)];
+  const isUnderWay = claims.some((claim) => claim !== null && parts.holder.isLive(claim));
+  if (isUnderWay) return;
+  if (plan.workspace === 'checkout') await refuseDirty(parts, plan, own);
+  else await refuseLost(parts, plan, own);
+}
+
+function specPlan(parts: Parts, planId: string): Plan {
+  const plan = parts.store.plan(planId);
+  if (specOf(plan)) return plan;
+  throw new InputError('spec/none', `"${planId}" is not a run of a spec.`, {
+    hint: `Answer a gate with: signalbox respond ${planId} <ticket> <decision> "…"`,
+  });
+}

@@ -1,0 +1,95 @@
+import type { Unit } from '../../kiro/index.ts';
+import { isOver, type Ticket } from '../../model/ticket.ts';
+import { Ticket as TicketSchema } from '../../model/ticket-schema.ts';
+import { assigned, overridden } from './assignments.ts';
+import type { SpecPlanInput } from './plan.ts';
+import { type TicketUnit, ticksOf, unitOf } from './unit.ts';
+import { describeUnit, ticketIdOf, unitHash } from './unit-text.ts';
+
+/** A unit that is met for the first time. */
+export function ticketFor(input: SpecPlanInput, unit: Unit): Ticket {
+  const fields = fieldsOf(input, unit);
+  return TicketSchema.parse({
+    planId: input.planId,
+    ticketId: ticketIdOf(unit.id),
+    status: unit.done ? 'complete' : 'queued',
+    since: input.now,
+    workflowHash: hashFor(input, unit),
+    ...fields,
+    ...(unit.done ? {} : assigned({ context: {} }, unit, input.assignments.get(unit.id))),
+  });
+}
+
+function fieldsOf(input: SpecPlanInput, unit: Unit) {
+  const { worktree } = input;
+  const { ids: together = [], asked = {} } = input.together.get(unit.id) ?? {};
+  const others = together.length > 0 ? { together, asked } : {};
+  const described: TicketUnit = { ...describeUnit(input.spec, unit), ...others };
+  return { title: unit.title, description: described.work, branch: input.branch, worktree, unit: described };
+}
+
+function hashFor(input: SpecPlanInput, unit: Unit): string {
+  return input.together.get(unit.id)?.workflowHash ?? input.workflowHash;
+}
+
+/**
+ * What a known ticket becomes: as it was where it is done, with the present text where it is under way, anew where
+ * something else is wanted now. An agent that is at work, or has ended unheard, goes by the text that it was given.
+ */
+export function renewed(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
+  const begun = old.phaseHistory.length > 0;
+  const waits = old.status === 'needs_attention';
+  if (unit.done && (isOver(old) || !begun || waits))
+    return old.status === 'complete'
+      ? whole(input, unit, old)
+      : { ...old, status: 'complete', hold: null, error: null, since: input.now };
+  const same = unitOf(old)?.hash === unitHash(unit);
+  if (old.status === 'complete' && same) return old;
+  const asks = waits && old.hold?.kind === 'gate';
+  const goesOn = begun && (same || (!isOver(old) && (!waits || asks)));
+  if (!goesOn) return anew(input, unit, old);
+  const told = same || !input.isAtWork(old) ? retold(input, unit, old) : old;
+  return overridden(told, input.assignments.get(unit.id));
+}
+
+/** What was left out of a complete unit may have been done since. */
+function whole(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
+  const known = unitOf(old);
+  if (!known?.leftOut) return old;
+  const { leftOut: _, ...rest } = known;
+  const { ids, leftOut } = describeUnit(input.spec, unit);
+  return { ...old, unit: { ...rest, ids, ...(leftOut ? { leftOut } : {}) } };
+}
+
+/** A ticket under way with what its unit says now; a session that knows other words is told the new ones. */
+function retold(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
+  const { title, description, unit: now } = fieldsOf(input, unit);
+  const { together, asked, done, ...was } = unitOf(old) ?? ({} as Partial<TicketUnit>);
+  const kept = { ...(together ? { together } : {}), ...(asked ? { asked } : {}), ...(done ? { done } : {}) };
+  const { together: _, asked: __, ...words } = now;
+  if (old.title === title && JSON.stringify(was) === JSON.stringify(words)) return old;
+  return { ...old, title, description, unit: { ...words, ...kept }, retold: input.now };
+}
+
+/** A known ticket from the beginning; what it has done and what became of its attempts is kept. */
+export function anew(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
+  const fields = fieldsOf(input, unit);
+  const { tries: _, left: __, ...rest } = old;
+  const fresh = {
+    ...rest,
+    ...fields,
+    unit: { ...fields.unit, done: ticksOf(old) },
+    worktree: fields.worktree,
+    base: null,
+    visits: {},
+    retries: {},
+    status: unit.done ? ('complete' as const) : ('queued' as const),
+    hold: null,
+    error: null,
+    since: input.now,
+    workflowHash: hashFor(input, unit),
+    currentPhase: null,
+    context: {},
+  };
+  return unit.done ? fresh : { ...fresh, ...assigned(fresh, unit, input.assignments.get(unit.id)) };
+}

@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, dirname, isAbsolute, join, relative } from 'node:path';
+import type { Parts } from '../../engine/context.ts';
+import { mergedTasks, type TaskIdentity } from '../../kiro/index.ts';
+import { writeAtomic } from '../../machine/files/atomic.ts';
+import { InputError } from '../../model/errors.ts';
+import type { WorkspaceSpec } from '../../workspaces/index.ts';
+import { placeOfFile, realOf, writeAt } from './file-location.ts';
+import type { PlanSpec } from './unit.ts';
+
+export const STATE_FILE = 'SEQUENTIAL_STATE.json';
+export const PROGRESS_FILE = 'SEQUENTIAL_PROGRESS.md';
+
+/** Where the spec's files are in a tree, from its top; a spec from elsewhere gets the usual place. */
+export function placeInTree(dir: string, root: string): string {
+  const inside = relative(root, dir);
+  const isOut = inside === '' || inside.startsWith('..') || isAbsolute(inside);
+  return isOut ? join('.kiro', 'specs', basename(dir)) : inside;
+}
+
+/**
+ * Brings the spec into the tree: where git has it, an edited tasks.md is committed with the ticks of what is complete;
+ * where git does not, its files are copied and kept out of git. `given` is the text to bring, where it is not what the
+ * user's file has by now.
+ */
+export async function bringSpec(
+  parts: Parts,
+  spec: WorkspaceSpec,
+  kept: PlanSpec,
+  known: readonly TaskIdentity[],
+  given?: string,
+): Promise<PlanSpec> {
+  const dir = join(spec.path, kept.inTree);
+  const name = join(kept.inTree, kept.files.tasks);
+  const original = join(kept.dir, kept.files.tasks);
+  const place = () => placeOfFile(spec.path, name, original);
+  if (dir === kept.dir || realOf(dir) === kept.dir) {
+    const tracked = await parts.workspaces.isTracked(spec.path, name);
+    return { ...kept, tracked, text: readFileSync(original, 'utf8'), list: place().name };
+  }
+  const text = given ?? readFileSync(original, 'utf8');
+  const tracked =
+    existsSync(join(dir, kept.files.tasks)) && (await parts.workspaces.isTracked(spec.path, name));
+  if (!tracked) {
+    mkdirSync(dir, { recursive: true });
+    writeAt(place(), readFileSync(original));
+    writeFileSync(join(dir, '.gitignore'), '*\n');
+  }
+  const brought = {
+    ...kept,
+    tracked,
+    text,
+    list: place().name,
+    brought: await bringOthers(parts, spec, kept),
+  };
+  if (!tracked) return brought;
+  const list = place();
+  const ours = readFileSync(list.file, 'utf8');
+  const next = mergedTasks({ was: kept.text, mine: text, branch: ours }, known);
+  if (next === null) throw changedTwice(list.file, kept);
+  if (next === ours) return brought;
+  writeAtomic(list.file, next, 0o644);
+  const message = `Bring the tasks of ${kept.name} up to date`;
+  await parts.workspaces.commitPaths({ path: spec.path, files: [list.name], message });
+  return brought;
+}
+
+/**
+ * Requirements and design as the user has them, in a commit where git has or takes them: prompts are made from these.
+ * What an agent changed on the branch stays for as long as the user's file is the one that was brought last.
+ */
+async function bringOthers(
+  { workspaces }: Parts,
+  spec: WorkspaceSpec,
+  kept: PlanSpec,
+): Promise<Record<string, string>> {
+  const brought: Record<string, string> = {};
+  for (const other of kept.files.others) {
+    const original = join(kept.dir, other);
+    if (!existsSync(original)) continue;
+    const mine = readFileSync(original);
+    brought[other] = createHash('sha256').update(mine).digest('hex').slice(0, 16);
+    const place = placeOfFile(spec.path, join(kept.inTree, other), original);
+    const isThere = existsSync(place.file);
+    if (isThere && (brought[other] === kept.brought?.[other] || readFileSync(place.file).equals(mine)))
+      continue;
+    writeAt(place, mine);
+    const message = `Bring ${other} of ${kept.name} up to date`;
+    await workspaces.commitPaths({ path: spec.path, files: [place.name], message });
+  }
+  return brought;
+}
+
+function changedTwice(file: string, kept: PlanSpec): InputError {
+  const original = join(kept.dir, kept.files.tasks);
+  return new InputError('spec/changed', `${original} and ${file} were both changed since the last run.`, {
+    hint: `Make them alike and commit ${file}, then run the spec again.`,
+    details: { file, original },
+  });
+}
+
+/** Keeps the two files that show a run out of git, with what writing them leaves; they lie beside the spec. */
+export function excludeFiles(commonDir: string, root: string, place: string): void {
+  const inside = relative(root, place);
+  if (inside.startsWith('..') || isAbsolute(inside)) return;
+  const file = join(commonDir, 'info', 'exclude');
+  const known = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  const lines = [`/${escaped(inside === '' ? '' : `${inside}/`)}SEQUENTIAL_*`];
+  const missing = lines.filter((line) => !known.split('\n').includes(line));
+  if (missing.length === 0) return;
+  mkdirSync(dirname(file), { recursive: true });
+  appendFileSync(file, `${known === '' || known.endsWith('\n') ? '' : '\n'}${missing.join('\n')}\n`);
+}
+
+function escaped(path: string): string {
+  return path.replace(/[\\*?[\]#! ]/g, '\\$&');
+}

@@ -1,0 +1,49 @@
+import { join } from 'node:path';
+import { withLock } from '../machine/lock.ts';
+import type { Git } from './git.ts';
+import type { Repo } from './repository.ts';
+import type { Trunk } from './trunk.ts';
+
+/** What one `createWorkspaces` shares between its calls. */
+export interface Context {
+  git: Git;
+  env: Record<string, string | undefined>;
+  repo(path: string): Promise<Repo>;
+  /** Runs calls about one path one after the other. */
+  inTurn<T>(path: string, fn: () => Promise<T>): Promise<T>;
+  /** Known answers to "does `commit` contain `ancestor`?"; commits never change, so they stay true. */
+  ancestry: Map<string, boolean>;
+  fetches: Map<string, { at: number; note: Promise<string | undefined> }>;
+  /** What origins said is their default branch, by repository. */
+  trunks: Map<string, { at: number; trunk: Promise<Trunk> }>;
+}
+
+// A fetch may be under way in another process.
+const LOCK_TIMEOUT_MS = 180_000;
+
+/** Serialises what git races with itself on: add, move, remove, prune and fetch of one repository. */
+export function lockRepo<T>(repo: Repo, fn: () => T | Promise<T>): Promise<T> {
+  return withLock(join(repo.commonDir, 'signalbox.lock'), fn, { timeoutMs: LOCK_TIMEOUT_MS });
+}
+
+/** Serialises merges, which neither wait for worktrees nor hold them up. */
+export function lockMerges<T>(repo: Repo, fn: () => T | Promise<T>): Promise<T> {
+  return withLock(join(repo.commonDir, 'signalbox-merge.lock'), fn, { timeoutMs: LOCK_TIMEOUT_MS });
+}
+
+export function createTurns(): Context['inTurn'] {
+  const tails = new Map<string, Promise<unknown>>();
+  return async (path, fn) => {
+    const before = tails.get(path);
+    const turn = (async () => {
+      if (before) await Promise.allSettled([before]);
+      return fn();
+    })();
+    tails.set(path, turn);
+    try {
+      return await turn;
+    } finally {
+      if (tails.get(path) === turn) tails.delete(path);
+    }
+  };
+}

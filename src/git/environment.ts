@@ -1,0 +1,96 @@
+import { shellQuote } from '../model/text/shell-quote.ts';
+
+type Env = Record<string, string | undefined>;
+
+/** Variables that would point git at another repository, index or program than the one we name. */
+const REMOVED = [
+  'GIT_DIR',
+  'GIT_WORK_TREE',
+  'GIT_INDEX_FILE',
+  'GIT_COMMON_DIR',
+  'GIT_OBJECT_DIRECTORY',
+  'GIT_ALTERNATE_OBJECT_DIRECTORIES',
+  'GIT_IMPLICIT_WORK_TREE',
+  'GIT_GRAFT_FILE',
+  'GIT_SHALLOW_FILE',
+  'GIT_REPLACE_REF_BASE',
+  'GIT_NO_REPLACE_OBJECTS',
+  'GIT_QUARANTINE_PATH',
+  'GIT_NAMESPACE',
+  'GIT_PREFIX',
+  'GIT_CONFIG',
+  'GIT_CONFIG_PARAMETERS',
+  'GIT_ATTR_SOURCE',
+  'GIT_EXTERNAL_DIFF',
+  'GIT_DIFF_OPTS',
+  'GIT_LITERAL_PATHSPECS',
+  'GIT_GLOB_PATHSPECS',
+  'GIT_NOGLOB_PATHSPECS',
+  'GIT_ICASE_PATHSPECS',
+];
+
+const EVENTS = ['post-checkout', 'post-index-change', 'reference-transaction', 'pre-auto-gc'];
+
+/** Whatever an agent plants in the shared config, these win. Filter and merge drivers go by name: see drivers.ts. */
+const FORCED: ReadonlyArray<readonly [string, string]> = [
+  ['core.hooksPath', '/dev/null'],
+  ...EVENTS.map((event) => [`hook.${event}.enabled`, 'false'] as const),
+  ['core.fsmonitor', 'false'],
+  ['core.alternateRefsCommand', 'true'],
+  ['core.ignoreStat', 'false'],
+  ['color.ui', 'false'],
+  ['commit.gpgSign', 'false'],
+  ['tag.gpgSign', 'false'],
+  ['log.showSignature', 'false'],
+  ['submodule.recurse', 'false'],
+  ['diff.ignoreSubmodules', 'dirty'],
+  ['gc.auto', '0'],
+  ['maintenance.auto', 'false'],
+  ['protocol.ext.allow', 'never'],
+  ['advice.detachedHead', 'false'],
+];
+
+/** The caller's environment without anything that redirects git; also what setup hooks get. */
+export function cleanEnv(env: Env): Record<string, string> {
+  const clean: Record<string, string> = {};
+  for (const [key, value] of Object.entries(env)) {
+    if (value !== undefined && !REMOVED.includes(key)) clean[key] = value;
+  }
+  return clean;
+}
+
+/** The environment of every git call of the engine. */
+export function gitEnv(env: Env): Record<string, string> {
+  const ssh = env.GIT_SSH ? shellQuote(env.GIT_SSH) : undefined;
+  return withConfig(
+    {
+      ...cleanEnv(env),
+      LC_ALL: 'C',
+      GIT_TERMINAL_PROMPT: '0',
+      GIT_PAGER: 'cat',
+      GIT_EDITOR: ':',
+      // Each of these set, even empty, makes git ignore the config key of the same purpose.
+      GIT_ASKPASS: env.GIT_ASKPASS ?? '',
+      GIT_PROXY_COMMAND: env.GIT_PROXY_COMMAND ?? '',
+      GIT_SSH_COMMAND: env.GIT_SSH_COMMAND ?? ssh ?? 'ssh -o BatchMode=yes',
+      GIT_ALLOW_PROTOCOL: env.GIT_ALLOW_PROTOCOL ?? 'file:git:http:https:ssh',
+    },
+    FORCED,
+  );
+}
+
+/** Adds config that beats every config file; the caller's own GIT_CONFIG_COUNT entries stay before it. */
+export function withConfig(
+  env: Record<string, string>,
+  entries: ReadonlyArray<readonly [string, string]>,
+): Record<string, string> {
+  const result = { ...env };
+  let count = Number.parseInt(env.GIT_CONFIG_COUNT ?? '0', 10) || 0;
+  for (const [key, value] of entries) {
+    result[`GIT_CONFIG_KEY_${count}`] = key;
+    result[`GIT_CONFIG_VALUE_${count}`] = value;
+    count += 1;
+  }
+  result.GIT_CONFIG_COUNT = String(count);
+  return result;
+}

@@ -1,0 +1,102 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { messageOf } from '../model/errors.ts';
+import { type Context, lockRepo } from './context.ts';
+import { retryRaces } from './git.ts';
+import { originRef, readText } from './refs.ts';
+import type { Repo } from './repository.ts';
+
+const EVERY_MS = 60_000;
+const FETCH_TIMEOUT_MS = 60_000;
+const STAMP = 'signalbox-fetched';
+const FETCH = [
+  'fetch',
+  '--quiet',
+  '--no-tags',
+  '--no-write-fetch-head',
+  '--no-recurse-submodules',
+  '--refmap=',
+  '--upload-pack=git-upload-pack',
+  'origin',
+];
+
+/**
+ * Brings origin's branch up to date, at most once a minute for all tickets and processes together.
+ * Never fails: without the network the work goes on from what is here, and the note says so.
+ */
+export function fetchBranch(context: Context, repo: Repo, branch: string): Promise<string | undefined> {
+  const key = `${repo.commonDir}\n${branch}`;
+  const known = context.fetches.get(key);
+  if (known && isRecent(known.at)) return known.note;
+  const note = lockRepo(repo, () => fetchNow(context, repo, branch)).catch(
+    (error) => `origin/${branch} was not fetched: ${messageOf(error)}`,
+  );
+  context.fetches.set(key, { at: Date.now(), note });
+  return note;
+}
+
+/** What was asked of origin less than a minute ago need not be asked again. */
+export function isRecent(at: number): boolean {
+  const age = Date.now() - at;
+  return age >= 0 && age < EVERY_MS;
+}
+
+/** Origin's branch as it is now, however recently it was looked at; throws when that cannot be had. */
+export async function fetchAnew(context: Context, repo: Repo, branch: string): Promise<void> {
+  await lockRepo(repo, () => fetchNow(context, repo, branch, true));
+}
+
+/** Gets a branch's commits and moves no ref; for a git that writes its objects elsewhere. */
+export async function fetchAside(context: Context, repo: Repo, branch: string): Promise<void> {
+  const { entries, env } = await trustedAccess(context, repo);
+  const options = { at: repo, write: true, timeoutMs: FETCH_TIMEOUT_MS, config: entries, env };
+  await context.git([...FETCH, `refs/heads/${branch}`], options);
+}
+
+async function fetchNow(context: Context, repo: Repo, branch: string, anew = false): Promise<undefined> {
+  const stamp = join(repo.commonDir, STAMP);
+  const stamps = parseStamps(readText(stamp));
+  if (!anew && isRecent(stamps[branch] ?? 0)) return;
+  // Two questions at once.
+  const [config] = await Promise.all([trustedAccess(context, repo), context.git.prepare(repo)]);
+  const at = Date.now();
+  await retryRaces(() =>
+    context.git([...FETCH, `+refs/heads/${branch}:${originRef(branch)}`], {
+      at: repo,
+      write: true,
+      timeoutMs: FETCH_TIMEOUT_MS,
+      config: config.entries,
+      env: config.env,
+    }),
+  );
+  stamps[branch] = at;
+  writeFileSync(stamp, JSON.stringify(stamps));
+}
+
+function parseStamps(text: string | undefined): Record<string, number> {
+  try {
+    return { ...(JSON.parse(text ?? '{}') as Record<string, number>) };
+  } catch {
+    return {};
+  }
+}
+
+/** Credential helpers and the ssh command as the user's own config has them; those of the repository may be planted. */
+export async function trustedAccess(context: Context, repo: Repo) {
+  const pattern = '^(credential\\..*|core\\.sshcommand)$';
+  const { stdout } = await context.git(['config', '-z', '--show-scope', '--get-regexp', pattern], {
+    at: repo,
+    ok: [0, 1],
+  });
+  const fields = stdout.split('\0');
+  const entries: Array<[string, string]> = [['credential.helper', '']];
+  const env: Record<string, string> = {};
+  for (let index = 0; index + 1 < fields.length; index += 2) {
+    const scope = fields[index];
+    const [key = '', ...value] = (fields[index + 1] ?? '').split('\n');
+    if (scope !== 'system' && scope !== 'global') continue;
+    if (key.startsWith('credential.')) entries.push([key, value.join('\n')]);
+    else if (!context.env.GIT_SSH_COMMAND) env.GIT_SSH_COMMAND = value.join('\n');
+  }
+  return { entries, env };
+}

@@ -1,0 +1,84 @@
+import type { Context } from './context.ts';
+import type { Place } from './git.ts';
+import type { Repo } from './repository.ts';
+
+export type Merged = { commit: string } | { conflict: string[] };
+
+export interface MergeSpec {
+  ours: string;
+  theirs: string;
+  message: string;
+  /** An ancestor of ours to compare both with, where their history does not tell what they have in common. */
+  from?: string | undefined;
+  /** Dated as the newer of the two, so that merging the same again gives the same commit. */
+  steady?: boolean;
+}
+
+/** Merges `theirs` into `ours` as a new commit, without any checkout. */
+export async function mergeCommits(context: Context, repo: Repo, merge: MergeSpec): Promise<Merged> {
+  const { ours, from } = merge;
+  const naming = identity(context, repo);
+  const theirs = from ? await grafted(context, repo, { ...merge, from, who: await naming }) : merge.theirs;
+  const [{ code, stdout }, who, when] = await Promise.all([
+    context.git(['merge-tree', '--write-tree', '--name-only', '--no-messages', '-z', ours, theirs], {
+      at: repo,
+      ok: [0, 1],
+      write: true,
+    }),
+    naming,
+    merge.steady ? dates(context, repo, merge) : {},
+  ]);
+  const [tree = '', ...files] = stdout.split('\0').filter((field) => field !== '');
+  if (code === 1) return { conflict: [...new Set(files)].sort() };
+  const made = await context.git(['commit-tree', tree, '-p', merge.ours, '-p', merge.theirs, '-F', '-'], {
+    at: repo,
+    write: true,
+    input: `${merge.message.trim()}\n`,
+    env: { ...who, ...when },
+  });
+  return { commit: made.stdout.trim() };
+}
+
+async function dates(
+  context: Context,
+  repo: Repo,
+  { ours, theirs }: MergeSpec,
+): Promise<Record<string, string>> {
+  const { stdout } = await context.git(['log', '--no-walk', '--format=%ct', ours, theirs], { at: repo });
+  const date = `@${Math.max(...stdout.trim().split('\n').map(Number))} +0000`;
+  return { GIT_AUTHOR_DATE: date, GIT_COMMITTER_DATE: date };
+}
+
+/** What `theirs` has, as one commit upon `from`. */
+async function grafted(
+  context: Context,
+  repo: Repo,
+  { theirs, from, who }: { theirs: string; from: string; who: Record<string, string> },
+): Promise<string> {
+  const args = ['commit-tree', `${theirs}^{tree}`, '-p', from, '-m', 'as it is there'];
+  return (await context.git(args, { at: repo, write: true, env: who })).stdout.trim();
+}
+
+/** Nothing where the repository knows who commits, else our own name: git would refuse or invent one. */
+export async function identity(context: Context, repo: Place): Promise<Record<string, string>> {
+  const { stdout } = await context.git(
+    ['config', '-z', '--get-regexp', '^(user|author|committer)\\.(name|email)$'],
+    {
+      at: repo,
+      ok: [0, 1],
+    },
+  );
+  const known = new Set(stdout.split('\0').map((entry) => entry.split('\n')[0]));
+  const env: Record<string, string> = {};
+  for (const role of ['author', 'committer']) {
+    for (const [field, fallback] of [
+      ['name', 'Signalbox'],
+      ['email', 'signalbox@localhost'],
+    ] as const) {
+      const variable = `GIT_${role}_${field}`.toUpperCase();
+      const configured = known.has(`user.${field}`) || known.has(`${role}.${field}`);
+      if (!configured && !context.env[variable]) env[variable] = fallback;
+    }
+  }
+  return env;
+}

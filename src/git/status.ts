@@ -1,0 +1,149 @@
+import { lstatSync, realpathSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { oddEntry } from '../machine/files/regular.ts';
+import { type Git, GitError, type Place } from './git.ts';
+import { hiddenEdits } from './hidden-edits.ts';
+import { type IndexMarks, readMarks } from './index-file.ts';
+import { readText } from './refs.ts';
+
+/** `git status` of a checkout, in one call; and what it is told not to see. */
+export interface Status {
+  /** The commit HEAD stands for; undefined on a branch without commits. */
+  head: string | undefined;
+  branch: string | undefined;
+  /** Changed tracked files, hidden ones included. */
+  changed: string[];
+  /** Changed files that `git status` itself does not name. */
+  hidden: string[];
+  marks: IndexMarks;
+  /** Directories end in `/`. */
+  untracked: string[];
+  ignored: string[];
+  /** The entries as git wrote them, and ours. */
+  raw: string;
+}
+
+export interface StatusOptions {
+  /** List every untracked file instead of the topmost untracked directories. */
+  all?: boolean;
+  ignored?: boolean;
+}
+
+/**
+ * The files that show a run of a spec, and those that are left of writing them. They change all the time beside the
+ * spec, in a checkout that an agent works in, and are nobody's work, also where git has them.
+ */
+export function isShownState(file: string): boolean {
+  return /(?:^|\/)SEQUENTIAL_(?:STATE\.json|PROGRESS\.md)(?:\.[^/]*)?$/.test(file);
+}
+
+export async function readStatus(git: Git, at: Place, options: StatusOptions = {}): Promise<Status> {
+  const marks = await readMarks(git, at);
+  const links = await findLinks(at, marks.links);
+  const args = [
+    'status',
+    '--porcelain=v2',
+    '-z',
+    '--branch',
+    '--no-ahead-behind',
+    '--no-renames',
+    // Git would look into submodules by calls that read their config as it is; we look into them ourselves.
+    '--ignore-submodules=dirty',
+    `--untracked-files=${options.all ? 'all' : 'normal'}`,
+    `--ignored=${options.ignored ? 'matching' : 'no'}`,
+  ];
+  const { stdout } = await git(args, { at });
+  const hidden = await hiddenEdits(git, at, marks);
+  const status = { ...parseStatus(stdout), hidden, marks };
+  const seen = new Set(status.changed);
+  for (const file of [...hidden, ...(await dirtyLinks(git, links))]) {
+    if (seen.has(file)) continue;
+    status.changed.push(file);
+    status.raw += `${file}\0`;
+  }
+  return status;
+}
+
+interface Link {
+  name: string;
+  at: Place;
+}
+
+/** Submodules, and other repositories committed like them. Git is not even started when it would wait in one. */
+async function findLinks(at: Place, names: readonly string[]): Promise<Link[]> {
+  const links: Link[] = [];
+  for (const name of names) {
+    const workTree = join(at.workTree, name);
+    const gitDir = gitDirOf(workTree);
+    if (gitDir === undefined) continue;
+    await refuseOdd(gitDir);
+    const shared = readText(join(gitDir, 'commondir'));
+    if (shared !== undefined) await refuseOdd(resolve(gitDir, shared));
+    links.push({ name, at: { gitDir, workTree } });
+  }
+  return links;
+}
+
+async function refuseOdd(gitDir: string): Promise<void> {
+  const odd = await oddEntry(gitDir, 'followed');
+  if (odd === undefined) return;
+  const why = `${join(gitDir, odd)} is no file, and git would wait for it`;
+  throw new GitError(['status'], { code: null, stderr: '' }, why);
+}
+
+/** Those in which something is uncommitted. */
+async function dirtyLinks(git: Git, links: readonly Link[]): Promise<string[]> {
+  const dirty: string[] = [];
+  const hasty = git.patient({ timeoutMs: LINK_MS });
+  for (const link of links) if (await isDirty(hasty, link.at)) dirty.push(link.name);
+  return dirty;
+}
+
+const LINK_MS = 60_000;
+
+async function isDirty(git: Git, at: Place): Promise<boolean> {
+  try {
+    const { changed, untracked } = await readStatus(git, at);
+    return changed.length + untracked.length > 0;
+  } catch (error) {
+    // A repository that is broken is not what was committed.
+    if (error instanceof GitError) return true;
+    throw error;
+  }
+}
+
+function gitDirOf(workTree: string): string | undefined {
+  const dotGit = join(workTree, '.git');
+  const stat = lstatSync(dotGit, { throwIfNoEntry: false });
+  if (stat?.isDirectory()) return dotGit;
+  const link = stat?.isFile() ? /^gitdir: (.+)$/.exec(readText(dotGit) ?? '')?.[1] : undefined;
+  if (link === undefined) return undefined;
+  const target = resolve(workTree, link);
+  return lstatSync(target, { throwIfNoEntry: false }) ? realpathSync.native(target) : undefined;
+}
+
+/** How many fields stand before the path, by the entry's first character. */
+const FIELDS: Record<string, number> = { '1': 8, u: 10, '?': 1, '!': 1 };
+
+/** What git itself says. */
+type Said = Omit<Status, 'hidden' | 'marks'>;
+
+export function parseStatus(raw: string): Said {
+  const status: Said = { head: undefined, branch: undefined, changed: [], untracked: [], ignored: [], raw };
+  for (const line of raw.split('\0')) {
+    const kind = line[0] ?? '';
+    if (line.startsWith('# branch.oid ')) status.head = known(line.slice(13), '(initial)');
+    if (line.startsWith('# branch.head ')) status.branch = known(line.slice(14), '(detached)');
+    const fields = FIELDS[kind];
+    if (fields === undefined) continue;
+    const path = line.split(' ').slice(fields).join(' ');
+    if (kind === '?') status.untracked.push(path);
+    else if (kind === '!') status.ignored.push(path);
+    else status.changed.push(path);
+  }
+  return status;
+}
+
+function known(value: string, none: string): string | undefined {
+  return value === none ? undefined : value;
+}

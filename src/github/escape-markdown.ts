@@ -1,0 +1,83 @@
+import { cleanText } from '../model/text/clean.ts';
+
+/** A fence behind whatever a block can stand in: lists, quotes, footnotes, indentation. */
+const FENCE = /^(?:[\s>]|[-*+]\s|\d{1,9}[.)]\s|\[\^[^\]]*\]:)*(`{3,}|~{3,})(.*)$/;
+const CLOSER = /^[\s>]*(`{3,}|~{3,})\s*$/;
+/** GitHub looks through emphasis, brackets and the end of a line. */
+const CLOSING =
+  /(?<![A-Za-z0-9])(clos(?:e|es|ed)|fix(?:es|ed)?|resolv(?:e|es|ed))(?!\u200b)(?=[^A-Za-z0-9\n]{1,10}?(?:[\w./-]*#\d|gh-\d|https?:\/\/)|[^A-Za-z0-9\n]*$)/gi;
+const MENTION = /(?<![A-Za-z0-9])@(?=[A-Za-z0-9])/g;
+/** Written so, an `@` or `#` is there again once the text is shown. */
+const ENTITY = /&(?=#|(?!(?:lt|gt|amp|quot);)[A-Za-z][A-Za-z0-9]*;)/g;
+
+/**
+ * Text of an issue or an agent, fit for a pull request: it is shown as Markdown, but it closes no issue, calls nobody,
+ * and neither an open comment, tag nor code block of it reaches what stands behind it. Code blocks come to the left
+ * margin, where nobody can read them in two ways.
+ */
+export function inert(text: string, max: number): string {
+  let fence: string | undefined;
+  const lines = cleanText(text, max)
+    .split('\n')
+    .map((line) => {
+      if (fence !== undefined) {
+        if (!CLOSER.exec(line)?.[1]?.startsWith(fence)) return line;
+        const end = fence;
+        fence = undefined;
+        return end;
+      }
+      const [, marks, info = ''] = FENCE.exec(line) ?? [];
+      // A backtick behind the marks makes it inline code.
+      if (marks === undefined || (marks.startsWith('`') && info.includes('`'))) return inertLine(line);
+      fence = marks;
+      return `${marks}${info}`;
+    });
+  if (fence !== undefined) lines.push(fence);
+  return lines.join('\n').trim();
+}
+
+/** The same for one line. Backticks without a partner in it are no code, whatever stands in the next one. */
+export function inertLine(line: string): string {
+  return splitCode(line)
+    .map(({ text, code }) => {
+      // In a row of a table, a bar ends the cell and the code with it.
+      if (code && !(text.includes('|') && inertProse(text) !== text)) return text;
+      return inertProse(text.replace(/\\.|`/g, (sign) => (sign === '`' ? '\\`' : sign)));
+    })
+    .join('');
+}
+
+export function inertProse(text: string): string {
+  return inertPlain(text)
+    .replace(ENTITY, '&amp;')
+    .replace(/<(?=[A-Za-z/!?])/g, '&lt;');
+}
+
+/** For places that show no Markdown. */
+export function inertPlain(text: string): string {
+  return text.replace(MENTION, '@\u200b').replace(CLOSING, '$1\u200b');
+}
+
+/** A line in pieces of prose and inline code, backticks included. */
+export function splitCode(line: string): { text: string; code: boolean }[] {
+  const parts: { text: string; code: boolean }[] = [];
+  let from = 0;
+  const scan = /\\.|`+/g;
+  for (let match = scan.exec(line); match; match = scan.exec(line)) {
+    if (match[0].startsWith('\\')) continue;
+    const end = closingTicks(line, scan.lastIndex, match[0].length);
+    if (end === undefined) continue;
+    parts.push({ text: line.slice(from, match.index), code: false });
+    parts.push({ text: line.slice(match.index, end), code: true });
+    from = end;
+    scan.lastIndex = end;
+  }
+  parts.push({ text: line.slice(from), code: false });
+  return parts.filter(({ text }) => text !== '');
+}
+
+function closingTicks(line: string, from: number, count: number): number | undefined {
+  for (const run of line.slice(from).matchAll(/`+/g))
+    if (run[0].length === count) return from + run.index + count;
+  return undefined;
+}

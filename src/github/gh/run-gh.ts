@@ -1,0 +1,56 @@
+import { existsSync } from 'node:fs';
+import { type ProgramEnd, type ProgramOptions, runProgram } from '../../machine/run-program.ts';
+import { GhError } from './error.ts';
+
+export interface GhOptions extends ProgramOptions {
+  /** The GitHub CLI: a name on PATH or a path. */
+  gh: string;
+}
+
+export interface GhResult {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** gh must neither ask, nor colour, nor page, nor print its own debugging between the lines we read. */
+const QUIET = {
+  GH_PROMPT_DISABLED: '1',
+  GH_NO_UPDATE_NOTIFIER: '1',
+  GH_DEBUG: '',
+  GH_FORCE_TTY: '',
+  GH_PAGER: 'cat',
+  NO_COLOR: '1',
+  CLICOLOR_FORCE: '0',
+};
+
+/** Runs gh to its end, whatever its exit code; throws a GhError when it could not be run or did not end in time. */
+export async function runGh(args: readonly string[], options: GhOptions): Promise<GhResult> {
+  const end = await runProgram(options.gh, args, { ...options, env: { ...options.env, ...QUIET } });
+  const { code, stdout, stderr } = end;
+  if (code === null) throw notRun(end, options);
+  return { code, stdout, stderr };
+}
+
+function notRun({ error, stopped }: ProgramEnd, { gh, cwd, timeoutMs }: GhOptions): GhError {
+  if (stopped === 'timeout') {
+    const seconds = Math.round((timeoutMs ?? 30_000) / 100) / 10;
+    return new GhError('timeout', `The GitHub CLI (${gh}) gave no answer in ${seconds} s.`, {
+      hint: 'Check the network and try again; `gh api rate_limit` shows whether GitHub answers.',
+    });
+  }
+  if (stopped === 'output')
+    return new GhError('unknown', `The GitHub CLI (${gh}) printed more than can be read at once.`, {
+      hint: 'Ask for fewer issues at once.',
+    });
+  if (error?.code === 'ENOENT' && existsSync(cwd))
+    return new GhError('missing', `The GitHub CLI (${gh}) is not installed or not on PATH.`, {
+      hint: 'Install it from https://cli.github.com and run `gh auth login`, or set ghCommand to where it is. Markdown files need no GitHub.',
+      cause: error,
+    });
+  const why = error?.code === 'ENOENT' ? `${cwd} does not exist` : (error?.message ?? 'it was killed');
+  return new GhError('missing', `The GitHub CLI (${gh}) cannot be started: ${why}.`, {
+    hint: 'Check ghCommand in the settings and the permissions of that file.',
+    cause: error,
+  });
+}

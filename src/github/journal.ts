@@ -1,0 +1,117 @@
+import { appendFileSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { makeDirectory } from '../machine/files/directory.ts';
+import { messageOf } from '../model/errors.ts';
+import { asRecord, asText, parseJson } from '../model/text/json.ts';
+
+/** One line: what was meant, or what came of it. */
+export interface JournalLine {
+  at: string;
+  what: string;
+  state: 'intent' | 'done' | 'failed' | 'noted';
+  facts: Record<string, unknown>;
+}
+
+/** Called when the intent is written, and when the deed is done but not written. A test ends the process there. */
+type Crash = (point: `forge:${string}`) => void;
+
+/** What was meant and what came of it, line by line: after a crash it shows what may have happened outside. */
+export class ForgeJournal {
+  readonly #file: string;
+  readonly #now: () => string;
+  readonly #crash: Crash;
+
+  constructor(file: string, now: () => string, crash: Crash = () => undefined) {
+    this.#file = file;
+    this.#now = now;
+    this.#crash = crash;
+  }
+
+  async record<T extends object>(
+    what: string,
+    about: Record<string, unknown>,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    this.#write({ what, state: 'intent', ...about });
+    this.#crash(`forge:${what}-meant`);
+    try {
+      const done = await work();
+      this.#crash(`forge:${what}-done`);
+      this.#write({ what, state: 'done', ...about, result: done });
+      return done;
+    } catch (error) {
+      this.#write({ what, state: 'failed', ...about, error: messageOf(error) });
+      throw error;
+    }
+  }
+
+  /** A crash hid what came of a deed, and now it is known. Nothing is written where nothing was open. */
+  settle(what: string, result: object): void {
+    const open = this.unsettled().find((line) => line.what === what);
+    if (open) this.#write({ what, state: 'done', found: true, result });
+  }
+
+  /** Something that became true here alone. */
+  note(what: string, about: Record<string, unknown>): void {
+    this.#write({ what, state: 'noted', ...about });
+  }
+
+  /** Everything so far, oldest first. A line that a crash cut off is left out. */
+  lines(): JournalLine[] {
+    let text: string;
+    try {
+      text = readFileSync(this.#file, 'utf8');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+      throw error;
+    }
+    return text.split('\n').flatMap((line) => {
+      const facts = asRecord(parseJson(line));
+      const { state } = facts;
+      const known = state === 'intent' || state === 'done' || state === 'failed' || state === 'noted';
+      return known ? [{ at: asText(facts.at), what: asText(facts.what), state, facts }] : [];
+    });
+  }
+
+  /** Deeds that were meant and have no end: a crash may have come before or after them. */
+  unsettled(): JournalLine[] {
+    const open = new Map<string, JournalLine>();
+    for (const line of this.lines()) {
+      if (line.state === 'intent') open.set(line.what, line);
+      else open.delete(line.what);
+    }
+    return [...open.values()];
+  }
+
+  /** Commits that origin is known to have had: pushed by us, or found there and taken over. Oldest first. */
+  heads(): { commit: string; at: string }[] {
+    return this.lines().flatMap(({ what, state, at, facts }) => {
+      const found = what === 'found' ? facts.commit : asRecord(facts.result).commit;
+      const known = what === 'found' || (what === 'push' && state === 'done');
+      return known && asText(found) !== '' ? [{ commit: asText(found), at }] : [];
+    });
+  }
+
+  /** Commits whose pull request was merged from here. */
+  merged(): string[] {
+    let meant = '';
+    return this.lines().flatMap(({ what, state, facts }) => {
+      if (what !== 'merge') return [];
+      if (state === 'intent') meant = asText(facts.commit);
+      return state === 'done' && meant !== '' ? [meant] : [];
+    });
+  }
+
+  /** Feedback that was answered. */
+  answered(): Set<string> {
+    const ids = this.lines().flatMap(({ what, facts }) =>
+      what === 'answered' && Array.isArray(facts.ids) ? facts.ids.map(String) : [],
+    );
+    return new Set(ids);
+  }
+
+  #write(line: Record<string, unknown>): void {
+    makeDirectory(dirname(this.#file));
+    appendFileSync(this.#file, `${JSON.stringify({ at: this.#now(), ...line })}\n`, { mode: 0o600 });
+  }
+}

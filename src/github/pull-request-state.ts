@@ -1,0 +1,183 @@
+import { cleanLine, cleanText } from '../model/text/clean.ts';
+import { shellWord } from '../model/text/shell-quote.ts';
+import { type FeedbackItem, feedbackOf, type Listening } from './feedback.ts';
+import { isHeard } from './trusted-author.ts';
+import type { Watched } from './watched.ts';
+
+/** What somebody waits for: that it is opened, reviewed, merged, or over in whatever way. */
+export const PULL_WAITS = ['open', 'review', 'merge', 'end'] as const;
+export type PullWait = (typeof PULL_WAITS)[number];
+
+export type PullOutcome =
+  | 'open'
+  | 'merged'
+  | 'unmerged'
+  | 'closed'
+  | 'deleted'
+  | 'moved'
+  | 'conflict'
+  | 'changes'
+  | 'red'
+  | 'approved';
+
+export interface Standing {
+  outcome: PullOutcome;
+  /** For people and agents, many lines. */
+  message: string;
+  /** What an answer would answer. */
+  ids: string[];
+}
+
+export interface Ours extends Listening {
+  /** Commits that the branch may have when nobody else pushed: what it is known to have had last, and what it is here. */
+  heads: readonly string[];
+  /** The branch itself has the last of these: GitHub may need a moment until its pull request shows a push. */
+  lags: boolean;
+  /** Commits are here that are not in what was merged. */
+  left: boolean;
+  /** The branch was pushed and is on the forge no more; only asked where there is no pull request. */
+  gone: boolean;
+  /** The command that opens its pull request. */
+  opening: string;
+}
+
+/** Messages stay below what the engine keeps of a script's output. */
+const MOST_BYTES = 12_000;
+
+/** Where a pull request stands for somebody who waits, or why there is nothing new. */
+export function standingOf(
+  pull: Watched | null,
+  awaited: PullWait,
+  ours: Ours,
+): Standing | { waiting: string } {
+  if (!pull && ours.gone) {
+    const message = 'The branch was deleted on the forge before there was a pull request for it.';
+    return { outcome: 'deleted', message, ids: [] };
+  }
+  if (!pull) {
+    const none = 'there is no pull request for the branch yet';
+    return { waiting: awaited === 'open' ? `${none}; open it: ${ours.opening}` : none };
+  }
+  const name = `pull request #${pull.number}`;
+  const end = endOf(pull, name, ours);
+  // Who waits for the beginning captures its address, whatever became of it meanwhile.
+  if (end) return awaited === 'open' ? { ...end, message: pull.url } : end;
+  if (awaited === 'end') return { waiting: `${name} is open` };
+  if (awaited === 'open') {
+    return pull.isDraft ? { waiting: draft(pull, name) } : { outcome: 'open', message: pull.url, ids: [] };
+  }
+  if (!ours.heads.includes(pull.head)) {
+    if (ours.lags) return { waiting: `${name} does not show the last push yet` };
+    const message = `Somebody else pushed to ${cleanLine(pull.branch, 200)}: it is at ${pull.head.slice(0, 10)} now.`;
+    return { outcome: 'moved', message, ids: [] };
+  }
+  const items = feedbackOf(pull, ours);
+  if (items.length > 0) return asked(pull, items);
+  const pending = pull.checks.filter(({ state }) => state === 'pending').length;
+  if (pending > 0) return { waiting: `${name}: ${pending} of ${pull.checks.length} checks are not done` };
+  const red = pull.checks.filter(({ state }) => state === 'failed');
+  if (red.length > 0) return { waiting: `${name}: ${red.length} checks are red and were answered` };
+  if (awaited === 'merge')
+    return { waiting: pull.isDraft ? draft(pull, name) : `${name} waits to be merged` };
+  const said = approval(pull, ours);
+  return 'missing' in said
+    ? { waiting: `${name} ${said.missing}` }
+    : { outcome: 'approved', message: said.text, ids: [] };
+}
+
+function draft({ url }: Watched, name: string): string {
+  return `${name} is a draft; make it ready: gh pr ready ${shellWord(url)}`;
+}
+
+function endOf({ state, hasBranch, branch }: Watched, name: string, { left }: Ours): Standing | undefined {
+  if (state === 'MERGED' && left) {
+    const message = `${capital(name)} was merged without the last commits of ${cleanLine(branch, 200)} that are here.`;
+    return { outcome: 'unmerged', message, ids: [] };
+  }
+  if (state === 'MERGED') return { outcome: 'merged', message: `${capital(name)} was merged.`, ids: [] };
+  if (!hasBranch) {
+    const message = `The branch ${cleanLine(branch, 200)} was deleted, and ${name} is not merged.`;
+    return { outcome: 'deleted', message, ids: [] };
+  }
+  if (state === 'OPEN') return undefined;
+  return { outcome: 'closed', message: `${capital(name)} was closed without being merged.`, ids: [] };
+}
+
+/** One name for all that is asked: people go before conflicts, and these before checks. */
+function asked(pull: Watched, items: readonly FeedbackItem[]): Standing {
+  const kinds = new Set(items.map(({ kind }) => kind));
+  const people = kinds.has('review') || kinds.has('thread') || kinds.has('comment');
+  const outcome = people ? 'changes' : kinds.has('conflict') ? 'conflict' : 'red';
+  const taken: FeedbackItem[] = [];
+  let room = MOST_BYTES;
+  for (const item of items) {
+    room -= Buffer.byteLength(item.text) + 2;
+    if (room < 0) break;
+    taken.push(item);
+  }
+  const left = items.length - taken.length;
+  const notes = [
+    ...(left > 0 ? [`${left} more are left for the next round; they are at ${pull.url}`] : []),
+    ...(pull.cut || Object.keys(pull.earlier).length > 0 ? [`Older words are at ${pull.url}`] : []),
+  ];
+  const message = [...taken.map(({ text }) => text), ...notes].join('\n\n');
+  return { outcome, message, ids: taken.flatMap(({ ids }) => ids) };
+}
+
+/** What stands against merging it, whether somebody answered it or not; undefined where nothing does. */
+export function objectionTo(pull: Watched, reviewers: readonly string[]): string | undefined {
+  const against = verdicts(pull, reviewers).filter(({ state }) => state === 'CHANGES_REQUESTED');
+  const objected = objectedBy(pull, against);
+  if (objected !== undefined) return `waits for ${objected}, who requested changes`;
+  const red = pull.checks.filter(({ state }) => state === 'failed').map(({ name }) => cleanLine(name, 80));
+  return red.length > 0 ? `has red checks: ${red.slice(0, 3).join(', ')}` : undefined;
+}
+
+/** Names of checks that may still say anything. */
+export function pendingChecks(pull: Watched): string[] {
+  return pull.checks.filter(({ state }) => state === 'pending').map(({ name }) => cleanLine(name, 80));
+}
+
+/** The last word of everybody who is listened to. */
+function verdicts(pull: Watched, reviewers: readonly string[]): Watched['reviews'] {
+  const latest = new Map<string, Watched['reviews'][number]>();
+  for (const review of [...pull.reviews].sort((a, b) => a.at.localeCompare(b.at))) {
+    if (isHeard(review, reviewers) && review.state !== 'COMMENTED' && review.state !== 'PENDING')
+      latest.set(review.author, review);
+  }
+  return [...latest.values()];
+}
+
+function names(reviews: readonly { author: string }[]): string {
+  return reviews.map(({ author }) => author).join(', ');
+}
+
+/** Who holds it back by requesting changes; where GitHub has rules of its own, these say whether anybody does. */
+function objectedBy({ decision }: Watched, against: Watched['reviews']): string | undefined {
+  if (decision !== 'CHANGES_REQUESTED' && (decision !== '' || against.length === 0)) return undefined;
+  return cleanLine(names(against), 200) || 'somebody';
+}
+
+/** Who approves the commits that it has now, or what is missing. */
+function approval(pull: Watched, { reviewers }: Ours): { text: string } | { missing: string } {
+  const latest = verdicts(pull, reviewers);
+  const approving = latest.filter(
+    ({ state, commit }) => state === 'APPROVED' && (commit === '' || commit === pull.head),
+  );
+  const against = latest.filter(({ state }) => state === 'CHANGES_REQUESTED');
+  // With a rule of its own, GitHub knows how many it takes and whether one for older commits counts.
+  const objected = objectedBy(pull, against);
+  if (objected !== undefined) return { missing: `waits for ${objected}, who requested changes` };
+  if (pull.decision === '' ? approving.length === 0 : pull.decision !== 'APPROVED')
+    return { missing: 'waits for a review' };
+  if (approving.length === 0) return { text: 'It is approved.' };
+  // Words that came with it are for people: an agent that acted on them would make the approval void.
+  const words = approving.filter(({ text }) => text !== '').map((each) => `${each.author}: ${each.text}`);
+  return {
+    text: [`${names(approving)} approved it.`, ...words.map((each) => cleanText(each, 1000))].join('\n'),
+  };
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

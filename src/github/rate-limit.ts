@@ -1,0 +1,59 @@
+import { join } from 'node:path';
+import { asRecord } from '../model/text/json.ts';
+import { noteFact, readFacts } from './facts-file.ts';
+
+/** What GitHub lets this account ask for until the reset. */
+export interface Budget {
+  limit: number;
+  remaining: number;
+  /** What the last question cost. */
+  cost: number;
+  resetAt: string;
+}
+
+export interface KnownBudget extends Budget {
+  host: string;
+  /** When this was known. */
+  at: string;
+}
+
+export function readBudget(value: unknown): Budget | null {
+  const { limit, remaining, cost, resetAt } = asRecord(value);
+  if (typeof limit !== 'number' || typeof remaining !== 'number' || typeof resetAt !== 'string') return null;
+  if (Number.isNaN(Date.parse(resetAt))) return null;
+  return { limit, remaining, cost: typeof cost === 'number' ? cost : 0, resetAt };
+}
+
+/** What is known of the budget of every host, kept for all processes in one file. */
+export class BudgetBook {
+  readonly #file: string;
+
+  constructor(stateDir: string) {
+    this.#file = join(stateDir, 'forge', 'budget.json');
+  }
+
+  all(): KnownBudget[] {
+    return Object.entries(readFacts(this.#file)).flatMap(([host, value]) => {
+      const budget = readBudget(value);
+      const { at } = asRecord(value);
+      return budget ? [{ host, ...budget, at: typeof at === 'string' ? at : budget.resetAt }] : [];
+    });
+  }
+
+  note(host: string, budget: Budget, at: string): void {
+    noteFact(this.#file, host, { ...budget, at });
+  }
+
+  /** GitHub itself said that there is nothing left. */
+  exhausted(host: string, resetAt: string, at: string): void {
+    const limit = this.all().find((known) => known.host === host)?.limit ?? 0;
+    this.note(host, { limit, remaining: 0, cost: 0, resetAt }, at);
+  }
+
+  /** The budget that forbids another question now; undefined when one may be asked. */
+  low(host: string, reserve: number, now: string): KnownBudget | undefined {
+    const known = this.all().find((each) => each.host === host);
+    if (!known || Date.parse(known.resetAt) <= Date.parse(now)) return undefined;
+    return known.remaining < Math.min(reserve, known.limit / 2) || known.remaining === 0 ? known : undefined;
+  }
+}

@@ -1,0 +1,112 @@
+import { GhError } from '../../github/gh/error.ts';
+import {
+  githubKey,
+  parseRepository,
+  type RepositoryName,
+  repositoryText,
+} from '../../github/gh/repository-name.ts';
+import { idProblem } from '../../model/ids.ts';
+import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean.ts';
+import { asArray, asRecord, asText } from '../../model/text/json.ts';
+import { acceptanceCriteria } from '../criteria.ts';
+import type { WorkItem } from '../item.ts';
+import { dependencyMentions, labelMentions } from '../mentions.ts';
+
+/** An issue as an answer of GitHub tells it, lists complete. */
+export interface RawIssue {
+  number: number;
+  title: string;
+  body: string;
+  state: string;
+  url: string;
+  labels: string[];
+  blockedBy: string[];
+  parent: string | null;
+  subIssues: string[];
+  milestone: string | null;
+}
+
+/** Reads the issue object of a GraphQL answer; its lists are what their first page has. */
+export function rawIssue(value: unknown, host: string): RawIssue {
+  const record = asRecord(value);
+  return {
+    number: Number(record.number),
+    title: asText(record.title),
+    body: asText(record.body),
+    state: asText(record.state),
+    url: asText(record.url),
+    labels: labelNames(record.labels),
+    blockedBy: issueKeys(record.blockedBy, host),
+    parent: issueKey(record.parent, host) ?? null,
+    subIssues: issueKeys(record.subIssues, host),
+    milestone: asText(asRecord(record.milestone).title) || null,
+  };
+}
+
+/** Names out of a connection, or out of the plain list that `gh --json` prints. */
+export function labelNames(value: unknown): string[] {
+  const nodes = Array.isArray(value) ? value : asArray(asRecord(value).nodes);
+  return nodes.map((node) => asText(asRecord(node).name));
+}
+
+export function issueKeys(value: unknown, host: string): string[] {
+  return asArray(asRecord(value).nodes).flatMap((node) => issueKey(node, host) ?? []);
+}
+
+/** A node may be null: an issue of a repository that the user cannot see. */
+function issueKey(value: unknown, host: string): string | undefined {
+  const { number, repository } = asRecord(value);
+  const name = parseRepository(asText(asRecord(repository).nameWithOwner), host);
+  return name && typeof number === 'number' ? githubKey(name, number) : undefined;
+}
+
+export interface Where {
+  repository: RepositoryName;
+  /** True for an issue of the working directory's repository: its number alone is its id. */
+  own: boolean;
+}
+
+/** The work item for an issue. Throws when the answer has no title: one is never made up. */
+export function githubItem(raw: RawIssue, { repository, own }: Where): WorkItem {
+  const title = cleanLine(raw.title);
+  const text = repositoryText(repository);
+  if (title === '')
+    throw new GhError('unknown', `GitHub's answer for #${raw.number} of ${text} has no title.`, {
+      hint: 'Give the issue a title, or try again.',
+    });
+  const body = cleanText(raw.body);
+  const labels = cleanLabels(raw.labels);
+  return {
+    key: githubKey(repository, raw.number),
+    id: own ? String(raw.number) : foreignId(repository.name, raw.number),
+    number: raw.number,
+    title,
+    body,
+    labels,
+    acceptanceCriteria: acceptanceCriteria(body),
+    url: raw.url === '' ? null : raw.url,
+    state: raw.state.toUpperCase() === 'OPEN' ? 'open' : 'closed',
+    dependsOn: [...new Set([...raw.blockedBy, ...written(body, labels, repository)])],
+    repository: text,
+    parent: raw.parent,
+    subIssues: [...new Set(raw.subIssues)],
+    milestone: raw.milestone === null ? null : cleanLine(raw.milestone),
+  };
+}
+
+function written(body: string, labels: readonly string[], repository: RepositoryName): string[] {
+  const mentions = dependencyMentions(body, { host: repository.host }).flatMap((mention) =>
+    mention.kind === 'issue' ? [githubKey(mention.repository ?? repository, mention.number)] : [],
+  );
+  return [...mentions, ...labelMentions(labels).map((number) => githubKey(repository, number))];
+}
+
+/** `repo-12`; names such as `.github` lose what an id may not begin with. */
+export function foreignId(name: string, number: number): string {
+  const legal = name
+    .replace(/^[^A-Za-z0-9]+/, '')
+    .replace(/\.{2,}/g, '.')
+    .slice(0, 80);
+  const id = `${legal || 'repository'}-${number}`;
+  return idProblem(id) === undefined ? id : `repository-${number}`;
+}

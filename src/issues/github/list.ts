@@ -1,0 +1,159 @@
+import { parseRepository, type RepositoryName, repositoryText } from '../../github/gh/repository-name.ts';
+import type { Query } from '../../github/issue-query.ts';
+import { InputError } from '../../model/errors.ts';
+import { quoted } from '../../model/text/clean.ts';
+import { asArray, asRecord, asText } from '../../model/text/json.ts';
+import { nearest } from '../../model/text/near.ts';
+import { fetchItems } from '../fetch.ts';
+import type { SourceContext } from '../item.ts';
+import { hasLabels, type Listed, type ListFilter, type ListOptions } from '../list.ts';
+import { orError, problemOf } from '../problem.ts';
+import type { GithubReference } from '../reference.ts';
+import { defaultHost, ownRepository } from '../repository.ts';
+import { type Answer, ask, failed } from './ask.ts';
+import { labelNames } from './issue.ts';
+
+const PAGE = 100;
+const MAX_PAGES = 100;
+
+/** The issues of a repository, by state, labels and milestone: numbers page by page, then all that is told of them. */
+export async function listGithub(options: ListOptions & { repository?: string }): Promise<Listed> {
+  const context: SourceContext = { ...options, ownRepository: () => ownRepository(options) };
+  const found = await orError(
+    async () => {
+      const repository = await repositoryOf(options);
+      return { repository, ...(await numbers(repository, options.filter, context)) };
+    },
+    (error) => error,
+  );
+  if (found instanceof Error)
+    return { items: [], problems: [problemOf(options.repository ?? 'github', found)], more: false };
+  const { host, owner, name: repo } = found.repository;
+  const references = found.numbers.map(
+    (number): GithubReference => ({ kind: 'github', text: `#${number}`, host, owner, repo, number }),
+  );
+  const { items, problems } = await fetchItems(references, options);
+  return { items, problems, more: found.more };
+}
+
+async function repositoryOf(options: ListOptions & { repository?: string }): Promise<RepositoryName> {
+  if (options.repository === undefined) return ownRepository(options);
+  const name = parseRepository(options.repository, defaultHost(options));
+  if (name) return name;
+  throw new InputError('source/reference', `${quoted(options.repository)} is not the name of a repository.`, {
+    hint: 'Write it as owner/repo, or host/owner/repo.',
+  });
+}
+
+async function numbers(
+  repository: RepositoryName,
+  filter: ListFilter,
+  context: SourceContext,
+): Promise<{ numbers: number[]; more: boolean }> {
+  const milestone =
+    filter.milestone === undefined ? undefined : await milestoneNumber(repository, filter.milestone, context);
+  const found: number[] = [];
+  let after: string | undefined;
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const issues = asRecord(
+      (await askRepository(repository, pageQuery(filter, milestone, after), context)).issues,
+    );
+    for (const node of asArray(issues.nodes).map(asRecord)) {
+      // The server lets an issue through that has one of the labels.
+      if (typeof node.number !== 'number' || !hasLabels(labelNames(node.labels), filter.labels)) continue;
+      if (found.length === filter.limit) return { numbers: found, more: true };
+      found.push(node.number);
+    }
+    const { hasNextPage, endCursor } = asRecord(issues.pageInfo);
+    if (hasNextPage !== true || typeof endCursor !== 'string' || endCursor === after)
+      return { numbers: found, more: false };
+    after = endCursor;
+  }
+  return { numbers: found, more: true };
+}
+
+/** Inside a repository; texts of the user are variables, never part of the query. */
+interface Inner {
+  text: string;
+  variables: Record<string, string>;
+}
+
+function pageQuery({ state, labels }: ListFilter, milestone: string | undefined, after?: string): Inner {
+  const variables = {
+    ...Object.fromEntries(labels.map((label, index) => [`l${index}`, label])),
+    ...(milestone === undefined ? {} : { milestone }),
+    ...(after === undefined ? {} : { after }),
+  };
+  const filters = [
+    ...(labels.length > 0 ? [`labels: [${labels.map((_, index) => `$l${index}`).join(', ')}]`] : []),
+    ...(milestone === undefined ? [] : ['milestone: $milestone']),
+  ];
+  const args = [
+    `first: ${PAGE}`,
+    'orderBy: {field: CREATED_AT, direction: ASC}',
+    ...(state === 'all' ? [] : [`states: [${state.toUpperCase()}]`]),
+    ...(filters.length > 0 ? [`filterBy: {${filters.join(', ')}}`] : []),
+    ...(after === undefined ? [] : ['after: $after']),
+  ];
+  const fields = 'nodes { number labels(first: 100) { nodes { name } } } pageInfo { hasNextPage endCursor }';
+  return { text: `issues(${args.join(', ')}) { ${fields} }`, variables };
+}
+
+async function milestoneNumber(
+  repository: RepositoryName,
+  wanted: string,
+  context: SourceContext,
+): Promise<string> {
+  const search = (text: string) =>
+    askRepository(
+      repository,
+      {
+        text: 'milestones(first: 100, query: $milestone) { nodes { number title } }',
+        variables: { milestone: text },
+      },
+      context,
+    );
+  const read = (data: Record<string, unknown>) =>
+    asArray(asRecord(data.milestones).nodes)
+      .map(asRecord)
+      .map(({ number, title }) => ({ number: Number(number), title: asText(title) }));
+  const some = read(await search(wanted));
+  const same = some.find(({ title }) => title.toLowerCase() === wanted.toLowerCase());
+  if (same) return String(same.number);
+  const all = read(await search(''));
+  if (all.some(({ number }) => String(number) === wanted)) return wanted;
+  const titles = all.map(({ title }) => title);
+  const near = nearest(wanted, titles) ?? some[0]?.title;
+  throw new InputError(
+    'source/milestone',
+    `${repositoryText(repository)} has no milestone ${quoted(wanted)}.`,
+    {
+      hint: near
+        ? `Did you mean ${quoted(near)}?`
+        : titles.length > 0
+          ? `Milestones: ${titles.slice(0, 10).map(quoted).join(', ')}.`
+          : 'It has no milestones at all.',
+    },
+  );
+}
+
+async function askRepository(
+  repository: RepositoryName,
+  inner: Inner,
+  context: SourceContext,
+): Promise<Record<string, unknown>> {
+  const { host, owner, name } = repository;
+  const answer = await ask(host, whole(inner, owner, name), context);
+  const [error] = answer.errors;
+  if (error) throw failed(answer, error, { host, what: `the repository ${repositoryText(repository)}` });
+  return asRecord((answer satisfies Answer).data.repository);
+}
+
+function whole({ text, variables }: Inner, owner: string, name: string): Query {
+  const all = { owner, name, ...variables };
+  const types = Object.keys(all).map((key) => `$${key}: String!`);
+  return {
+    text: `query(${types.join(', ')}) { repository(owner: $owner, name: $name) { ${text} } }`,
+    variables: all,
+  };
+}

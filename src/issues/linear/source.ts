@@ -1,0 +1,159 @@
+import { githubKey } from '../../github/gh/repository-name.ts';
+import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean.ts';
+import { asArray, asRecord, asText } from '../../model/text/json.ts';
+import { acceptanceCriteria } from '../criteria.ts';
+import type { Fetched, FetchOptions, Source, WorkItem } from '../item.ts';
+import { dependencyMentions } from '../mentions.ts';
+import { orError, problemOf } from '../problem.ts';
+import type { LinearReference } from '../reference.ts';
+import { askLinear, LinearError } from './api.ts';
+
+type Data = Record<string, unknown>;
+
+/** Linear weighs a query by the sizes of its lists; this stays well below what it takes. */
+const AT_ONCE = 25;
+const INSIDE = 25;
+const MAX_PAGES = 40;
+const PAGE = 'pageInfo { hasNextPage endCursor }';
+const LISTS = { labels: 'name', inverseRelations: 'type issue { identifier }', children: 'identifier' };
+type List = keyof typeof LISTS;
+
+const FIELDS = `identifier title description url trashed state { type } parent { identifier } projectMilestone { name }
+  labels(first: ${INSIDE}) { nodes { ${LISTS.labels} } ${PAGE} }
+  inverseRelations(first: ${INSIDE}) { nodes { ${LISTS.inverseRelations} } ${PAGE} }
+  children(first: ${INSIDE}) { nodes { ${LISTS.children} } ${PAGE} }`;
+const ISSUES = `query($filter: IssueFilter, $after: String, $archived: Boolean) {
+  issues(filter: $filter, first: ${AT_ONCE}, after: $after, includeArchived: $archived) { nodes { ${FIELDS} } ${PAGE} } }`;
+
+/** Issues of Linear through its API, with the key in LINEAR_API_KEY. */
+export const linearSource: Source<LinearReference> = {
+  kind: 'linear',
+  async fetch(references, context) {
+    const issues = await orError(
+      () => fetchIssues([...new Set(references.map(({ key }) => key))], context),
+      (error) => error,
+    );
+    if (issues instanceof Error)
+      return { found: [], problems: references.map(({ text }) => problemOf(text, issues)) };
+    const byKey = new Map(issues.map((issue) => [asText(issue.identifier), issue]));
+    const fetched: Fetched<LinearReference> = { found: [], problems: [] };
+    for (const reference of references) {
+      const issue = byKey.get(reference.key);
+      const item = issue ? linearItem(issue) : notFound(reference.key);
+      if (item instanceof Error) fetched.problems.push(problemOf(reference.text, item));
+      else fetched.found.push({ reference, item });
+    }
+    return fetched;
+  },
+};
+
+function notFound(key: string): LinearError {
+  return new LinearError('linear/not-found', `Linear has no issue ${key}, or the key has no access to it.`, {
+    hint: 'Check the key of the team and the number; an issue that moved to another team has a new one.',
+  });
+}
+
+async function fetchIssues(keys: string[], options: FetchOptions): Promise<Data[]> {
+  return (await filteredIssues({ or: teams(keys) }, options, { archived: true })).issues;
+}
+
+/** Issues that a filter lets through, `most` of them at the most, lists inside them complete. Who names one may mean an archived one. */
+export async function filteredIssues(
+  filter: unknown,
+  options: FetchOptions,
+  { most = Number.POSITIVE_INFINITY, archived = false }: { most?: number; archived?: boolean },
+): Promise<{ issues: Data[]; more: boolean }> {
+  const issues: Data[] = [];
+  let after: string | null = null;
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const { issues: found } = await askLinear(ISSUES, { filter, after, archived }, options);
+    const { nodes, pageInfo } = asRecord(found);
+    issues.push(...asArray(nodes).map(asRecord));
+    after = nextCursor(pageInfo, after);
+    if (after === null || issues.length >= most) break;
+  }
+  const more = after !== null || issues.length > most;
+  issues.splice(Math.min(most, issues.length));
+  for (const issue of issues) {
+    for (const list of Object.keys(LISTS) as List[]) await complete(issue, list, options);
+  }
+  return { issues, more };
+}
+
+function teams(keys: readonly string[]): unknown[] {
+  const numbers = new Map<string, number[]>();
+  for (const key of keys) {
+    const dash = key.lastIndexOf('-');
+    const team = key.slice(0, dash);
+    numbers.set(team, [...(numbers.get(team) ?? []), Number(key.slice(dash + 1))]);
+  }
+  return [...numbers].map(([team, all]) => ({ team: { key: { eq: team } }, number: { in: all } }));
+}
+
+/** Reads the further pages of a list inside an issue. */
+async function complete(issue: Data, list: List, options: FetchOptions): Promise<void> {
+  const first = asRecord(issue[list]);
+  const nodes = [...asArray(first.nodes)];
+  let after = nextCursor(first.pageInfo, null);
+  for (let page = 1; after !== null && page < MAX_PAGES; page += 1) {
+    const query = `query($id: String!, $after: String) { issue(id: $id) { ${list}(first: 100, after: $after) { nodes { ${LISTS[list]} } ${PAGE} } } }`;
+    const data = await askLinear(query, { id: asText(issue.identifier), after }, options);
+    const more = asRecord(asRecord(data.issue)[list]);
+    nodes.push(...asArray(more.nodes));
+    after = nextCursor(more.pageInfo, after);
+  }
+  issue[list] = { nodes };
+}
+
+/** Null when there is no further page, or when the server gives the same one again. */
+function nextCursor(pageInfo: unknown, before: string | null): string | null {
+  const { hasNextPage, endCursor } = asRecord(pageInfo);
+  return hasNextPage === true && typeof endCursor === 'string' && endCursor !== before ? endCursor : null;
+}
+
+/** An answer without a title is an error: one is never made up. */
+export function linearItem(issue: Data): WorkItem | LinearError {
+  const key = asText(issue.identifier);
+  const body = cleanText(asText(issue.description));
+  const type = asText(asRecord(issue.state).type);
+  const parent = asText(asRecord(issue.parent).identifier);
+  const title = cleanLine(asText(issue.title));
+  if (title === '')
+    return new LinearError('linear/query', `Linear's answer for ${key} has no title.`, {
+      hint: 'Give the issue a title, or try again.',
+    });
+  return {
+    key: `linear:${key}`,
+    id: key,
+    number: null,
+    title,
+    body,
+    labels: cleanLabels(asArray(asRecord(issue.labels).nodes).map((node) => asText(asRecord(node).name))),
+    acceptanceCriteria: acceptanceCriteria(body),
+    url: asText(issue.url) || null,
+    state: issue.trashed === true || type === 'completed' || type === 'canceled' ? 'closed' : 'open',
+    dependsOn: [...new Set([...blockers(issue), ...written(body)])],
+    repository: null,
+    parent: parent === '' ? null : `linear:${parent}`,
+    subIssues: asArray(asRecord(issue.children).nodes).map(
+      (node) => `linear:${asText(asRecord(node).identifier)}`,
+    ),
+    milestone: cleanLine(asText(asRecord(issue.projectMilestone).name)) || null,
+  };
+}
+
+/** A relation "A blocks B" is told with A as its issue among the inverse relations of B. */
+function blockers(issue: Data): string[] {
+  return asArray(asRecord(issue.inverseRelations).nodes).flatMap((node) => {
+    const { type, issue: other } = asRecord(node);
+    const key = asText(asRecord(other).identifier);
+    return type === 'blocks' && key !== '' ? [`linear:${key}`] : [];
+  });
+}
+
+function written(body: string): string[] {
+  return dependencyMentions(body, { linear: true }).flatMap((mention) => {
+    if (mention.kind === 'linear') return [`linear:${mention.key}`];
+    return mention.repository ? [githubKey(mention.repository, mention.number)] : [];
+  });
+}

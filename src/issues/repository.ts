@@ -1,0 +1,99 @@
+import { existsSync } from 'node:fs';
+import { ghFailure } from '../github/gh/failure.ts';
+import {
+  GITHUB,
+  isElsewhere,
+  parseRemote,
+  parseRepository,
+  type RepositoryName,
+} from '../github/gh/repository-name.ts';
+import { runGh } from '../github/gh/run-gh.ts';
+import { runProgram } from '../machine/run-program.ts';
+import { InputError } from '../model/errors.ts';
+import { asRecord, parseJson } from '../model/text/json.ts';
+import type { FetchOptions } from './item.ts';
+
+const HINT = 'Write owner/repo#12 instead of the number, or name Markdown files, which need no GitHub.';
+
+/** Remembers what gh said of an address, so that it is asked once. */
+export interface RepositoryMemory {
+  get(address: string): RepositoryName | undefined;
+  set(address: string, repository: RepositoryName): void;
+}
+
+/**
+ * The repository that a plain number means: $GH_REPO, what `gh repo set-default` recorded, or origin. gh itself is
+ * only asked when the remotes do not tell.
+ */
+export async function ownRepository(
+  options: FetchOptions,
+  memory?: RepositoryMemory,
+): Promise<RepositoryName> {
+  const given = options.env.GH_REPO;
+  if (given) {
+    const repository = parseRepository(given, defaultHost(options));
+    if (repository) return repository;
+    throw unknown(`GH_REPO is ${JSON.stringify(given.slice(0, 80))}, which is not [host/]owner/repo.`);
+  }
+  const remotes = await readRemotes(options);
+  if (!remotes)
+    throw unknown(`${options.cwd} is not in a git repository, so a plain issue number says too little.`);
+  const local = remotes.resolved ?? parseRemote(remotes.origin ?? '');
+  if (!local?.host.includes('.')) {
+    const address = remotes.origin ?? options.cwd;
+    const known = memory?.get(address) ?? (await askGh(options));
+    memory?.set(address, known);
+    return known;
+  }
+  if (isElsewhere(local.host)) throw unknown(`The remote origin is on ${local.host}, which is not GitHub.`);
+  return local;
+}
+
+/** Where `owner/repo` is looked for. */
+export function defaultHost({ env }: Pick<FetchOptions, 'env'>): string {
+  return env.GH_HOST || GITHUB;
+}
+
+interface Remotes {
+  origin: string | undefined;
+  resolved: RepositoryName | undefined;
+}
+
+/** Undefined outside a git repository. Read through git, which knows worktrees, includes and insteadOf. */
+async function readRemotes(options: FetchOptions): Promise<Remotes | undefined> {
+  const { cwd, env, signal } = options;
+  const git = (...args: string[]) => runProgram('git', args, { cwd, env, signal, timeoutMs: 10_000 });
+  const [list, config] = await Promise.all([
+    git('remote', '-v'),
+    git('config', '--get-regexp', '^remote\\..+\\.gh-resolved$'),
+  ]);
+  if (list.error?.code === 'ENOENT' && existsSync(cwd)) throw unknown('git is not installed or not on PATH.');
+  if (list.code !== 0) return undefined;
+  const urls = new Map<string, string>();
+  for (const line of list.stdout.split('\n')) {
+    const [, name, url] = /^(\S+)\t(.+) \(fetch\)/.exec(line) ?? [];
+    if (name !== undefined && url !== undefined) urls.set(name, url);
+  }
+  const [, remote = '', value = ''] = /^remote\.(.+)\.gh-resolved (.+)$/m.exec(config.stdout) ?? [];
+  const at = parseRemote(urls.get(remote) ?? '');
+  const resolved = value === 'base' ? at : parseRepository(value, at?.host ?? defaultHost(options));
+  return { origin: urls.get('origin') ?? [...urls.values()][0], resolved };
+}
+
+async function askGh(options: FetchOptions): Promise<RepositoryName> {
+  const result = await runGh(['repo', 'view', '--json', 'nameWithOwner,url'], options);
+  if (result.code === 0) {
+    const { nameWithOwner, url } = asRecord(parseJson(result.stdout));
+    const fromUrl = typeof url === 'string' ? parseRemote(url) : undefined;
+    const name =
+      typeof nameWithOwner === 'string' ? parseRepository(nameWithOwner, fromUrl?.host) : undefined;
+    if (name) return name;
+  }
+  const failure = ghFailure(result, { what: 'the repository of this directory', now: options.now });
+  if (failure.failure !== 'unknown' && failure.failure !== 'not-found') throw failure;
+  throw unknown(`${options.cwd} has no remote on GitHub, so a plain issue number says too little.`);
+}
+
+function unknown(message: string): InputError {
+  return new InputError('source/no-repository', message, { hint: HINT });
+}

@@ -1,0 +1,85 @@
+import { promptParts } from '../kiro/prompt-parts.ts';
+import type { Spec } from '../kiro/read-spec.ts';
+import { type Unit, type UnitOptions, unitsOf } from '../kiro/units.ts';
+import { idProblem, slug } from '../model/ids.ts';
+import { cleanLine, cleanText } from '../model/text/clean.ts';
+import type { WorkItem } from './item.ts';
+
+/** The units of a spec as work items: what is to do, the requirements it names as criteria, and the files it names. */
+export function specItems(spec: Spec, options: UnitOptions = {}): WorkItem[] {
+  const { units } = unitsOf(spec, options);
+  const keyOf = (id: string) => `kiro:${spec.dir}#${id}`;
+  const before = inTurn(units);
+  return units.map((unit) => ({
+    key: keyOf(unit.id),
+    id: idProblem(unit.id) === undefined ? unit.id : slug(unit.id, 80),
+    number: null,
+    title: cleanLine(unit.title) || unit.id,
+    body: bodyOf(spec, unit),
+    labels: [],
+    acceptanceCriteria: criteriaOf(spec, unit),
+    url: null,
+    state: unit.done ? 'closed' : 'open',
+    dependsOn: (before.get(unit.id) ?? []).map(keyOf),
+    repository: null,
+    ...pathsOf(unit),
+  }));
+}
+
+/**
+ * A spec is written to be done from top to bottom. What says of itself what it waits for is taken at its word; waves follow
+ * each other, units marked as parallel stand beside their neighbours, and any other waits for the one before. What is done
+ * already holds up nobody, and hides nothing that is still to do before it.
+ */
+function inTurn(units: readonly Unit[]): Map<string, string[]> {
+  const waits = new Map<string, string[]>();
+  let barrier: string[] = [];
+  let group: string[] = [];
+  let wave: number | null = null;
+  for (const unit of units) {
+    if (unit.done) {
+      waits.set(unit.id, unit.after);
+      continue;
+    }
+    const beside = unit.root.parallel || (unit.wave !== null && unit.wave === wave);
+    if (!beside && group.length > 0) [barrier, group] = [group, []];
+    waits.set(unit.id, unit.after.length > 0 ? unit.after : barrier);
+    if (unit.root.parallel || unit.wave !== null) group.push(unit.id);
+    else barrier = [unit.id];
+    wave = unit.wave;
+  }
+  return waits;
+}
+
+function bodyOf(spec: Spec, unit: Unit): string {
+  const parts = promptParts(spec, unit);
+  const section = (title: string, text: string) =>
+    text.trim() === '' ? [] : [`## ${title}\n\n${text.trim()}`];
+  return cleanText(
+    [
+      parts.work,
+      ...section('Part of', parts.context),
+      ...section('Requirements', parts.requirements),
+      ...section('Design', parts.design),
+      ...section('Verify', parts.verify.map((line) => `- ${line}`).join('\n')),
+      `From task ${unit.id} of ${spec.files.tasks}.`,
+    ].join('\n\n'),
+  );
+}
+
+function criteriaOf(spec: Spec, unit: Unit): string[] {
+  const ids = unit.work.flatMap((task) => task.requirements.map(({ id }) => id));
+  const lines = spec.index
+    .named(ids)
+    .found.flatMap(({ criteria }) => criteria.map(({ id, text }) => cleanLine(`${id} ${text}`, 2_000)));
+  return [...new Set(lines)].slice(0, 200);
+}
+
+/** `_Files: a.ts, b.ts_` and `_File: a.ts_` of its tasks. */
+function pathsOf(unit: Unit): { paths?: string[] } {
+  const named = unit.work.flatMap(({ fields }) => [...(fields.files ?? []), ...(fields.file ?? [])]);
+  const paths = named
+    .flatMap((text) => text.split(/[\s,`]+/))
+    .filter((path) => /^[\w.*-][\w./*-]*$/.test(path));
+  return paths.length > 0 ? { paths: [...new Set(paths)] } : {};
+}

@@ -1,0 +1,117 @@
+import { cleanLine, cleanText } from '../model/text/clean.ts';
+import { headingAt, isUnderline } from '../model/text/headings.ts';
+import { scanLines } from '../model/text/markdown-lines.ts';
+import { splitLines } from './lines.ts';
+import { requirementKey } from './requirements.ts';
+
+export interface DesignSection {
+  title: string;
+  level: number;
+  line: number;
+  /** Without the sections inside it. */
+  text: string;
+}
+
+/** design.md cut at its headings. */
+export function parseDesign(text: string): DesignSection[] {
+  const raw = splitLines(text).map((line) => line.text);
+  const { lines } = scanLines(raw.join('\n'));
+  const starts = lines.flatMap((_, index) => {
+    const heading = headingAt(lines, index);
+    if (!heading || heading.level > 6) return [];
+    const height = isUnderline(lines[index + 1] ?? '') && !/^ {0,3}#/.test(lines[index] ?? '') ? 2 : 1;
+    return [{ ...heading, index, height }];
+  });
+  return starts.map(({ level, text: title, index, height }, place) => ({
+    title: cleanLine(title),
+    level,
+    line: index + 1,
+    text: raw
+      .slice(index + height, starts[place + 1]?.index)
+      .join('\n')
+      .trim(),
+  }));
+}
+
+export interface DesignQuestion {
+  /** Titles, boundaries and files of the tasks. */
+  words: string;
+  requirements: readonly string[];
+}
+
+const FILLER = new Set(
+  'a an and the of to for in on with by from as at is are be or all new add create implement write update build make set up use using task tasks test tests unit property support handle file files code design overview'.split(
+    ' ',
+  ),
+);
+const OVERVIEW =
+  /^(?:\d+[.)]?\s*)?(?:overview|summary|introduction|概要|概述|简介|resumen|überblick|обзор)/iu;
+const MAX_OVERVIEW = 1_500;
+
+/**
+ * The sections whose headings share words with the tasks or that mention their requirements, best first until the
+ * room is used up, shown in the order of the file. The overview comes first where there is one.
+ */
+export function relevantDesign(
+  sections: readonly DesignSection[],
+  question: DesignQuestion,
+  max = 8_000,
+): { text: string; titles: string[] } {
+  const wanted = wordsOf(question.words);
+  const keys = new Set(question.requirements.map(requirementKey));
+  const scored = sections
+    .map((section, index) => ({ section, index, score: score(section, wanted, keys) }))
+    .filter(
+      ({ score: points, section }) => points > 0 && section.text !== '' && !OVERVIEW.test(section.title),
+    )
+    .sort((a, b) => b.score - a.score || a.index - b.index);
+  const overview = sections.findIndex((section) => OVERVIEW.test(section.title) && section.text !== '');
+  const chosen: { index: number; text: string; title: string }[] = [];
+  let left = max;
+  const add = (index: number, most: number) => {
+    const section = sections[index];
+    if (!section || most < 200) return;
+    const text = `${'#'.repeat(section.level)} ${section.title}\n\n${cleanText(section.text, most)}`;
+    chosen.push({ index, text, title: section.title });
+    left -= text.length;
+  };
+  if (overview >= 0) add(overview, Math.min(MAX_OVERVIEW, left));
+  for (const { index } of scored) if (left > 200) add(index, left);
+  chosen.sort((a, b) => a.index - b.index);
+  return { text: chosen.map(({ text }) => text).join('\n\n'), titles: chosen.map(({ title }) => title) };
+}
+
+function score(
+  { title, text }: DesignSection,
+  wanted: ReadonlySet<string>,
+  keys: ReadonlySet<string>,
+): number {
+  const shared = [...wordsOf(title)].filter((word) => wanted.has(word)).length;
+  return shared * 3 + Math.min(3, mentions(text, keys));
+}
+
+/** `Requirements 1.1, 2.3` in a section. */
+function mentions(text: string, keys: ReadonlySet<string>): number {
+  if (keys.size === 0) return 0;
+  let count = 0;
+  for (const [, list = ''] of text.matchAll(/\b(?:requirements?|reqs?)[:\s*_]+([\w.,\s–-]{1,200})/gi))
+    for (const [id] of list.matchAll(/(?:[A-Z]{1,8}[-_]?)?\d+(?:\.\d+)*/g))
+      if (keys.has(requirementKey(id))) count += 1;
+  return count;
+}
+
+/** Words, names in camelCase taken apart; scripts without spaces by pairs of characters. */
+function wordsOf(text: string): Set<string> {
+  const words = new Set<string>();
+  const spaced = text.replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2').toLowerCase();
+  for (const [word] of spaced.matchAll(/[\p{L}\p{N}]+/gu)) {
+    if (/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u.test(word))
+      for (let at = 0; at + 2 <= word.length; at += 1) words.add(word.slice(at, at + 2));
+    else if (word.length > 1 && !FILLER.has(word) && !/^\d+$/.test(word)) words.add(singular(word));
+  }
+  return words;
+}
+
+function singular(word: string): string {
+  return word.length > 3 ? word.replace(/(?<!s)s$/, '') : word;
+}

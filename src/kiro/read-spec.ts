@@ -1,0 +1,152 @@
+import { readdir, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { readTextFile } from '../machine/files/text-file.ts';
+import { InputError } from '../model/errors.ts';
+import { asRecord, parseJson } from '../model/text/json.ts';
+import { type DesignSection, parseDesign } from './design.ts';
+import { RequirementIndex } from './named-requirements.ts';
+import { type ParsedTasks, type ParseOptions, parseTasks } from './parse-tasks.ts';
+import { parseRequirements, type Requirement } from './requirements.ts';
+import type { SpecProblem } from './task.ts';
+
+export interface Spec extends ParsedTasks {
+  /** The directory's name. */
+  name: string;
+  dir: string;
+  kind: 'feature' | 'bugfix';
+  /** Paths of what was read. */
+  files: { tasks: string; requirements: string | null; design: string | null };
+  /** tasks.md as it was read, byte order mark and line ends included. */
+  text: string;
+  requirements: Requirement[];
+  index: RequirementIndex;
+  design: DesignSection[];
+  /** What `.config.kiro` and `spec.json` say. */
+  config: Record<string, unknown>;
+}
+
+/** Reads a spec directory, or the one that the given tasks.md lies in. Only tasks.md has to be there. */
+export async function readSpec(path: string, options: Pick<ParseOptions, 'star'> = {}): Promise<Spec> {
+  const { dir, names } = await openDirectory(path);
+  const find = (...wanted: string[]) => {
+    const name = wanted.map((each) => names.find((one) => one.toLowerCase() === each)).find(Boolean);
+    return name === undefined ? null : join(dir, name);
+  };
+  const files = {
+    tasks: find('tasks.md') ?? missingTasks(dir, names),
+    requirements: find('requirements.md', 'bugfix.md'),
+    design: find('design.md'),
+  };
+  const read = (file: string | null) =>
+    file === null ? '' : readTextFile(file, { code: 'spec/unreadable', what: 'a spec' });
+  const [text, wanted, design] = await Promise.all([
+    read(files.tasks),
+    read(files.requirements),
+    read(files.design),
+  ]);
+  const parsed = parseTasks(text, { ...options, file: files.tasks });
+  const requirements = parseRequirements(wanted);
+  const index = new RequirementIndex(requirements);
+  const config = await readConfig([find('.config.kiro'), find('spec.json')]);
+  const bugfix = files.requirements !== null && basename(files.requirements).toLowerCase() === 'bugfix.md';
+  return {
+    ...parsed,
+    name: basename(dir),
+    dir,
+    kind: bugfix || config.values.specType === 'bugfix' ? 'bugfix' : 'feature',
+    files,
+    text,
+    requirements,
+    index,
+    design: parseDesign(design),
+    config: config.values,
+    problems: [
+      ...parsed.problems,
+      ...requirementProblems(parsed, index, files),
+      ...config.problems,
+      ...approval(config.values, find('spec.json')),
+    ],
+  };
+}
+
+async function openDirectory(path: string): Promise<{ dir: string; names: string[] }> {
+  try {
+    const dir = (await stat(path)).isFile() ? dirname(path) : path;
+    return { dir, names: (await readdir(dir)).sort() };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code ?? 'unknown error'})`;
+    throw new InputError('spec/unknown', `${path} ${why}.`, {
+      hint: 'Name a spec directory, such as .kiro/specs/my-feature.',
+      cause: error,
+      details: { dir: path },
+    });
+  }
+}
+
+function missingTasks(dir: string, names: readonly string[]): never {
+  const begun = names.some((name) => /^(?:requirements|bugfix|design)\.md$/i.test(name));
+  throw new InputError('spec/no-tasks-file', `${dir} has no tasks.md.`, {
+    hint: begun
+      ? 'The spec has no task list yet: let Kiro write it, or write one with lines such as `- [ ] 1. Text`.'
+      : 'Name the directory of one spec, such as .kiro/specs/my-feature.',
+    details: { dir },
+  });
+}
+
+interface Config {
+  values: Record<string, unknown>;
+  problems: SpecProblem[];
+}
+
+async function readConfig(files: readonly (string | null)[]): Promise<Config> {
+  const config: Config = { values: {}, problems: [] };
+  for (const file of files) {
+    if (file === null) continue;
+    const data = parseJson(
+      (await readTextFile(file, { code: 'spec/unreadable', what: 'a spec' })).replace(/^\ufeff/, ''),
+    );
+    if (data === undefined)
+      config.problems.push(warning(file, 1, 'spec/config', 'This is not valid JSON and is left out.'));
+    Object.assign(config.values, asRecord(data));
+  }
+  return config;
+}
+
+/** Tasks that a person has not agreed to yet, as cc-sdd records it. */
+function approval(values: Record<string, unknown>, file: string | null): SpecProblem[] {
+  const tasks = asRecord(asRecord(values.approvals).tasks);
+  if (file === null || tasks.approved !== false) return [];
+  return [
+    warning(
+      file,
+      1,
+      'spec/not-approved',
+      'The tasks are not approved yet (approvals.tasks.approved is false).',
+    ),
+  ];
+}
+
+function requirementProblems(
+  parsed: ParsedTasks,
+  index: RequirementIndex,
+  files: Spec['files'],
+): SpecProblem[] {
+  const named = parsed.all.flatMap((task) => task.requirements);
+  if (named.length === 0) return [];
+  if (files.requirements === null) {
+    const message = 'Tasks name requirements, and there is no requirements.md or bugfix.md.';
+    return [warning(files.tasks, named[0]?.line ?? 1, 'spec/no-requirements-file', message)];
+  }
+  return parsed.all.flatMap((task) => {
+    const lost = task.requirements.filter(({ id }) => /\d/.test(id) && !/\s/.test(id) && !index.has(id));
+    if (lost.length === 0) return [];
+    const ids = [...new Set(lost.map(({ id }) => id))].join(', ');
+    const message = `Task ${task.id} names requirements that are not there: ${ids}.`;
+    return warning(files.tasks, lost[0]?.line ?? task.line, 'spec/unknown-requirement', message);
+  });
+}
+
+function warning(file: string, line: number, code: string, message: string): SpecProblem {
+  return { file, line, column: 1, message, code, severity: 'warning' };
+}

@@ -1,0 +1,110 @@
+import { readFileSync, statSync } from 'node:fs';
+import { z } from 'zod';
+import { InputError, messageOf } from '../model/errors.ts';
+
+/** Of SEQUENTIAL_STATE.json; newer files are refused. */
+export const STATE_VERSION = 1;
+
+/** Who a unit was given to. `by` says who decided; an entry without it was written by a person. */
+export const Assignment = z.looseObject({
+  type: z.enum(['code', 'ui', 'review']),
+  owner_agent: z.string().min(1).max(100),
+  criticality: z.enum(['standard', 'complex', 'security-sensitive']).default('standard'),
+  by: z.enum(['agent', 'person', 'fallback']).default('person'),
+  reason: z.string().optional(),
+  /** What the unit was about when an agent decided: its hash. */
+  of: z.string().optional(),
+});
+export type Assignment = z.infer<typeof Assignment>;
+
+/** What one spec has in the file, under the names that readers of it know. */
+export const SpecState = z.looseObject({
+  /** The spec directory. */
+  spec: z.string(),
+  plan: z.string().nullable().default(null),
+  completed: z.array(z.string()),
+  failed: z.array(z.string()).default([]),
+  halted: z.boolean(),
+  halted_at: z.string().nullable().default(null),
+  halted_task: z.string().nullable().default(null),
+  halt_reason: z.string().nullable().default(null),
+  started_at: z.string().nullable(),
+  completed_at: z.string().nullable().default(null),
+  updated_at: z.string(),
+  assignments: z.record(z.string(), Assignment),
+});
+export type SpecState = z.infer<typeof SpecState>;
+
+export interface ReadAssignments {
+  assignments: Map<string, Assignment>;
+  /** Entries that cannot be used, with the reason. */
+  problems: { id: string; message: string }[];
+  /** True where the file is of the old form, which does not say whose assignments these are. */
+  unnamed: boolean;
+}
+
+/** The file's text; one that is something else than a file is refused like one that makes no sense. */
+export function readStateText(file: string): string {
+  if (statSync(file).isFile()) return readFileSync(file, 'utf8');
+  throw new InputError('spec/state', `${file} is not a file.`, {
+    hint: 'Move it away: the run writes its state there.',
+    details: { file },
+  });
+}
+
+/** The assignments of one spec: all that is ever read back, so that a person can change them by hand. */
+export function readAssignments(text: string, name: string, file = 'SEQUENTIAL_STATE.json'): ReadAssignments {
+  const data = parse(text, file);
+  const unnamed = data.specs === undefined && record(data.assignments) !== undefined;
+  const own = unnamed ? data : record(record(data.specs)?.[name]);
+  const result: ReadAssignments = { assignments: new Map(), problems: [], unnamed };
+  for (const [id, value] of Object.entries(record(own?.assignments) ?? {})) {
+    const parsed = Assignment.safeParse(value);
+    if (parsed.success) result.assignments.set(id, parsed.data);
+    else {
+      const issue = parsed.error.issues[0];
+      const where = issue?.path.length ? `${issue.path.join('.')}: ` : '';
+      result.problems.push({ id, message: `${where}${issue?.message ?? 'cannot be used'}` });
+    }
+  }
+  return result;
+}
+
+/** The file with this spec's part replaced. Other specs, and what a person added, stay as they are. */
+export function withSpecState(text: string | null, name: string, state: SpecState): string {
+  const data = text === null || text.trim() === '' ? {} : parse(text, 'SEQUENTIAL_STATE.json');
+  const { version: _version, specs, ...rest } = data;
+  const legacy = specs === undefined && Object.keys(rest).length > 0;
+  const parts = {
+    version: STATE_VERSION,
+    specs: { ...record(specs), [name]: SpecState.parse(state) },
+    ...(legacy ? { before: rest } : rest),
+  };
+  return `${JSON.stringify(parts, null, 2)}\n`;
+}
+
+function parse(text: string, file: string): Record<string, unknown> {
+  const refuse = (why: string) =>
+    new InputError('spec/state', `${file} ${why}.`, {
+      hint: 'Move it away: it only shows what the run knows, and is written again. Assignments made by hand are in it.',
+      details: { file },
+    });
+  let data: Record<string, unknown> | undefined;
+  try {
+    data = record(JSON.parse(text.replace(/^\ufeff/, '')));
+  } catch (error) {
+    throw refuse(`is not valid JSON (${messageOf(error)})`);
+  }
+  if (!data) throw refuse('does not hold an object');
+  if (typeof data.version === 'number' && data.version > STATE_VERSION)
+    throw refuse(
+      `was written by a newer Signalbox (version ${data.version}; this one reads up to ${STATE_VERSION})`,
+    );
+  return data;
+}
+
+function record(value: unknown): Record<string, unknown> | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : undefined;
+}

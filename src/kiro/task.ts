@@ -1,0 +1,87 @@
+import type { Problem } from '../config/file-problem.ts';
+
+/** Something wrong in a spec. An error keeps the spec from running; a warning is only shown. */
+export interface SpecProblem extends Problem {
+  code: string;
+  severity: 'error' | 'warning';
+}
+
+export type Mark = 'open' | 'queued' | 'started' | 'done';
+
+/** Where the one character stands that a tick changes. */
+export interface Box {
+  /** From 1. */
+  line: number;
+  /** Of the character between the brackets, in UTF-16 units from 0. */
+  column: number;
+  /** The character itself. */
+  text: string;
+}
+
+/** An id that a task names, and where. */
+export interface Named {
+  id: string;
+  line: number;
+}
+
+export interface SpecTask {
+  id: string;
+  /** False where the file gives no id and this one was made from the title. */
+  numbered: boolean;
+  title: string;
+  /** A section is a numbered heading that only groups what stands below it. */
+  kind: 'item' | 'heading' | 'section';
+  /** From 1. */
+  line: number;
+  /** Null where there is nothing to tick, as in most headings. */
+  box: Box | null;
+  /** What its own box says. */
+  mark: Mark;
+  /** Its own mark is done, or that of a parent, or all of its required children are done. */
+  done: boolean;
+  /** Marked so itself, or inside something that is. */
+  optional: boolean;
+  /** Marked as fit to run beside others. */
+  parallel: boolean;
+  /** A pause to check everything: needs no agent. */
+  checkpoint: boolean;
+  /** `[US1]` and the like. */
+  labels: string[];
+  /** Place among the waves, from 0. */
+  wave: number | null;
+  /** The heading it stands below. */
+  section: string | null;
+  /** Its bullets and paragraphs, without those that are fields. A code block is one detail of many lines. */
+  details: string[];
+  requirements: Named[];
+  /** Ids of tasks that come first, all of them known. */
+  dependsOn: Named[];
+  /** `_Boundary: X_`, `_Files: a_`, `**Verify**: cmd` and so on, by lower-case name. */
+  fields: Record<string, string[]>;
+  parent: string | null;
+  children: SpecTask[];
+}
+
+/** A heading of tasks.md with the commands that say whether its part is done. */
+export interface SpecSection {
+  title: string;
+  level: number;
+  line: number;
+  verify: string[];
+}
+
+/** The task and everything below it, parents first. */
+export function withDescendants(task: SpecTask): SpecTask[] {
+  const found: SpecTask[] = [];
+  const left = [task];
+  for (let next = left.pop(); next; next = left.pop()) {
+    found.push(next);
+    for (const child of [...next.children].reverse()) left.push(child);
+  }
+  return found;
+}
+
+/** Done by itself, not by its children: a task whose children are all optional has work of its own. */
+export function isWork(task: SpecTask): boolean {
+  return task.optional ? task.children.length === 0 : task.children.every((child) => child.optional);
+}

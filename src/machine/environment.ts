@@ -1,0 +1,14 @@
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/** `~` and `~/x` are the user's home; anything relative is relative to `base`. */
+export function expandPath(text: string, base: string, userHome: string): string {
+  if (text === '~') return userHome;
+  return text.startsWith('~/') ? join(userHome, text.slice(2)) : resolve(base, text);
+}
+
+export function userHome(env: Env): string {
+  return env.HOME || homedir();
+}

@@ -1,0 +1,150 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { constants, hostname } from 'node:os';
+import { join } from 'node:path';
+import { bootId, isAlive, type ProcessIdentity } from '../process-identity.ts';
+import { withoutInherited } from './inherited.ts';
+import { SUPERVISOR } from './supervisor.ts';
+
+export interface JobSpec {
+  dir: string;
+  argv: readonly string[];
+  cwd: string;
+  env: Record<string, string>;
+  /** What the command reads on stdin; null is an empty one. Also kept as prompt.md. */
+  stdin: string | null;
+  files?: Record<string, string>;
+  /** Who it is, for readers of the output. */
+  agent?: { name: string; adapter: string };
+  /** The adapter's gentle signal. */
+  stopSignal: 'SIGTERM' | 'SIGINT';
+}
+
+/** Why a job ended; the first reason wins. */
+export type EndReason = 'exited' | 'timeout' | 'idle' | 'budget' | 'stopped' | 'lost';
+
+export interface JobExit {
+  code: number | null;
+  signal: string | null;
+}
+
+export type JobState =
+  /** Nothing was started, or not far enough to tell who it is. */
+  | { state: 'none' }
+  | { state: 'running'; identity: ProcessIdentity; startedAt: Date }
+  | { state: 'ended'; exit: JobExit; reason: EndReason; startedAt: Date; endedAt: Date }
+  /** It ran and is gone without an exit record: power cut, or killed from outside. */
+  | { state: 'lost'; startedAt: Date };
+
+export const MARKER = 'SIGNALBOX_JOB';
+
+/** Starts a job's process in its own session. It lives on when this process dies; `exited` tells when it ends before. */
+export function startJob(spec: JobSpec): { exited: Promise<void> } {
+  rmSync(spec.dir, { recursive: true, force: true });
+  mkdirSync(spec.dir, { recursive: true, mode: 0o700 });
+  const files = { ...spec.files, ...(spec.stdin === null ? {} : { 'prompt.md': spec.stdin }) };
+  for (const [name, text] of Object.entries(files))
+    writeFileSync(join(spec.dir, name), text, { mode: 0o600 });
+  const { argv, cwd, stopSignal } = spec;
+  const record = {
+    argv,
+    cwd,
+    env: Object.keys(spec.env).sort(),
+    marker: spec.dir,
+    stopSignal,
+    ...(spec.agent ? { agent: spec.agent } : {}),
+    host: hostname(),
+    boot: bootId(),
+  };
+  writeFileSync(join(spec.dir, 'command.json'), JSON.stringify(record), { mode: 0o600 });
+  const input = spec.stdin === null ? '/dev/null' : join(spec.dir, 'prompt.md');
+  const umask = process.umask().toString(8);
+  const words = ['-c', SUPERVISOR, 'signalbox-job', spec.dir, input, umask, ...argv];
+  const env = { ...spec.env, [MARKER]: spec.dir };
+  const child = withoutInherited((stdio) => spawn('/bin/sh', words, { cwd, env, detached: true, stdio }));
+  const exited = new Promise<void>((resolve) => {
+    child.once('error', (error) => {
+      // Neither the directory nor a shell: there is no supervisor to say so.
+      const why = existsSync(cwd) ? error.message : `the directory ${cwd} does not exist`;
+      writeFileSync(join(spec.dir, 'stderr'), `cannot start: ${why}\n`, { mode: 0o600 });
+      writeFileSync(join(spec.dir, 'exit.json'), '{"code":126}\n', { mode: 0o600 });
+      resolve();
+    });
+    child.once('exit', () => resolve());
+  });
+  child.unref();
+  return { exited };
+}
+
+/** What the files of a job say about it. */
+export function readJob(dir: string): JobState {
+  const command = readJson<{ host: string; boot: string }>(join(dir, 'command.json'));
+  const startedAt = timeOf(join(dir, 'command.json'));
+  if (!command || !startedAt) return { state: 'none' };
+  const exit = readExit(dir);
+  if (exit) {
+    const reason = readStop(dir)?.reason ?? 'exited';
+    return { state: 'ended', exit, reason, startedAt, endedAt: timeOf(join(dir, 'exit.json')) ?? startedAt };
+  }
+  const identity = readIdentity(dir, command);
+  // Without a pid file the supervisor has not begun yet, or never will: only its parent can tell.
+  if (!identity) return { state: 'lost', startedAt };
+  if (isAlive(identity) === false) return readExit(dir) ? readJob(dir) : { state: 'lost', startedAt };
+  return { state: 'running', identity, startedAt };
+}
+
+/** When a job that is over ended; of one without an exit record, when it was last heard of. */
+export function lastSign(dir: string): Date | undefined {
+  const job = readJob(dir);
+  if (job.state === 'ended') return job.endedAt;
+  if (job.state !== 'lost') return undefined;
+  const heard = ['stdout', 'stderr'].flatMap((name) => timeOf(join(dir, name)) ?? []);
+  return new Date(Math.max(...[job.startedAt, ...heard].map(Number)));
+}
+
+export function readIdentity(
+  dir: string,
+  command: { host: string; boot: string },
+): ProcessIdentity | undefined {
+  const [pid, started] = readText(join(dir, 'pid'))?.split('\n') ?? [];
+  if (!pid || started === undefined) return undefined;
+  return { host: command.host, boot: command.boot, pid: Number(pid), started: started.trim() };
+}
+
+const SIGNALS = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
+
+function readExit(dir: string): JobExit | undefined {
+  const text = readText(join(dir, 'exit.json'));
+  if (!text?.endsWith('}\n')) return undefined;
+  const { code, signal } = JSON.parse(text) as { code: number | null; signal?: string };
+  if (code !== null && code > 128 && SIGNALS.has(code - 128)) {
+    return { code, signal: SIGNALS.get(code - 128) ?? null };
+  }
+  return { code, signal: signal ?? null };
+}
+
+export function readStop(dir: string): { reason: EndReason } | undefined {
+  return readJson(join(dir, 'stop.json'));
+}
+
+export function readJson<T>(path: string): T | undefined {
+  const text = readText(path);
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    return undefined;
+  }
+}
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+function timeOf(path: string): Date | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.mtime;
+}

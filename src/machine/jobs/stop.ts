@@ -1,0 +1,105 @@
+import { existsSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isAlive } from '../process-identity.ts';
+import { type EndReason, readIdentity, readJob, readJson } from './job.ts';
+import { killMarked, signalGroup } from './job-processes.ts';
+
+const GRACE_MS = 5_000;
+const YOUNG_MS = 10_000;
+const NEWBORN_MS = 1_000;
+
+/** Jobs that this process waits for. */
+const followed = new Set<string>();
+let atOnce = false;
+
+/** Until the returned function is called, `killFollowed` ends this job, too. */
+export function noteFollowed(dir: string): () => void {
+  followed.add(dir);
+  return () => void followed.delete(dir);
+}
+
+/** Kills every job that this process waits for, before it returns; from now on no stop is gentle. For a process that ends. */
+export function killFollowed(): void {
+  atOnce = true;
+  for (const dir of followed) {
+    noteReason(dir, 'stopped');
+    const command = readJson<{ host: string; boot: string }>(join(dir, 'command.json'));
+    const identity = command && readIdentity(dir, command);
+    if (identity && isAlive(identity)) signalGroup(identity.pid, 'SIGKILL');
+  }
+}
+
+/**
+ * Ends a job and everything it started: gentle signal to the group, SIGKILL after a grace time, then whatever still
+ * carries the marker. Resolves when all of it is gone. May be called twice and by two processes: the first reason wins.
+ */
+export async function stopJob(dir: string, reason: EndReason, graceMs = GRACE_MS): Promise<void> {
+  // One that seems lost may have been started so recently that it has not said yet who it is.
+  const { state } = readJob(dir);
+  if (state === 'running' || state === 'lost') noteReason(dir, reason);
+  const command = readJson<{ host: string; boot: string; stopSignal: 'SIGTERM' | 'SIGINT' }>(
+    join(dir, 'command.json'),
+  );
+  if (!command) return;
+  const identity = await identityOf(dir, command);
+  if (identity && isAlive(identity)) {
+    signalGroup(identity.pid, command.stopSignal);
+    // A signal that came before the command was there is lost on it.
+    if (ageOf(dir) < NEWBORN_MS && !(await gone(() => isAlive(identity) !== true, 150)))
+      signalGroup(identity.pid, command.stopSignal);
+    await gone(() => atOnce || isAlive(identity) !== true, graceMs);
+    if (isAlive(identity)) {
+      signalGroup(identity.pid, 'SIGKILL');
+      await gone(() => isAlive(identity) !== true, 10_000);
+    }
+  }
+  await killMarked(dir, identity ? since(dir, identity.pid) : 0);
+  if (!existsSync(join(dir, 'exit.json'))) {
+    writeFileSync(join(dir, 'exit.json'), '{"code":null,"signal":"SIGKILL"}\n', { mode: 0o600 });
+  }
+}
+
+/** Clears what a command left running after it ended by itself. */
+export async function sweepJob(dir: string): Promise<void> {
+  const command = readJson<{ host: string; boot: string }>(join(dir, 'command.json'));
+  const identity = command && readIdentity(dir, command);
+  if (identity) await killMarked(dir, since(dir, identity.pid));
+}
+
+/** Pids go round in a circle, so only of a young job is it sure that what it started has higher ones. */
+function since(dir: string, pid: number): number {
+  return ageOf(dir) < YOUNG_MS ? pid : 0;
+}
+
+/** Milliseconds since the job was started; very old when the clock does not tell. */
+function ageOf(dir: string): number {
+  const began = statSync(join(dir, 'command.json'), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const age = Date.now() - began;
+  return age >= 0 ? age : Number.POSITIVE_INFINITY;
+}
+
+function noteReason(dir: string, reason: EndReason): void {
+  try {
+    writeFileSync(join(dir, 'stop.json'), JSON.stringify({ reason }), { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
+
+/** The supervisor writes its pid first thing; give one that was only just started the time to. */
+async function identityOf(dir: string, command: { host: string; boot: string }) {
+  for (let i = 0; i < 20; i++) {
+    const identity = readIdentity(dir, command);
+    if (identity || existsSync(join(dir, 'exit.json'))) return identity;
+    await delay(5);
+  }
+  return undefined;
+}
+
+async function gone(check: () => boolean, timeoutMs: number): Promise<boolean> {
+  const deadline = performance.now() + timeoutMs;
+  for (let wait = 2; !check() && performance.now() < deadline; wait = Math.min(wait * 2, 50))
+    await delay(wait);
+  return check();
+}

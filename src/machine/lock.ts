@@ -1,0 +1,119 @@
+import { readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { HeldError } from '../model/errors.ts';
+import { isAlive, ownIdentity, type ProcessIdentity } from './process-identity.ts';
+
+const queues = new Map<string, Promise<unknown>>();
+
+export interface LockOptions {
+  /** Give up after this long; the error names the holder. */
+  timeoutMs?: number;
+}
+
+/**
+ * Runs `fn` while this process alone holds the lock file: first come, first served inside the process,
+ * an exclusive file between processes. A lock whose holder is dead is taken over.
+ */
+export async function withLock<T>(
+  path: string,
+  fn: () => T | Promise<T>,
+  options: LockOptions = {},
+): Promise<T> {
+  const before = queues.get(path);
+  let done = (): void => undefined;
+  const turn = new Promise<void>((resolve) => {
+    done = resolve;
+  });
+  const tail = before ? before.then(() => turn) : turn;
+  queues.set(path, tail);
+  try {
+    if (before) await before;
+    await acquire(path, options.timeoutMs ?? 10_000);
+    try {
+      return await fn();
+    } finally {
+      remove(path);
+    }
+  } finally {
+    done();
+    if (queues.get(path) === tail) queues.delete(path);
+  }
+}
+
+async function acquire(path: string, timeoutMs: number): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  for (let wait = 1; !tryCreate(path); wait = Math.min(wait * 2, 50)) {
+    if (breakStale(path)) continue;
+    if (performance.now() > deadline) {
+      const holder = readHolder(path);
+      const who = holder ? `pid ${holder.pid} on ${holder.host}` : 'an unknown process';
+      throw new HeldError('lock/held', `${path} is locked by ${who}.`, {
+        hint: `If that process is gone for good, delete ${path}.`,
+        details: { holder, path },
+      });
+    }
+    await delay(wait);
+  }
+}
+
+function tryCreate(path: string): boolean {
+  try {
+    writeFileSync(path, JSON.stringify(ownIdentity()), { flag: 'wx', mode: 0o600 });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    // Created but not written, as on a full disk: nobody holds it.
+    remove(path);
+    throw error;
+  }
+}
+
+/** Every write comes by here, and `rmSync` takes several times as long. */
+function remove(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+}
+
+/** Removes a dead holder's lock. Only the holder of the second file may do so, and it looks again first. */
+function breakStale(path: string): boolean {
+  if (!isStale(path)) return false;
+  const breaker = `${path}.break`;
+  if (!tryCreate(breaker)) {
+    if (olderThan(breaker, 5_000)) remove(breaker);
+    return false;
+  }
+  try {
+    if (!isStale(path)) return false;
+    remove(path);
+    return true;
+  } finally {
+    remove(breaker);
+  }
+}
+
+function isStale(path: string): boolean {
+  const holder = readHolder(path);
+  // An empty or torn lock file was left by a crash between create and write, or is being written right now.
+  if (!holder) return olderThan(path, 2_000);
+  const alive = isAlive(holder);
+  return alive === undefined ? olderThan(path, 60_000) : !alive;
+}
+
+function readHolder(path: string): ProcessIdentity | undefined {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as ProcessIdentity;
+  } catch {
+    return undefined;
+  }
+}
+
+function olderThan(path: string, ms: number): boolean {
+  try {
+    return Date.now() - statSync(path).mtimeMs > ms;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,65 @@
+import { SignalboxError } from '../../model/errors.ts';
+import type { Env } from '../environment.ts';
+import { runProgram } from '../run-program.ts';
+import { socketOf } from './names.ts';
+
+export interface TmuxOptions {
+  env: Env;
+  cwd: string;
+  /** A server by its name, as `tmux -L`; without it the one we are in, else the user's own. */
+  socketName?: string | undefined;
+  /** A server by its path, as `tmux -S`. */
+  socketPath?: string | undefined;
+  /** Of one call. */
+  timeoutMs?: number | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/** Runs tmux and gives back what it printed. Throws a TmuxError or the reason of an abort, and ends within the timeout. */
+export type Tmux = (...args: string[]) => Promise<string>;
+
+/** `tmux/missing`, `tmux/timeout`, `tmux/gone` (no such server, session or pane), `tmux/taken` or `tmux/failed`. */
+export class TmuxError extends SignalboxError {}
+
+export const TMUX_TIMEOUT_MS = 10_000;
+const GONE =
+  /can't find (session|window|pane)|no current target|no server running|server exited|lost server|error connecting to .*\((No such file or directory|Connection refused)\)/;
+
+export function tmuxClient(options: TmuxOptions): Tmux {
+  const env = tmuxEnv(options.env);
+  const socket = socketArgs(options);
+  return async (...args) => {
+    const { cwd, signal, timeoutMs = TMUX_TIMEOUT_MS } = options;
+    const end = await runProgram('tmux', [...socket, ...args], { cwd, env, timeoutMs, signal });
+    if (end.error?.code === 'ENOENT')
+      throw new TmuxError('tmux/missing', 'tmux is not installed.', { hint: 'Install tmux 3.0 or newer.' });
+    if (end.error) throw new TmuxError('tmux/failed', `tmux cannot be started (${end.error.message}).`);
+    if (end.stopped === 'timeout') throw tooSlow(timeoutMs);
+    if (end.code === 0) return end.stdout.trimEnd();
+    const said = end.stderr.trim().split('\n').at(-1) || `it ended with ${end.code ?? 'a signal'}`;
+    throw new TmuxError(codeOf(said), `tmux failed: ${said.slice(0, 200)}.`);
+  };
+}
+
+export function tooSlow(timeoutMs = TMUX_TIMEOUT_MS): TmuxError {
+  return new TmuxError('tmux/timeout', `tmux gave no answer in ${timeoutMs / 1000} s.`);
+}
+
+function codeOf(said: string): string {
+  if (said.startsWith('duplicate session')) return 'tmux/taken';
+  return GONE.test(said) ? 'tmux/gone' : 'tmux/failed';
+}
+
+export function socketArgs({ env, socketName, socketPath }: TmuxOptions): string[] {
+  if (socketName !== undefined) return ['-u', '-L', socketName];
+  const path = socketPath ?? socketOf(env);
+  return path === undefined ? ['-u'] : ['-u', '-S', path];
+}
+
+const KEPT =
+  /^(PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LC_\w+|TZ|TMPDIR|TMUX_TMPDIR|DISPLAY|SSH_AUTH_SOCK|XDG_\w+)$/;
+
+/** A server that we start lives on with these variables: none of the user's keys, and not the mark of a job. */
+function tmuxEnv(env: Env): Env {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => KEPT.test(name)));
+}

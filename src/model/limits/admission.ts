@@ -1,0 +1,89 @@
+import type { Plan } from '../plan.ts';
+import type { Hold, Ticket } from '../ticket.ts';
+import type { PhaseOf } from '../workflow.ts';
+import { type Budgets, type Pending, pursesOf, type Sum, usedUp } from './budget.ts';
+import { type AccountLimit, limitOf } from './usage-limit.ts';
+
+/** An agent as far as it matters for whether it may start. */
+export interface Candidate {
+  account?: string | undefined;
+  fallback?: string | undefined;
+}
+
+export interface AdmissionInput {
+  plan: Plan;
+  ticket: Ticket;
+  phase: PhaseOf<'agent'>;
+  /** The one that the phase, ticket, plan or default names. */
+  agent: string;
+  agents: Readonly<Record<string, Candidate>>;
+  /** Whether an agent can do what the phase asks for. */
+  suits(agent: string): boolean;
+  tickets: readonly Ticket[];
+  budgets: Budgets;
+  pending?: readonly Pending[];
+  /** Why there is no room for one more process of an agent; null when there is. */
+  crowded(agent: string): string | null;
+  now: string;
+  /** Answers that are the same for many tickets, for whoever asks about them all at once. */
+  sums?: Map<string, Sum>;
+  limits?: Map<string, AccountLimit | null>;
+}
+
+/** Who does an attempt, or why nobody does now. */
+export type Admission = { agent: string } | { hold: Hold };
+
+/** Decides before every start of an agent: money, then the account's limit, then memory. */
+export function admit(input: AdmissionInput): Admission {
+  const { budgets, now } = input;
+  const broke = usedUp(pursesOf(input), budgets.unknown, now);
+  if (broke) return { hold: broke };
+  const chosen = chooseAgent(input);
+  if ('hold' in chosen) return chosen;
+  const full = input.crowded(chosen.agent);
+  return full === null ? chosen : { hold: { kind: 'memory', reason: full, until: null } };
+}
+
+/** The named agent, or the first of its fallbacks that is under no limit. */
+function chooseAgent(input: AdmissionInput): Admission {
+  const { agent: named, agents, ticket } = input;
+  const accountOf = (agent: string) => own(agents, agent)?.account ?? agent;
+  const after = typeof ticket.goAhead === 'string' ? ticket.goAhead : null;
+  let first: Hold | undefined;
+  const seen = new Set<string>();
+  for (let agent: string | undefined = named; agent !== undefined && !seen.has(agent); ) {
+    seen.add(agent);
+    if (agent === named || input.suits(agent)) {
+      const limit = limitFor(input, accountOf(agent), after, accountOf);
+      if (!limit) return { agent };
+      const reason = `${agent}: ${limit.reason}`;
+      if (!first?.until || limit.until < first.until) first = { kind: 'limit', reason, until: limit.until };
+    }
+    agent = mayFallBack(input.phase) ? own(agents, agent)?.fallback : undefined;
+  }
+  return first ? { hold: first } : { agent: named };
+}
+
+function limitFor(
+  { tickets, now, limits }: AdmissionInput,
+  account: string,
+  after: string | null,
+  accountOf: (agent: string) => string,
+): AccountLimit | null {
+  const key = `${account} ${after ?? ''}`;
+  const known = limits?.get(key);
+  if (known !== undefined) return known;
+  const limit = limitOf({ account, tickets, accountOf, after, now });
+  limits?.set(key, limit);
+  return limit;
+}
+
+/** A phase that names its agent or model, or goes on in a session, means just that one unless it says otherwise. */
+export function mayFallBack(phase: PhaseOf<'agent'>): boolean {
+  const particular = phase.agent !== undefined || phase.model !== undefined || phase.session !== 'fresh';
+  return phase.fallback ?? !particular;
+}
+
+function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
+}

@@ -1,0 +1,236 @@
+import type { z } from 'zod';
+import { refKey } from '../ids.ts';
+import type { Plan } from '../plan.ts';
+import { type Attempt, type Hold, openAttempt, type Ticket, type Usage } from '../ticket.ts';
+import type { Budget as BudgetSchema } from './budget-schema.ts';
+
+export type Budget = z.infer<typeof BudgetSchema>;
+
+const SCOPES = ['phase', 'ticket', 'plan', 'day'] as const;
+type Scope = (typeof SCOPES)[number];
+
+/** The settings. Phases, tickets and plans may have budgets of their own, which go before these. */
+export interface Budgets extends Record<Scope, Budget> {
+  /** Whether work goes on after an attempt of which nobody knows what it cost. */
+  unknown: 'allow' | 'block';
+}
+
+/** One budget that counts for an attempt, and what was spent of it before. */
+export interface Purse {
+  scope: Scope;
+  budget: Budget;
+  spent: Required<Budget>;
+  /** An attempt whose dollars or tokens are not known, where the budget is about those. */
+  unknown: string | null;
+  /** How many attempts of others are at work: their time goes on. */
+  running: number;
+}
+
+/** Launches that are decided and not in a ticket's history yet. */
+export interface Pending {
+  planId: string;
+  ticketId: string;
+  launches: number;
+}
+
+export interface PurseInput {
+  plan: Plan;
+  ticket: Ticket;
+  phase: { id: string; budget?: Budget | undefined };
+  /** All tickets that are known; the one in question may be older here. */
+  tickets: Iterable<Ticket>;
+  budgets: Budgets;
+  now: string;
+  pending?: readonly Pending[];
+  /** Keeps the sums of plans and of the day, for whoever asks about many tickets at once. */
+  sums?: Map<string, Sum>;
+}
+
+export type Sum = Pick<Purse, 'spent' | 'unknown' | 'running'>;
+
+/** Every budget that an attempt at a phase draws on. The ticket's open attempt is left out: it is what is asked about. */
+export function pursesOf(input: PurseInput): Purse[] {
+  const { plan, ticket, phase, tickets, budgets, now, sums } = input;
+  const wanted: Record<Scope, Budget | undefined> = {
+    phase: phase.budget ?? budgets.phase,
+    ticket: ticket.budget ?? budgets.ticket,
+    plan: plan.budget ?? budgets.plan,
+    day: budgets.day,
+  };
+  const scopes = SCOPES.filter((scope) => isLimiting(wanted[scope]));
+  if (scopes.length === 0) return [];
+  const open = openAttempt(ticket);
+  const own = { ...ticket, phaseHistory: ticket.phaseHistory.filter((entry) => entry !== open) };
+  return scopes.map((scope) => {
+    const budget = wanted[scope] ?? {};
+    const narrow = scope === 'phase' || scope === 'ticket';
+    // Only without an open attempt of its own does a ticket have the same sum as all the others.
+    const key = narrow || open ? undefined : `${scope} ${scope === 'plan' ? plan.id : ''}`;
+    const known = key === undefined ? undefined : sums?.get(key);
+    if (known) return { scope, budget, ...known };
+    const drawing = narrow ? [own] : [own, ...others(tickets, ticket, scope === 'plan' ? plan.id : null)];
+    const counts = (entry: Attempt) =>
+      entry.agent !== null && (scope !== 'phase' || entry.phase === phase.id);
+    const total = sum(drawing, counts, { day: scope === 'day' ? dayOf(now) : null, budget, now });
+    if (!narrow) total.spent.launches += pendingOf(input, scope === 'plan' ? plan.id : null);
+    if (key !== undefined) sums?.set(key, total);
+    return { scope, budget, ...total };
+  });
+}
+
+function pendingOf({ pending = [], ticket }: PurseInput, planId: string | null): number {
+  const key = refKey(ticket);
+  return pending
+    .filter((each) => (planId === null || each.planId === planId) && refKey(each) !== key)
+    .reduce((sum, each) => sum + each.launches, 0);
+}
+
+function others(tickets: Iterable<Ticket>, ticket: Ticket, planId: string | null): Ticket[] {
+  const key = refKey(ticket);
+  return [...tickets].filter((each) => (planId === null || each.planId === planId) && refKey(each) !== key);
+}
+
+function isLimiting(budget: Budget | undefined): boolean {
+  return budget !== undefined && Object.values(budget).some((value) => value !== undefined);
+}
+
+function sum(
+  tickets: Ticket[],
+  counts: (entry: Attempt) => boolean,
+  { day, budget, now }: { day: string | null; budget: Budget; now: string },
+): Sum {
+  const spent = { usd: 0, tokens: 0, seconds: 0, launches: 0 };
+  // A person who let one of them go on has looked at all that was unknown then.
+  const looked = tickets.reduce((last, { lookedAt }) => (lookedAt && lookedAt > last ? lookedAt : last), '');
+  let unknown: string | null = null;
+  let running = 0;
+  for (const ticket of tickets) {
+    for (const entry of ticket.phaseHistory) {
+      if (!counts(entry)) continue;
+      // What it cost is known when it ends, so that is the day it counts for.
+      const end = entry.completedAt ?? now;
+      if (day === null || dayOf(entry.startedAt) >= day) spent.launches += entry.launches ?? 1;
+      if (day !== null && dayOf(end) < day) continue;
+      spent.usd += entry.usage?.costUsd ?? 0;
+      spent.tokens += tokensOf(entry.usage);
+      spent.seconds += Math.max(0, Date.parse(end) - Date.parse(entry.startedAt)) / 1000 || 0;
+      if (unknown === null && end > looked && isUnknown(entry, budget))
+        unknown = `phase ${entry.phase} of ${refKey(ticket)}`;
+      if (entry.completedAt === null) running++;
+    }
+  }
+  return { spent, unknown, running };
+}
+
+/** What never came to a model cost nothing. */
+const FREE: ReadonlySet<string> = new Set(['auth', 'billing', 'config']);
+
+function isFree({ error, usage }: Attempt): boolean {
+  // A workspace fails before the agent starts, without a word about usage, or by what the agent did to it.
+  return error !== null && (FREE.has(error.class) || (error.class === 'workspace' && usage === null));
+}
+
+function isUnknown(entry: Attempt, budget: Budget): boolean {
+  if (entry.completedAt === null || isFree(entry)) return false;
+  const { usage } = entry;
+  const noTokens = !usage || (usage.inputTokens === null && usage.outputTokens === null);
+  return (
+    (budget.usd !== undefined && (usage?.costUsd ?? null) === null) ||
+    (budget.tokens !== undefined && noTokens)
+  );
+}
+
+/** In and out; what is written to a cache was sent, what is read from one was not. */
+export function tokensOf(usage: Usage | null): number {
+  return (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0) + (usage?.cacheWriteTokens ?? 0);
+}
+
+/** Why no further attempt may start, or null. */
+export function usedUp(purses: readonly Purse[], unknown: Budgets['unknown'], now: string): Hold | null {
+  for (const purse of purses) {
+    const { scope, budget, spent } = purse;
+    const key = MEASURES.find((each) => spent[each] >= (budget[each] ?? Number.POSITIVE_INFINITY));
+    if (key) return holdOf(purse, key, spent[key], now);
+    if (unknown === 'block' && purse.unknown !== null) {
+      const reason = `nobody knows what ${purse.unknown} cost, and ${NAMES[scope]} is limited (budgets.unknown: block)`;
+      return { kind: 'budget', reason, until: scope === 'day' ? nextDay(now) : null, unpriced: true };
+    }
+  }
+  return null;
+}
+
+/** What an attempt under way has used by now. */
+export interface UsedNow {
+  usage: Usage | null;
+  seconds: number;
+  /** Seconds since the purses were counted, for which others at work have gone on. */
+  ago: number;
+}
+
+/** Why the attempt under way must end; or null. */
+export function overdrawn(purses: readonly Purse[], now: UsedNow, time: string): Hold | null {
+  const used = { usd: now.usage?.costUsd ?? 0, tokens: tokensOf(now.usage), seconds: now.seconds };
+  for (const purse of purses) {
+    for (const key of ['usd', 'tokens', 'seconds'] as const) {
+      const most = purse.budget[key];
+      const total = purse.spent[key] + used[key] + (key === 'seconds' ? purse.running * now.ago : 0);
+      // It is ended for its time at once; how late that was seen tells nobody anything.
+      if (most !== undefined && total >= most)
+        return holdOf(purse, key, key === 'seconds' ? most : total, time);
+    }
+  }
+  return null;
+}
+
+/** Why the attempt under way, with so many launches, may not start one more process; or null. */
+export function noLaunchLeft(purses: readonly Purse[], launches: number, now: string): Hold | null {
+  const purse = purses.find(
+    ({ budget, spent }) => spent.launches + launches >= (budget.launches ?? Number.POSITIVE_INFINITY),
+  );
+  return purse ? holdOf(purse, 'launches', purse.spent.launches + launches, now) : null;
+}
+
+/** How much of a measure the attempt may use: the least that any budget leaves; null is no limit. */
+export function leftOf(purses: readonly Purse[], key: 'usd'): number | null {
+  const left = purses.flatMap(({ budget, spent }) => {
+    const most = budget[key];
+    return most === undefined ? [] : [Math.max(0, most - spent[key])];
+  });
+  return left.length > 0 ? Math.min(...left) : null;
+}
+
+const MEASURES = ['usd', 'tokens', 'seconds', 'launches'] as const;
+const NAMES: Record<Scope, string> = {
+  phase: 'the phase’s budget',
+  ticket: 'the ticket’s budget',
+  plan: 'the plan’s budget',
+  day: 'today’s budget',
+};
+
+function holdOf({ scope, budget }: Purse, key: (typeof MEASURES)[number], used: number, now: string): Hold {
+  const reason = `${NAMES[scope]} is used up: ${amount(key, used)} of ${amount(key, budget[key] ?? 0)}`;
+  return { kind: 'budget', reason, until: scope === 'day' ? nextDay(now) : null };
+}
+
+function amount(key: (typeof MEASURES)[number], value: number): string {
+  switch (key) {
+    case 'usd':
+      return `$${value.toFixed(value > 0 && value < 0.1 ? 4 : 2)}`;
+    case 'tokens':
+      return `${value} tokens`;
+    case 'seconds':
+      return `${Math.round(value)} s`;
+    case 'launches':
+      return `${value} ${value === 1 ? 'launch' : 'launches'}`;
+  }
+}
+
+/** Days are those of UTC: engines in different places agree on them. */
+function dayOf(time: string): string {
+  const parsed = Date.parse(time);
+  return Number.isNaN(parsed) ? '' : new Date(parsed).toISOString().slice(0, 10);
+}
+
+function nextDay(now: string): string {
+  return new Date(Date.parse(`${dayOf(now)}T00:00:00.000Z`) + 86_400_000).toISOString();
+}

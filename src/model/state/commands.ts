@@ -1,0 +1,189 @@
+import { IllegalMoveError } from '../errors.ts';
+import { refKey } from '../ids.ts';
+import { openAttempt, type Ticket, type TicketStatus } from '../ticket.ts';
+import { decisionsOf, phaseOf, type Workflow } from '../workflow.ts';
+import { editOpen, enter, noteOf, settle } from './walk.ts';
+
+/** What a person does to a ticket. */
+export type TicketCommand =
+  /** `goesOnBy`: only a step of another command, which has gone on by then. */
+  | { type: 'pause'; by: string; goesOnBy?: string }
+  | { type: 'stop'; by: string }
+  /** `ready`: its blockers are complete. */
+  | { type: 'resume'; ready: boolean }
+  | { type: 'skip'; phase: string; ready: boolean }
+  | { type: 'retry'; ready: boolean }
+  | { type: 'respond'; decision: string; message: string };
+
+const LEGAL: Record<TicketStatus, readonly TicketCommand['type'][]> = {
+  queued: ['pause', 'stop', 'skip'],
+  ready: ['pause', 'stop', 'skip', 'retry'],
+  running: ['pause', 'stop', 'skip'],
+  paused: ['resume', 'skip', 'retry'],
+  complete: [],
+  failed: ['retry', 'skip'],
+  needs_attention: ['respond', 'retry', 'skip', 'pause'],
+};
+
+export function legalCommands(ticket: Ticket): TicketCommand['type'][] {
+  const legal = LEGAL[ticket.status].filter((name) => name !== 'respond' || ticket.hold?.kind === 'gate');
+  // Pausing again finishes a stop that was itself cut off.
+  return ticket.status === 'paused' && openAttempt(ticket) ? [...legal, 'pause', 'stop'] : legal;
+}
+
+/** The state after a person's command; throws IllegalMoveError, naming the legal ones, and then nothing changed. */
+export function command(workflow: Workflow, ticket: Ticket, cmd: TicketCommand, now: string): Ticket {
+  const legal = legalCommands(ticket);
+  if (!legal.includes(cmd.type)) throw illegal(ticket, cmd.type, legal);
+  switch (cmd.type) {
+    case 'pause':
+    case 'stop': {
+      if (ticket.status === 'paused') return ticket;
+      const step = cmd.type === 'pause' && cmd.goesOnBy ? { goesOnBy: cmd.goesOnBy } : {};
+      const word = cmd.type === 'pause' ? 'paused' : 'stopped';
+      const hold = { kind: 'stopped', reason: `${word} by ${cmd.by}`, until: null, ...step } as const;
+      return settle(ticket, now, { status: 'paused', hold });
+    }
+    case 'resume':
+      if (ticket.claim && openAttempt(ticket)) throw busy(ticket, 'resume');
+      return settle(ticket, now, { status: cmd.ready ? 'ready' : 'queued' });
+    case 'retry':
+      if (mayLive(ticket)) throw busy(ticket, 'retry');
+      return retry(workflow, ticket, cmd.ready, now);
+    case 'skip':
+      if (mayLive(ticket)) throw busy(ticket, 'skip');
+      return skip(workflow, ticket, cmd, now);
+    case 'respond':
+      return respond(workflow, ticket, cmd, now);
+  }
+}
+
+function illegal(ticket: Ticket, name: string, legal: string[]): IllegalMoveError {
+  const options =
+    legal.length > 0 ? `Possible now: ${legal.join(', ')}.` : 'Nothing can be done with it any more.';
+  const asked = name === 'respond' && ticket.status !== 'complete';
+  const is = asked
+    ? 'is at no gate that asks for a decision'
+    : (SAID[ticket.status] ?? `is ${ticket.status}`);
+  return new IllegalMoveError(
+    'ticket/illegal',
+    `Cannot ${VERBS[name] ?? name} ${refKey(ticket)}: it ${is}.`,
+    {
+      hint: options,
+      details: { legal, status: ticket.status },
+    },
+  );
+}
+
+const VERBS: Readonly<Record<string, string>> = { respond: 'respond to' };
+const SAID: Readonly<Partial<Record<TicketStatus, string>>> = { needs_attention: 'needs attention' };
+
+/** A process may stand behind the open attempt, unless it only waits for the next look or for an answer. */
+function mayLive(ticket: Ticket): boolean {
+  const waits = ticket.claim === null && (ticket.hold?.kind === 'gate' || ticket.hold?.kind === 'poll');
+  return openAttempt(ticket) !== undefined && !waits;
+}
+
+/** Its attempt has to be closed first. */
+function busy(ticket: Ticket, name: string): IllegalMoveError {
+  const phase = openAttempt(ticket)?.phase;
+  const legal = legalCommands(ticket).filter((way) => way === 'pause' || way === 'stop');
+  return new IllegalMoveError('ticket/busy', `Cannot ${name} ${refKey(ticket)}: ${phase} is still running.`, {
+    hint: `Pause it first: signalbox pause ${ticket.planId} ${ticket.ticketId}`,
+    details: { legal, status: ticket.status },
+  });
+}
+
+function closeOpen(ticket: Ticket, status: 'skipped' | 'interrupted', now: string): Ticket {
+  return editOpen(ticket, (attempt) => ({ ...attempt, status, completedAt: now }));
+}
+
+function fresh(ticket: Ticket, phase: string): Ticket {
+  const { tries: _, ...rest } = ticket;
+  return { ...rest, visits: { ...ticket.visits, [phase]: 0 }, retries: { ...ticket.retries, [phase]: 0 } };
+}
+
+/** Goes back to the phase that failed, with its counters at zero. A terminal is not run again: what led to it is. */
+function retry(workflow: Workflow, ticket: Ticket, ready: boolean, now: string): Ticket {
+  const here = phaseOf(workflow, ticket.currentPhase ?? '');
+  const last = ticket.phaseHistory.findLast(
+    (entry) => phaseOf(workflow, entry.phase) && entry.status !== 'skipped',
+  );
+  const target = here && here.type !== 'terminal' ? here.id : (last?.phase ?? workflow.phases[0]?.id ?? '');
+  // Whoever retries what waits for a limit knows better than the last report.
+  const goAhead = ticket.hold?.kind === 'limit' ? { goAhead: now } : {};
+  const looked = ticket.hold?.unpriced ? { lookedAt: now } : {};
+  const base = { ...closeOpen(ticket, 'interrupted', now), error: null, ...goAhead, ...looked };
+  return arrive(workflow, fresh(base, target), target, ready ? 'ready' : 'queued', now);
+}
+
+/** Enters a phase by a person's wish: it then waits for an engine, unless the way led to an end. */
+function arrive(
+  workflow: Workflow,
+  ticket: Ticket,
+  target: string,
+  status: 'ready' | 'queued',
+  now: string,
+): Ticket {
+  const there = enter(workflow, { ...ticket, status: 'running', hold: null }, target, now);
+  return there.status === 'running' ? settle(there, now, { status }) : there;
+}
+
+function skip(
+  workflow: Workflow,
+  ticket: Ticket,
+  cmd: { phase: string; ready: boolean },
+  now: string,
+): Ticket {
+  if (!phaseOf(workflow, cmd.phase)) {
+    const phases = workflow.phases.map((phase) => phase.id);
+    throw new IllegalMoveError('ticket/phase', `Workflow "${workflow.name}" has no phase "${cmd.phase}".`, {
+      hint: `Its phases: ${phases.join(', ')}.`,
+      details: { legal: phases },
+    });
+  }
+  const left = openAttempt(ticket) ? closeOpen(ticket, 'skipped', now) : noteSkipped(ticket, now);
+  const base = fresh({ ...left, error: null }, cmd.phase);
+  return arrive(workflow, base, cmd.phase, cmd.ready ? 'ready' : 'queued', now);
+}
+
+function noteSkipped(ticket: Ticket, now: string): Ticket {
+  if (ticket.currentPhase === null) return ticket;
+  const entry = noteOf(ticket, ticket.currentPhase, 'skipped', now);
+  return { ...ticket, phaseHistory: [...ticket.phaseHistory, entry] };
+}
+
+function respond(
+  workflow: Workflow,
+  ticket: Ticket,
+  cmd: { decision: string; message: string },
+  now: string,
+): Ticket {
+  const phase = phaseOf(workflow, ticket.currentPhase ?? '');
+  const decisions = phase?.type === 'gate' ? decisionsOf(phase) : [];
+  const target =
+    phase?.type === 'gate' && decisions.includes(cmd.decision) ? phase.on[cmd.decision] : undefined;
+  if (!phase || !target) {
+    throw new IllegalMoveError(
+      'gate/decision',
+      `"${cmd.decision}" is not a decision of gate "${ticket.currentPhase}".`,
+      {
+        hint: `Decisions: ${decisions.join(', ')}.`,
+        details: { legal: decisions },
+      },
+    );
+  }
+  const decided = editOpen(ticket, (attempt) => ({
+    ...attempt,
+    status: 'success',
+    outcome: cmd.decision,
+    output: cmd.message,
+    completedAt: now,
+  }));
+  const context = {
+    ...decided.context,
+    [`${phase.id}_decision`]: cmd.decision,
+    [`${phase.id}_message`]: cmd.message,
+  };
+  return arrive(workflow, { ...decided, context, error: null }, target, 'ready', now);
+}

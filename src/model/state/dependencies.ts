@@ -1,0 +1,186 @@
+import { parseRef, refKey, type TicketRef } from '../ids.ts';
+import type { Plan, PlanEntry } from '../plan.ts';
+import type { Hold, Ticket } from '../ticket.ts';
+import { newerRunOf } from './superseded.ts';
+
+export interface PlanProblem {
+  planId: string;
+  ticketId: string | null;
+  message: string;
+  /** Where in plan.json, or in the ticket's file: `tickets[2].blockedBy[0]`. */
+  path?: string;
+  in?: 'plan' | 'ticket';
+}
+
+/** What makes a plan impossible to run: duplicates, unknown blockers, a ticket that waits for itself. */
+export function dependencyProblems(plan: Plan, others: readonly Plan[]): PlanProblem[] {
+  const problems: PlanProblem[] = [];
+  const plans = new Map([...others, plan].map((each) => [each.id, each]));
+  const seen = new Set<string>();
+  for (const [index, entry] of plan.tickets.entries()) {
+    const { ticketId } = entry;
+    const about = { planId: plan.id, ticketId, in: 'plan' as const };
+    if (seen.has(ticketId))
+      problems.push({
+        ...about,
+        message: `Ticket "${ticketId}" is listed twice.`,
+        path: `tickets[${index}]`,
+      });
+    seen.add(ticketId);
+    const before = new Set<string>();
+    for (const [place, text] of entry.blockedBy.entries()) {
+      const ref = parseRef(text, plan.id);
+      const key = refKey(ref);
+      if (before.has(key)) {
+        const message = `Ticket "${ticketId}" lists "${text}" twice in blockedBy.`;
+        problems.push({ ...about, message, path: `tickets[${index}].blockedBy[${place}]` });
+      }
+      before.add(key);
+      const known = plans.get(ref.planId)?.tickets.some((other) => other.ticketId === ref.ticketId);
+      if (!known) {
+        const message = `Ticket "${ticketId}" is blocked by "${text}", which does not exist.`;
+        problems.push({ ...about, message, path: `tickets[${index}].blockedBy[${place}]` });
+      }
+    }
+  }
+  for (const cycle of cycles(plan, plans)) {
+    const ticketId = cycle[0]?.ticketId ?? null;
+    const path = [...cycle, cycle[0]].map((ref) =>
+      ref?.planId === plan.id ? ref.ticketId : ref && refKey(ref),
+    );
+    const index = plan.tickets.findIndex((entry) => entry.ticketId === ticketId);
+    problems.push({
+      planId: plan.id,
+      ticketId,
+      message: `Tickets wait for each other: ${path.join(' → ')}.`,
+      path: `tickets[${index}].blockedBy`,
+      in: 'plan',
+    });
+  }
+  return problems;
+}
+
+/** Cycles through tickets of this plan: at least one for each ticket that waits for itself, that one first. */
+function cycles(plan: Plan, plans: ReadonlyMap<string, Plan>): TicketRef[][] {
+  if (plan.tickets.every((entry) => entry.blockedBy.length === 0)) return [];
+  const graph = stuck(plans);
+  const found: TicketRef[][] = [];
+  const named = new Set<string>();
+  for (const { ticketId } of plan.tickets) {
+    const key = refKey({ planId: plan.id, ticketId });
+    if (named.has(key)) continue;
+    const cycle = shortestCycle(key, graph);
+    for (const each of cycle ?? []) named.add(each);
+    if (cycle) found.push(cycle.map((each) => parseRef(each, plan.id)));
+  }
+  return found;
+}
+
+/** Blockers by ticket, without all that can be done in some order: what is left waits for a cycle or is in one. */
+function stuck(plans: ReadonlyMap<string, Plan>): Map<string, string[]> {
+  const blockers = new Map<string, string[]>();
+  const waiting = new Map<string, string[]>();
+  for (const plan of plans.values()) {
+    for (const { ticketId, blockedBy } of plan.tickets) {
+      const key = refKey({ planId: plan.id, ticketId });
+      const before = blockedBy.map((text) => refKey(parseRef(text, plan.id)));
+      blockers.set(key, [...(blockers.get(key) ?? []), ...before]);
+      for (const blocker of before) waiting.set(blocker, [...(waiting.get(blocker) ?? []), key]);
+    }
+  }
+  const left = new Map([...blockers].map(([key, before]) => [key, before.length]));
+  const done = [...blockers].flatMap(([key, before]) => (before.length === 0 ? [key] : []));
+  for (const key of waiting.keys()) if (!blockers.has(key)) done.push(key);
+  for (let key = done.pop(); key !== undefined; key = done.pop()) {
+    blockers.delete(key);
+    for (const next of waiting.get(key) ?? []) {
+      const count = (left.get(next) ?? 0) - 1;
+      left.set(next, count);
+      if (count === 0) done.push(next);
+    }
+  }
+  return blockers;
+}
+
+function shortestCycle(start: string, graph: ReadonlyMap<string, string[]>): string[] | undefined {
+  const ways: string[][] = [[start]];
+  const seen = new Set<string>();
+  for (let way = ways.shift(); way; way = ways.shift()) {
+    for (const key of graph.get(way.at(-1) ?? '') ?? []) {
+      if (key === start) return way;
+      if (seen.has(key)) continue;
+      seen.add(key);
+      ways.push([...way, key]);
+    }
+  }
+  return undefined;
+}
+
+/** Why a ticket's blockers keep it from starting, or null when they are all complete. */
+export function blockedBy(
+  picture: { plans: readonly Plan[]; tickets: ReadonlyMap<string, Ticket> },
+  plan: Plan,
+  entry: PlanEntry,
+): Hold | null {
+  const reasons: string[] = [];
+  let newer: string | undefined;
+  for (const text of entry.blockedBy) {
+    const ref = parseRef(text, plan.id);
+    const blocker = picture.tickets.get(refKey(ref));
+    if (blocker?.status === 'complete') continue;
+    newer ??= blocker && newerRunOf(blocker);
+    const theirs = ref.planId === plan.id ? plan : picture.plans.find(({ id }) => id === ref.planId);
+    reasons.push(`${text} (${blocker ? sayBlocker(blocker, theirs) : 'its file cannot be read'})`);
+  }
+  if (reasons.length === 0) return null;
+  const superseded = newer === undefined ? {} : { supersededBy: newer };
+  return { kind: 'blocked', reason: `waits for ${reasons.join(', ')}`, until: null, ...superseded };
+}
+
+/** In a plan of these nothing begins, whatever happens elsewhere. */
+const RESTING: Readonly<Partial<Record<Plan['status'], string>>> = {
+  draft: 'its plan is a draft',
+  paused: 'its plan is paused',
+  archived: 'its plan is archived',
+};
+
+/**
+ * The first ticket, however far away, for which a person has to do something before this one can begin, and the one
+ * that waits for it.
+ */
+export function stuckBlocker(
+  picture: { plans: readonly Plan[]; tickets: ReadonlyMap<string, Ticket> },
+  plan: Plan,
+  entry: PlanEntry,
+): { plan: Plan; ticket: Ticket; waiter: { plan: Plan; entry: PlanEntry } } | undefined {
+  const plans = new Map(picture.plans.map((each) => [each.id, each]));
+  const seen = new Set<string>();
+  const ahead = [{ plan, entry }];
+  for (let at = ahead.shift(); at; at = ahead.shift()) {
+    for (const ref of at.entry.blockedBy.map((text) => parseRef(text, at.plan.id))) {
+      const key = refKey(ref);
+      const own = plans.get(ref.planId);
+      const ticket = picture.tickets.get(key);
+      if (seen.has(key) || !own || !ticket) continue;
+      seen.add(key);
+      const stands = ['failed', 'paused', 'needs_attention'].includes(ticket.status);
+      const rests = RESTING[own.status] !== undefined && ticket.status !== 'complete';
+      if (stands || rests) return { plan: own, ticket, waiter: at };
+      const next = own.tickets.find(({ ticketId }) => ticketId === ref.ticketId);
+      if (next) ahead.push({ plan: own, entry: next });
+    }
+  }
+  return undefined;
+}
+
+/** Only what a person would act on: a blocker on its way is not told apart by its phases. */
+function sayBlocker(blocker: Ticket, plan: Plan | undefined): string {
+  const { status } = blocker;
+  const newer = newerRunOf(blocker);
+  if (newer !== undefined) return `superseded by ${newer}`;
+  const rests = plan && RESTING[plan.status];
+  if (rests && status !== 'running') return rests;
+  if (blocker.status === 'failed' || blocker.status === 'paused') return blocker.status;
+  if (blocker.status === 'needs_attention') return 'needs attention';
+  return blocker.hold?.kind === 'blocked' ? 'itself blocked' : 'not complete yet';
+}

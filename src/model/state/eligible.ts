@@ -1,0 +1,297 @@
+import { parseRef, refKey, type TicketRef } from '../ids.ts';
+import type { Plan, PlanEntry } from '../plan.ts';
+import type { Hold, Ticket } from '../ticket.ts';
+import { blockedBy } from './dependencies.ts';
+import { failuresIn, haltedHold } from './first-failure.ts';
+import { isDue, isPassing } from './next.ts';
+import { isShared, isYetToBegin, turnsOf } from './turns.ts';
+import { settle } from './walk.ts';
+
+export { blockedBy };
+
+/** All that is known of the work, as one picture. */
+export interface Picture {
+  plans: readonly Plan[];
+  /** By refKey. A ticket whose file cannot be read is missing here. */
+  tickets: ReadonlyMap<string, Ticket>;
+  /** Plans that are not run at all, and why. */
+  broken: ReadonlyMap<string, string>;
+}
+
+export interface Limits {
+  /** Tickets with a phase at work, all plans together. */
+  maxConcurrency: number;
+  /** refKeys of tickets that some live engine drives now and that count against the limit. */
+  busy: ReadonlySet<string>;
+  /** refKeys of all tickets that some live engine drives, polls included. */
+  driven: ReadonlySet<string>;
+  /** Why a ticket that was held back before its agent could start still is; undefined where nobody can tell. */
+  admits?(plan: Plan, ticket: Ticket): Hold | null | undefined;
+  /** Whether this engine may touch a plan or ticket at all (a foreground run looks at its own only). */
+  mine(plan: Plan, entry: PlanEntry): boolean;
+}
+
+interface Crowded extends TicketRef {
+  status: Ticket['status'];
+  phase: string | null;
+  /** Nothing of its plan is at work. */
+  alone: boolean;
+}
+
+export interface Decision {
+  /** To be driven now, in this order. `slot` is false for a poll that only has to look again. */
+  dispatch: (TicketRef & { slot: boolean })[];
+  /** Tickets whose status or hold is no longer true. */
+  changes: Ticket[];
+  /** Plans all of whose tickets are complete. */
+  completed: string[];
+  /** Of each plan the first that waits for nothing but the limit of all plans together. */
+  crowded: Crowded[];
+  /** The earliest time at which a hold ends by itself. */
+  wakeAt: string | null;
+}
+
+/** Looks of polls at once; they take no slot, but a hundred processes at one moment would be felt. */
+const MOST_LOOKS = 8;
+/** How often free memory is looked at again. */
+const MEMORY_LOOK_MS = 5_000;
+
+interface Candidate {
+  plan: Plan;
+  entry: PlanEntry;
+  ticket: Ticket;
+  slot: boolean;
+  /** Its hold is no longer true, and has to go first. */
+  lift: boolean;
+  index: number;
+}
+
+/** A picture, with what is asked of it for every ticket. */
+interface Scene extends Picture {
+  failed: ReturnType<typeof failuresIn>;
+}
+
+/** Which tickets may run now, and what the others wait for. The work grows with the tickets and not with their square. */
+export function eligible(given: Picture, limits: Limits, now: string): Decision {
+  const picture: Scene = { ...given, failed: failuresIn(given) };
+  const decision: Decision = { dispatch: [], changes: [], completed: [], crowded: [], wakeAt: null };
+  const candidates: Candidate[] = [];
+  for (const plan of picture.plans) {
+    if (plan.status !== 'active' || picture.broken.has(plan.id)) continue;
+    if (isAllComplete(picture, plan)) {
+      decision.completed.push(plan.id);
+      continue;
+    }
+    const group = lowestMoving(picture, plan, now);
+    plan.tickets.forEach((entry, index) => {
+      if (entry.group > group) return;
+      const candidate = consider(picture, limits, plan, entry, decision, now);
+      if (candidate) candidates.push({ ...candidate, index });
+    });
+  }
+  candidates.sort(inTurn);
+  fill(picture, candidates, limits, decision, now);
+  return decision;
+}
+
+function consider(
+  picture: Scene,
+  limits: Limits,
+  plan: Plan,
+  entry: PlanEntry,
+  decision: Decision,
+  now: string,
+): Omit<Candidate, 'index'> | undefined {
+  const key = refKey({ planId: plan.id, ticketId: entry.ticketId });
+  const ticket = picture.tickets.get(key);
+  if (!ticket || limits.driven.has(key) || !limits.mine(plan, entry)) return undefined;
+  // Whoever waits for the work to come to rest waits for the person's command first.
+  if (isPassing(ticket, now)) wakeBy(decision, ticket.hold?.goesOnBy ?? null);
+  if (!movesByItself(ticket)) return undefined;
+  if (ticket.status === 'queued' || ticket.phaseHistory.length === 0) {
+    const halted = picture.failed(plan);
+    const hold = blockedBy(picture, plan, entry) ?? (halted ? haltedHold(halted) : null);
+    if (hold) {
+      if (ticket.status !== 'queued' || !sameHold(ticket.hold, hold))
+        decision.changes.push(settle(ticket, now, { status: 'queued', hold }));
+      return undefined;
+    }
+  }
+  const held = ticket.status === 'ready' && !isDue(ticket, now) ? askAgain(limits, plan, ticket) : undefined;
+  if (held) {
+    wakeBy(decision, held.kind === 'memory' ? later(now, MEMORY_LOOK_MS) : held.until);
+    if (isNews(ticket.hold, held))
+      decision.changes.push(settle(ticket, now, { status: 'ready', hold: held }));
+    return undefined;
+  }
+  const lift = held === null;
+  if (!lift && !isDue(ticket, now) && ticket.status !== 'queued' && !waitsItsTurn(ticket)) {
+    wakeBy(decision, ticket.hold?.until ?? null);
+    return undefined;
+  }
+  const slot = ticket.hold?.kind !== 'poll' && ticket.hold?.kind !== 'gate';
+  return { plan, entry, ticket, slot, lift };
+}
+
+/** What keeps an agent from starting may have ended before its time, or never said when it would. */
+function askAgain(limits: Limits, plan: Plan, ticket: Ticket): Hold | null | undefined {
+  const kind = ticket.hold?.kind;
+  if (kind !== 'limit' && kind !== 'budget' && kind !== 'memory') return undefined;
+  return limits.admits?.(plan, ticket);
+}
+
+/** Amounts of free memory are not worth a write each, nor whose report of the same limit is told. */
+function isNews(before: Hold | null, after: Hold): boolean {
+  if (before?.kind !== after.kind || before.until !== after.until) return true;
+  return after.kind === 'budget' && before.reason !== after.reason;
+}
+
+function later(now: string, ms: number): string {
+  return new Date(Date.parse(now) + ms).toISOString();
+}
+
+/** Held back until its turn comes, which is found out anew at every look. */
+function waitsItsTurn({ hold }: Ticket): boolean {
+  return hold?.kind === 'delay' || hold?.kind === 'starts';
+}
+
+function wakeBy(decision: Decision, until: string | null): void {
+  if (until && (decision.wakeAt === null || Date.parse(until) < Date.parse(decision.wakeAt)))
+    decision.wakeAt = until;
+}
+
+/** Nobody but a person moves what is over, paused or in need of one; a gate with a deadline comes back for its failure edge. */
+function movesByItself(ticket: Ticket): boolean {
+  if (ticket.status === 'needs_attention') return ticket.hold?.kind === 'gate' && ticket.hold.until !== null;
+  return ticket.status === 'queued' || ticket.status === 'ready' || ticket.status === 'running';
+}
+
+/** What has begun is finished first; then by order, then as listed. */
+function inTurn(a: Candidate, b: Candidate): number {
+  const begun = Number(b.ticket.phaseHistory.length > 0) - Number(a.ticket.phaseHistory.length > 0);
+  return (
+    begun ||
+    a.entry.order - b.entry.order ||
+    (a.plan.id < b.plan.id ? -1 : a.plan.id > b.plan.id ? 1 : a.index - b.index)
+  );
+}
+
+function fill(
+  picture: Picture,
+  candidates: Candidate[],
+  limits: Limits,
+  decision: Decision,
+  now: string,
+): void {
+  let free = limits.maxConcurrency - limits.busy.size;
+  let looks = MOST_LOOKS - (limits.driven.size - limits.busy.size);
+  const perPlan = new Map<string, number>();
+  for (const key of limits.busy) {
+    const planId = key.slice(0, key.indexOf('/'));
+    perPlan.set(planId, (perPlan.get(planId) ?? 0) + 1);
+  }
+  /** Plans of which nothing new begins now. */
+  const closed = new Set<string>();
+  const turns = turnsOf(picture, now);
+  let moreMemory = true;
+  for (const { plan, ticket, slot, lift } of candidates) {
+    if (isYetToBegin(plan, ticket)) {
+      if (closed.has(plan.id)) continue;
+      const hold = turns(plan, ticket);
+      if (hold !== undefined) {
+        closed.add(plan.id);
+        wakeBy(decision, hold?.until ?? null);
+        const status = hold?.kind === 'blocked' ? 'queued' : 'ready';
+        if (hold && !sameHold(ticket.hold, hold))
+          decision.changes.push(settle(ticket, now, { status, hold }));
+        continue;
+      }
+      if (ticket.hold?.kind === 'starts') {
+        decision.changes.push(settle(ticket, now, { status: 'ready' }));
+        continue;
+      }
+    }
+    const ref = { planId: ticket.planId, ticketId: ticket.ticketId };
+    if (!slot) {
+      if (looks-- <= 0) continue;
+      decision.dispatch.push({ ...ref, slot });
+      continue;
+    }
+    const used = perPlan.get(plan.id) ?? 0;
+    const most = isShared(plan) ? 1 : plan.concurrency;
+    if (free <= 0 || (most !== null && used >= most)) {
+      const mayOfItsPlan = most === null ? used === 0 : used < most;
+      if (mayOfItsPlan && !decision.crowded.some(({ planId }) => planId === plan.id))
+        decision.crowded.push({
+          ...ref,
+          status: ticket.status,
+          phase: ticket.currentPhase,
+          alone: used === 0,
+        });
+      // What it was blocked by is complete: now it waits for a slot alone.
+      if (ticket.hold?.kind === 'blocked') decision.changes.push(settle(ticket, now, { status: 'ready' }));
+      continue;
+    }
+    if (lift && ticket.hold?.kind === 'memory') {
+      // One at a time: what it takes is seen only once it runs.
+      wakeBy(decision, later(now, MEMORY_LOOK_MS));
+      if (!moreMemory) continue;
+      moreMemory = false;
+    }
+    free--;
+    perPlan.set(plan.id, used + 1);
+    if (lift) decision.changes.push(settle(ticket, now, { status: 'ready' }));
+    else decision.dispatch.push({ ...ref, slot });
+  }
+}
+
+/** The first group in which something still moves; later ones wait for it. */
+function lowestMoving(picture: Scene, plan: Plan, now: string): number {
+  if (plan.tickets.every((entry) => entry.group === plan.tickets[0]?.group)) return Number.POSITIVE_INFINITY;
+  const known = new Map<string, boolean>();
+  for (const [key, ticket] of picture.tickets) if (isPassing(ticket, now)) known.set(key, true);
+  const moving = plan.tickets.filter((entry) => willMove(picture, plan, entry, known));
+  return Math.min(...moving.map((entry) => entry.group), Number.POSITIVE_INFINITY);
+}
+
+/** Whether a ticket may still come to an end without a person. One that waits for what will not, or for itself, does not. */
+function willMove(picture: Scene, plan: Plan, entry: PlanEntry, known: Map<string, boolean>): boolean {
+  const key = refKey({ planId: plan.id, ticketId: entry.ticketId });
+  const answer = known.get(key);
+  if (answer !== undefined) return answer;
+  known.set(key, false);
+  const moves = canMove(picture, plan, entry, known);
+  known.set(key, moves);
+  return moves;
+}
+
+function canMove(picture: Scene, plan: Plan, entry: PlanEntry, known: Map<string, boolean>): boolean {
+  const ticket = picture.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }));
+  if (!ticket) return false;
+  if (ticket.status === 'needs_attention') return ticket.hold?.kind === 'gate';
+  if (!movesByItself(ticket)) return false;
+  if (ticket.phaseHistory.length > 0) return true;
+  if (picture.failed(plan) !== undefined) return false;
+  return entry.blockedBy.every((text) => {
+    const ref = parseRef(text, plan.id);
+    if (picture.tickets.get(refKey(ref))?.status === 'complete') return true;
+    const owner = picture.plans.find((each) => each.id === ref.planId);
+    const blocker = owner?.tickets.find((each) => each.ticketId === ref.ticketId);
+    return owner !== undefined && blocker !== undefined && willMove(picture, owner, blocker, known);
+  });
+}
+
+/** It has tickets, and all of them are complete. */
+export function isAllComplete(picture: Pick<Picture, 'tickets'>, plan: Plan): boolean {
+  return (
+    plan.tickets.length > 0 && plan.tickets.every((entry) => statusOf(picture, plan, entry) === 'complete')
+  );
+}
+
+function statusOf(picture: Pick<Picture, 'tickets'>, plan: Plan, entry: PlanEntry): string | undefined {
+  return picture.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }))?.status;
+}
+
+function sameHold(a: Hold | null, b: Hold | null): boolean {
+  return a?.kind === b?.kind && a?.reason === b?.reason && a?.until === b?.until;
+}

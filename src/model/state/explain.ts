@@ -1,0 +1,129 @@
+import type { TicketRef } from '../ids.ts';
+import type { Plan } from '../plan.ts';
+import { openAttempt, type Ticket } from '../ticket.ts';
+import { reservation } from '../verdict.ts';
+import { isShared } from './turns.ts';
+
+/** What is known about engines when somebody asks why a ticket does not move. */
+export interface Surroundings {
+  /** Some live engine drives this ticket, or a person is in its session. */
+  driven: boolean;
+  /** Some live engine would take tickets of this plan. */
+  engine: boolean;
+  /** What keeps it from starting, as things are now; null when nothing does. */
+  blocked?: string | null;
+}
+
+export interface Explanation {
+  /** Why it is where it is, in a few words; empty when there is nothing to say. */
+  why: string;
+  /** What happens next, or what a person can do: a sentence or a command. */
+  next: string;
+}
+
+export function explain(ticket: Ticket, plan: Plan, around: Surroundings): Explanation {
+  const told = explainStatus(ticket, plan, around);
+  if (!around.driven || ticket.claim?.by !== 'session') return told;
+  const { pid, agent } = ticket.claim;
+  const inside = `a person is in its session (pid ${agent?.pid ?? pid})`;
+  if (ticket.status === 'ready' || ticket.status === 'queued')
+    return { why: inside, next: 'goes on when that has ended' };
+  return { ...told, why: told.why ? `${told.why}; ${inside}` : inside };
+}
+
+function explainStatus(ticket: Ticket, plan: Plan, around: Surroundings): Explanation {
+  const names = `${ticket.planId} ${ticket.ticketId}`;
+  switch (ticket.status) {
+    case 'complete':
+      return { why: reservation(ticket), next: '' };
+    case 'failed':
+      return { why: ticket.error ?? 'failed', next: `signalbox retry ${names}` };
+    case 'paused':
+      return {
+        why: ticket.hold?.reason ?? 'paused',
+        next: `signalbox resume ${plan.status === 'paused' ? plan.id : names}`,
+      };
+    case 'needs_attention':
+      return attention(ticket, plan, names);
+    case 'running':
+      return running(ticket, plan, around);
+    case 'queued':
+    case 'ready':
+      return waiting(ticket, plan, around);
+  }
+}
+
+/** The command that answers a gate. */
+export function answerTo({ planId, ticketId }: TicketRef, { kind }: Plan): string {
+  return kind === 'spec'
+    ? `signalbox resume ${planId} --answer "…"`
+    : `signalbox respond ${planId} ${ticketId} <decision>`;
+}
+
+function attention(ticket: Ticket, plan: Plan, names: string): Explanation {
+  if (ticket.hold?.kind === 'gate') return { why: ticket.hold.reason, next: answerTo(ticket, plan) };
+  return {
+    why: ticket.error ?? ticket.hold?.reason ?? 'a person must look',
+    next: wayOn(ticket) ?? `signalbox retry ${names}`,
+  };
+}
+
+/** The command that the workflow gives for the end where the ticket is. What anybody else said never names one. */
+function wayOn({ error, hold, currentPhase }: Ticket): string | undefined {
+  if (hold || currentPhase === null || !error?.startsWith(`${currentPhase}: `)) return undefined;
+  return /`(signalbox [^`]+)`/.exec(error)?.[1];
+}
+
+/** The command that goes on with a plan. */
+function runOf({ id, kind }: Plan): string {
+  return kind === 'spec' || kind === 'run' ? `signalbox resume ${id}` : `signalbox run ${id}`;
+}
+
+function running(ticket: Ticket, plan: Plan, around: Surroundings): Explanation {
+  const open = openAttempt(ticket);
+  if (!around.driven) {
+    const why = 'its engine is gone';
+    if (plan.kind === 'run') return { why, next: runOf(plan) };
+    const takes = 'the next run or daemon takes it over where it is';
+    return { why, next: plan.kind === 'spec' ? `${takes}: ${runOf(plan)}` : takes };
+  }
+  const times = open && open.attempt > 1 ? `, attempt ${open.attempt}` : '';
+  const note = open?.note ? `: ${open.note}` : '';
+  return { why: open ? `${open.phase}${times}${note}` : '', next: '' };
+}
+
+function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation {
+  const begun = ticket.phaseHistory.length > 0;
+  // A reason that an engine wrote down may be old; what is the case now counts.
+  const isOld = ticket.hold?.kind === 'blocked' && ticket.hold.until === null && around.blocked === null;
+  const hold = isOld ? null : ticket.hold;
+  if (plan.status !== 'active' && plan.status !== 'complete') {
+    const fix: Record<string, string> = {
+      draft: `signalbox plan approve ${plan.id}`,
+      paused: `signalbox resume ${plan.id}`,
+    };
+    return { why: `the plan is ${plan.status}`, next: fix[plan.status] ?? '' };
+  }
+  if (hold?.unpriced)
+    return {
+      why: hold?.reason ?? '',
+      next: `once you have looked: signalbox retry ${ticket.planId} ${ticket.ticketId}`,
+    };
+  if (!begun && around.blocked) return { why: around.blocked, next: '' };
+  const then = (what: string) => (around.engine ? what : `${what}, with: ${runOf(plan)}`);
+  if (hold?.kind === 'limit')
+    return { why: `usage limit: ${hold.reason}`, next: then('goes on at the reset') };
+  if (hold?.kind === 'backoff') return { why: hold.reason, next: then('is tried again') };
+  if (hold?.kind === 'delay') return { why: hold.reason, next: then('begins then') };
+  if (hold?.kind === 'blocked' && hold.until) return { why: hold.reason, next: then('looks again') };
+  if (hold?.person) return { why: hold.reason, next: then('goes on once that is done') };
+  if (hold?.kind === 'poll') return { why: hold.reason, next: then('looks again') };
+  if (hold?.kind === 'memory') return { why: hold.reason, next: then('looks again') };
+  if (hold?.kind === 'budget') {
+    const moves = begun ? 'goes on' : 'begins';
+    return { why: hold.reason, next: then(`${moves} ${hold.until ? 'then' : 'when the budget is raised'}`) };
+  }
+  if (hold) return { why: hold.reason, next: '' };
+  if (!around.engine) return { why: 'no engine is running', next: runOf(plan) };
+  return { why: isShared(plan) ? 'waits for the one before it' : 'waits for a free slot', next: '' };
+}

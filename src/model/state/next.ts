@@ -1,0 +1,43 @@
+import { type Attempt, lastAttemptOf, openAttempt, type Ticket } from '../ticket.ts';
+import { type Phase, phaseOf, type Workflow } from '../workflow.ts';
+
+/** What an engine does with a ticket that it drives. */
+export type Step =
+  | { do: 'start'; phase: Phase; visit: number; attempt: number }
+  /** An attempt is on record as begun: adopt its process, read its exit record, look again, or close it. */
+  | { do: 'continue'; phase: Phase; attempt: Attempt };
+
+const CLOCK_SLACK_MS = 60_000;
+
+/** The next step of a ticket, or null when there is none: it waits, is over, or a person stopped it. */
+export function next(workflow: Workflow, ticket: Ticket): Step | null {
+  if (ticket.status !== 'running') return null;
+  const open = openAttempt(ticket);
+  const phase = phaseOf(workflow, open?.phase ?? ticket.currentPhase ?? '');
+  if (!phase || phase.type === 'terminal') return null;
+  if (open) return { do: 'continue', phase, attempt: open };
+  const visit = ticket.visits[phase.id] ?? 1;
+  return { do: 'start', phase, visit, attempt: lastAttemptOf(ticket, phase.id, visit) + 1 };
+}
+
+/** A person's command has stopped it for a moment only, to send it elsewhere. Should that command die, it is paused. */
+export function isPassing({ status, hold, since }: Ticket, now: string): boolean {
+  if (status !== 'paused' || !hold?.goesOnBy) return false;
+  const time = Date.parse(now);
+  return Date.parse(hold.goesOnBy) > time && !(Date.parse(since ?? '') > time + CLOCK_SLACK_MS);
+}
+
+/**
+ * A hold ends by itself only when it has a time, and that time has come.
+ * One that seems to have begun in the future was set before the clock jumped back: it has waited long enough.
+ * A time that cannot be read keeps nobody waiting either.
+ */
+export function isDue(ticket: Ticket, now: string): boolean {
+  if (!ticket.hold) return true;
+  if (ticket.hold.until === null) return false;
+  const time = Date.parse(now);
+  return (
+    !(Date.parse(ticket.hold.until) > time) ||
+    (ticket.since !== null && Date.parse(ticket.since) > time + CLOCK_SLACK_MS)
+  );
+}

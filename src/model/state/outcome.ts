@@ -1,0 +1,70 @@
+import type { Judged } from '../criteria.ts';
+import type { ErrorClass, Json, Usage } from '../ticket.ts';
+
+/** What is known of an attempt beside how it ended. */
+export interface AttemptFacts {
+  output?: string | null;
+  sessionId?: string | null;
+  usage?: Usage | null;
+  /** How often its agent was started. */
+  launches?: number;
+  /** When its process ended, where that was before anybody looked. */
+  endedAt?: string;
+  /** How it judged the ticket's acceptance criteria, where it did. */
+  criteria?: Judged[];
+}
+
+/**
+ * How an attempt ended, and with that which way the ticket goes.
+ * `done` takes the edge of its outcome; `failed` is tried again first; `parked`, `interrupted` and `waiting` consume nothing.
+ */
+export type AttemptEnd = AttemptFacts &
+  (
+    | { type: 'done'; outcome: string; captured: Record<string, Json> }
+    | { type: 'failed'; error: { class: ErrorClass; message: string }; outcome?: string }
+    /** A limit was met, or `budget`: what may be spent is spent. */
+    | { type: 'parked'; until: string | null; reason: string; budget?: boolean }
+    /**
+     * `deliberate`: a person or a shutdown stopped it, which is no sign that something is wrong with it.
+     * `died`: the agent alone ended, by a signal that nobody here sent.
+     */
+    | { type: 'interrupted'; reason: string; deliberate: boolean; died?: boolean }
+    /** `person`: what is waited for is for a person to do. */
+    | {
+        type: 'waiting';
+        until: string | null;
+        reason: string;
+        gate: boolean;
+        looks?: boolean;
+        person?: boolean;
+      }
+  );
+
+/** Trying again cannot help with these: a person has to change something. */
+export const HOPELESS: ReadonlySet<string> = new Set([
+  'auth',
+  'billing',
+  'config',
+  'refused',
+  'workspace',
+  'visits',
+  'budget',
+]);
+
+/** Of an agent that halts and says nothing else. */
+export const NO_REASON = 'It gave no reason.';
+
+/** An engine or agent that dies over and over is a failure after all. */
+export const MAX_INTERRUPTIONS = 5;
+
+const LONGEST_DELAY_SECONDS = 365 * 86_400;
+
+/** Backoff before repetition number `n` (1-based), in seconds. */
+export function backoffSeconds(
+  rule: { delaySeconds: number; factor: number; maxDelaySeconds: number },
+  n: number,
+): number {
+  if (rule.delaySeconds <= 0) return 0;
+  const grown = rule.delaySeconds * rule.factor ** (n - 1);
+  return Math.min(LONGEST_DELAY_SECONDS, rule.maxDelaySeconds, grown);
+}

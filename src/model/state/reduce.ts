@@ -1,0 +1,275 @@
+import type { Claim } from '../claim.ts';
+import { type Attempt, type Hold, isOver, openAttempt, type Ticket, type Usage } from '../ticket.ts';
+import { edgesOf, type Phase, phaseOf, REFUSED, retryOf, type Workflow } from '../workflow.ts';
+import {
+  type AttemptEnd,
+  type AttemptFacts,
+  backoffSeconds,
+  HOPELESS,
+  MAX_INTERRUPTIONS,
+} from './outcome.ts';
+import { begin, counted, editOpen, follow, isUsedUp, noteOf, settle } from './walk.ts';
+
+/** What an engine does to a ticket. What a person does is in commands.ts. */
+export type TicketEvent =
+  | { type: 'claim'; claim: Claim; workflowHash: string }
+  | { type: 'base'; base: { ref: string; commit: string }; branch: string; worktree: string }
+  | { type: 'start'; attempt: number; agent: string | null }
+  /** Nothing is started now, and why. */
+  | { type: 'hold'; hold: Hold }
+  | { type: 'session'; sessionId: string }
+  | { type: 'usage'; usage: Usage }
+  | { type: 'note'; note: string }
+  | { type: 'end'; end: AttemptEnd }
+  /** It cannot be driven as it is: it waits for a person, and is let go of. */
+  | { type: 'broken'; reason: string }
+  /** Lets go of the ticket; `tip` is the last commit of its branch, where it is complete. */
+  | { type: 'release'; tip?: string | undefined };
+
+/**
+ * The next state of a ticket. Pure: the same arguments give the same ticket, for every engine.
+ * What is over changes no more, and what a person paused is not set going again, whatever an engine reports late.
+ */
+export function reduce(workflow: Workflow, ticket: Ticket, event: TicketEvent, now: string): Ticket {
+  switch (event.type) {
+    case 'claim':
+      return claim(workflow, ticket, event, now);
+    case 'base':
+      if (isOver(ticket)) return ticket;
+      return { ...ticket, base: event.base, branch: event.branch, worktree: event.worktree };
+    case 'start':
+      return start(ticket, event, now);
+    case 'hold':
+      if (ticket.status !== 'running' || openAttempt(ticket)) return ticket;
+      return settle(ticket, now, { status: 'ready', hold: event.hold });
+    case 'session':
+      return editOpen(ticket, (attempt) => ({ ...attempt, sessionId: event.sessionId }));
+    case 'usage':
+      return editOpen(ticket, (attempt) => ({ ...attempt, usage: event.usage }));
+    case 'note':
+      return editOpen(ticket, (attempt) => ({ ...attempt, note: event.note }));
+    case 'end':
+      return end(workflow, ticket, event.end, now);
+    case 'broken':
+      return broken(ticket, event.reason, now);
+    case 'release':
+      return { ...release(ticket, now), ...(event.tip === undefined ? {} : { tip: event.tip }) };
+  }
+}
+
+function claim(
+  workflow: Workflow,
+  ticket: Ticket,
+  event: { claim: Claim; workflowHash: string },
+  now: string,
+): Ticket {
+  if (isOver(ticket) || ticket.status === 'paused') return ticket;
+  if (ticket.status === 'needs_attention' && ticket.hold?.kind !== 'gate') return ticket;
+  const begun = begin(workflow, { ...ticket, claim: event.claim, workflowHash: event.workflowHash }, now);
+  // One that begins at its end, or nowhere, gives an engine nothing to do.
+  const idle = phaseOf(workflow, begun.currentPhase ?? '')?.type === 'terminal';
+  if (idle || isOver(begun) || begun.hold?.kind === 'broken') return { ...begun, claim: null };
+  return settle(begun, now, { status: 'running' });
+}
+
+/** Lets go of a ticket; one that could go on at once is ready again. */
+function release(ticket: Ticket, now: string): Ticket {
+  const free = { ...ticket, claim: null };
+  return ticket.status === 'running' ? settle(free, now, { status: 'ready' }) : free;
+}
+
+/** Needs no workflow, which may be what is broken. What is over or paused stays so. */
+export function broken(ticket: Ticket, reason: string, now: string): Ticket {
+  const closed = editOpen(ticket, (attempt) => ({ ...attempt, status: 'interrupted', completedAt: now }));
+  const free = { ...closed, claim: null };
+  if (isOver(ticket)) return free;
+  if (ticket.status === 'paused') return { ...free, error: reason };
+  const hold = { kind: 'broken', reason, until: null } as const;
+  return settle(free, now, { status: 'needs_attention', hold, error: reason });
+}
+
+function start(ticket: Ticket, event: { attempt: number; agent: string | null }, now: string): Ticket {
+  if (ticket.status !== 'running' || openAttempt(ticket)) return ticket;
+  const phase = ticket.currentPhase ?? '';
+  const { attempt: number, agent } = event;
+  const attempt: Attempt = {
+    ...noteOf(ticket, phase, 'running', now),
+    attempt: number,
+    agent,
+    completedAt: null,
+  };
+  return { ...ticket, phaseHistory: [...ticket.phaseHistory, attempt] };
+}
+
+function end(workflow: Workflow, ticket: Ticket, given: AttemptEnd, now: string): Ticket {
+  const open = openAttempt(ticket);
+  const phase = open && phaseOf(workflow, open.phase);
+  if (!open || !phase || isOver(ticket)) return ticket;
+  const driven = ticket.status === 'running' || ticket.status === 'paused';
+  if (!driven && given.type !== 'interrupted') return ticket;
+  const end = diedAgain(ticket, phase, open, given) ?? given;
+  if (end.type === 'waiting') return wait(ticket, end, now);
+  const closed = editOpen(ticket, (attempt) => close(attempt, end, now));
+  switch (end.type) {
+    case 'done': {
+      const context = { ...closed.context, ...end.captured };
+      // What somebody said or a look found is the reason from now on.
+      const isAnswer = phase.type === 'poll' || phase.type === 'gate';
+      const error = end.outcome === 'success' || isAnswer ? null : closed.error;
+      const tried = end.outcome === 'halt' ? closed : counted(closed, phase);
+      return follow(workflow, { ...tried, context, error }, phase, end.outcome, now);
+    }
+    case 'parked':
+      if (closed.status === 'paused') return closed;
+      return settle(closed, now, {
+        status: 'ready',
+        hold: { kind: end.budget ? 'budget' : 'limit', reason: end.reason, until: end.until },
+      });
+    case 'interrupted':
+      if (end.deliberate) return closed;
+      return interrupted(workflow, closed, phase, end, now);
+    case 'failed':
+      return failed(workflow, closed, phase, end, now);
+  }
+}
+
+function wait(ticket: Ticket, end: Extract<AttemptEnd, { type: 'waiting' }>, now: string): Ticket {
+  const asks = end.gate ? { asks: end.reason } : {};
+  const looked = editOpen(ticket, (attempt) => ({
+    ...attempt,
+    ...asks,
+    // One that begins in the future was begun by a clock that was ahead: its time in all is counted from here.
+    startedAt: Date.parse(attempt.startedAt) > Date.parse(now) ? now : attempt.startedAt,
+    checks: (attempt.checks ?? 0) + 1,
+  }));
+  if (looked.status === 'paused') return looked;
+  const kind = end.gate ? 'gate' : 'poll';
+  const looks = end.looks ? { looks: true } : {};
+  const person = end.person ? { person: true } : {};
+  const hold = { kind, reason: end.reason, until: end.until, ...looks, ...person } as const;
+  return settle(looked, now, { status: end.gate ? 'needs_attention' : 'ready', hold });
+}
+
+/** Clocks of files and of engines may differ a little. */
+function endOf({ startedAt }: Attempt, { endedAt }: AttemptFacts, now: string): string {
+  if (endedAt === undefined) return now;
+  const known = endedAt < startedAt ? startedAt : endedAt;
+  return known < now ? known : now;
+}
+
+function close(attempt: Attempt, end: Exclude<AttemptEnd, { type: 'waiting' }>, now: string): Attempt {
+  const known = {
+    ...attempt,
+    completedAt: endOf(attempt, end, now),
+    output: end.output ?? attempt.output,
+    sessionId: end.sessionId ?? attempt.sessionId,
+    usage: end.usage ?? attempt.usage,
+    ...(end.launches !== undefined && end.launches > 1 ? { launches: end.launches } : {}),
+    ...(end.criteria ? { criteria: end.criteria } : {}),
+  };
+  switch (end.type) {
+    case 'done':
+      return { ...known, status: end.outcome === 'failure' ? 'failure' : 'success', outcome: end.outcome };
+    case 'failed':
+      return { ...known, status: 'failure', error: end.error };
+    case 'parked':
+      if (end.budget)
+        return { ...known, status: 'interrupted', error: { class: 'budget', message: end.reason } };
+      return {
+        ...known,
+        status: 'limit',
+        error: { class: 'limit', message: end.reason },
+        ...(end.until === null ? {} : { resetAt: end.until }),
+      };
+    case 'interrupted':
+      return {
+        ...known,
+        status: 'interrupted',
+        error: { class: end.deliberate ? 'stopped' : 'interrupted', message: end.reason },
+      };
+  }
+}
+
+/** Where attempts are counted over all visits, an agent may die once for nothing in each; after that it has failed. */
+function diedAgain(ticket: Ticket, phase: Phase, open: Attempt, end: AttemptEnd): AttemptEnd | undefined {
+  if (end.type !== 'interrupted' || !end.died || end.deliberate || ticket.status !== 'running') return;
+  if (!('maxAttempts' in phase) || phase.maxAttempts === undefined) return;
+  const before = ticket.phaseHistory.slice(0, ticket.phaseHistory.indexOf(open));
+  // An entry with an outcome was the last one; a person has sent the ticket on since.
+  const since = before.slice(before.findLastIndex(({ outcome }) => outcome !== null) + 1);
+  const isSecond = since.some((entry) => entry.phase === phase.id && entry.error?.class === 'interrupted');
+  const { type, reason, deliberate, died, ...facts } = end;
+  return isSecond ? { ...facts, type: 'failed', error: { class: 'crash', message: reason } } : undefined;
+}
+
+/** Nothing is consumed, unless it keeps happening. A ticket that a person paused stays paused. */
+function interrupted(
+  workflow: Workflow,
+  ticket: Ticket,
+  phase: Phase,
+  { reason, died }: { reason: string; died?: boolean },
+  now: string,
+): Ticket {
+  if (ticket.status === 'paused') return ticket;
+  let inARow = 0;
+  for (const entry of ticket.phaseHistory.toReversed()) {
+    // An entry with an outcome was the one too many; a person has sent the ticket on since.
+    if (entry.status !== 'interrupted' || entry.outcome !== null) break;
+    if (entry.error?.class === 'interrupted') inARow++;
+  }
+  if (inARow <= MAX_INTERRUPTIONS) return died ? rested(ticket, phase, inARow - 1, reason, now) : ticket;
+  const message = `Phase "${phase.id}" was interrupted ${inARow} times in a row (${reason}).`;
+  return failed(workflow, ticket, phase, { error: { class: 'crash', message } }, now);
+}
+
+function failed(
+  workflow: Workflow,
+  ticket: Ticket,
+  phase: Phase,
+  end: { error: { class: string; message: string }; outcome?: string },
+  now: string,
+): Ticket {
+  if (ticket.status === 'paused') return ticket;
+  const rule = retryOf(phase);
+  const failures = (ticket.retries[phase.id] ?? 0) + 1;
+  const noted = {
+    ...counted(ticket, phase),
+    retries: { ...ticket.retries, [phase.id]: failures },
+    error: `${phase.id}: ${end.error.message}`,
+  };
+  if (failures > rule.max || isUsedUp(noted, phase) || HOPELESS.has(end.error.class)) {
+    const isRefused = end.error.class === REFUSED && Object.hasOwn(edgesOf(phase), REFUSED);
+    const outcome = end.outcome ?? (isRefused ? REFUSED : 'failure');
+    const over = { ...noted, phaseHistory: withOutcome(noted.phaseHistory, outcome) };
+    return sentBack(workflow, follow(workflow, over, phase, outcome, now), phase, now);
+  }
+  return rested(noted, phase, failures, end.error.message, now);
+}
+
+/** Waits before repetition number `n` for as long as the phase asks for. */
+function rested(ticket: Ticket, phase: Phase, n: number, message: string, now: string): Ticket {
+  const seconds = n <= 0 ? 0 : backoffSeconds(retryOf(phase), n);
+  if (seconds <= 0) return ticket;
+  const until = new Date(Date.parse(now) + seconds * 1000).toISOString();
+  const number = ticket.phaseHistory.at(-1)?.attempt ?? n;
+  const reason = `attempt ${number} failed: ${message}`;
+  return settle(ticket, now, { status: 'ready', hold: { kind: 'backoff', reason, until } });
+}
+
+/** A phase whose attempts are counted over all visits waits as long after the failure of another as after its own. */
+function sentBack(workflow: Workflow, ticket: Ticket, from: Phase, now: string): Ticket {
+  const phase = phaseOf(workflow, ticket.currentPhase ?? '');
+  if (ticket.status !== 'running' || !phase || phase.id === from.id || !('maxAttempts' in phase))
+    return ticket;
+  const tries = ticket.tries?.[phase.id] ?? 0;
+  const seconds = phase.maxAttempts === undefined || tries === 0 ? 0 : backoffSeconds(retryOf(phase), tries);
+  if (seconds <= 0) return ticket;
+  const until = new Date(Date.parse(now) + seconds * 1000).toISOString();
+  const reason = `attempt ${tries} failed: ${ticket.error ?? from.id}`;
+  return settle(ticket, now, { status: 'ready', hold: { kind: 'backoff', reason, until } });
+}
+
+function withOutcome(history: Attempt[], outcome: string): Attempt[] {
+  const last = history.at(-1);
+  return last ? [...history.slice(0, -1), { ...last, outcome }] : history;
+}

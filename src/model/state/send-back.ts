@@ -1,0 +1,70 @@
+import type { Ticket } from '../ticket.ts';
+import { edgesOf, phaseOf, positiveEdge, type Workflow } from '../workflow.ts';
+import { enter, noteOf, settle } from './walk.ts';
+
+/** So often a ticket is sent back by merges; after that a person decides, or it would go round for ever. */
+export const MOST_RETURNS = 3;
+
+/** The edge by which a complete ticket goes back to work. */
+export interface WayBack {
+  /** The phase whose edge is taken, as if it had ended that way. */
+  from: string;
+  outcome: string;
+  to: string;
+}
+
+/** What is said of work that cannot be merged: a sentence, and the log or the files behind it. */
+export interface Findings {
+  message: string;
+  output: string;
+}
+
+/**
+ * The latest phase of a ticket's way that leads, when it does not go well, back to an agent that worked on it.
+ * In most workflows that is the merge or the checks, and the agent that implements.
+ */
+export function wayBack(workflow: Workflow, ticket: Ticket): WayBack | undefined {
+  const walked = new Set(ticket.phaseHistory.map((entry) => entry.phase));
+  for (const { phase: id } of ticket.phaseHistory.toReversed()) {
+    const phase = phaseOf(workflow, id);
+    if (!phase) continue;
+    const good = positiveEdge(phase);
+    const edges = Object.entries(edgesOf(phase)).sort(([a], [b]) => failureFirst(a) - failureFirst(b));
+    for (const [outcome, to] of edges) {
+      const target = phaseOf(workflow, to);
+      const works = target?.type === 'agent' && target.access !== 'read' && walked.has(to);
+      if (works && to !== good && !ticket.skipPhases.includes(to)) return { from: id, outcome, to };
+    }
+  }
+  return undefined;
+}
+
+function failureFirst(outcome: string): number {
+  return outcome === 'failure' ? 0 : 1;
+}
+
+/** Sends a complete ticket back with what was found. Where no way leads back, or too often, a person is asked. */
+export function sendBack(workflow: Workflow, ticket: Ticket, findings: Findings, now: string): Ticket {
+  if (ticket.status !== 'complete') return ticket;
+  const returns = ticket.phaseHistory.filter((entry) => entry.error?.class === 'merge').length;
+  const way = returns < MOST_RETURNS ? wayBack(workflow, ticket) : undefined;
+  const noted = note(ticket, way, findings, now);
+  if (!way) return settle(noted, now, { status: 'needs_attention', error: `merge: ${findings.message}` });
+  // As after a person's retry, the phase has its visits and attempts anew.
+  const { tries: _, ...fresh } = noted;
+  const visits = { ...fresh.visits, [way.to]: 0 };
+  const there = enter(workflow, { ...fresh, visits, status: 'running', hold: null }, way.to, now);
+  return there.status === 'running' ? settle(there, now, { status: 'ready' }) : there;
+}
+
+/** The entry from which the next prompt has its feedback. */
+function note(ticket: Ticket, way: WayBack | undefined, { message, output }: Findings, now: string): Ticket {
+  const phase = way?.from ?? ticket.phaseHistory.at(-1)?.phase ?? ticket.currentPhase ?? 'merge';
+  const entry = {
+    ...noteOf(ticket, phase, 'failure', now),
+    outcome: way?.outcome ?? 'failure',
+    output,
+    error: { class: 'merge', message },
+  };
+  return { ...ticket, error: `merge: ${message}`, phaseHistory: [...ticket.phaseHistory, entry] };
+}

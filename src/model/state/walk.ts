@@ -1,0 +1,170 @@
+import { type Attempt, lastAttemptOf, openAttempt, type Ticket, type TicketStatus } from '../ticket.ts';
+import { edgesOf, firstPhase, type Phase, phaseOf, positiveEdge, type Workflow } from '../workflow.ts';
+
+/** No phase is entered more often than this, whatever its workflow says. */
+const MOST_VISITS = 100;
+
+/** Sets status, hold and error together and notes when they changed. */
+export function settle(
+  ticket: Ticket,
+  now: string,
+  to: { status: TicketStatus; hold?: Ticket['hold']; error?: string | null },
+): Ticket {
+  const hold = to.hold ?? null;
+  const same =
+    ticket.status === to.status && ticket.hold?.kind === hold?.kind && ticket.hold?.reason === hold?.reason;
+  return {
+    ...ticket,
+    status: to.status,
+    hold,
+    error: to.error === undefined ? ticket.error : to.error,
+    since: same ? ticket.since : now,
+  };
+}
+
+/** Gives a ticket its place in the workflow when it has none yet. */
+export function begin(workflow: Workflow, ticket: Ticket, now: string): Ticket {
+  if (ticket.currentPhase === null) return enter(workflow, ticket, firstPhase(workflow).id, now);
+  const phase = phaseOf(workflow, ticket.currentPhase);
+  if (phase?.type === 'terminal') return finish(ticket, phase, now);
+  if (!phase) {
+    const error = `Workflow "${workflow.name}" has no phase "${ticket.currentPhase}".`;
+    return settle(ticket, now, {
+      status: 'needs_attention',
+      hold: { kind: 'broken', reason: error, until: null },
+      error,
+    });
+  }
+  if (ticket.visits[ticket.currentPhase]) return ticket;
+  return { ...ticket, visits: { ...ticket.visits, [ticket.currentPhase]: 1 } };
+}
+
+/** Moves a ticket into a phase. Ends it at a terminal; takes the phase's failure edge when it was visited too often. */
+export function enter(workflow: Workflow, ticket: Ticket, target: string, now: string): Ticket {
+  const phase = phaseOf(workflow, target);
+  if (!phase) {
+    const error = `Workflow "${workflow.name}" has no phase "${target}".`;
+    return settle(ticket, now, { status: 'failed', error });
+  }
+  if (phase.type === 'terminal') return finish({ ...ticket, currentPhase: target }, phase, now);
+  if (isUsedUp(ticket, phase)) return giveUp(workflow, { ...ticket, currentPhase: target }, phase, now);
+  const visit = (ticket.visits[target] ?? 0) + 1;
+  const entered: Ticket = {
+    ...ticket,
+    currentPhase: target,
+    visits: { ...ticket.visits, [target]: visit },
+    retries: { ...ticket.retries, [target]: 0 },
+  };
+  const most = phase.maxVisits ?? MOST_VISITS;
+  if (visit > most) return exhaust(workflow, entered, phase, most, now);
+  return ticket.skipPhases.includes(target) ? pass(workflow, entered, phase, now) : entered;
+}
+
+/** Whether a phase has had all the attempts that its visits may have together. */
+export function isUsedUp(ticket: Ticket, phase: Phase): boolean {
+  const most = 'maxAttempts' in phase ? phase.maxAttempts : undefined;
+  return most !== undefined && (ticket.tries?.[phase.id] ?? 0) >= most;
+}
+
+/** The error that led here is the one to tell. */
+function giveUp(workflow: Workflow, ticket: Ticket, phase: Phase, now: string): Ticket {
+  const error = ticket.error ?? `Phase "${phase.id}" has used up its attempts.`;
+  const edge = edgesOf(phase).failure;
+  return edge
+    ? enter(workflow, { ...ticket, error }, edge, now)
+    : settle(ticket, now, { status: 'failed', error });
+}
+
+/** Counts an attempt that came to something. */
+export function counted(ticket: Ticket, phase: Phase): Ticket {
+  if (!('maxAttempts' in phase) || phase.maxAttempts === undefined) return ticket;
+  return { ...ticket, tries: { ...ticket.tries, [phase.id]: (ticket.tries?.[phase.id] ?? 0) + 1 } };
+}
+
+/** Records a phase that was not asked for and goes on as if it had gone well. */
+function pass(workflow: Workflow, ticket: Ticket, phase: Phase, now: string): Ticket {
+  const noted = {
+    ...ticket,
+    phaseHistory: [...ticket.phaseHistory, noteOf(ticket, phase.id, 'skipped', now)],
+  };
+  const target = positiveEdge(phase);
+  return target
+    ? enter(workflow, noted, target, now)
+    : settle(noted, now, { status: 'complete', error: null });
+}
+
+/** An entry of the history for something that took no time. */
+export function noteOf(ticket: Ticket, phase: string, status: Attempt['status'], now: string): Attempt {
+  const visit = ticket.visits[phase] ?? 1;
+  return {
+    phase,
+    visit,
+    attempt: lastAttemptOf(ticket, phase, visit) + 1,
+    status,
+    startedAt: now,
+    completedAt: now,
+    outcome: null,
+    output: null,
+    agent: null,
+    sessionId: null,
+    usage: null,
+    error: null,
+  };
+}
+
+const CAUSE = ' The last error: ';
+
+/** What went wrong in a loop that ends; a second loop that ends with it tells the same. */
+function causeOf({ error, phaseHistory }: Ticket): string {
+  const isOurs = phaseHistory.at(-1)?.error?.class === 'visits';
+  const cause = isOurs ? error?.split(CAUSE)[1] : error;
+  return cause ? `${CAUSE}${cause}` : '';
+}
+
+function exhaust(workflow: Workflow, ticket: Ticket, phase: Phase, most: number, now: string): Ticket {
+  const visit = ticket.visits[phase.id] ?? 0;
+  const message = `Phase "${phase.id}" was entered ${visit} times; at most ${most} are allowed.${causeOf(ticket)}`;
+  const error = { class: 'visits', message };
+  const entry: Attempt = { ...noteOf(ticket, phase.id, 'failure', now), outcome: 'failure', error };
+  const noted = { ...ticket, phaseHistory: [...ticket.phaseHistory, entry], error: message };
+  const edge = edgesOf(phase).failure;
+  // A second time means that the failure edge itself leads back here.
+  if (!edge || visit > most + 1) return settle(noted, now, { status: 'failed', error: message });
+  return enter(workflow, noted, edge, now);
+}
+
+function finish(ticket: Ticket, phase: Extract<Phase, { type: 'terminal' }>, now: string): Ticket {
+  if (!phase.notify) return settle(ticket, now, { status: 'complete', error: null });
+  const error = ticket.error ?? `${phase.id}: ${aboutEnd(phase, ticket)}`;
+  return settle(ticket, now, { status: 'needs_attention', error });
+}
+
+/** What its workflow says about an end, with the commands as this ticket needs them. */
+function aboutEnd({ description }: Extract<Phase, { type: 'terminal' }>, ticket: Ticket): string {
+  if (!description) return 'a person must look';
+  return description.replaceAll('<plan>', ticket.planId).replaceAll('<ticket>', ticket.ticketId);
+}
+
+/** Takes the edge of an outcome; without one, success completes the ticket and anything else fails it. */
+export function follow(
+  workflow: Workflow,
+  ticket: Ticket,
+  phase: Phase,
+  outcome: string,
+  now: string,
+): Ticket {
+  const edges = edgesOf(phase);
+  const own = Object.hasOwn(edges, outcome) ? edges[outcome] : undefined;
+  const target = own ?? (outcome === 'success' ? undefined : edges.failure);
+  if (target) return enter(workflow, ticket, target, now);
+  if (outcome === 'success') return settle(ticket, now, { status: 'complete', error: null });
+  const error = ticket.error ?? `Phase "${phase.id}" ended with "${outcome}" and has no edge for it.`;
+  return settle(ticket, now, { status: 'failed', error });
+}
+
+/** Replaces the open attempt. Attempts that ended never change. */
+export function editOpen(ticket: Ticket, edit: (attempt: Attempt) => Attempt): Ticket {
+  const open = openAttempt(ticket);
+  if (!open) return ticket;
+  return { ...ticket, phaseHistory: [...ticket.phaseHistory.slice(0, -1), edit(open)] };
+}

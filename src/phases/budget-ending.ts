@@ -1,0 +1,101 @@
+import { existsSync } from 'node:fs';
+import type { AgentRequest } from '../model/agent.ts';
+import { totalUsage } from '../model/limits/usage.ts';
+import type { AttemptEnd } from '../model/state/outcome.ts';
+import type { Hold, Usage } from '../model/ticket.ts';
+import type { PhaseOf } from '../model/workflow.ts';
+import type { PhaseContext } from './context.ts';
+import { type Turn, takeTurn } from './turn.ts';
+
+type Facts = Pick<AttemptEnd, 'sessionId' | 'usage' | 'output'>;
+type Ask = (
+  prompt: string,
+  resume: string | null,
+) => Omit<AgentRequest, 'promptFile' | 'newSessionId' | 'root'>;
+
+const SECONDS = 180;
+const TURNS = 6;
+const PROMPT =
+  'The budget for this work is used up. Begin nothing new and run no tests. Commit what is done so far ' +
+  '(git add --all, then git commit with a message that says what is still missing), and stop.';
+
+/**
+ * Ends an attempt whose budget is used up. Where its session can go on and something is not committed, one short turn
+ * asks for that; it is bounded by time and turns, since there is no money left to bound it by. It is a launch, too.
+ */
+export async function land(
+  context: PhaseContext<PhaseOf<'agent'>>,
+  first: Turn,
+  ask: Ask,
+  hold: Hold,
+  facts: Facts,
+): Promise<AttemptEnd> {
+  const { sessionId = null, output = null } = facts;
+  const end = (usage: Usage | null | undefined): AttemptEnd => ({
+    type: 'parked',
+    budget: true,
+    until: hold.until,
+    reason: hold.reason,
+    sessionId,
+    output,
+    usage: usage ?? null,
+  });
+  const can = first.adapter.capabilities.resume && sessionId !== null && !context.signal.aborted;
+  const dir = landingOf(first);
+  if (!can) return end(facts.usage);
+  // One that was begun may have committed everything and ended by now: what it cost is still to be read.
+  if (!hasBegun(context, first)) {
+    if (!(await hasUncommitted(context)) || context.allowance?.launch()) return end(facts.usage);
+  }
+  context.onNote?.(`${hold.reason}; it commits what is done and stops`);
+  const turn = await takeTurn(
+    { ...context, resumed: context.resumed && existsSync(dir) },
+    {
+      ...first,
+      dir,
+      files: {},
+      wantsData: false,
+      windsUp: SECONDS,
+      spent: facts.usage ?? null,
+      usageBefore: totalUsage([first.usageBefore, facts.usage ?? null]),
+      request: async () => ({
+        ...ask(PROMPT, sessionId),
+        schema: null,
+        maxUsd: null,
+        maxTurns: first.adapter.capabilities.maxTurns ? TURNS : null,
+      }),
+    },
+  );
+  const more = 'end' in turn ? turn.end.usage : turn.result.usage;
+  return end(totalUsage([facts.usage ?? null, more ?? null]));
+}
+
+const landingOf = ({ dir }: Turn) => `${dir}.landing`;
+
+/** Whether an engine that is no more had come as far as this turn. */
+export function hasBegun({ resumed }: PhaseContext, first: Turn): boolean {
+  return resumed && existsSync(landingOf(first));
+}
+
+async function hasUncommitted({
+  place,
+  workspaces,
+  phase,
+}: PhaseContext<PhaseOf<'agent'>>): Promise<boolean> {
+  if (phase.access === 'read') return false;
+  const seen = await workspaces.evidence(place.worktree, place.base.commit, { dirty: true, files: false });
+  return seen.dirty.length > 0;
+}
+
+/** What the CLI itself is told to stop at. One that counts a session as a whole had used something before. */
+export function nativeCap(
+  { allowance }: PhaseContext<PhaseOf<'agent'>>,
+  usageBefore: Usage | null,
+): number | null {
+  return allowance?.usd == null ? null : allowance.usd + (usageBefore?.costUsd ?? 0);
+}
+
+/** The CLI stopped by itself before its report came to as much. */
+export function ownBudget(message: string): Hold {
+  return { kind: 'budget', reason: `its budget is used up: ${message}`, until: null };
+}

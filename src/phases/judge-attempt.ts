@@ -1,0 +1,104 @@
+import { type Claimed, claimedBy, extractTagged, readSignal } from '../agents/index.ts';
+import type { AgentResult } from '../model/agent.ts';
+import { judgedIn } from '../model/criteria.ts';
+import { explained } from '../model/errors.ts';
+import { type AttemptEnd, NO_REASON } from '../model/state/outcome.ts';
+import type { ErrorClass, Json } from '../model/ticket.ts';
+import type { PhaseOf } from '../model/workflow.ts';
+import { factsOf, failure, parked } from './agent-facts.ts';
+import { capture } from './capture.ts';
+import type { PhaseContext } from './context.ts';
+import { cameBack, missingEvidence } from './evidence.ts';
+import { readNote } from './turn.ts';
+
+type Context = PhaseContext<PhaseOf<'agent'>>;
+
+/** Kept beside the job of a phase that may only read: the tree as it was. */
+export const BEFORE = 'before.txt';
+
+/** What an attempt came to, by its result and by what can be seen of its work. */
+export async function judge(
+  context: Context,
+  result: AgentResult,
+  schema: Record<string, unknown> | null,
+  before: string,
+): Promise<AttemptEnd> {
+  const facts = factsOf(result);
+  if (result.error?.class === 'limit') return parked(context, result.error, facts);
+  if (result.error?.class === 'interrupted') {
+    return { type: 'interrupted', reason: result.error.message, deliberate: false, died: true, ...facts };
+  }
+  const claim = context.phase.signals ? claimedIn(result) : null;
+  if (claim?.kind === 'halted' && (result.ok || AFTER_ALL.has(result.error?.class ?? 'protocol'))) {
+    const halt_reason = claim.reason || NO_REASON;
+    return { type: 'done', outcome: 'halt', captured: { halt_reason }, ...facts, output: halt_reason };
+  }
+  if (!result.ok) {
+    return {
+      ...failure(result.error?.class ?? 'protocol', result.error?.message ?? 'ended without a result'),
+      ...facts,
+    };
+  }
+  const strayed = await cameBack(context);
+  if (strayed) return { ...failure('evidence', strayed), ...facts };
+  const moved = misplaced(context);
+  if (moved) return { ...failure('workspace', moved), ...facts };
+  if (before && before !== (await fingerprint(context))) {
+    return { ...failure('evidence', 'the phase may only read, but the working tree was changed'), ...facts };
+  }
+  const missing = context.phase.expect && (await missingEvidence(context, context.phase.expect));
+  if (missing) return { ...failure('evidence', missing), ...facts };
+  if (claim?.kind === 'failed')
+    return { ...failure('evidence', `the agent gave up: ${claim.reason || 'it gave no reason'}`), ...facts };
+  if (claim?.kind === 'nothing') return { ...failure('protocol', NO_SIGNAL), ...facts };
+  const captured = await capture(context, { stdout: result.text, result: result.data });
+  if (!captured.ok) return { ...captured.end, ...facts };
+  const outcome = schema ? String((result.data as { outcome: string }).outcome) : 'success';
+  const judged = context.phase.criteria && judgedIn((result.data as { criteria?: Json }).criteria);
+  return {
+    type: 'done',
+    outcome,
+    captured: captured.values,
+    ...facts,
+    ...(judged ? { criteria: judged } : {}),
+  };
+}
+
+/** How a program may end that has said all it had to say. Every other class says what has to be mended before anybody is asked. */
+const AFTER_ALL: ReadonlySet<ErrorClass> = new Set(['exit', 'crash', 'protocol']);
+
+const NO_SIGNAL =
+  'the final message has neither <promise>TASK_DONE</promise> nor <promise>HALT</promise> on a line of its own';
+
+/** What the final message claims, by a signal or by a tagged verdict. */
+function claimedIn(result: AgentResult): Claimed {
+  const said = extractTagged(result.text) as { outcome?: unknown; reason?: unknown } | undefined;
+  const outcome = (['done', 'failed', 'halt'] as const).find((each) => each === said?.outcome);
+  const reason = typeof said?.reason === 'string' ? { reason: said.reason } : {};
+  return claimedBy(readSignal(result.text), outcome ? { outcome, ...reason } : null);
+}
+
+/** Commits on another branch, or in a tree that was replaced, are nobody's evidence. */
+function misplaced(context: Context): string | undefined {
+  const { repo, branch, worktree, inPlace } = context.place;
+  try {
+    context.workspaces.verify({ repo, branch, path: worktree, inPlace });
+    return undefined;
+  } catch (error) {
+    return explained(error);
+  }
+}
+
+/**
+ * How the tree was before this attempt, or before the one that it repeats: what an attempt changed although it may
+ * only read must not become the measure of the next one.
+ */
+export function notedBefore({ ticket, phase, attempt, jobDir }: Context): string | undefined {
+  const own = readNote(jobDir, BEFORE);
+  if (own !== undefined || (ticket.retries[phase.id] ?? 0) === 0) return own;
+  return readNote(jobDir.replace(/\d+$/, String(attempt.attempt - 1)), BEFORE);
+}
+
+export function fingerprint(context: Context): Promise<string> {
+  return context.workspaces.fingerprint(context.place.worktree);
+}

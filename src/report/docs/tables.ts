@@ -1,0 +1,146 @@
+import { settingsDocRows } from '../../config/describe.ts';
+import { jsonSchemas } from '../../workflows/json-schemas.ts';
+import { PHASE_SCHEMAS } from '../../workflows/read-phase.ts';
+import { TEMPLATE_VARIABLES } from '../../workflows/variables.ts';
+
+type Schema = Record<string, unknown>;
+
+/** Tables of the docs that come from the code, by document and by the name of their place in it. */
+export type DocTables = Record<string, { title: string; sections: Record<string, string> }>;
+
+export function docTables(): DocTables {
+  return {
+    'docs/workflow-reference.md': {
+      title: 'Workflow reference',
+      sections: {
+        'workflow-fields': workflowTable(),
+        'phase-fields': phaseTable(),
+        'nested-fields': nestedTable(),
+      },
+    },
+    'docs/prompts.md': { title: 'Prompts', sections: { variables: variableTable() } },
+    'docs/configuration.md': { title: 'Configuration', sections: { settings: settingsTable() } },
+  };
+}
+
+function workflowTable(): string {
+  const { workflow } = jsonSchemas();
+  return table(
+    ['Field', 'Value', 'Meaning'],
+    rowsOf(workflow).map((row) => [code(row.name), row.value, row.meaning]),
+  );
+}
+
+/** One row for each field and meaning, with the phase types that have it; required ones in bold. */
+function phaseTable(): string {
+  const rows = new Map<string, { types: string[]; cells: [string, string, string] }>();
+  for (const [type, schema] of phaseSchemas()) {
+    for (const { name, value, meaning, required } of rowsOf(schema)) {
+      if (name === 'type') continue;
+      const key = JSON.stringify([name, value, meaning]);
+      const row = rows.get(key) ?? { types: [], cells: [name, value, meaning] };
+      row.types.push(required ? `**${type}**` : type);
+      rows.set(key, row);
+    }
+  }
+  const cells = [...rows.values()].map(({ types, cells: [name, value, meaning] }) => [
+    code(name),
+    types.join(', '),
+    value,
+    meaning,
+  ]);
+  return table(['Field', 'Phases', 'Value', 'Meaning'], cells);
+}
+
+function nestedTable(): string {
+  const agent = phaseSchemas().find(([type]) => type === 'agent')?.[1];
+  const cells = ['retry', 'expect', 'criteria', 'budget'].flatMap((name) => {
+    const schema = (agent?.properties as Record<string, Schema> | undefined)?.[name] ?? {};
+    return rowsOf(schema).map((row) => [code(`${name}.${row.name}`), row.value, row.meaning]);
+  });
+  return table(['Field', 'Value', 'Meaning'], cells);
+}
+
+function variableTable(): string {
+  const cells = TEMPLATE_VARIABLES.flatMap(({ name, type, meaning, fields }) => [
+    [code(name), type, meaning],
+    ...Object.entries(fields ?? {}).map(([field, about]) => [code(`${name}.${field}`), '', about]),
+  ]);
+  return table(['Variable', 'Type', 'Meaning'], cells);
+}
+
+function settingsTable(): string {
+  const cells = settingsDocRows().flatMap((row) => [
+    [code(row.key), row.allowed, code(row.default), row.variable ? code(row.variable) : '', row.about],
+    ...row.fields.map((field) => [code(field.path), field.allowed, '', '', field.about]),
+  ]);
+  return table(['Setting', 'Value', 'Default', 'Variable', 'Meaning'], cells);
+}
+
+function phaseSchemas(): [string, Schema][] {
+  const phases = (jsonSchemas().workflow.properties as Record<string, Schema>).phases;
+  const { oneOf } = (phases?.items ?? { oneOf: [] }) as { oneOf: Schema[] };
+  return Object.keys(PHASE_SCHEMAS).map((type) => {
+    const found = oneOf.find((schema) => (schema.properties as Record<string, Schema>).type?.const === type);
+    return [type, found ?? {}];
+  });
+}
+
+function rowsOf(schema: Schema): { name: string; value: string; meaning: string; required: boolean }[] {
+  const required = (schema.required ?? []) as string[];
+  return Object.entries((schema.properties ?? {}) as Record<string, Schema>).map(([name, field]) => ({
+    name,
+    value: `${describeValue(field)}${field.default === undefined || isEmpty(field.default) ? '' : `, default ${JSON.stringify(field.default)}`}`,
+    meaning: String(field.description ?? ''),
+    required: required.includes(name),
+  }));
+}
+
+function describeValue(schema: Schema): string {
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (Array.isArray(schema.enum)) return schema.enum.join(', ');
+  if (Array.isArray(schema.oneOf)) return 'mapping';
+  if (Array.isArray(schema.anyOf))
+    return schema.anyOf.map((part) => describeValue(part as Schema)).join(' or ');
+  switch (schema.type) {
+    case 'string':
+      return 'text';
+    case 'integer':
+      return `whole number${range(schema)}`;
+    case 'number':
+      return `number${range(schema)}`;
+    case 'boolean':
+      return 'true or false';
+    case 'array':
+      return `list of ${describeValue((schema.items ?? {}) as Schema)}`;
+    case 'object':
+      return 'mapping';
+    default:
+      return 'any';
+  }
+}
+
+function range(schema: Schema): string {
+  const low =
+    schema.minimum ??
+    (schema.exclusiveMinimum === undefined ? undefined : `above ${schema.exclusiveMinimum}`);
+  if (low === undefined) return '';
+  if (schema.maximum === undefined) return schema.minimum === undefined ? `, ${low}` : `, at least ${low}`;
+  return schema.minimum === undefined
+    ? `, ${low}, at most ${schema.maximum}`
+    : `, ${low} to ${schema.maximum}`;
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === '' || (Array.isArray(value) && value.length === 0);
+}
+
+export function code(text: string): string {
+  return text === '' ? '' : `\`${text}\``;
+}
+
+export function table(head: string[], rows: string[][]): string {
+  const line = (cells: string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
+  return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n');
+}

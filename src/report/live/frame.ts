@@ -1,0 +1,110 @@
+import { type Naming, nameOf } from '../names.ts';
+import { oneLine, type Style } from '../style.ts';
+import { cells, cut, spread } from '../width.ts';
+import { brief, briefest, type LiveRow, liveRow, MARKS, totals } from './rows.ts';
+import type { LiveState } from './state.ts';
+
+export interface FrameView extends Naming {
+  columns: number;
+  rows: number;
+  /** At least so many rows of the screen are above the block. */
+  above: number;
+  style: Style;
+}
+
+const GAP = '  ';
+/** The block survives any change down to so many columns, or from less than twice as many to half of them, */
+const NARROW = 40;
+/** but not below these: nobody reads there. */
+const LEAST = 24;
+const MOST_PIECES = 3;
+/** Fewer cells of a text say nothing. */
+const READABLE = 8;
+const PHASE_MOST = 24;
+/** From roomy to tight: between columns, least for a phase, least for the text beside usage, how usage is told. */
+const LAYOUTS = [
+  { gap: GAP, least: 11, text: 18, told: (usage: string) => usage },
+  { gap: GAP, least: 11, text: 0, told: brief },
+  { gap: ' ', least: 0, text: 0, told: brief },
+  { gap: ' ', least: 0, text: 0, told: briefest },
+  { gap: ' ', least: 0, text: 0, told: () => '' },
+];
+const RANK: LiveRow['kind'][] = ['running', 'waiting', 'gate', 'queued'];
+
+/**
+ * The live block: a rule, a row per ticket that runs or waits, the totals. No line is as wide as the terminal, and
+ * what has no room is counted.
+ */
+export function frame(state: LiveState, view: FrameView, now: number): string[] {
+  const tickets = [...state.tickets.values()];
+  if (tickets.length === 0 || view.rows < 2) return [];
+  const { style } = view;
+  const name = Math.max(...tickets.map((ticket) => cells(nameOf(ticket, view))));
+  const rows = tickets.flatMap((ticket) => liveRow(ticket, view, now) ?? []);
+  const { width, height, rule } = room(view, rows.length + 2);
+  const { kept, left } = choose(rows, height - (rule === '' ? 1 : 2));
+  return [
+    ...(rule === '' ? [] : [style.dim(rule)]),
+    ...lay(kept, { width, name: Math.min(name, Math.max(8, Math.floor(width * 0.3))) }, style),
+    ...(left > 0 ? [style.dim(cut(`${GAP}… and ${left} more`, width))] : []),
+    style.bold(totals(state, now, width)),
+  ];
+}
+
+/**
+ * What scrolls out of the screen cannot be erased. So the block is narrow enough for the rows above it to make room when
+ * a narrower terminal breaks its lines; the rule is never broken, so it may be all that a lower terminal keeps.
+ */
+function room({ columns, rows, above }: FrameView, lines: number) {
+  const narrow = Math.max(LEAST, Math.min(NARROW, Math.ceil(columns / 2)));
+  const height = Math.min(lines, Math.max(1, Math.floor((rows - 1) / 2)));
+  const ruled = height >= Math.min(3, lines);
+  const more = Math.floor(Math.min(above, rows - height) / (ruled ? height - 1 : height));
+  const pieces = Math.min(1 + more, ruled ? MOST_PIECES : 2);
+  // A wide character may leave the last cell of a piece empty; some terminals wrap as soon as the last column is filled.
+  const width = Math.max(1, Math.min(columns - 1, pieces * (narrow - 1) + 1));
+  return { width, height, rule: ruled ? '─'.repeat(Math.max(1, Math.min(narrow, columns - 1))) : '' };
+}
+
+/** As many rows as there is room for, the running ones first; their order stays. What is left is counted where that costs little. */
+function choose(rows: readonly LiveRow[], room: number): { kept: LiveRow[]; left: number } {
+  if (rows.length <= room) return { kept: [...rows], left: 0 };
+  const byRank = [...rows].sort((a, b) => RANK.indexOf(a.kind) - RANK.indexOf(b.kind));
+  const chosen = new Set(byRank.slice(0, room > 2 ? room - 1 : room));
+  return { kept: rows.filter((row) => chosen.has(row)), left: room > 2 ? rows.length - chosen.size : 0 };
+}
+
+/** Columns aligned; where there is little room, usage and text are shortened, then the text goes, then the usage. */
+function lay(rows: readonly LiveRow[], size: { width: number; name: number }, style: Style): string[] {
+  const { width, name } = size;
+  const widest = (text: (row: LiveRow) => string) => Math.max(0, ...rows.map((row) => cells(text(row))));
+  const [phases, time] = [widest((row) => row.phase), widest((row) => row.time)];
+  const layouts = LAYOUTS.map(({ gap, least, text, told }) => {
+    const phase = Math.min(Math.max(phases, least), PHASE_MOST);
+    const usage = widest((row) => told(row.usage));
+    const rest = width - cells(`● ${gap}${gap}${gap}`) - name - phase - time;
+    return { gap, phase, usage, told, rest, fits: rest >= usage + text };
+  });
+  const layout = layouts.find(({ fits }) => fits);
+  return rows.map((row) => {
+    const { sign, paint } = MARKS[row.kind];
+    if (!layout) return cut(`${sign} ${row.name} ${row.phase} ${row.time}`, width);
+    const { gap, phase, usage, told, rest } = layout;
+    const parts = [
+      `${style[paint](sign)} ${style.bold(spread(row.name, name))}`,
+      spread(row.phase, phase),
+      style.dim(spread(row.time, time, 'right')),
+    ];
+    // A row without usage may have its place for text.
+    const used = told(row.usage);
+    const text = rest - (used === '' ? 0 : gap.length + usage);
+    if (text >= READABLE) parts.push(spread(plain(row.text), text));
+    if (used !== '') parts.push(style.dim(spread(used, usage, 'right')));
+    return parts.join(gap).trimEnd();
+  });
+}
+
+/** Invisible characters could join or turn what stands beside them. */
+function plain(text: string): string {
+  return oneLine(text, 1000).replace(/\p{Cf}/gu, '');
+}

@@ -1,0 +1,190 @@
+import type { EngineEvent } from '../../model/events.ts';
+import { refKey } from '../../model/ids.ts';
+import type { Ticket } from '../../model/ticket.ts';
+import { lineOf } from '../lines.ts';
+import { type Naming, nameOf } from '../names.ts';
+import type { Style } from '../style.ts';
+import { cells } from '../width.ts';
+import { frame } from './frame.ts';
+import { liveState, observe, refresh } from './state.ts';
+
+/** The terminal: its size now, and a way to write to it. */
+export interface Screen {
+  columns(): number;
+  rows(): number;
+  write(text: string): void;
+}
+
+export interface LiveOptions extends Naming {
+  screen: Screen;
+  style: Style;
+  /** Takes out of a line what could act on the terminal. */
+  safe: (line: string) => string;
+  /** Also scroll what the live rows already show: starts, sessions, what agents say and do. */
+  verbose: boolean;
+  /** The tickets as the store has them now, in order. */
+  tickets: () => Iterable<Ticket>;
+}
+
+const REDRAW_MS = 100;
+const TICK_MS = 1000;
+/** The rows show these, and change too often to be kept as lines. */
+const IN_ROW: ReadonlySet<EngineEvent['type']> = new Set([
+  'attempt:start',
+  'attempt:session',
+  'attempt:text',
+  'attempt:tool',
+  'attempt:usage',
+]);
+
+/** From the block's first row down. Not all of the screen in one: tmux and others would keep it in the scrollback. */
+const ERASE = '\r\u001b[2K\u001b[C\u001b[J\r';
+
+/** Events scroll by as plain lines; below them stands a small block that is drawn anew when it changes. */
+export class Live {
+  readonly #options: LiveOptions;
+  readonly #state = liveState(Date.now());
+  #lines: string[] = [];
+  /** The block as it stands on the screen. */
+  #drawn: string[] = [];
+  /** The terminal may have broken it or taken rows of it away. */
+  #damaged = false;
+  /** At least so many rows were above the block on the screen when it was drawn. */
+  #above = 0;
+  /** And so many are still, whatever sizes the terminal has had since. */
+  #left = 0;
+  #drawnAt = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+  #due = Number.POSITIVE_INFINITY;
+  #closed = false;
+  /** The terminal is somebody else's for a while. */
+  #away = false;
+
+  constructor(options: LiveOptions) {
+    this.#options = options;
+  }
+
+  event(event: EngineEvent): void {
+    const now = Date.now();
+    const { verbose, tickets } = this.#options;
+    if ('phase' in event && !this.#state.tickets.has(refKey(event))) refresh(this.#state, tickets(), now);
+    observe(this.#state, event, now);
+    this.#redraw();
+    if (IN_ROW.has(event.type) && !verbose) return;
+    const line = lineOf(event, { ...this.#options, now, names: this.#names() });
+    if (line !== undefined) this.print(line);
+  }
+
+  /** Lines that are no event. */
+  print(text: string): void {
+    this.#lines.push(...this.#options.safe(text).split('\n'));
+    if (this.#closed) this.#put([]);
+    else this.#redraw();
+  }
+
+  /** The terminal has another size. */
+  resized(): void {
+    const { screen } = this.#options;
+    const grown = rowsOf(this.#drawn, screen.columns()) - this.#drawn.length;
+    // tmux keeps the last rows on the screen, empty ones too: as many as the block grows by leave it at the top.
+    this.#left = Math.max(0, Math.min(this.#left, this.#above - grown, screen.rows() - 1));
+    this.#damaged = true;
+    this.#redraw();
+  }
+
+  /** Somebody else has changed something in the store. */
+  changed(): void {
+    refresh(this.#state, this.#options.tickets(), Date.now());
+    this.#redraw();
+  }
+
+  /** Takes the block away until `back`: the shell writes here meanwhile. */
+  leave(): void {
+    if (this.#closed || this.#away) return;
+    this.#away = true;
+    clearTimeout(this.#timer);
+    this.#due = Number.POSITIVE_INFINITY;
+    this.#put([]);
+  }
+
+  /** Draws the block anew, below whatever stands there now. */
+  back(): void {
+    this.#away = false;
+    this.#above = 0;
+    this.#left = 0;
+    this.#redraw();
+  }
+
+  /** Leaves the lines and takes the block away. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.#put([]);
+  }
+
+  /** Lines that scroll by stand in columns as far as the names are of a reasonable length. */
+  #names(): number {
+    const widths = [...this.#state.tickets.values()].map((ticket) => cells(nameOf(ticket, this.#options)));
+    return Math.min(24, Math.max(0, ...widths));
+  }
+
+  /** Soon, but not more often than ten times a second. */
+  #redraw(): void {
+    if (!this.#closed && !this.#away) this.#wakeAt(Math.max(performance.now(), this.#drawnAt + REDRAW_MS));
+  }
+
+  /** By a clock that nobody sets. */
+  #wakeAt(time: number): void {
+    if (time >= this.#due) return;
+    clearTimeout(this.#timer);
+    this.#due = time;
+    this.#timer = setTimeout(() => this.#draw(), time - performance.now()).unref();
+  }
+
+  #draw(): void {
+    const { screen } = this.#options;
+    const above = this.#left + this.#lines.length;
+    const view = { ...this.#options, columns: screen.columns(), rows: screen.rows(), above };
+    this.#due = Number.POSITIVE_INFINITY;
+    this.#put(frame(this.#state, view, Date.now()));
+    this.#drawnAt = performance.now();
+    this.#wakeAt(this.#drawnAt + TICK_MS);
+  }
+
+  /** One write: the block away, the new lines, the new block. */
+  #put(block: string[]): void {
+    const { screen } = this.#options;
+    const lines = this.#lines.splice(0);
+    const same = block.length === this.#drawn.length && block.every((line, at) => line === this.#drawn[at]);
+    if (same && lines.length === 0 && !this.#damaged) return;
+    const erase = this.#drawn.length > 0 ? ERASE : '';
+    this.#drawn = block;
+    this.#damaged = false;
+    this.#above = Math.min(this.#left + lines.length, screen.rows() - block.length);
+    this.#left = this.#above;
+    screen.write(erase + lines.map((line) => `${line}\n`).join('') + standing(block));
+  }
+}
+
+/**
+ * The block with the cursor back at its beginning, which stays there however the terminal breaks lines anew; rows below
+ * the cursor are what it gives up first when it becomes lower. A line that is too wide already is cut, not wrapped.
+ */
+function standing(block: readonly string[]): string {
+  if (block.length === 0) return '';
+  const up = block.length > 1 ? `\u001b[${block.length - 1}A` : '';
+  return `\u001b[?7l${block.join('\n')}\u001b[?7h\r${up}`;
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: colours have no width
+const COLOURS = /\u001b\[[0-9;]*m/g;
+
+/** Rows that the lines take, at most, where the terminal breaks them anew: a wide character may leave a cell empty. */
+function rowsOf(lines: readonly string[], columns: number): number {
+  const widths = lines.map((line) => cells(line.replace(COLOURS, '')));
+  const rows = widths.map((width) =>
+    width <= columns ? 1 : Math.ceil((width - 1) / Math.max(1, columns - 1)),
+  );
+  return rows.reduce((sum, each) => sum + each, 0);
+}

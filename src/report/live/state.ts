@@ -1,0 +1,167 @@
+import type { EngineEvent } from '../../model/events.ts';
+import { refKey, type TicketRef } from '../../model/ids.ts';
+import { totalUsage } from '../../model/limits/usage.ts';
+import { saysHolder } from '../../model/state/held.ts';
+import { type Hold, openAttempt, type Ticket, type TicketStatus, type Usage } from '../../model/ticket.ts';
+import type { StoreView } from '../../store/port.ts';
+
+/** One ticket as the live view knows it. */
+export interface LiveTicket extends TicketRef {
+  status: TicketStatus;
+  hold: Hold | null;
+  /** It is a unit of a spec: these come one after the other. */
+  inTurn?: boolean;
+  /** When the attempt, or else the wait, began. */
+  since: number;
+  phase: string | null;
+  visit: number;
+  attempt: number;
+  /** The last thing its agent said or did. */
+  activity: string;
+  /** Of attempts that have ended. */
+  used: Usage | null;
+  /** Of the open attempt, so far. */
+  using: Usage | null;
+}
+
+export interface LiveState {
+  startedAt: number;
+  /** By refKey, in the order in which they are shown. */
+  tickets: Map<string, LiveTicket>;
+}
+
+export function liveState(startedAt: number): LiveState {
+  return { startedAt, tickets: new Map() };
+}
+
+/** Takes over what the store says, in its order. Of a ticket that runs here the events know more, so it stays. */
+export function refresh(state: LiveState, tickets: Iterable<Ticket>, now: number): void {
+  const before = new Map(state.tickets);
+  state.tickets.clear();
+  for (const ticket of tickets) {
+    const key = refKey(ticket);
+    const known = before.get(key);
+    before.delete(key);
+    const stored = fromStore(ticket, known?.since ?? now);
+    const stays = known && (known.status === 'running' || ticket.status === 'running');
+    if (known?.hold && isHeld(known, ticket)) state.tickets.set(key, { ...stored, hold: known.hold });
+    else state.tickets.set(key, stays ? known : stored);
+  }
+  for (const [key, gone] of before) if (gone.status === 'running') state.tickets.set(key, gone);
+}
+
+/** Somebody else has it still, as was told: the store does not say so, but knows what they do. */
+function isHeld({ status, hold }: LiveTicket, ticket: Ticket): boolean {
+  return hold !== null && saysHolder(hold.reason) && ticket.claim !== null && ticket.status === status;
+}
+
+/** The tickets that an engine with this scope looks after, in order; without a scope those of all active plans. */
+export function ticketsIn(
+  view: Pick<StoreView, 'plans' | 'tickets'>,
+  scope: { planId: string; ticketIds?: readonly string[] } | null,
+): Ticket[] {
+  const plans = view.plans.filter((plan) => (scope ? plan.id === scope.planId : plan.status === 'active'));
+  return plans.flatMap((plan) =>
+    plan.tickets
+      .filter((entry) => !scope?.ticketIds || scope.ticketIds.includes(entry.ticketId))
+      .sort((a, b) => a.order - b.order)
+      .flatMap((entry) => view.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId })) ?? []),
+  );
+}
+
+function fromStore(ticket: Ticket, seen: number): LiveTicket {
+  const open = openAttempt(ticket);
+  const since = open?.startedAt ?? ticket.since;
+  return {
+    planId: ticket.planId,
+    ticketId: ticket.ticketId,
+    status: ticket.status,
+    hold: ticket.hold,
+    ...(ticket.unit === undefined ? {} : { inTurn: true }),
+    since: since === null ? seen : Date.parse(since),
+    phase: ticket.currentPhase,
+    visit: open?.visit ?? 1,
+    attempt: open?.attempt ?? 1,
+    activity: '',
+    used: totalUsage(ticket.phaseHistory.filter((each) => each !== open).map((each) => each.usage)),
+    using: open?.usage ?? null,
+  };
+}
+
+/** What an event changes in the picture. */
+export function observe(state: LiveState, event: EngineEvent, now: number): void {
+  if (!('phase' in event)) return;
+  const ticket = find(state, event, now);
+  switch (event.type) {
+    case 'ticket:status':
+      // Told again, the same wait is as long as it was.
+      if (!isSameWait(ticket, event)) ticket.since = now;
+      ticket.status = event.status;
+      ticket.hold = event.hold;
+      ticket.phase = event.phase;
+      ticket.activity = '';
+      break;
+    case 'attempt:start':
+      begin(ticket, event);
+      ticket.since = now;
+      break;
+    case 'attempt:adopt':
+      begin(ticket, event);
+      break;
+    case 'attempt:session':
+      ticket.activity ||= `session ${event.sessionId}`;
+      break;
+    case 'attempt:text':
+      if (event.text.trim()) ticket.activity = event.text;
+      break;
+    case 'attempt:tool':
+      if (!event.done) ticket.activity = `${event.name} ${event.summary}`;
+      break;
+    case 'attempt:usage':
+      ticket.using = event.usage;
+      break;
+    case 'attempt:end':
+      ticket.used = totalUsage([ticket.used, event.usage ?? ticket.using]);
+      ticket.using = null;
+      ticket.activity = '';
+      break;
+  }
+}
+
+function isSameWait(
+  a: Pick<LiveTicket, 'status' | 'phase' | 'hold'>,
+  b: Pick<LiveTicket, 'status' | 'phase' | 'hold'>,
+): boolean {
+  return a.status === b.status && a.phase === b.phase && a.hold?.kind === b.hold?.kind;
+}
+
+function begin(ticket: LiveTicket, event: { phase: string; visit: number; attempt: number }): void {
+  ticket.status = 'running';
+  ticket.hold = null;
+  ticket.phase = event.phase;
+  ticket.visit = event.visit;
+  ticket.attempt = event.attempt;
+  ticket.activity = '';
+}
+
+/** The store is asked before an unknown ticket's first event is observed; one that it does not list starts empty. */
+function find(state: LiveState, { planId, ticketId }: TicketRef, now: number): LiveTicket {
+  const key = refKey({ planId, ticketId });
+  const found = state.tickets.get(key);
+  if (found) return found;
+  const ticket: LiveTicket = {
+    planId,
+    ticketId,
+    status: 'queued',
+    hold: null,
+    since: now,
+    phase: null,
+    visit: 1,
+    attempt: 1,
+    activity: '',
+    used: null,
+    using: null,
+  };
+  state.tickets.set(key, ticket);
+  return ticket;
+}

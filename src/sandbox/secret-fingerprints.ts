@@ -1,0 +1,139 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
+import { writeAtomic } from '../machine/files/atomic.ts';
+import { REDACTED, type Redact } from '../model/text/redact.ts';
+
+/** What is kept instead of secrets: enough to know one when it is seen, whoever looks. */
+interface Kept {
+  salt: string;
+  /** `<length>.<rolling hash>.<hash>`, the latest last. */
+  prints: string[];
+}
+
+const MOST = 500;
+const PRINT = /^(\d+)\.(-?\d+)\.([0-9a-f]{32})$/;
+
+/** Remembers the fingerprints of what jobs are given, for readers who are not given the same. */
+export class Fingerprints {
+  readonly #file: string;
+  readonly #values: readonly string[];
+  #seen: string | null | undefined;
+
+  constructor(file: string, values: readonly string[]) {
+    this.#file = file;
+    this.#values = values;
+  }
+
+  /** Cheap when nothing has changed. Another engine may have written its own over ours meanwhile. */
+  keep(): void {
+    if (this.#values.length === 0 || this.#seen === stampOf(this.#file)) return;
+    const { salt, prints } = read(this.#file) ?? { salt: randomBytes(16).toString('hex'), prints: [] };
+    const own = this.#values.map((value) => printOf(value, salt));
+    const known = new Set(prints);
+    if (own.some((print) => !known.has(print))) {
+      const all = [...new Set([...prints, ...own])].slice(-MOST);
+      writeAtomic(this.#file, `${JSON.stringify({ salt, prints: all }, null, 2)}\n`);
+    }
+    this.#seen = stampOf(this.#file);
+  }
+}
+
+/** Between two looks at the file: shorter than the time in which somebody asks for more lines. */
+const FRESH_MS = 50;
+
+/** Hides what has a fingerprint in the file, also when it comes there later. */
+export function fingerprintRedactor(file: string): Redact {
+  let looked = Number.NEGATIVE_INFINITY;
+  let stamp: string | null | undefined;
+  let redact: Redact = (text) => text;
+  return (text) => {
+    if (performance.now() - looked > FRESH_MS) {
+      looked = performance.now();
+      const latest = stampOf(file);
+      if (latest !== stamp) redact = redactorFor(read(file));
+      stamp = latest;
+    }
+    return redact(text);
+  };
+}
+
+function redactorFor(kept: Kept | undefined): Redact {
+  if (!kept || kept.prints.length === 0) return (text) => text;
+  const factor = factorOf(kept.salt);
+  const byLength = new Map<number, Map<number, Set<string>>>();
+  for (const print of kept.prints) {
+    const [, length = '', rolling = '', hash = ''] = PRINT.exec(print) ?? [];
+    const found = byLength.get(Number(length)) ?? new Map<number, Set<string>>();
+    const hashes = found.get(Number(rolling)) ?? new Set();
+    byLength.set(Number(length), found.set(Number(rolling), hashes.add(hash)));
+  }
+  return (text) => {
+    const ranges: [number, number][] = [];
+    for (const [length, wanted] of byLength)
+      for (const { at, hash } of places(text, length, factor, wanted))
+        if (wanted.get(hash)?.has(hashOf(text.slice(at, at + length), kept.salt)))
+          ranges.push([at, at + length]);
+    return without(text, ranges);
+  };
+}
+
+/** Where a piece of this length might be one that is wanted. */
+function places(
+  text: string,
+  length: number,
+  factor: number,
+  wanted: { has(hash: number): boolean },
+): { at: number; hash: number }[] {
+  const found: { at: number; hash: number }[] = [];
+  let top = 1;
+  for (let i = 1; i < length; i++) top = Math.imul(top, factor);
+  let hash = 0;
+  for (let i = 0; i < text.length; i++) {
+    if (i >= length) hash = (hash - Math.imul(text.charCodeAt(i - length), top)) | 0;
+    hash = (Math.imul(hash, factor) + text.charCodeAt(i)) | 0;
+    if (i >= length - 1 && wanted.has(hash)) found.push({ at: i - length + 1, hash });
+  }
+  return found;
+}
+
+function without(text: string, ranges: [number, number][]): string {
+  if (ranges.length === 0) return text;
+  let clean = '';
+  let from = 0;
+  for (const [start, end] of ranges.sort((a, b) => a[0] - b[0] || b[1] - a[1])) {
+    if (end <= from) continue;
+    // One that begins inside another is hidden with it.
+    clean += start < from ? '' : text.slice(from, start) + REDACTED;
+    from = end;
+  }
+  return clean + text.slice(from);
+}
+
+function printOf(value: string, salt: string): string {
+  const [place] = places(value, value.length, factorOf(salt), { has: () => true });
+  return `${value.length}.${place?.hash ?? 0}.${hashOf(value, salt)}`;
+}
+
+function hashOf(value: string, salt: string): string {
+  return createHmac('sha256', salt).update(value).digest('hex').slice(0, 32);
+}
+
+function factorOf(salt: string): number {
+  return Number.parseInt(salt.slice(0, 8), 16) | 1;
+}
+
+function stampOf(file: string): string | null {
+  const stat = statSync(file, { throwIfNoEntry: false });
+  return stat ? `${stat.ino} ${stat.mtimeMs} ${stat.size}` : null;
+}
+
+function read(file: string): Kept | undefined {
+  try {
+    const { salt, prints } = JSON.parse(readFileSync(file, 'utf8')) as Partial<Kept>;
+    if (typeof salt !== 'string' || !/^[0-9a-f]{32}$/.test(salt) || !Array.isArray(prints)) return undefined;
+    return { salt, prints: prints.filter((each) => typeof each === 'string' && PRINT.test(each)) };
+  } catch {
+    // Not there yet, or not ours: it is made anew.
+    return undefined;
+  }
+}

@@ -1,0 +1,119 @@
+import { type Finding, type Problem, placed } from '../../config/file-problem.ts';
+import type { Path } from '../../config/yaml-source.ts';
+import { InputError } from '../../model/errors.ts';
+import { composeCommand } from '../../model/text/shell-quote.ts';
+import { capturesOf, commandOf, type Phase, type Workflow } from '../../model/workflow.ts';
+import { readPrompt } from '../find.ts';
+import type { LoadedWorkflow } from '../load.ts';
+import type { TemplateKind } from '../templates/engine.ts';
+import { inspectTemplate, type TemplateFault, type TemplatePlace } from '../templates/inspect.ts';
+import { isTemplate } from '../templates/render.ts';
+import { reachability } from './edges.ts';
+import { promptOrFinding, scriptFinding } from './files.ts';
+import { unknownUses } from './variables.ts';
+
+export interface ContentDirs {
+  prompts: readonly string[];
+  scripts: readonly string[];
+}
+
+/** A template of a phase and where it is written: in the workflow at `path`, or in a prompt file. */
+interface Written {
+  text: string;
+  kind: TemplateKind;
+  path: Path;
+  file?: string;
+}
+
+/** Files that phases name and templates that they use. */
+export async function checkContent(loaded: LoadedWorkflow, dirs: ContentDirs): Promise<Problem[]> {
+  const problems: Problem[] = [];
+  for (const [index, phase] of loaded.phases.entries()) {
+    if (!phase) continue;
+    const { findings, templates } = await contentOf(phase, index, dirs);
+    problems.push(...placed(loaded, findings));
+    for (const written of templates) {
+      const faults = await templateFaults(written, phase, loaded.workflow, dirs);
+      problems.push(...faults.map((fault) => problemAt(loaded, written, fault)));
+    }
+  }
+  return problems;
+}
+
+async function contentOf(phase: Phase, index: number, dirs: ContentDirs) {
+  const at: Path = ['phases', index];
+  const findings: Finding[] = [];
+  const templates: Written[] = [];
+  const command = commandOf(phase);
+  if ('command' in phase && command !== undefined) {
+    findings.push(...(await scriptFinding(command, [...at, 'command'], dirs.scripts)));
+    for (const [i, text] of (phase.args ?? []).entries())
+      templates.push({ text, kind: 'text', path: [...at, 'args', i] });
+  }
+  if (phase.type === 'agent' && phase.promptTemplate !== undefined) {
+    const path: Path = [...at, 'promptTemplate'];
+    const found = await promptOrFinding(phase.promptTemplate, path, dirs.prompts);
+    if ('finding' in found) findings.push(found.finding);
+    else templates.push({ text: found.prompt.text, kind: 'text', path, file: found.prompt.path });
+  }
+  if ('prompt' in phase && phase.prompt !== undefined) {
+    templates.push({ text: phase.prompt, kind: 'text', path: [...at, 'prompt'] });
+  }
+  const captures = Object.entries(('capture' in phase && phase.capture) || {});
+  for (const [name, text] of captures) {
+    if (text === 'stdout' || /^result(\.|$)/.test(text)) continue;
+    templates.push({ text, kind: 'command', path: [...at, 'capture', name] });
+  }
+  return { findings, templates };
+}
+
+/** Variables are looked at only in a workflow whose form is right: a phase that is missing may capture them. */
+async function templateFaults(
+  { text, kind }: Written,
+  phase: Phase,
+  workflow: Workflow | undefined,
+  dirs: ContentDirs,
+): Promise<TemplateFault[]> {
+  if (!isTemplate(text) && !text.includes('{#')) return [];
+  const { faults, uses } = await inspectTemplate(text, kind, (name) => readPrompt(name, dirs.prompts));
+  const quoting = kind === 'command' && faults.length === 0 ? quotingFaults(text) : [];
+  const unknown = workflow ? unknownUses(uses, workflow, phase, capturesBefore(workflow, phase)) : [];
+  return [...faults, ...quoting, ...unknown];
+}
+
+/** Captured names that some phase on a way to this one leaves. */
+function capturesBefore(workflow: Workflow, phase: Phase): Set<string> {
+  const reach = reachability(workflow);
+  const before = workflow.phases.filter((other) => reach.get(other.id)?.has(phase.id));
+  return new Set(before.flatMap(capturesOf));
+}
+
+/** Tries the quoting out; both branches of a condition count as if they stood one after the other. */
+function quotingFaults(text: string): TemplateFault[] {
+  const parts = text.replace(/\{%[\s\S]*?%\}/g, '').split(/\{\{[\s\S]*?\}\}/g);
+  try {
+    composeCommand(parts.flatMap((part, index) => (index === 0 ? [part] : ['value', part])));
+    return [];
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    return [{ line: 1, column: 1, message: error.message, ...(error.hint ? { hint: error.hint } : {}) }];
+  }
+}
+
+function problemAt(loaded: LoadedWorkflow, written: Written, fault: TemplateFault): Problem {
+  const file = fault.file ?? written.file;
+  if (file !== undefined) return { ...fault, file };
+  return { ...fault, ...placeInYaml(loaded, written, fault), file: loaded.file };
+}
+
+/** The place in the workflow file of a place in a text written there; the text's start where folding hides it. */
+function placeInYaml(loaded: LoadedWorkflow, { text, path }: Written, { line, column }: TemplatePlace) {
+  const start = loaded.at(path);
+  const lines = loaded.text.split('\n');
+  const wanted = text.split('\n')[line - 1] ?? '';
+  const block = /^[|>]/.test((lines[start.line - 1] ?? '').slice(start.column - 1));
+  const row = block ? start.line + line : start.line + line - 1;
+  const from = !block && line === 1 ? start.column - 1 : 0;
+  const found = (lines[row - 1] ?? '').indexOf(wanted, from);
+  return found < 0 ? start : { line: row, column: found + column };
+}

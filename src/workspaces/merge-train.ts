@@ -1,0 +1,221 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Context, lockMerges } from '../git/context.ts';
+import { fetchAnew, fetchAside } from '../git/fetch.ts';
+import { type Git, GitError } from '../git/git.ts';
+import { mergeCommits } from '../git/merge.ts';
+import type { Patience } from '../git/patience.ts';
+import { branchRef, originRef, readRef } from '../git/refs.ts';
+import type { Repo } from '../git/repository.ts';
+import { withLock } from '../machine/lock.ts';
+import { HeldError, WorkspaceError } from '../model/errors.ts';
+import { contains, resolveBase } from './base.ts';
+import { bringUp, findTarget, moveBranch } from './integrate.ts';
+import { checkBranch } from './place.ts';
+import { remoteTips } from './push.ts';
+import { openScratch, type Scratch, type ScratchSpec } from './scratch-worktree.ts';
+import { takenIn } from './taken-in.ts';
+
+export interface TrackSpec {
+  base: string | null;
+  recordedBase: { ref: string; commit: string } | null;
+  /** The base as origin has it, for work that lands there. */
+  remote: boolean;
+}
+
+/** Where a train starts from and lands. */
+export interface Track {
+  /** The base branch. */
+  name: string;
+  /** What moves when it lands: the base, its integration branch, or `origin/<base>`. */
+  branch: string;
+  tip: string;
+  /** The branch that can be merged to get what is there now. */
+  from: string;
+  /** The command that brings it into a checkout of the base. */
+  fastForward: string | null;
+}
+
+export type Coupled =
+  | { commit: string; tip: string }
+  | { conflict: string[]; tip: string }
+  /** Nothing would change: the work is there already, by another commit. */
+  | { nothing: true; tip: string };
+
+export interface Trains {
+  /** Names the repository, for places that are kept by repository. */
+  id: string;
+  /** The name of the branch that work is merged into. */
+  baseName(spec: Omit<TrackSpec, 'remote'>): Promise<string>;
+  track(spec: TrackSpec): Promise<Track>;
+  tipOf(branch: string): Promise<string | undefined>;
+  /** True when `ancestor` is reachable from `commit`. */
+  has(commit: string, ancestor: string): Promise<boolean>;
+  /** Where a branch's changes are by other commits, squashed or rebased: a branch of that base, or null. */
+  takenIn(spec: { base: string; branch: string }): Promise<string | null>;
+  /** Merges a branch into a commit, as a commit that no branch has yet. */
+  couple(ours: string, car: { branch: string; message: string }): Promise<Coupled>;
+  treeOf(commit: string): Promise<string>;
+  /**
+   * Moves the base; with the commit where the track began, only the integration branch up to that. `null` when it is no
+   * longer where the track began, and then nothing changed.
+   */
+  land(spec: TrackSpec, track: Track, commit: string): Promise<Track | null>;
+  /** A worktree of its own for the checks; what an earlier train left is cleared away first. */
+  scratch(spec: ScratchSpec): Promise<Scratch>;
+  close(): void;
+}
+
+/** Merging of many branches of one repository. `dry`: what git has to write on the way goes to a place that is deleted. */
+export async function openTrains(context: Context, path: string, { dry = false } = {}): Promise<Trains> {
+  const repo = await context.repo(path);
+  const aside = dry ? mkdtempSync(join(tmpdir(), 'signalbox-merge-')) : undefined;
+  const own: Context = aside ? { ...context, git: writingTo(aside, context.git, repo) } : context;
+  const id = createHash('sha256').update(repo.commonDir).digest('hex').slice(0, 12);
+  return {
+    id,
+    baseName: async (spec) => nameOf(own, repo, spec),
+    track: (spec) => (spec.remote ? remoteTrack(own, repo, spec, dry) : localTrack(own, repo, spec)),
+    tipOf: (branch) => readRef(own.git, repo, branchRef(branch)),
+    has: (commit, ancestor) => contains(own, repo, commit, ancestor),
+    takenIn: (spec) => takenIn(own, repo, spec),
+    couple: (ours, car) => couple(own, repo, ours, car),
+    treeOf: (commit) => treeOf(own, repo, commit),
+    land: (spec, track, commit) => lockMerges(repo, () => land(context, repo, { spec, track, commit })),
+    scratch: (spec) => openScratch(context, repo, { ...spec, id }),
+    close: () => {
+      if (aside) rmSync(aside, { recursive: true, force: true });
+    },
+  };
+}
+
+/** One train at a time in a repository; whoever comes second is told who is at it. */
+export async function withTrainLock<T>(context: Context, path: string, fn: () => Promise<T>): Promise<T> {
+  const repo = await context.repo(path);
+  const lock = join(repo.commonDir, 'signalbox-train.lock');
+  let begun = false;
+  const run = () => {
+    begun = true;
+    return fn();
+  };
+  try {
+    // Long enough for the lock of a process that died while it wrote it to be seen as such.
+    return await withLock(lock, run, { timeoutMs: 2_500 });
+  } catch (error) {
+    if (begun || !(error instanceof HeldError)) throw error;
+    const { holder } = error.details as { holder?: { pid: number; host: string } };
+    const who = holder ? `process ${holder.pid} on ${holder.host}` : 'another process';
+    throw new HeldError('merge/held', `${repo.workTree} is being merged by ${who}.`, {
+      hint: `Wait for it. If that process is gone for good, delete ${lock}.`,
+      details: error.details,
+    });
+  }
+}
+
+/** New objects go aside; the repository's own can be read all the same. */
+function writingTo(aside: string, git: Git, repo: Repo): Git {
+  const objects = join(repo.commonDir, 'objects');
+  const env = { GIT_OBJECT_DIRECTORY: aside, GIT_ALTERNATE_OBJECT_DIRECTORIES: objects };
+  const writing: Git = Object.assign(
+    (args: readonly string[], options: Parameters<Git>[1]) =>
+      git(args, { ...options, env: { ...options.env, ...env } }),
+    {
+      discover: git.discover,
+      adopt: git.adopt,
+      prepare: git.prepare,
+      patient: (patience: Patience) => writingTo(aside, git.patient(patience), repo),
+    },
+  );
+  return writing;
+}
+
+async function nameOf(context: Context, repo: Repo, spec: Omit<TrackSpec, 'remote'>): Promise<string> {
+  const wanted = spec.recordedBase?.ref ?? spec.base;
+  const { name, ref } = await resolveBase(context, repo, wanted, { fetch: false });
+  if (name !== undefined) return name;
+  throw new WorkspaceError(
+    'workspace/no-base-branch',
+    'The work started from a commit on no branch: there is nothing to merge it into.',
+    { hint: 'Set `base` of the plan to a branch.', details: { base: ref } },
+  );
+}
+
+async function localTrack(context: Context, repo: Repo, spec: TrackSpec): Promise<Track> {
+  const { name, branch, old, tip, fastForward } = await findTarget(context, repo, spec);
+  return { name, branch, tip, from: old ? branch : name, fastForward };
+}
+
+async function remoteTrack(context: Context, repo: Repo, spec: TrackSpec, dry: boolean): Promise<Track> {
+  const name = await nameOf(context, repo, spec);
+  const tip = dry ? await tipAside(context, repo, name) : await tipAnew(context, repo, name);
+  const branch = `origin/${name}`;
+  if (tip) return { name, branch, tip, from: branch, fastForward: null };
+  throw new WorkspaceError('workspace/base-missing', `origin has no branch ${name}.`, {
+    hint: 'Push it first, or merge here, without pull requests.',
+    details: { base: name },
+  });
+}
+
+async function tipAnew(context: Context, repo: Repo, name: string): Promise<string | undefined> {
+  await fetchAnew(context, repo, name);
+  return readRef(context.git, repo, originRef(name));
+}
+
+/** The same without a trace in the repository. */
+async function tipAside(context: Context, repo: Repo, name: string): Promise<string | undefined> {
+  const tips = await remoteTips(context, { repo: repo.workTree, branches: [name] });
+  const tip = tips.get(name);
+  if (tip) await fetchAside(context, repo, name);
+  return tip;
+}
+
+async function couple(
+  context: Context,
+  repo: Repo,
+  ours: string,
+  { branch, message }: { branch: string; message: string },
+): Promise<Coupled> {
+  checkBranch(branch);
+  const tip = await readRef(context.git, repo, branchRef(branch));
+  if (!tip)
+    throw new WorkspaceError(
+      'workspace/branch-missing',
+      `The branch ${branch} does not exist in ${repo.workTree}.`,
+    );
+  if (await contains(context, repo, ours, tip)) return { nothing: true, tip };
+  const merged = await mergeCommits(context, repo, {
+    ours,
+    theirs: tip,
+    message: `Merge ${branch}: ${message}`,
+  });
+  if ('conflict' in merged) return { ...merged, tip };
+  const same = (await treeOf(context, repo, merged.commit)) === (await treeOf(context, repo, ours));
+  return same ? { nothing: true, tip } : { ...merged, tip };
+}
+
+async function treeOf(context: Context, repo: Repo, commit: string): Promise<string> {
+  const { stdout } = await context.git(['rev-parse', '--verify', `${commit}^{tree}`], { at: repo });
+  return stdout.trim();
+}
+
+/** Looks once more where the base is: minutes have passed, and somebody may have moved it or checked it out. */
+async function land(
+  context: Context,
+  repo: Repo,
+  { spec, track, commit }: { spec: TrackSpec; track: Track; commit: string },
+): Promise<Track | null> {
+  const now = await findTarget(context, repo, spec);
+  if (now.tip !== track.tip) return null;
+  const nothing = commit === track.tip;
+  try {
+    if (nothing) await bringUp(context, repo, now);
+    else await moveBranch(context, repo, now, commit);
+  } catch (error) {
+    if (error instanceof GitError && /cannot lock ref/.test(error.stderr)) return null;
+    throw error;
+  }
+  const { name, branch, fastForward } = now;
+  return { name, branch, tip: commit, from: nothing ? track.from : branch, fastForward };
+}

@@ -1,0 +1,80 @@
+import { type Dirent, lstatSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Context } from '../../git/context.ts';
+import type { Worktree } from '../../git/worktrees.ts';
+import { isInside } from '../place.ts';
+
+/** Ignored files that a slot does not keep. */
+export function disposable(ignored: readonly string[], caches: readonly string[]): string[] {
+  return ignored.filter((path) => !caches.some((cache) => isCache(path, cache)));
+}
+
+function isCache(path: string, cache: string): boolean {
+  const name = cache.replace(/^\/+|\/+$/g, '');
+  const plain = path.replace(/\/$/, '');
+  return name.includes('/') ? isInside(plain, name) : plain.split('/').includes(name);
+}
+
+/** Deletes everything that git does not have, save the caches. */
+export async function cleanAround(
+  context: Context,
+  worktree: Worktree,
+  caches: readonly string[],
+): Promise<void> {
+  const excludes = caches.flatMap((cache) => ['-e', cache.replace(/^[!#]/, '\\$&')]);
+  await context.git(['clean', '-ffdxq', ...excludes], { at: worktree.at, write: true });
+}
+
+/**
+ * Deletes what goes by the name of a cache and is a link: the next ticket would write where it leads. Links inside a
+ * cache are those of a package manager and stay.
+ */
+export function dropLinkedCaches(root: string, ignored: readonly string[], caches: readonly string[]): void {
+  for (const path of ignored) {
+    if (!path.endsWith('/')) dropLink(join(root, path));
+    // A directory around caches, of which only they are left.
+    else if (!caches.some((cache) => isCache(path, cache))) dropLinksBelow(root, path, caches);
+  }
+}
+
+function dropLinksBelow(root: string, directory: string, caches: readonly string[]): void {
+  for (const entry of entriesOf(join(root, directory))) {
+    const path = `${directory}${entry.name}`;
+    if (!entry.isDirectory()) dropLink(join(root, path));
+    else if (!caches.some((cache) => isCache(path, cache))) dropLinksBelow(root, `${path}/`, caches);
+  }
+}
+
+/** Deletes links on the ways to the caches of a slot that is taken, where git does not have them. */
+export async function cutLinkedCaches(
+  context: Context,
+  worktree: Worktree,
+  caches: readonly string[],
+): Promise<void> {
+  const links = new Set(caches.flatMap((cache) => linkOnWay(worktree.path, cache) ?? []));
+  for (const link of links)
+    await context.git(['clean', '-ffdxq', '--', `:(top,literal)${link}`], { at: worktree.at, write: true });
+}
+
+function linkOnWay(root: string, cache: string): string | undefined {
+  const parts = cache.split('/').filter((part) => part !== '' && part !== '.');
+  const ways = parts.map((_, index) => parts.slice(0, index + 1).join('/'));
+  return ways.find((way) => isLink(join(root, way)));
+}
+
+function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+}
+
+function dropLink(path: string): void {
+  if (isLink(path)) rmSync(path, { force: true });
+}
+
+function entriesOf(path: string): Dirent[] {
+  try {
+    return readdirSync(path, { withFileTypes: true });
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return [];
+    throw error;
+  }
+}
