@@ -46,15 +46,7 @@ for (const [rule, problems] of Object.entries(found)) {
       failed = true;
     }
   }
-  if (problems.length < ceiling) {
-    if (write) ceilings[rule] = problems.length;
-    else {
-      console.error(
-        `${rule}: ${problems.length} problems are left of ${ceiling}. Run \`node tools/check-rooms.mjs --write\` to lower the ceiling.`,
-      );
-      failed = true;
-    }
-  }
+  if (write && problems.length < ceiling) ceilings[rule] = problems.length;
 }
 if (write) writeFileSync(ceilingsFile, `${JSON.stringify(ceilings, null, 2)}\n`);
 printTable();
