@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import type { Parts } from '../engine/context.ts';
+import type { EngineContext } from '../engine/context.ts';
 import { letGo } from '../engine/resume-run.ts';
 import { runPlan } from '../engine/run-plan.ts';
 import { restSuperseded } from '../engine/stopped-tickets.ts';
@@ -79,7 +79,7 @@ function capOf({ maxConcurrency, origin }: Settings, concurrency: number): numbe
   return origin.maxConcurrency === 'default' ? Math.max(maxConcurrency, concurrency) : maxConcurrency;
 }
 
-function ticketsOf({ store }: Parts, planId: string): Ticket[] {
+function ticketsOf({ store }: EngineContext, planId: string): Ticket[] {
   const { tickets } = store.view();
   return store
     .plan(planId)

@@ -1,4 +1,4 @@
-import type { Parts } from '../engine/context.ts';
+import type { EngineContext } from '../engine/context.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { refKey } from '../model/ids.ts';
@@ -10,7 +10,7 @@ import { storedRun } from './stored-run.ts';
 
 /** Keeps the logs of runs that an engine without a terminal goes on with. Feed it every event; what goes wrong is told. */
 export function followLogs(
-  parts: Pick<Parts, 'store' | 'now'>,
+  parts: Pick<EngineContext, 'store' | 'now'>,
   tell: (event: EngineEvent) => void,
 ): (event: EngineEvent) => void {
   const logs = new Map<string, RunLogWriter | null>();
@@ -36,7 +36,7 @@ export function followLogs(
   };
 }
 
-function open(parts: Pick<Parts, 'store' | 'now'>, plan: Plan): RunLogWriter | null {
+function open(parts: Pick<EngineContext, 'store' | 'now'>, plan: Plan): RunLogWriter | null {
   const run = storedRun(plan);
   if (!run?.log) return null;
   checkLogPlace(run.log, plan.repo ?? '/');
@@ -44,7 +44,7 @@ function open(parts: Pick<Parts, 'store' | 'now'>, plan: Plan): RunLogWriter | n
 }
 
 /** Nothing of it moves by itself any more. */
-function rests({ store }: Pick<Parts, 'store'>, plan: Plan): boolean {
+function rests({ store }: Pick<EngineContext, 'store'>, plan: Plan): boolean {
   const { tickets } = store.view();
   const moves = (ticket: Ticket | undefined) =>
     ticket?.status === 'running' ||

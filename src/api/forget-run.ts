@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { openParts } from '../engine/open.ts';
+import { openEngine } from '../engine/open.ts';
 import { workspaceSpec } from '../engine/ticket-defaults.ts';
 import { explained } from '../model/errors.ts';
 import type { RunInput } from './run-issues.ts';
@@ -9,7 +9,7 @@ export async function forgetRun(
   { settings, env }: Pick<RunInput, 'settings' | 'env'>,
   tell: (planId: string, message: string) => void,
 ): Promise<void> {
-  const { store, workspaces } = openParts({ settings, env, by: 'run' });
+  const { store, workspaces } = openEngine({ settings, env, by: 'run' });
   try {
     const view = store.view();
     for (const ticket of view.tickets.values()) {

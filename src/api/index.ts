@@ -1,6 +1,6 @@
 export type { Settings } from '../config/index.ts';
 export { loadSettings } from '../config/index.ts';
-export { openParts } from '../engine/open.ts';
+export { openEngine as openParts } from '../engine/open.ts';
 export {
   type RunOptions as PlanRunOptions,
   type RunResult as PlanRunResult,

@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings.ts';
-import type { Parts } from '../engine/context.ts';
-import { openParts } from '../engine/open.ts';
+import type { EngineContext } from '../engine/context.ts';
+import { openEngine } from '../engine/open.ts';
 import type { Env } from '../machine/environment.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
@@ -11,7 +11,7 @@ import type { RunLogWriter } from './run-log.ts';
 import type { OrchestratorConfig } from './run-types.ts';
 
 export interface Opened {
-  parts: Parts;
+  parts: EngineContext;
   /** Numbers of issues, by the id of their ticket. */
   numbers: Map<string, number | null>;
   log: RunLogWriter | null;
@@ -48,7 +48,7 @@ export function openRun(
       harmless(onEvent, (error) => events.push(problem(event.planId, `onEvent: ${messageOf(error)}`)))(event);
   };
   const opened: Opened = {
-    parts: openParts({ settings, env, by: 'run', listen }),
+    parts: openEngine({ settings, env, by: 'run', listen }),
     numbers,
     log: null,
     seconds: () => (performance.now() - began) / 1000,

@@ -1,4 +1,4 @@
-import type { Parts } from '../engine/context.ts';
+import type { EngineContext } from '../engine/context.ts';
 import { workspaceSpec } from '../engine/ticket-defaults.ts';
 import type { PreparedRun } from '../features/issue-runs/run.ts';
 import { parseRef, refKey } from '../model/ids.ts';
@@ -27,7 +27,7 @@ export interface PlannedIssue {
 }
 
 /** What would be done, out of what was found out. */
-export function preview(parts: Parts, prepared: PreparedRun, batched: boolean): PlannedIssue[] {
+export function preview(parts: EngineContext, prepared: PreparedRun, batched: boolean): PlannedIssue[] {
   const { plan } = prepared;
   const tickets = new Map(prepared.tickets.map((ticket) => [refKey(ticket), ticket]));
   const earlier = parts.store.view().tickets;

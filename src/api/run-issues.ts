@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { repositoryOf } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Parts } from '../engine/context.ts';
+import type { EngineContext } from '../engine/context.ts';
 import { stopperOf } from '../engine/stopped-tickets.ts';
 import { type PreparedRun, prepareIssueRun, startIssueRun } from '../features/issue-runs/run.ts';
 import { issueInFile, parseReference, type WorkItem } from '../issues/index.ts';
@@ -91,7 +91,7 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
 }
 
 /** Null when the signal stopped it before there was anything to stop. */
-async function prepare(parts: Parts, given: Given, input: RunInput): Promise<PreparedRun | null> {
+async function prepare(parts: EngineContext, given: Given, input: RunInput): Promise<PreparedRun | null> {
   const { cwd, references, batches, known } = input;
   const { config, signal } = given;
   const isStopped = () => signal?.aborted === true;
@@ -118,7 +118,7 @@ async function prepare(parts: Parts, given: Given, input: RunInput): Promise<Pre
 }
 
 /** An engine has it, or a daemon will. */
-function isUnderWay({ store, holder }: Parts, runId: string): boolean {
+function isUnderWay({ store, holder }: EngineContext, runId: string): boolean {
   const plan = store.view().plans.find(({ id }) => id === runId);
   if (plan?.status !== 'active') return false;
   return storedRun(plan)?.detached === true || (plan.claim !== null && holder.isLive(plan.claim));

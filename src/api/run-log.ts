@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Parts } from '../engine/context.ts';
+import type { EngineContext } from '../engine/context.ts';
 import { writeAtomic } from '../machine/files/atomic.ts';
 import { makeDirectory } from '../machine/files/directory.ts';
 import { InputError, messageOf } from '../model/errors.ts';
@@ -73,7 +73,10 @@ export interface RunLogOptions {
 }
 
 /** One file per run, rewritten whole whenever a phase or an issue ends, so that a kill loses nothing. A run that goes on later goes on in its file. */
-export function openRunLog(parts: Pick<Parts, 'store' | 'now'>, options: RunLogOptions): RunLogWriter {
+export function openRunLog(
+  parts: Pick<EngineContext, 'store' | 'now'>,
+  options: RunLogOptions,
+): RunLogWriter {
   const { path, planId, config } = options;
   const before = earlierPart(path);
   const began = Date.parse(parts.now());
@@ -179,7 +182,7 @@ function makePlace(path: string): void {
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw refused('it is not a directory');
 }
 
-function picture({ store }: Pick<Parts, 'store'>, planId: string): { plan: Plan; tickets: Ticket[] } {
+function picture({ store }: Pick<EngineContext, 'store'>, planId: string): { plan: Plan; tickets: Ticket[] } {
   const { tickets } = store.view();
   const plan = store.plan(planId);
   return {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readManifest } from '../config/manifest.ts';
 import { repositoryOf } from '../config/paths.ts';
-import { openParts } from '../engine/open.ts';
+import { openEngine } from '../engine/open.ts';
 import { takeRun } from '../engine/resume-run.ts';
 import { numberedItem } from '../issues/index.ts';
 import { InputError } from '../model/errors.ts';
@@ -163,7 +163,7 @@ export class RunOrchestrator {
     const { env } = surroundingsOf(init);
     checkSettings(settings);
     checkSignal(init.signal);
-    const parts = openParts({ settings, env, by: 'run' });
+    const parts = openEngine({ settings, env, by: 'run' });
     const stored = storedRun(parts.store.plan(runId));
     const mergedOptions = stored?.options ?? resolveRunOptions({}, settings, { env });
     const kept = stored?.config ?? buildExecutionConfig(mergedOptions, settings, 1);

@@ -1,12 +1,12 @@
 import { endedBefore } from '../engine/admission.ts';
-import type { Parts } from '../engine/context.ts';
+import type { EngineContext } from '../engine/context.ts';
 import { readJob } from '../machine/jobs/job.ts';
 import { type Attempt, attemptKey, type Ticket } from '../model/ticket.ts';
 import { GATE } from './issue-result.ts';
 import { storedRun } from './stored-run.ts';
 
 /** Seconds that a run took so far: its parts that came to their end, and one that was killed up to its last sign of life. */
-export function spentOn(parts: Parts, planId: string): number {
+export function spentOn(parts: EngineContext, planId: string): number {
   const { store, holder } = parts;
   const plan = store.plan(planId);
   const spent = storedRun(plan)?.spentSeconds ?? 0;
@@ -19,7 +19,7 @@ export function spentOn(parts: Parts, planId: string): number {
 }
 
 /** When an attempt was last at work. Its agent may work on after the run was killed; a gate waits for somebody and does nothing. */
-function signOf({ store, now }: Parts, ticket: Ticket, attempt: Attempt): string {
+function signOf({ store, now }: EngineContext, ticket: Ticket, attempt: Attempt): string {
   const { phase, startedAt, completedAt } = attempt;
   if (phase === GATE) return startedAt;
   if (completedAt !== null) return completedAt;

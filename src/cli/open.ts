@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import type { Settings } from '../config/index.ts';
 import { packageDir } from '../config/package-dir.ts';
 import { plainStateDir } from '../config/paths.ts';
-import type { Parts } from '../engine/context.ts';
+import type { EngineContext } from '../engine/context.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { StoreView } from '../store/port.ts';
@@ -59,13 +59,19 @@ export async function openEngine(
   options: GlobalOptions,
   by: string,
   more: { flags?: Record<string, unknown>; listen?: (event: EngineEvent) => void } = {},
-): Promise<Parts> {
-  const [settings, { openParts }] = await Promise.all([
+): Promise<EngineContext> {
+  const [settings, engine] = await Promise.all([
     openSettings(io, options, more.flags),
     import('../engine/open.ts'),
   ]);
   const bell = io.tty ? () => void process.stderr.write('\u0007') : undefined;
-  return openParts({ settings, env: io.env, by, bell, ...(more.listen ? { listen: more.listen } : {}) });
+  return engine.openEngine({
+    settings,
+    env: io.env,
+    by,
+    bell,
+    ...(more.listen ? { listen: more.listen } : {}),
+  });
 }
 
 /** What runs agents: a repository that nobody has trusted could bring plans and workflows of its own with it. */
@@ -82,7 +88,7 @@ export function trusted(settings: Settings): void {
   );
 }
 
-export async function openRunner(...args: Parameters<typeof openEngine>): Promise<Parts> {
+export async function openRunner(...args: Parameters<typeof openEngine>): Promise<EngineContext> {
   const parts = await openEngine(...args);
   trusted(parts.settings);
   return parts;

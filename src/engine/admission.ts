@@ -19,7 +19,7 @@ import { redactAll } from '../model/text/redact.ts';
 import { attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { firstPhase, type PhaseOf, phaseOf } from '../model/workflow.ts';
 import type { Allowance } from '../phases/context.ts';
-import type { Parts } from './context.ts';
+import type { EngineContext } from './context.ts';
 import { pastOf } from './deleted-usage.ts';
 import { knownPinned } from './pinned-workflow.ts';
 import { agentOf } from './ticket-defaults.ts';
@@ -45,7 +45,7 @@ export function lookAt(tickets: Iterable<Ticket>): Look {
 
 /** Whether an agent may start on a phase now: the one that is named, one that stands in for it, or nobody. */
 export function admission(
-  parts: Parts,
+  parts: EngineContext,
   plan: Plan,
   ticket: Ticket,
   phase: PhaseOf<'agent'>,
@@ -68,7 +68,12 @@ export function admission(
 }
 
 /** Of a ticket that is held back by an earlier answer: what the answer is now. Undefined when that cannot be told. */
-export function stillHeld(parts: Parts, plan: Plan, ticket: Ticket, look: Look): Hold | null | undefined {
+export function stillHeld(
+  parts: EngineContext,
+  plan: Plan,
+  ticket: Ticket,
+  look: Look,
+): Hold | null | undefined {
   const workflow = knownPinned(parts, ticket)?.workflow;
   if (!workflow) return undefined;
   const phase = phaseOf(workflow, ticket.currentPhase ?? firstPhase(workflow).id);
@@ -79,7 +84,7 @@ export function stillHeld(parts: Parts, plan: Plan, ticket: Ticket, look: Look):
 
 /** What an attempt may use, watched while it runs: others draw on the same budgets meanwhile. */
 export function allowanceOf(
-  parts: Parts,
+  parts: EngineContext,
   plan: Plan,
   ticket: Ticket,
   phase: PhaseOf<'agent'>,
@@ -138,7 +143,7 @@ function turnsOf(jobDir: string): string[] {
 }
 
 /** What this engine has decided to start, or started again, and no ticket's history tells yet. */
-function pendingLaunches({ memory, store }: Parts): Pending[] {
+function pendingLaunches({ memory, store }: EngineContext): Pending[] {
   const { tickets } = store.glance();
   return [...memory.agents].flatMap(([key, { attempts, more }]) => {
     const ticket = tickets.get(key);
@@ -148,20 +153,20 @@ function pendingLaunches({ memory, store }: Parts): Pending[] {
   });
 }
 
-function othersAnd(parts: Parts, ticket: Ticket): Ticket[] {
+function othersAnd(parts: EngineContext, ticket: Ticket): Ticket[] {
   const key = refKey(ticket);
   const others = [...parts.store.glance().tickets].flatMap(([each, other]) => (each === key ? [] : [other]));
   return [...others, ...pastOf(parts), ticket];
 }
 
-function suits({ settings }: Parts, name: string, phase: PhaseOf<'agent'>): boolean {
+function suits({ settings }: EngineContext, name: string, phase: PhaseOf<'agent'>): boolean {
   const agent = Object.hasOwn(settings.agents, name) ? settings.agents[name] : undefined;
   if (!agent) return false;
   const { model: _, ...asked } = phase;
   return capabilityProblems(adapterFor(agent.adapter), asked).length === 0;
 }
 
-function roomFor(parts: Parts, agent: string, ticket: Ticket, look: Look): string | null {
+function roomFor(parts: EngineContext, agent: string, ticket: Ticket, look: Look): string | null {
   const time = Date.parse(parts.now());
   const others = new Map<string, { agent: string; age: number }>();
   for (const [key, each] of parts.memory.agents) others.set(key, { agent: each.agent, age: 0 });
@@ -177,7 +182,7 @@ function roomFor(parts: Parts, agent: string, ticket: Ticket, look: Look): strin
   return crowded({ agent, need: sizeOf(parts, agent), free: parts.memory.free(), atWork });
 }
 
-function sizeOf({ settings, memory }: Parts, agent: string): number {
+function sizeOf({ settings, memory }: EngineContext, agent: string): number {
   const guess = settings.memory.agentMegabytes;
   if (guess === 0) return 0;
   const own = Object.hasOwn(settings.agents, agent) ? settings.agents[agent] : undefined;

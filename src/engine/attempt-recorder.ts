@@ -1,14 +1,14 @@
 import type { TicketRef } from '../model/ids.ts';
 import type { TicketEvent } from '../model/state/reduce.ts';
 import type { Usage } from '../model/ticket.ts';
-import { emit, type Parts } from './context.ts';
+import { type EngineContext, emit } from './context.ts';
 import type { Journal } from './ticket-writer.ts';
 
 const USAGE_EVERY_MS = 2_000;
 
 /** Records what an attempt reports while it runs. Writes happen one after the other, behind the attempt's back. */
 export class Writer {
-  readonly #parts: Parts;
+  readonly #parts: EngineContext;
   readonly #journal: Journal;
   readonly #about: TicketRef & { phase: string; visit: number; attempt: number };
   #tail: Promise<unknown> = Promise.resolve();
@@ -17,7 +17,7 @@ export class Writer {
   #usageAt = Number.NEGATIVE_INFINITY;
 
   constructor(
-    parts: Parts,
+    parts: EngineContext,
     journal: Journal,
     about: TicketRef & { phase: string; visit: number; attempt: number },
   ) {

@@ -1,12 +1,12 @@
 import { refKey, type TicketRef } from '../model/ids.ts';
-import type { Parts } from './context.ts';
+import type { EngineContext } from './context.ts';
 
 /**
  * Takes a ticket that needs a slot. Counting and taking are one step for all engines of a state directory, or two that
  * look at the same moment would both take the last one.
  */
 export function claimInTurn(
-  parts: Parts,
+  parts: EngineContext,
   ref: TicketRef,
   most: number,
   take: () => Promise<boolean>,

@@ -1,10 +1,10 @@
 import type { Plan } from '../model/plan.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
 import { readDaemon } from '../store/daemon-claim.ts';
-import { emit, type Parts } from './context.ts';
+import { type EngineContext, emit } from './context.ts';
 
 /** A plan is complete when all its tickets are; a planner may have added one since somebody looked. */
-export async function completePlan(parts: Parts, planId: string): Promise<void> {
+export async function completePlan(parts: EngineContext, planId: string): Promise<void> {
   const { store, now } = parts;
   const isDone = (latest: Plan) => latest.status === 'active' && isAllComplete(store.view(), latest);
   const plan = await store.updatePlan(planId, (latest) =>
@@ -14,7 +14,7 @@ export async function completePlan(parts: Parts, planId: string): Promise<void> 
 }
 
 /** Does so where no engine will: after what a person did. */
-export async function completeUnwatched(parts: Parts, planId: string): Promise<void> {
+export async function completeUnwatched(parts: EngineContext, planId: string): Promise<void> {
   const { store, holder } = parts;
   const { claim, status } = store.plan(planId);
   if (status !== 'active' || (claim && holder.isLive(claim)) || readDaemon(store.layout, holder)) return;

@@ -10,7 +10,7 @@ import type { Workspaces } from '../workspaces/index.ts';
 import type { Crash } from './crash-points.ts';
 
 /** What the engine is made of; given from outside, so that nothing below reads the process's own. */
-export interface Parts {
+export interface EngineContext {
   store: FileStore;
   settings: Settings;
   workspaces: Workspaces;
@@ -37,7 +37,7 @@ export function isFatal(error: unknown): boolean {
 }
 
 /** Keeps an event and shows it. Losing one must never stop the work, so a full disk is ignored here; state writes report it. */
-export function emit(parts: Parts, told: EngineEvent): void {
+export function emit(parts: EngineContext, told: EngineEvent): void {
   const event = redactAll(told, parts.redact);
   if (!TRANSIENT.has(event.type)) {
     try {

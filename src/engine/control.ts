@@ -9,7 +9,7 @@ import { type Json, openAttempt, type Ticket } from '../model/ticket.ts';
 import { phaseOf, type Workflow } from '../model/workflow.ts';
 import { recordTip } from './branch-head.ts';
 import { completeUnwatched } from './complete-plan.ts';
-import { emit, type Parts } from './context.ts';
+import { type EngineContext, emit } from './context.ts';
 import { pinnedFor } from './pinned-workflow.ts';
 import { releaseWorkspace } from './prepare-workspace.ts';
 import { recoverOrphan } from './recovery.ts';
@@ -32,7 +32,7 @@ const STOP_TIMEOUT_MS = 30_000;
 const SKIP_MARGIN_MS = 10_000;
 
 /** Carries out what a person wants of a ticket, and returns when it is true: a paused ticket's processes are gone. */
-export async function control(parts: Parts, ref: TicketRef, wish: Wish, by: string): Promise<Ticket> {
+export async function control(parts: EngineContext, ref: TicketRef, wish: Wish, by: string): Promise<Ticket> {
   const { store, now } = parts;
   const plan = store.plan(ref.planId);
   const found = store.ticket(ref);
@@ -78,7 +78,7 @@ export async function control(parts: Parts, ref: TicketRef, wish: Wish, by: stri
 }
 
 /** Nobody but the person in it can end a session: waiting for that would look like hanging. */
-function refuseInSession({ holder }: Parts, { claim, planId, ticketId }: Ticket): void {
+function refuseInSession({ holder }: EngineContext, { claim, planId, ticketId }: Ticket): void {
   if (claim?.by !== 'session' || !holder.isLive(claim)) return;
   const ref = { planId, ticketId };
   throw new HeldError('ticket/held', `${refKey(ref)} is held by ${sayHolder(claim)}.`, {
@@ -94,7 +94,7 @@ function hasPrerequisites(plan: Plan, { ticketId }: TicketRef): boolean {
 
 /** A gate that looks for answers elsewhere is at it for a moment now and then; the person's answer waits that long. */
 async function onceLooked(
-  parts: Parts,
+  parts: EngineContext,
   ref: TicketRef,
   workflow: Workflow,
   move: (ticket: Ticket) => Ticket,
@@ -130,13 +130,13 @@ function commandOf(wish: Wish, by: string, ready: boolean): TicketCommand {
   }
 }
 
-function isUnblocked(parts: Parts, plan: Plan, ref: TicketRef): boolean {
+function isUnblocked(parts: EngineContext, plan: Plan, ref: TicketRef): boolean {
   const entry = plan.tickets.find((each) => each.ticketId === ref.ticketId);
   return !entry || blockedBy(parts.store.view(), plan, entry) === null;
 }
 
 /** Waits for the engine that drives the ticket to let go of it; does its work when there is none. */
-export async function untilStopped(parts: Parts, ref: TicketRef): Promise<Ticket> {
+export async function untilStopped(parts: EngineContext, ref: TicketRef): Promise<Ticket> {
   const { store, holder } = parts;
   const deadline = performance.now() + STOP_TIMEOUT_MS;
   for (;;) {
@@ -163,7 +163,7 @@ export async function untilStopped(parts: Parts, ref: TicketRef): Promise<Ticket
 }
 
 /** Resolves at the next change on disk, or soon. */
-function changed(parts: Parts): Promise<void> {
+function changed(parts: EngineContext): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer);
@@ -176,7 +176,7 @@ function changed(parts: Parts): Promise<void> {
 }
 
 /** Pausing a plan stops what runs for it and leaves its tickets as they are, so that resuming needs no list. */
-export async function pausePlan(parts: Parts, planId: string, by: string): Promise<Plan> {
+export async function pausePlan(parts: EngineContext, planId: string, by: string): Promise<Plan> {
   const plan = await parts.store.updatePlan(planId, (latest) => {
     if (latest.status !== 'active') throw illegalPlan(latest, 'pause', 'active');
     return { ...latest, status: 'paused', pausedBy: by, pausedAt: parts.now() };
@@ -189,7 +189,7 @@ export async function pausePlan(parts: Parts, planId: string, by: string): Promi
   return plan;
 }
 
-export async function resumePlan(parts: Parts, planId: string): Promise<Plan> {
+export async function resumePlan(parts: EngineContext, planId: string): Promise<Plan> {
   const before = parts.store.plan(planId);
   const plan = await parts.store.updatePlan(planId, (latest) => {
     if (latest.status !== 'paused') throw illegalPlan(latest, 'resume', 'paused');
@@ -221,7 +221,10 @@ function illegalPlan(plan: Plan, verb: string, from: string): IllegalMoveError {
 }
 
 /** Continues a plan and every ticket in it that was paused or stopped. */
-export async function resumeAll(parts: Parts, planId: string): Promise<{ plan: Plan; tickets: string[] }> {
+export async function resumeAll(
+  parts: EngineContext,
+  planId: string,
+): Promise<{ plan: Plan; tickets: string[] }> {
   const paused = () => stoppedIn(parts, planId);
   const tickets = paused().map((ticket) => ticket.ticketId);
   const found = parts.store.plan(planId);

@@ -1,6 +1,6 @@
 import type { Claim } from '../model/claim.ts';
 import { leaveSeat, takeSeat } from '../store/daemon-claim.ts';
-import type { Parts } from './context.ts';
+import type { EngineContext } from './context.ts';
 import { Engine } from './engine.ts';
 
 export interface DaemonOptions {
@@ -13,7 +13,7 @@ export interface DaemonOptions {
 }
 
 /** Runs everything that no foreground run has claimed, until stopped. One per state directory. */
-export async function runDaemon(parts: Parts, options: DaemonOptions): Promise<void> {
+export async function runDaemon(parts: EngineContext, options: DaemonOptions): Promise<void> {
   const { layout } = parts.store;
   const { maxConcurrency, lookEveryMs, signal } = options;
   const claim = await takeSeat(layout, parts.holder, parts.now());
@@ -31,7 +31,7 @@ export async function runDaemon(parts: Parts, options: DaemonOptions): Promise<v
 }
 
 /** One look: starts what can start, waits for what it started, and ends. */
-export async function runTick(parts: Parts, options: Omit<DaemonOptions, 'onSeat'>): Promise<void> {
+export async function runTick(parts: EngineContext, options: Omit<DaemonOptions, 'onSeat'>): Promise<void> {
   const { maxConcurrency, lookEveryMs, signal } = options;
   const engine = new Engine(parts, { mode: 'once', maxConcurrency, lookEveryMs });
   const stop = () => void engine.stop('leave', 'tick');

@@ -2,13 +2,13 @@ import { readFileSync, statSync } from 'node:fs';
 import { writeAtomic } from '../machine/files/atomic.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';
 import { quickTicket } from '../store/quick.ts';
-import type { Parts } from './context.ts';
+import type { EngineContext } from './context.ts';
 
 /** Longer than a day's budget asks, and than it takes most accounts to be under no limit any more. */
 const KEPT_MS = 7 * 86_400_000;
 
 /** Before tickets are deleted: what their agents used and met still counts for the day and for their accounts. */
-export async function keepPast(parts: Parts, tickets: readonly Ticket[]): Promise<void> {
+export async function keepPast(parts: EngineContext, tickets: readonly Ticket[]): Promise<void> {
   const { store, now } = parts;
   const time = now();
   if (!tickets.some((ticket) => essence(ticket, time))) return;
@@ -20,10 +20,10 @@ export async function keepPast(parts: Parts, tickets: readonly Ticket[]): Promis
   });
 }
 
-const known = new WeakMap<Parts, { stamp: string; tickets: Ticket[] }>();
+const known = new WeakMap<EngineContext, { stamp: string; tickets: Ticket[] }>();
 
 /** Tickets that are no more, as far as their agents' work still counts. Their plans have names that no other plan has. */
-export function pastOf(parts: Parts): Ticket[] {
+export function pastOf(parts: EngineContext): Ticket[] {
   const file = parts.store.layout.past;
   const stat = statSync(file, { throwIfNoEntry: false });
   if (!stat) return [];

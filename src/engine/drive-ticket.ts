@@ -10,7 +10,7 @@ import { broken } from '../model/state/reduce.ts';
 import { attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
 import { readTip } from './branch-head.ts';
 import { claimInTurn } from './claim-slot.ts';
-import type { Parts } from './context.ts';
+import type { EngineContext } from './context.ts';
 import { type Pinned, pinnedFor } from './pinned-workflow.ts';
 import { releaseWorkspace } from './prepare-workspace.ts';
 import { takeStep } from './run-attempt.ts';
@@ -32,7 +32,11 @@ export interface DriveOptions {
 }
 
 /** Walks one ticket as far as it goes: to its end, to a hold, or until it is stopped. */
-export async function driveTicket(parts: Parts, ref: TicketRef, options: DriveOptions): Promise<void> {
+export async function driveTicket(
+  parts: EngineContext,
+  ref: TicketRef,
+  options: DriveOptions,
+): Promise<void> {
   const found = parts.store.ticket(ref);
   const plan = parts.store.plan(ref.planId);
   let pinned: Pinned;
@@ -106,7 +110,7 @@ function mayTake(ticket: Ticket, now: string): boolean {
 }
 
 /** A ticket that cannot even be claimed waits for a person, with the reason; one that another engine drives is left to it. */
-export async function holdBroken(parts: Parts, ref: TicketRef, reason: string): Promise<void> {
+export async function holdBroken(parts: EngineContext, ref: TicketRef, reason: string): Promise<void> {
   const { store, holder } = parts;
   const isTheirs = ({ claim }: Ticket) =>
     claim !== null && claim.token !== holder.token && holder.isLive(claim);

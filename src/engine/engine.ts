@@ -10,7 +10,7 @@ import { type Hold, isOver, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
 import { type Look, lookAt, stillHeld } from './admission.ts';
 import { completePlan } from './complete-plan.ts';
-import { isFatal, type Parts } from './context.ts';
+import { type EngineContext, isFatal } from './context.ts';
 import { pastOf } from './deleted-usage.ts';
 import { Outsiders } from './outside-changes.ts';
 import { recoverOrphans } from './recovery.ts';
@@ -32,7 +32,7 @@ const TIDY_EVERY_MS = 3_600_000;
 
 /** Decides what runs, and sees to it. All decisions come from the pure model; this orders the effects. */
 export class Engine {
-  readonly #parts: Parts;
+  readonly #parts: EngineContext;
   readonly #options: EngineOptions;
   readonly #flights: Flights;
   readonly #told = new Set<string>();
@@ -44,7 +44,7 @@ export class Engine {
   #failure: unknown;
   #tidyAfter = 0;
 
-  constructor(parts: Parts, options: EngineOptions) {
+  constructor(parts: EngineContext, options: EngineOptions) {
     this.#parts = parts;
     this.#options = options;
     this.#notifier = new Notifier(parts);

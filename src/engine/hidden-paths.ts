@@ -3,11 +3,11 @@ import { makeDirectory } from '../machine/files/directory.ts';
 import { refKey } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
-import type { Parts } from './context.ts';
+import type { EngineContext } from './context.ts';
 import { specOf, workspaceSpec } from './ticket-defaults.ts';
 
 /** Repositories, git directories and worktrees of everything that is known, but for the ticket's own worktree. */
-export function neighbours(parts: Parts, own: Ticket): string[] {
+export function neighbours(parts: EngineContext, own: Ticket): string[] {
   const view = parts.store.glance();
   const plans = new Map(view.plans.map((plan) => [plan.id, plan]));
   const repos = new Set<string>();

@@ -6,7 +6,7 @@ import { Holder } from '../store/claims.ts';
 import { FileStore } from '../store/file-store.ts';
 import { createWorkspaces } from '../workspaces/index.ts';
 import { steadyClock } from './clock.ts';
-import type { Parts } from './context.ts';
+import type { EngineContext } from './context.ts';
 import { crashPoints } from './crash-points.ts';
 import { redactorOf } from './secrets.ts';
 
@@ -20,13 +20,13 @@ export interface OpenOptions {
 }
 
 /** Puts the parts of an engine together for one process. */
-export function openParts({ settings, env, by, listen, bell }: OpenOptions): Parts {
+export function openEngine({ settings, env, by, listen, bell }: OpenOptions): EngineContext {
   const store = new FileStore(settings.stateDir);
   const clean = Object.fromEntries(
     Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined),
   );
   const walls = Object.values(settings.agents).some(({ sandbox }) => sandbox === 'bwrap');
-  const parts: Parts = {
+  const parts: EngineContext = {
     store,
     settings,
     workspaces: createWorkspaces({ env: clean, memory: store.layout.repositories, walls }),

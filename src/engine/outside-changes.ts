@@ -1,16 +1,16 @@
 import { refKey } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
-import type { Parts } from './context.ts';
+import type { EngineContext } from './context.ts';
 import { refOf, sameStatus } from './status-events.ts';
 
 type Known = Pick<Ticket, 'rev' | 'status' | 'hold'>;
 
 /** Shows what somebody else did to a ticket: they have kept the event, but whoever watches this engine saw nothing of it. */
 export class Outsiders {
-  readonly #listen: Parts['listen'];
+  readonly #listen: EngineContext['listen'];
   readonly #known = new Map<string, Known>();
 
-  constructor({ listen }: Pick<Parts, 'listen'>) {
+  constructor({ listen }: Pick<EngineContext, 'listen'>) {
     this.#listen = listen;
   }
 

@@ -1,23 +1,23 @@
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { type PinnedWorkflow, readPinned, resolveWorkflow } from '../workflows/index.ts';
-import type { Parts } from './context.ts';
+import type { EngineContext } from './context.ts';
 import { workflowNameOf } from './ticket-defaults.ts';
 
 export interface Pinned extends PinnedWorkflow {
   hash: string;
 }
 
-const byHash = new WeakMap<Parts, Map<string, Pinned>>();
+const byHash = new WeakMap<EngineContext, Map<string, Pinned>>();
 
-function cacheOf(parts: Parts): Map<string, Pinned> {
+function cacheOf(parts: EngineContext): Map<string, Pinned> {
   const cache = byHash.get(parts) ?? new Map<string, Pinned>();
   byHash.set(parts, cache);
   return cache;
 }
 
 /** The workflow that a ticket started with, if it has. */
-export function knownPinned(parts: Parts, { workflowHash }: Ticket): Pinned | undefined {
+export function knownPinned(parts: EngineContext, { workflowHash }: Ticket): Pinned | undefined {
   if (!workflowHash) return undefined;
   const cache = cacheOf(parts);
   const known = cache.get(workflowHash);
@@ -30,7 +30,7 @@ export function knownPinned(parts: Parts, { workflowHash }: Ticket): Pinned | un
 }
 
 /** The workflow a ticket started with; one that has not started yet gets the present one, stored by its hash. */
-export async function pinnedFor(parts: Parts, ticket: Ticket, plan: Plan): Promise<Pinned> {
+export async function pinnedFor(parts: EngineContext, ticket: Ticket, plan: Plan): Promise<Pinned> {
   const { store, settings } = parts;
   const known = knownPinned(parts, ticket);
   if (known) return known;

@@ -9,14 +9,14 @@ import { isShared } from '../model/state/turns.ts';
 import { attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
 import type { Place } from '../phases/index.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
-import { emit, isFatal, type Parts } from './context.ts';
+import { type EngineContext, emit, isFatal } from './context.ts';
 import { refOf } from './status-events.ts';
 
 /**
  * Where a process that an earlier engine started already is, or was. Its tree is looked at when it has ended:
  * in the middle of a rebase, say, it is on no branch, and refusing it now would leave it running unwatched.
  */
-export function adoptedPlace(parts: Parts, ticket: Ticket, spec: WorkspaceSpec): Place | undefined {
+export function adoptedPlace(parts: EngineContext, ticket: Ticket, spec: WorkspaceSpec): Place | undefined {
   const open = openAttempt(ticket);
   if (!open || !ticket.base || ticket.worktree !== spec.path) return undefined;
   const { state } = readJob(parts.store.layout.job(ticket, attemptKey(open)));
@@ -27,7 +27,7 @@ export function adoptedPlace(parts: Parts, ticket: Ticket, spec: WorkspaceSpec):
 
 /** The directory is the expected worktree on the expected branch, or nothing runs. */
 export async function preparePlace(
-  parts: Parts,
+  parts: EngineContext,
   plan: Plan,
   ticket: Ticket,
   spec: WorkspaceSpec,
@@ -59,14 +59,23 @@ export async function preparePlace(
 }
 
 /** Once work has been done, what it needs is installed by whoever does it. */
-async function beginAsPushed(parts: Parts, plan: Plan, ticket: Ticket, spec: WorkspaceSpec): Promise<void> {
+async function beginAsPushed(
+  parts: EngineContext,
+  plan: Plan,
+  ticket: Ticket,
+  spec: WorkspaceSpec,
+): Promise<void> {
   await beginWithPushed(parts, plan, ticket, spec);
   if (ticket.phaseHistory.some(({ status }) => status === 'success')) return;
   await parts.workspaces.refresh(spec);
 }
 
 /** Gives a finished ticket's worktree back; what would be lost with it stays where it is and is named. */
-export async function releaseWorkspace(parts: Parts, ticket: Ticket, spec: WorkspaceSpec): Promise<void> {
+export async function releaseWorkspace(
+  parts: EngineContext,
+  ticket: Ticket,
+  spec: WorkspaceSpec,
+): Promise<void> {
   if (!existsSync(spec.path) || isStillNeeded(parts, ticket)) return;
   let kept: string | undefined;
   try {

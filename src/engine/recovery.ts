@@ -4,7 +4,7 @@ import { reduce } from '../model/state/reduce.ts';
 import { attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
 import { readTip } from './branch-head.ts';
-import { isFatal, type Parts } from './context.ts';
+import { type EngineContext, isFatal } from './context.ts';
 import { pinnedFor } from './pinned-workflow.ts';
 import { releaseWorkspace } from './prepare-workspace.ts';
 import { workspaceSpec } from './ticket-defaults.ts';
@@ -14,7 +14,7 @@ import { workspaceSpec } from './ticket-defaults.ts';
  * the process of a paused one is stopped, the worktree of a finished one is given back, and their claims are cleared.
  * (Tickets that were running are simply driven again; that adopts, reads or repeats their attempt.)
  */
-export async function recoverOrphans(parts: Parts, view: StoreView): Promise<void> {
+export async function recoverOrphans(parts: EngineContext, view: StoreView): Promise<void> {
   for (const ticket of view.tickets.values()) {
     const orphaned = ticket.claim !== null && !parts.holder.isLive(ticket.claim);
     const settled = ticket.status !== 'running' && ticket.status !== 'ready' && ticket.status !== 'queued';
@@ -29,7 +29,7 @@ export async function recoverOrphans(parts: Parts, view: StoreView): Promise<voi
   }
 }
 
-export async function recoverOrphan(parts: Parts, ticket: Ticket, view: StoreView): Promise<void> {
+export async function recoverOrphan(parts: EngineContext, ticket: Ticket, view: StoreView): Promise<void> {
   const plan = view.plans.find((each) => each.id === ticket.planId);
   if (!plan) return;
   const open = openAttempt(ticket);

@@ -4,7 +4,7 @@ import { sayOther } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import { readDaemon } from '../store/daemon-claim.ts';
-import { emit, type Parts } from './context.ts';
+import { type EngineContext, emit } from './context.ts';
 import { control } from './control.ts';
 import { stoppedIn } from './stopped-tickets.ts';
 
@@ -12,7 +12,7 @@ import { stoppedIn } from './stopped-tickets.ts';
  * Takes a run of issues that was stopped or left alone, and sets going what was stopped with it. Claim and status change
  * in one step, so that no daemon comes between. It is then run like any other plan that this process holds.
  */
-export async function takeRun(parts: Parts, planId: string): Promise<Plan> {
+export async function takeRun(parts: EngineContext, planId: string): Promise<Plan> {
   const { store, holder } = parts;
   if (store.plan(planId).kind !== 'run')
     throw new InputError('run/plan', `"${planId}" is a plan, not a run of issues.`, {
@@ -45,7 +45,7 @@ export async function takeRun(parts: Parts, planId: string): Promise<Plan> {
 }
 
 /** Whether a daemon is there that goes on with the run: it was left to it, or it has taken tickets of it. */
-export function isWithDaemon(parts: Parts, planId: string): boolean {
+export function isWithDaemon(parts: EngineContext, planId: string): boolean {
   const daemon = readDaemon(parts.store.layout, parts.holder);
   if (!daemon) return false;
   const { detached } = (parts.store.plan(planId).run ?? {}) as { detached?: boolean };
@@ -57,7 +57,7 @@ export function isWithDaemon(parts: Parts, planId: string): boolean {
 }
 
 /** Gives up the claim on a plan without stopping it: whoever comes next may go on with it. */
-export async function letGo(parts: Parts, planId: string): Promise<void> {
+export async function letGo(parts: EngineContext, planId: string): Promise<void> {
   const { store, holder } = parts;
   unlockSpec(parts, planId);
   await store.updatePlan(planId, (latest) =>

@@ -1,6 +1,6 @@
 import { type Dirent, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Parts } from './context.ts';
+import type { EngineContext } from './context.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -15,7 +15,7 @@ export interface Kept {
  * Deletes the output of attempts that is older than the retention setting allows, then the oldest until the rest fits.
  * Once a day is enough. What an unfinished ticket may still need is never touched; events and results stay for ever.
  */
-export function sweepOutput(parts: Parts, force = false): number {
+export function sweepOutput(parts: EngineContext, force = false): number {
   const root = jobsRoot(parts);
   const mark = join(root, '.swept');
   const last = statSync(mark, { throwIfNoEntry: false })?.mtimeMs ?? 0;
@@ -27,7 +27,7 @@ export function sweepOutput(parts: Parts, force = false): number {
 }
 
 /** What a sweep would delete now. */
-export function oldOutput(parts: Parts): Kept[] {
+export function oldOutput(parts: EngineContext): Kept[] {
   const { layout } = parts.store;
   const root = jobsRoot(parts);
   if (!existsSync(root)) return [];
@@ -49,7 +49,7 @@ export function oldOutput(parts: Parts): Kept[] {
   return old;
 }
 
-function jobsRoot(parts: Parts): string {
+function jobsRoot(parts: EngineContext): string {
   return join(parts.store.layout.root, 'jobs');
 }
 

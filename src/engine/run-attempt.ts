@@ -11,7 +11,7 @@ import { afterStraying, type PhaseContext, type Place, perform } from '../phases
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import { admission, allowanceOf, endedBefore, launchesOf } from './admission.ts';
 import { Writer } from './attempt-recorder.ts';
-import { emit, type Parts } from './context.ts';
+import { type EngineContext, emit } from './context.ts';
 import { neighbours } from './hidden-paths.ts';
 import type { Pinned } from './pinned-workflow.ts';
 import { adoptedPlace, preparePlace } from './prepare-workspace.ts';
@@ -33,7 +33,7 @@ interface StepInput {
 }
 
 /** Takes one step to its end and gives back the attempt that was begun in the same write, if one was. */
-export async function takeStep(parts: Parts, input: StepInput): Promise<string | undefined> {
+export async function takeStep(parts: EngineContext, input: StepInput): Promise<string | undefined> {
   const { plan, pinned, journal, spec, step, fresh, signal } = input;
   const start = step.do === 'start' ? startOf(parts, plan, journal.ticket, step) : undefined;
   if (start?.type === 'hold') {
@@ -137,7 +137,7 @@ export async function takeStep(parts: Parts, input: StepInput): Promise<string |
 
 /** The beginning of an attempt, or why none begins now. */
 function startOf(
-  parts: Parts,
+  parts: EngineContext,
   plan: Plan,
   ticket: Ticket,
   step: Extract<Step, { do: 'start' }>,

@@ -8,7 +8,7 @@ import { heldBy } from '../model/state/held.ts';
 import { isShared } from '../model/state/turns.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { completePlan } from './complete-plan.ts';
-import { emit, type Parts } from './context.ts';
+import { type EngineContext, emit } from './context.ts';
 import { Engine, type EngineOptions } from './engine.ts';
 import { letGo } from './resume-run.ts';
 import { refOf } from './status-events.ts';
@@ -37,7 +37,7 @@ export interface RunOptions {
 }
 
 /** Runs a plan, or some of its tickets, until nothing moves by itself any more. Holds the plan's claim meanwhile. */
-export async function runPlan(parts: Parts, options: RunOptions): Promise<RunResult> {
+export async function runPlan(parts: EngineContext, options: RunOptions): Promise<RunResult> {
   const { planId, ticketIds } = options;
   checkRunnable(parts, planId, ticketIds);
   await takePlan(parts, planId);
@@ -74,7 +74,7 @@ export async function runPlan(parts: Parts, options: RunOptions): Promise<RunRes
   return resultOf(parts, planId, ticketIds);
 }
 
-function checkRunnable(parts: Parts, planId: string, ticketIds: readonly string[] | undefined): void {
+function checkRunnable(parts: EngineContext, planId: string, ticketIds: readonly string[] | undefined): void {
   const plan = parts.store.plan(planId);
   for (const ticketId of ticketIds ?? []) parts.store.ticket({ planId, ticketId });
   const problems = planProblems(plan, parts.store.view());
@@ -100,7 +100,7 @@ function checkRunnable(parts: Parts, planId: string, ticketIds: readonly string[
 
 /** What waits already is told at once: looking again is no news until something is found. */
 function tellHolds(
-  { store, listen, now, holder }: Parts,
+  { store, listen, now, holder }: EngineContext,
   planId: string,
   ticketIds?: readonly string[],
 ): void {
@@ -118,7 +118,7 @@ function tellHolds(
 
 /** Looks at the repositories while workflows are read: new worktrees start from what origin has now. */
 function warmUp(
-  parts: Parts,
+  parts: EngineContext,
   { planId, ticketIds, signal }: Pick<RunOptions, 'planId' | 'ticketIds' | 'signal'>,
 ): void {
   const view = parts.store.view();
@@ -136,7 +136,7 @@ function warmUp(
   }
 }
 
-async function takePlan(parts: Parts, planId: string): Promise<void> {
+async function takePlan(parts: EngineContext, planId: string): Promise<void> {
   const { store, holder, now } = parts;
   await store.updatePlan(planId, (plan) => {
     if (plan.claim && holder.isLive(plan.claim) && plan.claim.token !== holder.token) {
@@ -151,7 +151,7 @@ async function takePlan(parts: Parts, planId: string): Promise<void> {
 }
 
 /** A plan that was stopped is paused, unless its last ticket was done by then: nobody could go on with it. */
-async function endStopped(parts: Parts, planId: string, by: string): Promise<void> {
+async function endStopped(parts: EngineContext, planId: string, by: string): Promise<void> {
   const { store, holder } = parts;
   if (!isAllComplete(store.view(), store.plan(planId))) return pausePlan(parts, planId, by);
   await store.updatePlan(planId, (latest) => {
@@ -162,7 +162,7 @@ async function endStopped(parts: Parts, planId: string, by: string): Promise<voi
 }
 
 /** Changes nothing in a plan that is paused already, or over. */
-async function pausePlan(parts: Parts, planId: string, by: string): Promise<void> {
+async function pausePlan(parts: EngineContext, planId: string, by: string): Promise<void> {
   const { store, holder, now } = parts;
   let paused = false;
   await store.updatePlan(planId, (latest) => {
@@ -172,7 +172,7 @@ async function pausePlan(parts: Parts, planId: string, by: string): Promise<void
   if (paused) emit(parts, { type: 'plan:status', planId, status: 'paused' });
 }
 
-function resultOf(parts: Parts, planId: string, ticketIds: readonly string[] | undefined): RunResult {
+function resultOf(parts: EngineContext, planId: string, ticketIds: readonly string[] | undefined): RunResult {
   const view = parts.store.view();
   const plan = parts.store.plan(planId);
   const wanted = plan.tickets.filter((entry) => !ticketIds || ticketIds.includes(entry.ticketId));

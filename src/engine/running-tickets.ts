@@ -5,7 +5,7 @@ import { command } from '../model/state/commands.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { phaseOf } from '../model/workflow.ts';
 import type { StoreView } from '../store/port.ts';
-import { isFatal, type Parts } from './context.ts';
+import { type EngineContext, isFatal } from './context.ts';
 import { driveTicket, holdBroken } from './drive-ticket.ts';
 import type { Outsiders } from './outside-changes.ts';
 import { pinnedFor } from './pinned-workflow.ts';
@@ -35,13 +35,13 @@ interface FlightOptions {
 
 /** The tickets that this engine drives at the moment. */
 export class Flights {
-  readonly #parts: Parts;
+  readonly #parts: EngineContext;
   readonly #options: FlightOptions;
   readonly #flights = new Map<string, Flight>();
   /** Tickets whose files could no longer be written, and when to try again; some still have our claim. */
   readonly #lost = new Map<string, number>();
 
-  constructor(parts: Parts, options: FlightOptions) {
+  constructor(parts: EngineContext, options: FlightOptions) {
     this.#parts = parts;
     this.#options = options;
   }

@@ -1,7 +1,7 @@
 import type { Settings } from '../config/index.ts';
 import { type Redact, redactor, secretValues } from '../model/text/redact.ts';
 import { Fingerprints, fingerprintRedactor } from '../sandbox/secret-fingerprints.ts';
-import type { Parts } from './context.ts';
+import type { EngineContext } from './context.ts';
 
 /** Hides the secrets of an environment and of what the settings give to agents and servers. */
 export function redactorOf(
@@ -22,10 +22,10 @@ export function readerRedactor(
   return (text) => own(others(text));
 }
 
-const keepers = new WeakMap<Parts, Fingerprints>();
+const keepers = new WeakMap<EngineContext, Fingerprints>();
 
 /** Before a job is started: what it is given must be known again in what it prints. */
-export function rememberSecrets(parts: Parts): void {
+export function rememberSecrets(parts: EngineContext): void {
   const { agents, mcpServers } = parts.settings;
   const keeper =
     keepers.get(parts) ??

@@ -6,7 +6,7 @@ import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';
 import type { FileStore } from '../store/file-store.ts';
 import { readPinned } from '../workflows/index.ts';
-import type { Parts } from './context.ts';
+import type { EngineContext } from './context.ts';
 import { workspaceSpec } from './ticket-defaults.ts';
 
 /** Attempts with a session, oldest first. */
@@ -41,7 +41,7 @@ export interface SessionLaunch {
 
 /** How a person goes on in a session: decided here, started elsewhere. */
 export function planSession(
-  parts: Parts,
+  parts: EngineContext,
   ref: TicketRef,
   wanted: string | undefined,
   phase: string | undefined,
@@ -94,7 +94,7 @@ export function planSession(
  * `body` names the process that it has started, which waits until it is noted: the ticket stays held as long as it lives.
  */
 export async function inSession(
-  parts: Parts,
+  parts: EngineContext,
   ref: TicketRef,
   launch: SessionLaunch,
   body: (started: (pid: number) => Promise<void>) => Promise<number>,

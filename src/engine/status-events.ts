@@ -1,6 +1,6 @@
 import type { TicketRef } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { emit, type Parts } from './context.ts';
+import { type EngineContext, emit } from './context.ts';
 
 export function refOf(ticket: TicketRef): TicketRef {
   return { planId: ticket.planId, ticketId: ticket.ticketId };
@@ -15,7 +15,7 @@ export function sameStatus(before: Pick<Ticket, 'status' | 'hold'>, after: Ticke
   );
 }
 
-export function tellStatus(parts: Parts, before: Ticket, after: Ticket): void {
+export function tellStatus(parts: EngineContext, before: Ticket, after: Ticket): void {
   if (sameStatus(before, after)) return;
   const { status, hold: why, error, currentPhase } = after;
   emit(parts, { type: 'ticket:status', status, hold: why, error, phase: currentPhase, ...refOf(after) });
@@ -24,7 +24,7 @@ export function tellStatus(parts: Parts, before: Ticket, after: Ticket): void {
 /** Names one attempt. */
 export type AttemptRef = TicketRef & { phase: string; visit: number; attempt: number };
 
-export function tellEnd(parts: Parts, ticket: Ticket, about: AttemptRef): void {
+export function tellEnd(parts: EngineContext, ticket: Ticket, about: AttemptRef): void {
   const closed = ticket.phaseHistory.findLast(
     (entry) => entry.phase === about.phase && entry.visit === about.visit && entry.attempt === about.attempt,
   );

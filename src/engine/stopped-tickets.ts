@@ -5,10 +5,10 @@ import { firstFailure } from '../model/state/first-failure.ts';
 import { isSuperseded, newerRunOf } from '../model/state/superseded.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
 import { readDaemon } from '../store/daemon-claim.ts';
-import { emit, type Parts } from './context.ts';
+import { type EngineContext, emit } from './context.ts';
 
 /** Tickets that a person or the end of a run has stopped; those whose issue has a newer run stay as they are. */
-export function stoppedIn(parts: Pick<Parts, 'store'>, planId: string): Ticket[] {
+export function stoppedIn(parts: Pick<EngineContext, 'store'>, planId: string): Ticket[] {
   return [...parts.store.view().tickets.values()].filter(
     (ticket) => ticket.planId === planId && ticket.status === 'paused' && !isSuperseded(ticket),
   );
@@ -27,7 +27,7 @@ export function stopperOf(reason: unknown): string {
 }
 
 /** A run of which newer ones have all that is left rests: nothing in it will move. */
-export async function restSuperseded(parts: Parts, planId: string): Promise<void> {
+export async function restSuperseded(parts: EngineContext, planId: string): Promise<void> {
   const { store, holder, now } = parts;
   const before = store.view().plans.find(({ id }) => id === planId);
   if (before?.kind !== 'run' || before.status !== 'active') return;
@@ -43,7 +43,7 @@ export async function restSuperseded(parts: Parts, planId: string): Promise<void
 }
 
 /** The plan that was stopped last, or the run that nobody goes on with; inside a repository, of this one alone. */
-export async function latestStopped(parts: Parts, cwd: string): Promise<string> {
+export async function latestStopped(parts: EngineContext, cwd: string): Promise<string> {
   const found = parts.store
     .view()
     .plans.flatMap((plan) => {
@@ -68,13 +68,16 @@ export async function latestStopped(parts: Parts, cwd: string): Promise<string> 
 }
 
 /** The repositories that tickets of a plan work in. */
-async function reposOf(parts: Parts, plan: Plan): Promise<Set<string | undefined>> {
+async function reposOf(parts: EngineContext, plan: Plan): Promise<Set<string | undefined>> {
   const tickets = [...parts.store.view().tickets.values()].filter(({ planId }) => planId === plan.id);
   const paths = new Set(tickets.flatMap((ticket) => ticket.repo ?? plan.repo ?? []));
   return new Set(await Promise.all([...paths].map((path) => commonDirOf(parts, path))));
 }
 
-async function commonDirOf({ workspaces, settings }: Parts, path: string): Promise<string | undefined> {
+async function commonDirOf(
+  { workspaces, settings }: EngineContext,
+  path: string,
+): Promise<string | undefined> {
   try {
     return (await workspaces.checkRepo(path.replace(/^~(?=\/)/, settings.userHome))).commonDir;
   } catch (error) {
@@ -84,7 +87,7 @@ async function commonDirOf({ workspaces, settings }: Parts, path: string): Promi
 }
 
 /** What would go on in a run if an engine had it: its daemon is gone, or somebody answered it since it ended. */
-function leftAlone(parts: Parts, plan: Plan, tickets: readonly Ticket[]): Ticket[] {
+function leftAlone(parts: EngineContext, plan: Plan, tickets: readonly Ticket[]): Ticket[] {
   const { store, holder } = parts;
   if (plan.kind !== 'run' || plan.status !== 'active') return [];
   if ((plan.claim && holder.isLive(plan.claim)) || readDaemon(store.layout, holder)) return [];
@@ -98,7 +101,7 @@ function leftAlone(parts: Parts, plan: Plan, tickets: readonly Ticket[]): Ticket
   });
 }
 
-function stoppedAt(parts: Parts, plan: Plan): string | null {
+function stoppedAt(parts: EngineContext, plan: Plan): string | null {
   const tickets = [...parts.store.view().tickets.values()].filter(({ planId }) => planId === plan.id);
   if (tickets.every((ticket) => isOver(ticket) || isSuperseded(ticket))) return null;
   const times = stoppedIn(parts, plan.id).map((ticket) => ticket.since ?? '');

@@ -6,7 +6,7 @@ import type { TicketRef } from '../model/ids.ts';
 import { reduce, type TicketEvent } from '../model/state/reduce.ts';
 import { attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
 import type { Workflow } from '../model/workflow.ts';
-import type { Parts } from './context.ts';
+import type { EngineContext } from './context.ts';
 
 /** What the runner owns: an editor that saves an old copy of the file must not undo it. */
 const OWNED = [
@@ -31,7 +31,7 @@ export type EventAfter = (ticket: Ticket) => TicketEvent | undefined;
 
 /** The only way in which an engine changes a ticket: events through `reduce`, fenced by its claim. */
 export class Journal {
-  readonly #parts: Parts;
+  readonly #parts: EngineContext;
   readonly #workflow: Workflow;
   readonly #ref: TicketRef;
   #released = false;
@@ -39,7 +39,7 @@ export class Journal {
   /** What lay on disk before the last change; differs from our own last state when a person did something. */
   before: Ticket;
 
-  constructor(parts: Parts, workflow: Workflow, ticket: Ticket) {
+  constructor(parts: EngineContext, workflow: Workflow, ticket: Ticket) {
     this.#parts = parts;
     this.#workflow = workflow;
     this.#ref = { planId: ticket.planId, ticketId: ticket.ticketId };

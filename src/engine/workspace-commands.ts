@@ -1,7 +1,7 @@
 import { sayHolder, wayToFree } from '../model/claim.ts';
 import { HeldError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
-import type { Parts } from './context.ts';
+import type { EngineContext } from './context.ts';
 import { workspaceSpec } from './ticket-defaults.ts';
 
 export interface Done {
@@ -11,7 +11,7 @@ export interface Done {
 }
 
 /** Makes a ticket's worktree, or finds it. The same that the engine does before a phase. */
-export async function ensureFor(parts: Parts, ref: TicketRef): Promise<Done> {
+export async function ensureFor(parts: EngineContext, ref: TicketRef): Promise<Done> {
   const { store, settings, workspaces } = parts;
   const ticket = store.ticket(ref);
   const spec = workspaceSpec(ticket, store.plan(ref.planId), settings, store.view());
@@ -25,7 +25,7 @@ export async function ensureFor(parts: Parts, ref: TicketRef): Promise<Done> {
  * Gives a worktree back. From inside a phase this only says what will happen: the phase itself still runs in it,
  * so the engine does it when the ticket ends.
  */
-export async function releaseFor(parts: Parts, ref: TicketRef, insidePhase: boolean): Promise<Done> {
+export async function releaseFor(parts: EngineContext, ref: TicketRef, insidePhase: boolean): Promise<Done> {
   const { store, settings, workspaces, holder } = parts;
   const ticket = store.ticket(ref);
   const spec = workspaceSpec(ticket, store.plan(ref.planId), settings, store.view());

@@ -1,4 +1,4 @@
-import type { Parts } from '../engine/context.ts';
+import type { EngineContext } from '../engine/context.ts';
 import { specResult } from '../features/spec-runs/result.ts';
 import { specRests } from '../features/spec-runs/state.ts';
 import { specOf } from '../features/spec-runs/unit.ts';
@@ -32,7 +32,7 @@ export interface FollowOptions {
 }
 
 /** Does for specs that an engine without a terminal goes on with what their own run would: windows, and the summary. */
-export function followSpecs(parts: Parts, options: FollowOptions): SpecFollower {
+export function followSpecs(parts: EngineContext, options: FollowOptions): SpecFollower {
   const views = new Map<string, TmuxView | null>();
   const waiting = new Set<string>();
   let work: Promise<void> = Promise.resolve();
@@ -75,7 +75,11 @@ export function followSpecs(parts: Parts, options: FollowOptions): SpecFollower 
   };
 }
 
-function windowsOf(parts: Parts, plan: Plan, { env, cli, onProblem }: FollowOptions): TmuxView | null {
+function windowsOf(
+  parts: EngineContext,
+  plan: Plan,
+  { env, cli, onProblem }: FollowOptions,
+): TmuxView | null {
   const wanted = plan.windows as WantedWindows | null | undefined;
   if (!wanted) return null;
   const { TMUX: _, TMUX_TMPDIR: __, ...rest } = env;
@@ -93,7 +97,7 @@ function windowsOf(parts: Parts, plan: Plan, { env, cli, onProblem }: FollowOpti
 }
 
 /** When nothing of it moves any more, its plan gets what the run came to. A run with a terminal does so itself. */
-async function tellEnd(parts: Parts, plan: Plan): Promise<void> {
+async function tellEnd(parts: EngineContext, plan: Plan): Promise<void> {
   const { tickets } = parts.store.view();
   const own = plan.tickets.flatMap(
     ({ ticketId }) => tickets.get(refKey({ planId: plan.id, ticketId })) ?? [],

@@ -1,4 +1,4 @@
-import type { Parts } from '../engine/context.ts';
+import type { EngineContext } from '../engine/context.ts';
 import type { SpecResult } from '../features/spec-runs/result.ts';
 import { unitOf } from '../features/spec-runs/unit.ts';
 import { totalUsage } from '../model/limits/usage.ts';
@@ -35,7 +35,7 @@ function uncheckedText({ unchecked }: SpecResult): string {
 }
 
 /** Keeps in its plan what a run came to, for `status` and the progress file; one that did nothing leaves the last one's. */
-export async function keepSummary(parts: Parts, result: SpecResult): Promise<void> {
+export async function keepSummary(parts: EngineContext, result: SpecResult): Promise<void> {
   const planId = result.plan.id;
   const ended = { at: parts.now(), lines: summaryFacts(result) };
   await parts.store.updatePlan(planId, (latest) =>

@@ -1,5 +1,5 @@
 import { describe, expect, it as test } from 'vitest';
-import type { Parts } from '../../src/engine/context.ts';
+import type { EngineContext } from '../../src/engine/context.ts';
 import { Notifier } from '../../src/features/notifications/notify.ts';
 import { forChat, placesOf } from '../../src/features/notifications/places.ts';
 import { postJson } from '../../src/features/notifications/post.ts';
@@ -101,7 +101,7 @@ describe('the bell', () => {
   it('rings once for each thing, and only where somebody can hear it', async ({ world }) => {
     const since = '2999-01-01T00:00:00.000Z';
     world.plan('p', { tickets: { a: { status: 'failed', since }, b: { status: 'needs_attention', since } } });
-    const look = async (parts: Parts) => {
+    const look = async (parts: EngineContext) => {
       const notifier = new Notifier(parts);
       for (let times = 0; times < 3; times++) notifier.look(parts.store.view(), () => true);
       await notifier.settled();

@@ -1,6 +1,6 @@
 import { loadSettings } from '../../src/config/index.ts';
-import type { Parts } from '../../src/engine/context.ts';
-import { openParts } from '../../src/engine/open.ts';
+import type { EngineContext } from '../../src/engine/context.ts';
+import { openEngine } from '../../src/engine/open.ts';
 import type { EngineEvent } from '../../src/model/events.ts';
 import type { World } from '../support/index.ts';
 
@@ -8,9 +8,9 @@ import type { World } from '../support/index.ts';
 export async function partsOf(
   world: World,
   listen: (event: EngineEvent) => void = () => undefined,
-): Promise<Parts> {
+): Promise<EngineContext> {
   const env = world.env as Record<string, string>;
   const packageDir = new URL('../..', import.meta.url).pathname;
   const settings = await loadSettings({ cwd: world.dir, env, packageDir });
-  return openParts({ settings, env, by: 'test', listen });
+  return openEngine({ settings, env, by: 'test', listen });
 }

@@ -1,8 +1,8 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { loadSettings } from '../../src/config/index.ts';
-import type { Parts } from '../../src/engine/context.ts';
-import { openParts } from '../../src/engine/open.ts';
+import type { EngineContext } from '../../src/engine/context.ts';
+import { openEngine } from '../../src/engine/open.ts';
 import { workspaceSpec } from '../../src/engine/ticket-defaults.ts';
 import { type OpenedPullRequest, openPullRequest } from '../../src/features/pull-requests/open.ts';
 import { FakeGh, type FakePullRequest } from '../support/gh/fake-gh.ts';
@@ -31,11 +31,11 @@ export class Bench {
     return { ...this.world.env, GH_FAKE_FILE: this.gh.file };
   }
 
-  async parts(env: NodeJS.ProcessEnv = {}): Promise<Parts> {
+  async parts(env: NodeJS.ProcessEnv = {}): Promise<EngineContext> {
     const all = { ...this.env, ...env };
     const { dir } = this.world;
     const settings = await loadSettings({ cwd: dir, env: all, flags: {}, packageDir: dir });
-    return openParts({ settings, env: all, by: 'test' });
+    return openEngine({ settings, env: all, by: 'test' });
   }
 
   /** Gives origin an address on GitHub and returns the variables with which it leads to the bare repository. */

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { loadSettings } from '../../src/config/index.ts';
-import { openParts } from '../../src/engine/open.ts';
+import { openEngine } from '../../src/engine/open.ts';
 import { forgeJournal } from '../../src/features/pull-requests/context.ts';
 import { watchPull } from '../../src/features/pull-requests/watch.ts';
 import { ENDINGS } from '../support/gh/fake-gh.ts';
@@ -58,7 +58,7 @@ describe('waiting for pull requests', { timeout: 120_000 }, () => {
     let now = Date.now();
     const env = bench.env;
     const settings = await loadSettings({ cwd: world.dir, env, flags: {}, packageDir: world.dir });
-    const parts = openParts({ settings, env, by: 'test' });
+    const parts = openEngine({ settings, env, by: 'test' });
     parts.now = () => new Date(now).toISOString();
     expect(await watchPull(parts, ref, 'review')).toEqual({ waiting: 'pull request #1 waits for a review' });
     const before = queries(bench);

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { assertWritable } from '../../machine/files/storage-error.ts';
 import type { Claim } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';
@@ -97,8 +97,8 @@ async function start(options: Options, io: Io): Promise<void> {
 async function withLogs(
   view: EventView,
   io: Io,
-  open: (listen: EventView['listen']) => Promise<Parts>,
-): Promise<{ parts: Parts; close(): Promise<void> }> {
+  open: (listen: EventView['listen']) => Promise<EngineContext>,
+): Promise<{ parts: EngineContext; close(): Promise<void> }> {
   const [{ followLogs }, { followSpecs }] = await Promise.all([
     import('../../api/follow-logs.ts'),
     import('../../report/spec-follow.ts'),

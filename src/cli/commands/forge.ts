@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { PULL_WAITS, type PullWait } from '../../github/pull-request-state.ts';
 import { InputError, SignalboxError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids.ts';
@@ -100,7 +100,7 @@ async function openPr(
 }
 
 interface TicketCall {
-  parts: Parts;
+  parts: EngineContext;
   ref: TicketRef;
   options: GlobalOptions & { for?: PullWait; theirs?: boolean; key?: string; bodyFile?: string };
 }
@@ -207,7 +207,7 @@ function addTicketCommand(
 }
 
 /** What passes by itself is not a failure of the phase: its script says when it wants to be run again. */
-async function waitingOut(io: Io, parts: Parts, act: () => Promise<void>): Promise<void> {
+async function waitingOut(io: Io, parts: EngineContext, act: () => Promise<void>): Promise<void> {
   try {
     await act();
   } catch (error) {

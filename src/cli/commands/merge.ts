@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import type { Trainload } from '../../features/merge-train/cars.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { signalCode, stopOnSignals } from '../event-view.ts';
@@ -64,7 +64,7 @@ async function merge(planId: string | null, options: Options, io: Io): Promise<v
 }
 
 async function run(
-  parts: Parts,
+  parts: EngineContext,
   loads: readonly Trainload[],
   signal: AbortSignal,
   options: Options,
@@ -89,7 +89,12 @@ async function run(
   if (!ok) io.exit(1);
 }
 
-async function preview(parts: Parts, loads: readonly Trainload[], options: Options, io: Io): Promise<void> {
+async function preview(
+  parts: EngineContext,
+  loads: readonly Trainload[],
+  options: Options,
+  io: Io,
+): Promise<void> {
   const [{ previewTrain }, { previewText }] = await Promise.all([
     import('../../features/merge-train/preview.ts'),
     import('../../report/train.ts'),

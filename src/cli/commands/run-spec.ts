@@ -88,12 +88,12 @@ function sessionOf({ tmuxSession }: SpecRunOptions, name: string): string {
   return tmuxSession ?? `sequential-${name}`;
 }
 
-type Parts = Awaited<ReturnType<typeof openRunner>>;
+type EngineContext = Awaited<ReturnType<typeof openRunner>>;
 type View = Awaited<ReturnType<typeof eventView>>;
 
 /** Runs a spec's plan, which this process holds, and tells what it came to. */
 async function follow(
-  parts: Parts,
+  parts: EngineContext,
   planId: string,
   { view, windows }: { view: View; windows: TmuxView | undefined },
   options: SpecRunOptions,
@@ -155,7 +155,11 @@ export async function resumeSpec(
 }
 
 /** How a run is shown, for whoever resumes it. */
-async function keepShown(parts: Parts, planId: string, { tmux, tmuxSession }: SpecRunOptions): Promise<void> {
+async function keepShown(
+  parts: EngineContext,
+  planId: string,
+  { tmux, tmuxSession }: SpecRunOptions,
+): Promise<void> {
   const shown = { tmux: tmux !== false, session: tmuxSession ?? null };
   await parts.store.updatePlan(planId, (latest) => ({ ...latest, shown }));
 }
@@ -174,7 +178,7 @@ async function shownAs(
 }
 
 async function handOver(
-  parts: Parts,
+  parts: EngineContext,
   planId: string,
   name: string,
   options: SpecRunOptions,

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine } from '../open.ts';
 
@@ -183,7 +183,7 @@ async function noHalt(planId: string): Promise<Error> {
 }
 
 /** Somebody has to run it: the daemon that is there, or a command. */
-export async function wayOn(parts: Parts, planId: string): Promise<string> {
+export async function wayOn(parts: EngineContext, planId: string): Promise<string> {
   const { readDaemon } = await import('../../store/daemon-claim.ts');
   const { kind, claim, status } = parts.store.plan(planId);
   if (status === 'paused') return ` Its plan is paused. Go on with: signalbox resume ${planId}`;

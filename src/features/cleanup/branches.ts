@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { messageOf, WorkspaceError } from '../../model/errors.ts';
 import { isSuperseded } from '../../model/state/superseded.ts';
 import { type BranchSpec, whyKeepBranch } from '../../workspaces/index.ts';
@@ -8,7 +8,7 @@ import type { StaleWorktrees } from './worktrees.ts';
 
 /** Branches of tickets that are done or gone; those that their base has are safe to delete. */
 export async function staleBranches(
-  parts: Parts,
+  parts: EngineContext,
   census: Census,
   worktrees: StaleWorktrees,
 ): Promise<Found[]> {
@@ -35,7 +35,7 @@ export async function staleBranches(
 }
 
 async function branch(
-  parts: Parts,
+  parts: EngineContext,
   { spec, why, going }: { spec: BranchSpec; why: string; going: string[] },
 ): Promise<Found | undefined> {
   const item = stale('branch', spec.branch, spec.repo, why);

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { oldOutput, sweepOutput } from '../../engine/retention.ts';
 import { messageOf, WorkspaceError } from '../../model/errors.ts';
 import { readDaemon } from '../../store/daemon-claim.ts';
@@ -15,7 +15,7 @@ const DAY_MS = 86_400_000;
 
 /** Lists what is left behind; with `remove` it also removes what is safe to remove, and nothing else. */
 export async function clean(
-  parts: Parts,
+  parts: EngineContext,
   options: { cwd: string; remove: boolean; all: boolean },
 ): Promise<{ items: Stale[]; notes: string[]; others: string[] }> {
   const census = await takeCensus(parts, options.cwd, options.all);
@@ -38,7 +38,7 @@ async function removeOne({ item, remove }: Found): Promise<void> {
 }
 
 /** Output of attempts as the retention setting has it, and logs of the same age. */
-function oldFiles(parts: Parts): Found[] {
+function oldFiles(parts: EngineContext): Found[] {
   const { settings, store } = parts;
   const { days } = settings.retention;
   const found: Found[] = [];

@@ -1,5 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { InputError, messageOf, WorkspaceError } from '../../model/errors.ts';
 import { idProblem, parseRef, refKey } from '../../model/ids.ts';
@@ -33,7 +33,7 @@ export interface Census {
 }
 
 /** Inside a repository, and unless `all` is wanted, only that one is looked at. */
-export async function takeCensus(parts: Parts, cwd: string, all = false): Promise<Census> {
+export async function takeCensus(parts: EngineContext, cwd: string, all = false): Promise<Census> {
   const view = parts.store.view();
   const census: Census = { view, tickets: [], repos: new Map(), only: null, notes: [] };
   const gone = new Set<string>();
@@ -52,7 +52,7 @@ export async function takeCensus(parts: Parts, cwd: string, all = false): Promis
   return census;
 }
 
-function specOf(parts: Parts, ticket: Ticket, plan: Plan, view: StoreView): WorkspaceSpec | null {
+function specOf(parts: EngineContext, ticket: Ticket, plan: Plan, view: StoreView): WorkspaceSpec | null {
   try {
     return workspaceSpec(ticket, plan, parts.settings, view);
   } catch (error) {
@@ -61,7 +61,11 @@ function specOf(parts: Parts, ticket: Ticket, plan: Plan, view: StoreView): Work
   }
 }
 
-async function openRepo(parts: Parts, { repos }: Census, path: string): Promise<string | WorkspaceError> {
+async function openRepo(
+  parts: EngineContext,
+  { repos }: Census,
+  path: string,
+): Promise<string | WorkspaceError> {
   try {
     const { root, commonDir } = await parts.workspaces.checkRepo(path);
     if (!repos.has(commonDir)) repos.set(commonDir, root);
@@ -73,7 +77,7 @@ async function openRepo(parts: Parts, { repos }: Census, path: string): Promise<
 }
 
 /** Of an issue that a newer run has, that one decides. */
-function isDone({ holder }: Parts, ticket: Ticket, plan: Plan): boolean {
+function isDone({ holder }: EngineContext, ticket: Ticket, plan: Plan): boolean {
   const held = [ticket.claim, plan.claim].some((claim) => claim && holder.isLive(claim));
   return (isOver(ticket) || isSuperseded(ticket)) && !held;
 }
@@ -102,7 +106,7 @@ export function needsBranch({ tickets }: Census, commonDir: string, branch: stri
 
 /** Why the worktree of an owner (`plan/ticket`) is no longer needed; undefined while it may be. */
 export function whyStale(
-  parts: Parts,
+  parts: EngineContext,
   census: Census,
   { owner, usedAt, left }: { owner: string; usedAt: number; left: boolean },
 ): string | undefined {

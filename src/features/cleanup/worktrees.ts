@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import type { BranchSpec, KnownWorktree, ReleaseSpec } from '../../workspaces/index.ts';
 import { type Census, isLookedAt, needsPath, takeCensus, whyStale } from './inventory.ts';
 import { type Found, stale } from './stale.ts';
@@ -11,7 +11,11 @@ export interface StaleWorktrees {
   orphans: BranchSpec[];
 }
 
-export async function staleWorktrees(parts: Parts, census: Census, cwd: string): Promise<StaleWorktrees> {
+export async function staleWorktrees(
+  parts: EngineContext,
+  census: Census,
+  cwd: string,
+): Promise<StaleWorktrees> {
   const all: StaleWorktrees = { found: [], orphans: [] };
   for (const [commonDir, repo] of census.repos) {
     if (!isLookedAt(census, commonDir)) continue;
@@ -38,7 +42,7 @@ interface WorktreeFacts {
   cwd: string;
 }
 
-async function worktree(parts: Parts, { repo, known, why, cwd }: WorktreeFacts): Promise<Found> {
+async function worktree(parts: EngineContext, { repo, known, why, cwd }: WorktreeFacts): Promise<Found> {
   const item = stale('worktree', known.path, repo, why);
   if (!known.exists) {
     // It may be on a disk that is not mounted.
@@ -72,7 +76,7 @@ async function worktree(parts: Parts, { repo, known, why, cwd }: WorktreeFacts):
 }
 
 /** A free worktree that the next ticket would take. */
-function slot(parts: Parts, repo: string, { path }: KnownWorktree): Found {
+function slot(parts: EngineContext, repo: string, { path }: KnownWorktree): Found {
   return {
     item: stale('slot', path, repo, 'it is free, kept warm for the next ticket'),
     remove: async () => {
@@ -82,7 +86,7 @@ function slot(parts: Parts, repo: string, { path }: KnownWorktree): Found {
   };
 }
 
-async function aside(parts: Parts, repo: string, { path }: KnownWorktree): Promise<Found> {
+async function aside(parts: EngineContext, repo: string, { path }: KnownWorktree): Promise<Found> {
   const item = stale('worktree', path, repo, 'it was set aside when it could not be used again');
   item.keep = 'something in it may be nowhere else; look at it and remove it by hand';
   const { commit } = await parts.workspaces.head(path);

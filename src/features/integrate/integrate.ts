@@ -1,5 +1,5 @@
 import { readTip, tipOf } from '../../engine/branch-head.ts';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids.ts';
@@ -11,7 +11,7 @@ import { ancestorsOf } from '../pull-requests/ticket-stack.ts';
 
 /** Merges a ticket's branch into the base it started from. */
 export async function integrateTicket(
-  parts: Parts,
+  parts: EngineContext,
   ref: TicketRef,
 ): Promise<Integrated & { branch: string }> {
   const { store, settings, workspaces } = parts;
@@ -24,7 +24,11 @@ export async function integrateTicket(
   return { ...done, branch: spec.branch };
 }
 
-async function checkWork({ workspaces }: Parts, spec: WorkspaceSpec, base: Ticket['base']): Promise<void> {
+async function checkWork(
+  { workspaces }: EngineContext,
+  spec: WorkspaceSpec,
+  base: Ticket['base'],
+): Promise<void> {
   const { repo, branch } = spec;
   const state = base && (await workspaces.branchAhead({ repo, branch, of: base.commit }));
   if (!state || state.ahead > 0) return;
@@ -39,7 +43,7 @@ async function checkWork({ workspaces }: Parts, spec: WorkspaceSpec, base: Ticke
  * Why a run does not merge a ticket by itself: a person has to verify it, or unmerged work that it builds on. Undefined
  * where nothing is in the way.
  */
-export async function leftToVerify(parts: Parts, ref: TicketRef): Promise<string | undefined> {
+export async function leftToVerify(parts: EngineContext, ref: TicketRef): Promise<string | undefined> {
   const ticket = parts.store.ticket(ref);
   const open: Ticket[] = [];
   for (const each of [ticket, ...ancestorsOf(ticket, parts.store.view())])
@@ -57,7 +61,7 @@ export async function leftToVerify(parts: Parts, ref: TicketRef): Promise<string
 }
 
 /** Whether the base, or what waits beside it to be brought in, has all of the work. */
-async function isMerged(parts: Parts, ticket: Ticket): Promise<boolean> {
+async function isMerged(parts: EngineContext, ticket: Ticket): Promise<boolean> {
   const { store, settings, workspaces } = parts;
   const spec = workspaceSpec(ticket, store.plan(ticket.planId), settings, store.view());
   const tip = (await readTip(parts, spec)) ?? tipOf(ticket);

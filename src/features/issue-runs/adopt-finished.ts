@@ -1,5 +1,5 @@
 import { tipOf } from '../../engine/branch-head.ts';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { newerRunOf } from '../../model/state/superseded.ts';
 import { settle } from '../../model/state/walk.ts';
 import type { Ticket } from '../../model/ticket.ts';
@@ -8,7 +8,7 @@ import { finishedWork } from './finished-work.ts';
 import { EarlierIssues, sourceKey } from './previous-runs.ts';
 
 /** Issues of a run that newer ones took over and finished count as done before: what waits for them starts from that work. */
-export async function adoptFinished(parts: Parts, planId: string): Promise<void> {
+export async function adoptFinished(parts: EngineContext, planId: string): Promise<void> {
   const { store, settings, now } = parts;
   const taken = [...store.view().tickets.values()].filter(
     (ticket) => ticket.planId === planId && newerRunOf(ticket) !== undefined,

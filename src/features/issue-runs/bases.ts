@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import type { WorkItem } from '../../issues/index.ts';
 import { InputError, WorkspaceError } from '../../model/errors.ts';
@@ -29,7 +29,7 @@ export interface Based {
 }
 
 /** A base that somebody names must exist, and must be what the branches of the issues began at, where there are any. */
-export async function checkBases(parts: Parts, input: BasesInput): Promise<Based> {
+export async function checkBases(parts: EngineContext, input: BasesInput): Promise<Based> {
   const { items, base, force } = input;
   const based: Based = { items: [], refused: [], notes: new Map() };
   if (base === null) return { ...based, items: [...items] };
@@ -55,7 +55,7 @@ export async function checkBases(parts: Parts, input: BasesInput): Promise<Based
 }
 
 async function look(
-  parts: Parts,
+  parts: EngineContext,
   item: WorkItem,
   { repo, base, branch }: { repo: string; base: string; branch: string },
 ): Promise<BasedOn> {

@@ -1,5 +1,5 @@
 import { tipOf } from '../../engine/branch-head.ts';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { orderByDependencies, type WorkItem } from '../../issues/index.ts';
 import { parseRef, refKey } from '../../model/ids.ts';
 import { WORK } from './finished-work.ts';
@@ -21,7 +21,7 @@ export interface ChainInput {
  * Only links that were done one upon the other are skipped. One without the finished work of the link before it is taken
  * out of those that are done; the names of these are given back with what is to be told of them.
  */
-export async function openLooseLinks(parts: Parts, input: ChainInput): Promise<Map<string, string>> {
+export async function openLooseLinks(parts: EngineContext, input: ChainInput): Promise<Map<string, string>> {
   const { items, done, supersedes } = input;
   const notes = new Map<string, string>();
   let before: WorkItem | undefined;
@@ -58,7 +58,12 @@ function workOf(input: ChainInput, item: WorkItem): Pick<DoneBefore, 'tip'> | un
   return part && !works && part.tip !== null ? part : undefined;
 }
 
-async function isInBase({ workspaces, store }: Parts, input: ChainInput, item: WorkItem, own: DoneBefore) {
+async function isInBase(
+  { workspaces, store }: EngineContext,
+  input: ChainInput,
+  item: WorkItem,
+  own: DoneBefore,
+) {
   if (own.merged || own.branch === null) return true;
   if (own.tip === null) return false;
   const ticket = store.view().tickets.get(own.by);
@@ -68,7 +73,12 @@ async function isInBase({ workspaces, store }: Parts, input: ChainInput, item: W
 }
 
 /** Whether a done link was built upon the other: it has its commits, or began with what there was of it elsewhere. */
-async function isUpon(parts: Parts, input: ChainInput, item: WorkItem, before: WorkItem): Promise<boolean> {
+async function isUpon(
+  parts: EngineContext,
+  input: ChainInput,
+  item: WorkItem,
+  before: WorkItem,
+): Promise<boolean> {
   const own = input.done.get(item.key);
   const tip = workOf(input, before)?.tip ?? null;
   const { repo } = input.placeOf(item);

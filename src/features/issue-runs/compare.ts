@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import type { WorkItem } from '../../issues/index.ts';
 import { type Claim, sayHolder } from '../../model/claim.ts';
 import { refKey } from '../../model/ids.ts';
@@ -34,7 +34,7 @@ export interface Compared {
 
 /** Looks at what earlier runs made of these issues: done, under way elsewhere, or to be taken over. */
 export async function compareIssues(
-  parts: Parts,
+  parts: EngineContext,
   request: IssueRunRequest,
   facts: Facts & { items: readonly WorkItem[]; refused: Refused[] },
 ): Promise<Compared> {
@@ -101,7 +101,7 @@ function wayOnAt({ planId, ticketId, status }: Ticket): Pick<Refused, 'reason' |
 
 /** What items depend on, is not run now and was finished before: the keys with the tickets that finished it. */
 export async function finishedOutside(
-  parts: Parts,
+  parts: EngineContext,
   items: readonly WorkItem[],
   { earlier, placeOf, workflow, done }: Facts & { done: ReadonlyMap<string, DoneBefore> },
 ): Promise<Map<string, string>> {
@@ -118,7 +118,11 @@ export async function finishedOutside(
 }
 
 /** Whether another engine has got one of these issues since they were looked at. */
-export async function isTaken(parts: Parts, plan: Plan, tickets: readonly Ticket[]): Promise<boolean> {
+export async function isTaken(
+  parts: EngineContext,
+  plan: Plan,
+  tickets: readonly Ticket[],
+): Promise<boolean> {
   const earlier = new EarlierIssues(parts);
   for (const ticket of tickets) {
     const mine = await earlier.of(sourceKey(ticket) ?? '', ticket.repo ?? plan.repo ?? '');
@@ -128,7 +132,7 @@ export async function isTaken(parts: Parts, plan: Plan, tickets: readonly Ticket
 }
 
 /** Who is at work on a ticket, or holds the run in which it is still to come. */
-function liveClaim({ holder }: Parts, ticket: Ticket, plan: Plan | undefined): Claim | undefined {
+function liveClaim({ holder }: EngineContext, ticket: Ticket, plan: Plan | undefined): Claim | undefined {
   const claims = [ticket.claim, isOver(ticket) || isSuperseded(ticket) ? null : (plan?.claim ?? null)];
   return claims.find((claim): claim is Claim => claim !== null && holder.isLive(claim));
 }

@@ -1,5 +1,5 @@
 import { tipOf } from '../../engine/branch-head.ts';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { findPullRequests } from '../../github/index.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids.ts';
@@ -33,7 +33,7 @@ export interface LeftInput {
  * The one rule for "done before": phases that went well cover all that is wanted now, and their work is still there, on
  * its branch or merged. What covers a part is gone on from.
  */
-export async function leftToDo(parts: Parts, input: LeftInput): Promise<Left> {
+export async function leftToDo(parts: EngineContext, input: LeftInput): Promise<Left> {
   const { tickets, workflow, wanted, closed } = input;
   const complete = tickets.filter((ticket) => ticket.status === 'complete' && !isNoted(ticket));
   const last = complete.at(-1);
@@ -65,7 +65,7 @@ export async function leftToDo(parts: Parts, input: LeftInput): Promise<Left> {
 
 /** The finished work of an issue that is not run now, for those that depend on it. */
 export async function finishedWork(
-  parts: Parts,
+  parts: EngineContext,
   { tickets, earlier, workflow }: Pick<LeftInput, 'tickets' | 'earlier' | 'workflow'>,
 ): Promise<Ticket | undefined> {
   const complete = tickets.filter((ticket) => ticket.status === 'complete' && !isNoted(ticket));
@@ -89,7 +89,7 @@ function coveredBy(tickets: readonly Ticket[], { phases }: Workflow): Set<string
   return new Set(covered);
 }
 
-async function whereIs(parts: Parts, earlier: EarlierIssues, ticket: Ticket) {
+async function whereIs(parts: EngineContext, earlier: EarlierIssues, ticket: Ticket) {
   const { branch, base } = ticket;
   const repo = earlier.repoOf(ticket);
   if (branch === null || repo === undefined) return 'gone';
@@ -105,7 +105,7 @@ async function whereIs(parts: Parts, earlier: EarlierIssues, ticket: Ticket) {
 }
 
 /** Whether its pull request was merged; only asked where git does not tell. */
-async function wasMerged(parts: Parts, ticket: Ticket): Promise<boolean> {
+async function wasMerged(parts: EngineContext, ticket: Ticket): Promise<boolean> {
   const number = pullNumberOf(ticket);
   if (number === null) return false;
   const { head, gh } = await forgeWork(parts, ticket);

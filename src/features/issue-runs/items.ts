@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import {
   type FetchResult,
   fetchItems,
@@ -22,7 +22,7 @@ export interface Collected {
 }
 
 /** Fetches what is not known already. Bad references, and in a chain or sequence anything missing, refuse the whole run. */
-export async function collectItems(parts: Parts, request: IssueRunRequest): Promise<Collected> {
+export async function collectItems(parts: EngineContext, request: IssueRunRequest): Promise<Collected> {
   const known = request.known ?? [];
   const bare = (text: string) => text.replace(/^#/, '');
   const open = request.references.filter((text) => !known.some((item) => item.id === bare(text)));
@@ -83,7 +83,7 @@ export interface DependencyInput {
 
 /** An issue that depends on one which is open, unfinished and not part of this run cannot start from its work. */
 export async function withDependencies(
-  parts: Parts,
+  parts: EngineContext,
   request: IssueRunRequest,
   { items, done, finished, refused: before }: DependencyInput,
 ): Promise<{ items: WorkItem[]; refused: Refused[] }> {
@@ -167,7 +167,7 @@ function sayKey(key: string, item: WorkItem): string {
   return key.startsWith(`${own}#`) && !isForeign(item) ? number : `${repository}${number}`;
 }
 
-function fetchOptions(parts: Parts, { cwd, signal }: IssueRunRequest) {
+function fetchOptions(parts: EngineContext, { cwd, signal }: IssueRunRequest) {
   return { cwd, env: parts.env, gh: parts.settings.ghCommand, ...(signal ? { signal } : {}) };
 }
 

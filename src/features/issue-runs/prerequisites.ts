@@ -1,4 +1,4 @@
-import { emit, type Parts } from '../../engine/context.ts';
+import { type EngineContext, emit } from '../../engine/context.ts';
 import { refOf } from '../../engine/status-events.ts';
 import { branchOf, repoOf } from '../../engine/ticket-defaults.ts';
 import { findPullRequests } from '../../github/index.ts';
@@ -25,7 +25,7 @@ interface Found {
 }
 
 interface Look {
-  parts: Parts;
+  parts: EngineContext;
   ticket: Ticket;
   spec: WorkspaceSpec;
   view: StoreView;
@@ -40,7 +40,7 @@ interface Look {
  * Only looks at what was pushed, while the issue has no work of its own, and not right after a push of the same run.
  */
 export async function withPrerequisitesNow(
-  parts: Parts,
+  parts: EngineContext,
   plan: Plan,
   ticket: Ticket,
   spec: WorkspaceSpec,

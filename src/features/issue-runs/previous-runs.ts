@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 import { branchProblem } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
@@ -7,12 +7,12 @@ import type { Ticket } from '../../model/ticket.ts';
 
 /** Tickets of issues, by the issue and the repository they are of; worktrees of one repository are the same one. */
 export class EarlierIssues {
-  readonly #parts: Parts;
+  readonly #parts: EngineContext;
   readonly #plans: ReadonlyMap<string, Plan>;
   readonly #tickets: Ticket[];
   readonly #commonDirs = new Map<string, Promise<string>>();
 
-  constructor(parts: Parts) {
+  constructor(parts: EngineContext) {
     const view = parts.store.view();
     this.#parts = parts;
     this.#plans = new Map(view.plans.map((plan) => [plan.id, plan]));
@@ -86,7 +86,7 @@ function nameIn(repo: string, key: string): string {
   return path === undefined ? key : `markdown:${relative(repo, path)}`;
 }
 
-async function commonDirOf({ workspaces }: Parts, path: string): Promise<string> {
+async function commonDirOf({ workspaces }: EngineContext, path: string): Promise<string> {
   try {
     return (await workspaces.checkRepo(path)).commonDir;
   } catch (error) {

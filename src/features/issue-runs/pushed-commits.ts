@@ -1,4 +1,4 @@
-import { emit, type Parts } from '../../engine/context.ts';
+import { type EngineContext, emit } from '../../engine/context.ts';
 import { refOf } from '../../engine/status-events.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
@@ -12,7 +12,7 @@ import { EarlierIssues, sourceKey } from './previous-runs.ts';
  * pushed any more. Only looks where an earlier run has pushed the branch.
  */
 export async function beginWithPushed(
-  parts: Parts,
+  parts: EngineContext,
   plan: Plan,
   ticket: Ticket,
   spec: WorkspaceSpec,
@@ -41,7 +41,7 @@ export async function beginWithPushed(
 
 /** What origin had last by our own doing, in this run or an earlier one. */
 export async function lastPushed(
-  parts: Parts,
+  parts: EngineContext,
   ticket: Ticket,
   spec: Pick<WorkspaceSpec, 'repo' | 'branch'>,
 ): Promise<{ commit: string; at: string } | undefined> {
@@ -74,7 +74,7 @@ function apart(
   );
 }
 
-function tell(parts: Parts, ticket: Ticket, message: string): void {
+function tell(parts: EngineContext, ticket: Ticket, message: string): void {
   emit(parts, { type: 'problem', message, path: null, ...refOf(ticket) });
 }
 

@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { parseRepository, repositoryText, type WorkItem } from '../../issues/index.ts';
 import { messageOf, WorkspaceError } from '../../model/errors.ts';
 import { isForeign, sayItem } from './plan.ts';
@@ -18,7 +18,11 @@ export interface Placed {
 }
 
 /** The repository of each issue: the one we are in, and for others what `repos` says. */
-export async function placeItems(parts: Parts, cwd: string, items: readonly WorkItem[]): Promise<Placed> {
+export async function placeItems(
+  parts: EngineContext,
+  cwd: string,
+  items: readonly WorkItem[],
+): Promise<Placed> {
   const { root } = await parts.workspaces.checkRepo(cwd);
   const placed: Placed = { places: new Map(), refused: [] };
   for (const item of items) {
@@ -34,7 +38,7 @@ export async function placeItems(parts: Parts, cwd: string, items: readonly Work
 }
 
 /** GitHub does not tell upper from lower case in names. */
-function mappedPath({ settings }: Parts, repository: string | null): string | undefined {
+function mappedPath({ settings }: EngineContext, repository: string | null): string | undefined {
   const same = Object.entries(settings.repos).find(([name]) => nameOf(name) === nameOf(repository ?? ''));
   return same?.[1];
 }
@@ -48,7 +52,7 @@ function unmapped(item: WorkItem): string {
   return `${item.repository}#${item.number} is an issue of another repository, and "repos" does not say where that lies here`;
 }
 
-async function open({ workspaces }: Parts, path: string): Promise<IssuePlace | string> {
+async function open({ workspaces }: EngineContext, path: string): Promise<IssuePlace | string> {
   try {
     const { root } = await workspaces.checkRepo(path);
     return { repo: root, hasRemote: await workspaces.hasRemote(root) };

@@ -1,4 +1,4 @@
-import { emit, type Parts } from '../../engine/context.ts';
+import { type EngineContext, emit } from '../../engine/context.ts';
 import { letGo } from '../../engine/resume-run.ts';
 import { tellStatus } from '../../engine/status-events.ts';
 import { restSuperseded } from '../../engine/stopped-tickets.ts';
@@ -73,7 +73,7 @@ export interface PreparedRun {
 }
 
 /** Everything that can be found out before anything is changed. */
-export async function prepareIssueRun(parts: Parts, request: IssueRunRequest): Promise<PreparedRun> {
+export async function prepareIssueRun(parts: EngineContext, request: IssueRunRequest): Promise<PreparedRun> {
   const { settings } = parts;
   const root = await repositoryAt(parts, request.cwd);
   const { items, places, keys, refused } = await collectItems(parts, request);
@@ -163,7 +163,7 @@ export async function prepareIssueRun(parts: Parts, request: IssueRunRequest): P
 }
 
 /** Called from a place where there is nothing to work on: the call is wrong, not a workspace. */
-async function repositoryAt(parts: Parts, cwd: string): Promise<string> {
+async function repositoryAt(parts: EngineContext, cwd: string): Promise<string> {
   try {
     return (await parts.workspaces.checkRepo(cwd)).root;
   } catch (error) {
@@ -183,7 +183,7 @@ async function repositoryAt(parts: Parts, cwd: string): Promise<string> {
  * same time has one of the issues: look again then.
  */
 export async function startIssueRun(
-  parts: Parts,
+  parts: EngineContext,
   { plan, tickets, workflows, notes, refused }: PreparedRun,
   signal?: AbortSignal,
 ): Promise<boolean> {
@@ -215,7 +215,7 @@ export async function startIssueRun(
 }
 
 /** Looking who has an issue and taking it are one step among all runs of a state directory. */
-async function alone<T>({ store: { layout } }: Parts, fn: () => Promise<T>): Promise<T> {
+async function alone<T>({ store: { layout } }: EngineContext, fn: () => Promise<T>): Promise<T> {
   try {
     makeDirectory(layout.locks);
     return await withLock(layout.lock('runs'), fn);
@@ -224,7 +224,7 @@ async function alone<T>({ store: { layout } }: Parts, fn: () => Promise<T>): Pro
   }
 }
 
-async function supersede(parts: Parts, ticket: Ticket): Promise<void> {
+async function supersede(parts: EngineContext, ticket: Ticket): Promise<void> {
   for (const key of (ticket.supersedes as string[] | undefined) ?? []) {
     const [planId = '', ticketId = ''] = key.split('/');
     await parts.store.updateTicket({ planId, ticketId }, (old) => {
@@ -238,7 +238,7 @@ async function supersede(parts: Parts, ticket: Ticket): Promise<void> {
 
 /** One that cannot be made fails its own issue, at its first phase, with the reason. */
 async function makeWorkspace(
-  parts: Parts,
+  parts: EngineContext,
   plan: Plan,
   ticketId: string,
   signal: AbortSignal | undefined,

@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { findPullRequests } from '../../github/index.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import type { Ticket } from '../../model/ticket.ts';
@@ -16,7 +16,10 @@ interface Work {
  * Where the work of complete tickets came by other commits than theirs, in words; undefined where it is still to be merged.
  * A pull request that somebody squashed leaves nothing of the branch in the base's history.
  */
-export async function alreadyIn(parts: Parts, { spec, tickets, base }: Work): Promise<string | undefined> {
+export async function alreadyIn(
+  parts: EngineContext,
+  { spec, tickets, base }: Work,
+): Promise<string | undefined> {
   if (tickets.some(({ status }) => status !== 'complete')) return undefined;
   const place = await takenIn(parts, spec, base);
   if (place !== null) return place;
@@ -33,7 +36,11 @@ export function byPull(base: string, number: number): string {
   return `${base} by pull request #${number}`;
 }
 
-async function takenIn(parts: Parts, { repo, branch }: WorkspaceSpec, base: string): Promise<string | null> {
+async function takenIn(
+  parts: EngineContext,
+  { repo, branch }: WorkspaceSpec,
+  base: string,
+): Promise<string | null> {
   // It has to merge to know, and what that makes is nobody's.
   const trains = await parts.workspaces.trains(repo, { dry: true });
   try {
@@ -44,7 +51,11 @@ async function takenIn(parts: Parts, { repo, branch }: WorkspaceSpec, base: stri
 }
 
 /** The number of the pull request that brought a ticket's work into the base, as far as GitHub can be asked. */
-async function mergedOnForge(parts: Parts, ticket: Ticket, base: string): Promise<number | undefined> {
+async function mergedOnForge(
+  parts: EngineContext,
+  ticket: Ticket,
+  base: string,
+): Promise<number | undefined> {
   if (forgeJournal(parts, ticket).heads().length === 0) return undefined;
   try {
     const work = await forgeWork(parts, ticket);

@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { IllegalMoveError, InputError, SignalboxError } from '../../model/errors.ts';
 import { parseRef, refKey, type TicketRef } from '../../model/ids.ts';
@@ -56,7 +56,7 @@ interface Ready {
  * requests also those that wait for nothing but their merge.
  */
 export async function loadTrains(
-  parts: Parts,
+  parts: EngineContext,
   where: { planId: string | null; cwd: string },
 ): Promise<Trainload[]> {
   const view = parts.store.view();
@@ -87,12 +87,12 @@ export async function loadTrains(
   );
 }
 
-async function baseOf(parts: Parts, spec: WorkspaceSpec, plan: Plan): Promise<string> {
+async function baseOf(parts: EngineContext, spec: WorkspaceSpec, plan: Plan): Promise<string> {
   const trains = await parts.workspaces.trains(spec.repo);
   return trains.baseName({ base: plan.base, recordedBase: spec.recordedBase ?? null });
 }
 
-function namedPlan(parts: Parts, planId: string): Plan {
+function namedPlan(parts: EngineContext, planId: string): Plan {
   const plan = parts.store.plan(planId);
   if (plan.status !== 'archived') return plan;
   throw new IllegalMoveError('plan/status', `Plan "${planId}" is archived.`, {
@@ -108,7 +108,7 @@ function livePlans(view: StoreView): Plan[] {
   );
 }
 
-async function here(parts: Parts, cwd: string): Promise<string> {
+async function here(parts: EngineContext, cwd: string): Promise<string> {
   try {
     return (await parts.workspaces.checkRepo(cwd)).commonDir;
   } catch (error) {
@@ -120,7 +120,12 @@ async function here(parts: Parts, cwd: string): Promise<string> {
 }
 
 /** Branches of a plan that a complete ticket has worked on, in the plan's order. Several tickets may share one. */
-async function readyIn(parts: Parts, plan: Plan, view: StoreView, only: string | null): Promise<Ready[]> {
+async function readyIn(
+  parts: EngineContext,
+  plan: Plan,
+  view: StoreView,
+  only: string | null,
+): Promise<Ready[]> {
   const byBranch = new Map<string, Ready>();
   for (const { ticketId } of byOrder(plan.tickets)) {
     const ticket = view.tickets.get(refKey({ planId: plan.id, ticketId }));
@@ -148,13 +153,17 @@ async function readyIn(parts: Parts, plan: Plan, view: StoreView, only: string |
 }
 
 /** By its history, or by a pull request that was merged. */
-async function isInBase(parts: Parts, spec: WorkspaceSpec, tickets: readonly Ticket[]): Promise<boolean> {
+async function isInBase(
+  parts: EngineContext,
+  spec: WorkspaceSpec,
+  tickets: readonly Ticket[],
+): Promise<boolean> {
   if (await parts.workspaces.isMerged(mergeSpec(spec))) return true;
   const tip = await parts.workspaces.tip(spec);
   return tickets.some((ticket) => mergedByPull(parts, ticket, tip));
 }
 
-async function placeOf(parts: Parts, ticket: Ticket, plan: Plan, view: StoreView) {
+async function placeOf(parts: EngineContext, ticket: Ticket, plan: Plan, view: StoreView) {
   const spec = workspaceSpec(ticket, plan, parts.settings, view);
   const { commonDir } = await parts.workspaces.checkRepo(spec.repo);
   return { spec, commonDir };
@@ -175,7 +184,7 @@ function newest(found: readonly Ready[]): Ready[] {
 }
 
 /** Why a branch with finished work must wait all the same. */
-function notYet(parts: Parts, { plan, tickets, spec }: Ready, view: StoreView): string | undefined {
+function notYet(parts: EngineContext, { plan, tickets, spec }: Ready, view: StoreView): string | undefined {
   const open = tickets.find((ticket) => !isReady(parts, ticket));
   if (open) return `${open.ticketId} works on the same branch and is ${open.status}`;
   const held = tickets.find(
@@ -202,7 +211,7 @@ function blockersOf(ticket: Ticket, plan: Plan): TicketRef[] {
 
 /** Puts the cars in order and leaves out those that need what is neither in the base nor in the train. */
 async function arrange(
-  parts: Parts,
+  parts: EngineContext,
   load: Trainload,
   view: StoreView,
   branches: ReadonlyMap<string, string>,
@@ -232,7 +241,7 @@ async function arrange(
 }
 
 /** Whether a prerequisite in the same repository has work that its base lacks. */
-async function isOpen(parts: Parts, key: string, car: TrainCar, view: StoreView): Promise<boolean> {
+async function isOpen(parts: EngineContext, key: string, car: TrainCar, view: StoreView): Promise<boolean> {
   const ticket = view.tickets.get(key);
   const plan = view.plans.find(({ id }) => id === ticket?.planId);
   if (!ticket?.base || !plan) return false;

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { followJob } from '../../machine/jobs/follow.ts';
 import { startJob } from '../../machine/jobs/job.ts';
 import { stopJob } from '../../machine/jobs/stop.ts';
@@ -31,7 +31,7 @@ export interface CheckOptions {
 
 /** Runs the project's checks on commits, in a worktree of its own that is made when it is first needed. */
 export class TrainChecks {
-  readonly #parts: Parts;
+  readonly #parts: EngineContext;
   readonly #options: CheckOptions;
   readonly #verdicts = new Map<string, Verdict>();
   readonly commands = new Set<string>();
@@ -39,7 +39,7 @@ export class TrainChecks {
   #jobs = '';
   #count = 0;
 
-  constructor(parts: Parts, options: CheckOptions) {
+  constructor(parts: EngineContext, options: CheckOptions) {
     this.#parts = parts;
     this.#options = options;
   }

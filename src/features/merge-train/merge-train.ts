@@ -1,4 +1,4 @@
-import { emit, type Parts } from '../../engine/context.ts';
+import { type EngineContext, emit } from '../../engine/context.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import type { Track, TrackSpec, Trains } from '../../workspaces/index.ts';
 import { NO_CHECKS } from '../checks/checks.ts';
@@ -50,7 +50,7 @@ export interface TrainOptions {
 const TRIES = 5;
 
 /** Merges the branches of a load that go together, and sends the others back to their tickets. */
-export function runTrain(parts: Parts, load: Trainload, options: TrainOptions): Promise<TrainResult> {
+export function runTrain(parts: EngineContext, load: Trainload, options: TrainOptions): Promise<TrainResult> {
   return parts.workspaces.withTrainLock(load.repo, async () => {
     const trains = await parts.workspaces.trains(load.repo);
     const [first] = load.cars;
@@ -70,7 +70,12 @@ export function runTrain(parts: Parts, load: Trainload, options: TrainOptions): 
   });
 }
 
-function checksOf(parts: Parts, trains: Trains, { spec }: TrainCar, options: TrainOptions): TrainChecks {
+function checksOf(
+  parts: EngineContext,
+  trains: Trains,
+  { spec }: TrainCar,
+  options: TrainOptions,
+): TrainChecks {
   const { worktreeRoot, hooks, install, copy, caches } = spec;
   const { signal, say } = options;
   return new TrainChecks(parts, {
@@ -86,7 +91,7 @@ interface Drive extends TrainOptions {
   checks: TrainChecks | undefined;
 }
 
-async function drive(parts: Parts, load: Trainload, options: Drive): Promise<TrainResult> {
+async function drive(parts: EngineContext, load: Trainload, options: Drive): Promise<TrainResult> {
   const { trains, checks, pr, say } = options;
   const spec: TrackSpec = { base: load.base, recordedBase: null, remote: pr };
   // Another merge may have sent one back while this one waited for its turn.
@@ -138,7 +143,7 @@ async function drive(parts: Parts, load: Trainload, options: Drive): Promise<Tra
   }
 }
 
-function uncheckedBy({ settings }: Parts): string {
+function uncheckedBy({ settings }: EngineContext): string {
   return settings.checks ? 'The setting `checks` is empty.' : NO_CHECKS;
 }
 
@@ -158,7 +163,7 @@ interface LandOptions extends Drive {
 }
 
 async function land(
-  parts: Parts,
+  parts: EngineContext,
   { placed, faults }: Sorted,
   { cars, trains, spec, track, pulls }: LandOptions,
 ): Promise<Landing> {
@@ -175,7 +180,12 @@ async function land(
   return { track: moved, landed, left: [], stale: false };
 }
 
-function tell(parts: Parts, { car, commit }: Placed, onto: string, pullRequest: LandedPull | null): Landed {
+function tell(
+  parts: EngineContext,
+  { car, commit }: Placed,
+  onto: string,
+  pullRequest: LandedPull | null,
+): Landed {
   const detail = { branch: car.key, onto, ...(pullRequest ? { number: pullRequest.number } : { commit }) };
   emit(parts, { type: 'command', command: 'merge', detail, ...car.ref });
   return { ...car.ref, branch: car.key, pullRequest };
@@ -183,7 +193,7 @@ function tell(parts: Parts, { car, commit }: Placed, onto: string, pullRequest: 
 
 /** After the landing, so that whoever mends it finds there what it does not go together with. */
 async function giveBack(
-  parts: Parts,
+  parts: EngineContext,
   { faults }: Sorted,
   onto: string,
 ): Promise<{ returned: Returned[]; left: LeftOut[] }> {

@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import {
   forgetPull,
   objectionTo,
@@ -34,7 +34,7 @@ export interface Objection {
 
 /** Asks GitHub anew what stands against merging these, all at once; by branch. */
 export async function objections(
-  parts: Parts,
+  parts: EngineContext,
   candidates: readonly Candidate[],
   to: Destination,
 ): Promise<Map<string, Objection>> {
@@ -61,7 +61,7 @@ export async function objections(
 }
 
 async function against(
-  parts: Parts,
+  parts: EngineContext,
   car: TrainCar,
   pull: Watched,
   { base, isOurs }: Destination,
@@ -85,7 +85,7 @@ async function against(
 }
 
 /** Its own workflow goes on with whatever else people said. */
-async function newsOf(parts: Parts, car: TrainCar): Promise<string | undefined> {
+async function newsOf(parts: EngineContext, car: TrainCar): Promise<string | undefined> {
   const standing = await watchPull(parts, car.ref, 'merge');
   const said = 'outcome' in standing && (standing.outcome === 'changes' || standing.outcome === 'moved');
   return said ? standing.message.split('\n').slice(0, 2).join(' ') : undefined;

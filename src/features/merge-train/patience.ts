@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids.ts';
 import { troubleOf } from '../pull-requests/errors.ts';
@@ -15,13 +15,16 @@ export interface Patience {
 /** Somebody may sit in front of it: so often is looked at least, one question for all of them. */
 const EVERY_SECONDS = 15;
 
-export function patienceOf({ settings }: Parts, { signal, say }: Omit<Patience, 'seconds'>): Patience {
+export function patienceOf(
+  { settings }: EngineContext,
+  { signal, say }: Omit<Patience, 'seconds'>,
+): Patience {
   return { seconds: settings.merge.waitSeconds, signal, say };
 }
 
 /** What stands against merging these once their checks have ended, or when the time is over. */
 export async function lastObjections(
-  parts: Parts,
+  parts: EngineContext,
   candidates: readonly Candidate[],
   to: Destination,
   patience: Patience | null,
@@ -45,7 +48,7 @@ export async function lastObjections(
 
 /** A limit or an outage during the wait says nothing new. */
 async function lookAgain(
-  parts: Parts,
+  parts: EngineContext,
   candidates: readonly Candidate[],
   to: Destination,
   before: Map<string, Objection>,

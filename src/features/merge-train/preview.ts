@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import type { Already, LeftOut, Trainload } from './cars.ts';
 import { findPulls } from './pull-requests.ts';
 import { sortOut } from './sort-out.ts';
@@ -14,7 +14,11 @@ export interface Preview {
 }
 
 /** What a train would merge and in which order, and where it would come to conflicts. Changes nothing. */
-export async function previewTrain(parts: Parts, load: Trainload, { pr }: { pr: boolean }): Promise<Preview> {
+export async function previewTrain(
+  parts: EngineContext,
+  load: Trainload,
+  { pr }: { pr: boolean },
+): Promise<Preview> {
   const trains = await parts.workspaces.trains(load.repo, { dry: true });
   try {
     const track = await trains.track({ base: load.base, recordedBase: null, remote: pr });

@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import {
   editPullRequest,
   findPullRequests,
@@ -34,7 +34,7 @@ interface FindOptions {
 
 /** Which cars have a pull request that may be merged as it is; the others stay, each with its reason. */
 export async function findPulls(
-  parts: Parts,
+  parts: EngineContext,
   cars: readonly TrainCar[],
   { trains, base, patience }: FindOptions,
 ): Promise<{ pulls: Pulls; cars: TrainCar[]; left: LeftOut[]; already: Already[] }> {
@@ -112,7 +112,7 @@ interface LandOptions {
  * that GitHub refuses ends it.
  */
 export async function landPulls(
-  parts: Parts,
+  parts: EngineContext,
   placed: readonly Placed[],
   pulls: Pulls,
   { cars, trains, spec, track }: LandOptions,
@@ -144,7 +144,7 @@ export async function landPulls(
 }
 
 async function landPull(
-  parts: Parts,
+  parts: EngineContext,
   { car, tip }: Placed,
   { to, open }: Pulls,
   base: string,

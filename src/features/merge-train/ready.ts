@@ -1,14 +1,14 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { knownPinned } from '../../engine/pinned-workflow.ts';
 import { stoppedTogether } from '../../engine/stopped-tickets.ts';
 import type { Ticket } from '../../model/ticket.ts';
 
 /** Complete, or approved and waiting for the merge of its pull request where those are merged. */
-export function isReady(parts: Parts, ticket: Ticket): boolean {
+export function isReady(parts: EngineContext, ticket: Ticket): boolean {
   return ticket.status === 'complete' || (parts.settings.merge.pr && awaitsMerge(parts, ticket));
 }
 
-function awaitsMerge(parts: Parts, ticket: Ticket): boolean {
+function awaitsMerge(parts: EngineContext, ticket: Ticket): boolean {
   if (ticket.status !== 'running' && ticket.status !== 'ready' && !stoppedWithRun(parts, ticket))
     return false;
   const workflow = knownPinned(parts, ticket)?.workflow;
@@ -17,6 +17,6 @@ function awaitsMerge(parts: Parts, ticket: Ticket): boolean {
 }
 
 /** Whoever stops a run may meet a look at the pull request; that changes nothing about the work. A pause is meant. */
-function stoppedWithRun(parts: Parts, { planId, status, hold }: Ticket): boolean {
+function stoppedWithRun(parts: EngineContext, { planId, status, hold }: Ticket): boolean {
   return status === 'paused' && hold?.reason === stoppedTogether(parts.store.plan(planId));
 }

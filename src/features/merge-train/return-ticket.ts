@@ -1,6 +1,6 @@
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { emit, type Parts } from '../../engine/context.ts';
+import { type EngineContext, emit } from '../../engine/context.ts';
 import { pinnedFor } from '../../engine/pinned-workflow.ts';
 import { tellStatus } from '../../engine/status-events.ts';
 import { type Findings, sendBack } from '../../model/state/send-back.ts';
@@ -21,7 +21,11 @@ export interface Returned {
 }
 
 /** Sends the ticket of a faulty branch back to work; undefined when somebody has moved it meanwhile. */
-export async function returnTicket(parts: Parts, fault: Fault, onto: string): Promise<Returned | undefined> {
+export async function returnTicket(
+  parts: EngineContext,
+  fault: Fault,
+  onto: string,
+): Promise<Returned | undefined> {
   const { store, now } = parts;
   const { ref, key: branch } = fault.car;
   const before = store.ticket(ref);
@@ -67,7 +71,7 @@ export function findingsOf(fault: Fault, onto: string): Findings {
 }
 
 /** `logs` shows it as the output of the entry that sent the ticket back. */
-function keepLog(parts: Parts, fault: Fault, after: Ticket): void {
+function keepLog(parts: EngineContext, fault: Fault, after: Ticket): void {
   const note = after.phaseHistory.findLast((entry) => entry.error?.class === 'merge');
   if (!note) return;
   const dir = parts.store.layout.job(fault.car.ref, attemptKey(note));

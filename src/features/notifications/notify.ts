@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { messageOf } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { Notified, type Wanted } from '../../store/notified.ts';
@@ -11,7 +11,7 @@ const PATIENCE_MS = 20_000;
 
 /** Tells people when they are needed, each thing once at each place, behind the engine's back. */
 export class Notifier {
-  readonly #parts: Parts;
+  readonly #parts: EngineContext;
   readonly #places: NotifyPlace[];
   readonly #book: Notified;
   readonly #start: string;
@@ -20,7 +20,7 @@ export class Notifier {
   readonly #abort = new AbortController();
   #tails = new Map<string, Promise<void>>();
 
-  constructor(parts: Parts, options: PlaceOptions = {}) {
+  constructor(parts: EngineContext, options: PlaceOptions = {}) {
     this.#parts = parts;
     this.#places = placesOf(parts, options);
     this.#book = new Notified(parts.store.layout, () => parts.now());
@@ -102,7 +102,7 @@ export interface Told {
 }
 
 /** Sends one notice to every place, to see whether they are reached. Nothing is remembered of it. */
-export async function tryPlaces(parts: Parts, options: PlaceOptions = {}): Promise<Told[]> {
+export async function tryPlaces(parts: EngineContext, options: PlaceOptions = {}): Promise<Told[]> {
   const text = 'Signalbox can reach you here.';
   const about = { plan: 'test', ticket: null, title: text, phase: null, reason: null };
   const notice: Notice = { event: 'test', text, ...about, at: parts.now() };

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Settings } from '../../config/index.ts';
 import { maskedUrl } from '../../config/masked-url.ts';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { messageOf } from '../../model/errors.ts';
 import type { Notice } from './notices.ts';
 import { type HttpOptions, postJson } from './post.ts';
@@ -23,7 +23,7 @@ export interface PlaceOptions {
 }
 
 /** The places that the settings name and that exist here. */
-export function placesOf(parts: Parts, options: PlaceOptions = {}): NotifyPlace[] {
+export function placesOf(parts: EngineContext, options: PlaceOptions = {}): NotifyPlace[] {
   const { notify } = parts.settings;
   const { platform = process.platform, http = {} } = options;
   const places: NotifyPlace[] = [];
@@ -36,7 +36,7 @@ export function placesOf(parts: Parts, options: PlaceOptions = {}): NotifyPlace[
   return places;
 }
 
-function desktop(parts: Parts, platform: NodeJS.Platform): NotifyPlace {
+function desktop(parts: EngineContext, platform: NodeJS.Platform): NotifyPlace {
   const program = platform === 'darwin' ? 'osascript' : 'notify-send';
   const send = async ({ text }: Notice, signal: AbortSignal) => {
     // Texts are arguments, never part of a script.
@@ -50,7 +50,7 @@ function desktop(parts: Parts, platform: NodeJS.Platform): NotifyPlace {
   return { name: 'desktop', label: `the desktop (${program})`, send };
 }
 
-function command(parts: Parts, line: string): NotifyPlace {
+function command(parts: EngineContext, line: string): NotifyPlace {
   const send = async (notice: Notice, signal: AbortSignal) => {
     const json = JSON.stringify(notice);
     const { cwd, env, timeoutMs } = common(parts);
@@ -68,7 +68,7 @@ function command(parts: Parts, line: string): NotifyPlace {
 }
 
 /** In the user's home: it is there, and belongs to no project. */
-function common({ settings: { userHome }, env }: Parts) {
+function common({ settings: { userHome }, env }: EngineContext) {
   return { cwd: existsSync(userHome) ? userHome : '/', env, timeoutMs: TIMEOUT_MS };
 }
 

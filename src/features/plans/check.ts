@@ -1,7 +1,7 @@
 import { adapterFor, capabilityProblems } from '../../agents/index.ts';
 import { missingProgram } from '../../config/doctor/programs.ts';
 import { didYouMean } from '../../config/index.ts';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { pinnedFor } from '../../engine/pinned-workflow.ts';
 import { agentOf, branchOf, repoOf } from '../../engine/ticket-defaults.ts';
 import { messageOf, SignalboxError } from '../../model/errors.ts';
@@ -22,7 +22,7 @@ import { noMergeTarget, obstacles } from './workspace-problems.ts';
 export type { Problem };
 
 /** Everything that is wrong with a plan, found before anything runs. */
-export async function checkPlan(parts: Parts, planId: string): Promise<Problem[]> {
+export async function checkPlan(parts: EngineContext, planId: string): Promise<Problem[]> {
   const { store } = parts;
   const view = store.view();
   const files = fileProblems(parts, planId, view);
@@ -91,7 +91,12 @@ export async function checkPlan(parts: Parts, planId: string): Promise<Problem[]
   return problems;
 }
 
-async function checkTicket(parts: Parts, plan: Plan, ticket: Ticket, view: StoreView): Promise<Finding[]> {
+async function checkTicket(
+  parts: EngineContext,
+  plan: Plan,
+  ticket: Ticket,
+  view: StoreView,
+): Promise<Finding[]> {
   const problems: Finding[] = [];
   const planFile = parts.store.layout.planFile(plan.id);
   /** A value that the ticket leaves to its plan is wrong there. */
@@ -172,13 +177,13 @@ function held(ticket: Ticket): Finding[] {
   return [{ place: 'status', path: 'status', message, hint, severity: 'warning' }];
 }
 
-function unknownAgent({ settings }: Parts, name: string): string {
+function unknownAgent({ settings }: EngineContext, name: string): string {
   const known = Object.keys(settings.agents);
   return `Agent "${name}" is not configured (known: ${known.join(', ')}).${didYouMean(name, known)}`;
 }
 
 /** Told of the plan as a whole, once; it may be installed before the phase comes. */
-function notInstalled({ settings, env }: Parts, name: string, file: string): Finding[] {
+function notInstalled({ settings, env }: EngineContext, name: string, file: string): Finding[] {
   const agent = Object.hasOwn(settings.agents, name) ? settings.agents[name] : undefined;
   const missing = agent && missingProgram({ settings, env }, agent);
   if (!missing) return [];
@@ -196,7 +201,11 @@ function checkPhaseNames(workflow: Workflow, names: readonly string[]): void {
   );
 }
 
-function checkAgent(parts: Parts, name: string, phase: Parameters<typeof capabilityProblems>[1]): void {
+function checkAgent(
+  parts: EngineContext,
+  name: string,
+  phase: Parameters<typeof capabilityProblems>[1],
+): void {
   const agent = Object.hasOwn(parts.settings.agents, name) ? parts.settings.agents[name] : undefined;
   if (!agent) throw new Error(unknownAgent(parts, name));
   const [problem] = capabilityProblems(adapterFor(agent.adapter), phase);

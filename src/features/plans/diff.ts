@@ -1,11 +1,11 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { IllegalMoveError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 
 /** A ticket's work against what it started from. */
 export async function diffTicket(
-  parts: Parts,
+  parts: EngineContext,
   ref: TicketRef,
   stat: boolean,
 ): Promise<{ base: string; branch: string; text: string }> {

@@ -1,5 +1,5 @@
 import { basename, resolve } from 'node:path';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { collectWork } from '../../issues/collect.ts';
 import { orderByDependencies, type SourceProblem, type WorkItem } from '../../issues/index.ts';
 import { InputError } from '../../model/errors.ts';
@@ -34,7 +34,7 @@ export interface Drafted {
 }
 
 /** A draft plan from issues, files or a spec, without a model. All of it can be had, or nothing is written. */
-export async function draftPlan(parts: Parts, request: DraftRequest): Promise<Drafted> {
+export async function draftPlan(parts: EngineContext, request: DraftRequest): Promise<Drafted> {
   const { store } = parts;
   if (store.hasPlan(request.planId))
     throw new InputError('plan/exists', `A plan "${request.planId}" already exists.`, {
@@ -85,7 +85,11 @@ function notHad(problems: readonly SourceProblem[]): InputError {
 }
 
 /** Where issues of other repositories are worked on, by key. */
-async function reposOf(parts: Parts, root: string, items: readonly WorkItem[]): Promise<Map<string, string>> {
+async function reposOf(
+  parts: EngineContext,
+  root: string,
+  items: readonly WorkItem[],
+): Promise<Map<string, string>> {
   const { places, refused } = await placeItems(parts, root, items);
   const [first] = refused;
   if (first) throw new InputError('plan/source', `${first.reason}.`, { hint: first.hint });

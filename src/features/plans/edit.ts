@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { IllegalMoveError, InputError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids.ts';
 import type { Plan, PlanEntry } from '../../model/plan.ts';
@@ -25,7 +25,7 @@ export type PlanEdit = Partial<
 
 /** Adds a ticket to a plan. Nothing is written when it, or what it waits for, is not right. */
 export async function addTicket(
-  parts: Parts,
+  parts: EngineContext,
   ref: TicketRef,
   edit: TicketEdit & { title: string },
   entry: EntryEdit = {},
@@ -48,7 +48,7 @@ export async function addTicket(
 
 /** Changes what a planner may change of a ticket and of its place in the plan. */
 export async function editTicket(
-  parts: Parts,
+  parts: EngineContext,
   ref: TicketRef,
   edit: TicketEdit,
   entry: EntryEdit = {},
@@ -78,7 +78,7 @@ export async function editTicket(
   return ticket;
 }
 
-export async function editPlan(parts: Parts, planId: string, edit: PlanEdit): Promise<Plan> {
+export async function editPlan(parts: EngineContext, planId: string, edit: PlanEdit): Promise<Plan> {
   if (Object.keys(edit).length === 0)
     throw new InputError('usage', 'Nothing to change was named.', {
       hint: `For example: signalbox plan edit ${planId} --workflow local`,
@@ -96,7 +96,7 @@ export async function editPlan(parts: Parts, planId: string, edit: PlanEdit): Pr
 }
 
 /** Takes a ticket out of its plan; one that has begun stays, since its work does. */
-export async function removeTicket(parts: Parts, ref: TicketRef): Promise<void> {
+export async function removeTicket(parts: EngineContext, ref: TicketRef): Promise<void> {
   const { store } = parts;
   const plan = store.plan(ref.planId);
   checkEditable(plan);
@@ -142,7 +142,7 @@ function checkUnbegun(ticket: Ticket): void {
   });
 }
 
-function ticketsOf(parts: Parts, planId: string): Ticket[] {
+function ticketsOf(parts: EngineContext, planId: string): Ticket[] {
   return [...parts.store.view().tickets.values()].filter((ticket) => ticket.planId === planId);
 }
 
@@ -157,7 +157,7 @@ function taken({ planId, ticketId }: TicketRef): InputError {
 }
 
 /** Refuses what would make the plan impossible to run; what was wrong before is left to the check. */
-function checkWaits(before: Plan, after: Plan, parts: Parts): void {
+function checkWaits(before: Plan, after: Plan, parts: EngineContext): void {
   const others = parts.store.view().plans.filter(({ id }) => id !== after.id);
   const known = new Set(dependencyProblems(before, others).map(({ message }) => message));
   const [problem] = dependencyProblems(after, others).filter(({ message }) => !known.has(message));

@@ -1,10 +1,10 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { inspectState } from '../../store/inspect.ts';
 import type { StoreView } from '../../store/port.ts';
 import type { Problem } from './problem.ts';
 
 /** What makes files unreadable, all of it with its place, and fields that look like slips. */
-export function fileProblems(parts: Parts, planId: string, view: StoreView): Problem[] {
+export function fileProblems(parts: EngineContext, planId: string, view: StoreView): Problem[] {
   const { layout } = parts.store;
   const found: Problem[] = [];
   const inspected = (ticketId: string | null, file: string) => {

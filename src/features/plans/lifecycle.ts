@@ -1,4 +1,4 @@
-import { emit, type Parts } from '../../engine/context.ts';
+import { type EngineContext, emit } from '../../engine/context.ts';
 import { keepPast } from '../../engine/deleted-usage.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { wayToFree } from '../../model/claim.ts';
@@ -8,7 +8,7 @@ import { isOver, type Ticket } from '../../model/ticket.ts';
 import { checkPlan } from './check.ts';
 
 /** Makes a draft active; refused while the check finds an error. */
-export async function approvePlan(parts: Parts, planId: string): Promise<Plan> {
+export async function approvePlan(parts: EngineContext, planId: string): Promise<Plan> {
   const before = parts.store.plan(planId);
   if (before.status !== 'draft') throw move(before, 'approve', ['draft']);
   const errors = (await checkPlan(parts, planId)).filter((problem) => problem.severity === 'error');
@@ -25,13 +25,13 @@ export async function approvePlan(parts: Parts, planId: string): Promise<Plan> {
   return setStatus(parts, planId, 'active', ['draft'], 'approve');
 }
 
-export async function archivePlan(parts: Parts, planId: string): Promise<Plan> {
+export async function archivePlan(parts: EngineContext, planId: string): Promise<Plan> {
   for (const ticket of ticketsOf(parts, planId)) assertFree(parts, ticket);
   return setStatus(parts, planId, 'archived', ['draft', 'active', 'paused', 'complete'], 'archive');
 }
 
 /** Deletes a plan that would take nothing with it; names what it would otherwise lose. */
-export async function deletePlan(parts: Parts, planId: string, force: boolean): Promise<void> {
+export async function deletePlan(parts: EngineContext, planId: string, force: boolean): Promise<void> {
   const plan = parts.store.plan(planId);
   const view = parts.store.view();
   for (const ticket of ticketsOf(parts, planId)) {
@@ -64,7 +64,7 @@ export async function deletePlan(parts: Parts, planId: string, force: boolean): 
 }
 
 /** Refuses while anybody has a ticket: its agent, or a person in one of its sessions. */
-function assertFree(parts: Parts, ticket: Ticket): void {
+function assertFree(parts: EngineContext, ticket: Ticket): void {
   const { claim, planId, ticketId } = ticket;
   if (!claim || !parts.holder.isLive(claim)) return;
   const inSession = claim.by === 'session';
@@ -80,12 +80,12 @@ function assertFree(parts: Parts, ticket: Ticket): void {
   );
 }
 
-function ticketsOf(parts: Parts, planId: string): Ticket[] {
+function ticketsOf(parts: EngineContext, planId: string): Ticket[] {
   return [...parts.store.view().tickets.values()].filter((ticket) => ticket.planId === planId);
 }
 
 async function setStatus(
-  parts: Parts,
+  parts: EngineContext,
   planId: string,
   status: Plan['status'],
   from: Plan['status'][],

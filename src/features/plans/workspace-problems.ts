@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, repoOf, specOf, workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 import { defaultBranch, refKey } from '../../model/ids.ts';
@@ -12,7 +12,7 @@ import type { Finding } from './problem.ts';
 
 /** What its branch and worktree would run into. */
 export async function obstacles(
-  parts: Parts,
+  parts: EngineContext,
   plan: Plan,
   ticket: Ticket,
   view: StoreView,
@@ -40,7 +40,7 @@ export async function obstacles(
 
 /** Work that is to be merged, and nothing to merge it into: found out before agents have done it. */
 export async function noMergeTarget(
-  parts: Parts,
+  parts: EngineContext,
   plan: Plan,
   { workflow, ticket, view }: { workflow: Workflow; ticket: Ticket; view: StoreView },
 ): Promise<Finding[]> {
@@ -68,7 +68,7 @@ export async function noMergeTarget(
 const MERGES = 'integrate.sh';
 
 /** Unfinished tickets of other plans that work on the same branch. */
-function sameBranch(parts: Parts, plan: Plan, ticket: Ticket, view: StoreView): Finding[] {
+function sameBranch(parts: EngineContext, plan: Plan, ticket: Ticket, view: StoreView): Finding[] {
   const branch = branchOf(ticket);
   const repo = repoOf(ticket, plan, parts.settings);
   const own = (ticket.supersedes as string[] | undefined) ?? [];

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import {
   commentOnce,
   findComment,
@@ -37,7 +37,7 @@ const LOOK_MS = 500;
  * Pushes what was done about the feedback that the workflow captured, says so in a comment, and remembers that it was
  * answered. Doing it again after a crash pushes nothing twice and makes no second comment.
  */
-export async function answerReview(parts: Parts, ref: TicketRef): Promise<AnsweredReview> {
+export async function answerReview(parts: EngineContext, ref: TicketRef): Promise<AnsweredReview> {
   const work = await forgeWork(parts, ref);
   const known = await knownPull(parts, work);
   // What was merged takes no more commits: the next look sees whether any are left here.
@@ -61,7 +61,7 @@ export async function answerReview(parts: Parts, ref: TicketRef): Promise<Answer
 }
 
 /** A closed pull request is not opened a second time behind the back of whoever closed it. */
-async function knownPull(parts: Parts, work: ForgeWork): Promise<PullRequest> {
+async function knownPull(parts: EngineContext, work: ForgeWork): Promise<PullRequest> {
   const { head, gh, ticket } = work;
   const pull = await ticketPull(parts, work, await findPullRequests(head, gh));
   if (!pull)
@@ -91,7 +91,7 @@ export interface CommentWish {
 
 /** Comments on a ticket's pull request, once per key. */
 export async function commentOnPull(
-  parts: Parts,
+  parts: EngineContext,
   ref: TicketRef,
   wish: CommentWish,
 ): Promise<{ number: number; url: string; posted: boolean }> {

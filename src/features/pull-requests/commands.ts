@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { findPullRequests, forgetPull, mergePullRequest } from '../../github/index.ts';
 import { IllegalMoveError, SignalboxError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
@@ -7,14 +7,18 @@ import { type ForgeWork, forgeWork, pullBaseOf } from './context.ts';
 import { isLeftOver, localTip, ticketPull } from './find.ts';
 
 /** Pushes a ticket's branch and nothing else. */
-export async function pushTicket(parts: Parts, ref: TicketRef): Promise<Pushed & { branch: string }> {
+export async function pushTicket(parts: EngineContext, ref: TicketRef): Promise<Pushed & { branch: string }> {
   const work = await forgeWork(parts, ref);
   const { branch } = work.spec;
   return { branch, ...(await push(parts, work, true)) };
 }
 
 /** `again`: also where somebody deleted the branch. */
-async function push(parts: Parts, { journal, spec, head }: ForgeWork, again: boolean): Promise<Pushed> {
+async function push(
+  parts: EngineContext,
+  { journal, spec, head }: ForgeWork,
+  again: boolean,
+): Promise<Pushed> {
   const wish = { ...spec, known: journal.heads().at(-1)?.commit ?? null, again };
   const pushed = await journal.record('push', { branch: spec.branch }, () => parts.workspaces.push(wish));
   await forgetPull({ stateDir: parts.settings.stateDir, repository: head.repository }, spec.branch);
@@ -26,7 +30,7 @@ async function push(parts: Parts, { journal, spec, head }: ForgeWork, again: boo
  * the branch is the same here and there. A branch that somebody rewrote is taken only where that was asked for.
  */
 export async function syncTicket(
-  parts: Parts,
+  parts: EngineContext,
   ref: TicketRef,
   { takeTheirs }: { takeTheirs: boolean },
 ): Promise<CaughtUp> {
@@ -57,7 +61,7 @@ export interface MergedPull {
 }
 
 /** Merges a ticket's pull request, if it still has the very commits that are here. */
-export async function mergeTicketPull(parts: Parts, ref: TicketRef): Promise<MergedPull> {
+export async function mergeTicketPull(parts: EngineContext, ref: TicketRef): Promise<MergedPull> {
   const work = await forgeWork(parts, ref);
   const { head, gh, ticket, spec, journal } = work;
   const pull = await ticketPull(parts, work, await findPullRequests(head, gh));

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { ForgeJournal, type Head, KnownRepositories, lastSeen } from '../../github/index.ts';
 import { type GhOptions, ownRepository, parseRemote } from '../../issues/index.ts';
@@ -22,7 +22,11 @@ export interface ForgeWork {
   dir: string;
 }
 
-export async function forgeWork(parts: Parts, ref: TicketRef, signal?: AbortSignal): Promise<ForgeWork> {
+export async function forgeWork(
+  parts: EngineContext,
+  ref: TicketRef,
+  signal?: AbortSignal,
+): Promise<ForgeWork> {
   const { store, workspaces, settings } = parts;
   const view = store.view();
   const ticket = view.tickets.get(refKey(ref)) ?? store.ticket(ref);
@@ -37,11 +41,11 @@ export async function forgeWork(parts: Parts, ref: TicketRef, signal?: AbortSign
 }
 
 /** How gh is run: in a phase it carries the mark of the phase's job, and ends with it. */
-export function ghOptions({ settings, env, job }: Parts, cwd: string): GhOptions {
+export function ghOptions({ settings, env, job }: EngineContext, cwd: string): GhOptions {
   return { gh: settings.ghCommand, cwd, env: job === undefined ? env : { ...env, [MARKER]: job } };
 }
 
-export function forgeJournal(parts: Parts, ref: TicketRef): ForgeJournal {
+export function forgeJournal(parts: EngineContext, ref: TicketRef): ForgeJournal {
   const file = join(parts.store.layout.jobsOf(ref), 'forge.jsonl');
   return new ForgeJournal(
     file,
@@ -58,7 +62,7 @@ export function pullNumberOf(ticket: Ticket): number | null {
 }
 
 /** The branch that the pull request is to be merged into, as far as it is known. */
-export function pullBaseOf(parts: Parts, { ticket, head, spec }: ForgeWork): string | null {
+export function pullBaseOf(parts: EngineContext, { ticket, head, spec }: ForgeWork): string | null {
   const seen = lastSeen({ stateDir: parts.settings.stateDir, repository: head.repository }, spec.branch);
   return seen?.base || ownBaseOf(ticket, spec);
 }

@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { BudgetBook, limitEnd } from '../../github/index.ts';
 import { GhError, type GhFailure } from '../../issues/index.ts';
 import { SignalboxError, WorkspaceError } from '../../model/errors.ts';
@@ -32,7 +32,7 @@ export function isForGood(error: unknown): error is SignalboxError {
 }
 
 /** What every deed and every look on a forge waits out instead of failing; undefined for what waiting does not mend. */
-export async function troubleOf(parts: Parts, error: unknown): Promise<Trouble | undefined> {
+export async function troubleOf(parts: EngineContext, error: unknown): Promise<Trouble | undefined> {
   const soon = () => new Date(Date.parse(parts.now()) + PAUSE_MS).toISOString();
   if (error instanceof WorkspaceError) {
     const { stderr } = error.details;
@@ -49,7 +49,7 @@ export async function troubleOf(parts: Parts, error: unknown): Promise<Trouble |
   return { reason: `GitHub takes no more questions until ${until}`, until };
 }
 
-async function endOfLimit(parts: Parts, host: string): Promise<string | undefined> {
+async function endOfLimit(parts: EngineContext, host: string): Promise<string | undefined> {
   try {
     return await limitEnd(host, ghOptions(parts, parts.settings.packageDir));
   } catch (error) {

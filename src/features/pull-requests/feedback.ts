@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import type { Standing } from '../../github/index.ts';
 import { writeAtomic } from '../../machine/files/atomic.ts';
 import type { ForgeWork } from './context.ts';
@@ -15,7 +15,11 @@ export interface Feedback {
  * Remembers what a text of feedback is about, under the text itself: whoever looks meanwhile, by hand or not, finds
  * something else and takes nothing away. The look itself answers nothing.
  */
-export function keepFeedback(parts: Parts, { dir }: ForgeWork, { message, ids, outcome }: Standing): void {
+export function keepFeedback(
+  parts: EngineContext,
+  { dir }: ForgeWork,
+  { message, ids, outcome }: Standing,
+): void {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   // As it will be captured.
   const file = fileOf(dir, parts.redact(message));

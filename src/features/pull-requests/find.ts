@@ -1,9 +1,12 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { type OurWork, ourPull, type PullRequest, type PullWait } from '../../github/index.ts';
 import { type ForgeWork, pullNumberOf } from './context.ts';
 
 /** The commit that a ticket's branch has here; undefined before there is one. */
-export async function localTip(parts: Parts, { ticket, spec }: ForgeWork): Promise<string | undefined> {
+export async function localTip(
+  parts: EngineContext,
+  { ticket, spec }: ForgeWork,
+): Promise<string | undefined> {
   if (!ticket.base) return undefined;
   const { repo, branch } = spec;
   return (await parts.workspaces.branchAhead({ repo, branch, of: ticket.base.commit }))?.tip;
@@ -26,7 +29,7 @@ export function ourWork(
 
 /** A ticket's own pull request among those of its branch. */
 export async function ticketPull(
-  parts: Parts,
+  parts: EngineContext,
   work: ForgeWork,
   found: readonly PullRequest[],
 ): Promise<PullRequest | undefined> {
@@ -35,7 +38,7 @@ export async function ticketPull(
 
 /** The ticket's pull request among those of its branch, where it was merged with all that is here. */
 export async function mergedPull(
-  parts: Parts,
+  parts: EngineContext,
   work: ForgeWork,
   found: readonly PullRequest[],
 ): Promise<PullRequest | undefined> {
@@ -47,7 +50,7 @@ export async function mergedPull(
 
 /** Whether commits are here that were not in a pull request when it was merged. */
 export async function isLeftOver(
-  parts: Parts,
+  parts: EngineContext,
   { spec, journal }: ForgeWork,
   tip: string | undefined,
   { head, mergedAt }: { head: string; mergedAt: string },

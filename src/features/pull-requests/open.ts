@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, workspaceSpec } from '../../engine/ticket-defaults.ts';
 import {
   createPullRequest,
@@ -35,7 +35,7 @@ export interface OpenedPullRequest {
 }
 
 interface Work {
-  parts: Parts;
+  parts: EngineContext;
   ticket: Ticket;
   spec: WorkspaceSpec;
   head: Head;
@@ -52,7 +52,7 @@ interface Work {
  * so that doing it again after a crash comes to the same end. `again`: also where somebody deleted the branch.
  */
 export async function openPullRequest(
-  parts: Parts,
+  parts: EngineContext,
   ref: TicketRef,
   { again }: { again: boolean } = { again: true },
 ): Promise<OpenedPullRequest> {
@@ -96,7 +96,7 @@ function withWayOut(error: unknown, { planId, ticketId }: Ticket): unknown {
 
 /** GitHub closes a pull request whose branch is deleted; whoever wants the branch again wants a new one. */
 async function wasDeleted(
-  { workspaces }: Parts,
+  { workspaces }: EngineContext,
   spec: WorkspaceSpec,
   { state }: PullRequest,
 ): Promise<boolean> {
@@ -106,7 +106,7 @@ async function wasDeleted(
 }
 
 /** The branch's commit; refuses a ticket that has nothing to show. */
-async function tipOf({ workspaces }: Parts, ticket: Ticket, spec: WorkspaceSpec): Promise<string> {
+async function tipOf({ workspaces }: EngineContext, ticket: Ticket, spec: WorkspaceSpec): Promise<string> {
   if (!ticket.base)
     throw new IllegalMoveError(
       'ticket/unstarted',
@@ -174,7 +174,7 @@ function isFork({ owner, repository }: Head): boolean {
 
 /** The nearest branch of the stack that is on origin and not merged yet, else the branch that the plan started from. */
 async function baseBranch(
-  { workspaces }: Parts,
+  { workspaces }: EngineContext,
   { ticket, spec, head, stack, gh }: Pick<Work, 'ticket' | 'spec' | 'head' | 'stack' | 'gh'>,
 ): Promise<string | null> {
   const own = ownBaseOf(ticket, spec);

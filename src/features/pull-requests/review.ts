@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { findPullRequests, type Reviewed, readReviews } from '../../github/index.ts';
 import type { TicketRef } from '../../model/ids.ts';
 import { forgeWork } from './context.ts';
@@ -10,7 +10,7 @@ export type ReviewAnswer = { decision: 'approve' | 'reject'; message: string } |
 const MOST = 8000;
 
 /** Asks the forge what people said of a ticket's pull request. */
-export async function reviewOf(parts: Parts, ref: TicketRef): Promise<ReviewAnswer> {
+export async function reviewOf(parts: EngineContext, ref: TicketRef): Promise<ReviewAnswer> {
   const work = await forgeWork(parts, ref);
   const { head, gh, spec } = work;
   const latest = await ticketPull(parts, work, await findPullRequests(head, gh));

@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, repoOf } from '../../engine/ticket-defaults.ts';
 import { parseRef, refKey, type TicketRef } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
@@ -12,7 +12,7 @@ export interface Stack {
   below: Ticket | undefined;
 }
 
-export async function stackOf(parts: Parts, ticket: Ticket, view: StoreView): Promise<Stack> {
+export async function stackOf(parts: EngineContext, ticket: Ticket, view: StoreView): Promise<Stack> {
   const below = await predecessor(parts, ticket, view);
   const tickets = [ticket];
   for (let at = below; at && !tickets.includes(at); ) {
@@ -35,7 +35,11 @@ function stacksUp({ planId, skipPhases }: Ticket, view: StoreView): boolean {
 }
 
 /** The prerequisite that has the commit which the ticket started from, unless the base has that commit too. */
-async function predecessor(parts: Parts, ticket: Ticket, view: StoreView): Promise<Ticket | undefined> {
+async function predecessor(
+  parts: EngineContext,
+  ticket: Ticket,
+  view: StoreView,
+): Promise<Ticket | undefined> {
   const { workspaces, settings } = parts;
   const plan = planOf(view, ticket.planId);
   if (!ticket.base || !plan) return undefined;
@@ -55,7 +59,7 @@ async function predecessor(parts: Parts, ticket: Ticket, view: StoreView): Promi
 }
 
 /** Whether a branch is another ticket's of the same plan: a pull request on top of it is one that we put there. */
-export function isStackedOn(parts: Parts, { planId, ticketId }: TicketRef, branch: string): boolean {
+export function isStackedOn(parts: EngineContext, { planId, ticketId }: TicketRef, branch: string): boolean {
   const { tickets } = parts.store.view();
   return [...tickets.values()].some(
     (other) => other.planId === planId && other.ticketId !== ticketId && other.branch === branch,
@@ -71,7 +75,7 @@ function blockersOf(ticket: Ticket, view: StoreView): Ticket[] {
 
 /** The ticket that builds on this one alone: it started from its branch, or will where tickets are stacked. */
 async function successor(
-  parts: Parts,
+  parts: EngineContext,
   { ticket, view, stacks }: { ticket: Ticket; view: StoreView; stacks: boolean },
 ): Promise<Ticket | undefined> {
   const own = [...view.tickets.values()].filter((each) => each.planId === ticket.planId);

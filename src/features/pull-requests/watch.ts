@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, repoOf } from '../../engine/ticket-defaults.ts';
 import {
   type ForgeJournal,
@@ -29,7 +29,7 @@ export type Watching =
 const MOST_CONFLICTS = 2;
 
 /** Where a ticket's pull request stands for somebody who waits. Asks GitHub at most once per interval for all who do. */
-export async function watchPull(parts: Parts, ref: TicketRef, awaited: PullWait): Promise<Watching> {
+export async function watchPull(parts: EngineContext, ref: TicketRef, awaited: PullWait): Promise<Watching> {
   try {
     return await look(parts, ref, awaited);
   } catch (error) {
@@ -39,7 +39,7 @@ export async function watchPull(parts: Parts, ref: TicketRef, awaited: PullWait)
   }
 }
 
-async function look(parts: Parts, ref: TicketRef, awaited: PullWait): Promise<Watching> {
+async function look(parts: EngineContext, ref: TicketRef, awaited: PullWait): Promise<Watching> {
   const work = await forgeWork(parts, ref);
   const { head, gh, spec, journal } = work;
   const { stateDir, forge } = parts.settings;
@@ -100,19 +100,23 @@ function timesAnswered({ baseCommit }: { baseCommit: string }, answered: Readonl
   return [...answered].filter((id) => id.startsWith('conflict:') && id.endsWith(`:${baseCommit}`)).length;
 }
 
-async function isOnOrigin(parts: Parts, { spec: { repo, branch } }: ForgeWork): Promise<boolean> {
+async function isOnOrigin(parts: EngineContext, { spec: { repo, branch } }: ForgeWork): Promise<boolean> {
   return (await parts.workspaces.remoteTips({ repo, branches: [branch] })).has(branch);
 }
 
 /** The branch itself tells what a pull request will show in a moment. */
-async function originHas(parts: Parts, { spec }: ForgeWork, heads: readonly string[]): Promise<boolean> {
+async function originHas(
+  parts: EngineContext,
+  { spec }: ForgeWork,
+  heads: readonly string[],
+): Promise<boolean> {
   const { repo, branch } = spec;
   const there = (await parts.workspaces.remoteTips({ repo, branches: [branch] })).get(branch);
   return there !== undefined && heads.includes(there);
 }
 
 /** Everybody else who waits in the same repository, asked for along the way. */
-function othersWaiting(parts: Parts, { ref, spec, head }: ForgeWork): Watch[] {
+function othersWaiting(parts: EngineContext, { ref, spec, head }: ForgeWork): Watch[] {
   const { tickets, plans } = parts.store.view();
   return [...tickets.values()].flatMap((other) => {
     if (refKey(other) === refKey(ref) || !waitsOutside(other)) return [];

@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { Assignment, type Unit } from '../../kiro/index.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { assigned, isNews } from './assignments.ts';
@@ -44,7 +44,7 @@ export function decidedWith(ticket: Ticket): Map<string, Assignment> {
  * was asked for several at once. One that has an owner already keeps it unless a person says otherwise.
  */
 export async function giveOwners(
-  parts: Parts,
+  parts: EngineContext,
   tickets: readonly Ticket[],
   byHand: ReadonlyMap<string, Assignment>,
 ): Promise<Ticket[]> {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { lstatSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { isFatal, type Parts } from '../../engine/context.ts';
+import { type EngineContext, isFatal } from '../../engine/context.ts';
 import { messageOf } from '../../model/errors.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
@@ -15,7 +15,7 @@ export function leftOf(ticket: Ticket): TreeLeft | undefined {
 }
 
 /** A checkout as it is: its commit, and what is not committed by what is in it. */
-async function lookAtTree(parts: Parts, path: string): Promise<TreeLeft> {
+async function lookAtTree(parts: EngineContext, path: string): Promise<TreeLeft> {
   const { commit } = await parts.workspaces.head(path);
   const { dirty } = await parts.workspaces.evidence(path, commit, { files: false });
   return { head: commit, files: Object.fromEntries(dirty.map((file) => [file, sumOf(join(path, file))])) };
@@ -30,7 +30,12 @@ function sumOf(path: string): string {
 }
 
 /** Notes how a ticket leaves the user's checkout, so that what comes after it can be told apart. */
-export async function noteLeft(parts: Parts, plan: Plan, ticket: Ticket, spec: WorkspaceSpec): Promise<void> {
+export async function noteLeft(
+  parts: EngineContext,
+  plan: Plan,
+  ticket: Ticket,
+  spec: WorkspaceSpec,
+): Promise<void> {
   if (plan.workspace !== 'checkout' || ticket.base === null || ticket.status === 'complete') return;
   try {
     const left = await lookAtTree(parts, spec.path);
@@ -69,7 +74,7 @@ export interface PersonsFiles {
 
 /** Files of a checkout that are not known to be a unit's; where there are any, what is known is noted. */
 export async function personsFiles(
-  parts: Parts,
+  parts: EngineContext,
   path: string,
   tickets: readonly Ticket[],
 ): Promise<PersonsFiles> {
@@ -84,7 +89,7 @@ export async function personsFiles(
 
 /** How a ticket left the tree: as its engine noted it, or as can be told of one whose engine was killed. */
 async function howLeft(
-  parts: Parts,
+  parts: EngineContext,
   ticket: Ticket,
   path: string,
   now: TreeLeft,
@@ -96,7 +101,7 @@ async function howLeft(
 }
 
 /** What a person does from now on is theirs, also where nobody can tell whose the rest is. */
-async function noteKnown(parts: Parts, ticket: Ticket, left: TreeLeft): Promise<void> {
+async function noteKnown(parts: EngineContext, ticket: Ticket, left: TreeLeft): Promise<void> {
   const after = lastKey(ticket);
   if (leftOf(ticket)?.after === after || !wasKilled(ticket)) return;
   await parts.store.updateTicket(ticket, (latest) => ({ ...latest, left: { ...left, after } }));
@@ -109,7 +114,7 @@ function lastKey(ticket: Ticket): string {
 
 /** Commits that a person made since a unit stopped are not that unit's, neither to count nor to take out: it goes on from them. */
 export async function baseAfterPerson(
-  parts: Parts,
+  parts: EngineContext,
   ticket: Ticket,
   path: string,
 ): Promise<Ticket['base'] | undefined> {
@@ -119,7 +124,7 @@ export async function baseAfterPerson(
   return left && now.head !== left.head ? { ...ticket.base, commit: now.head } : undefined;
 }
 
-export async function keepPersonsCommits(parts: Parts, planId: string): Promise<void> {
+export async function keepPersonsCommits(parts: EngineContext, planId: string): Promise<void> {
   const plan = parts.store.plan(planId);
   const { tickets } = parts.store.view();
   const own = plan.tickets.flatMap(({ ticketId }) => tickets.get(refKey({ planId, ticketId })) ?? []);

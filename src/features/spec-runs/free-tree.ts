@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { worktreeRootOf } from '../../engine/ticket-defaults.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 import { type BranchInput, treeOf } from './previous-run.ts';
@@ -13,7 +13,7 @@ export interface FreeTree {
 }
 
 /** The place of a spec's tree. A neighbour whose spec has the same name may have it: then another one is taken. */
-export async function freeTree(parts: Parts, input: BranchInput, branch: string): Promise<FreeTree> {
+export async function freeTree(parts: EngineContext, input: BranchInput, branch: string): Promise<FreeTree> {
   const { before, root } = input;
   const named = treeOf(parts, input, branch);
   const worktreeRoot = before?.plan.worktreeRoot ?? null;
@@ -35,7 +35,7 @@ function hasTree({ worktree }: { worktree: string | null }): boolean {
 }
 
 /** Whether something is there that is not of this repository. */
-async function isForeign({ workspaces }: Parts, path: string, commonDir: string): Promise<boolean> {
+async function isForeign({ workspaces }: EngineContext, path: string, commonDir: string): Promise<boolean> {
   if (!existsSync(path)) return false;
   try {
     if (readdirSync(path).length === 0) return false;

@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import type { Journal } from '../../engine/ticket-writer.ts';
 import { HeldError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
@@ -9,7 +9,11 @@ import { lockSpec, placeOf } from './lock.ts';
 const LOOK_MS = 10_000;
 
 /** Takes the spec of a plan for this process; or says for whom it waits, where another run has it. */
-export async function waitForLock(parts: Parts, plan: Plan, branch: string): Promise<Hold | undefined> {
+export async function waitForLock(
+  parts: EngineContext,
+  plan: Plan,
+  branch: string,
+): Promise<Hold | undefined> {
   const place = placeOf(plan, branch);
   if (!place) return undefined;
   try {

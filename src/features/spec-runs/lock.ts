@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { writeAtomic } from '../../machine/files/atomic.ts';
 import { makeDirectory } from '../../machine/files/directory.ts';
 import { readJob } from '../../machine/jobs/job.ts';
@@ -39,7 +39,7 @@ export function placeOf(plan: Plan, branch: string | null): SpecPlace | undefine
 }
 
 /** Refuses a spec whose directory or tree another run has, whatever state directory that one keeps. */
-export async function refuseLocked(parts: Parts, planId: string, place: SpecPlace): Promise<void> {
+export async function refuseLocked(parts: EngineContext, planId: string, place: SpecPlace): Promise<void> {
   for (const file of await filesOf(parts, place)) refuse(parts, planId, place, file);
 }
 
@@ -48,7 +48,7 @@ export async function refuseLocked(parts: Parts, planId: string, place: SpecPlac
  * that no claim of it can tell two runs apart that begin together.
  */
 export async function lockSpec(
-  parts: Parts,
+  parts: EngineContext,
   planId: string,
   place: SpecPlace,
   { first = false } = {},
@@ -80,7 +80,7 @@ export async function lockSpec(
   held.set(key, { files, timer });
 }
 
-export function unlockSpec(parts: Parts, planId: string): void {
+export function unlockSpec(parts: EngineContext, planId: string): void {
   const own = held.get(keyOf(parts, planId));
   if (!own) return;
   held.delete(keyOf(parts, planId));
@@ -88,7 +88,7 @@ export function unlockSpec(parts: Parts, planId: string): void {
   for (const file of own.files) if (read(file)?.token === parts.holder.token) rmSync(file, { force: true });
 }
 
-function keyOf({ holder }: Parts, planId: string): string {
+function keyOf({ holder }: EngineContext, planId: string): string {
   return `${holder.token} ${planId}`;
 }
 
@@ -98,7 +98,7 @@ function renew(files: readonly string[]): void {
   for (const file of files) if (existsSync(file)) utimesSync(file, now, now);
 }
 
-async function filesOf({ workspaces }: Parts, { dir, repo, tree }: SpecPlace): Promise<string[]> {
+async function filesOf({ workspaces }: EngineContext, { dir, repo, tree }: SpecPlace): Promise<string[]> {
   const { commonDir } = await workspaces.checkRepo(repo);
   // A spec may lie in another repository than the work.
   const own = await workspaces.checkRepo(dir).catch(() => ({ commonDir }));
@@ -118,7 +118,7 @@ function read(file: string): SpecLock | undefined {
 }
 
 /** Between runs of one plan in one state directory its own claims decide; everybody else looks here. */
-function refuse(parts: Parts, planId: string | null, { name }: SpecPlace, file: string): void {
+function refuse(parts: EngineContext, planId: string | null, { name }: SpecPlace, file: string): void {
   const lock = read(file);
   if (
     !lock ||

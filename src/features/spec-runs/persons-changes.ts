@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import type { Journal } from '../../engine/ticket-writer.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
@@ -9,7 +9,7 @@ import { refuseDirty } from './refusals.ts';
 
 /** In a checkout nothing begins or goes on with what a person has there since; their commits are not the ticket's. */
 export async function sparePerson(
-  parts: Parts,
+  parts: EngineContext,
   plan: Plan,
   { found, journal, spec }: { found: Ticket; journal: Journal; spec: WorkspaceSpec },
 ): Promise<void> {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { releaseWorkspace } from '../../engine/prepare-workspace.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { mergedTasks } from '../../kiro/index.ts';
@@ -13,7 +13,7 @@ import { bringSpec, excludeFiles } from './tree.ts';
 import { besideSpec, engineTicks, type PlanSpec, specOf } from './unit.ts';
 
 /** Makes the tree and brings the spec into it, unless a unit's work lies in it. */
-export async function prepareTree(parts: Parts, planId: string): Promise<void> {
+export async function prepareTree(parts: EngineContext, planId: string): Promise<void> {
   const { store, workspaces, settings } = parts;
   const plan = store.plan(planId);
   const kept = specOf(plan);
@@ -43,7 +43,7 @@ export async function prepareTree(parts: Parts, planId: string): Promise<void> {
 
 /** Whether the branch of a spec that is complete lacks something of the user's copy; a branch that is gone lacks nothing. */
 async function hasNews(
-  parts: Parts,
+  parts: EngineContext,
   plan: Plan,
   kept: PlanSpec,
   tickets: readonly Ticket[],

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { worktreeRootOf } from '../../engine/ticket-defaults.ts';
 import {
   type Assignment,
@@ -25,7 +25,7 @@ import { assignmentOf } from './state.ts';
 import { placeInTree, STATE_FILE } from './tree.ts';
 import { engineTicks, type PlanSpec, specOf, unitOf } from './unit.ts';
 
-export function freePlanId(parts: Parts, name: string): string {
+export function freePlanId(parts: EngineContext, name: string): string {
   for (let number = 1; ; number += 1) {
     const id = `spec-${plainName(name)}${behind(number)}`;
     if (!existsSync(parts.store.layout.planDir(id))) return id;
@@ -52,7 +52,7 @@ export interface BranchInput {
   name: string;
 }
 
-export async function branchFor(parts: Parts, input: BranchInput): Promise<string> {
+export async function branchFor(parts: EngineContext, input: BranchInput): Promise<string> {
   const known = input.before?.tickets[0]?.branch;
   if (known && (input.before?.plan.workspace === 'checkout') === input.request.inPlace) return known;
   if (input.request.inPlace) {
@@ -66,7 +66,7 @@ export async function branchFor(parts: Parts, input: BranchInput): Promise<strin
 }
 
 /** Plans are numbered for the whole state directory, branches among the plans of one repository. */
-function freeBranch(parts: Parts, { root, name }: BranchInput): string {
+function freeBranch(parts: EngineContext, { root, name }: BranchInput): string {
   const plain = `spec/${plainName(name)}`;
   const first = branchProblem(plain) === undefined ? plain : `spec/${slug(name)}`;
   const { plans, tickets } = parts.store.view();
@@ -82,7 +82,11 @@ function freeBranch(parts: Parts, { root, name }: BranchInput): string {
 }
 
 /** Trees of several repositories may lie in one place: one whose branch is not called as its plan is named after the plan. */
-export function treeOf(parts: Parts, { root, planId, before }: BranchInput, branch: string): string | null {
+export function treeOf(
+  parts: EngineContext,
+  { root, planId, before }: BranchInput,
+  branch: string,
+): string | null {
   const name = `spec/${planId.slice('spec-'.length)}`;
   if (branch === name || branchProblem(name) !== undefined) return null;
   const worktreeRoot = before?.plan.worktreeRoot ?? null;

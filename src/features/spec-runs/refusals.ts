@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { tipOf } from '../../engine/branch-head.ts';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import type { SpecProblem } from '../../kiro/index.ts';
 import { sayHolder } from '../../model/claim.ts';
 import { HeldError, InputError } from '../../model/errors.ts';
@@ -11,7 +11,7 @@ import { readDaemon } from '../../store/daemon-claim.ts';
 import { personsFiles } from './checkout-state.ts';
 
 export function checkAgents(
-  { settings }: Parts,
+  { settings }: EngineContext,
   { backend, assignBackend }: { backend: string | null; assignBackend: string | null },
 ): void {
   const known = Object.keys(settings.agents);
@@ -31,7 +31,7 @@ export function checkAgents(
       );
 }
 
-export function refuseHeld({ holder }: Parts, plan: Plan): void {
+export function refuseHeld({ holder }: EngineContext, plan: Plan): void {
   if (!plan.claim || !holder.isLive(plan.claim) || plan.claim.token === holder.token) return;
   throw new HeldError('plan/held', `Spec "${plan.name}" is already being run by ${sayHolder(plan.claim)}.`, {
     hint: `Watch it with: signalbox status --plan ${plan.id}`,
@@ -40,7 +40,7 @@ export function refuseHeld({ holder }: Parts, plan: Plan): void {
 }
 
 /** A daemon claims tickets, not plans: an active plan that nobody else has is its work as long as something can go on. */
-export function refuseDaemon({ holder, store }: Parts, plan: Plan, tickets: readonly Ticket[]): void {
+export function refuseDaemon({ holder, store }: EngineContext, plan: Plan, tickets: readonly Ticket[]): void {
   const daemon = readDaemon(store.layout, holder);
   const claim = tickets.flatMap(({ claim }) => claim ?? []).find((each) => holder.isLive(each));
   const isStuck = tickets.some(
@@ -82,7 +82,7 @@ export function refuseMoved(
 
 /** One branch cannot be in two trees: what the checkout has is not free for the spec's own. */
 export async function refuseStanding(
-  { workspaces }: Parts,
+  { workspaces }: EngineContext,
   { plan, tickets }: { plan: Plan; tickets: readonly Ticket[] },
   branch: string,
 ): Promise<void> {
@@ -101,7 +101,11 @@ export async function refuseStanding(
 }
 
 /** What a person has in the checkout that a spec works in is neither the agent's nor in the way. */
-export async function refuseDirty(parts: Parts, plan: Plan, tickets: readonly Ticket[]): Promise<void> {
+export async function refuseDirty(
+  parts: EngineContext,
+  plan: Plan,
+  tickets: readonly Ticket[],
+): Promise<void> {
   const root = plan.repo ?? '';
   const { files, owner, unsure } = await personsFiles(parts, root, tickets);
   if (files.length === 0) return;
@@ -119,7 +123,7 @@ export async function refuseDirty(parts: Parts, plan: Plan, tickets: readonly Ti
 
 /** A branch that somebody has deleted took the units with it that were complete on it, unless they were merged. */
 export async function refuseLost(
-  { workspaces }: Parts,
+  { workspaces }: EngineContext,
   { id, name, repo, base, workspace }: Plan,
   tickets: readonly Ticket[],
 ): Promise<void> {

@@ -1,11 +1,11 @@
 import { dirname } from 'node:path';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { InputError, messageOf, WorkspaceError } from '../../model/errors.ts';
 import type { SpecRunRequest } from './run.ts';
 
 /** The repository that the work happens in: the one that was named, else the spec's, else the one around us. */
 export async function repositoryOf(
-  { workspaces }: Parts,
+  { workspaces }: EngineContext,
   { workdir, cwd }: SpecRunRequest,
   dir: string,
 ): Promise<string> {
@@ -28,14 +28,22 @@ export async function repositoryOf(
 }
 
 /** A base that somebody names has to be there before anything runs. */
-export async function checkBase({ workspaces }: Parts, repo: string, base: string | null): Promise<void> {
+export async function checkBase(
+  { workspaces }: EngineContext,
+  repo: string,
+  base: string | null,
+): Promise<void> {
   if (base === null) return;
   const hint = `Name a branch that is there, or make it: git -C ${repo} branch ${base}`;
   await named(() => workspaces.checkBase({ repo, base }), '--base', hint);
 }
 
 /** Git keeps branches as files: none can be in another one. */
-export async function refuseBeside({ workspaces }: Parts, repo: string, branch: string): Promise<void> {
+export async function refuseBeside(
+  { workspaces }: EngineContext,
+  repo: string,
+  branch: string,
+): Promise<void> {
   const above = dirname(branch);
   if (above === '.' || !(await workspaces.tip({ repo, branch: above }))) return;
   throw new InputError(

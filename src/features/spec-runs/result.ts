@@ -1,4 +1,4 @@
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { totalUsage } from '../../model/limits/usage.ts';
 import type { Plan } from '../../model/plan.ts';
@@ -38,7 +38,7 @@ export interface SpecResult {
 
 /** What a run of a spec came to, measured. */
 export async function specResult(
-  parts: Parts,
+  parts: EngineContext,
   planId: string,
   { since, ms }: { since: string; ms: number },
 ): Promise<SpecResult> {
@@ -80,7 +80,7 @@ export async function specResult(
 }
 
 async function changesOf(
-  parts: Parts,
+  parts: EngineContext,
   plan: Plan,
   tickets: readonly Ticket[],
 ): Promise<Pick<SpecResult, 'changes' | 'branchGone'>> {

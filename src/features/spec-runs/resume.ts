@@ -1,4 +1,4 @@
-import { emit, type Parts } from '../../engine/context.ts';
+import { type EngineContext, emit } from '../../engine/context.ts';
 import { control } from '../../engine/control.ts';
 import { letGo } from '../../engine/resume-run.ts';
 import { sayHolder } from '../../model/claim.ts';
@@ -12,7 +12,7 @@ import { haltedTicket } from './state.ts';
 import { specOf } from './unit.ts';
 
 /** Answers the unit that has halted; it goes on with whoever runs the plan. */
-export async function answerHalt(parts: Parts, planId: string, answer: string): Promise<string> {
+export async function answerHalt(parts: EngineContext, planId: string, answer: string): Promise<string> {
   const plan = specPlan(parts, planId);
   const view = parts.store.view();
   const tickets = plan.tickets.flatMap(({ ticketId }) => view.tickets.get(`${planId}/${ticketId}`) ?? []);
@@ -31,7 +31,7 @@ export async function answerHalt(parts: Parts, planId: string, answer: string): 
  * Takes the plan of a spec to go on with it here; it is then run like any other plan that this process holds. With
  * `leave`, whoever has it goes on.
  */
-export async function takeSpec(parts: Parts, planId: string, { leave = false } = {}): Promise<Plan> {
+export async function takeSpec(parts: EngineContext, planId: string, { leave = false } = {}): Promise<Plan> {
   const { store, holder } = parts;
   await refuseChanged(parts, specPlan(parts, planId));
   const plan = await store.updatePlan(planId, (latest) => {
@@ -76,7 +76,7 @@ export async function takeSpec(parts: Parts, planId: string, { leave = false } =
  * In a checkout, nothing of a person's goes with the agent's, and a branch is where it was; a run that is under way sees
  * to that itself.
  */
-async function refuseChanged(parts: Parts, plan: Plan): Promise<void> {
+async function refuseChanged(parts: EngineContext, plan: Plan): Promise<void> {
   const { tickets } = parts.store.view();
   const own = plan.tickets.flatMap(({ ticketId }) => tickets.get(`${plan.id}/${ticketId}`) ?? []);
   const claims = [plan.claim, ...own.map(({ claim }) => claim)];
@@ -86,7 +86,7 @@ async function refuseChanged(parts: Parts, plan: Plan): Promise<void> {
   else await refuseLost(parts, plan, own);
 }
 
-function specPlan(parts: Parts, planId: string): Plan {
+function specPlan(parts: EngineContext, planId: string): Plan {
   const plan = parts.store.plan(planId);
   if (specOf(plan)) return plan;
   throw new InputError('spec/none', `"${planId}" is not a run of a spec.`, {

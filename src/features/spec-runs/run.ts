@@ -1,5 +1,5 @@
 import { realpathSync } from 'node:fs';
-import { emit, type Parts } from '../../engine/context.ts';
+import { type EngineContext, emit } from '../../engine/context.ts';
 import { control } from '../../engine/control.ts';
 import { keepPast } from '../../engine/deleted-usage.ts';
 import { letGo } from '../../engine/resume-run.ts';
@@ -86,7 +86,7 @@ export interface PreparedSpec {
 const WORKFLOW = 'spec-task';
 
 /** Everything that can be found out before anything is changed. */
-export async function prepareSpecRun(parts: Parts, request: SpecRunRequest): Promise<PreparedSpec> {
+export async function prepareSpecRun(parts: EngineContext, request: SpecRunRequest): Promise<PreparedSpec> {
   const original = await readSpec(request.dir);
   const dir = realpathSync.native(original.dir);
   const root = await repositoryOf(parts, request, dir);
@@ -206,7 +206,7 @@ function cannotAsk(): InputError {
 
 /** Writes the plan, which is ours from the beginning, and brings spec and tree together. */
 export async function startSpecRun(
-  parts: Parts,
+  parts: EngineContext,
   request: SpecRunRequest,
   run: PreparedSpec,
 ): Promise<string> {
@@ -249,7 +249,7 @@ export async function startSpecRun(
 }
 
 /** Another run may have begun with the spec since it was looked at. */
-async function create(parts: Parts, plan: Plan, tickets: readonly Ticket[]): Promise<void> {
+async function create(parts: EngineContext, plan: Plan, tickets: readonly Ticket[]): Promise<void> {
   if (parts.store.hasPlan(plan.id)) {
     unlockSpec(parts, plan.id);
     refuseHeld(parts, parts.store.plan(plan.id));
@@ -261,7 +261,11 @@ async function create(parts: Parts, plan: Plan, tickets: readonly Ticket[]): Pro
 }
 
 /** What failed or was stopped goes on with this run; what waits for an answer goes on waiting. */
-export async function setGoing(parts: Parts, planId: string, workflowHash: string | null): Promise<void> {
+export async function setGoing(
+  parts: EngineContext,
+  planId: string,
+  workflowHash: string | null,
+): Promise<void> {
   const plan = parts.store.plan(planId);
   for (const ticket of ticketsOf(parts.store.view().tickets, plan)) {
     const asks = ticket.status === 'needs_attention' && ticket.hold?.kind === 'gate';
@@ -274,7 +278,7 @@ export async function setGoing(parts: Parts, planId: string, workflowHash: strin
   }
 }
 
-async function archive(parts: Parts, planId: string): Promise<void> {
+async function archive(parts: EngineContext, planId: string): Promise<void> {
   await parts.store.updatePlan(planId, (latest) => {
     refuseHeld(parts, latest);
     return { ...latest, status: 'archived', claim: null };
@@ -282,7 +286,7 @@ async function archive(parts: Parts, planId: string): Promise<void> {
   emit(parts, { type: 'plan:status', planId, status: 'archived' });
 }
 
-function ticketsNow({ store }: Parts, planId: string): Ticket[] {
+function ticketsNow({ store }: EngineContext, planId: string): Ticket[] {
   return ticketsOf(store.view().tickets, store.plan(planId));
 }
 

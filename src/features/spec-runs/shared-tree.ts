@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { emit, type Parts } from '../../engine/context.ts';
+import { type EngineContext, emit } from '../../engine/context.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { stopJob } from '../../machine/jobs/stop.ts';
 import { explained, WorkspaceError } from '../../model/errors.ts';
@@ -16,7 +16,7 @@ import { engineTicks, failedRef, type PlanSpec, specOf } from './unit.ts';
  * and the ticket starts from where the branch is now. Calling it again, after a crash at any point, comes to the same.
  */
 export async function handOver(
-  parts: Parts,
+  parts: EngineContext,
   plan: Plan,
   ticket: Ticket,
   spec: WorkspaceSpec,
@@ -37,7 +37,7 @@ export async function handOver(
 
 /** Brings a task list to the branch that was edited while a unit's work lay in the tree; units were made from it already. */
 export async function bringPending(
-  parts: Parts,
+  parts: EngineContext,
   { id }: Pick<Plan, 'id'>,
   spec: WorkspaceSpec,
 ): Promise<boolean> {
@@ -52,7 +52,7 @@ export async function bringPending(
 }
 
 /** What checks leave in a tree of our own, such as reports, is in nobody's way and not lost either. */
-async function sweep(parts: Parts, ticket: Ticket, spec: WorkspaceSpec, to: string): Promise<void> {
+async function sweep(parts: EngineContext, ticket: Ticket, spec: WorkspaceSpec, to: string): Promise<void> {
   const { planId, ticketId } = ticket;
   const keepAt = `refs/signalbox/left/${planId}/before-${ticketId}`;
   const message = `What lay in the tree before ${refKey(ticket)} began`;
@@ -63,7 +63,7 @@ async function sweep(parts: Parts, ticket: Ticket, spec: WorkspaceSpec, to: stri
 }
 
 /** Failed tickets whose work is still in the tree. */
-function leftBehind(parts: Parts, plan: Plan, ticket: Ticket, spec: WorkspaceSpec): Ticket[] {
+function leftBehind(parts: EngineContext, plan: Plan, ticket: Ticket, spec: WorkspaceSpec): Ticket[] {
   const { tickets } = parts.store.view();
   return plan.tickets.flatMap(({ ticketId }) => {
     const other = tickets.get(refKey({ planId: plan.id, ticketId }));
@@ -72,7 +72,7 @@ function leftBehind(parts: Parts, plan: Plan, ticket: Ticket, spec: WorkspaceSpe
   });
 }
 
-async function takeOut(parts: Parts, left: Ticket, spec: WorkspaceSpec): Promise<void> {
+async function takeOut(parts: EngineContext, left: Ticket, spec: WorkspaceSpec): Promise<void> {
   if (!left.base) return;
   const { keptAt } = await parts.workspaces.rewind({
     repo: spec.repo,
@@ -95,7 +95,7 @@ async function takeOut(parts: Parts, left: Ticket, spec: WorkspaceSpec): Promise
  * What cannot be taken out now is told; the next one to come tries again.
  */
 export async function giveUpTree(
-  parts: Parts,
+  parts: EngineContext,
   plan: Plan,
   ref: TicketRef,
   spec: WorkspaceSpec,
@@ -112,7 +112,7 @@ export async function giveUpTree(
 }
 
 /** Takes what a ticket that is not wanted in this run has left out of the tree. */
-export async function setAside(parts: Parts, plan: Plan, ticket: Ticket): Promise<void> {
+export async function setAside(parts: EngineContext, plan: Plan, ticket: Ticket): Promise<void> {
   const latest = parts.store.ticket(ticket);
   const open = openAttempt(latest);
   if (open) await stopJob(parts.store.layout.job(latest, attemptKey(open)), 'stopped');
@@ -126,7 +126,7 @@ export async function setAside(parts: Parts, plan: Plan, ticket: Ticket): Promis
  * A tree that an agent left on another branch, or on none, goes back to its own; what it has there is kept on a ref. In
  * the user's checkout they may have done so themselves.
  */
-export async function putBack(parts: Parts, ticket: Ticket, spec: WorkspaceSpec): Promise<void> {
+export async function putBack(parts: EngineContext, ticket: Ticket, spec: WorkspaceSpec): Promise<void> {
   if (spec.inPlace) return;
   const { keptAt } = await parts.workspaces.comeBack({
     repo: spec.repo,
@@ -143,7 +143,7 @@ export async function putBack(parts: Parts, ticket: Ticket, spec: WorkspaceSpec)
 }
 
 /** The tree of a shared plan stays until all of its tickets are complete; a checkout is nobody's to give back. */
-export function isStillNeeded(parts: Parts, ticket: Ticket): boolean {
+export function isStillNeeded(parts: EngineContext, ticket: Ticket): boolean {
   const plan = parts.store.plan(ticket.planId);
   if (!isShared(plan)) return false;
   if (plan.workspace === 'checkout') return true;

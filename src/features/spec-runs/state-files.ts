@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import {
   type Assignment,
   readAssignments,
@@ -38,14 +38,14 @@ const TOLD: ReadonlySet<EngineEvent['type']> = new Set([
  * or breaks one gets it again with the next event.
  */
 export class SpecFiles {
-  readonly #parts: Parts;
+  readonly #parts: EngineContext;
   readonly #waiting = new Set<string>();
   /** Plans that are no specs; they never become one. */
   readonly #others = new Set<string>();
   #work: Promise<void> = Promise.resolve();
   #told = false;
 
-  constructor(parts: Parts) {
+  constructor(parts: EngineContext) {
     this.#parts = parts;
   }
 
@@ -85,7 +85,7 @@ export class SpecFiles {
   }
 }
 
-async function writeSpecFiles(parts: Parts, plan: Plan, found: readonly Ticket[]): Promise<void> {
+async function writeSpecFiles(parts: EngineContext, plan: Plan, found: readonly Ticket[]): Promise<void> {
   const kept = specOf(plan);
   const place = kept && besideSpec(kept);
   if (!place || !existsSync(place)) return;

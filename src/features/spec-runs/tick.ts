@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import {
   type KnownDone,
@@ -33,7 +33,7 @@ export interface TickedUnit {
  * Boxes that neither the engine nor the user ticked are opened again. Calling it again changes nothing more.
  */
 export async function tickUnit(
-  parts: Parts,
+  parts: EngineContext,
   ref: TicketRef,
   { phase }: { phase?: string | undefined } = {},
 ): Promise<TickedUnit> {
@@ -107,7 +107,7 @@ function refuseUndone(ticket: Ticket, phase: string | undefined): void {
 }
 
 /** Once all of a spec is complete its tree is given back, and there is nothing to write in. */
-function refuseTreeless({ store, settings }: Parts, ticket: Ticket): void {
+function refuseTreeless({ store, settings }: EngineContext, ticket: Ticket): void {
   const plan = store.plan(ticket.planId);
   const { path } = workspaceSpec(ticket, plan, settings, store.view());
   if (existsSync(join(path, '.git'))) return;
@@ -122,7 +122,7 @@ function refuseTreeless({ store, settings }: Parts, ticket: Ticket): void {
 }
 
 /** A list that git does not have is the only one that keeps its ticks: where it is gone, they would be lost with the tree. */
-function refuseVanished({ store, settings }: Parts, ticket: Ticket, id: string): void {
+function refuseVanished({ store, settings }: EngineContext, ticket: Ticket, id: string): void {
   const plan = store.plan(ticket.planId);
   const kept = specOf(plan);
   if (!kept || kept.tracked) return;
@@ -138,7 +138,7 @@ function refuseVanished({ store, settings }: Parts, ticket: Ticket, id: string):
 }
 
 /** Something else may have come to the place of a list, such as a directory of its name. */
-function refuseNoFile({ store, settings }: Parts, ticket: Ticket, id: string): void {
+function refuseNoFile({ store, settings }: EngineContext, ticket: Ticket, id: string): void {
   const plan = store.plan(ticket.planId);
   const kept = specOf(plan);
   if (!kept) return;
@@ -154,7 +154,11 @@ function refuseNoFile({ store, settings }: Parts, ticket: Ticket, id: string): v
 }
 
 /** A list that was edited while the unit's work lay in the tree comes to the branch with its tick, unless it knows other tasks. */
-async function bringFitting(parts: Parts, ticket: Ticket, wanted: readonly TaskIdentity[]): Promise<void> {
+async function bringFitting(
+  parts: EngineContext,
+  ticket: Ticket,
+  wanted: readonly TaskIdentity[],
+): Promise<void> {
   const plan = parts.store.plan(ticket.planId);
   const kept = specOf(plan);
   if (kept?.pending === undefined || !fits(kept.pending, wanted)) return;
@@ -179,7 +183,7 @@ function fits(text: string, wanted: readonly TaskIdentity[]): boolean {
 }
 
 /** A list that an agent has deleted is there again as it was, with the ticks of what is complete. */
-async function putListBack({ store, settings, workspaces }: Parts, ticket: Ticket): Promise<void> {
+async function putListBack({ store, settings, workspaces }: EngineContext, ticket: Ticket): Promise<void> {
   const plan = store.plan(ticket.planId);
   const kept = specOf(plan);
   if (!kept || kept.text === '') return;

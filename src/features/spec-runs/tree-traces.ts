@@ -1,6 +1,6 @@
 import { existsSync, lstatSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { type JobState, readJob } from '../../machine/jobs/job.ts';
 import type { TreeLeft } from '../../model/state/tree-left.ts';
 import { attemptKey, openAttempt, type Ticket } from '../../model/ticket.ts';
@@ -13,7 +13,7 @@ const TURNS = ['', '.repair', '.landing'];
  * everything; after that, what was last changed before the process ended; where nobody knows when that was, nothing.
  */
 export async function tracesOf(
-  parts: Parts,
+  parts: EngineContext,
   ticket: Ticket,
   path: string,
   now: TreeLeft,
@@ -29,7 +29,7 @@ export async function tracesOf(
 }
 
 /** The process that a ticket had last; undefined where it had none. */
-export function lastJob({ store }: Parts, ticket: Ticket): JobState | undefined {
+export function lastJob({ store }: EngineContext, ticket: Ticket): JobState | undefined {
   for (const attempt of ticket.phaseHistory.toReversed()) {
     const dir = store.layout.job(ticket, attemptKey(attempt));
     const jobs = TURNS.map((turn) => readJob(`${dir}${turn}`)).filter(({ state }) => state !== 'none');
@@ -40,7 +40,7 @@ export function lastJob({ store }: Parts, ticket: Ticket): JobState | undefined 
 }
 
 /** Whether the process of an open attempt runs, or has ended and nobody has read how. */
-export function isAtWork(parts: Parts, ticket: Ticket): boolean {
+export function isAtWork(parts: EngineContext, ticket: Ticket): boolean {
   const state = openAttempt(ticket) ? lastJob(parts, ticket)?.state : undefined;
   return (state === 'running' || state === 'ended') && ticket.hold?.kind !== 'gate';
 }
@@ -53,7 +53,7 @@ function endOf(job: JobState): number {
  * Change times are the kernel's and nobody sets them back. A file that is gone was in a directory that changed with it;
  * one that was moved here with its directory is as old as ever, but the directory is not.
  */
-async function isUntouched(parts: Parts, root: string, file: string, since: Date): Promise<boolean> {
+async function isUntouched(parts: EngineContext, root: string, file: string, since: Date): Promise<boolean> {
   const isOld = (name: string) => {
     const stat = lstatSync(join(root, name), { throwIfNoEntry: false });
     return stat !== undefined && Math.floor(stat.ctimeMs) <= since.getTime();

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
-import type { Parts } from '../../engine/context.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { mergedTasks, type TaskIdentity } from '../../kiro/index.ts';
 import { writeAtomic } from '../../machine/files/atomic.ts';
 import { InputError } from '../../model/errors.ts';
@@ -25,7 +25,7 @@ export function placeInTree(dir: string, root: string): string {
  * user's file has by now.
  */
 export async function bringSpec(
-  parts: Parts,
+  parts: EngineContext,
   spec: WorkspaceSpec,
   kept: PlanSpec,
   known: readonly TaskIdentity[],
@@ -71,7 +71,7 @@ export async function bringSpec(
  * What an agent changed on the branch stays for as long as the user's file is the one that was brought last.
  */
 async function bringOthers(
-  { workspaces }: Parts,
+  { workspaces }: EngineContext,
   spec: WorkspaceSpec,
   kept: PlanSpec,
 ): Promise<Record<string, string>> {
