@@ -38,7 +38,7 @@ const LOOK = new RegExp(
     'store/(?!schemas|file-store|inspect|notified|tmux-record)[\\w-]+',
     'config/(paths|package-dir)',
     'report/(hold-time|status|style|problem-text)',
-    'cli/(open|io|output|commands/status)',
+    'cli/(open|io|commands/status)',
   ].join('|')})\\.ts$`,
 );
 const SETTINGS =

@@ -5,8 +5,7 @@ import type { Live } from '../report/live/live.ts';
 import type { Naming } from '../report/names.ts';
 import { style } from '../report/style.ts';
 import type { Store } from '../store/port.ts';
-import type { Io } from './io.ts';
-import { forTerminal } from './output.ts';
+import { forTerminal, type Io, type Signals, type Terminal } from './io.ts';
 
 /** Where events are shown, and everything else that is said while they come. */
 export interface EventView {
@@ -29,8 +28,9 @@ interface ViewOptions extends Naming {
 
 /** Shows events as they come: on a terminal above a live block, elsewhere one line or one JSON object each. */
 export async function eventView(io: Io, options: ViewOptions): Promise<EventView> {
-  const live = io.tty && io.env.TERM !== 'dumb' && !options.json && !options.plain;
-  return live ? liveView(io, options) : lineView(io, options);
+  const { terminal } = io.stdout;
+  const live = terminal && io.env.TERM !== 'dumb' && !options.json && !options.plain;
+  return live ? liveView(io, terminal, options) : lineView(io, options);
 }
 
 function lineView(io: Io, options: ViewOptions): EventView {
@@ -46,20 +46,23 @@ function lineView(io: Io, options: ViewOptions): EventView {
   return { live: false, listen, watch: () => undefined, out: io.out, err: io.err, close: () => undefined };
 }
 
-async function liveView(io: Io, { withPlan, called, verbose = false }: ViewOptions): Promise<EventView> {
+async function liveView(
+  io: Io,
+  terminal: Terminal,
+  { withPlan, called, verbose = false }: ViewOptions,
+): Promise<EventView> {
   const [{ Live: LiveBlock }, { ticketsIn }] = await Promise.all([
     import('../report/live/live.ts'),
     import('../report/live/state.ts'),
   ]);
-  const { stdout } = process;
   let tickets: () => ReturnType<typeof ticketsIn> = () => [];
   let watch: (() => () => void) | undefined;
   let unwatch: (() => void) | undefined;
   const live: Live = new LiveBlock({
     screen: {
-      columns: () => stdout.columns || 80,
-      rows: () => stdout.rows || 24,
-      write: (text) => void stdout.write(text),
+      columns: terminal.columns,
+      rows: terminal.rows,
+      write: (text) => io.stdout.write(text),
     },
     style: style(io.color),
     withPlan,
@@ -68,9 +71,7 @@ async function liveView(io: Io, { withPlan, called, verbose = false }: ViewOptio
     verbose,
     tickets: () => tickets(),
   });
-  const onResize = () => live.resized();
-  stdout.on('resize', onResize);
-  const unstop = makeWayOnStop(live);
+  const unhooks = [terminal.onResize(() => live.resized()), hideWhileSuspended(live, io.signals)];
   return {
     live: true,
     listen(event) {
@@ -86,8 +87,7 @@ async function liveView(io: Io, { withPlan, called, verbose = false }: ViewOptio
     close() {
       unwatch?.();
       watch = undefined;
-      stdout.off('resize', onResize);
-      unstop();
+      for (const unhook of unhooks) unhook();
       live.close();
     },
   };
@@ -97,22 +97,24 @@ async function liveView(io: Io, { withPlan, called, verbose = false }: ViewOptio
 const STOPPED_BY_MS = 50;
 
 /** Ctrl-Z: the block goes before the shell writes there, and comes back with `fg`. Agents are not stopped. */
-function makeWayOnStop(live: Pick<Live, 'leave' | 'back'>): () => void {
+function hideWhileSuspended(live: Pick<Live, 'leave' | 'back'>, signals: Signals): () => void {
   let timer: NodeJS.Timeout | undefined;
-  const onStop = () => {
-    live.leave();
-    // Without a listener the signal does what it does to every program, also nothing where no shell could go on with it.
-    process.off('SIGTSTP', onStop);
-    process.kill(process.pid, 'SIGTSTP');
-    timer = setTimeout(() => {
-      process.on('SIGTSTP', onStop);
-      live.back();
-    }, STOPPED_BY_MS);
-  };
-  process.on('SIGTSTP', onStop);
+  let unhook = listen();
+  function listen(): () => void {
+    return signals.on(['SIGTSTP'], () => {
+      live.leave();
+      // Without a listener the signal stops this process, or does nothing where no shell could continue it.
+      unhook();
+      signals.raise('SIGTSTP');
+      timer = setTimeout(() => {
+        unhook = listen();
+        live.back();
+      }, STOPPED_BY_MS);
+    });
+  }
   return () => {
     clearTimeout(timer);
-    process.off('SIGTSTP', onStop);
+    unhook();
   };
 }
 
@@ -124,27 +126,26 @@ export function signalCode(signal: unknown): number {
 /** `run | head` ends the showing, not the work. */
 export const goOnUnread = (): void => undefined;
 
-/** What is left to do after the second Ctrl-C is writing down how things are. */
+/** Time to record the state after the second Ctrl-C. */
 const LAST_WORDS_MS = 2_000;
 
-/** Two Ctrl-C: the first asks to stop, the second kills what does not listen and ends at once. */
+/** The first Ctrl-C asks to stop, the second kills what does not listen and ends at once. */
 export function stopOnSignals(
+  { signals, leave }: Pick<Io, 'signals' | 'leave'>,
   view: Pick<EventView, 'err' | 'close'>,
   abort: AbortController,
   what: string | (() => string),
 ): () => void {
   let asked = false;
-  const onSignal = (signal: NodeJS.Signals) => {
+  return signals.on(['SIGINT', 'SIGTERM'], (signal) => {
     if (asked) {
       killFollowed();
       view.close();
-      setTimeout(() => process.exit(signalCode(signal)), LAST_WORDS_MS).unref();
+      setTimeout(() => leave(signalCode(signal)), LAST_WORDS_MS).unref();
       return;
     }
     asked = true;
     view.err(`\nStopping ${typeof what === 'string' ? what : what()}… (again to leave at once)`);
     abort.abort(signal);
-  };
-  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
-  return () => void process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
+  });
 }

@@ -1,22 +1,83 @@
-/** What a command may touch of the world outside; the entry point fills it in from the process. */
-export interface Io {
-  cwd: string;
-  env: NodeJS.ProcessEnv;
+/** Where a command writes. */
+export interface OutputStream {
+  /** For the programs that a command starts. */
+  readonly fd: number;
+  /** The terminal behind it; undefined where no person sees the text directly. */
+  readonly terminal: Terminal | undefined;
+  /** Exactly this text. Dropped once the stream is closed. */
+  write(text: string): void;
+  /** The reader is gone (no error), or nothing can be written (the error). Called at most once. */
+  onClosed(listener: (error?: Error) => void): void;
+}
+
+export interface Terminal {
+  columns(): number;
+  rows(): number;
+  /** Returns a function that stops listening. */
+  onResize(listener: () => void): () => void;
+}
+
+export interface Signals {
+  /** As long as there is a listener, the signal does nothing else. Returns a function that stops listening. */
+  on(signals: readonly NodeJS.Signals[], listener: (signal: NodeJS.Signals) => void): () => void;
+  /** Does to this process what the signal does without a listener. */
+  raise(signal: NodeJS.Signals): void;
+}
+
+/** What a call of the command line needs of its process. `main.ts` takes the real one, tests pass their own. */
+export interface ProcessIo {
+  readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly stdin: { readonly fd: number; readonly isTTY: () => boolean };
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
+  readonly signals: Signals;
+  /** Ends the process although work is left; missing where the process is not the command's own. */
+  readonly exit?: (code: number) => void;
+  /** Called by a command that may run for weeks. */
+  readonly keepHeapSmall?: () => void;
+}
+
+/** What the commands use. One per call of `runCli`. */
+export interface Io extends Pick<ProcessIo, 'cwd' | 'env' | 'stdin' | 'stdout' | 'stderr' | 'signals'> {
+  /** The words after the program's name. */
+  readonly argv: readonly string[];
   /** One or more whole lines; the line end is added. */
   out(text: string): void;
   err(text: string): void;
+  /** Whether standard output is a terminal. */
   tty: boolean;
   /** Width of the terminal now; missing where there is none. */
   columns?: () => number;
   color: boolean;
-  /** Sets the exit code; the process ends when its work is done. */
+  /** Sets the exit code; the command continues. */
   exit(code: number): void;
-  /** Called when nobody reads the output any more. Without it the process ends then. */
+  /** Ends the call with this exit code although work is left. */
+  leave(code: number): void;
+  keepHeapSmall(): void;
+  /** Called when standard output is closed. Without it the call ends then. */
   onUnread?: () => void;
-  /** Set by a command that goes on with a spec: 1 and 2 say how far its run came, so that errors have another code. */
-  goesOnWithSpec?: boolean;
+  /** Set by a command that resumes a spec: its exit codes 1 and 2 have a meaning, so that errors get another one. */
+  resumesSpec?: boolean;
+}
+
+/** Standard input, output and error for a program that takes the command's place. */
+export function inherited({ stdin, stdout, stderr }: Io): [number, number, number] {
+  return [stdin.fd, stdout.fd, stderr.fd];
 }
 
 export function outJson(io: Io, value: unknown): void {
   io.out(JSON.stringify(value, null, 2));
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: taking them out is the point
+const CONTROLS = /[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u009f]/g;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: taking them out is the point
+const FOREIGN = /\u001b(?!\[(?:0|1|2|22|31|32|33|36|39)m)/g;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: taking them out is the point
+const ESCAPE = /\u001b/g;
+
+/** Text of any origin as a terminal may get it: only line ends, tabs and our own colours can act on it. */
+export function forTerminal(text: string, color: boolean): string {
+  return text.replace(CONTROLS, '').replace(color ? FOREIGN : ESCAPE, '');
 }

@@ -1,4 +1,4 @@
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Settings } from '../config/index.ts';
 import { packageDir } from '../config/package-dir.ts';
 import { plainStateDir } from '../config/paths.ts';
@@ -64,7 +64,7 @@ export async function openEngine(
     openSettings(io, options, more.flags),
     import('../engine/open.ts'),
   ]);
-  const bell = io.tty ? () => void process.stderr.write('\u0007') : undefined;
+  const bell = io.tty ? () => io.stderr.write('\u0007') : undefined;
   return engine.openEngine({
     settings,
     env: io.env,
@@ -72,6 +72,11 @@ export async function openEngine(
     bell,
     ...(more.listen ? { listen: more.listen } : {}),
   });
+}
+
+/** The command line of this program, for another process. */
+export function ownCommand(): [node: string, cli: string] {
+  return [process.execPath, join(packageDir(), 'dist', 'cli.cjs')];
 }
 
 /** What runs agents: a repository that nobody has trusted could bring plans and workflows of its own with it. */

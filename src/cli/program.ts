@@ -45,6 +45,9 @@ function filesFor(first: string | undefined): (() => Promise<CommandFile>)[] {
   return one ? [one[1]] : FILES.map(([, load]) => load);
 }
 
+/** Where there is no terminal. */
+const HELP_WIDTH = 80;
+
 /** The program as far as these words need it. `quiet`: wrong words are not explained here. */
 export async function createProgram(
   io: Io,
@@ -62,6 +65,10 @@ export async function createProgram(
     .configureOutput({
       writeOut: (text) => io.out(text.trimEnd()),
       writeErr: (text) => options.quiet || io.err(text.trimEnd()),
+      getOutHelpWidth: () => io.columns?.() ?? HELP_WIDTH,
+      getErrHelpWidth: () => io.stderr.terminal?.columns() ?? HELP_WIDTH,
+      getOutHasColors: () => io.color,
+      getErrHasColors: () => io.color,
     })
     .showHelpAfterError('(signalbox --help shows the commands)')
     .helpCommand('help [command]', 'show help for a command');

@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { ADAPTERS } from '../../src/agents/index.ts';
 import { SUPPORT_COLUMNS } from '../../src/agents/supports.ts';
 import type { SurveyedAgent } from '../../src/agents/survey.ts';
-import { register } from '../../src/cli/commands/doctor.ts';
 import type { Finding } from '../../src/config/doctor/places.ts';
 import { runCommand, type Scratch, scratch } from '../config/scratch.ts';
 
@@ -20,7 +19,7 @@ function ask(room: Scratch, args: string[], { programs = {}, config = '', env = 
   for (const [name, body] of Object.entries(programs))
     room.write(`bin/${name}`, `#!/bin/sh\n${body}\n`, 0o755);
   room.write('user/.signalbox/config.yaml', config);
-  return runCommand(register, ['doctor', '--agents', ...args], {
+  return runCommand(['doctor', '--agents', ...args], {
     cwd: room.path('cwd'),
     env: { HOME: room.path('user'), PATH: room.path('bin'), ...env },
   });

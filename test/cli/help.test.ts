@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { describe, expect } from 'vitest';
-import type { Io } from '../../src/cli/io.ts';
 import { createProgram } from '../../src/cli/program.ts';
+import { testIo } from '../support/io.ts';
 import { errorIn, it } from './support.ts';
 
 /** Commands with their full names. */
@@ -23,16 +23,7 @@ function helpOf(command: Command): string {
   return text;
 }
 
-const nowhere: Io = {
-  cwd: '/',
-  env: {},
-  out: () => undefined,
-  err: () => undefined,
-  tty: false,
-  color: false,
-  exit: () => undefined,
-};
-const commands = new Map(walk(await createProgram(nowhere, '1.2.3', { quiet: false, first: undefined })));
+const commands = new Map(walk(await createProgram(testIo().io, '1.2.3', { quiet: false, first: undefined })));
 
 describe.concurrent('help', () => {
   it('knows these commands', () => {
@@ -165,6 +156,10 @@ describe.concurrent('--version', () => {
   it('prints the version alone', async ({ world }) => {
     const { default: manifest } = await import('../../package.json', { with: { type: 'json' } });
     for (const flag of ['--version', '-V'])
-      expect(await world.cli(flag)).toMatchObject({ code: 0, out: `${manifest.version}\n`, err: '' });
+      expect(await world.start([flag]).ended).toMatchObject({
+        code: 0,
+        out: `${manifest.version}\n`,
+        err: '',
+      });
   });
 });

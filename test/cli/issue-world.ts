@@ -31,7 +31,7 @@ export class IssueWorld {
   }
 
   cli(...args: string[]) {
-    return this.start(...args).ended;
+    return this.world.invoke(args, this.env, this.world.repo).ended;
   }
 
   /** Ids of all runs, oldest first. */

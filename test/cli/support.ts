@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import type { Plan } from '../../src/model/plan.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
-import { type Ended, Running } from '../support/cli.ts';
+import type { Ended } from '../support/cli.ts';
 import type { World } from '../support/index.ts';
 
 export { git, it, World, waitFor, worktreesOf } from '../support/index.ts';
@@ -50,7 +50,7 @@ export function cliIn(
   args: string[],
   env: NodeJS.ProcessEnv = {},
 ): Promise<Ended> {
-  return new Running(args, { cwd, env: { ...world.env, ...env } }).ended;
+  return world.invoke(args, env, cwd).ended;
 }
 
 export interface Said {

@@ -1,12 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { register as registerConfig } from '../../src/cli/commands/config.ts';
-import { register as registerDoctor } from '../../src/cli/commands/doctor.ts';
 import { ROWS } from '../../src/config/table.ts';
-import { failure, runCommand, type Scratch, scratch } from './scratch.ts';
+import { runCommand, type Scratch, scratch } from './scratch.ts';
 
 function config(room: Scratch, args: string[], env: NodeJS.ProcessEnv = {}) {
-  return runCommand(registerConfig, args, {
+  return runCommand(args, {
     cwd: room.path('cwd'),
     env: { HOME: room.path('user'), ...env },
   });
@@ -73,8 +71,8 @@ describe('config', () => {
   it('trust does what the refusal asks for', async () => {
     const room = scratch();
     room.write('cwd/signalbox.yaml', 'checks: [make]\n');
-    const error = await failure(config(room, ['config']));
-    const command = /run: signalbox (.+)$/.exec(error.hint ?? '')?.[1] ?? '';
+    const { err } = await config(room, ['config']);
+    const command = /run: signalbox (.+)$/m.exec(err)?.[1] ?? '';
     expect((await config(room, command.split(' '))).out).toContain(`Trusted ${room.path('cwd')}`);
     expect((await config(room, ['config', 'trust'])).out).toContain('trusted already');
     expect((await config(room, ['config'])).out).toMatch(/^checks +\["make"\]/m);
@@ -95,7 +93,7 @@ describe('doctor', () => {
   it('goes on with the defaults when the config is bad, and ends with 1', async () => {
     const room = scratch();
     room.write('user/.signalbox/config.yaml', 'slot: 1\n');
-    const said = await runCommand(registerDoctor, ['doctor'], world(room));
+    const said = await runCommand(['doctor'], world(room));
     expect(said.code).toBe(1);
     expect(said.out).toMatch(/^✗ config +.*config\.yaml:1:1: unknown key "slot"; did you mean "slots"\?$/m);
     expect(said.out).toMatch(/^✓ git +git version/m);
@@ -109,7 +107,7 @@ describe('doctor', () => {
       'user/.signalbox/config.yaml',
       `agents: {mine: {command: ${room.path('bin/mine')}}}\ndefaultAgent: mine\n`,
     );
-    const said = await runCommand(registerDoctor, ['doctor', '--json'], world(room));
+    const said = await runCommand(['doctor', '--json'], world(room));
     const { findings } = JSON.parse(said.out) as { ok: boolean; findings: { what: string; level: string }[] };
     expect(findings.find(({ what }) => what === 'agent mine')).toMatchObject({ level: 'ok' });
   });

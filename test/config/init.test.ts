@@ -1,6 +1,5 @@
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { register } from '../../src/cli/commands/init.ts';
 import { makeHome, makeProject } from '../../src/config/init.ts';
 import { detectManifest } from '../../src/config/manifest.ts';
 import { failure, runCommand, scratch } from './scratch.ts';
@@ -10,7 +9,7 @@ const MADE = ['', 'config.yaml', 'state', 'logs', 'workflows', 'prompts', 'scrip
 describe('init', () => {
   it('makes a home that loads, and says what it made', async () => {
     const { path, load } = scratch();
-    const said = await runCommand(register, ['init'], { cwd: path('cwd'), env: { HOME: path('user') } });
+    const said = await runCommand(['init'], { cwd: path('cwd'), env: { HOME: path('user') } });
     const home = path('user/.signalbox');
     for (const name of MADE)
       expect(said.out).toMatch(new RegExp(`^made +${home}${name && `/${name}`}$`, 'm'));
@@ -24,10 +23,10 @@ describe('init', () => {
     const config = write('user/.signalbox/config.yaml', 'slots: 1\n');
     mkdirSync(path('cwd/.git'));
     const world = { cwd: path('cwd'), env: { HOME: path('user') } };
-    await runCommand(register, ['init'], world);
+    await runCommand(['init'], world);
     const settings = write('cwd/.signalbox/settings.json', '{"slots": 2}\n');
     const manifest = write('cwd/.signalbox/manifest.json', '{"mine": true}\n');
-    const said = JSON.parse((await runCommand(register, ['init', '--json'], world)).out) as {
+    const said = JSON.parse((await runCommand(['init', '--json'], world)).out) as {
       home: string;
       repository: string;
       made: { path: string; did: string }[];
@@ -44,7 +43,7 @@ describe('init', () => {
     mkdirSync(path('cwd/.git'));
     mkdirSync(path('cwd/sub'));
     write('cwd/package.json', '{}');
-    await runCommand(register, ['init'], { cwd: path('cwd/sub'), env: { HOME: path('user') } });
+    await runCommand(['init'], { cwd: path('cwd/sub'), env: { HOME: path('user') } });
     expect(JSON.parse(readFileSync(path('cwd/.signalbox/settings.json'), 'utf8'))).toEqual({ version: 1 });
     expect(JSON.parse(readFileSync(path('cwd/.signalbox/manifest.json'), 'utf8'))).toEqual({
       version: 1,
@@ -68,7 +67,7 @@ describe('init', () => {
     [['init'], { SIGNALBOX_HOME: 'own' }, 'cwd/own', 'Settings are in'],
   ])('%j with %j makes %s', async (args, env, home, says) => {
     const { path } = scratch();
-    const said = await runCommand(register, args, { cwd: path('cwd'), env: { HOME: path('user'), ...env } });
+    const said = await runCommand(args, { cwd: path('cwd'), env: { HOME: path('user'), ...env } });
     expect(said.out).toContain(says);
     expect(statSync(path(home, 'state')).isDirectory()).toBe(true);
   });

@@ -1,12 +1,12 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { Command } from 'commander';
 import { onTestFinished } from 'vitest';
-import type { Io } from '../../src/cli/io.ts';
 import { type LoadOptions, loadSettings } from '../../src/config/load.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { SignalboxError } from '../../src/model/errors.ts';
+import type { Ended } from '../support/cli.ts';
+import { CliCall } from '../support/cli-call.ts';
 
 export interface Scratch {
   dir: string;
@@ -63,34 +63,10 @@ export function refusal(call: () => unknown): string {
   throw new Error('nothing was refused');
 }
 
-export interface Said {
-  out: string;
-  err: string;
-  code: number;
-}
-
-/** Runs one command as the program would, in a world of the test's own. */
-export async function runCommand(
-  register: (program: Command, io: Io) => void,
+/** Runs a command in directories of the test's own. */
+export function runCommand(
   args: string[],
   world: { cwd: string; env: NodeJS.ProcessEnv },
-): Promise<Said> {
-  const said: Said = { out: '', err: '', code: 0 };
-  const program = new Command('signalbox').option('-C, --config <path>', 'config file').exitOverride();
-  register(program, {
-    ...world,
-    out: (text) => {
-      said.out += `${text}\n`;
-    },
-    err: (text) => {
-      said.err += `${text}\n`;
-    },
-    tty: false,
-    color: false,
-    exit: (code) => {
-      said.code = code;
-    },
-  });
-  await program.parseAsync(args, { from: 'user' });
-  return said;
+): Promise<Omit<Ended, 'signal'>> {
+  return new CliCall(args, world).ended.then(({ signal: _, ...ended }) => ended);
 }

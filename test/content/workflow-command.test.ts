@@ -1,8 +1,6 @@
 import { join } from 'node:path';
-import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { register } from '../../src/cli/commands/workflow.ts';
-import type { Io } from '../../src/cli/io.ts';
+import { CliCall } from '../support/cli-call.ts';
 import { directory } from './helpers.ts';
 
 const FILES = {
@@ -24,26 +22,9 @@ phases:
 /** Runs `signalbox workflow …` in a home with these files. */
 async function run(files: Record<string, string>, ...args: string[]) {
   const home = directory(files);
-  const result = { out: '', code: 0, home };
-  const io: Io = {
-    cwd: home,
-    env: { HOME: home, SIGNALBOX_HOME: home },
-    out: (text) => {
-      result.out += `${text}\n`;
-    },
-    err: (text) => {
-      result.out += `${text}\n`;
-    },
-    tty: false,
-    color: false,
-    exit: (code) => {
-      result.code = code;
-    },
-  };
-  const program = new Command().exitOverride().option('-C, --config <file>');
-  register(program, io);
-  await program.parseAsync(['workflow', ...args], { from: 'user' });
-  return result;
+  const env = { HOME: home, SIGNALBOX_HOME: home };
+  const { out, err, code } = await new CliCall(['workflow', ...args], { cwd: home, env }).ended;
+  return { out: out + err, code, home };
 }
 
 describe('workflow list', () => {
@@ -105,7 +86,7 @@ Scripts
   });
 
   it('refuse a name nobody has with the nearest one', async () => {
-    await expect(run(FILES, 'show', 'mien')).rejects.toThrow(
+    expect((await run(FILES, 'show', 'mien')).out).toContain(
       'There is no workflow "mien". Did you mean "mine"?',
     );
   });
@@ -138,7 +119,7 @@ describe('workflow check', () => {
         ],
       },
     ]);
-    await expect(run(files, 'check', 'bda')).rejects.toThrow(
+    expect((await run(files, 'check', 'bda')).out).toContain(
       'There is no workflow "bda". Did you mean "bad"?',
     );
   });

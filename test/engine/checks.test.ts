@@ -42,7 +42,13 @@ const calls = () =>
 
 async function run(path = process.env.PATH) {
   const checks = checksOf(null, root);
-  return runChecks(checks, { cwd: root, env: { PATH: path, HOME: root }, say: () => undefined, output: 2 });
+  return runChecks(checks, {
+    cwd: root,
+    env: { PATH: path, HOME: root },
+    say: () => undefined,
+    stdout: 2,
+    stderr: 2,
+  });
 }
 
 const SCRIPTS = '{"scripts": {"test": "true"}}';

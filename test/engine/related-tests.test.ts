@@ -149,7 +149,14 @@ describe('running them', () => {
   const run = async (base: string | null = null, path?: string) => {
     const said: string[] = [];
     const env = { PATH: path ?? process.env.PATH, ...GIT_ENV, HOME: root };
-    const done = await runRelated({ cwd: root, base, env, say: (line) => said.push(line), output: 'ignore' });
+    const done = await runRelated({
+      cwd: root,
+      base,
+      env,
+      say: (line) => said.push(line),
+      stdout: 'ignore',
+      stderr: 'ignore',
+    });
     return { ...done, said };
   };
 

@@ -5,6 +5,7 @@ import type { StoredEvent } from '../../src/model/events.ts';
 import type { Attempt, Ticket, TicketStatus } from '../../src/model/ticket.ts';
 import { type Call, readCalls } from './agents.ts';
 import { type Ended, Running } from './cli.ts';
+import { CliCall } from './cli-call.ts';
 import { GIT_ENV } from './repo.ts';
 import { ScratchHome } from './scratch-home.ts';
 import { waitFor } from './wait-for.ts';
@@ -12,10 +13,12 @@ import { waitFor } from './wait-for.ts';
 /** A scratch home in which commands run as real processes, and ways to wait for what they bring about. */
 export class World extends ScratchHome {
   readonly #started: Running[] = [];
+  readonly #calls: CliCall[] = [];
 
   /** Ends what the test left running, by recorded pid, and removes everything. */
   async close(): Promise<void> {
     await Promise.all(this.#started.filter((each) => each.alive).map((each) => each.kill('SIGKILL')));
+    await Promise.all(this.#calls.filter((each) => each.alive).map((each) => each.kill('SIGTERM')));
     await Promise.all(this.jobDirs().map((dir) => stopJob(dir, 'stopped', 0)));
     rmSync(this.dir, { recursive: true, force: true, maxRetries: 5 });
   }
@@ -25,16 +28,24 @@ export class World extends ScratchHome {
     return { PATH, ...GIT_ENV, HOME: join(this.dir, 'user'), SIGNALBOX_HOME: this.home };
   }
 
-  /** Starts a command and leaves it running. */
+  /** Starts a command as a process of its own and leaves it running. */
   start(args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = this.dir): Running {
     const running = new Running(args, { cwd, env: { ...this.env, ...env } });
     this.#started.push(running);
     return running;
   }
 
-  /** Runs a command to its end. */
+  /** Starts a command inside this process and leaves it running. A crash point would end this process, so it needs its own. */
+  invoke(args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = this.dir): Running | CliCall {
+    if (env.SIGNALBOX_CRASH_AT || env.NODE_OPTIONS) return this.start(args, env, cwd);
+    const call = new CliCall(args, { cwd, env: { ...this.env, ...env } });
+    this.#calls.push(call);
+    return call;
+  }
+
+  /** Runs a command to its end, inside this process. */
   cli(...args: string[]): Promise<Ended> {
-    return this.start(args).ended;
+    return this.invoke(args).ended;
   }
 
   async json<T>(...args: string[]): Promise<T> {
@@ -91,7 +102,8 @@ export class World extends ScratchHome {
   }
 
   #said(): string {
-    return this.#started.map((each) => `\n--- ${each.pid}\n${each.out}${each.err}`).join('');
+    const all = [...this.#started, ...this.#calls];
+    return all.map((each) => `\n--- ${'pid' in each ? each.pid : ''}\n${each.out}${each.err}`).join('');
   }
 }
 

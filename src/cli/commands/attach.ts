@@ -5,7 +5,7 @@ import { exactly, socketOf } from '../../machine/tmux/names.ts';
 import type { TmuxSession } from '../../machine/tmux/session.ts';
 import { InputError } from '../../model/errors.ts';
 import type { TmuxRecord } from '../../store/tmux-record.ts';
-import { type Io, outJson } from '../io.ts';
+import { type Io, inherited, outJson } from '../io.ts';
 import { type GlobalOptions, openState } from '../open.ts';
 
 export function register(program: Command, io: Io): void {
@@ -58,14 +58,13 @@ function way({ session, socket }: TmuxRecord, io: Io): string[] {
 }
 
 async function go(args: string[], io: Io): Promise<number> {
-  const child = spawn('tmux', args, { cwd: io.cwd, env: io.env, stdio: 'inherit' });
+  const child = spawn('tmux', args, { cwd: io.cwd, env: io.env, stdio: inherited(io) });
   // Keys are for tmux while it has the terminal.
-  const ignore = () => undefined;
-  process.on('SIGINT', ignore);
+  const unhook = io.signals.on(['SIGINT'], () => undefined);
   return new Promise<number>((done, failed) => {
     child.once('error', failed);
     child.once('exit', (code, signal) => done(code ?? 128 + (signal ? constants.signals[signal] : 1)));
-  }).finally(() => process.off('SIGINT', ignore));
+  }).finally(unhook);
 }
 
 function shape(planId: string, { session, socket }: TmuxRecord, { panes, attached }: TmuxSession) {

@@ -37,8 +37,7 @@ async function checks(options: GlobalOptions, io: Io): Promise<void> {
   const { checksOf, NO_CHECKS, runChecks } = await import('../../features/checks/checks.ts');
   const cwd = io.env.SIGNALBOX_WORKTREE ?? io.cwd;
   const commands = checksOf(settings.checks, cwd);
-  const output = options.json ? 2 : 'inherit';
-  const results = await runChecks(commands, { cwd, env: io.env, say: sayer(options, io), output });
+  const results = await runChecks(commands, { cwd, env: io.env, ...outputs(options, io) });
   const failed = results.find((result) => result.code !== 0);
   if (options.json) outJson(io, { ok: !failed, results });
   else if (commands.length === 0) io.out(NO_CHECKS);
@@ -47,9 +46,10 @@ async function checks(options: GlobalOptions, io: Io): Promise<void> {
   if (failed) io.exit(1);
 }
 
-/** Commands stand above what they print: kept apart by streams, a log would show them behind it. */
-function sayer({ json }: GlobalOptions, io: Io): (line: string) => void {
-  return (line) => (json ? io.err(line) : io.out(line));
+/** Commands are printed to the same stream as what they print: a log would show them in another order otherwise. */
+function outputs({ json }: GlobalOptions, io: Io) {
+  const { stdout, stderr } = io;
+  return { say: json ? io.err : io.out, stdout: json ? stderr.fd : stdout.fd, stderr: stderr.fd };
 }
 
 async function related(options: GlobalOptions, io: Io): Promise<void> {
@@ -59,8 +59,7 @@ async function related(options: GlobalOptions, io: Io): Promise<void> {
     cwd: worktree ?? io.cwd,
     base: (worktree !== undefined && base) || null,
     env: io.env,
-    say: sayer(options, io),
-    output: options.json ? 2 : 'inherit',
+    ...outputs(options, io),
   });
   const failed = results.find((result) => result.code !== 0);
   if (options.json) outJson(io, { ok: !failed, results, notes });

@@ -9,9 +9,8 @@ import { assertWritable } from '../../machine/files/storage-error.ts';
 import type { Claim } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';
 import { type EventView, eventView, goOnUnread, signalCode, stopOnSignals } from '../event-view.ts';
-import { keepHeapSmall } from '../heap.ts';
 import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openRunner, openStore, positiveInteger } from '../open.ts';
+import { type GlobalOptions, openRunner, openStore, ownCommand, positiveInteger } from '../open.ts';
 
 interface Options extends GlobalOptions {
   concurrency?: string;
@@ -76,9 +75,9 @@ async function start(options: Options, io: Io): Promise<void> {
   );
   view.watch(parts.store);
   const { runDaemon } = await import('../../engine/daemon.ts');
-  keepHeapSmall();
+  io.keepHeapSmall();
   const abort = new AbortController();
-  const unhook = stopOnSignals(view, abort, 'the daemon and its agents');
+  const unhook = stopOnSignals(io, view, abort, 'the daemon and its agents');
   try {
     await runDaemon(parts, {
       ...limits(parts.settings),
@@ -109,8 +108,7 @@ async function withLogs(
     follow(event);
   });
   const logs = followLogs(parts, view.listen);
-  const cli = [process.execPath, `${parts.settings.packageDir}/dist/cli.cjs`];
-  const specs = followSpecs(parts, { env: io.env, cli, onProblem: view.err });
+  const specs = followSpecs(parts, { env: io.env, cli: ownCommand(), onProblem: view.err });
   follow = (event) => {
     logs(event);
     specs.listen(event);
@@ -139,7 +137,7 @@ async function tick(options: Options, io: Io): Promise<void> {
   view.watch(parts.store);
   const { runTick } = await import('../../engine/daemon.ts');
   const abort = new AbortController();
-  const unhook = stopOnSignals(view, abort, 'the agents');
+  const unhook = stopOnSignals(io, view, abort, 'the agents');
   try {
     await runTick(parts, { ...limits(parts.settings), signal: abort.signal });
     await close();
@@ -178,7 +176,7 @@ async function detach(options: Options, io: Io): Promise<void> {
       hint: 'Stop it with: signalbox daemon stop',
     });
   }
-  const args = process.argv.slice(2).filter((arg) => arg !== '--detach');
+  const args = io.argv.filter((arg) => arg !== '--detach');
   const started = await launch(args, options, io);
   if ('pid' in started)
     return say(
@@ -220,7 +218,8 @@ async function launch(
   const log = join(logDir, 'daemon.log');
   const out = openSync(log, 'a', 0o600);
   const before = fstatSync(out).size;
-  const child = spawn(process.execPath, [process.argv[1] ?? '', ...words], {
+  const [node, ...cli] = ownCommand();
+  const child = spawn(node, [...cli, ...words], {
     cwd: io.cwd,
     env: io.env,
     detached: true,

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { PlanningSession } from '../../features/planning/session.ts';
 import { InputError, WorkspaceError } from '../../model/errors.ts';
-import { type Io, outJson } from '../io.ts';
+import { type Io, inherited, outJson } from '../io.ts';
 import { type GlobalOptions, openSettings, trusted } from '../open.ts';
 
 interface Options extends GlobalOptions {
@@ -34,7 +34,7 @@ async function start(options: Options, io: Io): Promise<void> {
   const settings = await openSettings(io, options);
   trusted(settings);
   const show = options.dryRun === true || options.json === true;
-  if (!show && !(io.tty && process.stdin.isTTY))
+  if (!show && !(io.tty && io.stdin.isTTY()))
     throw new InputError('usage', 'A planning session needs a terminal.', {
       hint: 'In scripts, make plans with: signalbox plan new <id> --from <issues, files or a spec>',
     });
@@ -44,7 +44,7 @@ async function start(options: Options, io: Io): Promise<void> {
     import('../../config/paths.ts'),
   ]);
   const repo = await repoOf(options, io, repositoryOf);
-  const hooks = holdSignals();
+  const hooks = holdSignals(io);
   const dir = show ? '<session>' : sessionDir(settings.home, io.env);
   try {
     const { session, shown } = await planningSession(
@@ -68,14 +68,9 @@ interface Hooks {
 }
 
 /** No signal ends us before the session's files are gone, however late it comes. */
-function holdSignals(): Hooks {
+function holdSignals(io: Io): Hooks {
   const hooks: Hooks = { pass: () => undefined, end: () => undefined };
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-  const pass = (signal: NodeJS.Signals) => hooks.pass(signal);
-  for (const signal of signals) process.on(signal, pass);
-  hooks.end = () => {
-    for (const signal of signals) process.off(signal, pass);
-  };
+  hooks.end = io.signals.on(['SIGINT', 'SIGTERM', 'SIGHUP'], (signal) => hooks.pass(signal));
   return hooks;
 }
 
@@ -118,7 +113,7 @@ function shortly(arg: string): string {
 /** The terminal is the agent's until it ends; Ctrl-C is for it alone. */
 async function run({ argv, env, cwd, agent }: PlanningSession, hooks: Hooks, io: Io): Promise<number> {
   const [command = '', ...args] = argv;
-  const child = spawn(command, args, { cwd, env: { ...io.env, ...env }, stdio: 'inherit' });
+  const child = spawn(command, args, { cwd, env: { ...io.env, ...env }, stdio: inherited(io) });
   hooks.pass = (signal) => void (signal === 'SIGINT' || child.kill(signal));
   return new Promise<number>((done, failed) => {
     child.once('error', (cause) =>

@@ -61,9 +61,9 @@ async function show(planId: string, ticketId: string | undefined, options: Optio
   // Files that come later may need them.
   await import('../../store/schemas.ts');
   let timer: NodeJS.Timeout | undefined;
+  let unhook = (): void => undefined;
   const ended = new Promise<void>((resolve, reject) => {
-    process.once('SIGINT', resolve);
-    process.once('SIGTERM', resolve);
+    unhook = io.signals.on(['SIGINT', 'SIGTERM'], () => resolve());
     // The plan may be deleted while somebody watches it.
     timer = setInterval(() => {
       try {
@@ -73,7 +73,10 @@ async function show(planId: string, ticketId: string | undefined, options: Optio
       }
     }, 200);
   });
-  await ended.finally(() => clearInterval(timer));
+  await ended.finally(() => {
+    clearInterval(timer);
+    unhook();
+  });
 }
 
 /** What agents printed may hold what they were given. A config that cannot be read must not hide the log. */

@@ -51,7 +51,7 @@ async function merge(planId: string | null, options: Options, io: Io): Promise<v
   const loads = await loadTrains(parts, { planId, cwd: io.cwd });
   if (options.dryRun) return preview(parts, loads, options, io);
   const abort = new AbortController();
-  const unhook = stopOnSignals({ err: (text) => io.err(text), close: () => undefined }, abort, 'the merge');
+  const unhook = stopOnSignals(io, { err: io.err, close: () => undefined }, abort, 'the merge');
   try {
     await run(parts, loads, abort.signal, options, io);
   } catch (error) {

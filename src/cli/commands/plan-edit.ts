@@ -249,7 +249,7 @@ function descriptionOf({ description, descriptionFile }: Flags, io: Io): string 
   if (description !== undefined)
     throw new InputError('usage', 'Say --description or --description-file, not both.');
   try {
-    return readFileSync(descriptionFile === '-' ? 0 : resolve(io.cwd, descriptionFile), 'utf8');
+    return readFileSync(descriptionFile === '-' ? io.stdin.fd : resolve(io.cwd, descriptionFile), 'utf8');
   } catch (error) {
     throw new InputError(
       'usage',

@@ -86,7 +86,7 @@ async function watched(
     else lines.listen(event);
   };
   const abort = new AbortController();
-  const unhook = stopOnSignals(view, abort, 'the agents');
+  const unhook = stopOnSignals(io, view, abort, 'the agents');
   try {
     const { cwd, env } = io;
     const result = await work({ settings, cwd, env, signal: abort.signal, onEvent: listen });

@@ -4,9 +4,8 @@ import type { UnitOptions } from '../../kiro/index.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import type { TmuxView } from '../../report/tmux/view.ts';
 import { eventView, goOnUnread, signalCode, stopOnSignals } from '../event-view.ts';
-import { keepHeapSmall } from '../heap.ts';
 import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openRunner, openState, positiveInteger } from '../open.ts';
+import { type GlobalOptions, openRunner, openState, ownCommand, positiveInteger } from '../open.ts';
 
 export interface SpecRunOptions extends GlobalOptions {
   delay?: string;
@@ -61,7 +60,7 @@ async function openWithWindows(view: View, options: SpecRunOptions, io: Io) {
     import('../../machine/probe.ts'),
     import('../../machine/tmux/names.ts'),
   ]);
-  const { stateDir, configFile, packageDir } = parts.settings;
+  const { stateDir, configFile } = parts.settings;
   const windows = (name: string, planId: string): TmuxView | undefined => {
     if (options.tmux === false) return undefined;
     const renamed = renamedText(options.tmuxSession ?? '');
@@ -73,7 +72,7 @@ async function openWithWindows(view: View, options: SpecRunOptions, io: Io) {
       repo: parts.store.plan(planId).repo,
       cwd: io.cwd,
       env: { ...io.env, ...(configFile ? { SIGNALBOX_CONFIG: configFile } : {}) },
-      cli: [process.execPath, `${packageDir}/dist/cli.cjs`],
+      cli: ownCommand(),
       onProblem: (message) => view.err(`tmux: ${message}`),
       onMoved: (message) => view.err(`tmux: ${message}`),
     });
@@ -106,13 +105,13 @@ async function follow(
     import('../../report/style.ts'),
   ]);
   view.watch(parts.store, { planId });
-  keepHeapSmall();
+  io.keepHeapSmall();
   const abort = new AbortController();
   const isAtWork = () =>
     [...parts.store.view().tickets.values()].some(
       (each) => each.planId === planId && each.status === 'running',
     );
-  const unhook = stopOnSignals(view, abort, () => (isAtWork() ? 'the agent' : 'the run'));
+  const unhook = stopOnSignals(io, view, abort, () => (isAtWork() ? 'the agent' : 'the run'));
   const since = parts.now();
   const began = performance.now();
   try {

@@ -9,7 +9,6 @@ import type { TicketRef } from '../../model/ids.ts';
 import { answerTo } from '../../model/state/explain.ts';
 import { style } from '../../report/style.ts';
 import { eventView, goOnUnread, signalCode, stopOnSignals } from '../event-view.ts';
-import { keepHeapSmall } from '../heap.ts';
 import type { Io } from '../io.ts';
 import { type GlobalOptions, openRunner, openStore, positiveInteger } from '../open.ts';
 import { type IssueOptions, resumeIssues, runIssues } from './run-issues.ts';
@@ -180,9 +179,9 @@ async function run(planId: string, ticketIds: string[], options: Options, io: Io
     };
   view.watch(parts.store, scope);
   const { runPlan } = await import('../../engine/run-plan.ts');
-  keepHeapSmall();
+  io.keepHeapSmall();
   const abort = new AbortController();
-  const unhook = stopOnSignals(view, abort, 'the agents');
+  const unhook = stopOnSignals(io, view, abort, 'the agents');
   const began = performance.now();
   try {
     const result = await runPlan(parts, {

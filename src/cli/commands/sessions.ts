@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { findExecutable } from '../../machine/probe.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Attempt } from '../../model/ticket.ts';
-import { type Io, outJson } from '../io.ts';
+import { type Io, inherited, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, openState } from '../open.ts';
 
 interface Options extends GlobalOptions {
@@ -92,15 +92,17 @@ async function resume(
     const child = spawn('/bin/sh', ['-c', ONCE_NOTED, ...launch.argv], {
       cwd: launch.cwd,
       env,
-      stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
+      stdio: [...inherited(io), 'pipe'],
     });
     // Ctrl-C is for the agent: the ticket stays held until it is gone.
-    const pass = (signal: NodeJS.Signals) => void (signal === 'SIGINT' || child.kill(signal));
-    process.on('SIGINT', pass).on('SIGTERM', pass);
+    const unhook = io.signals.on(
+      ['SIGINT', 'SIGTERM'],
+      (signal) => void (signal === 'SIGINT' || child.kill(signal)),
+    );
     const ended = new Promise<number>((done, failed) => {
       child.once('error', (error) => failed(notStarted(launch.agent, command, error)));
       child.once('exit', (status, signal) => done(status ?? 128 + (signal ? constants.signals[signal] : 1)));
-    }).finally(() => process.off('SIGINT', pass).off('SIGTERM', pass));
+    }).finally(unhook);
     const noted = child.pid === undefined ? undefined : letGo(child.stdio[3] as Writable, started(child.pid));
     const [code, note] = await Promise.allSettled([ended, noted]);
     if (code.status === 'rejected') throw code.reason;

@@ -128,7 +128,7 @@ async function resume(io: Io, options: GlobalOptions, planId: string, ticketId: 
   const id = planId || (await latestStopped(parts, io.cwd));
   const { isWithDaemon } = await import('../../engine/resume-run.ts');
   const found = parts.store.plan(id);
-  io.goesOnWithSpec = found.kind === 'spec';
+  io.resumesSpec = found.kind === 'spec';
   if (found.kind === 'spec')
     return resumeSpecHere(io, { ...options, ...(answer === undefined ? {} : { answer }) }, parts, id);
   if (answer !== undefined) throw await noHalt(id);

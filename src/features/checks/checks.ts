@@ -49,20 +49,21 @@ export interface CheckRun {
   cwd: string;
   env: NodeJS.ProcessEnv;
   say: (line: string) => void;
-  /** Where the commands' output goes: to ours, or all of it to our standard error. */
-  output: 'inherit' | 2;
+  /** File descriptors for what the commands print. */
+  stdout: number;
+  stderr: number;
 }
 
 /** Runs them in order and stops at the first that fails. */
 export async function runChecks(
   checks: readonly Check[],
-  { cwd, env, say, output }: CheckRun,
+  { cwd, env, say, stdout, stderr }: CheckRun,
 ): Promise<CheckResult[]> {
   const results: CheckResult[] = [];
   for (const { command, script } of checks) {
     say(`$ ${command}`);
     const code = await new Promise<number | null>((resolve, reject) => {
-      const child = spawn('/bin/sh', ['-c', script], { cwd, env, stdio: ['ignore', output, 'inherit'] });
+      const child = spawn('/bin/sh', ['-c', script], { cwd, env, stdio: ['ignore', stdout, stderr] });
       child.once('error', reject);
       child.once('exit', (status) => resolve(status));
     });

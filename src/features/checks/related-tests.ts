@@ -126,8 +126,9 @@ export interface RelatedOptions {
   base: string | null;
   env: NodeJS.ProcessEnv;
   say(line: string): void;
-  /** Where the runners' output goes: to ours, all of it to our standard error, or nowhere. */
-  output: 'inherit' | 2 | 'ignore';
+  /** File descriptors for what the runners print. */
+  stdout: number | 'ignore';
+  stderr: number | 'ignore';
 }
 
 export interface RelatedResult {
@@ -137,9 +138,8 @@ export interface RelatedResult {
 
 /** Runs them, up to the first failure. What cannot be told is no failure: the full checks come later. */
 export async function runRelated(options: RelatedOptions): Promise<RelatedResult> {
-  const { cwd, base, env, say, output } = options;
+  const { cwd, base, env, say, stdout, stderr } = options;
   const plan = await planAt(cwd, base, env);
-  const errors = output === 'ignore' ? 'ignore' : 'inherit';
   const results: CheckResult[] = [];
   for (const { cwd: at, argv, ok } of plan.runs) {
     const [file = '', ...args] = argv;
@@ -150,7 +150,7 @@ export async function runRelated(options: RelatedOptions): Promise<RelatedResult
     const lacks = args[1] === 'pytest' && (await exitOf(file, ['-c', 'import pytest'], options)) === 1;
     const code = lacks
       ? undefined
-      : await exitOf(file, args, { ...options, stdio: ['ignore', output, errors] });
+      : await exitOf(file, args, { ...options, stdio: ['ignore', stdout, stderr] });
     if (code === undefined) {
       const missing = lacks ? 'pytest' : file;
       plan.notes.push(`${missing} is not installed, so the tests related to ${at} were not run.`);

@@ -1,0 +1,121 @@
+import { SignalboxError } from '../model/errors.ts';
+import { plainOptions, showStatus } from './commands/status.ts';
+import { forTerminal, type Io, type OutputStream, type ProcessIo } from './io.ts';
+
+declare const __VERSION__: string;
+
+/** Standard output cannot be written. */
+const UNWRITABLE = 4;
+
+/** Runs one command. `argv` has the words after the program's name. Never rejects; resolves with the exit code. */
+export async function runCli(argv: readonly string[], process: ProcessIo): Promise<number> {
+  const { stdout, stderr, env } = process;
+  const args = asCommand(argv);
+  const color = !env.NO_COLOR && env.TERM !== 'dumb';
+  let code = 0;
+  let unwritable = false;
+  let ended = false;
+  let endEarly: (code: number) => void = () => undefined;
+  const early = new Promise<number>((resolve) => {
+    endEarly = resolve;
+  });
+  const exitCode = () => (unwritable && code === 0 ? UNWRITABLE : code);
+  const io: Io = {
+    ...process,
+    argv: args,
+    out: lineWriter(stdout, color),
+    err: lineWriter(stderr, color),
+    tty: stdout.terminal !== undefined,
+    ...(stdout.terminal ? { columns: stdout.terminal.columns } : {}),
+    color: stdout.terminal !== undefined && color,
+    exit: (given) => {
+      code = given;
+    },
+    leave: (given) => {
+      endEarly(given);
+      process.exit?.(given);
+    },
+    keepHeapSmall: () => process.keepHeapSmall?.(),
+  };
+  // `status | head` closes our output, which is no error. A full disk is one, but the work continues.
+  stdout.onClosed((error) => {
+    if (error) {
+      unwritable = true;
+      const message = `Standard output cannot be written: ${error.message}.`;
+      showError(io, 'output', message, 'Make room there, or write elsewhere.');
+    }
+    if (ended || !io.onUnread) io.leave(exitCode());
+    else io.onUnread();
+  });
+  const done = runCommand(io).catch((error: unknown) => io.exit(reportError(error, io)));
+  return Promise.race([done.then(exitCode), early]).finally(() => {
+    ended = true;
+  });
+}
+
+/** `--spec <dir>` alone is the command `spec`. */
+function asCommand(argv: readonly string[]): readonly string[] {
+  return /^--spec(=|$)/.test(argv[0] ?? '') ? ['spec', ...argv] : argv;
+}
+
+function lineWriter(stream: OutputStream, color: boolean): (text: string) => void {
+  return (text) => stream.write(`${stream.terminal ? forTerminal(text, color) : text}\n`);
+}
+
+async function runCommand(io: Io): Promise<void> {
+  const [first, ...rest] = io.argv;
+  if (first === '--version' || first === '-V') return io.out(__VERSION__);
+  const status = first === 'status' ? plainOptions(rest) : undefined;
+  if (status) return showStatus(status, io);
+  const { createProgram } = await import('./program.ts');
+  const program = await createProgram(io, __VERSION__, { quiet: wantsJson(io), first });
+  await program.parseAsync(io.argv, { from: 'user' });
+}
+
+function wantsJson({ argv }: Io): boolean {
+  return argv.includes('--json');
+}
+
+/** Shows an error and returns the exit code for it. */
+function reportError(error: unknown, io: Io): number {
+  const { code, exitCode } = error as { code?: string; exitCode?: number };
+  if (code?.startsWith('commander.')) return reportUsage(error as Error, exitCode, io);
+  const message = error instanceof Error ? error.message : String(error);
+  const hint = error instanceof SignalboxError ? error.hint : undefined;
+  showError(io, code ?? 'error', message, hint);
+  if (io.argv.includes('--debug') && error instanceof Error) io.err(error.stack ?? '');
+  return exitCodeOf(error, io);
+}
+
+/** Help and version end without an error. Wrong words were explained already, unless JSON was asked for. */
+function reportUsage(error: Error, exitCode: number | undefined, io: Io): number {
+  if (exitCode === 0) return 0;
+  const message = error.message.startsWith('(') ? 'Which command?' : error.message.replace(/^error: /, '');
+  if (wantsJson(io)) showError(io, 'usage', message, 'signalbox --help shows the commands');
+  return isAboutSpec(io) ? 5 : 2;
+}
+
+function showError(io: Io, code: string, message: string, hint: string | undefined): void {
+  if (wantsJson(io)) io.err(JSON.stringify({ error: { code, message, hint: hint ?? null } }));
+  else io.err(`❌ ${[message, ...(hint?.split('\n') ?? [])].join('\n   ')}`);
+}
+
+/**
+ * 1: the answer is no; 2: bad input; 3: another process holds it; 4: the state cannot be written; 5: a spec cannot be used or
+ * resumed, since 1 and 2 say there how far its run came; 65: a box cannot be ticked, and retrying does not change that.
+ */
+function exitCodeOf(error: unknown, io: Io): number {
+  if (error instanceof SignalboxError && error.code === 'state/storage') return 4;
+  if (error instanceof SignalboxError && error.name === 'HeldError') return 3;
+  const isInput = error instanceof SignalboxError && error.name === 'InputError';
+  if (isInput && io.argv.includes('tick') && isAboutSpec(io)) return 65;
+  if (isAboutSpec(io) || (error as { code?: string }).code === 'spec/dirty') return 5;
+  return isInput ? 2 : 1;
+}
+
+function isAboutSpec({ argv, resumesSpec }: Io): boolean {
+  if (resumesSpec) return true;
+  const isValue = (index: number) => ['-C', '--config'].includes(argv[index - 1] ?? '');
+  const command = argv.find((word, index) => !word.startsWith('-') && !isValue(index));
+  return command === 'spec' || (command === 'resume' && argv.some((word) => /^(spec-|--answer)/.test(word)));
+}

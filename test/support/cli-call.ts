@@ -1,0 +1,132 @@
+import { EventEmitter } from 'node:events';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { OutputStream, ProcessIo } from '../../src/cli/io.ts';
+import { runCli } from '../../src/cli/run-cli.ts';
+import type { Ended } from './cli.ts';
+import { waitFor } from './wait-for.ts';
+
+/** A call of the command line inside this process: as `Running`, without the time that a process takes to start. */
+export class CliCall {
+  readonly ended: Promise<Ended>;
+  readonly #stdout = new MemoryStream();
+  readonly #stderr = new MemoryStream();
+  readonly #signals = new EventEmitter();
+  alive = true;
+
+  constructor(args: readonly string[], options: { cwd: string; env: NodeJS.ProcessEnv; input?: string }) {
+    const { input = '', ...place } = options;
+    this.ended = this.#run(args, place, new Input(input));
+  }
+
+  async #run(args: readonly string[], place: Pick<ProcessIo, 'cwd' | 'env'>, stdin: Input): Promise<Ended> {
+    try {
+      const code = await runCli(args, {
+        ...place,
+        stdin,
+        stdout: this.#stdout,
+        stderr: this.#stderr,
+        signals: {
+          on: (names, listener) => {
+            for (const name of names) this.#signals.on(name, listener);
+            return () => {
+              for (const name of names) this.#signals.off(name, listener);
+            };
+          },
+          raise: () => undefined,
+        },
+      });
+      const { out, err } = this;
+      return { code, signal: null, out, err };
+    } finally {
+      this.alive = false;
+      for (const stream of [stdin, this.#stdout, this.#stderr]) stream.close();
+    }
+  }
+
+  get out(): string {
+    return this.#stdout.text;
+  }
+
+  get err(): string {
+    return this.#stderr.text;
+  }
+
+  /** What Ctrl-C or `kill` do to a command that handles signals. */
+  kill(signal: 'SIGINT' | 'SIGTERM'): Promise<Ended> {
+    if (!this.#signals.emit(signal, signal) && this.alive)
+      throw new Error(`${signal} would end the process: start it as one`);
+    return this.ended;
+  }
+
+  async says(text: string): Promise<void> {
+    const state = () => `${this.out}\n${this.err}`;
+    await waitFor(`"${text}" in its output`, () => this.out.includes(text) || this.err.includes(text), {
+      state,
+    });
+  }
+}
+
+/** A file with this text, made when a command or a program that it starts reads it. */
+class Input {
+  readonly #text: string;
+  #fd: number | undefined;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  isTTY = () => false;
+
+  get fd(): number {
+    if (this.#fd === undefined) {
+      const dir = mkdtempSync(join(tmpdir(), 'signalbox-test-input-'));
+      writeFileSync(join(dir, 'text'), this.#text);
+      this.#fd = openSync(join(dir, 'text'), 'r');
+      rmSync(dir, { recursive: true });
+    }
+    return this.#fd;
+  }
+
+  close(): void {
+    if (this.#fd !== undefined) closeSync(this.#fd);
+  }
+}
+
+/** Text in memory, or in a file as soon as another program needs a descriptor for it. */
+class MemoryStream implements OutputStream {
+  readonly terminal = undefined;
+  #memory = '';
+  #file: { fd: number; dir: string } | undefined;
+
+  get fd(): number {
+    if (!this.#file) {
+      const dir = mkdtempSync(join(tmpdir(), 'signalbox-test-stream-'));
+      this.#file = { fd: openSync(join(dir, 'text'), 'a+'), dir };
+      writeSync(this.#file.fd, this.#memory);
+    }
+    return this.#file.fd;
+  }
+
+  get text(): string {
+    return this.#file ? readFileSync(join(this.#file.dir, 'text'), 'utf8') : this.#memory;
+  }
+
+  write(text: string): void {
+    if (this.#file) writeSync(this.#file.fd, text);
+    else this.#memory += text;
+  }
+
+  onClosed(): void {
+    // Memory takes any text.
+  }
+
+  close(): void {
+    if (!this.#file) return;
+    this.#memory = this.text;
+    closeSync(this.#file.fd);
+    rmSync(this.#file.dir, { recursive: true });
+    this.#file = undefined;
+  }
+}
