@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseTasks, type SpecTask } from '../../src/kiro/index.ts';
-import { found } from '../sources/kiro/support.ts';
+import { found } from '../kiro/support.ts';
 import { BLOCKS, codes, doc, tables } from './markdown.ts';
 
 const SPECS = 'docs/specs.md';

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { clean, type Stale } from '../../src/features/cleanup/clean.ts';
-import { Bench } from '../forge/bench.ts';
+import { Bench } from '../github/bench.ts';
 import { git, it, worktreesOf } from '../support/index.ts';
 
 /** Ways in which an agent or a person may leave a worktree; `gone` when it can be removed all the same. */

@@ -6,7 +6,7 @@ import { RunOrchestrator } from '../../src/api/run-orchestrator.ts';
 import type { OrchestratorConfig, RunInit, RunResult } from '../../src/api/run-types.ts';
 import { getSettings, type SignalboxSettings } from '../../src/api/settings.ts';
 import { IssueWorld } from '../cli/issue-world.ts';
-import { Bench } from '../forge/bench.ts';
+import { Bench } from '../github/bench.ts';
 import type { FakeIssue } from '../support/gh/fake-gh.ts';
 import { it, type World } from '../support/index.ts';
 

@@ -15,7 +15,7 @@ const CONTRACTS = [
   'a halted unit ends with 2 and goes on with an answer; the end has measured counts',
 ];
 
-const groups = ['specs', 'sources/kiro', 'system']
+const groups = ['specs', 'kiro', 'system']
   .map((room) => new URL(`../${room}/`, import.meta.url))
   .flatMap((room) => readdirSync(room).flatMap((name) => (name.endsWith('.ts') ? [new URL(name, room)] : [])))
   .map((file) => readFileSync(file, 'utf8'))

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Ticket } from '../../src/model/ticket.ts';
-import { Bench } from '../forge/bench.ts';
+import { Bench } from '../github/bench.ts';
 import { type FakeCheck, FakeGh, type FakePullRequest } from '../support/gh/fake-gh.ts';
 import { git, type World, waitFor } from '../support/index.ts';
 

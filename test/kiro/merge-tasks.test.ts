@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { identityOf, mergedTasks, parseTasks, tickedIn, withTicks } from '../../../src/kiro/index.ts';
+import { identityOf, mergedTasks, parseTasks, tickedIn, withTicks } from '../../src/kiro/index.ts';
 
 const BASE = '- [ ] 1. A\n  - Use port 80\n- [ ] 2. B\n- [ ] 3. C\n';
 const known = (text: string, ...ids: string[]) =>

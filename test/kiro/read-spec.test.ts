@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { promptParts, readSpec, unitsOf } from '../../../src/kiro/index.ts';
-import { scratch, write } from '../scratch.ts';
+import { promptParts, readSpec, unitsOf } from '../../src/kiro/index.ts';
+import { scratch, write } from '../issues/scratch.ts';
 
 const TASKS = `# Plan
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isWork, parseTasks, type SpecTask, tick } from '../../../src/kiro/index.ts';
+import { isWork, parseTasks, type SpecTask, tick } from '../../src/kiro/index.ts';
 import { fixture } from './support.ts';
 
 /** The tasks of a file by their ids. */

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { parseTasks, type SpecTask, type Units, unitsOf } from '../../../src/kiro/index.ts';
+import { parseTasks, type SpecTask, type Units, unitsOf } from '../../src/kiro/index.ts';
 
-export const FIXTURES = fileURLToPath(new URL('../../fixtures/specs/', import.meta.url));
+export const FIXTURES = fileURLToPath(new URL('../fixtures/specs/', import.meta.url));
 
 export function fixture(name: string): string {
   return readFileSync(`${FIXTURES}${name}/tasks.md`, 'utf8');

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { listSkills } from '../../src/workflows/skills.ts';
-import { scratch } from '../sources/scratch.ts';
+import { scratch } from '../issues/scratch.ts';
 
 function skill(root: string, path: string, text?: string): void {
   const file = join(root, path, 'SKILL.md');

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { parseTasks } from '../../../src/kiro/index.ts';
-import { idProblem } from '../../../src/model/ids.ts';
+import { parseTasks } from '../../src/kiro/index.ts';
+import { idProblem } from '../../src/model/ids.ts';
 import { found, outline } from './support.ts';
 
 describe('problems of tasks.md', () => {
