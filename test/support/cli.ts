@@ -19,14 +19,18 @@ export class Running {
   out = '';
   err = '';
 
-  /** `left`: files that it finds open, by the number that they have there. */
+  /** `left`: files that it finds open, by the number that they have there. `cli`: the entry file of another build. */
   constructor(
     args: readonly string[],
-    { left = {}, ...options }: { cwd: string; env: NodeJS.ProcessEnv; left?: Record<number, number> },
+    {
+      left = {},
+      cli = CLI,
+      ...options
+    }: { cwd: string; env: NodeJS.ProcessEnv; left?: Record<number, number>; cli?: string },
   ) {
     const length = Math.max(2, ...Object.keys(left).map(Number)) + 1;
     const stdio = Array.from({ length }, (_, fd) => left[fd] ?? (fd === 1 || fd === 2 ? 'pipe' : 'ignore'));
-    this.#child = spawn(process.execPath, [CLI, ...args], { ...options, stdio });
+    this.#child = spawn(process.execPath, [cli, ...args], { ...options, stdio });
     this.pid = this.#child.pid ?? 0;
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       this.out += text;

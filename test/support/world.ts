@@ -28,9 +28,9 @@ export class World extends ScratchHome {
     return { PATH, ...GIT_ENV, HOME: join(this.dir, 'user'), SIGNALBOX_HOME: this.home };
   }
 
-  /** Starts a command as a process of its own and leaves it running. */
-  start(args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = this.dir): Running {
-    const running = new Running(args, { cwd, env: { ...this.env, ...env } });
+  /** Starts a command as a process of its own and leaves it running; `cli` is the entry file of another build. */
+  start(args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = this.dir, cli?: string): Running {
+    const running = new Running(args, { cwd, env: { ...this.env, ...env }, cli });
     this.#started.push(running);
     return running;
   }
