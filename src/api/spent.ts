@@ -1,7 +1,7 @@
 import { endedBefore } from '../engine/admission.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { readJob } from '../machine/jobs/job.ts';
-import { type Attempt, attemptKey, type Ticket } from '../model/ticket.ts';
+import type { Attempt, Ticket } from '../model/ticket.ts';
 import { GATE } from './issue-result.ts';
 import { storedRun } from './stored-run.ts';
 
@@ -19,10 +19,10 @@ export function spentOn(parts: EngineContext, planId: string): number {
 }
 
 /** When an attempt was last at work. Its agent may work on after the run was killed; a gate waits for somebody and does nothing. */
-function signOf({ store, now }: EngineContext, ticket: Ticket, attempt: Attempt): string {
+function signOf({ machine, now }: EngineContext, ticket: Ticket, attempt: Attempt): string {
   const { phase, startedAt, completedAt } = attempt;
   if (phase === GATE) return startedAt;
   if (completedAt !== null) return completedAt;
-  const dir = store.layout.job(ticket, attemptKey(attempt));
+  const dir = machine.job(ticket, attempt);
   return readJob(dir).state === 'none' ? startedAt : (endedBefore(dir) ?? now());
 }

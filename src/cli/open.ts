@@ -33,8 +33,9 @@ export async function openSettings(
 /** The store alone, for commands that only look. */
 export async function openState(io: Io, options: GlobalOptions) {
   const plain = plainStateDir({ cwd: io.cwd, env: io.env, configPath: options.config });
-  const store = new FileStore(plain ?? (await openSettings(io, options)).stateDir, { once: true });
-  return { store, view: await lookAt(store) };
+  const stateDir = plain ?? (await openSettings(io, options)).stateDir;
+  const store = new FileStore(stateDir, { once: true });
+  return { stateDir, store, view: await lookAt(store) };
 }
 
 export async function openStore(io: Io, options: GlobalOptions) {

@@ -16,7 +16,7 @@ import { type AtWork, crowded } from '../model/limits/memory-pressure.ts';
 import type { AccountLimit } from '../model/limits/usage-limit.ts';
 import type { Plan } from '../model/plan.ts';
 import { redactAll } from '../model/text/redact.ts';
-import { attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
+import { type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { firstPhase, type PhaseOf, phaseOf } from '../model/workflow.ts';
 import type { Allowance } from '../phases/context.ts';
 import type { EngineContext } from './context.ts';
@@ -106,7 +106,7 @@ export function allowanceOf(
   const key = refKey(ticket);
   const open = openAttempt(ticket);
   const began = Date.parse(open?.startedAt ?? now());
-  const jobDir = open ? store.layout.job(ticket, attemptKey(open)) : '';
+  const jobDir = open ? parts.machine.job(ticket, open) : '';
   return {
     usd: leftOf(purses, 'usd'),
     over: (usage) => {
@@ -120,7 +120,7 @@ export function allowanceOf(
     },
     launch: () => {
       const hold = noLaunchLeft(look(), launchesOf(jobDir), now());
-      if (!hold) parts.memory.again(key);
+      if (!hold) parts.machine.memory.again(key);
       return hold;
     },
   };
@@ -143,9 +143,9 @@ function turnsOf(jobDir: string): string[] {
 }
 
 /** What this engine has decided to start, or started again, and no ticket's history tells yet. */
-function pendingLaunches({ memory, store }: EngineContext): Pending[] {
+function pendingLaunches({ machine, store }: EngineContext): Pending[] {
   const { tickets } = store.glance();
-  return [...memory.agents].flatMap(([key, { attempts, more }]) => {
+  return [...machine.memory.agents].flatMap(([key, { attempts, more }]) => {
     const ticket = tickets.get(key);
     if (!ticket) return [];
     const launches = more + (ticket.phaseHistory.length < attempts ? 1 : 0);
@@ -169,7 +169,7 @@ function suits({ settings }: EngineContext, name: string, phase: PhaseOf<'agent'
 function roomFor(parts: EngineContext, agent: string, ticket: Ticket, look: Look): string | null {
   const time = Date.parse(parts.now());
   const others = new Map<string, { agent: string; age: number }>();
-  for (const [key, each] of parts.memory.agents) others.set(key, { agent: each.agent, age: 0 });
+  for (const [key, each] of parts.machine.memory.agents) others.set(key, { agent: each.agent, age: 0 });
   for (const each of look.atWork) {
     const open = openAttempt(each);
     if (open?.agent) others.set(refKey(each), { agent: open.agent, age: time - Date.parse(open.startedAt) });
@@ -177,14 +177,16 @@ function roomFor(parts: EngineContext, agent: string, ticket: Ticket, look: Look
   others.delete(refKey(ticket));
   if (others.size === 0) return null;
   const atWork = [...others].map(([key, each]): AtWork => {
-    return { expected: sizeOf(parts, each.agent), now: parts.memory.sizeOf(key), age: each.age };
+    return { expected: sizeOf(parts, each.agent), now: parts.machine.memory.sizeOf(key), age: each.age };
   });
-  return crowded({ agent, need: sizeOf(parts, agent), free: parts.memory.free(), atWork });
+  return crowded({ agent, need: sizeOf(parts, agent), free: parts.machine.memory.free(), atWork });
 }
 
-function sizeOf({ settings, memory }: EngineContext, agent: string): number {
+function sizeOf({ settings, machine }: EngineContext, agent: string): number {
   const guess = settings.memory.agentMegabytes;
   if (guess === 0) return 0;
   const own = Object.hasOwn(settings.agents, agent) ? settings.agents[agent] : undefined;
-  return memory.peakOf(agent) ?? (own?.adapter === 'rehearsal' ? Math.min(guess, REHEARSAL_MB) : guess);
+  return (
+    machine.memory.peakOf(agent) ?? (own?.adapter === 'rehearsal' ? Math.min(guess, REHEARSAL_MB) : guess)
+  );
 }

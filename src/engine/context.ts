@@ -1,5 +1,5 @@
 import type { Settings } from '../config/index.ts';
-import type { MemoryWatch } from '../machine/memory/memory-watch.ts';
+import type { Machine } from '../machine/machine.ts';
 import { SignalboxError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { TRANSIENT } from '../model/events.ts';
@@ -15,7 +15,7 @@ export interface EngineContext {
   settings: Settings;
   workspaces: Workspaces;
   holder: Holder;
-  memory: MemoryWatch;
+  machine: Machine;
   /** Takes secrets out of what is kept or shown. */
   redact: Redact;
   env: Record<string, string>;

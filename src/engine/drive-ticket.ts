@@ -97,7 +97,7 @@ export async function driveTicket(
     await journal.giveUp(error);
     tell();
   } finally {
-    parts.memory.end(refKey(ref));
+    parts.machine.memory.end(refKey(ref));
   }
 }
 
@@ -117,7 +117,7 @@ export async function holdBroken(parts: EngineContext, ref: TicketRef, reason: s
   let before = store.ticket(ref);
   if (isTheirs(before)) return;
   const open = openAttempt(before);
-  if (open) await stopJob(store.layout.job(ref, attemptKey(open)), 'stopped');
+  if (open) await stopJob(parts.machine.job(ref, open), 'stopped');
   const now = parts.now();
   const after = await store.updateTicket(ref, (latest) => {
     before = latest;

@@ -1,6 +1,6 @@
 import type { Settings } from '../config/index.ts';
 import { SpecFiles } from '../features/spec-runs/state-files.ts';
-import { MemoryWatch } from '../machine/memory/memory-watch.ts';
+import { Machine } from '../machine/machine.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { Holder } from '../store/claims.ts';
 import { FileStore } from '../store/file-store.ts';
@@ -22,16 +22,17 @@ export interface OpenOptions {
 /** Puts the parts of an engine together for one process. */
 export function openEngine({ settings, env, by, listen, bell }: OpenOptions): EngineContext {
   const store = new FileStore(settings.stateDir);
+  const machine = new Machine(settings.stateDir);
   const clean = Object.fromEntries(
     Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined),
   );
   const walls = Object.values(settings.agents).some(({ sandbox }) => sandbox === 'bwrap');
   const parts: EngineContext = {
     store,
+    machine,
     settings,
-    workspaces: createWorkspaces({ env: clean, memory: store.layout.repositories, walls }),
+    workspaces: createWorkspaces({ env: clean, memory: machine.repositories, walls }),
     holder: new Holder(by, store.layout.engines),
-    memory: new MemoryWatch(store.layout.memory),
     redact: redactorOf(settings, clean),
     env: withoutOwn(clean),
     job: clean.SIGNALBOX_JOB,

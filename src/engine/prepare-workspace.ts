@@ -6,7 +6,7 @@ import { readJob } from '../machine/jobs/job.ts';
 import { messageOf } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import { isShared } from '../model/state/turns.ts';
-import { attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
+import { openAttempt, type Ticket } from '../model/ticket.ts';
 import type { Place } from '../phases/index.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import { type EngineContext, emit, isFatal } from './context.ts';
@@ -19,7 +19,7 @@ import { refOf } from './status-events.ts';
 export function adoptedPlace(parts: EngineContext, ticket: Ticket, spec: WorkspaceSpec): Place | undefined {
   const open = openAttempt(ticket);
   if (!open || !ticket.base || ticket.worktree !== spec.path) return undefined;
-  const { state } = readJob(parts.store.layout.job(ticket, attemptKey(open)));
+  const { state } = readJob(parts.machine.job(ticket, open));
   if (state !== 'running' && state !== 'ended') return undefined;
   const { repo, branch, path: worktree, inPlace } = spec;
   return { repo, branch, worktree, inPlace, base: ticket.base };

@@ -1,7 +1,7 @@
 import { stopJob } from '../machine/jobs/stop.ts';
 import { messageOf } from '../model/errors.ts';
 import { reduce } from '../model/state/reduce.ts';
-import { attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
+import { openAttempt, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
 import { readTip } from './branch-head.ts';
 import { type EngineContext, isFatal } from './context.ts';
@@ -35,7 +35,7 @@ export async function recoverOrphan(parts: EngineContext, ticket: Ticket, view: 
   const open = openAttempt(ticket);
   const waits = ticket.hold?.kind === 'gate' || ticket.hold?.kind === 'poll';
   const { workflow } = await pinnedFor(parts, ticket, plan);
-  if (open && !waits) await stopJob(parts.store.layout.job(ticket, attemptKey(open)), 'stopped');
+  if (open && !waits) await stopJob(parts.machine.job(ticket, open), 'stopped');
   const spec = workspaceSpec(ticket, plan, parts.settings, view);
   await parts.workspaces.endSetup(spec.path);
   const tip = ticket.status === 'complete' ? await readTip(parts, spec) : undefined;

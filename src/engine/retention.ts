@@ -16,7 +16,7 @@ export interface Kept {
  * Once a day is enough. What an unfinished ticket may still need is never touched; events and results stay for ever.
  */
 export function sweepOutput(parts: EngineContext, force = false): number {
-  const root = jobsRoot(parts);
+  const root = parts.machine.jobs;
   const mark = join(root, '.swept');
   const last = statSync(mark, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   if (!existsSync(root) || (!force && Date.parse(parts.now()) - last < DAY_MS)) return 0;
@@ -28,13 +28,12 @@ export function sweepOutput(parts: EngineContext, force = false): number {
 
 /** What a sweep would delete now. */
 export function oldOutput(parts: EngineContext): Kept[] {
-  const { layout } = parts.store;
-  const root = jobsRoot(parts);
+  const root = parts.machine.jobs;
   if (!existsSync(root)) return [];
   const now = Date.parse(parts.now());
   const open = new Set<string>();
   for (const ticket of parts.store.view().tickets.values()) {
-    if (ticket.status !== 'complete') open.add(layout.jobsOf(ticket));
+    if (ticket.status !== 'complete') open.add(parts.machine.jobsOf(ticket));
   }
   const { days, gigabytes } = parts.settings.retention;
   const all = attempts(root).filter((kept) => !open.has(dirname(kept.path)));
@@ -47,10 +46,6 @@ export function oldOutput(parts: EngineContext): Kept[] {
     old.push(kept);
   }
   return old;
-}
-
-function jobsRoot(parts: EngineContext): string {
-  return join(parts.store.layout.root, 'jobs');
 }
 
 function attempts(root: string): Kept[] {

@@ -97,7 +97,7 @@ export async function takeStep(parts: EngineContext, input: StepInput): Promise<
     others: () => neighbours(parts, journal.ticket),
     settings: parts.settings,
     workspaces: parts.workspaces,
-    jobDir: parts.store.layout.job(journal.ticket, attemptKey(attempt)),
+    jobDir: parts.machine.job(journal.ticket, attempt),
     resumed: !fresh,
     signal,
     now: parts.now,
@@ -115,8 +115,8 @@ export async function takeStep(parts: EngineContext, input: StepInput): Promise<
   const before = fresh ? undefined : endedBefore(context.jobDir);
   const launched = launchesOf(context.jobDir);
   if (step.phase.type !== 'gate') rememberSecrets(parts);
-  if (agent) parts.memory.begin(key, agent, context.jobDir);
-  const ended = refused ?? (await perform(context).finally(() => parts.memory.end(key)));
+  if (agent) parts.machine.memory.begin(key, agent, context.jobDir);
+  const ended = refused ?? (await perform(context).finally(() => parts.machine.memory.end(key)));
   const seen = agent && !refused ? await afterStraying(context, ended) : ended;
   const end = {
     ...redactAll(seen, parts.redact),
@@ -145,7 +145,7 @@ function startOf(
   if (step.phase.type !== 'agent') return { type: 'start', attempt: step.attempt, agent: null };
   const admitted = admission(parts, plan, ticket, step.phase);
   if ('hold' in admitted) return { type: 'hold', hold: redactAll(admitted.hold, parts.redact) };
-  parts.memory.reserve(refKey(ticket), admitted.agent, ticket.phaseHistory.length + 1);
+  parts.machine.memory.reserve(refKey(ticket), admitted.agent, ticket.phaseHistory.length + 1);
   return { type: 'start', attempt: step.attempt, agent: admitted.agent };
 }
 

@@ -29,7 +29,7 @@ export function rememberSecrets(parts: EngineContext): void {
   const { agents, mcpServers } = parts.settings;
   const keeper =
     keepers.get(parts) ??
-    new Fingerprints(parts.store.layout.fingerprints, secretValues(parts.env, given(agents, mcpServers)));
+    new Fingerprints(parts.machine.fingerprints, secretValues(parts.env, given(agents, mcpServers)));
   keepers.set(parts, keeper);
   keeper.keep();
 }

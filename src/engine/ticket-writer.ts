@@ -4,7 +4,7 @@ import { stopJob } from '../machine/jobs/stop.ts';
 import { explained, HeldError, InputError } from '../model/errors.ts';
 import type { TicketRef } from '../model/ids.ts';
 import { reduce, type TicketEvent } from '../model/state/reduce.ts';
-import { attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
+import { openAttempt, type Ticket } from '../model/ticket.ts';
 import type { Workflow } from '../model/workflow.ts';
 import type { EngineContext } from './context.ts';
 
@@ -92,7 +92,7 @@ export class Journal {
    */
   async giveUp(error: unknown): Promise<Ticket> {
     const open = openAttempt(this.ticket);
-    if (open) await stopJob(this.#parts.store.layout.job(this.#ref, attemptKey(open)), 'stopped');
+    if (open) await stopJob(this.#parts.machine.job(this.#ref, open), 'stopped');
     const now = this.#parts.now();
     const reason = explained(error);
     const events: TicketEvent[] = wasOutOfReach(error, this.#parts.store.layout.ticketFile(this.#ref))

@@ -1,3 +1,5 @@
+import { InputError } from './errors.ts';
+
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 const MAX_ID = 100;
 
@@ -10,6 +12,14 @@ export function idProblem(text: string): string | undefined {
   if (text.includes('..')) return 'must not contain ".."';
   if (text.endsWith('.lock') || text.endsWith('.')) return 'must not end in ".lock" or "."';
   return undefined;
+}
+
+/** The id, or an error when it cannot be one. Every id passes here before it becomes a part of a path. */
+export function requireId(id: string, what: string): string {
+  const problem = idProblem(id);
+  if (problem)
+    throw new InputError('id/illegal', `The ${what} id ${JSON.stringify(id.slice(0, 60))} ${problem}.`);
+  return id;
 }
 
 /** Names one ticket of one plan. */

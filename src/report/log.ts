@@ -2,6 +2,7 @@ import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { adapterFor, lineSplitter } from '../agents/index.ts';
 import { readJson } from '../machine/jobs/job.ts';
+import type { Machine } from '../machine/machine.ts';
 import type { AgentEvent } from '../model/agent.ts';
 import type { TicketRef } from '../model/ids.ts';
 import { lineRedactor, type Redact } from '../model/text/redact.ts';
@@ -21,8 +22,10 @@ export interface LogOptions {
 }
 
 /** A log that can be asked for more: every call returns the lines that have come since. */
-export function createLog(store: FileStore, options: LogOptions): { more(): string[] } {
-  return options.ticketId === null ? eventLog(store, options) : ticketLog(store, options, options.ticketId);
+export function createLog(store: FileStore, machine: Machine, options: LogOptions): { more(): string[] } {
+  return options.ticketId === null
+    ? eventLog(store, options)
+    : ticketLog({ store, machine }, options, options.ticketId);
 }
 
 function eventLog(store: FileStore, { planId, phase, json, style }: LogOptions) {
@@ -42,7 +45,11 @@ function eventLog(store: FileStore, { planId, phase, json, style }: LogOptions) 
   };
 }
 
-function ticketLog(store: FileStore, options: LogOptions, ticketId: string) {
+function ticketLog(
+  { store, machine }: { store: FileStore; machine: Machine },
+  options: LogOptions,
+  ticketId: string,
+) {
   const { planId, phase } = options;
   const ref: TicketRef = { planId, ticketId };
   const logs = new Map<string, AttemptLog>();
@@ -52,7 +59,7 @@ function ticketLog(store: FileStore, options: LogOptions, ticketId: string) {
       return ticket.phaseHistory.flatMap((attempt) => {
         if (phase && attempt.phase !== phase) return [];
         const key = attemptKey(attempt);
-        const log = logs.get(key) ?? new AttemptLog(store.layout.job(ref, key), attempt, options);
+        const log = logs.get(key) ?? new AttemptLog(machine.job(ref, attempt), attempt, options);
         logs.set(key, log);
         return log.more(attempt);
       });

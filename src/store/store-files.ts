@@ -184,7 +184,6 @@ export class FileStore implements Store {
       rmSync(gone, { recursive: true, force: true });
       renameSync(this.layout.planDir(id), gone);
       rmSync(gone, { recursive: true, force: true });
-      rmSync(join(this.layout.root, 'jobs', id), { recursive: true, force: true });
     });
   }
 

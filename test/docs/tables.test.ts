@@ -108,8 +108,8 @@ describe('operations', () => {
   });
 
   it('names the files of a job and of the state directory as they are called', () => {
-    const layout = `${source('src/store/layout.ts')}${sourceFiles()
-      .filter((file) => /^src\/(jobs|phases)\//.test(file))
+    const layout = `${sourceFiles()
+      .filter((file) => /^src\/(store|machine|phases)\//.test(file))
       .map(source)
       .join('')}`;
     const [tree] = doc(OPERATIONS).blocks.filter(({ lang }) => lang === 'text');

@@ -2,8 +2,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { Engine } from '../../src/engine/engine.ts';
+import { Machine } from '../../src/machine/machine.ts';
 import { inGroups, ofVmStat } from '../../src/machine/memory/free-memory.ts';
-import { MemoryWatch } from '../../src/machine/memory/memory-watch.ts';
 import { it, type World, waitFor } from '../support/index.ts';
 import { partsOf } from './parts.ts';
 
@@ -19,7 +19,7 @@ describe('admission by free memory', () => {
   }) => {
     prepare(world);
     const parts = await partsOf(world);
-    parts.memory.free = () => 100;
+    parts.machine.memory.free = () => 100;
     const options = {
       mode: 'until-idle',
       maxConcurrency: 4,
@@ -33,7 +33,7 @@ describe('admission by free memory', () => {
     expect(held).toMatchObject({ status: 'ready', phaseHistory: [] });
     expect(held.hold?.reason).toMatch(/agent needs about 500 MB, 0 MB are left/);
     expect((await world.cli('status', '--plan', 'p')).out).toContain('not enough free memory');
-    parts.memory.free = () => 100_000;
+    parts.machine.memory.free = () => 100_000;
     engine.wake();
     await world.call('start', { ticket: 'p/b' });
     world.go();
@@ -44,7 +44,7 @@ describe('admission by free memory', () => {
   it.concurrent('a ticket that waits for room starts when the other one has ended', async ({ world }) => {
     prepare(world);
     const parts = await partsOf(world);
-    parts.memory.free = () => 100;
+    parts.machine.memory.free = () => 100;
     const options = {
       mode: 'until-idle',
       maxConcurrency: 4,
@@ -62,7 +62,7 @@ describe('admission by free memory', () => {
     prepare(world);
     world.config({ memory: { agentMegabytes: 0 } });
     const parts = await partsOf(world);
-    parts.memory.free = () => 0;
+    parts.machine.memory.free = () => 0;
     const options = {
       mode: 'until-idle',
       maxConcurrency: 4,
@@ -90,10 +90,10 @@ describe('admission by free memory', () => {
       scope: { planId: 'p' },
     } as const;
     const running = new Engine(parts, options).run();
-    await waitFor('a measurement', () => (parts.memory.sizeOf('p/a') ?? 0) > 120);
+    await waitFor('a measurement', () => (parts.machine.memory.sizeOf('p/a') ?? 0) > 120);
     world.go();
     await running;
-    const kept = new MemoryWatch(parts.store.layout.memory).peakOf('agent');
+    const kept = new Machine(parts.settings.stateDir).memory.peakOf('agent');
     expect(kept).toBeGreaterThan(120);
     expect(kept).toBeLessThan(1000);
   });

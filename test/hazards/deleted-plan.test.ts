@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { it, type World } from '../support/index.ts';
@@ -35,7 +37,9 @@ describe('a plan that is deleted', () => {
     for (let i = 0; i < 2; i++) {
       world.plan('p', { budget: { usd: 0.5 }, tickets: { a: { branch: `b${i}`, budget: { usd: 0.5 } } } });
       expect((await world.cli('run', 'p')).code).toBe(0);
+      expect(existsSync(join(world.stateDir, 'jobs', 'p', 'a'))).toBe(true);
       expect((await world.cli('plan', 'delete', 'p', '--force')).code).toBe(0);
+      expect(existsSync(join(world.stateDir, 'jobs', 'p'))).toBe(false);
     }
   });
 

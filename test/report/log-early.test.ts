@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { Machine } from '../../src/machine/machine.ts';
 import { createLog } from '../../src/report/log.ts';
 import { style } from '../../src/report/style.ts';
 import { FileStore } from '../../src/store/file-store.ts';
@@ -11,9 +12,10 @@ it('reads an agent’s protocol although the attempt was looked at before its pr
   const dir = mkdtempSync(join(tmpdir(), 'signalbox-log-'));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   const store = new FileStore(dir);
+  const machine = new Machine(dir);
   const open = attempt('build', 'running', { agent: 'rehearsal' });
   await store.create(plan(), [ticket({ status: 'running', phaseHistory: [open] })]);
-  const log = createLog(store, {
+  const log = createLog(store, machine, {
     planId: 'p',
     ticketId: 't',
     phase: null,
@@ -22,7 +24,7 @@ it('reads an agent’s protocol although the attempt was looked at before its pr
     redact: (text) => text,
   });
   expect(log.more()).toHaveLength(1);
-  const job = store.layout.job({ planId: 'p', ticketId: 't' }, 'build#1#1');
+  const job = machine.job({ planId: 'p', ticketId: 't' }, open);
   mkdirSync(job, { recursive: true });
   const agent = { name: 'rehearsal', adapter: 'rehearsal' };
   writeFileSync(join(job, 'command.json'), JSON.stringify({ agent }));

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { StoredEvent } from '../../src/model/events.ts';
@@ -94,7 +94,6 @@ describe('ids that would become paths', () => {
       () => store.deletePlan(id),
       () => store.events(id),
       () => store.append(id, { type: 'plan:status', planId: id, status: 's', v: 1, at: 'now' }),
-      () => store.layout.job(ref, 'a#1#1'),
     ];
     for (const operation of operations) expect(await codeOf(operation), String(operation)).toBe('id/illegal');
     expect(tree(dirname(state.dir), state.dir)).toEqual(before);
@@ -135,14 +134,12 @@ describe('creating and deleting', () => {
     expect(state.store.view().problems).toEqual([]);
   });
 
-  it('deletes a plan with its jobs, and can make it again', async () => {
+  it('deletes a plan, and can make it again', async () => {
     const state = new State();
     await state.store.create(planOf('p', 't'), [ticketOf('p', 't')]);
     await state.store.create(planOf('p2', 't'), [ticketOf('p2', 't')]);
-    mkdirSync(state.store.layout.job(REF, 'a#1#1'), { recursive: true });
     await state.store.deletePlan('p');
     expect(state.store.view().plans.map((plan) => plan.id)).toEqual(['p2']);
-    expect(existsSync(join(state.dir, 'jobs', 'p'))).toBe(false);
     await state.store.create(planOf('p', 't'), [ticketOf('p', 't')]);
     expect(state.store.view().plans.map((plan) => plan.id)).toEqual(['p', 'p2']);
   });

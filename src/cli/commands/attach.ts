@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import type { Command } from 'commander';
+import type { TmuxRecord } from '../../machine/machine.ts';
 import { exactly, socketOf } from '../../machine/tmux/names.ts';
 import type { TmuxSession } from '../../machine/tmux/session.ts';
 import { InputError } from '../../model/errors.ts';
-import type { TmuxRecord } from '../../store/tmux-record.ts';
 import { type Io, inherited, outJson } from '../io.ts';
 import { type GlobalOptions, openState } from '../open.ts';
 
@@ -21,20 +21,16 @@ export function register(program: Command, io: Io): void {
 }
 
 async function attach(given: string | undefined, options: GlobalOptions, io: Io): Promise<void> {
-  const [{ socketArgs, tmuxClient }, { readSession }, { latestShown, readTmuxRecord }] = await Promise.all([
+  const [{ socketArgs, tmuxClient }, { readSession }, { Machine }] = await Promise.all([
     import('../../machine/tmux/tmux.ts'),
     import('../../machine/tmux/session.ts'),
-    import('../../store/tmux-record.ts'),
+    import('../../machine/machine.ts'),
   ]);
-  const { store, view } = await openState(io, options);
+  const { stateDir, store, view } = await openState(io, options);
+  const machine = new Machine(stateDir);
   if (given !== undefined) store.plan(given);
-  const planId =
-    given ??
-    latestShown(
-      store.layout,
-      view.plans.map(({ id }) => id),
-    );
-  const record = planId === undefined ? undefined : readTmuxRecord(store.layout, planId);
+  const planId = given ?? machine.latestInTmux(view.plans.map(({ id }) => id));
+  const record = planId === undefined ? undefined : machine.tmuxRecord(planId);
   if (planId === undefined || !record) throw nothing(given);
   const server = { env: io.env, cwd: io.cwd, socketPath: record.socket };
   const session = await readSession(tmuxClient(server), record.session);

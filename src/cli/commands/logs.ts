@@ -32,7 +32,7 @@ export function register(program: Command, io: Io): void {
 async function show(planId: string, ticketId: string | undefined, options: Options, io: Io): Promise<void> {
   if (options.untilRest && !(options.follow && ticketId))
     throw new InputError('usage', '--until-rest needs a ticket and --follow.');
-  const { store } = await openState(io, options);
+  const { stateDir, store } = await openState(io, options);
   store.plan(planId);
   const seen = ticketId ? store.ticket({ planId, ticketId }).phaseHistory.map(({ phase }) => phase) : [];
   if (ticketId && options.phase && !options.follow && !seen.includes(options.phase))
@@ -40,15 +40,17 @@ async function show(planId: string, ticketId: string | undefined, options: Optio
       hint:
         seen.length > 0 ? `It has attempts of: ${[...new Set(seen)].join(', ')}.` : 'It has not begun yet.',
     });
-  const [{ createLog, restLine }, { style }, { rests }] = await Promise.all([
+  const [{ createLog, restLine }, { style }, { rests }, { Machine }] = await Promise.all([
     import('../../report/log.ts'),
     import('../../report/style.ts'),
     import('../../report/resting.ts'),
+    import('../../machine/machine.ts'),
   ]);
   const look = { json: options.json === true, style: style(io.color) };
-  const redact = await redactorFor(io, options, store.layout.fingerprints);
+  const machine = new Machine(stateDir);
+  const redact = await redactorFor(io, options, machine.fingerprints);
   const about = { planId, ticketId: ticketId ?? null, phase: options.phase ?? null };
-  const log = createLog(store, { ...about, ...look, redact });
+  const log = createLog(store, machine, { ...about, ...look, redact });
   /** Prints what is new; true when there is nothing to wait for any more. */
   const print = (): boolean => {
     const ticket = options.untilRest && ticketId ? store.ticket({ planId, ticketId }) : undefined;

@@ -45,7 +45,7 @@ function oldFiles(parts: EngineContext): Found[] {
   const output = oldOutput(parts);
   if (output.length > 0) {
     const why = `output of ${count(output.length, 'attempt')} beyond the retention setting; events and results stay`;
-    const item = stale('output', join(store.layout.root, 'jobs'), null, why);
+    const item = stale('output', parts.machine.jobs, null, why);
     item.bytes = output.reduce((sum, { bytes }) => sum + bytes, 0);
     const remove = async () => {
       sweepOutput(parts, true);

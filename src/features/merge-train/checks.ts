@@ -72,7 +72,7 @@ export class TrainChecks {
   async open(): Promise<Scratch> {
     if (this.#scratch) return this.#scratch;
     const { trains, scratch } = this.#options;
-    this.#jobs = this.#parts.store.layout.merge(trains.id);
+    this.#jobs = this.#parts.machine.mergeJobs(trains.id);
     for (const name of existsSync(this.#jobs) ? readdirSync(this.#jobs) : [])
       await stopJob(join(this.#jobs, name), 'stopped');
     rmSync(this.#jobs, { recursive: true, force: true });

@@ -4,7 +4,7 @@ import { type EngineContext, emit } from '../../engine/context.ts';
 import { pinnedFor } from '../../engine/pinned-workflow.ts';
 import { tellStatus } from '../../engine/status-events.ts';
 import { type Findings, sendBack } from '../../model/state/send-back.ts';
-import { attemptKey, type Ticket } from '../../model/ticket.ts';
+import type { Ticket } from '../../model/ticket.ts';
 import { excerpt } from '../../phases/excerpt.ts';
 import type { Fault } from './sort-out.ts';
 
@@ -74,7 +74,7 @@ export function findingsOf(fault: Fault, onto: string): Findings {
 function keepLog(parts: EngineContext, fault: Fault, after: Ticket): void {
   const note = after.phaseHistory.findLast((entry) => entry.error?.class === 'merge');
   if (!note) return;
-  const dir = parts.store.layout.job(fault.car.ref, attemptKey(note));
+  const dir = parts.machine.job(fault.car.ref, note);
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   if ('red' in fault) copyFileSync(fault.red.logFile, join(dir, 'stdout'));
   else writeFileSync(join(dir, 'stdout'), `${note.output ?? ''}\n`, { mode: 0o600 });

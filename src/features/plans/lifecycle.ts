@@ -61,6 +61,7 @@ export async function deletePlan(parts: EngineContext, planId: string, force: bo
   }
   await keepPast(parts, ticketsOf(parts, planId));
   await parts.store.deletePlan(planId);
+  parts.machine.removeJobs(planId);
 }
 
 /** Refuses while anybody has a ticket: its agent, or a person in one of its sessions. */

@@ -36,7 +36,7 @@ export async function forgeWork(
   const gh = { ...ghOptions(parts, spec.repo), ...(signal ? { signal } : {}) };
   const repository = await ownRepository(gh, new KnownRepositories(settings.stateDir));
   const head: Head = { repository, branch: spec.branch, owner: origin?.owner ?? null };
-  const dir = store.layout.jobsOf(ref);
+  const dir = parts.machine.jobsOf(ref);
   return { ref, ticket, plan, spec, head, gh, journal: forgeJournal(parts, ref), dir };
 }
 
@@ -46,7 +46,7 @@ export function ghOptions({ settings, env, job }: EngineContext, cwd: string): G
 }
 
 export function forgeJournal(parts: EngineContext, ref: TicketRef): ForgeJournal {
-  const file = join(parts.store.layout.jobsOf(ref), 'forge.jsonl');
+  const file = join(parts.machine.jobsOf(ref), 'forge.jsonl');
   return new ForgeJournal(
     file,
     () => parts.now(),

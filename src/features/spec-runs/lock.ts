@@ -6,11 +6,12 @@ import { writeAtomic } from '../../machine/files/atomic.ts';
 import { makeDirectory } from '../../machine/files/directory.ts';
 import { readJob } from '../../machine/jobs/job.ts';
 import { withLock } from '../../machine/lock.ts';
+import { Machine } from '../../machine/machine.ts';
 import { isAlive } from '../../machine/process-identity.ts';
 import { type Claim, LEASE_MS, RENEW_MS, sayHolder } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
-import { attemptKey, openAttempt } from '../../model/ticket.ts';
+import { openAttempt } from '../../model/ticket.ts';
 import { FileStore } from '../../store/file-store.ts';
 import { specOf } from './unit.ts';
 
@@ -150,8 +151,9 @@ function isLive(lock: SpecLock, file: string): boolean {
 function agentLives({ stateDir, plan }: SpecLock): boolean {
   if (!existsSync(stateDir)) return false;
   const store = new FileStore(stateDir, { once: true });
+  const machine = new Machine(stateDir);
   return [...store.view().tickets.values()].some((ticket) => {
     const open = ticket.planId === plan ? openAttempt(ticket) : undefined;
-    return open !== undefined && readJob(store.layout.job(ticket, attemptKey(open))).state === 'running';
+    return open !== undefined && readJob(machine.job(ticket, open)).state === 'running';
   });
 }

@@ -6,7 +6,7 @@ import { explained, WorkspaceError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
 import { isShared } from '../../model/state/turns.ts';
-import { attemptKey, openAttempt, type Ticket } from '../../model/ticket.ts';
+import { openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { WorkspaceSpec } from '../../workspaces/index.ts';
 import { bringSpec } from './tree.ts';
 import { engineTicks, failedRef, type PlanSpec, specOf } from './unit.ts';
@@ -115,7 +115,7 @@ export async function giveUpTree(
 export async function setAside(parts: EngineContext, plan: Plan, ticket: Ticket): Promise<void> {
   const latest = parts.store.ticket(ticket);
   const open = openAttempt(latest);
-  if (open) await stopJob(parts.store.layout.job(latest, attemptKey(open)), 'stopped');
+  if (open) await stopJob(parts.machine.job(latest, open), 'stopped');
   const spec = workspaceSpec(latest, plan, parts.settings, parts.store.view());
   if (latest.base === null || latest.worktree !== spec.path || !existsSync(spec.path)) return;
   await putBack(parts, latest, spec);

@@ -11,8 +11,6 @@ import {
   withSpecState,
 } from '../../kiro/index.ts';
 import { writeAtomic } from '../../machine/files/atomic.ts';
-import { makeDirectory } from '../../machine/files/directory.ts';
-import { withLock } from '../../machine/lock.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { refKey } from '../../model/ids.ts';
@@ -89,10 +87,8 @@ async function writeSpecFiles(parts: EngineContext, plan: Plan, found: readonly 
   const kept = specOf(plan);
   const place = kept && besideSpec(kept);
   if (!place || !existsSync(place)) return;
-  const { layout } = parts.store;
   const key = createHash('sha256').update(place).digest('hex').slice(0, 16);
-  makeDirectory(layout.locks);
-  await withLock(layout.lock(`spec-files-${key}`), async () => {
+  await parts.machine.lock(`spec-files-${key}`, async () => {
     const stated = statedIn(join(place, STATE_FILE), kept.name);
     const tickets = await giveOwners(parts, found, stated);
     for (const ticket of tickets) {

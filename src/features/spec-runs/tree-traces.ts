@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { type JobState, readJob } from '../../machine/jobs/job.ts';
 import type { TreeLeft } from '../../model/state/tree-left.ts';
-import { attemptKey, openAttempt, type Ticket } from '../../model/ticket.ts';
+import { openAttempt, type Ticket } from '../../model/ticket.ts';
 
 /** An attempt may have more processes than its first. */
 const TURNS = ['', '.repair', '.landing'];
@@ -29,9 +29,9 @@ export async function tracesOf(
 }
 
 /** The process that a ticket had last; undefined where it had none. */
-export function lastJob({ store }: EngineContext, ticket: Ticket): JobState | undefined {
+export function lastJob({ machine }: EngineContext, ticket: Ticket): JobState | undefined {
   for (const attempt of ticket.phaseHistory.toReversed()) {
-    const dir = store.layout.job(ticket, attemptKey(attempt));
+    const dir = machine.job(ticket, attempt);
     const jobs = TURNS.map((turn) => readJob(`${dir}${turn}`)).filter(({ state }) => state !== 'none');
     const open = jobs.find(({ state }) => state === 'running') ?? jobs.find(({ state }) => state === 'lost');
     if (open ?? jobs[0]) return open ?? jobs.sort((a, b) => endOf(a) - endOf(b)).at(-1);

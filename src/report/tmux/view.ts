@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Env } from '../../machine/environment.ts';
+import { Machine } from '../../machine/machine.ts';
 import { sessionName, tmuxOff, windowName } from '../../machine/tmux/names.ts';
 import {
   closePanes,
@@ -13,8 +14,6 @@ import { TMUX_TIMEOUT_MS, type Tmux, TmuxError, tmuxClient, tooSlow } from '../.
 import { explained } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
-import { Layout } from '../../store/layout.ts';
-import { writeTmuxRecord } from '../../store/tmux-record.ts';
 import { isRest } from '../resting.ts';
 import { followerOf } from './follower.ts';
 import { surplus, windowStep } from './windows.ts';
@@ -75,7 +74,7 @@ class Windows implements TmuxView {
   #number = 1;
   readonly #options: TmuxViewOptions;
   readonly #tmux: Tmux;
-  readonly #layout: Layout;
+  readonly #machine: Machine;
   /** Tickets whose window was opened and which have not rested since. */
   readonly #shown = new Set<string>();
   readonly #resting = new Set<string>();
@@ -106,7 +105,7 @@ class Windows implements TmuxView {
     this.#owner = repo
       ? createHash('sha256').update(`${stateDir}\0${repo}`).digest('hex').slice(0, 16)
       : null;
-    this.#layout = new Layout(options.stateDir);
+    this.#machine = new Machine(options.stateDir);
     this.#tmux = tmuxClient({ ...options, signal: this.#abort.signal });
   }
 
@@ -282,7 +281,7 @@ class Windows implements TmuxView {
   #record(planId: string, socket: string): void {
     if (this.#recorded.has(planId)) return;
     this.#recorded.add(planId);
-    writeTmuxRecord(this.#layout, planId, { session: this.session, socket });
+    this.#machine.keepTmuxRecord(planId, { session: this.session, socket });
   }
 
   #problem(error: unknown): void {

@@ -1,0 +1,104 @@
+import { existsSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { requireId, type TicketRef } from '../model/ids.ts';
+import { type Attempt, attemptKey } from '../model/ticket.ts';
+import { writeAtomic } from './files/atomic.ts';
+import { makeDirectory } from './files/directory.ts';
+import { stateText } from './files/state-text.ts';
+import { asStorageError } from './files/storage-error.ts';
+import { withLock } from './lock.ts';
+import { MemoryWatch } from './memory/memory-watch.ts';
+
+/** Where a plan's latest run opened its tmux windows. */
+export interface TmuxRecord {
+  session: string;
+  /** Path of the tmux server's socket. */
+  socket: string;
+}
+
+/**
+ * What belongs to this computer alone and stays here when plans and tickets live in a database: directories of jobs, locks of
+ * this host, measurements, records of tmux. All of it is below the state directory.
+ */
+export class Machine {
+  readonly stateDir: string;
+  /** How much memory agents need. */
+  readonly memory: MemoryWatch;
+
+  constructor(stateDir: string) {
+    this.stateDir = stateDir;
+    this.memory = new MemoryWatch(join(stateDir, 'memory.json'));
+  }
+
+  /** What the git configuration of repositories contained when they were first used. */
+  get repositories(): string {
+    return join(this.stateDir, 'repositories');
+  }
+
+  /** Fingerprints of secrets, to hide them in the output of jobs. */
+  get fingerprints(): string {
+    return join(this.stateDir, 'fingerprints.json');
+  }
+
+  /** All directories of jobs. */
+  get jobs(): string {
+    return join(this.stateDir, 'jobs');
+  }
+
+  jobsOf({ planId, ticketId }: TicketRef): string {
+    return join(this.jobs, requireId(planId, 'plan'), requireId(ticketId, 'ticket'));
+  }
+
+  /** The directory of the job of one attempt. */
+  job(ref: TicketRef, attempt: Pick<Attempt, 'phase' | 'visit' | 'attempt'>): string {
+    return join(this.jobsOf(ref), attemptKey(attempt).replaceAll('#', '.'));
+  }
+
+  /** Jobs of the checks of a merge, by repository. */
+  mergeJobs(id: string): string {
+    return join(this.stateDir, 'merges', requireId(id, 'merge'));
+  }
+
+  removeJobs(planId: string): void {
+    rmSync(join(this.jobs, requireId(planId, 'plan')), { recursive: true, force: true });
+  }
+
+  /** Runs `fn` while no other process of this host holds the lock of that name. */
+  async lock<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
+    const dir = join(this.stateDir, 'locks');
+    try {
+      makeDirectory(dir);
+      return await withLock(join(dir, `${requireId(name, 'lock')}.lock`), fn);
+    } catch (error) {
+      throw asStorageError(error, this.stateDir);
+    }
+  }
+
+  keepTmuxRecord(planId: string, record: TmuxRecord): void {
+    writeAtomic(this.#tmuxFile(planId), `${JSON.stringify({ schema: 1, ...record }, null, 2)}\n`);
+  }
+
+  /** Undefined when there is no record, or none that can be read. */
+  tmuxRecord(planId: string): TmuxRecord | undefined {
+    const file = this.#tmuxFile(planId);
+    if (!existsSync(file)) return undefined;
+    try {
+      const { session, socket } = Object(JSON.parse(stateText(file))) as Record<string, unknown>;
+      const usable = typeof session === 'string' && typeof socket === 'string' && session && socket;
+      return usable ? { session, socket } : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** The plan of these whose run opened tmux windows last. */
+  latestInTmux(planIds: readonly string[]): string | undefined {
+    const time = (planId: string) =>
+      statSync(this.#tmuxFile(planId), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    return planIds.filter((planId) => this.tmuxRecord(planId)).sort((a, b) => time(b) - time(a))[0];
+  }
+
+  #tmuxFile(planId: string): string {
+    return join(this.stateDir, 'plans', requireId(planId, 'plan'), 'tmux.json');
+  }
+}
