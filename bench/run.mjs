@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { memoryDisk } from '../tools/memory-disk.mjs';
 import { measureColdStart } from './cases/cold-start.mjs';
 import { measureDispatch } from './cases/dispatch.mjs';
+import { measureLocal } from './cases/local.mjs';
 import { measureMemory } from './cases/memory.mjs';
 import { comparePhases } from './cases/phases.mjs';
 import { compareTickets } from './cases/tickets.mjs';
@@ -16,10 +17,10 @@ import { table } from './lib/rows.mjs';
 
 const HELP = `Usage: npm run bench -- [options] [case...]
 
-Cases: w1 (20 tickets), w2 (100 tickets), w3 (10 phases), dispatch, start, memory. Default: all.
+Cases: w1 (20 tickets), w2 (100 tickets), w3 (10 phases), local (all phases of that workflow), dispatch, start, memory. Default: all.
 
   --quick         fewer rounds and smaller sizes: a smoke test, not a measurement
-  --rounds <n>    rounds of w1, w2 and w3
+  --rounds <n>    rounds of w1, w2, w3 and local
   --dir <path>    work here; otherwise on a memory disk, or in the temporary directory where there is none
   --cli <file>    measure this build instead of dist/cli.cjs
   --json          print the result as JSON
@@ -56,6 +57,7 @@ const CASES = {
   w1: (bench) => compareTickets(bench, { ...W1, rounds: rounds(6, 2) }),
   w2: (bench) => compareTickets(bench, { ...W2, rounds: rounds(4, 1) }),
   w3: (bench) => comparePhases(bench, { rounds: rounds(7, 2) }),
+  local: (bench) => measureLocal(bench, { rounds: rounds(7, 2) }),
   dispatch: (bench) => measureDispatch(bench, { times: quick ? 3 : 20 }),
   start: (bench) => measureColdStart(bench, { rounds: quick ? 3 : 15 }),
   memory: (bench) => measureMemory(bench, { sizes: quick ? [10, 30] : [20, 100, 200] }),
