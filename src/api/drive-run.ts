@@ -3,13 +3,13 @@ import type { EngineContext } from '../engine/context.ts';
 import { letGo } from '../engine/resume-run.ts';
 import { runPlan } from '../engine/run-plan.ts';
 import { restSuperseded } from '../engine/stopped-tickets.ts';
+import type { ExecutionConfig } from '../features/issue-runs/options/execution-config.ts';
+import { atLeast, issueResult } from '../features/issue-runs/results/issue-result.ts';
+import { infoOf, numberOf, worktreesOf } from '../features/issue-runs/results/ticket-facts.ts';
+import type { IssueResult, RunResult } from '../features/issue-runs/types.ts';
 import { refKey } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
-import type { ExecutionConfig } from './execution-config.ts';
-import { atLeast, type IssueResult, issueResult } from './issue-result.ts';
 import type { Opened } from './opened-run.ts';
-import { infoOf, numberOf, worktreesOf } from './run-items.ts';
-import type { RunResult } from './run-types.ts';
 
 /** What a run came to, without what was in force for it. */
 export type Course = Omit<RunResult, 'exitCode' | 'config' | 'mergedOptions' | 'wallClockDurationSeconds'> & {

@@ -6,29 +6,34 @@ export {
   type RunResult as PlanRunResult,
   runPlan,
 } from '../engine/run-plan.ts';
+export type { PhasePlanCallback, ProgressCallback, ProgressEvent } from '../features/issue-runs/callbacks.ts';
+export type { IssueLog, RunLog } from '../features/issue-runs/logs/log-format.ts';
+export type { RunLogWriter } from '../features/issue-runs/logs/run-log.ts';
+export { parseBatches } from '../features/issue-runs/options/batches.ts';
+export { checkCombination } from '../features/issue-runs/options/combinations.ts';
+export { type ConfigLayers, ConfigResolver } from '../features/issue-runs/options/config-resolver.ts';
+export {
+  buildExecutionConfig,
+  checkExecutionConfig,
+  type ExecutionConfig,
+} from '../features/issue-runs/options/execution-config.ts';
+export type { MergedRunOptions, RunOptions } from '../features/issue-runs/options/types.ts';
+export type {
+  IssueResult,
+  ManifestOfRun,
+  PhaseResult,
+  PlannedIssue,
+  RunResult,
+  WorktreeInfo,
+} from '../features/issue-runs/types.ts';
 export type { IssueInfo } from '../issues/index.ts';
 export { HeldError, IllegalMoveError, InputError, SignalboxError } from '../model/errors.ts';
 export type { EngineEvent, StoredEvent } from '../model/events.ts';
 export type { Plan } from '../model/plan.ts';
 export type { Ticket } from '../model/ticket.ts';
 export type { Workflow } from '../model/workflow.ts';
-export { parseBatches } from './batches.ts';
-export { checkCombination } from './combinations.ts';
-export { type ConfigLayers, ConfigResolver } from './config-resolver.ts';
-export { buildExecutionConfig, checkExecutionConfig, type ExecutionConfig } from './execution-config.ts';
-export type { IssueResult, PhaseResult } from './issue-result.ts';
-export type { PlannedIssue } from './preview.ts';
-export type { PhasePlanCallback, ProgressCallback, ProgressEvent } from './progress.ts';
-export type { IssueLog, RunLog, RunLogWriter } from './run-log.ts';
-export { type MergedRunOptions, type RunOptions, resolveRunOptions } from './run-options.ts';
+export { resolveRunOptions } from './run-options.ts';
+export type { ResumeInit, RunInit } from './run-orchestrator.ts';
 export { RunOrchestrator } from './run-orchestrator.ts';
-export type {
-  ManifestOfRun,
-  OrchestratorConfig,
-  OrchestratorServices,
-  ResumeInit,
-  RunInit,
-  RunResult,
-  WorktreeInfo,
-} from './run-types.ts';
+export type { OrchestratorConfig, OrchestratorServices } from './run-types.ts';
 export type { SignalboxSettings } from './settings.ts';

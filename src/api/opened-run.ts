@@ -1,13 +1,11 @@
 import type { Settings } from '../config/settings.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { openEngine } from '../engine/open.ts';
+import { harmless, progressFeed } from '../features/issue-runs/callbacks.ts';
+import type { RunLogWriter } from '../features/issue-runs/logs/run-log.ts';
 import type { Env } from '../machine/environment.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
-import type { EventStream } from './event-stream.ts';
-import { harmless } from './harmless.ts';
-import { progressFeed } from './progress.ts';
-import type { RunLogWriter } from './run-log.ts';
 import type { OrchestratorConfig } from './run-types.ts';
 
 export interface Opened {
@@ -62,4 +60,32 @@ export function openRun(
     },
   };
   return opened;
+}
+
+/** Values pushed by one side and read by the other with `for await`. Nothing is lost; it ends when closed. */
+export class EventStream<T> implements AsyncIterable<T> {
+  readonly #values: T[] = [];
+  #closed = false;
+  #wake: () => void = () => undefined;
+
+  push(value: T): void {
+    if (this.#closed) return;
+    this.#values.push(value);
+    this.#wake();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#wake();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<T> {
+    for (let read = 0; ; ) {
+      while (read < this.#values.length) yield this.#values[read++] as T;
+      if (this.#closed) return;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
 }

@@ -1,25 +1,28 @@
+import { rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { repositoryOf } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
 import type { EngineContext } from '../engine/context.ts';
+import { openEngine } from '../engine/open.ts';
 import { stopperOf } from '../engine/stopped-tickets.ts';
+import { workspaceSpec } from '../engine/ticket-defaults.ts';
+import { tellPhases } from '../features/issue-runs/callbacks.ts';
+import { checkLogPlace, type Rotation, rotateLogs } from '../features/issue-runs/logs/log-files.ts';
+import { openRunLog, type RunLogWriter } from '../features/issue-runs/logs/run-log.ts';
+import { issueRequest } from '../features/issue-runs/options/issue-request.ts';
+import type { MergedRunOptions } from '../features/issue-runs/options/types.ts';
+import { refusedResult, stoppedResult } from '../features/issue-runs/results/issue-result.ts';
+import { preview } from '../features/issue-runs/results/preview.ts';
+import { storedRun } from '../features/issue-runs/results/stored-run.ts';
+import { inWorktree } from '../features/issue-runs/results/ticket-facts.ts';
 import { type PreparedRun, prepareIssueRun, startIssueRun } from '../features/issue-runs/run.ts';
+import type { ManifestOfRun, WorktreeInfo } from '../features/issue-runs/types.ts';
 import { issueInFile, parseReference, type WorkItem } from '../issues/index.ts';
 import type { Env } from '../machine/environment.ts';
-import { InputError } from '../model/errors.ts';
+import { explained, InputError } from '../model/errors.ts';
 import { type Course, driveRun } from './drive-run.ts';
-import { issueRequest } from './issue-request.ts';
-import { refusedResult, stoppedResult } from './issue-result.ts';
-import { checkLogPlace } from './log-place.ts';
 import type { Opened } from './opened-run.ts';
-import { preview } from './preview.ts';
-import { tellPhases } from './progress.ts';
-import { type Rotation, rotateLogs } from './rotate-logs.ts';
-import { inWorktree } from './run-items.ts';
-import { openRunLog, type RunLogWriter } from './run-log.ts';
-import type { MergedRunOptions } from './run-options.ts';
-import type { ManifestOfRun, OrchestratorConfig, WorktreeInfo } from './run-types.ts';
-import { storedRun } from './stored-run.ts';
+import type { OrchestratorConfig } from './run-types.ts';
 
 export interface RunInput {
   settings: Settings;
@@ -122,4 +125,26 @@ function isUnderWay({ store, holder }: EngineContext, runId: string): boolean {
   const plan = store.view().plans.find(({ id }) => id === runId);
   if (plan?.status !== 'active') return false;
   return storedRun(plan)?.detached === true || (plan.claim !== null && holder.isLive(plan.claim));
+}
+
+/** Deletes state that nobody goes on with. Worktrees with work in them stay, and the next run of their issue has them. */
+export async function forgetRun(
+  { settings, env }: Pick<RunInput, 'settings' | 'env'>,
+  tell: (planId: string, message: string) => void,
+): Promise<void> {
+  const { store, workspaces } = openEngine({ settings, env, by: 'run' });
+  try {
+    const view = store.view();
+    for (const ticket of view.tickets.values()) {
+      const plan = view.plans.find(({ id }) => id === ticket.planId);
+      if (!plan) continue;
+      try {
+        await workspaces.giveUp(workspaceSpec(ticket, plan, settings, view));
+      } catch (error) {
+        tell(plan.id, explained(error));
+      }
+    }
+  } finally {
+    rmSync(settings.stateDir, { recursive: true, force: true });
+  }
 }

@@ -5,39 +5,66 @@ import { readManifest } from '../config/manifest.ts';
 import { repositoryOf } from '../config/paths.ts';
 import { openEngine } from '../engine/open.ts';
 import { takeRun } from '../engine/resume-run.ts';
+import type { PhasePlanCallback } from '../features/issue-runs/callbacks.ts';
+import { harmless } from '../features/issue-runs/callbacks.ts';
+import { checkLogPlace } from '../features/issue-runs/logs/log-files.ts';
+import { openRunLog } from '../features/issue-runs/logs/run-log.ts';
+import { parseBatches } from '../features/issue-runs/options/batches.ts';
+import { checkMerged } from '../features/issue-runs/options/combinations.ts';
+import {
+  buildExecutionConfig,
+  checkExecutionConfig,
+  type ExecutionConfig,
+} from '../features/issue-runs/options/execution-config.ts';
+import { completeOptions } from '../features/issue-runs/options/run-options.ts';
+import type { MergedRunOptions, RunOptions } from '../features/issue-runs/options/types.ts';
+import { atLeast } from '../features/issue-runs/results/issue-result.ts';
+import { spentOn, storedRun } from '../features/issue-runs/results/stored-run.ts';
+import { numberOf } from '../features/issue-runs/results/ticket-facts.ts';
+import type { IssueResult, ManifestOfRun, RunResult } from '../features/issue-runs/types.ts';
 import { numberedItem } from '../issues/index.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { whyNotMerged } from '../model/verdict.ts';
-import { parseBatches } from './batches.ts';
-import { checkMerged } from './combinations.ts';
-import { type Course, driveRun } from './drive-run.ts';
-import { EventStream } from './event-stream.ts';
-import { buildExecutionConfig, checkExecutionConfig, type ExecutionConfig } from './execution-config.ts';
-import { forgetRun } from './forget-run.ts';
+import { runOutput } from '../report/issue-runs/output.ts';
 import {
   checkCall,
   checkInfos,
   checkManifest,
   checkNumbers,
   checkResume,
+  checkSettings,
+  checkSignal,
   groupsOf,
   settled,
-} from './given.ts';
-import { harmless } from './harmless.ts';
-import { atLeast, type IssueResult } from './issue-result.ts';
-import { checkLogPlace } from './log-place.ts';
-import { type Opened, openRun } from './opened-run.ts';
-import { type RunInput, runIssues } from './run-issues.ts';
-import { numberOf } from './run-items.ts';
-import { openRunLog } from './run-log.ts';
-import { completeOptions, type MergedRunOptions, resolveRunOptions } from './run-options.ts';
-import { runOutput } from './run-output.ts';
-import type { OrchestratorConfig, ResumeInit, RunInit, RunResult } from './run-types.ts';
-import { getSettings } from './settings.ts';
-import { spentOn } from './spent.ts';
-import { storedRun } from './stored-run.ts';
-import { checkSettings, checkSignal, surroundingsOf } from './surroundings.ts';
+  surroundingsOf,
+} from './check-arguments.ts';
+import { type Course, driveRun } from './drive-run.ts';
+import { EventStream, type Opened, openRun } from './opened-run.ts';
+import { forgetRun, type RunInput, runIssues } from './run-issues.ts';
+import { resolveRunOptions } from './run-options.ts';
+import type { OrchestratorConfig, RunSurroundings } from './run-types.ts';
+import { getSettings, type SignalboxSettings } from './settings.ts';
+
+/** What it takes to go on with a run; its options are known. */
+export interface ResumeInit extends RunSurroundings {
+  settings: SignalboxSettings;
+  /** Called with every line that the command line would print, without colours; may throw. Nothing is printed without it. */
+  output?: (line: string) => void;
+  /** Called once, before the first phase, with the run that has begun; may throw. */
+  onOrchestratorReady?: (orchestrator: RunOrchestrator) => void;
+}
+
+export interface RunInit extends ResumeInit {
+  options: RunOptions;
+  /** What the project is, as `getManifest()` tells it; missing: as it stands in the project. */
+  manifest?: ManifestOfRun;
+  baseBranch?: string;
+  /** Called once for each issue that is run, before its first phase, with the phases ahead when all goes well; may throw. */
+  onPhasePlan?: PhasePlanCallback;
+  /** How errors name an option: as a property, or as the flag it is on a command line. */
+  named?: 'option' | 'flag';
+}
 
 /** Runs issues from code. Never prints, exits, changes directory or leaves a handler behind; failures are data. */
 export class RunOrchestrator {

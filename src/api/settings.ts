@@ -2,7 +2,7 @@ import { loadSettings } from '../config/load.ts';
 import { packageDir } from '../config/package-dir.ts';
 import type { RunSettings, Settings } from '../config/settings.ts';
 import type { Env } from '../machine/environment.ts';
-import { surroundingsOf } from './surroundings.ts';
+import { surroundingsOf } from './check-arguments.ts';
 
 export { InputError, SignalboxError } from '../model/errors.ts';
 export type { RunSettings };

@@ -1,8 +1,8 @@
 import { killFollowed } from '../machine/jobs/stop.ts';
 import type { EngineEvent } from '../model/events.ts';
+import type { Naming } from '../model/ticket-names.ts';
 import { lineOf } from '../report/lines.ts';
 import type { Live } from '../report/live/live.ts';
-import type { Naming } from '../report/names.ts';
 import { style } from '../report/style.ts';
 import type { Store } from '../store/port.ts';
 import { forTerminal, type Io, type Signals, type Terminal } from './io.ts';

@@ -1,7 +1,7 @@
 import type { Ticket } from '../model/ticket.ts';
+import { type Naming, nameOf } from '../model/ticket-names.ts';
 import type { StoreView } from '../store/port.ts';
 import { ticketsIn } from './live/state.ts';
-import { type Naming, nameOf } from './names.ts';
 import { oneLine, type Style } from './style.ts';
 import { cells, spread } from './width.ts';
 

@@ -1,7 +1,7 @@
 import type { EngineEvent } from '../model/events.ts';
 import { isVerbal } from '../model/state/held.ts';
+import { type Naming, nameOf, withNames } from '../model/ticket-names.ts';
 import { untilText } from './hold-time.ts';
-import { type Naming, nameOf, withNames } from './names.ts';
 import { duration, oneLine, type Style, usageText } from './style.ts';
 import { cells } from './width.ts';
 

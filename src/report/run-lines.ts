@@ -1,8 +1,8 @@
 import type { EngineEvent } from '../model/events.ts';
 import { isVerbal, saysHolder } from '../model/state/held.ts';
+import { withNames } from '../model/ticket-names.ts';
+import { wentWell } from '../model/verdict.ts';
 import { endOf } from './hold-time.ts';
-import { withNames } from './names.ts';
-import { wentWell } from './run-outcome.ts';
 import { clock, oneLine, usageText } from './style.ts';
 
 const HEARTBEAT_MS = 60_000;

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { parseBatches } from '../../src/api/batches.ts';
+import { resolveRunOptions } from '../../src/api/run-options.ts';
+import { TABLE } from '../../src/config/table.ts';
+import { parseBatches } from '../../src/features/issue-runs/options/batches.ts';
 import {
   buildExecutionConfig,
   checkExecutionConfig,
   type ExecutionConfig,
-} from '../../src/api/execution-config.ts';
-import { type RunOptions, resolveRunOptions } from '../../src/api/run-options.ts';
-import { TABLE } from '../../src/config/table.ts';
+} from '../../src/features/issue-runs/options/execution-config.ts';
+import type { RunOptions } from '../../src/features/issue-runs/options/types.ts';
 import { refusal } from '../config/scratch.ts';
 
 const build = (options: RunOptions, count = 1, settings = {}) =>

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { IssueResult } from '../../src/api/issue-result.ts';
-import { issueSummary } from '../../src/api/issue-summary.ts';
-import type { RunResult } from '../../src/api/run-types.ts';
+import type { IssueResult, RunResult } from '../../src/features/issue-runs/types.ts';
+import { issueSummary } from '../../src/report/issue-runs/summary.ts';
 import { style } from '../../src/report/style.ts';
 
 const failed = {

@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { buildExecutionConfig } from '../../src/api/execution-config.ts';
+import type { RunInit } from '../../src/api/run-orchestrator.ts';
 import { RunOrchestrator } from '../../src/api/run-orchestrator.ts';
-import type { RunInit } from '../../src/api/run-types.ts';
+import { buildExecutionConfig } from '../../src/features/issue-runs/options/execution-config.ts';
 import { EXEC, EXEC_FLAGS, it, NumberedWorld, settingsOf, titled, writeOldLog } from './support.ts';
 
 describe.concurrent('what a run counts', () => {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { describe, expect } from 'vitest';
+import type { RunInit } from '../../src/api/run-orchestrator.ts';
 import { RunOrchestrator } from '../../src/api/run-orchestrator.ts';
-import type { RunInit } from '../../src/api/run-types.ts';
 import { RunLines } from '../../src/report/run-lines.ts';
 import { EXEC, IssueWorld, inCode, it, settingsOf } from './support.ts';
 

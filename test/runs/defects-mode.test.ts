@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { runHeader } from '../../src/api/run-header.ts';
+import { runHeader } from '../../src/report/issue-runs/header.ts';
 import { style } from '../../src/report/style.ts';
 import { FileStore } from '../../src/store/file-store.ts';
 import { EXEC_FLAGS, it, linesOf, NumberedWorld, titled } from './support.ts';

@@ -2,8 +2,8 @@ import { relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect } from 'vitest';
 import { getManifest } from '../../src/api/manifest.ts';
+import type { RunInit } from '../../src/api/run-orchestrator.ts';
 import { RunOrchestrator } from '../../src/api/run-orchestrator.ts';
-import type { RunInit } from '../../src/api/run-types.ts';
 import { getSettings } from '../../src/api/settings.ts';
 import { EXEC, IssueWorld, inCode, it, settingsOf } from './support.ts';
 

@@ -1,10 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildExecutionConfig } from '../../src/api/execution-config.ts';
-import { type RunOptions, resolveRunOptions } from '../../src/api/run-options.ts';
+import { resolveRunOptions } from '../../src/api/run-options.ts';
+import type { RunInit } from '../../src/api/run-orchestrator.ts';
 import { RunOrchestrator } from '../../src/api/run-orchestrator.ts';
-import type { OrchestratorConfig, RunInit, RunResult } from '../../src/api/run-types.ts';
+import type { OrchestratorConfig } from '../../src/api/run-types.ts';
 import { getSettings, type SignalboxSettings } from '../../src/api/settings.ts';
+import { buildExecutionConfig } from '../../src/features/issue-runs/options/execution-config.ts';
+import type { RunOptions } from '../../src/features/issue-runs/options/types.ts';
+import type { RunResult } from '../../src/features/issue-runs/types.ts';
 import { IssueWorld } from '../cli/issue-world.ts';
 import { Bench } from '../github/bench.ts';
 import type { FakeIssue } from '../support/gh/fake-gh.ts';

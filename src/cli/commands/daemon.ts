@@ -99,7 +99,7 @@ async function withLogs(
   open: (listen: EventView['listen']) => Promise<EngineContext>,
 ): Promise<{ parts: EngineContext; close(): Promise<void> }> {
   const [{ followLogs }, { followSpecs }] = await Promise.all([
-    import('../../api/follow-logs.ts'),
+    import('../../features/issue-runs/logs/follow.ts'),
     import('../../report/spec-follow.ts'),
   ]);
   let follow: EventView['listen'] = () => undefined;

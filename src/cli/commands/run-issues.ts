@@ -1,6 +1,7 @@
-import type { RunOptions } from '../../api/run-options.ts';
-import type { ResumeInit, RunResult } from '../../api/run-types.ts';
+import type { ResumeInit } from '../../api/run-orchestrator.ts';
 import type { Settings } from '../../config/index.ts';
+import type { RunOptions } from '../../features/issue-runs/options/types.ts';
+import type { RunResult } from '../../features/issue-runs/types.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { refKey } from '../../model/ids.ts';
 import { style } from '../../report/style.ts';
@@ -34,7 +35,7 @@ export async function resumeIssues(
   trusted(settings);
   const [{ RunOrchestrator }, { storedRun }, { FileStore }] = await Promise.all([
     import('../../api/run-orchestrator.ts'),
-    import('../../api/stored-run.ts'),
+    import('../../features/issue-runs/results/stored-run.ts'),
     import('../../store/file-store.ts'),
   ]);
   const config = storedRun(new FileStore(settings.stateDir).plan(planId))?.config;
@@ -57,9 +58,9 @@ async function watched(
 ): Promise<void> {
   const { json = false, plain = false, quiet, verbose } = options;
   const [{ IssueLines }, { runHeader }, { issueName }, { FileStore }] = await Promise.all([
-    import('../../api/run-output.ts'),
-    import('../../api/run-header.ts'),
-    import('../../api/issue-name.ts'),
+    import('../../report/issue-runs/output.ts'),
+    import('../../report/issue-runs/header.ts'),
+    import('../../features/issue-runs/results/ticket-facts.ts'),
     import('../../store/file-store.ts'),
   ]);
   const store = new FileStore(settings.stateDir);
@@ -116,7 +117,7 @@ async function show(result: RunResult, options: ViewOptions, io: Io): Promise<vo
     return daemon === undefined
       ? undefined
       : io.out(`Daemon ${daemon} goes on with ${planId}. Watch it with: signalbox status --plan ${planId}`);
-  const { issueSummary, dryRunLines } = await import('../../api/issue-summary.ts');
+  const { issueSummary, dryRunLines } = await import('../../report/issue-runs/summary.ts');
   const look = style(io.color);
   const text = result.dryRun
     ? dryRunLines(result.dryRun, result.results)

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Rate } from '../../api/stats.ts';
+import type { Rate } from '../../features/issue-runs/logs/stats.ts';
 import type { Plan } from '../../model/plan.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openStore } from '../open.ts';
@@ -19,7 +19,7 @@ async function show(options: GlobalOptions & { csv?: boolean }, io: Io): Promise
   const { settings, store, view } = await openStore(io, options);
   const [{ countedIssues, readRunLogs, runStats, storedLogs }, { repositoryOf }, { Holder }] =
     await Promise.all([
-      import('../../api/stats.ts'),
+      import('../../features/issue-runs/logs/stats.ts'),
       import('../../config/paths.ts'),
       import('../../store/claims.ts'),
     ]);

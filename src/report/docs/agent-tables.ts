@@ -2,7 +2,7 @@ import { ADAPTERS } from '../../agents/index.ts';
 import { SUPPORT_COLUMNS, supportsOf } from '../../agents/supports.ts';
 import { rangeText } from '../../agents/versions.ts';
 import { ACCESS } from '../../model/workflow.ts';
-import { code, type DocTables, table } from './tables.ts';
+import { code, type DocTables, markdownTable } from './tables.ts';
 
 const PROGRAMS = Object.values(ADAPTERS).flatMap(({ name, program }) => (program ? [{ name, program }] : []));
 
@@ -27,7 +27,7 @@ function programTable(): string {
     Object.keys(login.moved).map(code).join(', '),
   ]);
   const head = ['Agent', 'Program', 'npm package', 'Tested', 'Key in', 'Login in', 'Moved by'];
-  return table(head, cells);
+  return markdownTable(head, cells);
 }
 
 function supportTable(): string {
@@ -35,7 +35,7 @@ function supportTable(): string {
     code(adapter.name),
     ...SUPPORT_COLUMNS.map(({ of }) => of(supportsOf(adapter))),
   ]);
-  return table(['Adapter', ...SUPPORT_COLUMNS.map(({ title }) => title)], cells);
+  return markdownTable(['Adapter', ...SUPPORT_COLUMNS.map(({ title }) => title)], cells);
 }
 
 function accessTable(): string {
@@ -43,5 +43,5 @@ function accessTable(): string {
     code(name),
     ...ACCESS.map((level) => program.access[level]),
   ]);
-  return table(['Agent', ...ACCESS.map(code)], cells);
+  return markdownTable(['Agent', ...ACCESS.map(code)], cells);
 }

@@ -1,8 +1,48 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { jsonSchemas } from '../../workflows/json-schemas.ts';
 import { agentDocTables } from './agent-tables.ts';
-import { generate as generateFiles } from './files.ts';
-import { docTables } from './tables.ts';
+import { type DocTables, docTables } from './tables.ts';
 
-/** Everything that is made from the code: writes what is not current and says what that was; with `check` it only looks. */
-export function generate(root: string, { check }: { check: boolean }): string[] {
-  return generateFiles(root, { check, documents: { ...docTables(), ...agentDocTables() } });
+/** Everything made from the code: JSON Schemas for editors and the tables of the docs. Path → text as it should be. */
+export function generated(root: string, documents: DocTables = allTables()): Record<string, string> {
+  const files: Record<string, string> = {};
+  for (const [name, schema] of Object.entries(jsonSchemas())) {
+    files[`schemas/${name}.schema.json`] = `${JSON.stringify(schema, null, 2)}\n`;
+  }
+  for (const [file, { title, sections }] of Object.entries(documents)) {
+    const path = join(root, file);
+    const text = existsSync(path) ? readFileSync(path, 'utf8') : `# ${title}\n`;
+    files[file] = Object.entries(sections).reduce(fill, text);
+  }
+  return files;
+}
+
+/** Writes the files that are not current and returns their names; with `check` it writes nothing. */
+export function generate(root: string, options: { check: boolean }): string[] {
+  const stale = Object.entries(generated(root)).filter(([file, text]) => {
+    const path = join(root, file);
+    return !existsSync(path) || readFileSync(path, 'utf8') !== text;
+  });
+  for (const [file, text] of options.check ? [] : stale) {
+    mkdirSync(dirname(join(root, file)), { recursive: true });
+    writeFileSync(join(root, file), text);
+  }
+  return stale.map(([file]) => file);
+}
+
+/** Replaces what stands between a pair of markers; a document without them gets them at its end. */
+function fill(text: string, [name, table]: [string, string]): string {
+  const begin = `<!-- generated:${name} -->`;
+  const end = '<!-- /generated -->';
+  const section = `${begin}\n${table}\n${end}`;
+  const from = text.indexOf(begin);
+  if (from < 0) return `${text.trimEnd()}\n\n${section}\n`;
+  const to = text.indexOf(end, from);
+  if (to < 0) throw new Error(`"${begin}" has no "${end}" behind it.`);
+  return text.slice(0, from) + section + text.slice(to + end.length);
+}
+
+function allTables(): DocTables {
+  return { ...docTables(), ...agentDocTables() };
 }

@@ -25,7 +25,7 @@ export function docTables(): DocTables {
 
 function workflowTable(): string {
   const { workflow } = jsonSchemas();
-  return table(
+  return markdownTable(
     ['Field', 'Value', 'Meaning'],
     rowsOf(workflow).map((row) => [code(row.name), row.value, row.meaning]),
   );
@@ -49,7 +49,7 @@ function phaseTable(): string {
     value,
     meaning,
   ]);
-  return table(['Field', 'Phases', 'Value', 'Meaning'], cells);
+  return markdownTable(['Field', 'Phases', 'Value', 'Meaning'], cells);
 }
 
 function nestedTable(): string {
@@ -58,7 +58,7 @@ function nestedTable(): string {
     const schema = (agent?.properties as Record<string, Schema> | undefined)?.[name] ?? {};
     return rowsOf(schema).map((row) => [code(`${name}.${row.name}`), row.value, row.meaning]);
   });
-  return table(['Field', 'Value', 'Meaning'], cells);
+  return markdownTable(['Field', 'Value', 'Meaning'], cells);
 }
 
 function variableTable(): string {
@@ -66,7 +66,7 @@ function variableTable(): string {
     [code(name), type, meaning],
     ...Object.entries(fields ?? {}).map(([field, about]) => [code(`${name}.${field}`), '', about]),
   ]);
-  return table(['Variable', 'Type', 'Meaning'], cells);
+  return markdownTable(['Variable', 'Type', 'Meaning'], cells);
 }
 
 function settingsTable(): string {
@@ -74,7 +74,7 @@ function settingsTable(): string {
     [code(row.key), row.allowed, code(row.default), row.variable ? code(row.variable) : '', row.about],
     ...row.fields.map((field) => [code(field.path), field.allowed, '', '', field.about]),
   ]);
-  return table(['Setting', 'Value', 'Default', 'Variable', 'Meaning'], cells);
+  return markdownTable(['Setting', 'Value', 'Default', 'Variable', 'Meaning'], cells);
 }
 
 function phaseSchemas(): [string, Schema][] {
@@ -139,7 +139,7 @@ export function code(text: string): string {
   return text === '' ? '' : `\`${text}\``;
 }
 
-export function table(head: string[], rows: string[][]): string {
+export function markdownTable(head: string[], rows: string[][]): string {
   const line = (cells: string[]) =>
     `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
   return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n');

@@ -1,4 +1,4 @@
-import { type Naming, nameOf } from '../names.ts';
+import { type Naming, nameOf } from '../../model/ticket-names.ts';
 import { oneLine, type Style } from '../style.ts';
 import { cells, cut, spread } from '../width.ts';
 import { brief, briefest, type LiveRow, liveRow, MARKS, totals } from './rows.ts';

@@ -1,8 +1,8 @@
 import type { EngineEvent } from '../../model/events.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Ticket } from '../../model/ticket.ts';
+import { type Naming, nameOf } from '../../model/ticket-names.ts';
 import { lineOf } from '../lines.ts';
-import { type Naming, nameOf } from '../names.ts';
 import type { Style } from '../style.ts';
 import { cells } from '../width.ts';
 import { frame } from './frame.ts';

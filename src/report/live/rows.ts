@@ -1,8 +1,8 @@
 import { totalUsage } from '../../model/limits/usage.ts';
 import { isVerbal } from '../../model/state/held.ts';
 import type { TicketStatus } from '../../model/ticket.ts';
+import { type Naming, nameOf, withNames } from '../../model/ticket-names.ts';
 import { untilText } from '../hold-time.ts';
-import { type Naming, nameOf, withNames } from '../names.ts';
 import { type Style, usageText } from '../style.ts';
 import { cells, cut } from '../width.ts';
 import type { LiveState, LiveTicket } from './state.ts';

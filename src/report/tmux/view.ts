@@ -6,6 +6,7 @@ import {
   closePanes,
   makeSession,
   openWindow,
+  type PaneCommand,
   readSession,
   restartPane,
   type TmuxSession,
@@ -15,7 +16,6 @@ import { explained } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import { isRest } from '../resting.ts';
-import { followerOf } from './follower.ts';
 import { surplus, windowStep } from './windows.ts';
 
 export interface TmuxViewOptions {
@@ -301,4 +301,17 @@ class Windows implements TmuxView {
 
 function wayToWatch({ planId, ticketId }: TicketRef): string {
   return `The work goes on; watch it with: signalbox logs ${planId} ${ticketId} --follow`;
+}
+
+const VARIABLES = /^(HOME|PATH|LANG|LC_\w+|TZ|NO_COLOR|SIGNALBOX_HOME|SIGNALBOX_CONFIG)$/;
+
+/** What a ticket's window runs. Panes have the server's variables, not ours: it gets those it needs and no others. */
+export function followerOf(
+  { env, cli, cwd, stateDir }: Pick<TmuxViewOptions, 'env' | 'cli' | 'cwd' | 'stateDir'>,
+  { planId, ticketId }: TicketRef,
+): PaneCommand {
+  const kept = Object.entries(env).filter(([name]) => VARIABLES.test(name));
+  const variables = [...kept, ['SIGNALBOX_STATE_DIR', stateDir]].map(([name, value]) => `${name}=${value}`);
+  const words = ['logs', planId, ticketId, '--follow', '--until-rest'];
+  return { cwd, argv: ['env', '-i', ...variables, ...cli, ...words] };
 }

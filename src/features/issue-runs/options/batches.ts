@@ -1,4 +1,4 @@
-import { InputError } from '../model/errors.ts';
+import { InputError } from '../../../model/errors.ts';
 
 /** Forms of a reference; whether there is such an issue or file is found out when it is read. */
 const FORMS = [

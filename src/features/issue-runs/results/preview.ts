@@ -1,30 +1,9 @@
-import type { EngineContext } from '../engine/context.ts';
-import { workspaceSpec } from '../engine/ticket-defaults.ts';
-import type { PreparedRun } from '../features/issue-runs/run.ts';
-import { parseRef, refKey } from '../model/ids.ts';
-import { issueName } from './issue-name.ts';
-
-/** What a run would do with one issue. */
-export interface PlannedIssue {
-  /** Id of the issue; `number` is 0 for one without. */
-  issue: string;
-  issueNumber: number;
-  title: string;
-  /** It was complete before and would not be run again. */
-  done: boolean;
-  /** Phases it would go through when all goes well; none when it is done. */
-  phases: string[];
-  /** Ids of the issues that it would wait for. */
-  after: string[];
-  /** The same as people read them: `#12`. */
-  afterNames: string[];
-  /** Which group it is in, from 1; null without batches. */
-  batch: number | null;
-  branch: string;
-  worktree: string;
-  /** What is to be known of it before: its branch began elsewhere. */
-  note?: string;
-}
+import type { EngineContext } from '../../../engine/context.ts';
+import { workspaceSpec } from '../../../engine/ticket-defaults.ts';
+import { parseRef, refKey } from '../../../model/ids.ts';
+import type { PreparedRun } from '../run.ts';
+import type { PlannedIssue } from '../types.ts';
+import { issueName } from './ticket-facts.ts';
 
 /** What would be done, out of what was found out. */
 export function preview(parts: EngineContext, prepared: PreparedRun, batched: boolean): PlannedIssue[] {

@@ -1,14 +1,14 @@
-import { ISSUE_PHASES } from '../config/issue-phases.ts';
-import type { Kind } from '../config/kinds.ts';
-import { checkGiven } from '../config/layers.ts';
-import { flagOfOption, optionOf, RUN_SETTINGS } from '../config/run-flags.ts';
-import { RUN_ONLY, type RunOnlyRow } from '../config/run-table.ts';
-import { flagOf } from '../config/table.ts';
-import { InputError } from '../model/errors.ts';
-import { didYouMean } from '../model/text/near.ts';
+import { ISSUE_PHASES } from '../../../config/issue-phases.ts';
+import type { Kind } from '../../../config/kinds.ts';
+import { checkGiven } from '../../../config/layers.ts';
+import { flagOfOption, optionOf, RUN_SETTINGS } from '../../../config/run-flags.ts';
+import { RUN_ONLY, type RunOnlyRow } from '../../../config/run-table.ts';
+import { flagOf } from '../../../config/table.ts';
+import { InputError } from '../../../model/errors.ts';
+import { didYouMean } from '../../../model/text/near.ts';
 import { namesNothing } from './batches.ts';
 import { parsePhases } from './phases.ts';
-import type { RunOptions } from './run-options.ts';
+import type { RunOptions } from './types.ts';
 
 /** By the option's name, what lies in a group by a dotted one: `rotation.maxFiles`. */
 export type Values = Record<string, unknown>;

@@ -1,16 +1,15 @@
-import type { EngineEvent } from '../model/events.ts';
-import { isSuperseded } from '../model/state/superseded.ts';
-import { type Mark, RunLines } from '../report/run-lines.ts';
-import { style } from '../report/style.ts';
-import { FileStore } from '../store/file-store.ts';
-import type { Store } from '../store/port.ts';
-import { harmless } from './harmless.ts';
-import { issueName } from './issue-name.ts';
-import { reasonOf, workedSeconds } from './issue-result.ts';
-import { dryRunLines, issueSummary } from './issue-summary.ts';
-import { remarksOf } from './remarks.ts';
-import type { RunResult } from './run-types.ts';
-import { storedRun } from './stored-run.ts';
+import { harmless } from '../../features/issue-runs/callbacks.ts';
+import { reasonOf, workedSeconds } from '../../features/issue-runs/results/issue-result.ts';
+import { storedRun } from '../../features/issue-runs/results/stored-run.ts';
+import { issueName, remarksOf } from '../../features/issue-runs/results/ticket-facts.ts';
+import type { RunResult } from '../../features/issue-runs/types.ts';
+import type { EngineEvent } from '../../model/events.ts';
+import { isSuperseded } from '../../model/state/superseded.ts';
+import { FileStore } from '../../store/file-store.ts';
+import type { Store } from '../../store/port.ts';
+import { type Mark, RunLines } from '../run-lines.ts';
+import { style } from '../style.ts';
+import { dryRunLines, issueSummary } from './summary.ts';
 
 export interface IssueLinesOptions {
   store: Store;

@@ -1,12 +1,12 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { repositoryOf } from '../config/paths.ts';
-import { refKey } from '../model/ids.ts';
-import type { Plan } from '../model/plan.ts';
-import type { StoreView } from '../store/port.ts';
-import { readLog } from './read-log.ts';
-import { type IssueLog, type RunLog, runLog } from './run-log.ts';
-import { storedRun } from './stored-run.ts';
+import { repositoryOf } from '../../../config/paths.ts';
+import { refKey } from '../../../model/ids.ts';
+import type { Plan } from '../../../model/plan.ts';
+import type { StoreView } from '../../../store/port.ts';
+import { storedRun } from '../results/stored-run.ts';
+import { type IssueLog, type RunLog, readLog } from './log-format.ts';
+import { runLog } from './run-log.ts';
 
 export interface Rate {
   total: number;

@@ -1,11 +1,11 @@
-import type { Plan } from '../model/plan.ts';
-import { headerLines } from '../report/header.ts';
-import { ticketsIn } from '../report/live/state.ts';
-import type { Style } from '../report/style.ts';
-import type { Store } from '../store/port.ts';
-import { issueName } from './issue-name.ts';
-import { modeOf } from './run-log.ts';
-import { storedRun } from './stored-run.ts';
+import { modeOf } from '../../features/issue-runs/logs/run-log.ts';
+import { storedRun } from '../../features/issue-runs/results/stored-run.ts';
+import { issueName } from '../../features/issue-runs/results/ticket-facts.ts';
+import type { Plan } from '../../model/plan.ts';
+import type { Store } from '../../store/port.ts';
+import { headerLines } from '../header.ts';
+import { ticketsIn } from '../live/state.ts';
+import type { Style } from '../style.ts';
 
 /** What a live view of issues begins with: the run, its mode, and which issues it has. */
 export function runHeader(store: Store, planId: string, look: Style): string[] {

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
-import type { Ticket } from '../model/ticket.ts';
-import type { WorktreeInfo } from './run-types.ts';
+import type { Ticket } from '../../../model/ticket.ts';
+import { notMerged, reservation } from '../../../model/verdict.ts';
+import { NO_CHECKS } from '../../checks/checks.ts';
+import type { WorktreeInfo } from '../types.ts';
 
 export function numberOf(ticket: Ticket): number | null {
   return (ticket.source as { number?: number | null } | undefined)?.number ?? null;
@@ -29,4 +31,18 @@ export function worktreesOf(tickets: readonly Ticket[]): Map<number | string, Wo
       return path && branch && existsSync(path) ? [[issue, { issue, path, branch }]] : [];
     }),
   );
+}
+
+/** How an issue is called where people read: `#100`, or its id. */
+export function issueName({ ticketId, source }: Ticket): string {
+  const { number } = (source ?? {}) as { number?: unknown };
+  return String(number) === ticketId ? `#${ticketId}` : ticketId;
+}
+
+/** What a tick alone would hide: of a phase of an issue, or of the issue. */
+export function remarksOf(ticket: Ticket, phase: string | null): string[] {
+  if (phase === null) return [reservation(ticket)].filter(Boolean);
+  const last = ticket.phaseHistory.findLast((entry) => entry.phase === phase && entry.completedAt !== null);
+  if (last?.output?.trim() === NO_CHECKS) return [NO_CHECKS];
+  return [notMerged(last?.output) ?? ''].filter(Boolean);
 }

@@ -1,7 +1,6 @@
-import type { PreparedRun } from '../features/issue-runs/run.ts';
-import type { EngineEvent } from '../model/events.ts';
-import { wentWell } from '../report/run-outcome.ts';
-import { harmless } from './harmless.ts';
+import type { EngineEvent } from '../../model/events.ts';
+import { wentWell } from '../../model/verdict.ts';
+import type { PreparedRun } from './run.ts';
 
 export type ProgressEvent = 'start' | 'complete' | 'failed';
 
@@ -42,4 +41,23 @@ export function tellPhases({ items, phases, tickets }: PreparedRun, callback: Ph
   const call = harmless(callback);
   const done = new Set(tickets.filter(({ status }) => status === 'complete').map((each) => each.ticketId));
   for (const { id, number } of items) if (!done.has(id)) call(number ?? id, phases.get(id) ?? []);
+}
+
+/** A caller's function that cannot stop the work: what it throws, now or later, goes to `tell` and no further. */
+export function harmless<A extends unknown[]>(
+  callback: (...args: A) => unknown,
+  tell: (error: unknown) => void = () => undefined,
+): (...args: A) => void {
+  return (...args) => {
+    try {
+      const result = callback(...args);
+      if (result instanceof Promise || isThenable(result)) Promise.resolve(result).catch(tell);
+    } catch (error) {
+      tell(error);
+    }
+  };
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function';
 }

@@ -1,7 +1,7 @@
-import { ISSUE_PHASES, type IssuePhase, inOrder, issuePhase } from '../config/issue-phases.ts';
-import { EFFORTS } from '../model/efforts.ts';
-import { InputError } from '../model/errors.ts';
-import { didYouMean } from '../model/text/near.ts';
+import { ISSUE_PHASES, type IssuePhase, inOrder, issuePhase } from '../../../config/issue-phases.ts';
+import { EFFORTS } from '../../../model/efforts.ts';
+import { InputError } from '../../../model/errors.ts';
+import { didYouMean } from '../../../model/text/near.ts';
 
 export interface PhasePolicy {
   model?: string;

@@ -1,83 +1,18 @@
-import { stoppedTogether } from '../engine/stopped-tickets.ts';
-import type { Refused } from '../features/issue-runs/run.ts';
-import type { WorkItem } from '../issues/index.ts';
-import type { Judged } from '../model/criteria.ts';
-import { totalUsage } from '../model/limits/usage.ts';
-import type { Plan } from '../model/plan.ts';
-import { isSuperseded, newerRunOf } from '../model/state/superseded.ts';
-import type { Attempt, Ticket, Usage } from '../model/ticket.ts';
-import { notMerged, reservation, verdictOf } from '../model/verdict.ts';
-import { withNames } from '../report/names.ts';
-import { wentWell } from '../report/run-outcome.ts';
-import { storedRun } from './stored-run.ts';
+import { stoppedTogether } from '../../../engine/stopped-tickets.ts';
+import type { WorkItem } from '../../../issues/index.ts';
+import type { Judged } from '../../../model/criteria.ts';
+import { totalUsage } from '../../../model/limits/usage.ts';
+import type { Plan } from '../../../model/plan.ts';
+import { isSuperseded, newerRunOf } from '../../../model/state/superseded.ts';
+import type { Attempt, Ticket } from '../../../model/ticket.ts';
+import { withNames } from '../../../model/ticket-names.ts';
+import { notMerged, reservation, verdictOf, wentWell } from '../../../model/verdict.ts';
+import type { Refused } from '../run.ts';
+import type { IssueResult, PhaseResult } from '../types.ts';
+import { GATE, storedRun } from './stored-run.ts';
 
-/** The phase of the issue workflow that waits for a person. */
-export const GATE = 'qa_gate';
 const PULL_REQUEST = 'pull_request';
 const INTEGRATE = 'integrate';
-
-export interface PhaseResult {
-  phase: string;
-  success: boolean;
-  durationSeconds: number;
-  error?: string;
-  /** Class of the error: auth, limit, timeout, evidence… */
-  failureCategory?: string;
-  output?: string;
-  /** What the phase decided, where it decides: qa's verdict. */
-  verdict?: string;
-  /** How qa judged the acceptance criteria: each with its evidence. */
-  criteria?: Judged[];
-  /** The same in numbers, with the criteria that are not met. */
-  summary?: { acMet: number; acTotal: number; gaps: string[] };
-  usage: Usage | null;
-}
-
-export interface IssueResult {
-  /** 0 for work that has no number; `id` names it then. */
-  issueNumber: number;
-  id: string;
-  title: string;
-  success: boolean;
-  phaseResults: PhaseResult[];
-  durationSeconds: number;
-  abortReason?: string;
-  /** First line of what went wrong: the error, the verdict, or what a reviewer wrote. */
-  cause?: string;
-  loopTriggered: boolean;
-  /** How qa judged the work that is done. */
-  verdict?: string;
-  /** What there is to say of it where it is not READY_FOR_MERGE: the criteria that are not met or not verified. */
-  reservation?: string;
-  /** Why work that was to be merged was left on its branch, and the command that merges it. */
-  notMerged?: string;
-  branch: string | null;
-  prNumber?: number;
-  prUrl?: string;
-  /** Why the work is done and its pull request could not be opened; the issue has failed then. */
-  prCreationError?: string;
-  /** Why there is none, although nothing is wrong. */
-  prSkippedReason?: string;
-  /** Brings merged work into the checkout of the base, where that could not be touched. */
-  fastForward?: string;
-  failureCategory?: string;
-  /** It was complete before this run and was not run again. */
-  skipped?: boolean;
-  locked?: { pid: number; hostname: string; startedAt: string; command: string };
-  /** None of its phases has begun. */
-  notStarted?: boolean;
-  /** It waits for somebody to approve it: nothing has failed. */
-  waiting?: boolean;
-  /** Somebody stopped it: nothing has failed. */
-  stopped?: boolean;
-  /** A newer run has taken its place: nothing has failed here. */
-  superseded?: boolean;
-  /** It waits for its turn: nothing has failed. Only where a run was left to a daemon. */
-  pending?: boolean;
-  /** How to go on with it: a command, or what to change. */
-  next?: string;
-  usage: Usage | null;
-}
 
 /** What an issue came to. The one place where success is decided: the ticket is complete, or it is not. */
 export function issueResult(ticket: Ticket, plan: Plan): IssueResult {

@@ -1,7 +1,7 @@
-import { type IssuePhase, issuePhase } from '../config/issue-phases.ts';
-import { flagOfOption } from '../config/run-flags.ts';
-import { InputError } from '../model/errors.ts';
-import type { RunOptions } from './run-options.ts';
+import { type IssuePhase, issuePhase } from '../../../config/issue-phases.ts';
+import { flagOfOption } from '../../../config/run-flags.ts';
+import { InputError } from '../../../model/errors.ts';
+import type { RunOptions } from './types.ts';
 
 interface Rule {
   when(options: RunOptions): boolean;

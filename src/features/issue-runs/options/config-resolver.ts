@@ -1,6 +1,6 @@
-import { fromText } from '../config/check.ts';
-import { found } from '../config/kinds.ts';
-import { InputError } from '../model/errors.ts';
+import { fromText } from '../../../config/check.ts';
+import { found } from '../../../config/kinds.ts';
+import { InputError } from '../../../model/errors.ts';
 
 /** Layers from lowest to highest. A key that is missing or undefined in a layer says nothing there. */
 export interface ConfigLayers<T extends object> {

@@ -1,12 +1,12 @@
-import type { EngineContext } from '../engine/context.ts';
-import { messageOf } from '../model/errors.ts';
-import type { EngineEvent } from '../model/events.ts';
-import { refKey } from '../model/ids.ts';
-import type { Plan } from '../model/plan.ts';
-import type { Ticket } from '../model/ticket.ts';
-import { checkLogPlace } from './log-place.ts';
+import type { EngineContext } from '../../../engine/context.ts';
+import { messageOf } from '../../../model/errors.ts';
+import type { EngineEvent } from '../../../model/events.ts';
+import { refKey } from '../../../model/ids.ts';
+import type { Plan } from '../../../model/plan.ts';
+import type { Ticket } from '../../../model/ticket.ts';
+import { storedRun } from '../results/stored-run.ts';
+import { checkLogPlace } from './log-files.ts';
 import { openRunLog, type RunLogWriter } from './run-log.ts';
-import { storedRun } from './stored-run.ts';
 
 /** Keeps the logs of runs that an engine without a terminal goes on with. Feed it every event; what goes wrong is told. */
 export function followLogs(

@@ -1,7 +1,7 @@
-import { applyRules } from '../config/label-rules.ts';
-import type { IssueRunRequest } from '../features/issue-runs/run.ts';
-import type { WorkItem } from '../issues/index.ts';
-import type { Wishes } from '../model/variant.ts';
+import { applyRules } from '../../../config/label-rules.ts';
+import type { WorkItem } from '../../../issues/index.ts';
+import type { Wishes } from '../../../model/variant.ts';
+import type { IssueRunRequest } from '../run.ts';
 import type { ExecutionConfig } from './execution-config.ts';
 
 /** Phases of the workflow that options switch, beside those that `phases` names. */

@@ -1,6 +1,46 @@
 import { readFileSync } from 'node:fs';
-import { messageOf } from '../model/errors.ts';
-import type { RunLog } from './run-log.ts';
+import { messageOf } from '../../../model/errors.ts';
+import type { IssueResult } from '../types.ts';
+
+export interface IssueLog extends IssueResult {
+  labels: string[];
+  status: 'success' | 'failure' | 'partial' | 'running' | 'not_started' | 'waiting' | 'stopped';
+}
+
+export interface RunLog {
+  version: 1;
+  runId: string;
+  startTime: string;
+  endTime: string | null;
+  config: {
+    phases: string[];
+    mode: string;
+    /** One issue at a time, and none after the first failure. True for chains. */
+    sequential: boolean;
+    chain: boolean;
+    concurrency: number;
+    qualityLoop: boolean;
+    maxIterations: number;
+    qaGate: boolean;
+    /** What the project is. */
+    stack: string | null;
+    packageManager: string | null;
+  };
+  issues: IssueLog[];
+  summary: {
+    totalIssues: number;
+    passed: number;
+    failed: number;
+    /** Neither passed nor failed: nothing of these has begun. */
+    notStarted: number;
+    /** Nor these: they wait for somebody to approve them. */
+    waiting: number;
+    /** Nor these: somebody stopped them. */
+    stopped: number;
+    aborted: boolean;
+    totalDurationSeconds: number;
+  };
+}
 
 /** Why a value is not what a log has there, by the path to it; undefined where it is. */
 type Check = (value: unknown, path: string) => string | undefined;

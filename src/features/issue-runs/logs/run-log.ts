@@ -1,16 +1,17 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { EngineContext } from '../engine/context.ts';
-import { writeAtomic } from '../machine/files/atomic.ts';
-import { makeDirectory } from '../machine/files/directory.ts';
-import { InputError, messageOf } from '../model/errors.ts';
-import { refKey } from '../model/ids.ts';
-import type { Plan } from '../model/plan.ts';
-import { isOver, type Ticket } from '../model/ticket.ts';
-import type { ExecutionConfig } from './execution-config.ts';
-import { atLeast, type IssueResult, issueResult } from './issue-result.ts';
-import { parseLog } from './read-log.ts';
-import { storedRun } from './stored-run.ts';
+import type { EngineContext } from '../../../engine/context.ts';
+import { writeAtomic } from '../../../machine/files/atomic.ts';
+import { makeDirectory } from '../../../machine/files/directory.ts';
+import { InputError, messageOf } from '../../../model/errors.ts';
+import { refKey } from '../../../model/ids.ts';
+import type { Plan } from '../../../model/plan.ts';
+import { isOver, type Ticket } from '../../../model/ticket.ts';
+import type { ExecutionConfig } from '../options/execution-config.ts';
+import { atLeast, issueResult } from '../results/issue-result.ts';
+import { storedRun } from '../results/stored-run.ts';
+import type { IssueResult } from '../types.ts';
+import { type IssueLog, parseLog, type RunLog } from './log-format.ts';
 
 export interface RunLogWriter {
   readonly path: string;
@@ -20,46 +21,6 @@ export interface RunLogWriter {
   update(): void;
   /** Writes how it ended. */
   finish(end: { aborted: boolean }): void;
-}
-
-export interface IssueLog extends IssueResult {
-  labels: string[];
-  status: 'success' | 'failure' | 'partial' | 'running' | 'not_started' | 'waiting' | 'stopped';
-}
-
-export interface RunLog {
-  version: 1;
-  runId: string;
-  startTime: string;
-  endTime: string | null;
-  config: {
-    phases: string[];
-    mode: string;
-    /** One issue at a time, and none after the first failure. True for chains. */
-    sequential: boolean;
-    chain: boolean;
-    concurrency: number;
-    qualityLoop: boolean;
-    maxIterations: number;
-    qaGate: boolean;
-    /** What the project is. */
-    stack: string | null;
-    packageManager: string | null;
-  };
-  issues: IssueLog[];
-  summary: {
-    totalIssues: number;
-    passed: number;
-    failed: number;
-    /** Neither passed nor failed: nothing of these has begun. */
-    notStarted: number;
-    /** Nor these: they wait for somebody to approve them. */
-    waiting: number;
-    /** Nor these: somebody stopped them. */
-    stopped: number;
-    aborted: boolean;
-    totalDurationSeconds: number;
-  };
 }
 
 export interface RunLogOptions {

@@ -1,10 +1,8 @@
-import { wholeSeconds } from '../report/run-lines.ts';
-import { oneLine, type Style, usageText } from '../report/style.ts';
-import { fittingTable } from '../report/table.ts';
-import { cells } from '../report/width.ts';
-import type { IssueResult } from './issue-result.ts';
-import type { PlannedIssue } from './preview.ts';
-import type { RunResult } from './run-types.ts';
+import type { IssueResult, PlannedIssue, RunResult } from '../../features/issue-runs/types.ts';
+import { wholeSeconds } from '../run-lines.ts';
+import { oneLine, type Style, usageText } from '../style.ts';
+import { fittingTable } from '../table.ts';
+import { cells } from '../width.ts';
 
 /** Reasons end with the way out: what is not read on a terminal has them whole. */
 const SHOWN_WHY = 300;

@@ -1,0 +1,124 @@
+import type { Judged } from '../../model/criteria.ts';
+import type { Usage } from '../../model/ticket.ts';
+import type { ExecutionConfig } from './options/execution-config.ts';
+import type { MergedRunOptions } from './options/types.ts';
+
+export interface PhaseResult {
+  phase: string;
+  success: boolean;
+  durationSeconds: number;
+  error?: string;
+  /** Class of the error: auth, limit, timeout, evidence… */
+  failureCategory?: string;
+  output?: string;
+  /** What the phase decided, where it decides: qa's verdict. */
+  verdict?: string;
+  /** How qa judged the acceptance criteria: each with its evidence. */
+  criteria?: Judged[];
+  /** The same in numbers, with the criteria that are not met. */
+  summary?: { acMet: number; acTotal: number; gaps: string[] };
+  usage: Usage | null;
+}
+
+export interface IssueResult {
+  /** 0 for work that has no number; `id` names it then. */
+  issueNumber: number;
+  id: string;
+  title: string;
+  success: boolean;
+  phaseResults: PhaseResult[];
+  durationSeconds: number;
+  abortReason?: string;
+  /** First line of what went wrong: the error, the verdict, or what a reviewer wrote. */
+  cause?: string;
+  loopTriggered: boolean;
+  /** How qa judged the work that is done. */
+  verdict?: string;
+  /** What there is to say of it where it is not READY_FOR_MERGE: the criteria that are not met or not verified. */
+  reservation?: string;
+  /** Why work that was to be merged was left on its branch, and the command that merges it. */
+  notMerged?: string;
+  branch: string | null;
+  prNumber?: number;
+  prUrl?: string;
+  /** Why the work is done and its pull request could not be opened; the issue has failed then. */
+  prCreationError?: string;
+  /** Why there is none, although nothing is wrong. */
+  prSkippedReason?: string;
+  /** Brings merged work into the checkout of the base, where that could not be touched. */
+  fastForward?: string;
+  failureCategory?: string;
+  /** It was complete before this run and was not run again. */
+  skipped?: boolean;
+  locked?: { pid: number; hostname: string; startedAt: string; command: string };
+  /** None of its phases has begun. */
+  notStarted?: boolean;
+  /** It waits for somebody to approve it: nothing has failed. */
+  waiting?: boolean;
+  /** Somebody stopped it: nothing has failed. */
+  stopped?: boolean;
+  /** A newer run has taken its place: nothing has failed here. */
+  superseded?: boolean;
+  /** It waits for its turn: nothing has failed. Only where a run was left to a daemon. */
+  pending?: boolean;
+  /** How to go on with it: a command, or what to change. */
+  next?: string;
+  usage: Usage | null;
+}
+
+/** What a run would do with one issue. */
+export interface PlannedIssue {
+  /** Id of the issue; `number` is 0 for one without. */
+  issue: string;
+  issueNumber: number;
+  title: string;
+  /** It was complete before and would not be run again. */
+  done: boolean;
+  /** Phases it would go through when all goes well; none when it is done. */
+  phases: string[];
+  /** Ids of the issues that it would wait for. */
+  after: string[];
+  /** The same as people read them: `#12`. */
+  afterNames: string[];
+  /** Which group it is in, from 1; null without batches. */
+  batch: number | null;
+  branch: string;
+  worktree: string;
+  /** What is to be known of it before: its branch began elsewhere. */
+  note?: string;
+}
+
+export interface WorktreeInfo {
+  /** The number, or the id of work that has none. */
+  issue: number | string;
+  path: string;
+  branch: string;
+}
+
+export interface ManifestOfRun {
+  /** Kept in the log of the run. */
+  stack: string | null;
+  /** Installs the dependencies of new worktrees where the project has a lock file of it; otherwise that of another decides. */
+  packageManager?: string | null | undefined;
+}
+
+export interface RunResult {
+  results: IssueResult[];
+  logPath: string | null;
+  /** 0 when every issue is done, 1 otherwise; 130 when the signal stopped it. */
+  exitCode: number;
+  /** Worktrees that are still there, by number, or by id for work that has none. */
+  worktreeMap: Map<number | string, WorktreeInfo>;
+  /** By number, or by id for work that has none. */
+  issueInfoMap: Map<number | string, { title: string; labels: string[] }>;
+  config: ExecutionConfig;
+  mergedOptions: MergedRunOptions;
+  /** Of a resumed run, that of all its parts. */
+  wallClockDurationSeconds: number;
+  /** Id of the plan that the run made; null for a dry run and when there was nothing to run. */
+  planId: string | null;
+  /** What would be done, for a dry run. */
+  dryRun?: PlannedIssue[];
+  /** It was left to a daemon, which may have begun already; `results` are as things were then. */
+  detached?: boolean;
+}
