@@ -1,163 +1,29 @@
-// The rules of the rooms: imports point downwards, no cycles, small folders, one meaning per exported name. A rule that the
-// code does not keep everywhere yet has a ceiling in tools/ceilings.json, which may only fall. `--write` lowers the ceilings and
-// prints the table of rooms into docs/architecture.md.
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative, resolve, sep } from 'node:path';
+// Checks the rules of the rooms. A rule that the code does not keep everywhere yet has a ceiling in tools/ceilings.json, which may
+// only fall. `--all` shows every problem; `--write` lowers the ceilings and prints the table of rooms into docs/architecture.md.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { BESIDE, ROOMS, SHARED_FEATURES } from './rooms.mjs';
-
-const MAX_FILES_IN_FOLDER = 30;
-/** The library may take the process's own as what a parameter is when the caller says nothing, and nowhere else. */
-const PRESETS = /(?<=[{,(]\s*)(?:cwd = process\.cwd\(\)|env = process\.env)(?=\s*[,}])/g;
-/** The text of a program that another process runs. */
-const FOREIGN = ['agents/pi/extension.ts'];
-const IMPORT = /(?:from|import)\s*\(?\s*'(\.[^']+)'/g;
-const EXPORT = /^export (?:async |abstract )?(?:function\*?|const|class|interface|type|let) (\w+)/gm;
+import { roomProblems } from './room-problems.mjs';
+import { BESIDE, ROOMS } from './rooms.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const src = join(root, 'src');
-const order = ROOMS.map(([name]) => name);
-const files = readdirSync(src, { recursive: true })
-  .filter((name) => name.endsWith('.ts'))
-  .map((name) => name.split(sep).join('/'))
-  .sort();
-const texts = new Map(files.map((file) => [file, readFileSync(join(src, file), 'utf8')]));
-const imports = new Map(files.map((file) => [file, importsOf(file)]));
-
-const found = {
-  upward: [...edges()].filter(([from, to]) => !mayUse(roomOf(from), roomOf(to))).map(say),
-  betweenFeatures: [...edges()].filter(([from, to]) => crossesFeatures(from, to)).map(say),
-  inCycles: cycles().map((cycle) => `import cycle: ${cycle.join(' → ')}`),
-  largeFolders: largeFolders(),
-  sameName: sameNames(),
-  touchesProcess: files.filter(touchesProcess).map((file) => `src/${file}: only src/cli touches the process`),
-};
-
 const write = process.argv.includes('--write');
 const ceilingsFile = join(root, 'tools', 'ceilings.json');
 const ceilings = JSON.parse(readFileSync(ceilingsFile, 'utf8'));
 let failed = false;
-for (const [rule, problems] of Object.entries(found)) {
+for (const [rule, problems] of Object.entries(roomProblems(join(root, 'src')))) {
   const ceiling = ceilings[rule] ?? 0;
-  if (problems.length > ceiling || process.argv.includes('--all')) {
+  if (problems.length > ceiling || process.argv.includes('--all'))
     for (const problem of problems) console.error(problem);
-    if (problems.length > ceiling) {
-      console.error(`${rule}: ${problems.length} problems, at most ${ceiling} allowed.`);
-      failed = true;
-    }
+  if (problems.length > ceiling) {
+    console.error(`${rule}: ${problems.length} problems, at most ${ceiling} allowed.`);
+    failed = true;
   }
   if (write && problems.length < ceiling) ceilings[rule] = problems.length;
 }
 if (write) writeFileSync(ceilingsFile, `${JSON.stringify(ceilings, null, 2)}\n`);
 printTable();
 process.exit(failed ? 1 : 0);
-
-function importsOf(file) {
-  const targets = [...texts.get(file).matchAll(IMPORT)].map(([, target]) =>
-    relative(src, resolve(dirname(join(src, file)), target))
-      .split(sep)
-      .join('/'),
-  );
-  return [...new Set(targets)].filter((target) => texts.has(target));
-}
-
-function* edges() {
-  for (const [from, targets] of imports) for (const to of targets) yield [from, to];
-}
-
-function say([from, to]) {
-  return `src/${from} must not import src/${to}`;
-}
-
-function roomOf(file) {
-  return file.split('/')[0];
-}
-
-function mayUse(from, to) {
-  if (BESIDE[from]) return BESIDE[from].uses.includes(to);
-  return order.includes(from) && order.indexOf(to) >= order.indexOf(from);
-}
-
-function crossesFeatures(from, to) {
-  if (roomOf(from) !== 'features' || roomOf(to) !== 'features') return false;
-  const [a, b] = [from.split('/')[1], to.split('/')[1]];
-  if (a === b) return false;
-  const rank = (name) => SHARED_FEATURES.indexOf(name);
-  return rank(b) < 0 || (rank(a) >= 0 && rank(a) < rank(b));
-}
-
-/** One shortest cycle for each import that closes one; type imports count. */
-function cycles() {
-  const seen = new Set();
-  const found = [];
-  for (const [from, to] of edges()) {
-    const path = pathBetween(to, from);
-    if (!path) continue;
-    const key = [...path].sort().join('|');
-    if (!seen.has(key)) found.push([from, ...path]);
-    seen.add(key);
-  }
-  return found;
-}
-
-function pathBetween(start, goal) {
-  const before = new Map([[start, undefined]]);
-  const queue = [start];
-  for (const file of queue) {
-    if (file === goal) {
-      const path = [];
-      for (let at = file; at !== undefined; at = before.get(at)) path.unshift(at);
-      return path;
-    }
-    for (const next of imports.get(file)) {
-      if (before.has(next)) continue;
-      before.set(next, file);
-      queue.push(next);
-    }
-  }
-  return undefined;
-}
-
-function largeFolders() {
-  const counts = Map.groupBy ? Map.groupBy(files, dirname) : groupBy(files, dirname);
-  return [...counts]
-    .filter(([, members]) => members.length > MAX_FILES_IN_FOLDER)
-    .map(
-      ([folder, members]) =>
-        `src/${folder} has ${members.length} files; at most ${MAX_FILES_IN_FOLDER} are allowed.`,
-    );
-}
-
-/** Rooms and, in src/features, each feature: a name means one thing there. */
-function sameNames() {
-  const rooms = groupBy(files, (file) =>
-    roomOf(file) === 'features' ? file.split('/').slice(0, 2).join('/') : roomOf(file),
-  );
-  return [...rooms].flatMap(([room, members]) => {
-    const owners = new Map();
-    for (const file of members)
-      for (const [, name] of texts.get(file).matchAll(EXPORT)) {
-        const at = owners.get(name) ?? new Set();
-        owners.set(name, at.add(file));
-      }
-    return [...owners]
-      .filter(([, at]) => at.size > 1)
-      .map(([name, at]) => `src/${room} exports ${name} more than once: ${[...at].join(', ')}`);
-  });
-}
-
-function groupBy(items, key) {
-  const groups = new Map();
-  for (const item of items) groups.set(key(item), [...(groups.get(key(item)) ?? []), item]);
-  return groups;
-}
-
-function touchesProcess(file) {
-  const room = roomOf(file);
-  if (room === 'cli' || room === 'rehearsal' || FOREIGN.includes(file)) return false;
-  const text = room === 'api' ? texts.get(file).replace(PRESETS, '') : texts.get(file);
-  return /process\.(exit\(|stdout|stderr|env\b|cwd\()/.test(text);
-}
 
 function printTable() {
   const file = join(root, 'docs', 'architecture.md');

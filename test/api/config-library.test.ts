@@ -1,5 +1,4 @@
-import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { getManifest } from '../../src/api/manifest.ts';
@@ -125,31 +124,6 @@ describe('getManifest', () => {
     write('cwd/go.mod', '');
     await inProcess(path('cwd'), {}, async () =>
       expect(await getManifest()).toMatchObject({ stack: 'go', root: path('cwd') }),
-    );
-  });
-});
-
-describe('the check of rooms', () => {
-  it.each([
-    ['api', 'export function f({ cwd = process.cwd(), env = process.env } = {}) {}', true],
-    ['api', 'export function f({\n  cwd = process.cwd(),\n  env = process.env,\n} = {}) {}', true],
-    ['api', 'const env = process.env;', false],
-    ['api', 'export function f({ home = process.env.HOME } = {}) {}', false],
-    ['api', 'export const f = () => process.cwd();', false],
-    ['api', 'process.exit(1);', false],
-    ['engine', 'export function f({ env = process.env } = {}) {}', false],
-  ])('in %s, %j: %s', (room, text, good) => {
-    const { path } = scratch();
-    cpSync(join(ROOT, 'tools/check-rooms.mjs'), path('tools/check-rooms.mjs'));
-    mkdirSync(path('src', room), { recursive: true });
-    writeFileSync(path('src', room, 'x.ts'), text);
-    const { status, stderr } = spawnSync(process.execPath, [path('tools/check-rooms.mjs')], {
-      encoding: 'utf8',
-    });
-    expect({ status, stderr }).toEqual(
-      good
-        ? { status: 0, stderr: '' }
-        : { status: 1, stderr: `src/${room}/x.ts: only src/cli touches the process\n` },
     );
   });
 });

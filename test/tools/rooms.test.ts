@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import { roomProblems } from '../../tools/room-problems.mjs';
+import { directory } from '../workflows/helpers.ts';
+
+/** Problems of a source tree, without the rules that found none. */
+function problems(files: Record<string, string>): Record<string, string[]> {
+  const found = roomProblems(directory(files));
+  return Object.fromEntries(Object.entries(found).filter(([, list]) => list.length > 0));
+}
+
+describe('the rules of the rooms', () => {
+  it.each([
+    ['api', 'export function f({ cwd = process.cwd(), env = process.env } = {}) {}', true],
+    ['api', 'export function f({\n  cwd = process.cwd(),\n  env = process.env,\n} = {}) {}', true],
+    ['api', 'const env = process.env;', false],
+    ['api', 'export function f({ home = process.env.HOME } = {}) {}', false],
+    ['api', 'export const f = () => process.cwd();', false],
+    ['api', 'process.exit(1);', false],
+    ['engine', 'export function f({ env = process.env } = {}) {}', false],
+    ['cli', 'process.exit(1);', true],
+  ])('only the command line touches the process: in %s, %j is allowed: %s', (room, text, good) => {
+    const touched = { touchesProcess: [`src/${room}/x.ts: only src/cli touches the process`] };
+    expect(problems({ [`${room}/x.ts`]: text })).toEqual(good ? {} : touched);
+  });
+
+  it('refuses an import from a room above, also of a type', () => {
+    const files = {
+      'model/a.ts': "import type { B } from '../engine/b.ts';",
+      'engine/b.ts': 'export type B = 1;',
+    };
+    expect(problems(files)).toEqual({ upward: ['src/model/a.ts must not import src/engine/b.ts'] });
+  });
+
+  it('lets the rehearsal agent import from the model alone', () => {
+    const files = {
+      'rehearsal/a.ts': "import '../config/b.ts';\nimport '../model/c.ts';",
+      'config/b.ts': '',
+      'model/c.ts': '',
+    };
+    expect(problems(files)).toEqual({ upward: ['src/rehearsal/a.ts must not import src/config/b.ts'] });
+  });
+
+  it('refuses a feature that imports another one, except a shared one', () => {
+    const files = {
+      'features/plans/a.ts': "import '../cleanup/b.ts';\nimport '../checks/c.ts';",
+      'features/cleanup/b.ts': '',
+      'features/checks/c.ts': "import '../pull-requests/d.ts';",
+      'features/pull-requests/d.ts': '',
+    };
+    expect(problems(files)).toEqual({
+      betweenFeatures: [
+        'src/features/checks/c.ts must not import src/features/pull-requests/d.ts',
+        'src/features/plans/a.ts must not import src/features/cleanup/b.ts',
+      ],
+    });
+  });
+
+  it('refuses a cycle, also one of types and of a lazy import', () => {
+    const files = {
+      'model/a.ts': "import type { B } from './b.ts';\nexport type A = B;",
+      'model/b.ts': "export type B = 1;\nexport const c = () => import('./a.ts');",
+    };
+    expect(problems(files).inCycles).toEqual(['import cycle: model/a.ts → model/b.ts → model/a.ts']);
+  });
+
+  it('refuses a folder with more than 30 files and a name that a room exports twice', () => {
+    const many = Object.fromEntries(Array.from({ length: 31 }, (_, index) => [`git/f${index}.ts`, '']));
+    expect(problems(many)).toEqual({ largeFolders: ['src/git has 31 files; at most 30 are allowed.'] });
+    const twice = { 'git/a.ts': 'export const place = 1;', 'git/b/c.ts': 'export interface place {}' };
+    expect(problems(twice)).toEqual({
+      sameName: ['src/git exports place more than once: git/a.ts, git/b/c.ts'],
+    });
+  });
+});

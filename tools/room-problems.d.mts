@@ -1,0 +1,1 @@
+export function roomProblems(src: string): Record<string, string[]>;
