@@ -52,7 +52,7 @@ describe.concurrent('a config file that cannot be used', () => {
     const file = join(world.dir, 'no.yaml');
     for (const ended of [
       await world.cli('-C', file, 'status'),
-      await world.start(['status'], { SIGNALBOX_CONFIG: file }).ended,
+      await world.invoke(['status'], { SIGNALBOX_CONFIG: file }).ended,
     ]) {
       expect(ended.code).toBe(2);
       expect(refusal(ended)).toContain(`There is no config file ${file}.\n   Name an existing file with -C`);

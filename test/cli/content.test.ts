@@ -56,7 +56,7 @@ describe.concurrent('config and doctor', () => {
   it('config says where every value comes from, and hides the values of variables', async ({ world }) => {
     setUp(world);
     world.agent('agent', 'commit', { env: { API_KEY: 'hunter2' } });
-    const { out, code } = await world.start(['config'], { SIGNALBOX_MAX_CONCURRENCY: '7' }).ended;
+    const { out, code } = await world.invoke(['config'], { SIGNALBOX_MAX_CONCURRENCY: '7' }).ended;
     expect(code).toBe(0);
     expect(out).toMatch(/^maxConcurrency +7 +.*SIGNALBOX_MAX_CONCURRENCY/m);
     expect(out).toMatch(new RegExp(`^defaultWorkflow +work +${join(world.home, 'config.yaml')}`, 'm'));

@@ -27,7 +27,7 @@ describe.concurrent('forge pr', () => {
     const pr = { id: 'pr', type: 'script', command: 'pull-request.sh', capture: { pr_url: 'stdout' } };
     const next = { onSuccess: 'done', onFailure: 'stuck' };
     world.workflow('work', [{ ...BUILD, onSuccess: 'pr' }, { ...pr, ...next }, DONE, STUCK]);
-    const { code, out, err } = await world.start(['run', 'p'], bench.env).ended;
+    const { code, out, err } = await world.invoke(['run', 'p'], bench.env).ended;
     expect(code, out + err).toBe(0);
     expect(world.ticket('p', '12').context.pr_url).toBe(URL);
     expect(bench.tip('feature/12-add-a-thing')).toBe(bench.tip('feature/12-add-a-thing', world.repo));
@@ -44,7 +44,7 @@ describe.concurrent('forge pr', () => {
     git(world.dir, 'clone', '--quiet', '--branch=feature/12-add-a-thing', bench.origin, path);
     bench.commit(path, { 'theirs.txt': 'x' });
     git(path, 'push', '--quiet');
-    expect((await world.start(['run', 'p'], bench.env).ended).code).toBe(1);
+    expect((await world.invoke(['run', 'p'], bench.env).ended).code).toBe(1);
     expect(world.ticket('p', '12').phaseHistory.at(-1)?.output).toContain('nothing is ever pushed by force');
     expect(bench.pulls()).toEqual([]);
   });

@@ -190,14 +190,14 @@ describe.concurrent('resume of a run', () => {
     expect((await running.kill('SIGINT')).code).toBe(130);
     const run = await issues.run();
     const other = makeRepo(join(world.dir, 'other'));
-    const refused = await world.start(['resume'], {}, other).ended;
+    const refused = await world.invoke(['resume'], {}, other).ended;
     expect(refused.code).toBe(1);
     expect(refused.err).toContain(
       `Nothing of this repository is paused or stopped; ${run} of ${world.repo} is.`,
     );
     expect(refused.err).toContain(`signalbox resume ${run}`);
     world.go();
-    expect((await world.start(['resume'], {}, world.dir).ended).code).toBe(0);
+    expect((await world.invoke(['resume'], {}, world.dir).ended).code).toBe(0);
   });
 
   it('is refused with 3 while it still runs, and with 1 when it is complete', async ({ world }) => {

@@ -92,7 +92,7 @@ describe('notifications', { timeout: 60_000 }, () => {
       );
     }
     world.config({ notify: { desktop: true, on: ['failed'] } });
-    await world.start(['run', 'p'], { PATH: `${join(world.dir, 'bin')}:${process.env.PATH}` }).ended;
+    await world.invoke(['run', 'p'], { PATH: `${join(world.dir, 'bin')}:${process.env.PATH}` }).ended;
     expect(readFileSync(out, 'utf8')).toBe('p/hard has failed: build: the agent ended with exit code 7.\n');
   });
 
@@ -199,9 +199,9 @@ describe('notifications', { timeout: 60_000 }, () => {
     const running = world.start(['run', 'p', '--json'], { SIGNALBOX_NOTIFY_WEBHOOK: hook.url });
     const { out, err } = await running.ended;
     expect(hook.posts.length).toBeGreaterThan(0);
-    const shown = await world.start(['config'], { SIGNALBOX_NOTIFY_WEBHOOK: hook.url }).ended;
+    const shown = await world.invoke(['config'], { SIGNALBOX_NOTIFY_WEBHOOK: hook.url }).ended;
     expect(shown.out).toMatch(/notify\.webhook +http:\/\/127\.0\.0\.1:\d+\/\*\*\* +SIGNALBOX_NOTIFY_WEBHOOK/);
-    const bad = await world.start(['config'], { SIGNALBOX_NOTIFY_WEBHOOK: 'ftp://SECRET-KEY' }).ended;
+    const bad = await world.invoke(['config'], { SIGNALBOX_NOTIFY_WEBHOOK: 'ftp://SECRET-KEY' }).ended;
     expect(refusal(bad)).toContain('SIGNALBOX_NOTIFY_WEBHOOK: found something else; allowed is an address');
     const files = readdirSync(world.home, { recursive: true, withFileTypes: true }).filter((entry) =>
       entry.isFile(),
@@ -243,7 +243,7 @@ describe('notify test', () => {
     hook.answers.push(403);
     const { url } = hook;
     world.config({ notify: { webhook: url, command: `echo "no ${url}" >&2; exit 4`, desktop: true } });
-    const { code, out } = await world.start(['notify', 'test', '--json'], { PATH: '/nowhere' }).ended;
+    const { code, out } = await world.invoke(['notify', 'test', '--json'], { PATH: '/nowhere' }).ended;
     expect(code).toBe(1);
     const { places } = JSON.parse(out) as { places: { place: string; ok: boolean; error: string }[] };
     expect(

@@ -99,7 +99,7 @@ describe.concurrent('resume-session', () => {
     const [build, review] = await worked(world);
     expect((await world.cli('workspace', 'release', 'p', 'a')).code).toBe(0);
     expect(existsSync(world.worktree('p', 'a'))).toBe(false);
-    const ended = await world.start(['resume-session', 'p', 'a'], variables(world, { CLAUDE_EXIT: '5' }))
+    const ended = await world.invoke(['resume-session', 'p', 'a'], variables(world, { CLAUDE_EXIT: '5' }))
       .ended;
     expect(ended.code).toBe(5);
     expect(ended.out).toContain(
@@ -115,8 +115,8 @@ describe.concurrent('resume-session', () => {
     ]);
     expect(world.ticket('p', 'a').claim).toBeNull();
 
-    await world.start(['resume-session', 'p', 'a', '--phase', 'build'], variables(world)).ended;
-    await world.start(['resume-session', 'p', 'a', review?.sessionId ?? ''], variables(world)).ended;
+    await world.invoke(['resume-session', 'p', 'a', '--phase', 'build'], variables(world)).ended;
+    await world.invoke(['resume-session', 'p', 'a', review?.sessionId ?? ''], variables(world)).ended;
     const sessions = (callsOf(world) as Call[]).map(({ args }) => args[1]);
     expect(sessions.slice(1)).toEqual([build?.sessionId, review?.sessionId]);
   });
@@ -197,7 +197,7 @@ describe.concurrent('resume-session', () => {
     expect(world.ticket('p', 'a').claim).toMatchObject({ by: 'session' });
     expect(world.ticket('p', 'a').claim).not.toHaveProperty('agent');
     // Whoever comes next is the only one in the worktree.
-    await world.start(['resume-session', 'p', 'a'], variables(world)).ended;
+    await world.invoke(['resume-session', 'p', 'a'], variables(world)).ended;
     expect(callsOf(world)).toHaveLength(1);
   });
 
@@ -217,7 +217,7 @@ describe.concurrent('resume-session', () => {
 
   it('prints the launch as JSON and starts nothing; values of variables stay secret', async ({ world }) => {
     const [, review] = await worked(world);
-    const { out, code } = await world.start(['resume-session', 'p', 'a', '--json'], variables(world)).ended;
+    const { out, code } = await world.invoke(['resume-session', 'p', 'a', '--json'], variables(world)).ended;
     expect(code).toBe(0);
     expect(JSON.parse(out)).toEqual({
       sessionId: review?.sessionId,
@@ -234,7 +234,7 @@ describe.concurrent('resume-session', () => {
   it('refuses when the worktree is on another branch, and starts nothing', async ({ world }) => {
     await worked(world);
     git(world.worktree('p', 'a'), 'switch', '--quiet', '--create', 'elsewhere');
-    const ended = await world.start(['resume-session', 'p', 'a'], variables(world)).ended;
+    const ended = await world.invoke(['resume-session', 'p', 'a'], variables(world)).ended;
     expect(ended.code).toBe(1);
     expect(ended.err).toContain('is taken by a worktree on branch elsewhere');
     expect(ended.err).toContain(`git -C ${world.worktree('p', 'a')} switch ticket/p/a`);

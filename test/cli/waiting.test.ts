@@ -35,7 +35,7 @@ describe.concurrent('a ticket that waits for a person', { timeout: 60_000 }, () 
     const run = world.start(['run', 'p', '--plain']);
     await run.says('→ signalbox respond p a <decision>');
     expect(run.out).toContain('! a needs attention: Ship it? (yes | no)');
-    expect((await world.start(['respond', 'p', 'a', 'yes']).ended).code).toBe(0);
+    expect((await world.invoke(['respond', 'p', 'a', 'yes']).ended).code).toBe(0);
     expect((await run.ended).code).toBe(0);
   });
 
@@ -49,7 +49,7 @@ describe.concurrent('a ticket that waits for a person', { timeout: 60_000 }, () 
       file,
       JSON.stringify({ ...ticket, phaseHistory: [{ ...open, startedAt: new Date(asked).toISOString() }] }),
     );
-    const { out } = await world.start(['status', 'p']).ended;
+    const { out } = await world.invoke(['status', 'p']).ended;
     expect(out).toMatch(/needs attention +for 1h 0m/);
     expect(out).toMatch(/Ship it\? \(yes \| no\) \(next look /);
     expect(out).not.toContain('until');
@@ -67,7 +67,7 @@ describe.concurrent('a ticket that waits for a person', { timeout: 60_000 }, () 
     const run = world.start(['run', 'p']);
     await world.until('looks-again');
     expect(world.ticket('p', 'a').status).toBe('running');
-    const { out } = await world.start(['status']).ended;
+    const { out } = await world.invoke(['status']).ended;
     expect(out).toContain('0/1 complete, 1 needs attention');
     expect(out).toMatch(
       /! a +needs attention +for .*\n +Ship it\? \(yes \| no\)\n +→ signalbox respond p a <decision>/,
@@ -82,8 +82,8 @@ describe.concurrent('a ticket that waits for a person', { timeout: 60_000 }, () 
 
   it('at the end of its workflow is given the way on that the workflow names', async ({ world }) => {
     await standing(world);
-    expect((await world.start(['respond', 'p', 'a', 'no']).ended).code).toBe(0);
-    const { out } = await world.start(['status', 'p']).ended;
+    expect((await world.invoke(['respond', 'p', 'a', 'no']).ended).code).toBe(0);
+    const { out } = await world.invoke(['status', 'p']).ended;
     expect(out).toContain('gone: Nobody wants it. `signalbox skip p a ask` asks again.');
     expect(out).toContain('→ signalbox skip p a ask\n');
   });

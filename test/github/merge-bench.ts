@@ -43,7 +43,7 @@ export async function prepare(
 }
 
 export async function merge(world: World, bench: Bench, ...args: string[]): Promise<TrainResult> {
-  const { out, err } = await world.start(['merge', 'p', '--pr', '--json', ...args], bench.env).ended;
+  const { out, err } = await world.invoke(['merge', 'p', '--pr', '--json', ...args], bench.env).ended;
   if (out === '') throw new Error(err);
   return (JSON.parse(out) as { trains: TrainResult[] }).trains[0] as TrainResult;
 }

@@ -36,7 +36,7 @@ describe.concurrent('merge --pr', { timeout: 60_000 }, () => {
   it('that squashed leaves nothing for a merge of branches', async ({ world }) => {
     const bench = await prepare(world, { 1: { a: '1' }, 2: { b: '2' } });
     expect((await merge(world, bench, '--method', 'squash')).landed).toHaveLength(2);
-    const { out } = await world.start(['merge', 'p'], bench.env).ended;
+    const { out } = await world.invoke(['merge', 'p'], bench.env).ended;
     expect(out).toBe('Nothing to merge.\n');
     expect(git(world.repo, 'branch', '--list', 'signalbox/*')).toBe('');
   });
@@ -46,7 +46,7 @@ describe.concurrent('merge --pr', { timeout: 60_000 }, () => {
     bench.gh.fail({ call: 'pr merge', after: true, exit: 1, stderr: 'error connecting to api.github.com\n' });
     expect((await merge(world, bench)).landed).toHaveLength(1);
     expect(bench.gh.calls('pr merge')).toHaveLength(1);
-    const { code, out } = await world.start(['merge', 'p', '--pr'], bench.env).ended;
+    const { code, out } = await world.invoke(['merge', 'p', '--pr'], bench.env).ended;
     expect({ code, out }).toEqual({ code: 0, out: 'Nothing to merge.\n' });
     expect(bench.gh.calls('pr merge')).toHaveLength(1);
   });
@@ -108,7 +108,7 @@ describe.concurrent('merge --pr', { timeout: 60_000 }, () => {
       'pull request #1 is a draft; say that it is ready with: gh pr ready https://github.com/acme/web/pull/1';
     const left = [{ ticketId: '1', reason }];
     expect(await merge(world, bench, '--dry-run')).toMatchObject({ left, order: [{ ticketId: '2' }] });
-    const { code, out, err } = await world.start(['merge', 'p', '--pr', '--json'], bench.env).ended;
+    const { code, out, err } = await world.invoke(['merge', 'p', '--pr', '--json'], bench.env).ended;
     expect(code).toBe(1);
     expect(JSON.parse(out)).toMatchObject({ trains: [{ landed: [{ ticketId: '2' }], left }] });
     expect(err).toContain('Checking 1 branch on origin/main…');
@@ -189,7 +189,7 @@ describe.concurrent('merge --pr', { timeout: 60_000 }, () => {
 
   it('merges both of two that bring the same, and says of neither that it was there', async ({ world }) => {
     const bench = await prepare(world, { '1': { a: '1' }, '2': { a: '1' } });
-    const { out } = await world.start(['merge', 'p', '--pr', '--dry-run'], bench.env).ended;
+    const { out } = await world.invoke(['merge', 'p', '--pr', '--dry-run'], bench.env).ended;
     expect(out).not.toContain('already');
     expect(await merge(world, bench)).toMatchObject({
       landed: [{ ticketId: '1' }, { ticketId: '2' }],
@@ -210,7 +210,7 @@ describe.concurrent('merge --pr', { timeout: 60_000 }, () => {
       git(world.repo, 'rev-parse', 'main'),
     ];
     const before = state();
-    const { out } = await world.start(['merge', 'p', '--pr', '--dry-run'], bench.env).ended;
+    const { out } = await world.invoke(['merge', 'p', '--pr', '--dry-run'], bench.env).ended;
     expect(out).toBe(
       [
         'Into main, by way of origin/main:',

@@ -26,7 +26,7 @@ describe('kill -9 around a deed on the forge', { timeout: 120_000 }, () => {
         const journal = new ForgeJournal(file, () => '');
         expect(journal.unsettled()).toMatchObject([{ what: deed, state: 'intent' }]);
         for (let times = 0; times < 2; times += 1) {
-          const { code, err } = await world.start(command, bench.env).ended;
+          const { code, err } = await world.invoke(command, bench.env).ended;
           expect(code, err).toBe(0);
         }
         expect(journal.unsettled()).toEqual([]);
@@ -55,9 +55,9 @@ describe('kill -9 around a deed on the forge', { timeout: 120_000 }, () => {
     });
     bench.gh.fail({ call: 'pr comment', after: true, stderr: 'error connecting to api.github.com\n' });
     const args = ['forge', 'comment', 'p', 'a', '--key', 'k', '--body-file', 'note.md', '--json'];
-    const first = await world.start(args, bench.env).ended;
+    const first = await world.invoke(args, bench.env).ended;
     expect(JSON.parse(first.out)).toMatchObject({ number: 1, posted: true });
-    const second = await world.start(args, bench.env).ended;
+    const second = await world.invoke(args, bench.env).ended;
     expect(JSON.parse(second.out)).toMatchObject({ number: 1, posted: false });
     expect(bench.pulls()[0]?.comments.map(({ author }) => author.login)).toEqual(['mallory', 'octo']);
   });

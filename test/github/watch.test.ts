@@ -67,7 +67,7 @@ describe('waiting for pull requests', { timeout: 120_000 }, () => {
       unseen: true,
     });
     expect(queries(bench)).toBe(before);
-    const shown = await world.start(['forge', 'budget', '--json'], env).ended;
+    const shown = await world.invoke(['forge', 'budget', '--json'], env).ended;
     expect(JSON.parse(shown.out)).toMatchObject([
       { host: 'github.com', remaining: 399, limit: 5000, resetAt },
     ]);
@@ -103,7 +103,7 @@ describe('waiting for pull requests', { timeout: 120_000 }, () => {
       unseen: true,
     });
     expect(queries(bench)).toBe(before);
-    const ended = await world.start(['forge', 'poll', 'p', 'a'], bench.env).ended;
+    const ended = await world.invoke(['forge', 'poll', 'p', 'a'], bench.env).ended;
     expect(ended.code).toBe(1);
   });
 

@@ -30,7 +30,7 @@ describe('what agents see of our environment', () => {
       { id: 'script', type: 'script', command: 'dump.sh' },
     ]);
     world.plan('p', { tickets: { a: {} } });
-    expect((await world.start(['run', 'p'], ENV).ended).code).toBe(0);
+    expect((await world.invoke(['run', 'p'], ENV).ended).code).toBe(0);
     const tokens = (phase: string) =>
       Object.keys(envOf(world, phase)).filter((name) => name in ENV || name === 'GIVEN');
     expect(tokens('plain')).toEqual([]);
@@ -44,7 +44,7 @@ describe('what agents see of our environment', () => {
     world.agent('mine', dump(world), { adapter: 'claude' });
     world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'x', agent: 'mine' }]);
     world.plan('p', { tickets: { a: {} } });
-    await world.start(['run', 'p'], ENV).ended;
+    await world.invoke(['run', 'p'], ENV).ended;
     expect(envOf(world, 'build')).toMatchObject({ ANTHROPIC_API_KEY: ENV.ANTHROPIC_API_KEY });
     expect(envOf(world, 'build')).not.toHaveProperty('GH_TOKEN');
   });
@@ -61,15 +61,15 @@ describe('what agents see of our environment', () => {
       { id: 'fails', type: 'script', command: 'leak.sh' },
     ]);
     world.plan('p', { tickets: { a: {} } });
-    const run = await world.start(['run', 'p', '--verbose'], ENV).ended;
+    const run = await world.invoke(['run', 'p', '--verbose'], ENV).ended;
     expect(run.code).toBe(1);
     const ticket = world.ticket('p', 'a');
     expect(ticket.error).toContain('leaked [redacted]');
     expect(ticket.context.said).toBe('[redacted]');
-    const logs = await world.start(['logs', 'p', 'a'], ENV).ended;
+    const logs = await world.invoke(['logs', 'p', 'a'], ENV).ended;
     expect(logs.out).toContain('the token is [redacted]');
-    const json = await world.start(['logs', 'p', 'a', '--json'], ENV).ended;
-    const status = await world.start(['status', '--plan', 'p', '--json'], ENV).ended;
+    const json = await world.invoke(['logs', 'p', 'a', '--json'], ENV).ended;
+    const status = await world.invoke(['status', '--plan', 'p', '--json'], ENV).ended;
     const kept = [JSON.stringify(ticket), JSON.stringify(world.events('p'))];
     for (const text of [run.out, run.err, logs.out, json.out, status.out, ...kept])
       expect(text).not.toContain(SECRET);
@@ -103,10 +103,10 @@ describe('what agents see of our environment', () => {
     world.agent('agent', 'echo "$MULTI_SECRET"; echo "$MULTI_SECRET" >&2', { envAllow: ['MULTI_SECRET'] });
     world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'x' }]);
     world.plan('p', { tickets: { a: {} } });
-    expect((await world.start(['run', 'p'], given).ended).code).toBe(0);
+    expect((await world.invoke(['run', 'p'], given).ended).code).toBe(0);
     for (const env of [given, {}])
       for (const more of [[], ['--json']]) {
-        const { out } = await world.start(['logs', 'p', 'a', ...more], env).ended;
+        const { out } = await world.invoke(['logs', 'p', 'a', ...more], env).ended;
         expect(out.split('[redacted]')).toHaveLength(5);
         expect(out).not.toMatch(/line-(?:one|two)/);
       }
@@ -129,7 +129,7 @@ describe('what agents see of our environment', () => {
     world.script('leak.sh', `${all.join('; ')}; echo "plain words"`);
     world.workflow('work', [{ id: 'leak', type: 'script', command: 'leak.sh' }]);
     world.plan('p', { tickets: { a: {} } });
-    expect((await world.start(['run', 'p'], given).ended).code).toBe(0);
+    expect((await world.invoke(['run', 'p'], given).ended).code).toBe(0);
     for (const more of [[], ['--json']]) {
       const { out } = await world.cli('logs', 'p', 'a', ...more);
       expect(out).toContain('plain words');

@@ -16,7 +16,7 @@ function project(world: World, settings: string): IssueWorld {
 }
 
 const run = ({ world }: IssueWorld, env: NodeJS.ProcessEnv, ...flags: readonly string[]) =>
-  world.start(['run', 'a.md', 'b.md', ...flags], env, world.repo).ended;
+  world.invoke(['run', 'a.md', 'b.md', ...flags], env, world.repo).ended;
 
 async function shown(issues: IssueWorld, env: NodeJS.ProcessEnv, ...flags: string[]): Promise<Shown> {
   const { out, err } = await run(issues, env, '--dry-run', '--json', ...flags);

@@ -56,12 +56,12 @@ describe.concurrent('checks before the verdict', () => {
     new NumberedWorld(world).write('pytest.ini', '');
     writeFileSync(join(world.repo, 'test_a.py'), 'def test_a(): pass\n');
     const env = { PATH: program(world, 'python3', 'exit 1') };
-    const { code, err } = await world.start(['checks'], env, world.repo).ended;
+    const { code, err } = await world.invoke(['checks'], env, world.repo).ended;
     expect(code).toBe(1);
     expect(err).toContain(
       'pytest is not installed, so the tests cannot be run. Install it, or say in the setting checks what has to pass.',
     );
-    const related = await world.start(['checks', '--related'], env, world.repo).ended;
+    const related = await world.invoke(['checks', '--related'], env, world.repo).ended;
     expect(related).toMatchObject({ code: 0, out: expect.stringContaining('pytest is not installed') });
   });
 });

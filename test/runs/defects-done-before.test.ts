@@ -103,7 +103,7 @@ describe.concurrent('an issue is done before', timeout, () => {
     const linked = join(world.dir, 'linked');
     git(world.repo, 'worktree', 'add', '--quiet', '--detach', linked);
     const args = ['run', 'a.md', 'b.md', '--dry-run', ...EXEC_FLAGS];
-    const { out } = await world.start(args, issues.env, linked).ended;
+    const { out } = await world.invoke(args, issues.env, linked).ended;
     expect(out).toContain('Done before a');
     expect(out).toContain('Done before b');
   });

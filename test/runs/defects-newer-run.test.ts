@@ -121,7 +121,7 @@ describe.concurrent('resume without a name', { timeout: 60_000 }, () => {
     const [run = ''] = issues.runs();
     expect((await issues.cli('resume')).err).toContain('Nothing is paused or stopped.');
     expect((await issues.cli('respond', run, 'a', 'approve')).code).toBe(0);
-    expect((await world.start(['resume'], {}, other).ended).err).toContain(`${run} of ${world.repo} is.`);
+    expect((await world.invoke(['resume'], {}, other).ended).err).toContain(`${run} of ${world.repo} is.`);
     const resumed = await issues.cli('resume');
     expect(resumed.out).toContain('● b: exec started');
   });

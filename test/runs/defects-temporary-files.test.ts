@@ -9,12 +9,12 @@ describe('state, log and statistics', () => {
     world.agent('agent', 'commit');
     const issues = new NumberedWorld(world, ...titled(1));
     const env = { ...issues.env, TMPDIR: join(world.dir, 'nowhere') };
-    const { code, out } = await world.start(['run', '1', ...EXEC_FLAGS], env, world.repo).ended;
+    const { code, out } = await world.invoke(['run', '1', ...EXEC_FLAGS], env, world.repo).ended;
     expect(code, out).toBe(0);
     const run = await issues.run();
     expect(world.ticket(run, '1').status).toBe('complete');
     expect(issues.log(run).summary).toMatchObject({ passed: 1, aborted: false });
-    const stats = await world.start(['stats', '--json'], env, world.repo).ended;
+    const stats = await world.invoke(['stats', '--json'], env, world.repo).ended;
     expect(JSON.parse(stats.out).issues).toMatchObject({ total: 1, passed: 1 });
     expect(world.exists('nowhere')).toBe(false);
   });

@@ -26,13 +26,13 @@ describe.concurrent('runs of one spec with different state directories', () => {
     const dir = writeSpec(world, tasks('One'));
     const first = world.start(['spec', dir, ...flags]);
     await first.says('implement started');
-    const second = await world.start(['spec', dir, ...flags], elsewhere(world)).ended;
+    const second = await world.invoke(['spec', dir, ...flags], elsewhere(world)).ended;
     expect(second).toMatchObject({
       code: 3,
       err: expect.stringContaining(`already being run by spec (pid ${first.pid} on ${hostname()})`),
     });
     expect(second.err).toContain(`SIGNALBOX_STATE_DIR=${world.stateDir} signalbox status --plan spec-limits`);
-    const dry = await world.start(['spec', dir, '--dry-run'], elsewhere(world)).ended;
+    const dry = await world.invoke(['spec', dir, '--dry-run'], elsewhere(world)).ended;
     expect(dry.code).toBe(3);
     world.append('go-on', '');
     expect((await first.ended).code).toBe(0);
@@ -46,12 +46,12 @@ describe.concurrent('runs of one spec with different state directories', () => {
     const first = world.start(['spec', dir, ...flags, '--json']);
     await first.says('"a.txt"');
     await first.kill('SIGKILL');
-    const { code, err } = await world.start(['spec', dir, ...flags], elsewhere(world)).ended;
+    const { code, err } = await world.invoke(['spec', dir, ...flags], elsewhere(world)).ended;
     expect({ code, err }).toEqual({ code: 3, err: expect.stringContaining('its agent still works') });
     expect(err).toContain(`SIGNALBOX_STATE_DIR=${world.stateDir} signalbox resume spec-limits`);
     world.append('go-on', '');
     expect((await runSpec(world, dir)).code).toBe(0);
-    expect((await world.start(['spec', dir, ...flags, '--fresh'], elsewhere(world)).ended).err).not.toContain(
+    expect((await world.invoke(['spec', dir, ...flags, '--fresh'], elsewhere(world)).ended).err).not.toContain(
       'already',
     );
   });
@@ -61,7 +61,7 @@ describe.concurrent('runs of one spec with different state directories', () => {
     const env = { SIGNALBOX_CRASH_AT: 'ticket:claimed' };
     expect((await world.start(['spec', dir, ...flags], env).ended).signal).toBe('SIGKILL');
     expect(locks(world)).toHaveLength(2);
-    const dry = await world.start(['spec', dir, '--dry-run'], elsewhere(world)).ended;
+    const dry = await world.invoke(['spec', dir, '--dry-run'], elsewhere(world)).ended;
     expect({ code: dry.code, err: dry.err }).toEqual({ code: 0, err: '' });
     for (const name of locks(world)) put(join(world.repo, '.git/signalbox', name), '{');
     expect((await runSpec(world, dir)).code).toBe(0);
@@ -75,7 +75,7 @@ describe.concurrent('runs of one spec with different state directories', () => {
     try {
       const [, pid] = /^Daemon (\d+)/.exec(out) ?? [];
       await world.reaches('spec-limits', '1', ({ currentPhase }) => currentPhase === 'implement');
-      const { code, err } = await world.start(['spec', dir, ...flags], elsewhere(world)).ended;
+      const { code, err } = await world.invoke(['spec', dir, ...flags], elsewhere(world)).ended;
       expect({ code, err }).toEqual({ code: 3, err: expect.stringContaining(`daemon (pid ${pid}`) });
       world.append('go-on', '');
       await world.reaches('spec-limits', '1', 'complete');

@@ -31,8 +31,8 @@ it('a run without windows goes on without them', async ({ world }) => {
   ]);
   const dir = writeSpec(world, tasks('One'));
   const env = { PATH: pathWithout(world) };
-  expect((await world.start(['spec', dir, '--delay', '0', '--no-tmux'], env).ended).code).toBe(2);
-  const { code, err } = await world.start(['resume', '--answer', 'A'], env).ended;
+  expect((await world.invoke(['spec', dir, '--delay', '0', '--no-tmux'], env).ended).code).toBe(2);
+  const { code, err } = await world.invoke(['resume', '--answer', 'A'], env).ended;
   expect({ code, err }).toEqual({ code: 0, err: '' });
 });
 

@@ -58,7 +58,7 @@ exit $code`;
   }
 
   cli(...args: string[]) {
-    return this.world.start(args, this.env).ended;
+    return this.world.invoke(args, this.env).ended;
   }
 
   branch(ticketId: string): string {
