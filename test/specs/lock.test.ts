@@ -51,9 +51,9 @@ describe.concurrent('runs of one spec with different state directories', () => {
     expect(err).toContain(`SIGNALBOX_STATE_DIR=${world.stateDir} signalbox resume spec-limits`);
     world.append('go-on', '');
     expect((await runSpec(world, dir)).code).toBe(0);
-    expect((await world.invoke(['spec', dir, ...flags, '--fresh'], elsewhere(world)).ended).err).not.toContain(
-      'already',
-    );
+    expect(
+      (await world.invoke(['spec', dir, ...flags, '--fresh'], elsewhere(world)).ended).err,
+    ).not.toContain('already');
   });
 
   it('do not mind a lock of a process that is gone, or one that nobody can read', async ({ world }) => {
