@@ -1,20 +1,10 @@
 import type { Fence } from '../model/text/markdown-lines.ts';
 import { scanLines } from '../model/text/markdown-lines.ts';
-import { command, dedent } from './block-text.ts';
-import { type BoxItem, boxItem, isLegend, markOf } from './box.ts';
-import { type Draft, headingTask, newDraft, type Section } from './draft.ts';
+import { type Draft, headingTask, newDraft, type Section, sectionAt } from './drafts.ts';
 import { fieldOf } from './fields.ts';
-import { indentOf, type SourceLine } from './lines.ts';
-import { sectionAt } from './sections.ts';
-import { isStruck, readTitle } from './title.ts';
-
-export interface Note {
-  line: number;
-  code: string;
-  severity: 'error' | 'warning';
-  message: string;
-  hint?: string;
-}
+import { dedent, firstCode, indentOf, type SourceLine } from './lines.ts';
+import { error, type Note, warning } from './task.ts';
+import { type BoxItem, boxItem, isLegend, isStruck, markOf, readTitle } from './task-line.ts';
 
 export interface Collected {
   drafts: Draft[];
@@ -29,7 +19,7 @@ const NUMBERED = /^[ \t]*(?:[-*+][ \t]+)?(\d{1,6}(?:\.\d{1,6}){0,8})([.):]?)[ \t
 const QUOTED = /^\s*>/;
 const RULE = /^\s*([-*_])(?:\s*\1){2,}\s*$/;
 
-/** First reading: what looks like a task, what stands below it, and the headings above. */
+/** First reading: what looks like a task, what is below it, and the headings above. */
 export function collect(source: readonly SourceLine[], options: { plain: boolean }): Collected {
   return new Collector(source, options.plain).run();
 }
@@ -60,7 +50,7 @@ class Collector {
     return this.#out;
   }
 
-  /** Reads what begins on a line; how many lines it has. */
+  /** Reads what begins on a line; returns how many lines it has. */
   #read(index: number): number {
     const raw = this.#raw[index] ?? '';
     const seen = this.#seen[index] ?? '';
@@ -99,8 +89,7 @@ class Collector {
     if (marker) given.id = String(Number(item.number));
     const mark = markOf(item.text);
     const legend = this.#section?.kind === 'legend' || (given.id === null && isLegend(item.rest));
-    if (item.rest.trim() === '')
-      this.#note(index, 'spec/empty-task', 'A check box has no text and is left out.');
+    if (item.rest.trim() === '') this.#warn(index, 'empty-task', 'A check box has no text and is left out.');
     else if (legend) this.#close();
     else if (mark === undefined && given.id === null) this.#detail(raw, index);
     else {
@@ -109,7 +98,11 @@ class Collector {
       draft.marker = marker;
       draft.indent = indentOf(item.indent);
       draft.box = this.#tickable(item, raw, index);
-      if (mark === undefined) this.#unknownMark(item.text, index);
+      if (mark === undefined) {
+        const message = `[${item.text}] has no meaning; the task counts as open.`;
+        const hint = 'Known are [ ], [x], [-] for started and [~] for queued.';
+        this.#warn(index, 'unknown-mark', message, hint);
+      }
       this.#add(draft);
     }
   }
@@ -117,18 +110,8 @@ class Collector {
   #tickable({ column, text }: BoxItem, raw: string, index: number): Draft['box'] {
     const exact = raw.slice(0, column) === (this.#seen[index] ?? '').slice(0, column);
     if (text !== '' && exact && raw[column] === text) return { line: index + 1, column, text };
-    this.#note(index, 'spec/no-box', 'The box of this task cannot be ticked.', 'Write it as `- [ ] Text`.');
+    this.#warn(index, 'no-box', 'The box of this task cannot be ticked.', 'Write it as `- [ ] Text`.');
     return null;
-  }
-
-  #unknownMark(text: string, index: number): void {
-    const message = `[${text}] has no meaning; the task counts as open.`;
-    this.#note(
-      index,
-      'spec/unknown-mark',
-      message,
-      'Known are [ ], [x], [-] for started and [~] for queued.',
-    );
   }
 
   /** In a file without check boxes: `1. Text`, `1.1 Text`. */
@@ -156,31 +139,28 @@ class Collector {
 
   #detail(seen: string, index: number): void {
     if (QUOTED.test(seen) && boxItem(seen.replace(/^[\s>]+/, '')))
-      this.#note(index, 'spec/quoted-box', 'A check box in a quotation is not read as a task.');
+      this.#warn(index, 'quoted-box', 'A check box in a quotation is not read as a task.');
     const bullet = BULLET.test(seen);
     const owner = this.#owner(seen, bullet);
-    const text = seen
-      .replace(BULLET, '')
-      .replace(/^[\s>]+/, '')
-      .trim();
+    const withoutBullet = seen.replace(BULLET, '');
+    const text = withoutBullet.replace(/^[\s>]+/, '').trim();
+    const field = fieldOf(text);
     if (!owner) {
       this.#close();
-      const field = fieldOf(text);
-      if (field?.name === 'verify') this.#section?.verify.push(command(field.value));
+      if (field?.name === 'verify') this.#section?.verify.push(firstCode(field.value));
       return;
     }
     const last = owner.details.at(-1);
     const quotes = QUOTED.test(seen) && !QUOTED.test(this.#seen[index - 1] ?? '');
     const follows = !bullet && !this.#blank && !quotes && last?.last === index - 1;
-    const goesOn = follows && fieldOf(text) === undefined;
-    if (goesOn && last) {
+    if (follows && !field && last) {
       last.text += ` ${text}`;
       last.last = index;
     } else owner.details.push({ text, line: index, last: index });
     this.#last = owner;
   }
 
-  /** A line belongs to the innermost task that it stands further in than; a bullet also to one it stands beside. */
+  /** A line belongs to the innermost task that it is further in than; a bullet also to one that it is level with. */
   #owner(seen: string, bullet: boolean): Draft | null {
     const indent = indentOf(seen);
     const around = this.#open.findLast((draft) => draft.kind === 'heading' || draft.indent < indent);
@@ -209,18 +189,20 @@ class Collector {
     this.#last = this.#section?.draft ?? null;
   }
 
-  #note(line: number, code: string, message: string, hint?: string): void {
-    this.#out.notes.push({ line, code, severity: 'warning', message, ...(hint ? { hint } : {}) });
+  #warn(index: number, code: string, message: string, hint?: string): void {
+    this.#out.notes.push(warning(index + 1, `spec/${code}`, message, hint));
   }
 }
 
 function unclosed({ line, what }: { line: number; what: 'fence' | 'comment' }): Note {
-  const name = what === 'fence' ? 'code block' : 'comment';
-  return {
-    line,
-    code: 'spec/unclosed',
-    severity: 'error',
-    message: `This ${name} is never closed, so that nothing behind it counts.`,
-    hint: what === 'fence' ? 'Close it with a line of the same marks.' : 'Close it with -->.',
-  };
+  const [name, hint] =
+    what === 'fence'
+      ? ['code block', 'Close it with a line of the same marks.']
+      : ['comment', 'Close it with -->.'];
+  return error(
+    line + 1,
+    'spec/unclosed',
+    `This ${name} is never closed, so that nothing behind it counts.`,
+    hint,
+  );
 }

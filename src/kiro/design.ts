@@ -33,7 +33,7 @@ export function parseDesign(text: string): DesignSection[] {
   }));
 }
 
-export interface DesignQuestion {
+interface DesignQuestion {
   /** Titles, boundaries and files of the tasks. */
   words: string;
   requirements: readonly string[];

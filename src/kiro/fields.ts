@@ -1,4 +1,6 @@
-export interface Field {
+import { cleanLine } from '../model/text/clean.ts';
+
+interface Field {
   /** Lower case; `requirements` and `depends` whatever the file calls them. */
   name: string;
   value: string;
@@ -49,4 +51,75 @@ function withoutEnd(value: string, mark: string): string {
   const trimmed = value.trimEnd();
   if (trimmed.endsWith(mark)) return trimmed.slice(0, -mark.length);
   return trimmed.replace(/[*_]+(?=\s|[.,;)]|$)/, '');
+}
+
+const MAX_RANGE = 100;
+const NONE =
+  /^(?:-+|–|—|none|no|n\/?a|nothing|nil|なし|无|無|沒有|没有|ninguna?|keine|aucune?|нет)(?![\p{L}\p{N}])/iu;
+const RANGE =
+  /^([A-Za-z]{1,8}[-_]?)?(\d{1,6}(?:\.\d{1,6})*)\s*(?:[–—~-]|\.\.\.?|to|through|bis)\s*([A-Za-z]{1,8}[-_]?)?(\d{1,6}(?:\.\d{1,6})*)(?![\p{L}\p{N}.])/u;
+const REQUIREMENT = /^#?((?:[A-Z]{1,8}[-_]?)?\d{1,6}(?:\.\d{1,6})*[a-z]?)(?![\p{L}\p{N}])/u;
+const TASK =
+  /^#?((?:T|TASK|TSK)-?\d{1,6}(?:\.\d{1,6})*[a-z]?|\d{1,6}(?:(?:\.\d{1,6})+[a-z]?)?)(?![\p{L}\p{N}])/u;
+const REQUIREMENT_WORD = /^(?:requirements?|reqs?\.?|要件|需求|要求)[\s:]+/iu;
+const TASK_WORD = /^(?:tasks?|タスク|任务|任務|작업|tareas?|aufgaben?|задач[аи])[\s:#]*(?=\d|T)/iu;
+
+/** The parts of `1.1, 1.2 (the second) and 3`. */
+function parts(value: string): string[] {
+  return value
+    .replace(/\[([^\][]{0,300})\]\([^()\s]{0,2000}\)/g, '$1')
+    .replace(/\([^()]*\)|（[^（）]*）/g, ' ')
+    .split(/[,;|、，；]|\s+(?:and|und|et|y|и|と|和|&|\+)\s+/iu)
+    .map((part) => part.replace(/^[\s*_`"']+|[\s*_`"'.]+$/g, ''))
+    .filter((part) => part !== '');
+}
+
+/** Requirement ids of a list; ranges are written out. Free text is kept where the line says that it is such a list. */
+export function requirementList(value: string, options: { words: boolean }): string[] {
+  return parts(value).flatMap((part) => {
+    const text = part.replace(REQUIREMENT_WORD, '');
+    const range = expand(text);
+    if (range) return range;
+    const id = REQUIREMENT.exec(text)?.[1];
+    if (id !== undefined) return [id];
+    if (/^all\b/i.test(text)) return ['all'];
+    return options.words && !NONE.test(text) ? [cleanLine(text, 100)] : [];
+  });
+}
+
+interface TaskList {
+  ids: string[];
+  /** Parts that are no ids. */
+  words: string[];
+}
+
+export function taskList(value: string): TaskList {
+  const list: TaskList = { ids: [], words: [] };
+  if (NONE.test(value.trim())) return list;
+  for (const part of parts(value)) {
+    if (NONE.test(part)) continue;
+    const text = part.replace(TASK_WORD, '');
+    const range = expand(text);
+    const id = TASK.exec(text)?.[1];
+    if (range) list.ids.push(...range);
+    else if (id !== undefined) list.ids.push(id);
+    else list.words.push(cleanLine(part, 100));
+  }
+  return list;
+}
+
+/** `3.1–3.3` is 3.1, 3.2, 3.3; undefined where it is no range that can be counted through. */
+function expand(text: string): string[] | undefined {
+  const [, prefix = '', from = '', otherPrefix, to = ''] = RANGE.exec(text) ?? [];
+  if (from === '' || (otherPrefix !== undefined && otherPrefix !== prefix)) return undefined;
+  const first = from.split('.');
+  const last = to.split('.');
+  const start = Number(first.at(-1));
+  const end = Number(last.at(-1));
+  const stem = first.slice(0, -1).join('.');
+  const same = last.length === 1 || last.slice(0, -1).join('.') === stem;
+  if (!same || end < start || end - start >= MAX_RANGE) return undefined;
+  return Array.from({ length: end - start + 1 }, (_, index) =>
+    [prefix + stem, String(start + index)].filter((each) => each !== '').join(stem === '' ? '' : '.'),
+  );
 }

@@ -1,7 +1,8 @@
 import { orderByDependencies } from '../model/plans/order.ts';
 import { asArray, asRecord, parseJson } from '../model/text/json.ts';
-import type { Collected, Note } from './collect.ts';
-import { taskList } from './lists.ts';
+import type { Collected } from './collect.ts';
+import { taskList } from './fields.ts';
+import { error, type Note } from './task.ts';
 
 /** What a dependency graph says, in the names it uses. */
 export interface Graph {
@@ -38,52 +39,33 @@ type Lines = readonly { text: string; line: number }[];
 function readJson(text: string, lines: Lines, graph: Graph, from: number): void {
   const data = parseJson(text);
   if (data === undefined) {
-    graph.notes.push({
-      line: from,
-      code: 'spec/graph',
-      severity: 'error',
-      message: 'The dependency graph is not valid JSON.',
-      hint: 'Mend it, or delete the block: the order of the file counts then.',
-    });
+    const hint = 'Fix it, or delete the block: the order of the file counts then.';
+    graph.notes.push(error(from + 1, 'spec/graph', 'The dependency graph is not valid JSON.', hint));
     return;
   }
-  const where = places(lines);
+  const lineOf = linesByName(lines, from);
+  const addEdges = (before: readonly string[], after: string) => {
+    for (const each of before) graph.edges.push({ before: each, after, line: lineOf(after), drawn: false });
+  };
   const waves = (Array.isArray(data) ? data : asArray(asRecord(data).waves)).map((wave, index) => {
     const { tasks, id, wave: number, name, depends_on, dependsOn } = asRecord(wave);
     const names = idsOf(Array.isArray(wave) ? wave : tasks);
     const called = [id, number, name].filter(isName).map(String);
-    return {
-      key: `wave ${index}`,
-      names,
-      called,
-      waits: idsOf(depends_on ?? dependsOn),
-      dependsOn: [] as string[],
-    };
+    const waits = idsOf(depends_on ?? dependsOn);
+    return { key: `wave ${index}`, names, called, waits, dependsOn: [] as string[] };
   });
   const keys = new Map(waves.flatMap(({ key, called }) => called.map((name) => [name, key] as const)));
   for (const wave of waves) {
     wave.dependsOn = wave.waits.flatMap((name) => keys.get(name) ?? []);
     for (const before of wave.waits.filter((name) => !keys.has(name)))
-      for (const after of wave.names)
-        graph.edges.push({ before, after, line: where(after) ?? from, drawn: false });
+      for (const after of wave.names) addEdges([before], after);
   }
   for (const { names } of orderByDependencies(waves).order)
-    graph.waves.push({ names, line: where(names[0]) ?? from });
+    graph.waves.push({ names, line: lineOf(names[0]) });
   const record = asRecord(data);
-  readMap(asRecord(record.dependencies ?? (record.waves ? {} : record)), where, from, graph);
-}
-
-/** `{"1.2": ["1.1"]}`. */
-function readMap(
-  record: Record<string, unknown>,
-  where: (name: string | undefined) => number | undefined,
-  from: number,
-  graph: Graph,
-): void {
-  for (const [after, list] of Object.entries(record))
-    if (/\d/.test(after) && Array.isArray(list))
-      for (const before of idsOf(list))
-        graph.edges.push({ before, after, line: where(after) ?? from, drawn: false });
+  // `{"1.2": ["1.1"]}`.
+  for (const [after, list] of Object.entries(asRecord(record.dependencies ?? (record.waves ? {} : record))))
+    if (/\d/.test(after) && Array.isArray(list)) addEdges(idsOf(list), after);
 }
 
 function isName(value: unknown): value is string | number {
@@ -97,13 +79,13 @@ function idsOf(value: unknown): string[] {
   });
 }
 
-/** Lines by the quoted text on them, in one pass. */
-function places(lines: Lines): (name: string | undefined) => number | undefined {
+/** Lines by the quoted text on them, in one pass; `from` for a name that is nowhere. */
+function linesByName(lines: Lines, from: number): (name: string | undefined) => number {
   const found = new Map<string, number>();
   for (const { text, line } of lines)
     for (const [, name = ''] of text.matchAll(/"([^"]{1,100})"/g))
       if (!found.has(name)) found.set(name, line);
-  return (name) => (name === undefined ? undefined : found.get(name));
+  return (name) => (name === undefined ? undefined : found.get(name)) ?? from;
 }
 
 function readLine(text: string, line: number, graph: Graph): void {

@@ -1,10 +1,18 @@
-import { collect, type Note } from './collect.ts';
-import { settleDependencies } from './depends.ts';
-import { newDraft } from './draft.ts';
+import { type Collected, collect } from './collect.ts';
+import { settleDependencies } from './dependencies.ts';
+import { newDraft } from './drafts.ts';
 import { readGraph } from './graph.ts';
 import { splitLines } from './lines.ts';
-import type { SpecProblem, SpecSection, SpecTask } from './task.ts';
-import { readTitle } from './title.ts';
+import {
+  error,
+  inFile,
+  type Note,
+  type SpecProblem,
+  type SpecSection,
+  type SpecTask,
+  warning,
+} from './task.ts';
+import { readTitle } from './task-line.ts';
 import { buildTree, type Star } from './tree.ts';
 
 export interface ParseOptions {
@@ -25,24 +33,27 @@ export interface ParsedTasks {
   problems: SpecProblem[];
 }
 
+const FORM = 'Write tasks as `- [ ] 1. Text`.';
+
 /** Reads tasks.md in any of its forms. Work grows with the size of the file and not with its square. */
 export function parseTasks(text: string, options: ParseOptions = {}): ParsedTasks {
+  const { file = 'tasks.md', star = 'optional' } = options;
   const source = splitLines(text);
   let collected = collect(source, { plain: false });
   const notes: Note[] = [];
   if (collected.drafts.length === 0) {
     collected = collect(source, { plain: true });
     if (collected.drafts.length === 0) headingsAsTasks(collected);
-    if (collected.drafts.length > 0) notes.push(noBoxes(collected.drafts[0]?.line ?? 0));
+    const [first] = collected.drafts;
+    const message =
+      'The file has no check boxes: what is numbered counts as a task, and nothing can be ticked.';
+    if (first) notes.push(warning(first.line + 1, 'spec/no-boxes', message, FORM));
   }
-  const tree = buildTree(collected, options.star ?? 'optional');
-  const graph = readGraph(
-    collected,
-    source.map((line) => line.text),
-  );
+  const tree = buildTree(collected, star);
+  const raw = source.map((line) => line.text);
+  const graph = readGraph(collected, raw);
   notes.push(...collected.notes, ...tree.notes, ...settleDependencies(tree, graph), ...doneNotes(tree.all));
-  if (tree.all.length === 0) notes.push(empty());
-  const file = options.file ?? 'tasks.md';
+  if (tree.all.length === 0) notes.push(error(1, 'spec/no-tasks', 'There is no task in this file.', FORM));
   return {
     tasks: tree.roots,
     all: tree.all,
@@ -53,12 +64,12 @@ export function parseTasks(text: string, options: ParseOptions = {}): ParsedTask
       line: line + 1,
       verify,
     })),
-    problems: notes.sort((a, b) => a.line - b.line).map((note) => problem(note, file)),
+    problems: notes.sort((a, b) => a.line - b.line).map((note) => inFile(file, note)),
   };
 }
 
 /** A file of numbered headings and nothing else. */
-function headingsAsTasks({ sections, drafts }: ReturnType<typeof collect>): void {
+function headingsAsTasks({ sections, drafts }: Collected): void {
   for (const section of sections) {
     if (section.number === null || section.level < 2 || section.kind !== 'tasks') continue;
     const given = readTitle(section.title);
@@ -69,44 +80,23 @@ function headingsAsTasks({ sections, drafts }: ReturnType<typeof collect>): void
   }
 }
 
-/** Parents that are ticked above work that is not: taken at their word, and said. */
+/** Parents that are ticked above work that is not: they count as done, with a warning. */
 function doneNotes(all: readonly SpecTask[]): Note[] {
   return all.flatMap((task) => {
-    const open =
-      task.mark === 'done' ? task.children.filter((child) => !child.optional && child.mark !== 'done') : [];
-    const left = open.filter((child) => child.box !== null && child.children.length === 0);
-    if (left.length === 0) return [];
-    const ids = left.slice(0, 5).map(({ id }) => id);
-    return {
-      line: task.line - 1,
-      code: 'spec/ticked-parent',
-      severity: 'warning' as const,
-      message: `Task ${task.id} is ticked and ${ids.join(', ')}${left.length > 5 ? '…' : ''} in it ${left.length === 1 ? 'is' : 'are'} not: all of it counts as done.`,
-      hint: `Untick ${task.id}, or name the rest with --only.`,
-    };
+    const open = task.mark === 'done' ? task.children.filter(isOpenLeaf) : [];
+    if (open.length === 0) return [];
+    const ids = open.slice(0, 5).map(({ id }) => id);
+    const which = `${ids.join(', ')}${open.length > 5 ? '…' : ''} in it ${open.length === 1 ? 'is' : 'are'}`;
+    const message = `Task ${task.id} is ticked and ${which} not: all of it counts as done.`;
+    return warning(
+      task.line,
+      'spec/ticked-parent',
+      message,
+      `Untick ${task.id}, or name the rest with --only.`,
+    );
   });
 }
 
-function noBoxes(line: number): Note {
-  return {
-    line,
-    code: 'spec/no-boxes',
-    severity: 'warning',
-    message: 'The file has no check boxes: what is numbered counts as a task, and nothing can be ticked.',
-    hint: 'Write tasks as `- [ ] 1. Text`.',
-  };
-}
-
-function empty(): Note {
-  return {
-    line: 0,
-    code: 'spec/no-tasks',
-    severity: 'error',
-    message: 'There is no task in this file.',
-    hint: 'Write tasks as `- [ ] 1. Text`.',
-  };
-}
-
-function problem({ line, code, severity, message, hint }: Note, file: string): SpecProblem {
-  return { file, line: line + 1, column: 1, message, ...(hint ? { hint } : {}), code, severity };
+function isOpenLeaf({ optional, mark, box, children }: SpecTask): boolean {
+  return !optional && mark !== 'done' && box !== null && children.length === 0;
 }

@@ -1,19 +1,19 @@
 import { type DesignSection, relevantDesign } from './design.ts';
-import { sayRequirements } from './named-requirements.ts';
 import type { Spec } from './read-spec.ts';
-import type { SpecTask } from './task.ts';
+import { sayRequirements } from './requirements.ts';
+import { ancestorsOf, type SpecTask } from './task.ts';
 import type { Unit } from './units.ts';
 
 const MAX_REQUIREMENTS = 20_000;
 const MAX_DESIGN = 8_000;
 
-/** What a prompt says about a unit, as texts that are ready to be put in. */
+/** What a prompt says about a unit, as texts. */
 export interface PromptParts {
   id: string;
   title: string;
   /** The tasks to do with their details, as a list in Markdown. */
   work: string;
-  /** What the unit stands in: titles and details of the parents of its tasks. Empty where there is nothing. */
+  /** What the unit is part of: titles and details of the parents of its tasks. Empty where there is nothing. */
   context: string;
   /** The requirements that the tasks name, in full. */
   requirements: string;
@@ -22,7 +22,7 @@ export interface PromptParts {
   /** Sections of design.md by their headings, of a bounded length. */
   design: string;
   designTitles: string[];
-  /** Commands that the spec itself names to see whether the work is done. */
+  /** Commands of the spec itself that check whether the work is done. */
   verify: string[];
   /** Nothing but checkpoints: the checks are all there is to do. */
   checkpoint: boolean;
@@ -58,19 +58,15 @@ export function promptParts(
 /** Parents of the tasks that are not among them, outermost first, each once. */
 function aroundOf(spec: Pick<Spec, 'byId'>, work: readonly SpecTask[]): SpecTask[] {
   const known = new Set(work);
-  const found: SpecTask[] = [];
-  for (const task of work) {
-    const way: SpecTask[] = [];
-    for (let id = task.parent; id !== null; ) {
-      const parent = spec.byId.get(id);
-      if (!parent || known.has(parent)) break;
+  return work.flatMap((task) => {
+    const found: SpecTask[] = [];
+    for (const parent of ancestorsOf(spec, task)) {
+      if (known.has(parent)) break;
       known.add(parent);
-      way.unshift(parent);
-      id = parent.parent;
+      found.unshift(parent);
     }
-    found.push(...way);
-  }
-  return found;
+    return found;
+  });
 }
 
 function sayTask(task: SpecTask): string {
@@ -79,7 +75,7 @@ function sayTask(task: SpecTask): string {
   return [`- ${name}`, ...details].join('\n');
 }
 
-/** `**Verify**` lines of the tasks and of the headings they stand below. */
+/** `**Verify**` lines of the tasks and of the headings above them. */
 function verifyOf(spec: Pick<Spec, 'sections'>, tasks: readonly SpecTask[]): string[] {
   const titles = new Set(
     tasks.flatMap((task) => [task.section, task.kind === 'section' ? task.title : null]),

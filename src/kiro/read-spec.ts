@@ -4,10 +4,9 @@ import { readTextFile } from '../machine/files/text-file.ts';
 import { InputError } from '../model/errors.ts';
 import { asRecord, parseJson } from '../model/text/json.ts';
 import { type DesignSection, parseDesign } from './design.ts';
-import { RequirementIndex } from './named-requirements.ts';
 import { type ParsedTasks, type ParseOptions, parseTasks } from './parse-tasks.ts';
-import { parseRequirements, type Requirement } from './requirements.ts';
-import type { SpecProblem } from './task.ts';
+import { parseRequirements, type Requirement, RequirementIndex } from './requirements.ts';
+import { inFile, type SpecProblem, warning } from './task.ts';
 
 export interface Spec extends ParsedTasks {
   /** The directory's name. */
@@ -25,7 +24,7 @@ export interface Spec extends ParsedTasks {
   config: Record<string, unknown>;
 }
 
-/** Reads a spec directory, or the one that the given tasks.md lies in. Only tasks.md has to be there. */
+/** Reads a spec directory, or the one that contains the given tasks.md. Only tasks.md has to exist. */
 export async function readSpec(path: string, options: Pick<ParseOptions, 'star'> = {}): Promise<Spec> {
   const { dir, names } = await openDirectory(path);
   const find = (...wanted: string[]) => {
@@ -37,13 +36,9 @@ export async function readSpec(path: string, options: Pick<ParseOptions, 'star'>
     requirements: find('requirements.md', 'bugfix.md'),
     design: find('design.md'),
   };
-  const read = (file: string | null) =>
-    file === null ? '' : readTextFile(file, { code: 'spec/unreadable', what: 'a spec' });
-  const [text, wanted, design] = await Promise.all([
-    read(files.tasks),
-    read(files.requirements),
-    read(files.design),
-  ]);
+  const [text = '', wanted = '', design = ''] = await Promise.all(
+    [files.tasks, files.requirements, files.design].map((file) => (file === null ? '' : readFile(file))),
+  );
   const parsed = parseTasks(text, { ...options, file: files.tasks });
   const requirements = parseRequirements(wanted);
   const index = new RequirementIndex(requirements);
@@ -94,6 +89,10 @@ function missingTasks(dir: string, names: readonly string[]): never {
   });
 }
 
+function readFile(file: string): Promise<string> {
+  return readTextFile(file, { code: 'spec/unreadable', what: 'a spec' });
+}
+
 interface Config {
   values: Record<string, unknown>;
   problems: SpecProblem[];
@@ -103,11 +102,9 @@ async function readConfig(files: readonly (string | null)[]): Promise<Config> {
   const config: Config = { values: {}, problems: [] };
   for (const file of files) {
     if (file === null) continue;
-    const data = parseJson(
-      (await readTextFile(file, { code: 'spec/unreadable', what: 'a spec' })).replace(/^\ufeff/, ''),
-    );
-    if (data === undefined)
-      config.problems.push(warning(file, 1, 'spec/config', 'This is not valid JSON and is left out.'));
+    const data = parseJson((await readFile(file)).replace(/^\ufeff/, ''));
+    const problem = warning(1, 'spec/config', 'This is not valid JSON and is left out.');
+    if (data === undefined) config.problems.push(inFile(file, problem));
     Object.assign(config.values, asRecord(data));
   }
   return config;
@@ -117,14 +114,8 @@ async function readConfig(files: readonly (string | null)[]): Promise<Config> {
 function approval(values: Record<string, unknown>, file: string | null): SpecProblem[] {
   const tasks = asRecord(asRecord(values.approvals).tasks);
   if (file === null || tasks.approved !== false) return [];
-  return [
-    warning(
-      file,
-      1,
-      'spec/not-approved',
-      'The tasks are not approved yet (approvals.tasks.approved is false).',
-    ),
-  ];
+  const message = 'The tasks are not approved yet (approvals.tasks.approved is false).';
+  return [inFile(file, warning(1, 'spec/not-approved', message))];
 }
 
 function requirementProblems(
@@ -132,21 +123,17 @@ function requirementProblems(
   index: RequirementIndex,
   files: Spec['files'],
 ): SpecProblem[] {
-  const named = parsed.all.flatMap((task) => task.requirements);
-  if (named.length === 0) return [];
+  const [first] = parsed.all.flatMap((task) => task.requirements);
+  if (!first) return [];
   if (files.requirements === null) {
     const message = 'Tasks name requirements, and there is no requirements.md or bugfix.md.';
-    return [warning(files.tasks, named[0]?.line ?? 1, 'spec/no-requirements-file', message)];
+    return [inFile(files.tasks, warning(first.line, 'spec/no-requirements-file', message))];
   }
   return parsed.all.flatMap((task) => {
     const lost = task.requirements.filter(({ id }) => /\d/.test(id) && !/\s/.test(id) && !index.has(id));
-    if (lost.length === 0) return [];
+    if (!lost[0]) return [];
     const ids = [...new Set(lost.map(({ id }) => id))].join(', ');
     const message = `Task ${task.id} names requirements that are not there: ${ids}.`;
-    return warning(files.tasks, lost[0]?.line ?? task.line, 'spec/unknown-requirement', message);
+    return inFile(files.tasks, warning(lost[0].line, 'spec/unknown-requirement', message));
   });
-}
-
-function warning(file: string, line: number, code: string, message: string): SpecProblem {
-  return { file, line, column: 1, message, code, severity: 'warning' };
 }

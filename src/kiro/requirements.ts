@@ -3,7 +3,7 @@ import { headingAt } from '../model/text/headings.ts';
 import { visibleLines } from '../model/text/markdown-lines.ts';
 import { splitLines } from './lines.ts';
 
-export interface Criterion {
+interface Criterion {
   /** `1.2`, or as the file writes it: `REQ-1.2`. */
   id: string;
   text: string;
@@ -53,8 +53,8 @@ export function parseRequirements(text: string): Requirement[] {
     const current = found.at(-1);
     const criterion = criterionOf(line, index + 1, current);
     if (criterion) {
-      const owner = current ?? place(found, index + 1);
-      owner.criteria.push(criterion);
+      if (!current) found.push(newRequirement('', '', index + 1));
+      found.at(-1)?.criteria.push(criterion);
       last = criterion;
     } else if (line.trim() === '') last = /\S/.test(raw[index] ?? '') ? last : undefined;
     else if (last) last.text = join(last.text, line.trim());
@@ -68,16 +68,13 @@ export function parseRequirements(text: string): Requirement[] {
 
 /** The requirement that a heading begins; one without a number inside of one with it ("Acceptance Criteria") begins none. */
 function opened(text: string, line: number, inner: boolean): Requirement | undefined {
-  const [, id, title] = HEADING.exec(text) ?? [];
-  if (id !== undefined) return { id, title: cleanLine(title ?? ''), line, text: '', criteria: [] };
-  if (inner) return undefined;
-  return { id: '', title: cleanLine(text), line, text: '', criteria: [] };
+  const [, id, title = ''] = HEADING.exec(text) ?? [];
+  if (id === undefined) return inner ? undefined : newRequirement('', text, line);
+  return newRequirement(id, title, line);
 }
 
-function place(found: Requirement[], line: number): Requirement {
-  const made: Requirement = { id: '', title: '', line, text: '', criteria: [] };
-  found.push(made);
-  return made;
+function newRequirement(id: string, title: string, line: number): Requirement {
+  return { id, title: cleanLine(title), line, text: '', criteria: [] };
 }
 
 function criterionOf(line: string, at: number, current: Requirement | undefined): Criterion | undefined {
@@ -106,4 +103,80 @@ export function requirementKey(id: string): string {
     .replace(/^(?:REQUIREMENT|REQ|R|AC)[-_ ]?(?=\d)/, '')
     .replace(/[-_ ](?=\d)/g, '')
     .replace(/\b0+(?=\d)/g, '');
+}
+
+interface NamedRequirements {
+  found: { requirement: Requirement; criteria: Criterion[] }[];
+  /** What was named and is not there. */
+  missing: string[];
+}
+
+/** One criterion of a requirement; undefined for all of it. */
+interface Target {
+  requirement: Requirement;
+  criterion: Criterion | undefined;
+}
+
+/** Finds what tasks name. Made once for a file: a lookup costs the same however long it is. */
+export class RequirementIndex {
+  readonly #all: readonly Requirement[];
+  readonly #targets = new Map<string, Target>();
+
+  constructor(all: readonly Requirement[]) {
+    this.#all = all;
+    for (const requirement of all) {
+      this.#put(requirement.id, { requirement, criterion: undefined });
+      for (const criterion of requirement.criteria) this.#put(criterion.id, { requirement, criterion });
+    }
+  }
+
+  has(id: string): boolean {
+    return isAll(id) || this.#targets.has(requirementKey(id));
+  }
+
+  /** Whole requirements for `1`, single criteria for `1.2`, all for `all`; as they stand in the file, each once. */
+  named(ids: readonly string[]): NamedRequirements {
+    const wanted = new Map<Requirement, Set<Criterion>>();
+    const missing: string[] = [];
+    for (const id of ids) {
+      const target = this.#targets.get(requirementKey(id));
+      if (isAll(id)) for (const each of this.#all) wanted.set(each, new Set(each.criteria));
+      else if (!target) missing.push(id);
+      else {
+        const criteria = wanted.get(target.requirement) ?? new Set();
+        for (const each of target.criterion ? [target.criterion] : target.requirement.criteria)
+          criteria.add(each);
+        wanted.set(target.requirement, criteria);
+      }
+    }
+    const found = this.#all.flatMap((requirement) => {
+      const chosen = wanted.get(requirement);
+      return chosen
+        ? [{ requirement, criteria: requirement.criteria.filter((each) => chosen.has(each)) }]
+        : [];
+    });
+    return { found, missing: [...new Set(missing)] };
+  }
+
+  #put(id: string, target: Target): void {
+    const key = requirementKey(id);
+    if (key !== '' && !this.#targets.has(key)) this.#targets.set(key, target);
+  }
+}
+
+function isAll(id: string): boolean {
+  return id.toLowerCase() === 'all';
+}
+
+/** As text for a prompt, with the numbers that the task names. */
+export function sayRequirements({ found }: NamedRequirements): string {
+  return found
+    .map(({ requirement: { id, title, text }, criteria }) =>
+      [
+        id === '' ? title : `Requirement ${id}${title === '' ? '' : `: ${title}`}`,
+        ...(text === '' ? [] : [text]),
+        ...criteria.map((criterion) => `${criterion.id} ${criterion.text}`),
+      ].join('\n'),
+    )
+    .join('\n\n');
 }

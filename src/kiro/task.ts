@@ -6,9 +6,24 @@ export interface SpecProblem extends Problem {
   severity: 'error' | 'warning';
 }
 
+/** A problem before the name of its file is known. Lines count from 1. */
+export type Note = Omit<SpecProblem, 'file' | 'column'>;
+
+export function warning(line: number, code: string, message: string, hint?: string): Note {
+  return { line, code, severity: 'warning', message, ...(hint ? { hint } : {}) };
+}
+
+export function error(line: number, code: string, message: string, hint?: string): Note {
+  return { ...warning(line, code, message, hint), severity: 'error' };
+}
+
+export function inFile(file: string, { line, code, severity, ...said }: Note): SpecProblem {
+  return { file, line, column: 1, ...said, code, severity };
+}
+
 export type Mark = 'open' | 'queued' | 'started' | 'done';
 
-/** Where the one character stands that a tick changes. */
+/** The position of the one character that a tick changes. */
 export interface Box {
   /** From 1. */
   line: number;
@@ -18,7 +33,7 @@ export interface Box {
   text: string;
 }
 
-/** An id that a task names, and where. */
+/** An id that a task names, and the line it is on. */
 export interface Named {
   id: string;
   line: number;
@@ -29,7 +44,7 @@ export interface SpecTask {
   /** False where the file gives no id and this one was made from the title. */
   numbered: boolean;
   title: string;
-  /** A section is a numbered heading that only groups what stands below it. */
+  /** A section is a numbered heading that only groups what is below it. */
   kind: 'item' | 'heading' | 'section';
   /** From 1. */
   line: number;
@@ -47,9 +62,9 @@ export interface SpecTask {
   checkpoint: boolean;
   /** `[US1]` and the like. */
   labels: string[];
-  /** Place among the waves, from 0. */
+  /** Position among the waves, from 0. */
   wave: number | null;
-  /** The heading it stands below. */
+  /** The heading above it. */
   section: string | null;
   /** Its bullets and paragraphs, without those that are fields. A code block is one detail of many lines. */
   details: string[];
@@ -62,7 +77,7 @@ export interface SpecTask {
   children: SpecTask[];
 }
 
-/** A heading of tasks.md with the commands that say whether its part is done. */
+/** A heading of tasks.md with the commands that check whether its part is done. */
 export interface SpecSection {
   title: string;
   level: number;
@@ -78,6 +93,21 @@ export function withDescendants(task: SpecTask): SpecTask[] {
     found.push(next);
     for (const child of [...next.children].reverse()) left.push(child);
   }
+  return found;
+}
+
+interface TasksById {
+  byId: ReadonlyMap<string, SpecTask>;
+}
+
+export function parentOf({ byId }: TasksById, { parent }: SpecTask): SpecTask | undefined {
+  return parent === null ? undefined : byId.get(parent);
+}
+
+/** What a task is inside of, the innermost first. */
+export function ancestorsOf(tasks: TasksById, task: SpecTask): SpecTask[] {
+  const found: SpecTask[] = [];
+  for (let above = parentOf(tasks, task); above; above = parentOf(tasks, above)) found.push(above);
   return found;
 }
 

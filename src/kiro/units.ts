@@ -1,9 +1,27 @@
+import { InputError } from '../model/errors.ts';
 import { orderByDependencies } from '../model/plans/order.ts';
+import { didYouMean } from '../model/text/near.ts';
 import type { Spec } from './read-spec.ts';
-import { type Selection, type SelectOptions, selection } from './select.ts';
-import { isWork, type SpecProblem, type SpecTask, withDescendants } from './task.ts';
+import {
+  ancestorsOf,
+  error,
+  inFile,
+  isWork,
+  parentOf,
+  type SpecProblem,
+  type SpecTask,
+  warning,
+  withDescendants,
+} from './task.ts';
 
-export interface UnitOptions extends SelectOptions {
+export interface UnitOptions {
+  includeOptional?: boolean;
+  /** Ids of tasks: these and what is in them, and nothing else. An optional task that is named is taken. */
+  only?: readonly string[];
+  /** The id of a task: this and what comes behind it in the order of the run. */
+  from?: string;
+  /** Ids of tasks: neither these nor what is in them. */
+  skip?: readonly string[];
   /** `parent`: a parent with all that is in it, or a lone task. `leaf`: every task by itself. */
   unit?: 'parent' | 'leaf';
 }
@@ -13,7 +31,7 @@ export interface Unit {
   id: string;
   title: string;
   root: SpecTask;
-  /** The tasks with work of their own that were selected, as they stand in the file. */
+  /** The tasks with work of their own that were selected, in the order of the file. */
   work: SpecTask[];
   /** Those of them that are still to do. */
   open: SpecTask[];
@@ -32,15 +50,15 @@ export interface Units {
 }
 
 /** The part of a spec that units are made from. */
-export type UnitSource = Pick<Spec, 'tasks' | 'all' | 'byId' | 'problems' | 'files'>;
+type UnitSource = Pick<Spec, 'tasks' | 'all' | 'byId' | 'problems' | 'files'>;
 
-/** Cuts a spec into units: selected, tied together, ordered by waves, then by the file, never before what they wait for. */
+/** Divides a spec into units: selected, linked, ordered by waves, then by the file, never before what they wait for. */
 export function unitsOf(spec: UnitSource, options: UnitOptions = {}): Units {
   const select = selection(spec, options);
   const roots = options.unit === 'leaf' ? spec.all.filter(isWork) : spec.tasks.flatMap(parentRoots);
   const owners = ownersOf(spec.tasks, new Set(roots));
   const units = roots.flatMap((root) => toUnit(root, owners, select) ?? []);
-  const problems = tie(spec, units, owners);
+  const problems = link(spec, units, owners);
   const ordered = orderByDependencies(
     inWaves(units).map((unit) => ({ key: unit.id, dependsOn: unit.after, unit })),
   );
@@ -54,7 +72,70 @@ export function unitsOf(spec: UnitSource, options: UnitOptions = {}): Units {
   };
 }
 
-/** Roots; of a numbered heading above headings, or above tasks that have tasks in them, what stands below it. */
+interface Selection {
+  takes(task: SpecTask): boolean;
+  /** A task that is named by itself and not ticked itself is not done by its parent. */
+  isDone(task: SpecTask): boolean;
+  from(units: Unit[]): Unit[];
+}
+
+function selection(spec: UnitSource, options: UnitOptions): Selection {
+  const find = (id: string, flag: string) => findTask(spec, id, flag);
+  const only = options.only && new Set(options.only.map((id) => find(id, '--only')));
+  const skip = new Set(options.skip?.map((id) => find(id, '--skip')));
+  const first = options.from === undefined ? undefined : find(options.from, '--from');
+  const withAncestors = (task: SpecTask) => [task, ...ancestorsOf(spec, task)];
+  return {
+    takes(task) {
+      const chain = withAncestors(task);
+      if (chain.some((each) => skip.has(each))) return false;
+      const named = only && chain.find((each) => only.has(each));
+      if (only && !named) return false;
+      return !task.optional || options.includeOptional === true || named?.optional === true || task === first;
+    },
+    isDone: (task) => (only?.has(task) || task === first ? task.mark === 'done' : task.done),
+    from(units) {
+      if (!first) return units;
+      const at = units.findIndex(
+        ({ root, work }) => root === first || work.some((task) => withAncestors(task).includes(first)),
+      );
+      if (at < 0) throw nothingFrom(first);
+      return units.slice(at).map((unit, index) => (index === 0 ? startingAt(unit, first) : unit));
+    },
+  };
+}
+
+/** The unit without what is before the task in the file. */
+function startingAt(unit: Unit, first: SpecTask): Unit {
+  const work = unit.work.filter((task) => task.line >= first.line);
+  const open = unit.open.filter((task) => task.line >= first.line);
+  const before = unit.open.filter((task) => task.line < first.line && !task.optional);
+  return { ...unit, work, open, leftOut: [...before, ...unit.leftOut], done: open.length === 0 };
+}
+
+/** A task by the id that a person typed. */
+function findTask(spec: Pick<UnitSource, 'byId'>, id: string, flag: string): SpecTask {
+  const plain = id.trim().replace(/^#/, '').replace(/\.$/, '');
+  const found =
+    spec.byId.get(plain) ?? spec.byId.get(plain.toUpperCase()) ?? spec.byId.get(plain.toLowerCase());
+  if (found) return found;
+  const ids = [...spec.byId.keys()];
+  const list = ids.length > 20 ? `${ids.slice(0, 20).join(', ')}…` : ids.join(', ');
+  const message = `${flag}: there is no task ${JSON.stringify(plain)}.${didYouMean(plain, ids)}`;
+  throw new InputError('spec/unknown-task', message, {
+    hint: ids.length === 0 ? 'The spec has no tasks.' : `Tasks: ${list}`,
+    details: { id: plain },
+  });
+}
+
+function nothingFrom({ id }: SpecTask): InputError {
+  const message = `--from ${id}: the task is not among those that are selected.`;
+  return new InputError('spec/unknown-task', message, {
+    hint: 'Leave it out of --skip, or add it to --only.',
+  });
+}
+
+/** Roots; of a numbered heading above headings, or above tasks that have tasks in them, what is below it. */
 function parentRoots(task: SpecTask): SpecTask[] {
   const isParent = (child: SpecTask) => child.kind !== 'item' || child.children.length > 0;
   const groups = task.kind === 'section' && task.children.some(isParent);
@@ -90,8 +171,8 @@ function toUnit(
   return { id: root.id, title: root.title, root, work, open, leftOut, done, after: [], wave };
 }
 
-/** Notes for each unit what it waits for, by its tasks and by what they are in. */
-function tie(
+/** Records for each unit what it waits for, by its tasks and by what they are in. */
+function link(
   spec: UnitSource,
   units: readonly Unit[],
   owners: ReadonlyMap<SpecTask, SpecTask>,
@@ -109,40 +190,24 @@ function tie(
   };
   for (const unit of units) {
     const after = new Set<string>();
-    const tasks = new Set(unit.work.flatMap((task) => [task, ...ancestors(spec, task)]));
+    const tasks = new Set(unit.work.flatMap((task) => [task, ...ancestorsOf(spec, task)]));
     for (const task of tasks)
       for (const { id, line } of task.dependsOn) {
         const target = spec.byId.get(id);
         if (!target) continue;
         const before = unitsFor(target);
-        if (before.length === 0 && !target.done) problems.push(notWaited(spec, task, target, line));
-        const cut = cutFrom(target, before);
-        if (cut.length > 0) problems.push(partlyWaited(spec, { task, target, cut, line }));
+        if (before.length === 0 && !target.done) problems.push(notAwaited(spec, task, target, line));
+        const inside = new Set(withDescendants(target));
+        const cut = before.flatMap(({ leftOut }) => leftOut.filter((each) => inside.has(each)));
+        if (cut.length > 0) problems.push(partlyAwaited(spec, { task, target, cut, line }));
         for (const each of before) if (each !== unit) after.add(each.id);
       }
-    const outer = unit.root.parent === null ? undefined : spec.byId.get(unit.root.parent);
+    const outer = parentOf(spec, unit.root);
     const parent = outer && byRoot.get(outer);
     if (parent && parent !== unit) after.add(parent.id);
     unit.after = [...after];
   }
   return problems;
-}
-
-/** What a target needs and units that stand for it leave out. */
-function cutFrom(target: SpecTask, units: readonly Unit[]): SpecTask[] {
-  const inside = new Set(withDescendants(target));
-  return units.flatMap(({ leftOut }) => leftOut.filter((task) => inside.has(task)));
-}
-
-function ancestors(spec: UnitSource, task: SpecTask): SpecTask[] {
-  const found: SpecTask[] = [];
-  for (let id = task.parent; id !== null; ) {
-    const parent = spec.byId.get(id);
-    if (!parent) break;
-    found.push(parent);
-    id = parent.parent;
-  }
-  return found;
 }
 
 /** Units without a wave stay behind the one before them. */
@@ -157,47 +222,29 @@ function inWaves(units: readonly Unit[]): Unit[] {
   return placed.sort((a, b) => a.wave - b.wave).map(({ unit }) => unit);
 }
 
-function notWaited(spec: UnitSource, task: SpecTask, target: SpecTask, line: number): SpecProblem {
-  const why = target.optional ? 'is optional and not included' : 'is not selected';
-  return {
-    file: spec.files.tasks,
-    line,
-    column: 1,
-    message: `Task ${task.id} depends on ${target.id}, which ${why} and not done: nobody waits for it.`,
-    hint: target.optional
-      ? '--include-optional takes it along.'
-      : `Add ${target.id} to the selection if it matters.`,
-    code: 'spec/not-selected',
-    severity: 'warning',
-  };
+function notAwaited(spec: UnitSource, task: SpecTask, target: SpecTask, line: number): SpecProblem {
+  const [why, hint] = target.optional
+    ? ['is optional and not included', '--include-optional takes it along.']
+    : ['is not selected', `Add ${target.id} to the selection if it matters.`];
+  const message = `Task ${task.id} depends on ${target.id}, which ${why} and not done: nobody waits for it.`;
+  return inFile(spec.files.tasks, warning(line, 'spec/not-selected', message, hint));
 }
 
-function partlyWaited(
+function partlyAwaited(
   spec: UnitSource,
   { task, target, cut, line }: { task: SpecTask; target: SpecTask; cut: readonly SpecTask[]; line: number },
 ): SpecProblem {
   const ids = cut.map(({ id }) => id).join(', ');
   const isOne = cut.length === 1;
   const which = isOne && cut[0] === target ? 'which' : `of which ${ids}`;
-  return {
-    file: spec.files.tasks,
-    line,
-    column: 1,
-    message: `Task ${task.id} depends on ${target.id}, ${which} ${isOne ? 'is' : 'are'} not selected and not done: nobody waits for ${isOne ? 'it' : 'them'}.`,
-    hint: `Add ${ids} to the selection if ${isOne ? 'it matters' : 'they matter'}.`,
-    code: 'spec/not-selected',
-    severity: 'warning',
-  };
+  const message = `Task ${task.id} depends on ${target.id}, ${which} ${isOne ? 'is' : 'are'} not selected and not done: nobody waits for ${isOne ? 'it' : 'them'}.`;
+  const hint = `Add ${ids} to the selection if ${isOne ? 'it matters' : 'they matter'}.`;
+  return inFile(spec.files.tasks, warning(line, 'spec/not-selected', message, hint));
 }
 
 function unitCycle(spec: UnitSource, cycle: readonly string[]): SpecProblem {
-  return {
-    file: spec.files.tasks,
-    line: spec.byId.get(cycle[0] ?? '')?.line ?? 1,
-    column: 1,
-    message: `Units wait for each other: ${[...cycle, cycle[0]].join(' → ')}.`,
-    hint: 'Their tasks can be ordered one by one: --unit leaf.',
-    code: 'spec/unit-cycle',
-    severity: 'error',
-  };
+  const line = spec.byId.get(cycle[0] ?? '')?.line ?? 1;
+  const message = `Units wait for each other: ${[...cycle, cycle[0]].join(' → ')}.`;
+  const hint = 'Their tasks can be ordered one by one: --unit leaf.';
+  return inFile(spec.files.tasks, error(line, 'spec/unit-cycle', message, hint));
 }

@@ -1,9 +1,10 @@
 import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { InputError, messageOf } from '../model/errors.ts';
+import { cleanLine } from '../model/text/clean.ts';
 
 /** Of SEQUENTIAL_STATE.json; newer files are refused. */
-export const STATE_VERSION = 1;
+const STATE_VERSION = 1;
 
 /** Who a unit was given to. `by` says who decided; an entry without it was written by a person. */
 export const Assignment = z.looseObject({
@@ -35,7 +36,7 @@ export const SpecState = z.looseObject({
 });
 export type SpecState = z.infer<typeof SpecState>;
 
-export interface ReadAssignments {
+interface ReadAssignments {
   assignments: Map<string, Assignment>;
   /** Entries that cannot be used, with the reason. */
   problems: { id: string; message: string }[];
@@ -107,4 +108,67 @@ function record(value: unknown): Record<string, unknown> | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Record<string, unknown>)
     : undefined;
+}
+
+export interface ProgressEntry {
+  iteration: number;
+  id: string;
+  title: string;
+  status: 'Completed' | 'Halted' | 'Failed' | 'Running' | 'Waiting';
+  /** ISO time of its end, or of its beginning while it runs. */
+  at: string;
+  message: string;
+}
+
+export interface Progress {
+  spec: string;
+  /** Where the spec is. */
+  path: string;
+  startedAt: string;
+  entries: readonly ProgressEntry[];
+  /** Null while there is work left. */
+  completedAt: string | null;
+  /** Lines for the end: counts, changes, cost, time. */
+  summary: readonly string[];
+}
+
+/** One spec's part of SEQUENTIAL_PROGRESS.md, all of it from what is known: nothing is ever appended twice. */
+export function renderProgress(progress: Progress): string {
+  const entries = progress.entries.map(({ iteration, id, title, status, at, message }) =>
+    [
+      `## Iteration ${iteration}`,
+      '',
+      `- **Task:** ${id} - ${cleanLine(title)}`,
+      `- **Status:** ${status}`,
+      `- **Time:** ${at}`,
+      ...(message === '' ? [] : [`- **Message:** ${cleanLine(message, 500)}`]),
+    ].join('\n'),
+  );
+  const end = [
+    ...(progress.completedAt === null ? [] : [`**Completed:** ${progress.completedAt}`]),
+    ...progress.summary.map((line) => `- ${cleanLine(line, 500)}`),
+  ];
+  return [
+    `# Progress of ${cleanLine(progress.spec)}`,
+    `**Spec:** ${cleanLine(progress.path, 1_000)}\n**Started:** ${progress.startedAt}`,
+    '---',
+    ...entries,
+    ...(end.length === 0 ? [] : ['---', end.join('\n')]),
+  ].join('\n\n');
+}
+
+/** The file with one spec's part replaced, or added at the end. The parts of others stay as they are. */
+export function withProgress(text: string | null, name: string, part: string): string {
+  const [begin, end] = [`<!-- spec: ${label(name)} -->`, `<!-- end of spec: ${label(name)} -->`];
+  const block = `${begin}\n${part.replaceAll('<!--', '<!- -')}\n${end}\n`;
+  const old = text ?? '';
+  const from = old.indexOf(begin);
+  const to = from < 0 ? -1 : old.indexOf(end, from);
+  if (from < 0) return old.trim() === '' ? block : `${old.trimEnd()}\n\n${block}`;
+  if (to < 0) return `${old.slice(0, from)}${block}`;
+  return `${old.slice(0, from)}${block}${old.slice(to + end.length).replace(/^\n/, '')}`;
+}
+
+function label(name: string): string {
+  return cleanLine(name).replaceAll('--', '- -');
 }

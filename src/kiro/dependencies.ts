@@ -1,40 +1,41 @@
 import { orderByDependencies } from '../model/plans/order.ts';
 import { didYouMean } from '../model/text/near.ts';
-import type { Note } from './collect.ts';
+import { taskList } from './fields.ts';
 import type { Graph } from './graph.ts';
-import { taskList } from './lists.ts';
-import type { SpecTask } from './task.ts';
-import { readTitle } from './title.ts';
+import { error, type Note, type SpecTask, warning } from './task.ts';
+import { readTitle } from './task-line.ts';
 import type { Tree } from './tree.ts';
 
-/** Ties dependencies and waves to tasks; what they name and is not there becomes a problem. */
+/** Links dependencies and waves to tasks; a name that no task has becomes a problem. */
 export function settleDependencies(tree: Tree, graph: Graph): Note[] {
   const notes: Note[] = [...graph.notes];
   const find = finder(tree);
   const depend = depender();
   for (const { task, value, line } of tree.wanted) {
     const { ids, words } = taskList(value);
-    for (const id of ids) {
-      const target = find(id);
+    for (const [index, name] of [...ids, ...words].entries()) {
+      const target = find(name);
       if (target) depend(task, target, line);
-      else notes.push(unknown(tree, line - 1, `Task ${task.id} depends on ${id}, which is not there.`, id));
-    }
-    for (const text of words) {
-      const target = find(text);
-      if (target) depend(task, target, line);
+      else if (index < ids.length)
+        notes.push(unknown(tree, line, `Task ${task.id} depends on ${name}, which is not there.`, name));
       else
         notes.push(
-          noTask(line - 1, `Task ${task.id} depends on "${text}", which is no task: nobody waits for it.`),
+          noTask(line, `Task ${task.id} depends on "${name}", which is no task: nobody waits for it.`),
         );
     }
   }
   addEdges({ tree, graph, find, depend, notes });
-  addWaves(tree, graph, find, notes);
+  for (const [wave, { names, line }] of graph.waves.entries())
+    for (const name of names) {
+      const task = find(name);
+      if (task) task.wave = wave;
+      else notes.push(unknown(tree, line + 1, `Wave ${wave} names task ${name}, which is not there.`, name));
+    }
   notes.push(...cycleNotes(tree));
   return notes;
 }
 
-type Find = (name: string) => SpecTask | undefined;
+type Find = (name: string | null | undefined) => SpecTask | undefined;
 
 /** By id, however it is spelled, then by title. */
 function finder(tree: Tree): Find {
@@ -46,6 +47,7 @@ function finder(tree: Tree): Find {
     if (!folded.has(task.id.toLowerCase())) folded.set(task.id.toLowerCase(), task);
   }
   return (name) => {
+    if (name === null || name === undefined) return undefined;
     const text = name.trim().replace(/\.$/, '');
     const plain = text.replace(/^t(?:ask)?[-_ ]?(?=\d)/i, '').replaceAll('_', '.');
     return (
@@ -84,9 +86,7 @@ function addEdges({ tree, graph, find, depend, notes }: Edging): void {
   const node = (name: string) => {
     const label = graph.labels.get(name);
     const id = label === undefined ? null : readTitle(label).id;
-    return (
-      (id === null ? undefined : find(id)) ?? find(name) ?? (label === undefined ? undefined : find(label))
-    );
+    return find(id) ?? find(name) ?? find(label);
   };
   const strangers = new Set<string>();
   for (const { before, after, line, drawn } of graph.edges) {
@@ -98,19 +98,11 @@ function addEdges({ tree, graph, find, depend, notes }: Edging): void {
     const name = first ? after : before;
     if (strangers.has(name)) continue;
     strangers.add(name);
-    if (drawn) notes.push(noTask(line, `"${name}" in the dependency graph is no task.`));
+    if (drawn) notes.push(noTask(line + 1, `"${name}" in the dependency graph is no task.`));
     else
-      notes.push(unknown(tree, line, `The dependency graph names task ${name}, which is not there.`, name));
-  }
-}
-
-function addWaves(tree: Tree, graph: Graph, find: Find, notes: Note[]): void {
-  for (const [wave, { names, line }] of graph.waves.entries()) {
-    for (const name of names) {
-      const task = find(name);
-      if (task) task.wave = wave;
-      else notes.push(unknown(tree, line, `Wave ${wave} names task ${name}, which is not there.`, name));
-    }
+      notes.push(
+        unknown(tree, line + 1, `The dependency graph names task ${name}, which is not there.`, name),
+      );
   }
 }
 
@@ -135,21 +127,16 @@ function cycleNotes(tree: Tree): Note[] {
     const way = ids.filter((id, index) => id !== ids[index - 1]);
     if (way.length > 1 && way.at(-1) === way[0]) way.pop();
     const [first] = way.flatMap((id) => tree.byId.get(id)?.dependsOn.slice(0, 1) ?? []);
-    return {
-      line: (first?.line ?? 1) - 1,
-      code: 'spec/cycle',
-      severity: 'error',
-      message: `Tasks wait for each other: ${[...way, way[0]].join(' → ')}.`,
-      hint: 'Take one of these dependencies out.',
-    };
+    const message = `Tasks wait for each other: ${[...way, way[0]].join(' → ')}.`;
+    return error(first?.line ?? 1, 'spec/cycle', message, 'Take one of these dependencies out.');
   });
 }
 
 function unknown(tree: Tree, line: number, message: string, id: string): Note {
   const near = tree.byId.size > 1_000 ? '' : didYouMean(id, tree.byId.keys());
-  return { line, code: 'spec/unknown-dependency', severity: 'error', message: message + near };
+  return error(line, 'spec/unknown-dependency', message + near);
 }
 
 function noTask(line: number, message: string): Note {
-  return { line, code: 'spec/no-task', severity: 'warning', message, hint: 'Name the id of a task.' };
+  return warning(line, 'spec/no-task', message, 'Name the id of a task.');
 }
