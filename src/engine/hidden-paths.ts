@@ -7,7 +7,7 @@ import type { EngineContext } from './context.ts';
 import { specOf, workspaceSpec } from './ticket-defaults.ts';
 
 /** Repositories, git directories and worktrees of everything that is known, but for the ticket's own worktree. */
-export function neighbours(parts: EngineContext, own: Ticket): string[] {
+export async function neighbours(parts: EngineContext, own: Ticket): Promise<string[]> {
   const view = parts.store.glance();
   const plans = new Map(view.plans.map((plan) => [plan.id, plan]));
   const repos = new Set<string>();
@@ -21,7 +21,7 @@ export function neighbours(parts: EngineContext, own: Ticket): string[] {
     if (key !== refKey(own)) trees.add(spec.path);
   }
   const roots = [...repos].filter((path) => existsSync(path));
-  const gitDirs = roots.flatMap((repo) => parts.workspaces.gitDirs(repo));
+  const gitDirs = (await Promise.all(roots.map((repo) => parts.workspaces.gitDirs(repo)))).flat();
   return [...roots, ...gitDirs, ...[...trees].filter((path) => existsSync(path))];
 }
 

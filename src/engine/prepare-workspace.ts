@@ -37,19 +37,19 @@ export async function preparePlace(
   if (isShared(plan) && parts.workspaces.isReady(spec.path)) await putBack(parts, ticket, spec);
   const now = inPlace ? { spec, changed: false } : await withPrerequisitesNow(parts, plan, ticket, spec);
   const known = !now.changed && ticket.worktree === spec.path ? ticket.base : null;
-  if (known && parts.workspaces.verifyReady(spec)) {
+  if (known && (await parts.workspaces.verifyReady(spec))) {
     await beginAsPushed(parts, plan, ticket, spec);
     return { ...place, base: known };
   }
   if (inPlace) {
-    parts.workspaces.verify(spec);
+    await parts.workspaces.verify(spec);
     return { ...place, base: await handOver(parts, plan, ticket, spec) };
   }
   const made = await parts.workspaces.ensure({
     ...now.spec,
     ...(now.changed ? { recordedBase: null, formerBase: ticket.base } : { recordedBase: ticket.base }),
   });
-  parts.workspaces.verify(spec);
+  await parts.workspaces.verify(spec);
   const about = { ...refOf(ticket), path: made.path, branch: made.branch };
   if (made.created || made.reused) emit(parts, { type: 'workspace:ready', reused: made.reused, ...about });
   for (const message of made.notes) emit(parts, { type: 'problem', message, path: null, ...refOf(ticket) });

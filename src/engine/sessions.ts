@@ -115,7 +115,7 @@ export async function inSession(
     // What somebody installed by hand meanwhile stays.
     const install = workspaces.isReady(launch.cwd) ? undefined : spec.install;
     await workspaces.ensure({ ...spec, path: launch.cwd, recordedBase: ticket.base, install });
-    workspaces.verify(spec);
+    await workspaces.verify(spec);
     return await body(async (pid) => {
       parts.crash('session:waits');
       const agent = { pid, started: processStart(pid) ?? '' };

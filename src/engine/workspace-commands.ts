@@ -16,7 +16,7 @@ export async function ensureFor(parts: EngineContext, ref: TicketRef): Promise<D
   const ticket = store.ticket(ref);
   const spec = workspaceSpec(ticket, store.plan(ref.planId), settings, store.view());
   const made = await workspaces.ensure({ ...spec, recordedBase: ticket.base });
-  workspaces.verify(spec);
+  await workspaces.verify(spec);
   const about = [`${made.path} is on ${made.branch}, from ${made.base.ref}`, ...made.notes];
   return { ok: true, path: made.path, message: about.join('\n') };
 }

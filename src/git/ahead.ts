@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { deflateSync, inflateSync } from 'node:zlib';
+import { inflateSync } from 'node:zlib';
 import { isOid } from './refs.ts';
 
 /** A longer way is git's business. */
@@ -30,11 +30,6 @@ export function commitsAhead(commonDir: string, head: string, base: string): str
     commit = parent;
   }
   return undefined;
-}
-
-/** Loads what counting needs, for a moment in which nobody waits. */
-export function prepareCounting(): void {
-  if (known.size === 0) inflateSync(deflateSync(''));
 }
 
 const known = new Map<string, string[]>();

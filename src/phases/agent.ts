@@ -63,6 +63,7 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
   const asked = schema && phase.criteria ? schemaForCriteria(schema, ticket.acceptanceCriteria) : schema;
   const choice = chooseSession(adapter, phase, agent.name, ticket, attempt);
   const access = phase.access ?? defaultAccess(agent);
+  const gitDirs = await context.workspaces.gitDirs(context.place.worktree);
   const ask = (
     prompt: string,
     resume: string | null,
@@ -78,7 +79,7 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
     maxTurns: phase.maxTurns ?? null,
     maxUsd: nativeCap(context, resume ? choice.usageBefore : null),
     allowedTools: phase.allowedTools ?? null,
-    gitDirs: () => context.workspaces.gitDirs(context.place.worktree),
+    gitDirs: () => gitDirs,
   });
   const before = access === 'read' ? (notedBefore(context) ?? (await fingerprint(context))) : '';
   const head = before ? await cleanHead(context) : undefined;

@@ -50,7 +50,7 @@ export interface PhaseContext<P extends Phase = Phase> {
   unit?: Record<string, unknown> | null;
   shared?: SharedRules | null;
   /** Repositories and worktrees of other work, which a sandboxed agent must not see. */
-  others?: () => readonly string[];
+  others?: () => Promise<readonly string[]>;
   settings: Settings;
   workspaces: Workspaces;
   /** Directory of this attempt's job. */

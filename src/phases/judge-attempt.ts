@@ -41,7 +41,7 @@ export async function judge(
   }
   const strayed = await cameBack(context);
   if (strayed) return { ...failure('evidence', strayed), ...facts };
-  const moved = misplaced(context);
+  const moved = await misplaced(context);
   if (moved) return { ...failure('workspace', moved), ...facts };
   if (before && before !== (await fingerprint(context))) {
     return { ...failure('evidence', 'the phase may only read, but the working tree was changed'), ...facts };
@@ -79,10 +79,10 @@ function claimedIn(result: AgentResult): Claimed {
 }
 
 /** Commits on another branch, or in a tree that was replaced, are nobody's evidence. */
-function misplaced(context: Context): string | undefined {
+async function misplaced(context: Context): Promise<string | undefined> {
   const { repo, branch, worktree, inPlace } = context.place;
   try {
-    context.workspaces.verify({ repo, branch, path: worktree, inPlace });
+    await context.workspaces.verify({ repo, branch, path: worktree, inPlace });
     return undefined;
   } catch (error) {
     return explained(error);

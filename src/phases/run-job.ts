@@ -47,7 +47,6 @@ export async function runJob(context: PhaseContext, run: JobRun): Promise<JobRes
   if (context.signal.aborted) return { ...NOTHING, reason: 'stopped' };
   const { exited } = startJob({ ...spec, dir: run.dir });
   context.onProcess();
-  setImmediate(() => context.workspaces.prepareEvidence());
   return follow(exited);
 }
 

@@ -62,7 +62,7 @@ export async function enterSandbox(
   const cgroup = makePidsGroup(groupName(place.worktree), most);
   // Nothing of this kind binds root.
   const prlimit = cgroup === null && process.getuid?.() !== 0 ? findProgram('prlimit', path) : undefined;
-  const hidden = hiddenPlaces(context, env);
+  const hidden = await hiddenPlaces(context, env);
   const wrap = async (argv: readonly string[]) => {
     const programs = tools(argv, env, path, [...hidden, ...PRIVATE, ...home.writable.map(([, to]) => to)]);
     const readable = [...programs, ...(agent.sandboxReadable ?? [])];
@@ -112,10 +112,10 @@ function groupName(worktree: string): string {
 }
 
 /** Home, state, settings, repositories and the other worktrees. Outer ones first: what lies inside is mounted later. */
-function hiddenPlaces(
+async function hiddenPlaces(
   { place, settings, workspaces, others }: Context,
   env: Readonly<Record<string, string>>,
-): string[] {
+): Promise<string[]> {
   const suffix = `/${place.branch}`;
   const root = place.worktree.endsWith(suffix)
     ? place.worktree.slice(0, -suffix.length)
@@ -129,10 +129,10 @@ function hiddenPlaces(
     settings.stateDir,
     settings.logDir,
     place.repo,
-    ...workspaces.gitDirs(place.worktree),
+    ...(await workspaces.gitDirs(place.worktree)),
     root,
     ...config,
-    ...(others?.() ?? []),
+    ...((await others?.()) ?? []),
   ];
   const real = all.filter((each) => existsSync(each)).map((each) => realpathSync(each));
   return [...new Set(real)]

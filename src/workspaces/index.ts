@@ -1,4 +1,3 @@
-import { prepareCounting } from '../git/ahead.ts';
 import { isAncestor } from '../git/ancestor.ts';
 import { type Context, createTurns, lockRepo } from '../git/context.ts';
 import { type CreateGit, createGit, type Git } from '../git/git.ts';
@@ -136,23 +135,22 @@ function callsOf(
       look().catch(() => undefined);
     },
     ensure: (spec) => ensureWorkspace(context, spec),
-    verify: (spec) => verifyWorkspace(spec, knownCommonDir(spec.repo)),
+    verify: async (spec) => verifyWorkspace(spec, knownCommonDir(spec.repo)),
     isReady,
-    verifyReady: (spec) => verifyReady(spec, knownCommonDir(spec.repo)),
+    verifyReady: async (spec) => verifyReady(spec, knownCommonDir(spec.repo)),
     refresh: (spec) => refreshWorkspace(context, spec),
     endSetup,
     async head(path) {
       const status = await readStatus(git, await context.repo(path));
       return { branch: status.branch, commit: status.head ?? '' };
     },
-    headAt,
+    headAt: async (path, time) => headAt(path, time),
     rewind: (spec) => rewindTree(context, spec),
     comeBack: (spec) => comeBack(context, spec),
     commitPaths: (spec) => commitPaths(context, spec),
     isTracked: (path, file) => isTracked(context, path, file),
     readCommitted: (spec) => readCommitted(context, spec),
     evidence: (path, baseCommit, wish) => gatherEvidence(context, path, baseCommit, wish),
-    prepareEvidence: prepareCounting,
     fingerprint: (path) => takeFingerprint(context, path),
     release: (spec) => releaseWorkspace(context, spec),
     giveUp: (spec) => giveUpWorkspace(context, spec),
@@ -160,7 +158,7 @@ function callsOf(
     isMerged: (spec) => isMerged(context, spec),
     openEnclave: (path, branch) => openEnclave(context, path, branch),
     closeEnclave: (path, branch) => closeEnclave(context, path, branch),
-    gitDirs(path) {
+    async gitDirs(path) {
       const tree = openTree(path);
       return tree ? [...new Set([tree.adminDir, tree.commonDir])] : [];
     },

@@ -32,11 +32,11 @@ export interface Workspaces {
   /** Makes the ticket's worktree or finds it as it was left; calling it again changes nothing. */
   ensure(spec: WorkspaceSpec): Promise<Ensured>;
   /** Throws unless the path is this repository's registered worktree on this branch. Reads files, starts nothing. */
-  verify(spec: VerifySpec): void;
+  verify(spec: VerifySpec): Promise<void>;
   /** False when nothing is there, or while making it is not finished: then `ensure` has something to do. */
   isReady(path: string): boolean;
   /** Both in one look: false when it is not ready, and an error when it is ready but not the right one. */
-  verifyReady(spec: VerifySpec): boolean;
+  verifyReady(spec: VerifySpec): Promise<boolean>;
   /** Installs once more in a worktree that is ready where its lock file has changed since; starts nothing where it has not. */
   refresh(spec: WorkspaceSpec): Promise<void>;
   /** Ends setup commands that an engine which is gone left running in a worktree. */
@@ -44,7 +44,7 @@ export interface Workspaces {
   /** The branch that a checkout is on, and its commit. */
   head(path: string): Promise<{ branch: string | undefined; commit: string }>;
   /** The commit that a checkout was at when a time came, where git keeps a log of that. */
-  headAt(path: string, time: Date): string | undefined;
+  headAt(path: string, time: Date): Promise<string | undefined>;
   /** Takes a tree back to a commit; what is given up is kept on a ref, whose name is given back. */
   rewind(spec: RewindSpec): Promise<{ keptAt: string | null }>;
   /** Takes a tree that is on another branch, or on none, back to its own; what is there is kept on a ref. */
@@ -55,8 +55,6 @@ export interface Workspaces {
   /** A file as the tip of a branch has it. */
   readCommitted(spec: { repo: string; branch: string; file: string }): Promise<string | null>;
   evidence(path: string, baseCommit: string, wish?: EvidenceWish): Promise<Evidence>;
-  /** Loads what looking for evidence needs, for a moment in which nobody waits. */
-  prepareEvidence(): void;
   /** Changes whenever HEAD or any file that is not ignored does. */
   fingerprint(path: string): Promise<string>;
   /** Never throws for what is in the worktree: what would be lost is kept, with the reason. */
@@ -67,7 +65,7 @@ export interface Workspaces {
   /** True when the branch is gone or its base (or the base's integration branch) contains it. */
   isMerged(spec: Omit<IntegrateSpec, 'message'>): Promise<boolean>;
   /** Git directories that a commit in this worktree writes to. */
-  gitDirs(path: string): string[];
+  gitDirs(path: string): Promise<string[]>;
   /** A git directory of its own for a sandboxed agent; see enclave.ts. */
   openEnclave(path: string, branch: string): Promise<Enclave>;
   /** Fetches the one branch of that directory back. */

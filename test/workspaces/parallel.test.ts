@@ -15,7 +15,7 @@ it('loses nothing in 30 ensures and releases at once, with and without slots, fr
       const engine = engines[index % 2] ?? all.workspaces;
       const one = spec(id, index);
       const made = await engine.ensure(one);
-      engine.verify(one);
+      await engine.verify(one);
       expect(made.base.commit).toBe(all.first);
       const tip = commit(one.path, { [id]: id });
       expect(await engine.release(one)).toMatchObject({ released: true });
@@ -38,5 +38,5 @@ it('gives every ticket its own directory while all are open', async () => {
   const again = await Promise.all(names(16).map((id) => all.workspaces.ensure(all.spec(`x${id}`))));
   for (const list of [made, again]) expect(new Set(list.map(({ path }) => path)).size).toBe(16);
   expect(again.filter(({ reused }) => reused)).toHaveLength(4);
-  for (const { path, branch } of again) all.workspaces.verify({ repo: all.repo, path, branch });
+  for (const { path, branch } of again) await all.workspaces.verify({ repo: all.repo, path, branch });
 }, 60_000);

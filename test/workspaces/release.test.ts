@@ -177,7 +177,7 @@ describe('slots', () => {
     expect(worktrees(repo)).toEqual([repo, two.path]);
     expect(git(repo, 'worktree', 'prune', '--dry-run')).toBe('');
     expect(git(repo, 'rev-parse', 'ticket/one')).toBe(work);
-    workspaces.verify(two);
+    await workspaces.verify(two);
     expect(git(repo, 'fsck', '--no-dangling')).toBe('');
   });
 
@@ -387,7 +387,7 @@ describe('slots', () => {
     set({ state: 'slot' });
     git(one.path, 'switch', '--quiet', '--detach');
     expect(await all.workspaces.ensure(one)).toMatchObject({ created: true, reused: true });
-    all.workspaces.verify(one);
+    await all.workspaces.verify(one);
 
     await all.workspaces.release(one);
     set({ state: 'checkout', owner: 'plan/dead' });
@@ -396,7 +396,7 @@ describe('slots', () => {
     set({ state: 'checkout' });
     git(one.path, 'switch', '--quiet', '--detach');
     expect(await all.workspaces.ensure(one)).toMatchObject({ reused: true });
-    all.workspaces.verify(one);
+    await all.workspaces.verify(one);
     expect(git(one.path, 'status', '--porcelain', '--branch')).toBe('## ticket/one');
   });
 });
@@ -426,10 +426,10 @@ describe('other layouts of git', () => {
     const one = all.spec('one');
     await all.workspaces.ensure(one);
     writeFileSync(join(one.path, '.git'), 'gitdir: ../../../repo/.git/worktrees/one\n');
-    all.workspaces.verify(one);
+    await all.workspaces.verify(one);
     expect(await all.workspaces.release(one)).toEqual({ released: true, slot: true });
     expect(await all.workspaces.ensure(all.spec('two'))).toMatchObject({ reused: true });
-    all.workspaces.verify(all.spec('two'));
+    await all.workspaces.verify(all.spec('two'));
   });
 
   it('does not keep a slot of a repository with submodules', async () => {

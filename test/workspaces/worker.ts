@@ -8,7 +8,7 @@ const say = (word: string, value: object) => process.stdout.write(`${word} ${JSO
 
 async function work(spec: WorkspaceSpec): Promise<void> {
   const { base } = await workspaces.ensure(spec);
-  workspaces.verify(spec);
+  await workspaces.verify(spec);
   const run = (...args: string[]) => execFileSync('git', args, { cwd: spec.path, encoding: 'utf8' }).trim();
   run('commit', '--quiet', '--allow-empty', '--message', spec.branch);
   say('done', { branch: spec.branch, tip: run('rev-parse', 'HEAD'), base: base.commit });

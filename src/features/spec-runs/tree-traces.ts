@@ -25,7 +25,7 @@ export async function tracesOf(
   const files: Record<string, string> = {};
   for (const [file, sum] of Object.entries(now.files))
     if (await isUntouched(parts, path, file, job.endedAt)) files[file] = sum;
-  return { head: parts.workspaces.headAt(path, job.endedAt) ?? now.head, files };
+  return { head: (await parts.workspaces.headAt(path, job.endedAt)) ?? now.head, files };
 }
 
 /** The process that a ticket had last; undefined where it had none. */
