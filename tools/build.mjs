@@ -36,7 +36,7 @@ const LOOK = new RegExp(
     'machine/(environment|process-identity|lock)',
     'machine/files/(atomic|directory|storage-error|state-text)',
     'store/(?!schemas|file-store|inspect|notified|tmux-record)[\\w-]+',
-    'config/(paths|package-dir)',
+    'config/paths',
     'report/(hold-time|status|style|problem-text)',
     'cli/(open|io|commands/status)',
   ].join('|')})\\.ts$`,

@@ -1,10 +1,10 @@
-import type { Finding } from '../config/doctor/places.ts';
+import type { DoctorFinding } from '../config/doctor/programs.ts';
 import { ADAPTERS } from './index.ts';
 import type { SurveyedAgent } from './survey.ts';
 import { rangeText } from './versions.ts';
 
 /** What is worth knowing about the agents that were found, and about those that were asked for and are not there. */
-export function agentFindings(surveyed: readonly SurveyedAgent[]): Finding[] {
+export function agentFindings(surveyed: readonly SurveyedAgent[]): DoctorFinding[] {
   return surveyed.flatMap((one) => {
     const what = `agent ${one.agent}`;
     const program = ADAPTERS[one.adapter]?.program ?? null;
@@ -26,7 +26,7 @@ export function agentFindings(surveyed: readonly SurveyedAgent[]): Finding[] {
         },
       ];
     }
-    const findings: Finding[] = [];
+    const findings: DoctorFinding[] = [];
     const warn = (detail: string, fix: string) => findings.push({ level: 'warn', what, detail, fix });
     if (one.problem !== null && one.fix === null)
       warn(

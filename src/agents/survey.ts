@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { unusable } from '../config/doctor/unusable.ts';
+import { unusable } from '../config/doctor/programs.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Env } from '../machine/environment.ts';
 import { findExecutable, probe } from '../machine/probe.ts';

@@ -1,5 +1,5 @@
-export type { Settings } from '../config/index.ts';
-export { loadSettings } from '../config/index.ts';
+export { loadSettings } from '../config/load.ts';
+export type { Settings } from '../config/settings.ts';
 export { openEngine as openParts } from '../engine/open.ts';
 export {
   type RunOptions as PlanRunOptions,

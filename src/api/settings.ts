@@ -1,5 +1,5 @@
 import { loadSettings } from '../config/load.ts';
-import { packageDir } from '../config/package-dir.ts';
+import { packageDir } from '../config/paths.ts';
 import type { RunSettings, Settings } from '../config/settings.ts';
 import type { Env } from '../machine/environment.ts';
 import { surroundingsOf } from './check-arguments.ts';

@@ -1,7 +1,6 @@
 import { dirname, join } from 'node:path';
-import type { Settings } from '../config/index.ts';
-import { packageDir } from '../config/package-dir.ts';
-import { plainStateDir } from '../config/paths.ts';
+import { packageDir, plainStateDir } from '../config/paths.ts';
+import type { Settings } from '../config/settings.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
@@ -20,7 +19,7 @@ export async function openSettings(
   options: GlobalOptions,
   flags: Record<string, unknown> = {},
 ): Promise<Settings> {
-  const { loadSettings } = await import('../config/index.ts');
+  const { loadSettings } = await import('../config/load.ts');
   return loadSettings({
     cwd: io.cwd,
     env: io.env,

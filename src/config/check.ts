@@ -3,7 +3,7 @@ import { expandPath } from '../machine/environment.ts';
 import { nearest } from '../model/text/near.ts';
 import { allowed, found, type Kind, keyRule, refusal } from './kinds.ts';
 
-export interface Problem {
+export interface ValueProblem {
   code: string;
   /** Below the setting; empty for the setting itself. */
   path: (string | number)[];
@@ -17,7 +17,7 @@ export interface CheckContext {
   base: string;
   /** What `~` stands for. */
   userHome: string;
-  fail(problem: Problem): never;
+  fail(problem: ValueProblem): never;
 }
 
 /** What every ref name is made of; git refuses more, but nothing that looks like an option or an expression. */
@@ -145,7 +145,7 @@ function checkObject(
   return Object.fromEntries(entries);
 }
 
-export function unknownKey(path: (string | number)[], name: string, known: readonly string[]): Problem {
+export function unknownKey(path: (string | number)[], name: string, known: readonly string[]): ValueProblem {
   const near = nearest(name, known);
   const guess = near === undefined ? '' : `; did you mean ${JSON.stringify(near)}?`;
   return {

@@ -145,3 +145,27 @@ function range(kind: { above?: number; min?: number; max?: number }): string {
     .map((part, index) => (index === 0 ? ` ${part}` : ` and ${part}`))
     .join('');
 }
+
+/** One setting. */
+export interface Row {
+  kind: Kind;
+  /** A relative path is relative to the directory the config file's data goes to. */
+  default: unknown;
+  about: string;
+  /** Names what will be executed or obeyed: a file of a repository may set it only when that is trusted. */
+  runs?: true;
+  /** What it decides, where that is not what is run. */
+  decides?: string;
+  /** A directory that is written to: a file of a repository may lead it out of the project only when that is trusted. */
+  written?: true;
+  /** Where the flag is not simply the key in kebab-case; null where no command has one. */
+  flag?: string | null;
+  /** The flag's short form. */
+  letter?: string;
+  /** What the help says of the flag, where `about` does not fit: of a switch that is on, what happens without it. */
+  help?: string;
+  /** Of settings of runs: the option's name, where it is not the key's. */
+  option?: string;
+  /** YAML, for docs and the file that `init` writes. */
+  example?: string;
+}

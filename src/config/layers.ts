@@ -1,10 +1,10 @@
 import { dirname } from 'node:path';
 import type { Env } from '../machine/environment.ts';
 import { InputError } from '../model/errors.ts';
-import { type CheckContext, check, fromText, isMapping, type Problem, unknownKey } from './check.ts';
-import { found, isScalar, type Kind } from './kinds.ts';
+import { type CheckContext, check, fromText, isMapping, unknownKey, type ValueProblem } from './check.ts';
+import { found, isScalar, type Kind, type Row } from './kinds.ts';
 import type { Flags } from './settings.ts';
-import { flagOf, type Key, ROWS, type Row, variableOf } from './table.ts';
+import { flagOf, type Key, ROWS, variableOf } from './table.ts';
 import type { Path, YamlSource } from './yaml-source.ts';
 
 /** One setting that a layer gives. */
@@ -35,7 +35,7 @@ for (const { key } of ROWS) {
 /** The settings of one file, checked. */
 export function fileLayer(source: YamlSource, file: string, userHome: string): Entry[] {
   const place = (path: Path, on: 'key' | 'value') => source.at(path, on);
-  const failAt = (path: Path, problem: Problem): never => {
+  const failAt = (path: Path, problem: ValueProblem): never => {
     const at = place([...path, ...problem.path], problem.on);
     const name = [...path, ...problem.path].join('.');
     const subject = problem.code === 'config/value' && name !== '' ? `${name}: ` : '';
@@ -68,7 +68,11 @@ interface Found {
 }
 
 /** Finds the table's rows in a file's data, or in a group of it; a key that belongs to none is refused. */
-function paths(data: unknown, fail: (path: Path, problem: Problem) => never, above: string[] = []): Found[] {
+function paths(
+  data: unknown,
+  fail: (path: Path, problem: ValueProblem) => never,
+  above: string[] = [],
+): Found[] {
   const names = [...(GROUPS.get(above.join('.')) ?? [])];
   const top = above.length === 0;
   if (!isMapping(data)) {
@@ -87,7 +91,7 @@ function paths(data: unknown, fail: (path: Path, problem: Problem) => never, abo
 }
 
 /** A key of a group that stands alone: `agentSeconds` or `timeouts.agentSeconds` for `timeouts: {agentSeconds}`. */
-function misplaced(name: string): Problem | undefined {
+function misplaced(name: string): ValueProblem | undefined {
   const row = ROWS.find(({ key }) => key.includes('.') && (key === name || key.endsWith(`.${name}`)));
   if (!row) return undefined;
   const parts = row.key.split('.');
@@ -101,7 +105,7 @@ function misplaced(name: string): Problem | undefined {
   };
 }
 
-function checkVersion(value: unknown, fail: (path: Path, problem: Problem) => never): void {
+function checkVersion(value: unknown, fail: (path: Path, problem: ValueProblem) => never): void {
   // Other tools write versions as text: "1.0" is version 1.
   if (value === VERSION || value === `${VERSION}` || value === `${VERSION}.0`) return;
   const newer = typeof value === 'number' && value > VERSION;
@@ -146,7 +150,7 @@ export function checkGiven(
   value: unknown,
   { key = name, ...places }: { base: string; userHome: string; key?: string },
 ): unknown {
-  const fail = ({ code, path, text, hint }: Problem): never => {
+  const fail = ({ code, path, text, hint }: ValueProblem): never => {
     // A refusal that names the flag needs no other subject.
     const subject = kind.is === 'whole' && kind.flag === name ? '' : `${[name, ...path].join('.')}: `;
     throw new InputError(code, `${subject}${sentence(text)}`, { hint, details: { name, key } });

@@ -4,10 +4,11 @@ import { type Env, userHome } from '../machine/environment.ts';
 import type { AgentConfig } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
 import { type AgentEntry, builtInAgents, findAgent, resolveAgent } from './builtin-agents.ts';
+import type { Row } from './kinds.ts';
 import { type Entry, fileLayer, flagLayer, variableLayer } from './layers.ts';
 import { type ConfigFile, findConfig, homeDir, projectFile, setsNothing } from './paths.ts';
 import type { Flags, McpServer, Settings } from './settings.ts';
-import { type Key, ROWS, type Row, TABLE } from './table.ts';
+import { type Key, ROWS, TABLE } from './table.ts';
 import { isTrusted } from './trust.ts';
 
 export interface LoadOptions {

@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { type Env, expandPath, userHome } from '../machine/environment.ts';
 import { InputError } from '../model/errors.ts';
 
@@ -124,4 +125,12 @@ function mainWorktree(top: string, link: string): string {
   const worktrees = dirname(resolve(top, link));
   const git = dirname(worktrees);
   return basename(worktrees) === 'worktrees' && basename(git) === '.git' ? dirname(git) : top;
+}
+
+/** Where the package is, from the source tree and from the built one. `src/` has a `workflows` too, `dist/` a package.json. */
+export function packageDir(): string {
+  let dir = dirname(fileURLToPath(import.meta.url));
+  const isPackage = () => ['workflows', 'package.json'].every((name) => existsSync(join(dir, name)));
+  while (!isPackage() && dir !== dirname(dir)) dir = dirname(dir);
+  return dir;
 }

@@ -1,7 +1,6 @@
 import { EFFORTS } from '../model/efforts.ts';
 import { OPTIONAL_PHASES } from './issue-phases.ts';
-import type { Kind } from './kinds.ts';
-import type { Row } from './table.ts';
+import type { Kind, Row } from './kinds.ts';
 
 const flag = { is: 'boolean' } as const;
 const text = { is: 'text' } as const;

@@ -1,4 +1,4 @@
-import type { Settings } from '../config/index.ts';
+import type { Settings } from '../config/settings.ts';
 import type { Machine } from '../machine/machine.ts';
 import { SignalboxError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';

@@ -1,4 +1,4 @@
-import type { Settings } from '../config/index.ts';
+import type { Settings } from '../config/settings.ts';
 import { SpecFiles } from '../features/spec-runs/state-files.ts';
 import { Machine } from '../machine/machine.ts';
 import type { EngineEvent } from '../model/events.ts';

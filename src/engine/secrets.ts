@@ -1,4 +1,4 @@
-import type { Settings } from '../config/index.ts';
+import type { Settings } from '../config/settings.ts';
 import { type Redact, redactor, secretValues } from '../model/text/redact.ts';
 import { Fingerprints, fingerprintRedactor } from '../sandbox/secret-fingerprints.ts';
 import type { EngineContext } from './context.ts';

@@ -1,5 +1,5 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import type { Settings } from '../config/index.ts';
+import type { Settings } from '../config/settings.ts';
 import { InputError } from '../model/errors.ts';
 import { branchProblem, defaultBranch, parseRef, refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';

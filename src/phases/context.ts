@@ -1,4 +1,4 @@
-import type { Settings } from '../config/index.ts';
+import type { Settings } from '../config/settings.ts';
 import type { Plan } from '../model/plan.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { Attempt, Hold, Ticket, Usage } from '../model/ticket.ts';

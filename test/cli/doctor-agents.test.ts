@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ADAPTERS } from '../../src/agents/index.ts';
 import { SUPPORT_COLUMNS } from '../../src/agents/supports.ts';
 import type { SurveyedAgent } from '../../src/agents/survey.ts';
-import type { Finding } from '../../src/config/doctor/places.ts';
+import type { DoctorFinding } from '../../src/config/doctor/programs.ts';
 import { runCommand, type Scratch, scratch } from '../config/scratch.ts';
 
 interface Machine {
@@ -30,7 +30,7 @@ async function look(room: Scratch, machine: Machine) {
   const { ok, agents, findings } = JSON.parse(out) as {
     ok: boolean;
     agents: SurveyedAgent[];
-    findings: Finding[];
+    findings: DoctorFinding[];
   };
   const of = (name: string) => agents.find(({ agent }) => agent === name);
   return { ok, code, out, agents, findings, of };

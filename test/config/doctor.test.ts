@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { agentFindings } from '../../src/agents/findings.ts';
 import { surveyAgents } from '../../src/agents/survey.ts';
 import { type DoctorOptions, examine, isHealthy } from '../../src/config/doctor/doctor.ts';
-import type { Finding } from '../../src/config/doctor/places.ts';
+import type { DoctorFinding } from '../../src/config/doctor/programs.ts';
 import { findExecutable, probe } from '../../src/machine/probe.ts';
 import { processStart } from '../../src/machine/process-identity.ts';
 import { InputError } from '../../src/model/errors.ts';
@@ -66,7 +66,7 @@ describe('doctor', () => {
   const { claude: _claude, ...noClaude } = GOOD;
   const { git: _git, ...noGit } = GOOD;
   const { tmux: _tmux, ...noTmux } = GOOD;
-  it.each<[string, Case, string, Partial<Finding>]>([
+  it.each<[string, Case, string, Partial<DoctorFinding>]>([
     [
       'an old node',
       { options: { nodeVersion: '18.20.1' } },
@@ -194,7 +194,7 @@ describe('doctor', () => {
     expect(of(what)).toMatchObject(expected);
   });
 
-  it.each<[string, (room: Scratch) => string, (file: string) => Partial<Finding>]>([
+  it.each<[string, (room: Scratch) => string, (file: string) => Partial<DoctorFinding>]>([
     [
       'is not executable',
       ({ write }) => write('mine', '#!/bin/sh\n', 0o644),

@@ -1,4 +1,4 @@
-import { loadSettings } from '../../src/config/index.ts';
+import { loadSettings } from '../../src/config/load.ts';
 import type { EngineContext } from '../../src/engine/context.ts';
 import { openEngine } from '../../src/engine/open.ts';
 import type { EngineEvent } from '../../src/model/events.ts';

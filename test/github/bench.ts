@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { loadSettings } from '../../src/config/index.ts';
+import { loadSettings } from '../../src/config/load.ts';
 import type { EngineContext } from '../../src/engine/context.ts';
 import { openEngine } from '../../src/engine/open.ts';
 import { workspaceSpec } from '../../src/engine/ticket-defaults.ts';

@@ -47,7 +47,7 @@ Examples:
 }
 
 async function showSettings(options: Options, io: Io): Promise<void> {
-  const { listSettings } = await import('../../config/list.ts');
+  const { listSettings } = await import('../../config/describe.ts');
   const settings = await openSettings(io, options);
   const rows = listSettings(settings);
   const { configFile, home, searchPath } = settings;

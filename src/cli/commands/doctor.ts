@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { SurveyedAgent } from '../../agents/survey.ts';
-import type { Finding } from '../../config/doctor/places.ts';
-import { packageDir } from '../../config/package-dir.ts';
+import type { DoctorFinding } from '../../config/doctor/programs.ts';
+import { packageDir } from '../../config/paths.ts';
 import type { Settings } from '../../config/settings.ts';
 import { type Io, outJson } from '../io.ts';
 
@@ -71,7 +71,7 @@ async function lookAtAgents(settings: Settings, io: Io) {
   return { agents, findings: agentFindings(agents) };
 }
 
-async function printAgents(agents: SurveyedAgent[], findings: Finding[], io: Io): Promise<void> {
+async function printAgents(agents: SurveyedAgent[], findings: DoctorFinding[], io: Io): Promise<void> {
   const { agentsText } = await import('../../report/agents.ts');
   const { style } = await import('../../report/style.ts');
   io.out(agentsText(agents, style(io.color)));
@@ -79,13 +79,13 @@ async function printAgents(agents: SurveyedAgent[], findings: Finding[], io: Io)
   print(findings, io);
 }
 
-const MARKS: Record<Finding['level'], { mark: string; color: number }> = {
+const MARKS: Record<DoctorFinding['level'], { mark: string; color: number }> = {
   ok: { mark: '✓', color: 32 },
   warn: { mark: '!', color: 33 },
   bad: { mark: '✗', color: 31 },
 };
 
-function print(findings: Finding[], io: Io): void {
+function print(findings: DoctorFinding[], io: Io): void {
   const width = Math.max(...findings.map(({ what }) => what.length));
   for (const { level, what, detail, fix } of findings) {
     const { mark, color } = MARKS[level];

@@ -73,7 +73,7 @@ async function run(
   const [{ runTrain }, { trainText }, { isTrusted }] = await Promise.all([
     import('../../features/merge-train/merge-train.ts'),
     import('../../report/train.ts'),
-    import('../../config/index.ts'),
+    import('../../config/trust.ts'),
   ]);
   const { pr } = parts.settings.merge;
   const say = (line: string) => io.err(line);

@@ -1,5 +1,5 @@
 import type { ResumeInit } from '../../api/run-orchestrator.ts';
-import type { Settings } from '../../config/index.ts';
+import type { Settings } from '../../config/settings.ts';
 import type { RunOptions } from '../../features/issue-runs/options/types.ts';
 import type { RunResult } from '../../features/issue-runs/types.ts';
 import type { EngineEvent } from '../../model/events.ts';

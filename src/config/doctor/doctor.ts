@@ -3,17 +3,16 @@ import { messageOf, type SignalboxError } from '../../model/errors.ts';
 import { nearest } from '../../model/text/near.ts';
 import type { Settings } from '../settings.ts';
 import { ROWS, variableOf } from '../table.ts';
-import { ghFinding } from './gh.ts';
-import { diskFinding, type Finding, stateFinding } from './places.ts';
+import { diskFinding, ghFinding, sandboxFindings, stateFinding } from './places.ts';
 import {
   agentFinding,
   agentsToCheck,
+  type DoctorFinding,
   gitFinding,
   nodeFinding,
   type ProgramOptions,
   toolFinding,
 } from './programs.ts';
-import { sandboxFindings } from './sandbox.ts';
 
 export interface WorkflowReport {
   file: string;
@@ -32,7 +31,7 @@ export interface DoctorOptions extends ProgramOptions {
 }
 
 /** Looks at everything a run needs. Leaves everything as it was, and never throws for what it finds. */
-export async function examine(options: DoctorOptions): Promise<Finding[]> {
+export async function examine(options: DoctorOptions): Promise<DoctorFinding[]> {
   const findings = await Promise.all([
     nodeFinding(options.nodeVersion),
     gitFinding(options),
@@ -54,14 +53,14 @@ export async function examine(options: DoctorOptions): Promise<Finding[]> {
   return findings.flat();
 }
 
-export function isHealthy(findings: Finding[]): boolean {
+export function isHealthy(findings: DoctorFinding[]): boolean {
   return findings.every((finding) => finding.level !== 'bad');
 }
 
 export function configFinding({
   settings,
   configError,
-}: Pick<DoctorOptions, 'settings' | 'configError'>): Finding {
+}: Pick<DoctorOptions, 'settings' | 'configError'>): DoctorFinding {
   if (configError)
     return { level: 'bad', what: 'config', detail: configError.message, fix: configError.hint ?? null };
   if (settings.configFile) return { level: 'ok', what: 'config', detail: settings.configFile, fix: null };
@@ -69,7 +68,7 @@ export function configFinding({
 }
 
 /** A misspelt variable would do nothing at all. */
-function variableFindings(env: Env): Finding[] {
+function variableFindings(env: Env): DoctorFinding[] {
   const known = ROWS.map(({ key }) => variableOf(key));
   return Object.keys(env)
     .filter((name) => name.startsWith('SIGNALBOX_') && !known.includes(name))
@@ -90,7 +89,7 @@ function variableFindings(env: Env): Finding[] {
     });
 }
 
-async function workflowFindings({ settings, checkWorkflows }: DoctorOptions): Promise<Finding[]> {
+async function workflowFindings({ settings, checkWorkflows }: DoctorOptions): Promise<DoctorFinding[]> {
   let reports: WorkflowReport[];
   try {
     reports = await checkWorkflows(settings);
@@ -101,7 +100,7 @@ async function workflowFindings({ settings, checkWorkflows }: DoctorOptions): Pr
   }
   const bad = reports.filter((report) => report.problems.length > 0);
   const good = reports.filter((report) => !bad.includes(report) && !report.shadowedBy).length;
-  const summary: Finding = { level: 'ok', what: 'workflows', detail: `${good} valid`, fix: null };
+  const summary: DoctorFinding = { level: 'ok', what: 'workflows', detail: `${good} valid`, fix: null };
   if (reports.length === 0)
     return [
       {
@@ -114,7 +113,7 @@ async function workflowFindings({ settings, checkWorkflows }: DoctorOptions): Pr
   return [...(good > 0 ? [summary] : []), ...bad.map(badWorkflow)];
 }
 
-function badWorkflow({ file, name, problems }: WorkflowReport): Finding {
+function badWorkflow({ file, name, problems }: WorkflowReport): DoctorFinding {
   const [first] = problems;
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';
   return {

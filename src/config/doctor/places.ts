@@ -1,19 +1,14 @@
 import { accessSync, constants, existsSync, lstatSync, mkdtempSync, rmdirSync, statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-
-/** `bad` is something required that is missing; `warn` is worth knowing. */
-export interface Finding {
-  level: 'ok' | 'warn' | 'bad';
-  what: string;
-  detail: string;
-  fix: string | null;
-}
+import type { Env } from '../../machine/environment.ts';
+import { findExecutable, probe, statIfSeen } from '../../machine/probe.ts';
+import { type DoctorFinding, type ProgramOptions, toolFinding } from './programs.ts';
 
 const MB = 1024 ** 2;
 const GB = 1024 ** 3;
 
-export function stateFinding(stateDir: string): Finding {
+export function stateFinding(stateDir: string): DoctorFinding {
   const there = existing(stateDir);
   try {
     if (!existsSync(there)) throw new Error('it is a link that leads nowhere');
@@ -38,7 +33,7 @@ function reasonOf({ code, message }: NodeJS.ErrnoException): string {
   return code === 'ENOENT' ? 'it takes no directories' : (code ?? message);
 }
 
-export async function diskFinding(stateDir: string): Promise<Finding> {
+export async function diskFinding(stateDir: string): Promise<DoctorFinding> {
   const { bavail, bsize } = await statfs(existing(stateDir, existsSync));
   const free = bavail * bsize;
   const level = free < 100 * MB ? 'bad' : free < GB ? 'warn' : 'ok';
@@ -59,4 +54,64 @@ const isLink = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== 
 /** The path, or the nearest directory above it that exists. */
 function existing(path: string, exists = isThere): string {
   return exists(path) || path === dirname(path) ? path : existing(dirname(path), exists);
+}
+
+const VARIABLES = ['GH_TOKEN', 'GITHUB_TOKEN', 'GH_ENTERPRISE_TOKEN', 'GITHUB_ENTERPRISE_TOKEN'];
+/** What is left of the file after a logout. */
+const NOBODY = '{}\n'.length;
+
+/** Whether gh is there, and whether somebody seems to be logged in. Nothing is read and nobody is asked. */
+export async function ghFinding(options: ProgramOptions): Promise<DoctorFinding> {
+  const { env, settings } = options;
+  const why = 'Only workflows that open pull requests need it';
+  const finding = await toolFinding(options, {
+    what: 'gh',
+    command: settings.ghCommand,
+    args: ['--version'],
+    why,
+  });
+  if (finding.level !== 'ok') return finding;
+  const by = VARIABLES.find((name) => env[name]) ?? hostsFile(env);
+  if (by !== undefined) return { ...finding, detail: `${finding.detail}, login by ${by}, not tried` };
+  return {
+    ...finding,
+    level: 'warn',
+    detail: `${finding.detail}, no sign of a login`,
+    fix: `${why}. Log in with: ${settings.ghCommand} auth login, or set GH_TOKEN.`,
+  };
+}
+
+function hostsFile({ GH_CONFIG_DIR, XDG_CONFIG_HOME, HOME }: Env): string | undefined {
+  const dir =
+    GH_CONFIG_DIR ||
+    (XDG_CONFIG_HOME ? join(XDG_CONFIG_HOME, 'gh') : HOME ? join(HOME, '.config', 'gh') : undefined);
+  if (!dir) return undefined;
+  const file = join(dir, 'hosts.yml');
+  const size = statIfSeen(file)?.size ?? 0;
+  return size > NOBODY ? file : undefined;
+}
+
+/** Whether agents that are to run in a sandbox can; nothing when there are none. */
+export async function sandboxFindings({
+  settings,
+  env,
+  timeoutMs,
+}: ProgramOptions): Promise<DoctorFinding[]> {
+  const names = Object.values(settings.agents).flatMap(({ name, sandbox }) =>
+    sandbox === 'bwrap' ? [name] : [],
+  );
+  if (names.length === 0) return [];
+  const what = 'sandbox';
+  const bad = (detail: string, fix: string): DoctorFinding[] => [{ level: 'bad', what, detail, fix }];
+  const instead = `or take "sandbox" out of agents.${names.join(', agents.')}`;
+  if (process.platform !== 'linux') return bad('bwrap is for Linux alone', `Run them on Linux, ${instead}.`);
+  const file = findExecutable('bwrap', env);
+  if (!file)
+    return bad('bwrap not found on PATH', `Install bubblewrap (apt install bubblewrap), ${instead}.`);
+  const tried = await probe(file, ['--ro-bind', '/', '/', '--unshare-pid', 'true'], env, timeoutMs);
+  if (tried.ok) return [{ level: 'ok', what, detail: `${file} for ${names.join(', ')}`, fix: null }];
+  return bad(
+    `${file} ${tried.reason}`,
+    `Allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), ${instead}.`,
+  );
 }

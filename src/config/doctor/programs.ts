@@ -1,10 +1,16 @@
+import { closeSync, openSync, readSync } from 'node:fs';
 import type { Env } from '../../machine/environment.ts';
-import { findExecutable, type Probe, probe } from '../../machine/probe.ts';
+import { commandFiles, findExecutable, type Probe, probe, statIfSeen } from '../../machine/probe.ts';
 import type { AgentConfig } from '../../model/agent.ts';
 import type { Settings } from '../settings.ts';
-import { INSTALL_COMMANDS } from './install-commands.ts';
-import type { Finding } from './places.ts';
-import { unusable } from './unusable.ts';
+
+/** `bad` is something required that is missing; `warn` is worth knowing. */
+export interface DoctorFinding {
+  level: 'ok' | 'warn' | 'bad';
+  what: string;
+  detail: string;
+  fix: string | null;
+}
 
 export interface ProgramOptions {
   settings: Settings;
@@ -28,7 +34,7 @@ function atLeast(version: Version, wanted: Version): boolean {
   return version[0] > wanted[0] || (version[0] === wanted[0] && version[1] >= wanted[1]);
 }
 
-export function nodeFinding(version: string): Finding {
+export function nodeFinding(version: string): DoctorFinding {
   const ok = atLeast(versionIn(version) ?? [0, 0], NODE);
   return {
     level: ok ? 'ok' : 'bad',
@@ -38,7 +44,7 @@ export function nodeFinding(version: string): Finding {
   };
 }
 
-export async function gitFinding({ env, timeoutMs }: ProgramOptions): Promise<Finding> {
+export async function gitFinding({ env, timeoutMs }: ProgramOptions): Promise<DoctorFinding> {
   const fix = `Install git ${GIT.join('.')} or newer: branches are merged without a checkout (git merge-tree --write-tree).`;
   const file = findExecutable('git', env);
   if (!file) return { level: 'bad', what: 'git', detail: 'not found on PATH', fix };
@@ -51,7 +57,7 @@ export async function gitFinding({ env, timeoutMs }: ProgramOptions): Promise<Fi
 export async function toolFinding(
   { env, timeoutMs }: ProgramOptions,
   { what, command, args, why }: { what: string; command: string; args: string[]; why: string },
-): Promise<Finding> {
+): Promise<DoctorFinding> {
   const file = findExecutable(command, env);
   if (!file)
     return {
@@ -63,7 +69,7 @@ export async function toolFinding(
   return versionFinding(what, [file, ...args], await probe(file, args, env, timeoutMs));
 }
 
-function versionFinding(what: string, argv: string[], result: Probe): Finding {
+function versionFinding(what: string, argv: string[], result: Probe): DoctorFinding {
   const [file] = argv;
   if (result.ok) return { level: 'ok', what, detail: `${result.line || 'found'} (${file})`, fix: null };
   return {
@@ -87,7 +93,7 @@ export function agentsToCheck({ settings, env }: ProgramOptions): AgentConfig[] 
 export async function agentFinding(
   { settings, env, timeoutMs }: ProgramOptions,
   agent: AgentConfig,
-): Promise<Finding> {
+): Promise<DoctorFinding> {
   const isDefault = agent.name === settings.defaultAgent;
   const what = `agent ${agent.name}`;
   // Entries may bring their own PATH, and that is where the engine will look.
@@ -128,4 +134,62 @@ function missing(agent: AgentConfig, isDefault: boolean): { detail: string; fix:
     detail: `${agent.command} not found${agent.command.includes('/') ? '' : ' on PATH'}`,
     fix: `${install}${instead}.${spaces}`,
   };
+}
+
+/** How each CLI is installed, by adapter. */
+export const INSTALL_COMMANDS: Readonly<Record<string, string>> = {
+  pi: 'npm install -g @mariozechner/pi-coding-agent',
+  claude: 'npm install -g @anthropic-ai/claude-code',
+  codex: 'npm install -g @openai/codex',
+  opencode: 'npm install -g opencode-ai',
+  gemini: 'npm install -g @google/gemini-cli',
+};
+
+/** What is wrong with a program, and how it is put right. */
+export interface Trouble {
+  detail: string;
+  fix: string;
+}
+
+/** Why an agent's program cannot be started although something of its name is there; undefined otherwise. */
+export function unusable({ name, command }: AgentConfig, env: Env): Trouble | undefined {
+  const found = findExecutable(command, env);
+  if (found) return withoutInterpreter(found, env);
+  const there = commandFiles(command, env).flatMap((file) => {
+    const stat = statIfSeen(file);
+    return stat ? [{ file, stat }] : [];
+  });
+  const plain = there.find(({ stat }) => stat.isFile());
+  if (plain) return { detail: `${plain.file} is not executable`, fix: `Run: chmod +x ${plain.file}` };
+  const dir = command.includes('/') && there.find(({ stat }) => stat.isDirectory());
+  if (!dir) return undefined;
+  return { detail: `${dir.file} is a directory`, fix: `Name the program itself in agents.${name}.command.` };
+}
+
+/** A script whose `#!` line names a program that is not there. */
+function withoutInterpreter(file: string, env: Env): Trouble | undefined {
+  const [, program = '', first = ''] = /^#![ \t]*(\S+)[ \t]*(\S*)/.exec(beginning(file)) ?? [];
+  if (program === '') return undefined;
+  const isEnv = /(?:^|\/)env$/.test(program) && /^[^-=][^=]*$/.test(first);
+  const missing = [program, ...(isEnv ? [first] : [])].find((name) => !findExecutable(name, env));
+  if (missing === undefined) return undefined;
+  return {
+    detail: `${file} cannot be started: its first line names ${missing}, which is not there`,
+    fix: `Install ${missing}, or correct the first line.`,
+  };
+}
+
+function beginning(file: string): string {
+  const buffer = Buffer.alloc(256);
+  try {
+    const fd = openSync(file, 'r');
+    try {
+      return buffer.toString('utf8', 0, readSync(fd, buffer));
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    // A program may be allowed to be run and not to be read.
+    return '';
+  }
 }

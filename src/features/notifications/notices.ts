@@ -1,4 +1,4 @@
-import type { Settings } from '../../config/index.ts';
+import type { Settings } from '../../config/settings.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
 import { type Attempt, attemptKey, openAttempt, type Ticket } from '../../model/ticket.ts';

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
-import type { Settings } from '../../config/index.ts';
-import { maskedUrl } from '../../config/masked-url.ts';
+import type { Settings } from '../../config/settings.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { messageOf } from '../../model/errors.ts';
+import { maskedUrl } from '../../model/text/redact.ts';
 import type { Notice } from './notices.ts';
 import { type HttpOptions, postJson } from './post.ts';
 import { runProgram } from './run-program.ts';

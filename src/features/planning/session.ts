@@ -7,11 +7,12 @@ import {
   WITH_SERVERS,
   withoutSecrets,
 } from '../../agents/planning/index.ts';
-import { INSTALL_COMMANDS } from '../../config/doctor/install-commands.ts';
-import { didYouMean, type Settings } from '../../config/index.ts';
+import { INSTALL_COMMANDS } from '../../config/doctor/programs.ts';
+import type { Settings } from '../../config/settings.ts';
 import { findExecutable } from '../../machine/probe.ts';
 import type { AgentConfig } from '../../model/agent.ts';
 import { InputError } from '../../model/errors.ts';
+import { didYouMean } from '../../model/text/near.ts';
 import { shellQuote } from '../../model/text/shell-quote.ts';
 import { listWorkflows, readPrompt, renderPrompt } from '../../workflows/index.ts';
 import { listSkills } from '../../workflows/skills.ts';

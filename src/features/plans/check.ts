@@ -1,6 +1,5 @@
 import { adapterFor, capabilityProblems } from '../../agents/index.ts';
 import { missingProgram } from '../../config/doctor/programs.ts';
-import { didYouMean } from '../../config/index.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { pinnedFor } from '../../engine/pinned-workflow.ts';
 import { agentOf, branchOf, repoOf } from '../../engine/ticket-defaults.ts';
@@ -10,6 +9,7 @@ import type { Plan } from '../../model/plan.ts';
 import { hasBegun } from '../../model/plans/plan-edits.ts';
 import { overlaps } from '../../model/plans/plan-overlaps.ts';
 import { planProblems } from '../../model/plans/plan-problems.ts';
+import { didYouMean } from '../../model/text/near.ts';
 import { pathProblem } from '../../model/text/paths.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
 import type { Workflow } from '../../model/workflow.ts';

@@ -1,7 +1,7 @@
 import { adapterFor, capabilityProblems } from '../../agents/index.ts';
 import { type Finding, type Problem, placed } from '../../config/file-problem.ts';
-import { didYouMean } from '../../config/index.ts';
 import type { Settings } from '../../config/settings.ts';
+import { didYouMean } from '../../model/text/near.ts';
 import type { LoadedWorkflow } from '../../workflows/load.ts';
 
 /** What is wrong with the agents that phases name themselves; those of tickets and plans are the plan's business. */

@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import type { Settings } from '../../config/index.ts';
+import type { Settings } from '../../config/settings.ts';
 import type { TaskIdentity } from '../../kiro/index.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';

@@ -152,3 +152,9 @@ export function redactAll<T>(value: T, redact: Redact): T {
   const same = entries.every(([key, each]) => each === (value as Record<string, unknown>)[key]);
   return same ? value : (Object.fromEntries(entries) as T);
 }
+
+/** An address without what may be a key in it: only the host is left. */
+export function maskedUrl(url: string): string {
+  const { protocol, host } = new URL(url);
+  return `${protocol}//${host}/***`;
+}

@@ -1,10 +1,10 @@
 import { findAgent } from '../../../config/builtin-agents.ts';
 import { DEFAULT_PHASES, type IssuePhase, inOrder, issuePhase } from '../../../config/issue-phases.ts';
-import type { LabelRule } from '../../../config/label-rules.ts';
 import { checkGiven } from '../../../config/layers.ts';
 import { TABLE } from '../../../config/table.ts';
 import { InputError } from '../../../model/errors.ts';
 import { checkMerged } from './combinations.ts';
+import type { LabelRule } from './phases.ts';
 import { type PhasePolicies, parsePhases, phasePolicies } from './phases.ts';
 import { completeOptions } from './run-options.ts';
 import type { RunOptions, SettingsOfRuns } from './types.ts';

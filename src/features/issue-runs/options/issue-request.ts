@@ -1,8 +1,8 @@
-import { applyRules } from '../../../config/label-rules.ts';
 import type { WorkItem } from '../../../issues/index.ts';
 import type { Wishes } from '../../../model/variant.ts';
 import type { IssueRunRequest } from '../run.ts';
 import type { ExecutionConfig } from './execution-config.ts';
+import { applyRules } from './phases.ts';
 
 /** Phases of the workflow that options switch, beside those that `phases` names. */
 const SWITCHED = ['testgen', 'security_review', 'smart_tests', 'qa_gate', 'pull_request', 'integrate'];

@@ -1,4 +1,5 @@
 import { ISSUE_PHASES, type IssuePhase, inOrder, issuePhase } from '../../../config/issue-phases.ts';
+import type { RunSettings } from '../../../config/settings.ts';
 import { EFFORTS } from '../../../model/efforts.ts';
 import { InputError } from '../../../model/errors.ts';
 import { didYouMean } from '../../../model/text/near.ts';
@@ -75,4 +76,40 @@ export function phasePolicies(
     for (const [name, effort] of Object.entries(parseByPhase(efforts, '--efforts')))
       add(name, { effort } as PhasePolicy);
   return policies;
+}
+
+export type LabelRule = RunSettings['rules'][number];
+
+export interface Shape {
+  phases: readonly IssuePhase[];
+  qualityLoop: boolean;
+}
+
+/** What an issue with these labels goes through. Without `autoDetectPhases` labels change nothing. */
+export function applyRules(
+  base: Shape & { autoDetectPhases: boolean; rules: readonly LabelRule[] },
+  labels: readonly string[],
+): { phases: IssuePhase[]; qualityLoop: boolean } {
+  const has = new Set(labels.map((label) => label.toLowerCase()));
+  const hit = base.autoDetectPhases
+    ? base.rules.filter((rule) => rule.labels.some((label) => has.has(label.toLowerCase())))
+    : [];
+  const added = hit.flatMap((rule) => rule.phases ?? []).flatMap((name) => issuePhase(name) ?? []);
+  return {
+    phases: inOrder([...base.phases, ...added]),
+    qualityLoop: base.qualityLoop || hit.some((rule) => rule.qualityLoop === true),
+  };
+}
+
+/** Rules without what somebody has said no to for this run. */
+export function rulesWithout(
+  rules: readonly LabelRule[],
+  no: { phases: readonly IssuePhase[]; qualityLoop: boolean },
+): LabelRule[] {
+  return rules.flatMap(({ labels, phases = [], qualityLoop = false }) => {
+    const left = phases.filter((name) => !no.phases.some((phase) => phase === issuePhase(name)));
+    const loop = qualityLoop && !no.qualityLoop;
+    if (left.length === 0 && !loop) return [];
+    return [{ labels, ...(left.length > 0 ? { phases: left } : {}), ...(loop ? { qualityLoop: true } : {}) }];
+  });
 }

@@ -1,10 +1,10 @@
 import { OPTIONAL_PHASES } from '../../../config/issue-phases.ts';
-import { rulesWithout } from '../../../config/label-rules.ts';
 import { checkGiven, variableLayer } from '../../../config/layers.ts';
 import { optionOf, RUN_SETTINGS } from '../../../config/run-flags.ts';
 import { type Env, userHome } from '../../../machine/environment.ts';
 import { checkCombination, checkMerged } from './combinations.ts';
 import { ConfigResolver } from './config-resolver.ts';
+import { rulesWithout } from './phases.ts';
 import { at, nested, readOptions, type Values } from './read-options.ts';
 import type { MergedRunOptions, RunOptions, SettingsOfRuns } from './types.ts';
 
