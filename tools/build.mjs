@@ -35,7 +35,7 @@ const LOOK = new RegExp(
     'model/plans/plan-problems',
     'machine/(environment|process-identity|lock)',
     'machine/files/(atomic|directory|storage-error|state-text)',
-    'store/(?!schemas|file-store|inspect|notified|tmux-record)[\\w-]+',
+    'store/(?!schemas|open\\.|inspect)[\\w-]+',
     'config/paths',
     'report/(hold-time|status|style|problem-text)',
     'cli/(open|io|commands/status)',

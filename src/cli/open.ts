@@ -4,9 +4,7 @@ import type { Settings } from '../config/settings.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
-import type { StoreView } from '../store/port.ts';
-import { SchemasNeeded } from '../store/read.ts';
-import { FileStore } from '../store/store-files.ts';
+import { openForReading } from '../store/open-for-reading.ts';
 import type { Io } from './io.ts';
 
 export interface GlobalOptions {
@@ -33,25 +31,12 @@ export async function openSettings(
 export async function openState(io: Io, options: GlobalOptions) {
   const plain = plainStateDir({ cwd: io.cwd, env: io.env, configPath: options.config });
   const stateDir = plain ?? (await openSettings(io, options)).stateDir;
-  const store = new FileStore(stateDir, { once: true });
-  return { stateDir, store, view: await lookAt(store) };
+  return { stateDir, ...(await openForReading(stateDir)) };
 }
 
 export async function openStore(io: Io, options: GlobalOptions) {
   const settings = await openSettings(io, options);
-  const store = new FileStore(settings.stateDir, { once: true });
-  return { settings, store, view: await lookAt(store) };
-}
-
-/** Plain files are read without the schemas, which take longer to load than a thousand tickets to read. */
-async function lookAt(store: FileStore): Promise<StoreView> {
-  try {
-    return store.view();
-  } catch (error) {
-    if (!(error instanceof SchemasNeeded)) throw error;
-    await import('../store/schemas.ts');
-    return store.view();
-  }
+  return { settings, ...(await openForReading(settings.stateDir)) };
 }
 
 export async function openEngine(

@@ -13,7 +13,7 @@ export function claimInTurn(
 ): Promise<boolean> {
   const { store, holder } = parts;
   return store.alone('slots', async () => {
-    if (!holder.hasNeighbours()) return take();
+    if (!holder.hasOthers()) return take();
     const busy = [...store.view().tickets.values()].filter(
       (ticket) => ticket.claim && holder.isLive(ticket.claim) && refKey(ticket) !== refKey(ref),
     );

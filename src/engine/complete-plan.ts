@@ -1,6 +1,5 @@
 import type { Plan } from '../model/plan.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
-import { readDaemon } from '../store/daemon-claim.ts';
 import { type EngineContext, emit } from './context.ts';
 
 /** A plan is complete when all its tickets are; a planner may have added one since somebody looked. */
@@ -17,6 +16,6 @@ export async function completePlan(parts: EngineContext, planId: string): Promis
 export async function completeUnwatched(parts: EngineContext, planId: string): Promise<void> {
   const { store, holder } = parts;
   const { claim, status } = store.plan(planId);
-  if (status !== 'active' || (claim && holder.isLive(claim)) || readDaemon(store.layout, holder)) return;
+  if (status !== 'active' || (claim && holder.isLive(claim)) || holder.daemon()) return;
   if (isAllComplete(store.view(), store.plan(planId))) await completePlan(parts, planId);
 }

@@ -1,17 +1,16 @@
 import type { Settings } from '../config/settings.ts';
 import type { Machine } from '../machine/machine.ts';
-import { SignalboxError } from '../model/errors.ts';
+import { messageOf, SignalboxError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { TRANSIENT } from '../model/events.ts';
 import { type Redact, redactAll } from '../model/text/redact.ts';
-import type { Holder } from '../store/claims.ts';
-import type { FileStore } from '../store/file-store.ts';
+import type { Holder, Store } from '../store/port.ts';
 import type { Workspaces } from '../workspaces/index.ts';
 import type { Crash } from './crash-points.ts';
 
 /** What the engine is made of; given from outside, so that nothing below reads the process's own. */
 export interface EngineContext {
-  store: FileStore;
+  store: Store;
   settings: Settings;
   workspaces: Workspaces;
   holder: Holder;
@@ -40,17 +39,16 @@ export function isFatal(error: unknown): boolean {
 export function emit(parts: EngineContext, told: EngineEvent): void {
   const event = redactAll(told, parts.redact);
   if (!TRANSIENT.has(event.type)) {
-    try {
-      parts.store.append(event.planId, { ...event, v: 1, at: parts.now() });
-    } catch (error) {
+    const stored = { ...event, v: 1, at: parts.now() } as const;
+    parts.store.append(event.planId, stored).catch((error: unknown) =>
       parts.listen({
         type: 'problem',
         planId: event.planId,
         ticketId: null,
         path: null,
-        message: `an event was not stored: ${(error as Error).message}`,
-      });
-    }
+        message: `an event was not stored: ${messageOf(error)}`,
+      }),
+    );
   }
   parts.listen(event);
 }

@@ -1,5 +1,4 @@
 import type { Claim } from '../model/claim.ts';
-import { leaveSeat, takeSeat } from '../store/daemon-claim.ts';
 import type { EngineContext } from './context.ts';
 import { Engine } from './engine.ts';
 
@@ -14,9 +13,8 @@ export interface DaemonOptions {
 
 /** Runs everything that no foreground run has claimed, until stopped. One per state directory. */
 export async function runDaemon(parts: EngineContext, options: DaemonOptions): Promise<void> {
-  const { layout } = parts.store;
   const { maxConcurrency, lookEveryMs, signal } = options;
-  const claim = await takeSeat(layout, parts.holder, parts.now());
+  const claim = await parts.holder.claimDaemon(parts.now());
   const engine = new Engine(parts, { mode: 'forever', maxConcurrency, lookEveryMs });
   const stop = () => void engine.stop('leave', 'the daemon');
   signal.addEventListener('abort', stop);
@@ -26,7 +24,7 @@ export async function runDaemon(parts: EngineContext, options: DaemonOptions): P
     await engine.run();
   } finally {
     signal.removeEventListener('abort', stop);
-    await leaveSeat(layout, parts.holder);
+    await parts.holder.releaseDaemon();
   }
 }
 

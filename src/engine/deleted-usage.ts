@@ -1,7 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
-import { writeAtomic } from '../machine/files/atomic.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';
-import { quickTicket } from '../store/quick.ts';
 import type { EngineContext } from './context.ts';
 
 /** Longer than a day's budget asks, and than it takes most accounts to be under no limit any more. */
@@ -12,26 +9,20 @@ export async function keepPast(parts: EngineContext, tickets: readonly Ticket[])
   const { store, now } = parts;
   const time = now();
   if (!tickets.some((ticket) => essence(ticket, time))) return;
-  const file = store.layout.past;
-  await store.alone('past', async () => {
-    const kept = [...read(file), ...tickets].flatMap((ticket) => essence(ticket, time) ?? []);
-    const lines = new Set(kept.map((each) => JSON.stringify(each)));
-    writeAtomic(file, `[\n${[...lines].join(',\n')}\n]\n`);
-  });
+  await store.updateDeletedUsage((kept) =>
+    [...kept, ...tickets].flatMap((ticket) => essence(ticket, time) ?? []),
+  );
 }
 
-const known = new WeakMap<EngineContext, { stamp: string; tickets: Ticket[] }>();
+const renamed = new WeakMap<readonly Ticket[], Ticket[]>();
 
 /** Tickets that are no more, as far as their agents' work still counts. Their plans have names that no other plan has. */
-export function pastOf(parts: EngineContext): Ticket[] {
-  const file = parts.store.layout.past;
-  const stat = statSync(file, { throwIfNoEntry: false });
-  if (!stat) return [];
-  const stamp = `${stat.ino} ${stat.mtimeMs} ${stat.size}`;
-  const before = known.get(parts);
-  if (before?.stamp === stamp) return before.tickets;
-  const tickets = read(file).map((ticket) => ({ ...ticket, planId: `${ticket.planId} (deleted)` }));
-  known.set(parts, { stamp, tickets });
+export function pastOf({ store }: EngineContext): Ticket[] {
+  const kept = store.deletedUsage();
+  const known = renamed.get(kept);
+  if (known) return known;
+  const tickets = kept.map((ticket) => ({ ...ticket, planId: `${ticket.planId} (deleted)` }));
+  renamed.set(kept, tickets);
   return tickets;
 }
 
@@ -53,15 +44,4 @@ function attemptOf(entry: Attempt, now: string): object {
   const { phase, visit, attempt, status, startedAt, agent, usage, error, launches, resetAt } = entry;
   const completedAt = entry.completedAt ?? now;
   return { phase, visit, attempt, status, startedAt, completedAt, agent, usage, error, launches, resetAt };
-}
-
-function read(file: string): Ticket[] {
-  try {
-    const all: unknown = JSON.parse(readFileSync(file, 'utf8'));
-    return Array.isArray(all) ? all.flatMap((each) => quickTicket(each) ?? []) : [];
-  } catch (error) {
-    // Not there yet, or not ours: plans must be deleted all the same.
-    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  }
 }

@@ -60,7 +60,7 @@ export class Engine {
   /** Runs until done by its mode or stopped. Throws only what makes going on impossible, such as a full disk. */
   async run(): Promise<void> {
     const { store, holder } = this.#parts;
-    holder.start();
+    await holder.start();
     const unwatch = store.watch(() => this.wake());
     try {
       await this.#look().catch((error: unknown) => this.#giveUp(error));
@@ -69,7 +69,7 @@ export class Engine {
       await this.#notifier.settled();
     } finally {
       unwatch();
-      holder.stop();
+      await holder.stop();
     }
     if (this.#failure) throw this.#failure;
   }

@@ -2,8 +2,7 @@ import type { Settings } from '../config/settings.ts';
 import { SpecFiles } from '../features/spec-runs/state-files.ts';
 import { Machine } from '../machine/machine.ts';
 import type { EngineEvent } from '../model/events.ts';
-import { Holder } from '../store/claims.ts';
-import { FileStore } from '../store/file-store.ts';
+import { openStore } from '../store/open.ts';
 import { createWorkspaces } from '../workspaces/index.ts';
 import { steadyClock } from './clock.ts';
 import type { EngineContext } from './context.ts';
@@ -21,7 +20,7 @@ export interface OpenOptions {
 
 /** Puts the parts of an engine together for one process. */
 export function openEngine({ settings, env, by, listen, bell }: OpenOptions): EngineContext {
-  const store = new FileStore(settings.stateDir);
+  const store = openStore(settings.stateDir);
   const machine = new Machine(settings.stateDir);
   const clean = Object.fromEntries(
     Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined),
@@ -32,7 +31,7 @@ export function openEngine({ settings, env, by, listen, bell }: OpenOptions): En
     machine,
     settings,
     workspaces: createWorkspaces({ env: clean, memory: machine.repositories, walls }),
-    holder: new Holder(by, store.layout.engines),
+    holder: store.holder(by),
     redact: redactorOf(settings, clean),
     env: withoutOwn(clean),
     job: clean.SIGNALBOX_JOB,

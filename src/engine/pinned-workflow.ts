@@ -37,7 +37,7 @@ export async function pinnedFor(parts: EngineContext, ticket: Ticket, plan: Plan
   const cache = cacheOf(parts);
   const resolved = await resolveWorkflow(workflowNameOf(ticket, plan, settings), settings.searchPath);
   const { hash, text } = resolved;
-  if (!cache.has(hash)) store.pin(hash, text);
+  if (!cache.has(hash)) await store.pin(hash, text);
   const pinned = cache.get(hash) ?? { ...resolved, hash };
   cache.set(hash, pinned);
   return pinned;

@@ -3,7 +3,6 @@ import { unlockSpec } from '../features/spec-runs/lock.ts';
 import { sayOther } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
-import { readDaemon } from '../store/daemon-claim.ts';
 import { type EngineContext, emit } from './context.ts';
 import { control } from './control.ts';
 import { stoppedIn } from './stopped-tickets.ts';
@@ -46,7 +45,7 @@ export async function takeRun(parts: EngineContext, planId: string): Promise<Pla
 
 /** Whether a daemon is there that goes on with the run: it was left to it, or it has taken tickets of it. */
 export function isWithDaemon(parts: EngineContext, planId: string): boolean {
-  const daemon = readDaemon(parts.store.layout, parts.holder);
+  const daemon = parts.holder.daemon();
   if (!daemon) return false;
   const { detached } = (parts.store.plan(planId).run ?? {}) as { detached?: boolean };
   if (detached) return true;

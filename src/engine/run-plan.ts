@@ -86,7 +86,7 @@ function checkRunnable(parts: EngineContext, planId: string, ticketIds: readonly
   }
   if (plan.tickets.length === 0) {
     throw new InputError('plan/empty', `Plan "${planId}" has no tickets.`, {
-      hint: `List them under "tickets" in ${parts.store.layout.planFile(planId)}.`,
+      hint: `List them under "tickets" in ${parts.store.location({ planId, ticketId: null })}.`,
     });
   }
   const fix: Partial<Record<Plan['status'], string>> = {

@@ -89,7 +89,7 @@ export class Flights {
     if (isFatal(error)) return this.#options.onFatal(error);
     try {
       // It may be back at the next look, and nothing was begun for it.
-      if (!journal && wasOutOfReach(error, this.#parts.store.layout.ticketFile(ref))) throw error;
+      if (!journal && wasOutOfReach(error, this.#parts.store.location(ref))) throw error;
       if (!journal) await holdBroken(this.#parts, ref, messageOf(error));
       else {
         await journal.giveUp(error);

@@ -4,7 +4,7 @@ import { sayHolder, wayToFree } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';
-import type { FileStore } from '../store/file-store.ts';
+import type { Store } from '../store/port.ts';
 import { readPinned } from '../workflows/index.ts';
 import type { EngineContext } from './context.ts';
 import { workspaceSpec } from './ticket-defaults.ts';
@@ -15,7 +15,7 @@ export function sessionsOf(ticket: Ticket, phase?: string): Attempt[] {
 }
 
 /** Refuses a phase that the ticket neither went through nor will come to; before its begin nobody knows. */
-export function checkPhase(store: Pick<FileStore, 'pinned'>, ticket: Ticket, phase: string): void {
+export function checkPhase(store: Pick<Store, 'pinned'>, ticket: Ticket, phase: string): void {
   const text = ticket.workflowHash && store.pinned(ticket.workflowHash);
   if (!text) return;
   const own = readPinned(text).workflow.phases.map(({ id }) => id);
@@ -109,7 +109,7 @@ export async function inSession(
     }
     return { ...latest, claim: holder.claim(parts.now()) };
   });
-  holder.start();
+  await holder.start();
   try {
     const spec = workspaceSpec(ticket, store.plan(ref.planId), settings, store.view());
     // What somebody installed by hand meanwhile stays.
@@ -127,6 +127,6 @@ export async function inSession(
     await store.updateTicket(ref, (latest) =>
       latest.claim?.token === holder.token ? { ...latest, claim: null } : latest,
     );
-    holder.stop();
+    await holder.stop();
   }
 }

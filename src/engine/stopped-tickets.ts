@@ -4,7 +4,6 @@ import { blockedBy } from '../model/state/dependencies.ts';
 import { firstFailure } from '../model/state/first-failure.ts';
 import { isSuperseded, newerRunOf } from '../model/state/superseded.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
-import { readDaemon } from '../store/daemon-claim.ts';
 import { type EngineContext, emit } from './context.ts';
 
 /** Tickets that a person or the end of a run has stopped; those whose issue has a newer run stay as they are. */
@@ -90,7 +89,7 @@ async function commonDirOf(
 function leftAlone(parts: EngineContext, plan: Plan, tickets: readonly Ticket[]): Ticket[] {
   const { store, holder } = parts;
   if (plan.kind !== 'run' || plan.status !== 'active') return [];
-  if ((plan.claim && holder.isLive(plan.claim)) || readDaemon(store.layout, holder)) return [];
+  if ((plan.claim && holder.isLive(plan.claim)) || holder.daemon()) return [];
   const view = store.view();
   return tickets.filter(({ ticketId, status, claim, phaseHistory }) => {
     if (claim && holder.isLive(claim)) return false;

@@ -95,7 +95,7 @@ export class Journal {
     if (open) await stopJob(this.#parts.machine.job(this.#ref, open), 'stopped');
     const now = this.#parts.now();
     const reason = explained(error);
-    const events: TicketEvent[] = wasOutOfReach(error, this.#parts.store.layout.ticketFile(this.#ref))
+    const events: TicketEvent[] = wasOutOfReach(error, this.#parts.store.location(this.#ref))
       ? [{ type: 'end', end: { type: 'interrupted', reason, deliberate: true } }, { type: 'release' }]
       : [{ type: 'broken', reason }];
     const wasReleased = this.#released;

@@ -7,7 +7,7 @@ import type { AgentEvent } from '../model/agent.ts';
 import type { TicketRef } from '../model/ids.ts';
 import { lineRedactor, type Redact } from '../model/text/redact.ts';
 import { type Attempt, attemptKey, type Ticket } from '../model/ticket.ts';
-import type { FileStore } from '../store/file-store.ts';
+import type { Store } from '../store/port.ts';
 import { lineOf } from './lines.ts';
 import { clock, oneLine, type Style, usageText } from './style.ts';
 
@@ -22,13 +22,13 @@ export interface LogOptions {
 }
 
 /** A log that can be asked for more: every call returns the lines that have come since. */
-export function createLog(store: FileStore, machine: Machine, options: LogOptions): { more(): string[] } {
+export function createLog(store: Store, machine: Machine, options: LogOptions): { more(): string[] } {
   return options.ticketId === null
     ? eventLog(store, options)
     : ticketLog({ store, machine }, options, options.ticketId);
 }
 
-function eventLog(store: FileStore, { planId, phase, json, style }: LogOptions) {
+function eventLog(store: Store, { planId, phase, json, style }: LogOptions) {
   let shown = 0;
   return {
     more(): string[] {
@@ -46,7 +46,7 @@ function eventLog(store: FileStore, { planId, phase, json, style }: LogOptions) 
 }
 
 function ticketLog(
-  { store, machine }: { store: FileStore; machine: Machine },
+  { store, machine }: { store: Store; machine: Machine },
   options: LogOptions,
   ticketId: string,
 ) {

@@ -1,21 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
+import { writeAtomic } from '../machine/files/atomic.ts';
 import { makeDirectory } from '../machine/files/directory.ts';
 import { asStorageError } from '../machine/files/storage-error.ts';
+import { withLock } from '../machine/lock.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/process-identity.ts';
-import { type Claim, LEASE_MS, RENEW_MS } from '../model/claim.ts';
+import { type Claim, LEASE_MS, RENEW_MS, sayHolder } from '../model/claim.ts';
+import { HeldError } from '../model/errors.ts';
+import type { Layout } from './layout.ts';
+import type { Holder } from './port.ts';
 
-/** This process as a holder of claims. Its heartbeat file lets other hosts see that it lives. */
-export class Holder {
+/** A holder whose heartbeat is a file, and whose liveness on this host is that of its process. */
+export class FileHolder implements Holder {
   readonly by: string;
+  readonly #layout: Layout;
   #token: string | undefined;
-  readonly #dir: string;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(by: string, enginesDir: string) {
+  constructor(by: string, layout: Layout) {
     this.by = by;
-    this.#dir = enginesDir;
+    this.#layout = layout;
   }
 
   get token(): string {
@@ -27,37 +32,37 @@ export class Holder {
     return { ...ownIdentity(), token: this.token, by: this.by, renewedAt: now };
   }
 
-  start(): void {
+  async start(): Promise<void> {
     try {
-      makeDirectory(this.#dir);
-      this.#bury();
+      makeDirectory(this.#layout.engines);
+      this.#removeDead();
       this.#beat();
     } catch (error) {
-      throw asStorageError(error, dirname(this.#dir));
+      throw asStorageError(error, this.#layout.root);
     }
     this.#timer = setInterval(() => this.#renew(), RENEW_MS);
     this.#timer.unref();
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     clearInterval(this.#timer);
     rmSync(this.#file(this.token), { force: true });
   }
 
-  /** Whether other engines may be at work on the same state. */
-  hasNeighbours(): boolean {
-    return readdirSync(this.#dir).some((name) => name !== basename(this.#file(this.token)));
+  hasOthers(): boolean {
+    return readdirSync(this.#layout.engines).some((name) => name !== basename(this.#file(this.token)));
   }
 
   /** Removes the heartbeats of engines of this host that were killed. */
-  #bury(): void {
-    for (const name of readdirSync(this.#dir)) {
-      const file = join(this.#dir, name);
-      if (isDead(file)) rmSync(file, { force: true });
+  #removeDead(): void {
+    for (const name of readdirSync(this.#layout.engines)) {
+      const file = join(this.#layout.engines, name);
+      const identity = readRecord<ProcessIdentity>(file);
+      if (identity && isAlive(identity) === false) rmSync(file, { force: true });
     }
   }
 
-  /** Whether the holder of a claim still works: by its process on this host, by its heartbeat on another. */
+  /** By its process on this host, by its heartbeat on another. */
   isLive(claim: Claim): boolean {
     const alive = isAlive(claim);
     if (alive === false && claim.agent) return isAlive({ ...claim, ...claim.agent }) === true;
@@ -66,16 +71,47 @@ export class Holder {
     return beat !== undefined && Date.now() - beat.mtimeMs < LEASE_MS;
   }
 
-  #file(token: string): string {
-    return join(this.#dir, `${token.replaceAll(/[^A-Za-z0-9-]/g, '')}.json`);
+  daemon(): Claim | undefined {
+    const found = readRecord<Claim>(this.#layout.daemon);
+    return found && this.isLive(found) ? found : undefined;
   }
 
-  /** A beat that cannot be written is missed; what cannot go on without writing finds out by itself. */
+  async claimDaemon(now: string): Promise<Claim> {
+    try {
+      makeDirectory(this.#layout.locks);
+      return await withLock(this.#layout.lock('daemon'), () => {
+        const other = this.daemon();
+        if (other)
+          throw new HeldError('daemon/held', `A daemon already runs here: ${sayHolder(other)}.`, {
+            hint: 'Stop it with: signalbox daemon stop',
+            details: { holder: other },
+          });
+        const claim = this.claim(now);
+        writeAtomic(this.#layout.daemon, `${JSON.stringify(claim)}\n`);
+        return claim;
+      });
+    } catch (error) {
+      throw asStorageError(error, this.#layout.root);
+    }
+  }
+
+  async releaseDaemon(): Promise<void> {
+    await withLock(this.#layout.lock('daemon'), () => {
+      const { daemon } = this.#layout;
+      if (readRecord<Claim>(daemon)?.token === this.token) rmSync(daemon, { force: true });
+    });
+  }
+
+  #file(token: string): string {
+    return join(this.#layout.engines, `${token.replaceAll(/[^A-Za-z0-9-]/g, '')}.json`);
+  }
+
+  /** On a full disk a beat is left out; writes of the state report the full disk. */
   #renew(): void {
     try {
       this.#beat();
     } catch (error) {
-      if (asStorageError(error, this.#dir) === error) throw error;
+      if (asStorageError(error, this.#layout.root) === error) throw error;
     }
   }
 
@@ -84,11 +120,11 @@ export class Holder {
   }
 }
 
-function isDead(heartbeat: string): boolean {
+/** Undefined when the file is gone, or is being written at this moment. */
+function readRecord<T>(file: string): T | undefined {
   try {
-    return isAlive(JSON.parse(readFileSync(heartbeat, 'utf8')) as ProcessIdentity) === false;
+    return JSON.parse(readFileSync(file, 'utf8')) as T;
   } catch {
-    // Gone by now, or being written at this moment.
-    return false;
+    return undefined;
   }
 }

@@ -1,8 +1,8 @@
-import { stateText } from '../machine/files/state-text.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import { Plan, PlanEntry } from '../model/plan-schema.ts';
 import { nearest } from '../model/text/near.ts';
 import { Ticket } from '../model/ticket-schema.ts';
+import type { StateRef, Store } from './port.ts';
 
 export interface FileIssue {
   /** `tickets[2].order`; null for the file as a whole. */
@@ -16,11 +16,12 @@ const FIELDS = { plan: Object.keys(Plan.shape), ticket: Object.keys(Ticket.shape
 const ENTRY_FIELDS = Object.keys(PlanEntry.shape);
 
 /** Everything in a state file that does not fit its schema, and fields whose names look like slips. */
-export function inspectState(kind: 'plan' | 'ticket', file: string): FileIssue[] {
+export function inspectState(store: Pick<Store, 'text'>, ref: StateRef): FileIssue[] {
+  const kind = ref.ticketId === null ? 'plan' : 'ticket';
   const fail = (message: string): FileIssue[] => [{ path: null, message, severity: 'error' }];
   let data: unknown;
   try {
-    const text = stateText(file);
+    const text = store.text(ref);
     if (text.trim() === '') return fail('the file is empty');
     data = JSON.parse(text);
   } catch (error) {

@@ -1,12 +1,18 @@
+import type { Claim } from '../model/claim.ts';
 import type { StoredEvent } from '../model/events.ts';
 import type { TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 
-/** A file that cannot be used; only that plan or ticket is held back. */
-export interface StoreProblem {
+/** Names a plan (`ticketId` is null) or one of its tickets. */
+export interface StateRef {
   planId: string;
   ticketId: string | null;
+}
+
+/** A plan or ticket that cannot be used. Only that one is held back. */
+export interface StoreProblem extends StateRef {
+  /** Where it is, as a text for people; only the store itself may open it. */
   path: string;
   message: string;
 }
@@ -18,28 +24,99 @@ export interface StoreView {
   problems: StoreProblem[];
 }
 
+/** What changed. `unknown`: the store cannot say, so everything has to be read again. A new or deleted plan is a change of the plan. */
+export type Changed = readonly StateRef[] | 'unknown';
+
+/** A notification that was not sent yet. */
+export interface Wanted {
+  /** Names what happened, once and for all. */
+  key: string;
+  /** Where it is to be sent. */
+  place: string;
+  /** When it happened. */
+  since: string;
+}
+
+export interface NoticeWish {
+  places: readonly string[];
+  wanted: readonly Wanted[];
+  /** At a place that is new, only what happened after this time is sent. */
+  start: string;
+  now: string;
+}
+
+/** One process that claims tickets and plans. Its heartbeat lets other hosts see that it is alive. */
+export interface Holder {
+  readonly by: string;
+  /** Fences writes: whoever finds another token in a ticket's claim must not write any more. */
+  readonly token: string;
+  claim(now: string): Claim;
+  /** Starts the heartbeat. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** Whether other engines may be at work on the same state. */
+  hasOthers(): boolean;
+  isLive(claim: Claim): boolean;
+  /** The claim of the daemon, if it is alive. */
+  daemon(): Claim | undefined;
+  /** Becomes the only daemon; throws a HeldError that names the one that is already running. */
+  claimDaemon(now: string): Promise<Claim>;
+  releaseDaemon(): Promise<void>;
+}
+
 /**
- * Where plans and tickets live. Small on purpose, so that a database can stand behind it:
- * no caller sees a path, and every change goes through an update function that is given the latest state.
+ * The shared truth: plans, tickets, events, pinned workflows, claims, and what was sent and spent. A database on another host can
+ * implement it: no caller sees a path, reads may come from memory, and writes are asynchronous. Every change goes through a
+ * function that gets the latest state; the store may call it again when another process was faster, so it must be pure.
  */
 export interface Store {
   view(): StoreView;
-  /** As `view`, but others' changes may show a moment late: for what is asked several times per attempt. */
+  /** As `view`, but changes of other processes may show a moment later: for what is asked several times per attempt. */
   glance(): StoreView;
+  hasPlan(id: string): boolean;
+  /** Whether something is stored there, readable or not. */
+  exists(ref: StateRef): boolean;
   plan(id: string): Plan;
   ticket(ref: TicketRef): Ticket;
-  /** Applies `change` to the latest state, alone. Returning the same object writes nothing. */
-  updateTicket(ref: TicketRef, change: (ticket: Ticket) => Ticket): Promise<Ticket>;
-  updatePlan(id: string, change: (plan: Plan) => Plan): Promise<Plan>;
+  /** The stored JSON, also where it fits no schema. */
+  text(ref: StateRef): string;
+  /** Where a plan or ticket is stored, or all plans, as a text for people. */
+  location(ref?: StateRef): string;
+
   create(plan: Plan, tickets: readonly Ticket[]): Promise<void>;
+  /** Applies `change` to the latest state, alone. Returning the same object writes nothing. */
+  updatePlan(id: string, change: (plan: Plan) => Plan): Promise<Plan>;
+  updateTicket(ref: TicketRef, change: (ticket: Ticket) => Ticket): Promise<Ticket>;
+  /** Writes a ticket that does not exist yet. List it in its plan afterwards. */
+  addTicket(ticket: Ticket): Promise<void>;
+  /** Deletes a ticket that its plan no longer lists. */
+  removeTicket(ref: TicketRef): Promise<void>;
+  /** Replaces a ticket that cannot be read by its last good state. */
+  restoreTicket(ticket: Ticket): Promise<void>;
   deletePlan(id: string): Promise<void>;
-  /** Runs `fn` while no other engine runs one of the same name. */
-  alone<T>(name: string, fn: () => Promise<T>): Promise<T>;
-  append(planId: string, event: StoredEvent): void;
+
+  /** Calls of one process are kept in their order, also when it does not await them. */
+  append(planId: string, event: StoredEvent): Promise<void>;
   events(planId: string): StoredEvent[];
-  /** Calls back soon after somebody else changed something. Returns the way to end it. */
-  watch(onChange: () => void): () => void;
+
+  /** Calls back soon after another process changed something. Returns the function that ends it. */
+  watch(onChange: (changed: Changed) => void): () => void;
+  /** What any process changed since the cursor. Without a cursor, or with one that the store does not know: `unknown`. */
+  changes(since?: string): { changed: Changed; cursor: string };
+
   /** Keeps a text by its content hash, for ever. */
-  pin(hash: string, text: string): void;
+  pin(hash: string, text: string): Promise<void>;
   pinned(hash: string): string | undefined;
+
+  holder(by: string): Holder;
+  /** Runs `fn` while no other engine runs one of the same name. */
+  alone<T>(name: 'slots' | 'runs', fn: () => Promise<T>): Promise<T>;
+
+  /** Those of the wanted notifications that no other process has sent or is sending. This one has to send them now. */
+  claimNotices(planId: string, wish: NoticeWish): Promise<Wanted[]>;
+  endNotice(planId: string, notice: Wanted, end: { state: 'sent' | 'failed'; now: string }): Promise<void>;
+
+  /** What agents of deleted tickets used, as tickets without their texts. */
+  deletedUsage(): readonly Ticket[];
+  updateDeletedUsage(change: (kept: readonly Ticket[]) => readonly object[]): Promise<void>;
 }

@@ -151,7 +151,7 @@ export class StateReader {
 }
 
 /** Undefined where nothing is; what cannot even be looked at is trouble of that file. */
-function stampOf(path: string): string | undefined {
+export function stampOf(path: string): string | undefined {
   try {
     const stat = statSync(path, { throwIfNoEntry: false });
     return stat ? `${stat.ino}:${stat.size}:${stat.mtimeMs}` : undefined;

@@ -1,27 +1,42 @@
 import { type FSWatcher, readdirSync, watch } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import { keyOf } from './changes.ts';
+import type { Changed, StateRef } from './port.ts';
 
 export interface PlanWatch {
   /** Reports a change that was noticed in another way. */
-  report(): void;
+  report(changed: StateRef | 'unknown'): void;
   close(): void;
 }
+
+type Kind = 'root' | 'plan' | 'tickets';
 
 /**
  * Watches the directories that planners and people write to: plans/, each plan, each tickets/.
  * Changes that this process made itself (`own`) are not reported; bursts are reported once.
  */
-export function watchPlans(root: string, own: (path: string) => boolean, onChange: () => void): PlanWatch {
+export function watchPlans(
+  root: string,
+  own: (path: string) => boolean,
+  onChange: (changed: Changed) => void,
+): PlanWatch {
   const watchers = new Map<string, FSWatcher>();
+  const pending = new Map<string, StateRef>();
+  let isKnown = true;
   let timer: NodeJS.Timeout | undefined;
-  const report = () => {
+  const report = (changed: StateRef | 'unknown') => {
+    if (changed === 'unknown') isKnown = false;
+    else pending.set(keyOf(changed), changed);
     timer ??= setTimeout(() => {
       timer = undefined;
+      const all = isKnown ? [...pending.values()] : 'unknown';
+      pending.clear();
+      isKnown = true;
       refresh();
-      onChange();
+      onChange(all);
     }, 5);
   };
-  const follow = (dir: string, kind: 'root' | 'plan' | 'tickets') => {
+  const follow = (dir: string, kind: Kind) => {
     if (watchers.has(dir)) return;
     try {
       const watcher = watch(dir, { persistent: false }, (_event, name) => {
@@ -32,7 +47,8 @@ export function watchPlans(root: string, own: (path: string) => boolean, onChang
         }
         if (kind === 'plan' && name === 'tickets') drop(join(dir, name));
         const isState = kind === 'root' || name === null || name.endsWith('.json') || name === 'tickets';
-        if (isState && !(name !== null && kind !== 'root' && own(join(dir, name)))) report();
+        if (isState && !(name !== null && kind !== 'root' && own(join(dir, name))))
+          report(changedBy(dir, kind, name));
       });
       watcher.on('error', () => drop(dir));
       watchers.set(dir, watcher);
@@ -63,6 +79,14 @@ export function watchPlans(root: string, own: (path: string) => boolean, onChang
     for (const dir of [...watchers.keys()]) drop(dir);
   };
   return { report, close };
+}
+
+/** What an entry of a watched directory stands for. A replaced `tickets/` may hold other tickets altogether. */
+function changedBy(dir: string, kind: Kind, name: string | null): StateRef | 'unknown' {
+  if (name === null || (kind === 'plan' && name === 'tickets')) return 'unknown';
+  if (kind === 'root') return { planId: name, ticketId: null };
+  if (kind === 'plan') return { planId: basename(dir), ticketId: null };
+  return { planId: basename(dirname(dir)), ticketId: name.replace(/\.json$/, '') };
 }
 
 function list(root: string): string[] {

@@ -1,11 +1,11 @@
 import { describe, expect } from 'vitest';
 import { runHeader } from '../../src/report/issue-runs/header.ts';
 import { style } from '../../src/report/style.ts';
-import { FileStore } from '../../src/store/file-store.ts';
+import { openStore } from '../../src/store/open.ts';
 import { EXEC_FLAGS, it, linesOf, NumberedWorld, titled } from './support.ts';
 
 const header = (issues: NumberedWorld, run: string) =>
-  runHeader(new FileStore(issues.world.stateDir), run, style(false));
+  runHeader(openStore(issues.world.stateDir), run, style(false));
 
 describe.concurrent('a chain', () => {
   it('is called one wherever a run is told of', async ({ world }) => {

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { StoredEvent } from '../../src/model/events.ts';
-import { FileStore } from '../../src/store/file-store.ts';
+import { openStore } from '../../src/store/open.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { State } from './scratch.ts';
 import { codeOf, planOf, REF, ticketOf } from './store-support.ts';
@@ -33,7 +33,7 @@ describe('reading', () => {
     await store.updatePlan('p', (plan) => ({ ...plan, tickets: plan.tickets.slice(0, 1) }));
     await store.removeTicket({ planId: 'p', ticketId: 'u' });
     expect([...store.glance().tickets.keys()]).toEqual(['p/t']);
-    await new FileStore(state.dir).updateTicket(REF, (ticket) => ({ ...ticket, title: 'theirs' }));
+    await openStore(state.dir).updateTicket(REF, (ticket) => ({ ...ticket, title: 'theirs' }));
     expect(store.view().tickets.get('p/t')?.title).toBe('theirs');
     await waitFor('the change of another', () => title() === 'theirs');
   });
@@ -162,11 +162,11 @@ describe('events', () => {
   const statuses = (state: State) =>
     state.store.events('p').map((each) => (each.type === 'plan:status' ? each.status : ''));
 
-  it('are kept in order', () => {
+  it('are kept in order', async () => {
     const state = new State();
     state.plan('p');
     expect(state.store.events('p')).toEqual([]);
-    for (const each of ['a', 'b\n{"v":1}', 'ü😀']) state.store.append('p', event(each));
+    for (const each of ['a', 'b\n{"v":1}', 'ü😀']) await state.store.append('p', event(each));
     expect(statuses(state)).toEqual(['a', 'b\n{"v":1}', 'ü😀']);
     expect(statSync(state.path('p/events.jsonl')).mode & 0o777).toBe(0o600);
   });
@@ -175,26 +175,26 @@ describe('events', () => {
     ['a half', '{"type":"plan:sta'],
     ['one that happens to end in a brace', '{"type":"ticket:status","hold":{"kind":"poll"}'],
     ['a half that is not even JSON', '\0\0\0'],
-  ])('are read past %s last line, and it swallows nothing that comes after', (_name, half) => {
+  ])('are read past %s last line, and it swallows nothing that comes after', async (_name, half) => {
     const state = new State();
     state.plan('p');
-    state.store.append('p', event('before'));
+    await state.store.append('p', event('before'));
     writeFileSync(state.path('p/events.jsonl'), half, { flag: 'a' });
     expect(statuses(state)).toEqual(['before']);
-    state.store.append('p', event('after'));
-    state.store.append('p', event('last'));
+    await state.store.append('p', event('after'));
+    await state.store.append('p', event('last'));
     expect(statuses(state)).toEqual(['before', 'after', 'last']);
   });
 });
 
 describe('pinned texts', () => {
-  it('are kept by their hash, for ever', () => {
+  it('are kept by their hash, for ever', async () => {
     const { store, dir } = new State();
     const hash = '0123456789abcdef';
     expect(store.pinned(hash)).toBeUndefined();
-    store.pin(hash, 'text');
-    store.pin(hash, 'another');
-    expect(new FileStore(dir).pinned(hash)).toBe('text');
+    await store.pin(hash, 'text');
+    await store.pin(hash, 'another');
+    expect(openStore(dir).pinned(hash)).toBe('text');
   });
 });
 

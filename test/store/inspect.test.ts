@@ -1,13 +1,11 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { inspectState } from '../../src/store/inspect.ts';
-import { scratch } from './scratch.ts';
+import { openStore } from '../../src/store/open.ts';
 
 function inspect(kind: 'plan' | 'ticket', data: unknown): string[] {
-  const file = join(scratch(), 'state.json');
-  writeFileSync(file, typeof data === 'string' ? data : JSON.stringify(data));
-  return inspectState(kind, file).map(({ path, message, severity }) => `${severity} ${path}: ${message}`);
+  const text = () => (typeof data === 'string' ? data : JSON.stringify(data));
+  const ref = { planId: 'p', ticketId: kind === 'plan' ? null : 't' };
+  return inspectState({ text }, ref).map(({ path, message, severity }) => `${severity} ${path}: ${message}`);
 }
 
 describe('inspectState', () => {
@@ -44,6 +42,8 @@ describe('inspectState', () => {
   it('tells what is no JSON, empty, or not there', () => {
     expect(inspect('plan', '{')[0]).toMatch(/^error null: not valid JSON \(/);
     expect(inspect('plan', ' ')).toEqual(['error null: the file is empty']);
-    expect(inspectState('plan', '/nowhere/plan.json')).toMatchObject([{ message: 'the file is missing' }]);
+    expect(inspectState(openStore('/nowhere'), { planId: 'p', ticketId: null })).toMatchObject([
+      { message: 'the file is missing' },
+    ]);
   });
 });

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { FileStore } from '../../src/store/file-store.ts';
+import { openStore } from '../../src/store/open.ts';
 
 /** A directory that is gone after the test. */
 export function scratch(): string {
@@ -14,7 +14,7 @@ export function scratch(): string {
 /** A state directory as planners and people write to it: with no store in between. */
 export class State {
   readonly dir = scratch();
-  readonly store = new FileStore(this.dir);
+  readonly store = openStore(this.dir);
 
   path(...parts: string[]): string {
     return join(this.dir, 'plans', ...parts);

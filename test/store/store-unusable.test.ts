@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Ticket } from '../../src/model/ticket-schema.ts';
-import { FileStore } from '../../src/store/file-store.ts';
+import { openStore } from '../../src/store/open.ts';
 import { State } from './scratch.ts';
 import { codeOf, REF } from './store-support.ts';
 
@@ -223,7 +223,7 @@ describe('what is not a file of a plan or ticket', () => {
         state.plan('bad');
         state.plan('good');
         const path = prepare(state);
-        const view = new FileStore(state.dir, { once }).view();
+        const view = openStore(state.dir, { once }).view();
         expect(view.tickets.has('good/t')).toBe(true);
         expect(view.problems).toMatchObject([
           { planId: 'bad', ticketId, path, message: expect.stringMatching(message) },
@@ -260,6 +260,6 @@ describe('what is not a file of a plan or ticket', () => {
     state.write('p/plan.json', `\ufeff${JSON.stringify({ id: 'p', tickets: [{ ticketId: 't' }] })}`);
     state.write('p/tickets/t.json', `\ufeff${JSON.stringify({ ...REF, title: 'T' })}`);
     for (const once of [false, true])
-      expect(new FileStore(state.dir, { once }).view()).toMatchObject({ plans: [{ id: 'p' }], problems: [] });
+      expect(openStore(state.dir, { once }).view()).toMatchObject({ plans: [{ id: 'p' }], problems: [] });
   });
 });

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FileStore } from '../../src/store/file-store.ts';
+import { openStore } from '../../src/store/open.ts';
 import { Fixture } from '../support/fixture.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { State } from './scratch.ts';
@@ -76,7 +76,7 @@ describe('updating', () => {
     state.ticket('p', 't', { labels: ['kept'] });
     const others = [1, 2, 3].map(() => worker.start(['bump', state.dir, '60']));
     const theirs = () => {
-      const { tickets, problems } = new FileStore(state.dir).view();
+      const { tickets, problems } = openStore(state.dir).view();
       expect(problems).toEqual([]);
       return Number(tickets.get('p/t')?.context.n ?? 0);
     };

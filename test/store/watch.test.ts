@@ -1,7 +1,8 @@
 import { mkdirSync, renameSync, rmSync, watch, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { FileStore } from '../../src/store/file-store.ts';
+import { openStore } from '../../src/store/open.ts';
 import { Fixture } from '../support/fixture.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { State } from './scratch.ts';
@@ -84,7 +85,7 @@ describe('watch', () => {
     const made = await state.reportsOf(async () => {
       for (let n = 0; n < 5; n++) {
         await state.store.updateTicket(REF, (ticket) => ({ ...ticket, title: `own ${n}` }));
-        state.store.append('p', { type: 'plan:status', planId: 'p', status: 's', v: 1, at: 'now' });
+        await state.store.append('p', { type: 'plan:status', planId: 'p', status: 's', v: 1, at: 'now' });
       }
     });
     expect(made).toBe(0);
@@ -140,15 +141,15 @@ describe('watch', () => {
 
   it('may be asked for twice, before there is anything, and ends when told', async () => {
     const dir = new State().dir;
-    const store = new FileStore(`${dir}/not/there/yet`);
+    const store = openStore(`${dir}/not/there/yet`);
     const seen = { first: 0, second: 0 };
     const endFirst = store.watch(() => seen.first++);
     onTestFinished(store.watch(() => seen.second++));
-    mkdirSync(store.layout.planDir('a'));
+    mkdirSync(join(store.location(), 'a'));
     await waitFor('both reports', () => seen.first > 0 && seen.second > 0);
     endFirst();
     const { first, second } = seen;
-    mkdirSync(store.layout.planDir('b'));
+    mkdirSync(join(store.location(), 'b'));
     await waitFor('one report', () => seen.second > second);
     expect(seen.first).toBe(first);
   });

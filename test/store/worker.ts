@@ -15,7 +15,8 @@ import { withLock } from '../../src/machine/lock.ts';
 import { SignalboxError } from '../../src/model/errors.ts';
 import { Plan } from '../../src/model/plan-schema.ts';
 import { Ticket } from '../../src/model/ticket-schema.ts';
-import { FileStore } from '../../src/store/file-store.ts';
+import { openStore } from '../../src/store/open.ts';
+import type { Store } from '../../src/store/port.ts';
 
 // The processes of the store's tests: started, watched and killed by them.
 
@@ -71,7 +72,7 @@ const jobs: Record<string, () => Promise<void> | void> = {
   },
 
   async bump() {
-    const store = new FileStore(dir);
+    const store = openStore(dir);
     for (let n = 0; n < Number(count); n++) {
       await store.updateTicket(REF, (ticket) => ({
         ...ticket,
@@ -84,7 +85,7 @@ const jobs: Record<string, () => Promise<void> | void> = {
 
   async make() {
     const plan = Plan.parse({ id: 'p', status: 'active', tickets: [{ ticketId: 't' }] });
-    await new FileStore(dir).create(plan, [Ticket.parse({ ...REF, title: 'T' })]);
+    await openStore(dir).create(plan, [Ticket.parse({ ...REF, title: 'T' })]);
     say('made');
   },
 
@@ -94,30 +95,30 @@ const jobs: Record<string, () => Promise<void> | void> = {
       process.setgid?.(65534);
       process.setuid?.(65534);
     }
-    say(await tryAll(new FileStore(dir)));
+    say(await tryAll(openStore(dir)));
   },
 
   /** The same where only a mount forbids it. */
   async readOnlyMount() {
-    say(await tryAll(new FileStore(dir)));
+    say(await tryAll(openStore(dir)));
   },
 
   /** Makes a plan, fills the disk, tries to write, makes room again. */
   async makeFull() {
-    const store = new FileStore(dir);
+    const store = openStore(dir);
     await jobs.make?.();
     const filler = join(dir, 'filler');
     const half = fill(filler);
     const report = await tryAll(store);
     rmSync(filler, { force: true });
-    store.append('p', { type: 'plan:status', planId: 'p', status: 'active', v: 1, at: 'later' });
+    await store.append('p', { type: 'plan:status', planId: 'p', status: 'active', v: 1, at: 'later' });
     const after = await store.updateTicket(REF, (ticket) => ({ ...ticket, description: 'room again' }));
     say({ ...report, half, after: after.description, events: store.events('p').map((event) => event.at) });
   },
 };
 
 /** Every way of writing, each with more than fits; then what is there to be read. */
-async function tryAll(store: FileStore): Promise<Record<string, unknown>> {
+async function tryAll(store: Store): Promise<Record<string, unknown>> {
   const big = 'x'.repeat(60_000);
   const before = JSON.stringify([...store.view().tickets]);
   const ticket = await codeOf(() => store.updateTicket(REF, (each) => ({ ...each, description: big })));
@@ -131,7 +132,7 @@ async function tryAll(store: FileStore): Promise<Record<string, unknown>> {
     ]),
   );
   const pin = await codeOf(() => store.pin('0123456789abcdef', big));
-  const fresh = new FileStore(store.layout.root).view();
+  const fresh = openStore(dir).view();
   return {
     codes: { ticket, plan, event, create, pin },
     intact: JSON.stringify([...fresh.tickets]) === before,

@@ -156,12 +156,8 @@ interface Seat {
 
 async function seat(io: Io, options: GlobalOptions): Promise<Seat> {
   const { store, settings } = await openStore(io, options);
-  const [{ readDaemon }, { Holder }] = await Promise.all([
-    import('../../store/daemon-claim.ts'),
-    import('../../store/claims.ts'),
-  ]);
   return {
-    claim: readDaemon(store.layout, new Holder('daemon', store.layout.engines)),
+    claim: store.holder('daemon').daemon(),
     stateDir: settings.stateDir,
     logDir: settings.logDir,
   };

@@ -60,8 +60,8 @@ async function show(planId: string, ticketId: string | undefined, options: Optio
     return true;
   };
   if (print() || !options.follow) return;
-  // Files that come later may need them.
-  await import('../../store/schemas.ts');
+  const { loadSchemas } = await import('../../store/open-for-reading.ts');
+  await loadSchemas();
   let timer: NodeJS.Timeout | undefined;
   let unhook = (): void => undefined;
   const ended = new Promise<void>((resolve, reject) => {

@@ -33,12 +33,12 @@ export async function resumeIssues(
 ): Promise<void> {
   const settings = await openSettings(io, globals);
   trusted(settings);
-  const [{ RunOrchestrator }, { storedRun }, { FileStore }] = await Promise.all([
+  const [{ RunOrchestrator }, { storedRun }, { openStore }] = await Promise.all([
     import('../../api/run-orchestrator.ts'),
     import('../../features/issue-runs/results/stored-run.ts'),
-    import('../../store/file-store.ts'),
+    import('../../store/open.ts'),
   ]);
-  const config = storedRun(new FileStore(settings.stateDir).plan(planId))?.config;
+  const config = storedRun(openStore(settings.stateDir).plan(planId))?.config;
   const view = { ...globals, verbose: config?.verbose ?? false, quiet: config?.quiet ?? false };
   await watched(io, settings, view, (init) => RunOrchestrator.resume(init, planId));
 }
@@ -57,13 +57,13 @@ async function watched(
   work: (init: ResumeInit) => Promise<RunResult>,
 ): Promise<void> {
   const { json = false, plain = false, quiet, verbose } = options;
-  const [{ IssueLines }, { runHeader }, { issueName }, { FileStore }] = await Promise.all([
+  const [{ IssueLines }, { runHeader }, { issueName }, { openStore }] = await Promise.all([
     import('../../report/issue-runs/output.ts'),
     import('../../report/issue-runs/header.ts'),
     import('../../features/issue-runs/results/ticket-facts.ts'),
-    import('../../store/file-store.ts'),
+    import('../../store/open.ts'),
   ]);
-  const store = new FileStore(settings.stateDir);
+  const store = openStore(settings.stateDir);
   let planId = '';
   const called = (ticketId: string) => {
     const ticket = store.view().tickets.get(refKey({ planId, ticketId }));

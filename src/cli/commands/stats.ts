@@ -17,15 +17,13 @@ export function register(program: Command, io: Io): void {
 
 async function show(options: GlobalOptions & { csv?: boolean }, io: Io): Promise<void> {
   const { settings, store, view } = await openStore(io, options);
-  const [{ countedIssues, readRunLogs, runStats, storedLogs }, { repositoryOf }, { Holder }] =
-    await Promise.all([
-      import('../../features/issue-runs/logs/stats.ts'),
-      import('../../config/paths.ts'),
-      import('../../store/claims.ts'),
-    ]);
+  const [{ countedIssues, readRunLogs, runStats, storedLogs }, { repositoryOf }] = await Promise.all([
+    import('../../features/issue-runs/logs/stats.ts'),
+    import('../../config/paths.ts'),
+  ]);
   const repo = repositoryOf(io.cwd) ?? io.cwd;
   const { logs: files, unreadable } = readRunLogs(resolve(repo, settings.run.logPath));
-  const holder = new Holder('stats', store.layout.engines);
+  const holder = store.holder('stats');
   const isHeld = ({ claim }: Plan) => claim !== null && holder.isLive(claim);
   const known = new Set(files.map((log) => log.runId));
   const logs = [...files, ...storedLogs(view, repo, known, isHeld)];

@@ -2,8 +2,6 @@ import type { Command } from 'commander';
 import { sayProblem } from '../../report/problem-text.ts';
 import { homeless, planLines, statusJson, statusOf } from '../../report/status.ts';
 import { oneLine, style } from '../../report/style.ts';
-import { Holder } from '../../store/claims.ts';
-import { readDaemon } from '../../store/daemon-claim.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openState } from '../open.ts';
 
@@ -52,8 +50,8 @@ export function plainOptions(words: readonly string[]): StatusOptions | undefine
 
 export async function showStatus(options: StatusOptions, io: Io): Promise<void> {
   const { store, view } = await openState(io, options);
-  const holder = new Holder('status', store.layout.engines);
-  const daemon = readDaemon(store.layout, holder) !== undefined;
+  const holder = store.holder('status');
+  const daemon = holder.daemon() !== undefined;
   const all = statusOf({ view, isLive: (claim) => holder.isLive(claim), daemon });
   if (options.plan) store.plan(options.plan);
   const wanted = options.plan ? all.filter(({ plan }) => plan.id === options.plan) : all;
@@ -68,7 +66,7 @@ export async function showStatus(options: StatusOptions, io: Io): Promise<void> 
   ]);
   if (!options.plan)
     for (const problem of homeless(view)) lines.push(`${look.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
-  io.out(lines.length > 0 ? lines.join('\n') : `No plans in ${store.layout.plans}.`);
+  io.out(lines.length > 0 ? lines.join('\n') : `No plans in ${store.location()}.`);
 }
 
 /** A plan that cannot be read is still told, with the reason in place of its content. */

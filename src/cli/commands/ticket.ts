@@ -184,11 +184,10 @@ async function noHalt(planId: string): Promise<Error> {
 
 /** Somebody has to run it: the daemon that is there, or a command. */
 export async function wayOn(parts: EngineContext, planId: string): Promise<string> {
-  const { readDaemon } = await import('../../store/daemon-claim.ts');
   const { kind, claim, status } = parts.store.plan(planId);
   if (status === 'paused') return ` Its plan is paused. Go on with: signalbox resume ${planId}`;
   if (claim && parts.holder.isLive(claim)) return ` Its run (pid ${claim.pid}) goes on with it.`;
-  const daemon = readDaemon(parts.store.layout, parts.holder);
+  const daemon = parts.holder.daemon();
   if (daemon) return ` Daemon ${daemon.pid} goes on with it.`;
   return kind === 'run' || kind === 'spec'
     ? ` Go on with: signalbox resume ${planId}`

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { oldOutput, sweepOutput } from '../../engine/retention.ts';
 import { messageOf, WorkspaceError } from '../../model/errors.ts';
-import { readDaemon } from '../../store/daemon-claim.ts';
 import { staleBranches } from './branches.ts';
 import { isLookedAt, takeCensus } from './inventory.ts';
 import { type Found, type Stale, stale } from './stale.ts';
@@ -39,7 +38,7 @@ async function removeOne({ item, remove }: Found): Promise<void> {
 
 /** Output of attempts as the retention setting has it, and logs of the same age. */
 function oldFiles(parts: EngineContext): Found[] {
-  const { settings, store } = parts;
+  const { settings } = parts;
   const { days } = settings.retention;
   const found: Found[] = [];
   const output = oldOutput(parts);
@@ -53,7 +52,7 @@ function oldFiles(parts: EngineContext): Found[] {
     };
     found.push({ item, remove });
   }
-  const daemon = readDaemon(store.layout, parts.holder) !== undefined;
+  const daemon = parts.holder.daemon() !== undefined;
   for (const path of filesIn(settings.logDir)) {
     const { mtimeMs, size } = statSync(path);
     if (Date.parse(parts.now()) - mtimeMs <= days * DAY_MS) continue;

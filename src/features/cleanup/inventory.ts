@@ -110,19 +110,19 @@ export function whyStale(
   census: Census,
   { owner, usedAt, left }: { owner: string; usedAt: number; left: boolean },
 ): string | undefined {
-  const { layout } = parts.store;
+  const { store, settings } = parts;
   const ref = parseRef(owner, '');
   if (idProblem(ref.planId) || idProblem(ref.ticketId)) return undefined;
-  if (!existsSync(layout.planDir(ref.planId))) {
+  if (!store.exists({ planId: ref.planId, ticketId: null })) {
     const quiet = left || Date.parse(parts.now()) - usedAt > QUIET_MS;
-    return quiet ? `there is no plan ${ref.planId} in ${layout.root}` : undefined;
+    return quiet ? `there is no plan ${ref.planId} in ${settings.stateDir}` : undefined;
   }
   const counted = census.tickets.find(({ ticket }) => refKey(ticket) === owner);
   if (counted) return counted.done ? sayDone(counted.ticket) : undefined;
   // A plan or ticket that cannot be read may well be alive.
   const plan = census.view.plans.find(({ id }) => id === ref.planId);
   const listed = plan?.tickets.some(({ ticketId }) => ticketId === ref.ticketId);
-  if (!plan || listed || existsSync(layout.ticketFile(ref))) return undefined;
+  if (!plan || listed || store.exists(ref)) return undefined;
   return `plan ${ref.planId} no longer has a ticket ${ref.ticketId}`;
 }
 

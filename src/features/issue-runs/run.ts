@@ -4,9 +4,6 @@ import { tellStatus } from '../../engine/status-events.ts';
 import { restSuperseded } from '../../engine/stopped-tickets.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import type { WorkItem } from '../../issues/index.ts';
-import { makeDirectory } from '../../machine/files/directory.ts';
-import { asStorageError } from '../../machine/files/storage-error.ts';
-import { withLock } from '../../machine/lock.ts';
 import { explained, InputError, WorkspaceError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { supersededHold } from '../../model/state/superseded.ts';
@@ -188,8 +185,9 @@ export async function startIssueRun(
   signal?: AbortSignal,
 ): Promise<boolean> {
   const { store, holder } = parts;
-  for (const { hash, text } of workflows) store.pin(hash, text);
-  const created = await alone(parts, async () => {
+  for (const { hash, text } of workflows) await store.pin(hash, text);
+  // Finding out who has an issue and taking it are one step among all runs of this state.
+  const created = await store.alone('runs', async () => {
     if (await isTaken(parts, plan, tickets)) return false;
     await store.create({ ...plan, claim: holder.claim(parts.now()) }, tickets);
     return true;
@@ -212,16 +210,6 @@ export async function startIssueRun(
     throw error;
   }
   return true;
-}
-
-/** Looking who has an issue and taking it are one step among all runs of a state directory. */
-async function alone<T>({ store: { layout } }: EngineContext, fn: () => Promise<T>): Promise<T> {
-  try {
-    makeDirectory(layout.locks);
-    return await withLock(layout.lock('runs'), fn);
-  } catch (error) {
-    throw asStorageError(error, layout.root);
-  }
 }
 
 async function supersede(parts: EngineContext, ticket: Ticket): Promise<void> {

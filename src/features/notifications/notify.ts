@@ -1,8 +1,7 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { messageOf } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
-import { Notified, type Wanted } from '../../store/notified.ts';
-import type { StoreView } from '../../store/port.ts';
+import type { StoreView, Wanted } from '../../store/port.ts';
 import { type Keyed, type Notice, noticesIn } from './notices.ts';
 import { type NotifyPlace, type PlaceOptions, placesOf, sayFailure } from './places.ts';
 
@@ -13,7 +12,6 @@ const PATIENCE_MS = 20_000;
 export class Notifier {
   readonly #parts: EngineContext;
   readonly #places: NotifyPlace[];
-  readonly #book: Notified;
   readonly #start: string;
   readonly #seen = new Set<string>();
   readonly #failed = new Set<string>();
@@ -23,7 +21,6 @@ export class Notifier {
   constructor(parts: EngineContext, options: PlaceOptions = {}) {
     this.#parts = parts;
     this.#places = placesOf(parts, options);
-    this.#book = new Notified(parts.store.layout, () => parts.now());
     this.#start = this.#places.length > 0 ? parts.now() : '';
   }
 
@@ -51,7 +48,12 @@ export class Notifier {
   async #claim(planId: string, news: readonly Keyed[]): Promise<void> {
     const places = this.#places.map(({ name }) => name);
     const wanted = news.flatMap(({ key, since }) => places.map((place) => ({ key, place, since })));
-    const mine = await this.#book.claim(planId, { places, wanted, start: this.#start });
+    const mine = await this.#parts.store.claimNotices(planId, {
+      places,
+      wanted,
+      start: this.#start,
+      now: this.#parts.now(),
+    });
     for (const each of mine) {
       const place = this.#places.find(({ name }) => name === each.place);
       const notice = news.find(({ key }) => key === each.key)?.notice;
@@ -69,7 +71,7 @@ export class Notifier {
       state = 'failed';
       this.#problem(place.name, notice, sayFailure(place, error, this.#parts.settings));
     }
-    await this.#book.end(notice.plan, wanted, state);
+    await this.#parts.store.endNotice(notice.plan, wanted, { state, now: this.#parts.now() });
   }
 
   /** One after the other at each place; places do not wait for each other. */

@@ -32,11 +32,11 @@ export async function checkPlan(parts: EngineContext, planId: string): Promise<P
     if (files.length === 0) store.plan(planId);
     return files;
   }
-  const planFile = store.layout.planFile(planId);
+  const planFile = store.location({ planId, ticketId: null });
   const problems = [...files];
   const add = (ticketId: string | null, { file, path = null, severity = 'error', ...rest }: Finding) =>
     problems.push({ ticketId, file: file ?? planFile, path, severity, ...rest });
-  const fileOf = (ticketId: string) => store.layout.ticketFile({ planId, ticketId });
+  const fileOf = (ticketId: string) => store.location({ planId, ticketId });
   for (const { ticketId, message, path, in: where } of planProblems(plan, view)) {
     const own = where === 'ticket' && ticketId !== null;
     add(ticketId, {
@@ -98,7 +98,7 @@ async function checkTicket(
   view: StoreView,
 ): Promise<Finding[]> {
   const problems: Finding[] = [];
-  const planFile = parts.store.layout.planFile(plan.id);
+  const planFile = parts.store.location({ planId: plan.id, ticketId: null });
   /** A value that the ticket leaves to its plan is wrong there. */
   const whereOf = (field: 'repo' | 'workflow') =>
     ticket[field] === null ? { path: field, file: planFile } : { path: field };

@@ -19,7 +19,7 @@ export async function obstacles(
 ): Promise<Finding[]> {
   const spec = workspaceSpec(ticket, plan, parts.settings, view);
   const found = await parts.workspaces.foresee({ ...spec, stackOn: [] });
-  const planFile = parts.store.layout.planFile(plan.id);
+  const planFile = parts.store.location({ planId: plan.id, ticketId: null });
   const fetched =
     found.some(({ field }) => field === 'base') && (await parts.workspaces.hasRemote(spec.repo));
   return [
@@ -58,7 +58,7 @@ export async function noMergeTarget(
     {
       place: 'base',
       path: 'base',
-      file: parts.store.layout.planFile(plan.id),
+      file: parts.store.location({ planId: plan.id, ticketId: null }),
       message: `The work would start from a commit on no branch, and phase "${merges.id}" could not merge it.`,
       hint: 'Set `base` of the plan to a branch.',
     },

@@ -12,7 +12,7 @@ import { type Claim, LEASE_MS, RENEW_MS, sayHolder } from '../../model/claim.ts'
 import { HeldError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { openAttempt } from '../../model/ticket.ts';
-import { FileStore } from '../../store/file-store.ts';
+import { openStore } from '../../store/open.ts';
 import { specOf } from './unit.ts';
 
 /** Who works on a spec, for runs that do not share a state directory. */
@@ -150,7 +150,7 @@ function isLive(lock: SpecLock, file: string): boolean {
 /** Whether an agent that a killed run left is still at work. */
 function agentLives({ stateDir, plan }: SpecLock): boolean {
   if (!existsSync(stateDir)) return false;
-  const store = new FileStore(stateDir, { once: true });
+  const store = openStore(stateDir, { once: true });
   const machine = new Machine(stateDir);
   return [...store.view().tickets.values()].some((ticket) => {
     const open = ticket.planId === plan ? openAttempt(ticket) : undefined;

@@ -28,7 +28,7 @@ import { engineTicks, type PlanSpec, specOf, unitOf } from './unit.ts';
 export function freePlanId(parts: EngineContext, name: string): string {
   for (let number = 1; ; number += 1) {
     const id = `spec-${plainName(name)}${behind(number)}`;
-    if (!existsSync(parts.store.layout.planDir(id))) return id;
+    if (!parts.store.exists({ planId: id, ticketId: null })) return id;
   }
 }
 

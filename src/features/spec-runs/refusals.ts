@@ -7,7 +7,6 @@ import { HeldError, InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { didYouMean } from '../../model/text/near.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { readDaemon } from '../../store/daemon-claim.ts';
 import { personsFiles } from './checkout-state.ts';
 
 export function checkAgents(
@@ -40,8 +39,8 @@ export function refuseHeld({ holder }: EngineContext, plan: Plan): void {
 }
 
 /** A daemon claims tickets, not plans: an active plan that nobody else has is its work as long as something can go on. */
-export function refuseDaemon({ holder, store }: EngineContext, plan: Plan, tickets: readonly Ticket[]): void {
-  const daemon = readDaemon(store.layout, holder);
+export function refuseDaemon({ holder }: EngineContext, plan: Plan, tickets: readonly Ticket[]): void {
+  const daemon = holder.daemon();
   const claim = tickets.flatMap(({ claim }) => claim ?? []).find((each) => holder.isLive(each));
   const isStuck = tickets.some(
     ({ status, hold }) => ['failed', 'needs_attention', 'paused'].includes(status) || hold?.kind === 'starts',

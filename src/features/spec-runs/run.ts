@@ -215,7 +215,7 @@ export async function startSpecRun(
   if (request.inPlace) await refuseDirty(parts, plan, run.isNew ? [] : ticketsNow(parts, plan.id));
   const place = placeOf(plan, run.prepared.tickets[0]?.branch ?? null);
   if (place) await lockSpec(parts, plan.id, place, { first: run.isNew });
-  for (const { hash, text } of [run.workflow, ...run.variants]) store.pin(hash, text);
+  for (const { hash, text } of [run.workflow, ...run.variants]) await store.pin(hash, text);
   if (run.replaced !== null) await archive(parts, run.replaced);
   const claim = holder.claim(parts.now());
   if (run.isNew) await create(parts, { ...plan, claim }, run.prepared.tickets);

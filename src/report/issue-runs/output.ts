@@ -5,7 +5,7 @@ import { issueName, remarksOf } from '../../features/issue-runs/results/ticket-f
 import type { RunResult } from '../../features/issue-runs/types.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { isSuperseded } from '../../model/state/superseded.ts';
-import { FileStore } from '../../store/file-store.ts';
+import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/port.ts';
 import { type Mark, RunLines } from '../run-lines.ts';
 import { style } from '../style.ts';
@@ -94,7 +94,7 @@ export function runOutput({ output, stateDir, verbose, quiet }: RunOutputOptions
   const out = (text: string) => {
     for (const line of text.split('\n')) show(line);
   };
-  const lines = new IssueLines({ store: new FileStore(stateDir), out, verbose });
+  const lines = new IssueLines({ store: openStore(stateDir), out, verbose });
   let begun = false;
   return {
     listen(event) {

@@ -1,13 +1,12 @@
 import { hostname } from 'node:os';
-import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { ownIdentity } from '../../src/machine/process-identity.ts';
-import { Holder } from '../../src/store/claims.ts';
+import { openStore } from '../../src/store/open.ts';
 import { it } from '../support/index.ts';
 
 describe('a claim', () => {
   it('is live while its process is the one that made it', ({ world }) => {
-    const holder = new Holder('run', join(world.dir, 'engines'));
+    const holder = openStore(world.dir).holder('run');
     const claim = holder.claim('2026-01-01T00:00:00.000Z');
     expect(claim).toMatchObject({ ...ownIdentity(), by: 'run', host: hostname() });
     expect(holder.isLive(claim)).toBe(true);
@@ -17,7 +16,7 @@ describe('a claim', () => {
   });
 
   it('of another host is live while its heartbeat is fresh', ({ world }) => {
-    const holder = new Holder('run', join(world.dir, 'engines'));
+    const holder = openStore(world.dir).holder('run');
     const far = { ...holder.claim('2026-01-01T00:00:00.000Z'), host: 'elsewhere', token: 'far' };
     expect(holder.isLive(far)).toBe(false);
     world.append('engines/far.json', '{}');
@@ -27,17 +26,17 @@ describe('a claim', () => {
   });
 
   it('of a token that is a path does not leave its directory', ({ world }) => {
-    const holder = new Holder('run', join(world.dir, 'engines'));
+    const holder = openStore(world.dir).holder('run');
     world.append('outside.json', '{}');
     const far = { ...holder.claim('2026-01-01T00:00:00.000Z'), host: 'elsewhere', token: '../outside' };
     expect(holder.isLive(far)).toBe(false);
   });
 
-  it('has a heartbeat that is gone when its engine has ended', ({ world }) => {
-    const holder = new Holder('run', join(world.dir, 'engines'));
-    holder.start();
+  it('has a heartbeat that is gone when its engine has ended', async ({ world }) => {
+    const holder = openStore(world.dir).holder('run');
+    await holder.start();
     expect(world.exists(`engines/${holder.token}.json`)).toBe(true);
-    holder.stop();
+    await holder.stop();
     expect(world.exists(`engines/${holder.token}.json`)).toBe(false);
   });
 });

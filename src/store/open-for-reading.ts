@@ -1,0 +1,23 @@
+import { FileStore } from './file-store.ts';
+import type { Store, StoreView } from './port.ts';
+import { SchemasNeeded } from './read.ts';
+
+/**
+ * Opens the shared state for a command that only shows it. The schemas take longer to load than a thousand plain tickets take
+ * to read, so they are loaded only when something is not plain.
+ */
+export async function openForReading(stateDir: string): Promise<{ store: Store; view: StoreView }> {
+  const store = new FileStore(stateDir, { once: true });
+  try {
+    return { store, view: store.view() };
+  } catch (error) {
+    if (!(error instanceof SchemasNeeded)) throw error;
+    await loadSchemas();
+    return { store, view: store.view() };
+  }
+}
+
+/** For a command that goes on reading: what is written later may not be plain. */
+export async function loadSchemas(): Promise<void> {
+  await import('./schemas.ts');
+}
