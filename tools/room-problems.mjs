@@ -1,7 +1,7 @@
 // Finds what breaks the rules of the rooms: imports point downwards, no cycles, small folders, one meaning per exported name.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
-import { BESIDE, ROOMS, SHARED_FEATURES } from './rooms.mjs';
+import { BESIDE, ROOMS, SHARED_FEATURES, STORE_DOORS } from './rooms.mjs';
 
 const MAX_FILES_IN_FOLDER = 30;
 /** The library may take the process's own as what a parameter is when the caller says nothing, and nowhere else. */
@@ -23,6 +23,7 @@ export function roomProblems(src) {
   return {
     upward: [...edges()].filter(([from, to]) => !mayUse(roomOf(from), roomOf(to))).map(say),
     betweenFeatures: [...edges()].filter(([from, to]) => crossesFeatures(from, to)).map(say),
+    insideStore: [...edges()].filter(([from, to]) => entersStore(from, to)).map(say),
     inCycles: cycles().map((cycle) => `import cycle: ${cycle.join(' → ')}`),
     largeFolders: largeFolders(),
     sameName: sameNames(),
@@ -55,6 +56,11 @@ export function roomProblems(src) {
   function mayUse(from, to) {
     if (BESIDE[from]) return BESIDE[from].uses.includes(to);
     return order.includes(from) && order.indexOf(to) >= order.indexOf(from);
+  }
+
+  function entersStore(from, to) {
+    const [room, ...rest] = to.split('/');
+    return room === 'store' && roomOf(from) !== 'store' && !STORE_DOORS.includes(rest.join('/'));
   }
 
   function crossesFeatures(from, to) {

@@ -55,6 +55,15 @@ describe('the rules of the rooms', () => {
     });
   });
 
+  it('lets no other room see how the store keeps its state', () => {
+    const files = {
+      'engine/a.ts': "import '../store/layout.ts';\nimport type { Store } from '../store/port.ts';",
+      'store/layout.ts': '',
+      'store/port.ts': "import './layout.ts';",
+    };
+    expect(problems(files)).toEqual({ insideStore: ['src/engine/a.ts must not import src/store/layout.ts'] });
+  });
+
   it('refuses a cycle, also one of types and of a lazy import', () => {
     const files = {
       'model/a.ts': "import type { B } from './b.ts';\nexport type A = B;",
