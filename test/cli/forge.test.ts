@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { Bench, issue } from '../github/bench.ts';
+import { Bench, issue } from '../features/pull-requests/bench.ts';
 import { BUILD, cliIn, DONE, errorIn, git, it, refusal, STUCK, setUp } from './support.ts';
 
 const URL = 'https://github.com/acme/web/pull/1';

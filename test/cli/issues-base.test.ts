@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { Bench } from '../github/bench.ts';
+import { Bench } from '../features/pull-requests/bench.ts';
 import { commitsOf, story } from '../support/index.ts';
 import { IssueWorld } from './issue-world.ts';
 import { git, it, refusal } from './support.ts';

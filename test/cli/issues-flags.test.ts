@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { Bench } from '../github/bench.ts';
+import { Bench } from '../features/pull-requests/bench.ts';
 import { commitsOf, story } from '../support/index.ts';
 import { IssueWorld } from './issue-world.ts';
 import { git, it, linesOf, refusal } from './support.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { Bench } from '../github/bench.ts';
+import { Bench } from '../features/pull-requests/bench.ts';
 import { commitsOf } from '../support/index.ts';
 import { makeRepo } from '../support/repo.ts';
 import { IssueWorld } from './issue-world.ts';

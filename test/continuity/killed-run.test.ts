@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { IssueWorld } from '../cli/issue-world.ts';
-import { tasks, tasksOn, work, writeSpec } from '../specs/support.ts';
+import { tasks, tasksOn, work, writeSpec } from '../features/spec-runs/support.ts';
 import { git, it, startOld, story, type World, worktreesOf } from './support.ts';
 
 /** The rehearsal agent notes that it works, waits where the test says so, and commits. */

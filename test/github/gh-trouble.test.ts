@@ -3,8 +3,8 @@ import { troubleOf } from '../../src/features/pull-requests/errors.ts';
 import { BudgetBook } from '../../src/github/index.ts';
 import { GhError } from '../../src/issues/index.ts';
 import { WorkspaceError } from '../../src/model/errors.ts';
+import { Bench } from '../features/pull-requests/bench.ts';
 import { it } from '../support/index.ts';
-import { Bench } from './bench.ts';
 
 const git = (stderr: string) => new WorkspaceError('workspace/push', 'It failed.', { details: { stderr } });
 

@@ -1,9 +1,9 @@
 import { describe, expect } from 'vitest';
 import { openPullRequest } from '../../src/features/pull-requests/open.ts';
 import { type ReviewAnswer, reviewOf } from '../../src/features/pull-requests/review.ts';
+import { Bench, issue } from '../features/pull-requests/bench.ts';
 import type { FakePullRequest, FakeReview } from '../support/gh/fake-gh.ts';
 import { it } from '../support/index.ts';
-import { Bench, issue } from './bench.ts';
 
 type Given = Partial<FakeReview> & Pick<FakeReview, 'state'>;
 const said = (given: Given): FakeReview => ({

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { contract7 } from '../specs/contract-7.ts';
+import { contract7 } from '../features/spec-runs/prompt-and-timeout.ts';
 
 /** A tmux server of the test's own: its socket lies in a directory of its own. */
 let place: string;

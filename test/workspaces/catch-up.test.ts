@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { Bench, failure } from '../github/bench.ts';
+import { Bench, failure } from '../features/pull-requests/bench.ts';
 import { git, it, type World } from '../support/index.ts';
 
 /** A ticket whose branch is on origin, and somebody with a clone of it. */

@@ -1,0 +1,116 @@
+import { describe, expect, it as test } from 'vitest';
+import type { EngineContext } from '../../../src/engine/context.ts';
+import { Notifier } from '../../../src/features/notifications/notify.ts';
+import { forChat, placesOf } from '../../../src/features/notifications/places.ts';
+import { postJson } from '../../../src/features/notifications/post.ts';
+import { runProgram } from '../../../src/features/notifications/run-program.ts';
+import { partsOf } from '../../engine/parts.ts';
+import { it } from '../../support/index.ts';
+import { Webhook } from '../../support/webhook.ts';
+
+const signal = new AbortController().signal;
+const quick = { signal, timeoutMs: 2_000, waitsMs: [1, 1] };
+
+async function withHook<T>(answers: (number | null)[], use: (hook: Webhook) => Promise<T>): Promise<T> {
+  const hook = await Webhook.open();
+  hook.answers.push(...answers);
+  try {
+    return await use(hook);
+  } finally {
+    await hook.close();
+  }
+}
+
+describe('posting', () => {
+  const rows: [answers: number[], posts: number, error: string | null][] = [
+    [[], 1, null],
+    [[500], 2, null],
+    [[429, 503], 3, null],
+    [[500, 500, 500], 3, 'it answered 500 (3 tries)'],
+    [[404], 1, 'it answered 404'],
+    [[302], 1, 'it answered 302'],
+  ];
+  test.each(rows)('after the answers %j has made %i posts and says %s', async (answers, posts, error) => {
+    await withHook(answers, async (hook) => {
+      const end = await postJson(hook.url, { a: 1 }, quick).then(
+        () => null,
+        (failure: Error) => failure.message,
+      );
+      expect([hook.posts.length, end]).toEqual([posts, error]);
+    });
+  });
+
+  test('ends when nobody answers, and says nothing of the address', async () => {
+    await withHook([null], async (hook) => {
+      const options = { signal, timeoutMs: 50, waitsMs: [] };
+      await expect(postJson(hook.url, {}, options)).rejects.toThrow(/^it did not answer in time$/);
+    });
+    const gone = await Webhook.open();
+    const { url } = gone;
+    await gone.close();
+    await expect(postJson(url, {}, quick)).rejects.toThrow(/^ECONNREFUSED \(3 tries\)$/);
+  });
+});
+
+describe('text for a chat', () => {
+  test.each([
+    [
+      'p/a has failed: <!channel> <http://evil|your bank>',
+      'p/a has failed: &lt;!channel&gt; &lt;http://evil|your bank&gt;',
+    ],
+    ['a && b &lt; c', 'a &amp;&amp; b &amp;lt; c'],
+    ['@here and @ann', '@\u200bhere and @ann'],
+  ])('%j is said as %j', (text, wanted) => {
+    expect(forChat(text)).toBe(wanted);
+  });
+
+  it('is escaped where it is posted, and the rest is as it is', async ({ world }) => {
+    await withHook([], async (hook) => {
+      const parts = await partsOf(world);
+      const settings = { ...parts.settings, notify: { ...parts.settings.notify, webhook: hook.url } };
+      const [place] = placesOf({ ...parts, settings }).filter(({ name }) => name === 'webhook');
+      const about = { plan: 'p', ticket: 'a', title: '<b>', phase: null, reason: '<!channel>', at: 'now' };
+      await place?.send({ event: 'failed', text: 'p/a: <!channel>', ...about }, signal);
+      expect(hook.posts).toEqual([{ event: 'failed', text: 'p/a: &lt;!channel&gt;', ...about }]);
+    });
+  });
+});
+
+describe('a program', () => {
+  const options = { cwd: '/', env: { PATH: process.env.PATH ?? '' }, input: 'x'.repeat(1_000_000), signal };
+  const sh = (line: string, timeoutMs = 10_000) =>
+    runProgram(['/bin/sh', '-c', line], { ...options, timeoutMs });
+
+  test('that does not read its input is none the worse for it', async () => {
+    await expect(sh('exit 0')).resolves.toBeUndefined();
+  });
+
+  test('that fails says its last words', async () => {
+    await expect(sh('echo one >&2; echo two >&2; exit 3')).rejects.toThrow(/^it exited with code 3: two$/);
+  });
+
+  test('that hangs, or leaves something running, is not waited for', async () => {
+    await expect(sh('sleep 60', 50)).rejects.toThrow('it took longer than 0.05 s');
+    const began = performance.now();
+    await sh('sleep 3 & exit 0');
+    expect(performance.now() - began).toBeLessThan(2_500);
+  });
+});
+
+describe('the bell', () => {
+  it('rings once for each thing, and only where somebody can hear it', async ({ world }) => {
+    const since = '2999-01-01T00:00:00.000Z';
+    world.plan('p', { tickets: { a: { status: 'failed', since }, b: { status: 'needs_attention', since } } });
+    const look = async (parts: EngineContext) => {
+      const notifier = new Notifier(parts);
+      for (let times = 0; times < 3; times++) notifier.look(parts.store.view(), () => true);
+      await notifier.settled();
+    };
+    let rings = 0;
+    const parts = await partsOf(world);
+    await look(parts);
+    expect(world.exists('home/state/plans/p/notified.jsonl')).toBe(false);
+    await Promise.all([1, 2, 3].map(() => look({ ...parts, bell: () => void rings++ })));
+    expect(rings).toBe(2);
+  });
+});

@@ -1,0 +1,3 @@
+import { contract7 } from './prompt-and-timeout.ts';
+
+contract7({ how: 'without tmux', flags: ['--no-tmux'], env: () => ({}) });
