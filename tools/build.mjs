@@ -32,7 +32,7 @@ const LOOK = new RegExp(
     'model/(claim|errors|ids|own-branch|plan|ticket|version)',
     'model/state/(asking|dependencies|explain|first-failure|superseded|turns)',
     'model/limits/(budget|usage)',
-    'model/plans/plan-problems',
+    'model/plans/(plan-problems|view)',
     'machine/(environment|process-identity|lock)',
     'machine/files/(atomic|directory|storage-error|state-text)',
     'store/(?!schemas|open\\.|inspect)[\\w-]+',

@@ -1,5 +1,4 @@
 import type { Settings } from '../config/settings.ts';
-import type { EngineContext } from '../engine/context.ts';
 import { letGo } from '../engine/resume-run.ts';
 import { runPlan } from '../engine/run-plan.ts';
 import { restSuperseded } from '../engine/stopped-tickets.ts';
@@ -7,8 +6,7 @@ import type { ExecutionConfig } from '../features/issue-runs/options/execution-c
 import { atLeast, issueResult } from '../features/issue-runs/results/issue-result.ts';
 import { infoOf, numberOf, worktreesOf } from '../features/issue-runs/results/ticket-facts.ts';
 import type { IssueResult, RunResult } from '../features/issue-runs/types.ts';
-import { refKey } from '../model/ids.ts';
-import type { Ticket } from '../model/ticket.ts';
+import { ticketsOf } from '../model/plans/view.ts';
 import type { Opened } from './opened-run.ts';
 
 /** What a run came to, without what was in force for it. */
@@ -37,7 +35,8 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
   // This part may be killed: those before it are on record then.
   if (spentBefore > 0) await spend(spentBefore);
   // Where everything was done before, there is nothing to leave to anybody.
-  const detached = config.detach && ticketsOf(parts, planId).some(({ status }) => status !== 'complete');
+  const detached =
+    config.detach && ticketsOf(parts.store.view(), planId).some(({ status }) => status !== 'complete');
   if (detached) {
     open.write((log) => log.update(), planId);
     await letGo(parts, planId);
@@ -58,7 +57,7 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
     await restSuperseded(parts, planId);
   }
   const plan = parts.store.plan(planId);
-  const tickets = ticketsOf(parts, planId);
+  const tickets = ticketsOf(parts.store.view(), planId);
   const results = tickets.map((ticket) => issueResult(ticket, plan));
   if (!detached) await spend(atLeast(spentBefore + open.seconds(), results));
   // Whoever stops what is done has stopped nothing.
@@ -77,11 +76,4 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
 /** How many issues of the run are at work at once is up to its plan. A cap that nobody has set gives way to what was asked for. */
 function capOf({ maxConcurrency, origin }: Settings, concurrency: number): number {
   return origin.maxConcurrency === 'default' ? Math.max(maxConcurrency, concurrency) : maxConcurrency;
-}
-
-function ticketsOf({ store }: EngineContext, planId: string): Ticket[] {
-  const { tickets } = store.view();
-  return store
-    .plan(planId)
-    .tickets.flatMap(({ ticketId }) => tickets.get(refKey({ planId, ticketId })) ?? []);
 }

@@ -20,6 +20,7 @@ import type { ManifestOfRun, WorktreeInfo } from '../features/issue-runs/types.t
 import { issueInFile, parseReference, type WorkItem } from '../issues/index.ts';
 import type { Env } from '../machine/environment.ts';
 import { explained, InputError } from '../model/errors.ts';
+import { planOf } from '../model/plans/view.ts';
 import { type Course, driveRun } from './drive-run.ts';
 import type { Opened } from './opened-run.ts';
 import type { OrchestratorConfig } from './run-types.ts';
@@ -122,7 +123,7 @@ async function prepare(parts: EngineContext, given: Given, input: RunInput): Pro
 
 /** An engine has it, or a daemon will. */
 function isUnderWay({ store, holder }: EngineContext, runId: string): boolean {
-  const plan = store.view().plans.find(({ id }) => id === runId);
+  const plan = planOf(store.view(), runId);
   if (plan?.status !== 'active') return false;
   return storedRun(plan)?.detached === true || (plan.claim !== null && holder.isLive(plan.claim));
 }
@@ -136,7 +137,7 @@ export async function forgetRun(
   try {
     const view = store.view();
     for (const ticket of view.tickets.values()) {
-      const plan = view.plans.find(({ id }) => id === ticket.planId);
+      const plan = planOf(view, ticket.planId);
       if (!plan) continue;
       try {
         await workspaces.giveUp(workspaceSpec(ticket, plan, settings, view));

@@ -25,6 +25,7 @@ import type { IssueResult, ManifestOfRun, RunResult } from '../features/issue-ru
 import { numberedItem } from '../issues/index.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
+import { ticketsOf } from '../model/plans/view.ts';
 import { whyNotMerged } from '../model/verdict.ts';
 import { runOutput } from '../report/issue-runs/output.ts';
 import {
@@ -197,8 +198,8 @@ export class RunOrchestrator {
     const config = { ...kept, detach: false };
     return RunOrchestrator.#whole(init, config, mergedOptions, async (orchestrator) => {
       const open = orchestrator.#open({ settings, env });
-      for (const ticket of parts.store.view().tickets.values())
-        if (ticket.planId === runId) open.numbers.set(ticket.ticketId, numberOf(ticket));
+      for (const ticket of ticketsOf(parts.store.view(), runId))
+        open.numbers.set(ticket.ticketId, numberOf(ticket));
       const spentSeconds = spentOn(parts, runId);
       if (stored?.log) {
         checkLogPlace(stored.log, repositoryOf(parts.store.plan(runId).repo ?? '/') ?? '/');

@@ -15,6 +15,7 @@ import {
 import { type AtWork, crowded } from '../model/limits/memory-pressure.ts';
 import type { AccountLimit } from '../model/limits/usage-limit.ts';
 import type { Plan } from '../model/plan.ts';
+import { planOf, ticketOf } from '../model/plans/view.ts';
 import { redactAll } from '../model/text/redact.ts';
 import { type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { firstPhase, type PhaseOf, phaseOf } from '../model/workflow.ts';
@@ -91,10 +92,10 @@ export function allowanceOf(
 ): Allowance | null {
   const { settings, store, now } = parts;
   const look = (): Purse[] => {
-    const latest = store.glance().plans.find((each) => each.id === plan.id) ?? plan;
+    const latest = planOf(store.glance(), plan.id) ?? plan;
     const tickets = othersAnd(parts, ticket);
     // A person may raise the budget of a ticket under way.
-    const current = store.glance().tickets.get(refKey(ticket))?.budget ?? ticket.budget;
+    const current = ticketOf(store.glance(), ticket)?.budget ?? ticket.budget;
     const asked = { ...ticket, budget: current };
     const pending = pendingLaunches(parts);
     const { budgets } = settings;

@@ -2,6 +2,7 @@ import { sayHolder, wayToFree } from '../model/claim.ts';
 import { HeldError, IllegalMoveError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
+import { entryOf, ticketOf, ticketsOf } from '../model/plans/view.ts';
 import { command, type TicketCommand } from '../model/state/commands.ts';
 import { blockedBy } from '../model/state/eligible.ts';
 import { isShared } from '../model/state/turns.ts';
@@ -88,7 +89,7 @@ function refuseInSession({ holder }: EngineContext, { claim, planId, ticketId }:
 }
 
 function hasPrerequisites(plan: Plan, { ticketId }: TicketRef): boolean {
-  const entry = plan.tickets.find((each) => each.ticketId === ticketId);
+  const entry = entryOf(plan, { ticketId });
   return !isShared(plan) && entry !== undefined && entry.blockedBy.length > 0;
 }
 
@@ -131,7 +132,7 @@ function commandOf(wish: Wish, by: string, ready: boolean): TicketCommand {
 }
 
 function isUnblocked(parts: EngineContext, plan: Plan, ref: TicketRef): boolean {
-  const entry = plan.tickets.find((each) => each.ticketId === ref.ticketId);
+  const entry = entryOf(plan, ref);
   return !entry || blockedBy(parts.store.view(), plan, entry) === null;
 }
 
@@ -183,7 +184,7 @@ export async function pausePlan(parts: EngineContext, planId: string, by: string
   });
   emit(parts, { type: 'plan:status', planId, status: plan.status });
   for (const entry of plan.tickets) {
-    const ticket = parts.store.view().tickets.get(refKey({ planId, ticketId: entry.ticketId }));
+    const ticket = ticketOf(parts.store.view(), { planId, ticketId: entry.ticketId });
     if (ticket?.claim && ticket.claim.by !== 'session') await untilStopped(parts, ticket);
   }
   return plan;
@@ -198,8 +199,8 @@ export async function resumePlan(parts: EngineContext, planId: string): Promise<
   emit(parts, { type: 'plan:status', planId, status: plan.status });
   // What was stopped together with the plan goes on with it; what somebody paused by itself does not.
   const together = stoppedTogether(before);
-  for (const ticket of parts.store.view().tickets.values()) {
-    if (ticket.planId !== planId || ticket.status !== 'paused' || ticket.hold?.reason !== together) continue;
+  for (const ticket of ticketsOf(parts.store.view(), planId)) {
+    if (ticket.status !== 'paused' || ticket.hold?.reason !== together) continue;
     await control(parts, { planId, ticketId: ticket.ticketId }, { type: 'resume' }, 'a person');
   }
   return plan;

@@ -4,6 +4,7 @@ import { messageOf } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan, PlanEntry } from '../model/plan.ts';
 import { planProblems } from '../model/plans/plan-problems.ts';
+import { ticketOf, ticketsOf } from '../model/plans/view.ts';
 import { type Decision, eligible } from '../model/state/eligible.ts';
 import { heldBy } from '../model/state/held.ts';
 import { type Hold, isOver, type Ticket } from '../model/ticket.ts';
@@ -262,7 +263,7 @@ export class Engine {
   #mine(view: StoreView): [Plan, Ticket][] {
     return view.plans.flatMap((plan) =>
       plan.tickets.flatMap((entry): [Plan, Ticket][] => {
-        const ticket = view.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }));
+        const ticket = ticketOf(view, { planId: plan.id, ticketId: entry.ticketId });
         return ticket && this.#isMine(plan, entry) ? [[plan, ticket]] : [];
       }),
     );
@@ -283,10 +284,7 @@ export class Engine {
   /** Something of ours, or what it waits for, is in the hands of another engine. */
   #othersAtWork(view: StoreView): boolean {
     const { scope } = this.#options;
-    const open = [...view.tickets.values()].filter(
-      (ticket) => scope && ticket.planId === scope.planId && !isOver(ticket),
-    );
-    if (open.length === 0) return false;
+    if (!scope || ticketsOf(view, scope.planId).every(isOver)) return false;
     return [...view.tickets.values()].some(({ claim }) => this.#isOthers(claim));
   }
 

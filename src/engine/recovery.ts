@@ -1,5 +1,6 @@
 import { stopJob } from '../machine/jobs/stop.ts';
 import { messageOf } from '../model/errors.ts';
+import { planOf } from '../model/plans/view.ts';
 import { reduce } from '../model/state/reduce.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
@@ -30,7 +31,7 @@ export async function recoverOrphans(parts: EngineContext, view: StoreView): Pro
 }
 
 export async function recoverOrphan(parts: EngineContext, ticket: Ticket, view: StoreView): Promise<void> {
-  const plan = view.plans.find((each) => each.id === ticket.planId);
+  const plan = planOf(view, ticket.planId);
   if (!plan) return;
   const open = openAttempt(ticket);
   const waits = ticket.hold?.kind === 'gate' || ticket.hold?.kind === 'poll';

@@ -3,6 +3,7 @@ import { unlockSpec } from '../features/spec-runs/lock.ts';
 import { sayOther } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
+import { ticketsOf } from '../model/plans/view.ts';
 import { type EngineContext, emit } from './context.ts';
 import { control } from './control.ts';
 import { stoppedIn } from './stopped-tickets.ts';
@@ -49,10 +50,7 @@ export function isWithDaemon(parts: EngineContext, planId: string): boolean {
   if (!daemon) return false;
   const { detached } = (parts.store.plan(planId).run ?? {}) as { detached?: boolean };
   if (detached) return true;
-  const { tickets } = parts.store.view();
-  return [...tickets.values()].some(
-    (ticket) => ticket.planId === planId && ticket.claim?.token === daemon.token,
-  );
+  return ticketsOf(parts.store.view(), planId).some(({ claim }) => claim?.token === daemon.token);
 }
 
 /** Gives up the claim on a plan without stopping it: whoever comes next may go on with it. */

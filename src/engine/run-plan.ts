@@ -1,8 +1,8 @@
 import { sayOther } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError, messageOf } from '../model/errors.ts';
-import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plans/plan-problems.ts';
+import { ticketsOf } from '../model/plans/view.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
 import { heldBy } from '../model/state/held.ts';
 import { isShared } from '../model/state/turns.ts';
@@ -105,9 +105,9 @@ function tellHolds(
   ticketIds?: readonly string[],
 ): void {
   const time = Date.parse(now());
-  for (const ticket of store.view().tickets.values()) {
+  for (const ticket of ticketsOf(store.view(), planId)) {
     const { hold, status, error, currentPhase: phase } = ticket;
-    if (ticket.planId !== planId || ticketIds?.includes(ticket.ticketId) === false || !hold) continue;
+    if (ticketIds?.includes(ticket.ticketId) === false || !hold) continue;
     const looks = hold.kind === 'poll' || hold.kind === 'gate';
     const waits = status === 'needs_attention' || status === 'ready';
     const driven = ticket.claim !== null && holder.isLive(ticket.claim);
@@ -125,9 +125,8 @@ function warmUp(
   const plan = parts.store.plan(planId);
   if (plan.workspace === 'checkout') return;
   const repos = new Set<string>();
-  for (const ticket of view.tickets.values()) {
-    const begins = ticket.status === 'queued' && ticket.planId === planId;
-    if (!begins || ticketIds?.includes(ticket.ticketId) === false) continue;
+  for (const ticket of ticketsOf(view, planId)) {
+    if (ticket.status !== 'queued' || ticketIds?.includes(ticket.ticketId) === false) continue;
     if (repos.size > 0 && isShared(plan)) break;
     const spec = specOf(() => workspaceSpec(ticket, plan, parts.settings, view));
     if (!spec || spec.inPlace || repos.has(spec.repo)) continue;
@@ -176,9 +175,7 @@ function resultOf(parts: EngineContext, planId: string, ticketIds: readonly stri
   const view = parts.store.view();
   const plan = parts.store.plan(planId);
   const wanted = plan.tickets.filter((entry) => !ticketIds || ticketIds.includes(entry.ticketId));
-  const tickets = wanted.flatMap(
-    (entry) => view.tickets.get(refKey({ planId, ticketId: entry.ticketId })) ?? [],
-  );
+  const tickets = ticketsOf(view, { ...plan, tickets: wanted });
   const problems = view.problems
     .filter((problem) => problem.planId === planId)
     .map((problem) => problem.message);

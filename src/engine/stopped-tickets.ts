@@ -1,5 +1,6 @@
 import { IllegalMoveError, WorkspaceError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
+import { entryOf, planOf, ticketsOf } from '../model/plans/view.ts';
 import { blockedBy } from '../model/state/dependencies.ts';
 import { firstFailure } from '../model/state/first-failure.ts';
 import { isSuperseded, newerRunOf } from '../model/state/superseded.ts';
@@ -8,8 +9,8 @@ import { type EngineContext, emit } from './context.ts';
 
 /** Tickets that a person or the end of a run has stopped; those whose issue has a newer run stay as they are. */
 export function stoppedIn(parts: Pick<EngineContext, 'store'>, planId: string): Ticket[] {
-  return [...parts.store.view().tickets.values()].filter(
-    (ticket) => ticket.planId === planId && ticket.status === 'paused' && !isSuperseded(ticket),
+  return ticketsOf(parts.store.view(), planId).filter(
+    (ticket) => ticket.status === 'paused' && !isSuperseded(ticket),
   );
 }
 
@@ -28,9 +29,9 @@ export function stopperOf(reason: unknown): string {
 /** A run of which newer ones have all that is left rests: nothing in it will move. */
 export async function restSuperseded(parts: EngineContext, planId: string): Promise<void> {
   const { store, holder, now } = parts;
-  const before = store.view().plans.find(({ id }) => id === planId);
+  const before = planOf(store.view(), planId);
   if (before?.kind !== 'run' || before.status !== 'active') return;
-  const tickets = [...store.view().tickets.values()].filter((ticket) => ticket.planId === planId);
+  const tickets = ticketsOf(store.view(), planId);
   const left = tickets.filter(({ status }) => status !== 'complete');
   if (left.length === 0 || !left.every((each) => newerRunOf(each) !== undefined)) return;
   const plan = await store.updatePlan(planId, (latest) =>
@@ -68,7 +69,7 @@ export async function latestStopped(parts: EngineContext, cwd: string): Promise<
 
 /** The repositories that tickets of a plan work in. */
 async function reposOf(parts: EngineContext, plan: Plan): Promise<Set<string | undefined>> {
-  const tickets = [...parts.store.view().tickets.values()].filter(({ planId }) => planId === plan.id);
+  const tickets = ticketsOf(parts.store.view(), plan.id);
   const paths = new Set(tickets.flatMap((ticket) => ticket.repo ?? plan.repo ?? []));
   return new Set(await Promise.all([...paths].map((path) => commonDirOf(parts, path))));
 }
@@ -94,14 +95,14 @@ function leftAlone(parts: EngineContext, plan: Plan, tickets: readonly Ticket[])
   return tickets.filter(({ ticketId, status, claim, phaseHistory }) => {
     if (claim && holder.isLive(claim)) return false;
     if (status === 'running' || (status === 'ready' && phaseHistory.length > 0)) return true;
-    const entry = plan.tickets.find((each) => each.ticketId === ticketId);
+    const entry = entryOf(plan, { ticketId });
     if (!entry || (status !== 'queued' && status !== 'ready')) return false;
     return blockedBy(view, plan, entry) === null && firstFailure(view, plan) === undefined;
   });
 }
 
 function stoppedAt(parts: EngineContext, plan: Plan): string | null {
-  const tickets = [...parts.store.view().tickets.values()].filter(({ planId }) => planId === plan.id);
+  const tickets = ticketsOf(parts.store.view(), plan.id);
   if (tickets.every((ticket) => isOver(ticket) || isSuperseded(ticket))) return null;
   const times = stoppedIn(parts, plan.id).map((ticket) => ticket.since ?? '');
   if (plan.kind === 'spec')

@@ -1,12 +1,12 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { Settings } from '../config/settings.ts';
 import { InputError } from '../model/errors.ts';
-import { branchProblem, defaultBranch, parseRef, refKey } from '../model/ids.ts';
+import { branchProblem, defaultBranch, refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
+import { blockersOf, type PlansView, planOf } from '../model/plans/view.ts';
 import { isShared } from '../model/state/turns.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { Phase } from '../model/workflow.ts';
-import type { StoreView } from '../store/port.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import { tipOf } from './branch-head.ts';
 import { cameIntoBase } from './ended-merged.ts';
@@ -62,7 +62,7 @@ export function workspaceSpec(
   ticket: Ticket,
   plan: Plan,
   settings: Settings,
-  view: Pick<StoreView, 'tickets' | 'plans'>,
+  view: PlansView,
 ): WorkspaceSpec {
   const repo = repoOf(ticket, plan, settings);
   const branch = branchOf(ticket);
@@ -126,14 +126,11 @@ function prerequisites(
   plan: Plan,
   repo: string,
   settings: Settings,
-  view: Pick<StoreView, 'tickets' | 'plans'>,
+  view: PlansView,
 ): { branch: string; tip: string | null; merged: boolean }[] {
-  const entry = plan.tickets.find((each) => each.ticketId === ticket.ticketId);
-  return (entry?.blockedBy ?? []).flatMap((text) => {
-    const ref = parseRef(text, plan.id);
-    const blocker = view.tickets.get(refKey(ref));
-    const owner = view.plans.find((each) => each.id === ref.planId);
-    if (!blocker?.branch || !owner || repoOf(blocker, owner, settings) !== repo) return [];
+  return blockersOf(view, ticket, plan).flatMap((blocker) => {
+    const owner = planOf(view, blocker.planId);
+    if (!blocker.branch || !owner || repoOf(blocker, owner, settings) !== repo) return [];
     return [{ branch: blocker.branch, tip: tipOf(blocker), merged: cameIntoBase(blocker, view) }];
   });
 }

@@ -1,6 +1,6 @@
+import type { PlansView } from '../model/plans/view.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { type Naming, nameOf } from '../model/ticket-names.ts';
-import type { StoreView } from '../store/port.ts';
 import { ticketsIn } from './live/state.ts';
 import { oneLine, type Style } from './style.ts';
 import { cells, spread } from './width.ts';
@@ -29,7 +29,7 @@ export function headerLines(
 
 /** The same for a plan, or some of its tickets. */
 export function planHeader(
-  view: Pick<StoreView, 'plans' | 'tickets'>,
+  view: PlansView,
   scope: { planId: string; ticketIds?: readonly string[] },
   style: Style,
 ): string[] {

@@ -1,6 +1,6 @@
-import { parseRef, refKey } from '../model/ids.ts';
+import { parseRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
-import type { Ticket } from '../model/ticket.ts';
+import { type PlansView, ticketOf } from '../model/plans/view.ts';
 import { oneLine, type Style } from './style.ts';
 import { table } from './table.ts';
 
@@ -12,7 +12,7 @@ interface Defaults {
 /** A plan in words, for the person who is to approve it: what, where, by whom, and in which order. */
 export function planSummary(
   plan: Plan,
-  tickets: ReadonlyMap<string, Ticket>,
+  view: Pick<PlansView, 'tickets'>,
   defaults: Defaults,
   look: Style,
   from: string | null,
@@ -27,7 +27,7 @@ export function planSummary(
   const rows = [...plan.tickets]
     .sort((a, b) => (steps.get(a.ticketId) ?? 0) - (steps.get(b.ticketId) ?? 0) || a.order - b.order)
     .map(({ ticketId, blockedBy }) => {
-      const ticket = tickets.get(refKey({ planId: plan.id, ticketId }));
+      const ticket = ticketOf(view, { planId: plan.id, ticketId });
       const own = [
         ...(ticket?.workflow && ticket.workflow !== workflow ? [`workflow ${ticket.workflow}`] : []),
         ...(ticket?.agent && ticket.agent !== agent ? [`agent ${ticket.agent}`] : []),

@@ -5,8 +5,8 @@ import { specOf } from '../features/spec-runs/unit.ts';
 import type { Env } from '../machine/environment.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
-import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
+import { ticketsOf } from '../model/plans/view.ts';
 import { keepSummary } from './spec-summary.ts';
 import { openTmuxView, type TmuxView } from './tmux/view.ts';
 
@@ -98,10 +98,7 @@ function windowsOf(
 
 /** When nothing of it moves any more, its plan gets what the run came to. A run with a terminal does so itself. */
 async function tellEnd(parts: EngineContext, plan: Plan): Promise<void> {
-  const { tickets } = parts.store.view();
-  const own = plan.tickets.flatMap(
-    ({ ticketId }) => tickets.get(refKey({ planId: plan.id, ticketId })) ?? [],
-  );
+  const own = ticketsOf(parts.store.view(), plan);
   if (plan.claim !== null || plan.status === 'archived' || !specRests(plan, own)) return;
   const since = plan.starts?.since ?? plan.createdAt ?? parts.now();
   const ms = Math.max(0, Date.parse(parts.now()) - Date.parse(since));

@@ -3,6 +3,7 @@ import { parseRef, refKey } from '../model/ids.ts';
 import { totalUsage } from '../model/limits/usage.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plans/plan-problems.ts';
+import { ticketOf } from '../model/plans/view.ts';
 import { asAsked } from '../model/state/asking.ts';
 import { blockedBy, stuckBlocker } from '../model/state/dependencies.ts';
 import { type Explanation, explain } from '../model/state/explain.ts';
@@ -39,7 +40,7 @@ export function statusOf({ view: stored, isLive, daemon }: StatusInput): PlanSta
     const engine = daemon || (plan.claim !== null && isLive(plan.claim));
     const tickets: TicketStatus[] = [];
     for (const entry of plan.tickets.toSorted((a, b) => a.order - b.order)) {
-      const ticket = view.tickets.get(`${plan.id}/${entry.ticketId}`);
+      const ticket = ticketOf(view, { planId: plan.id, ticketId: entry.ticketId });
       if (!ticket) continue;
       const driven = ticket.claim !== null && isLive(ticket.claim);
       const hold = blockedBy(view, plan, entry) ?? stoppedBy(view, plan, entry) ?? behind(view, plan, ticket);

@@ -30,7 +30,7 @@ function pairs(entries: Record<string, Entry>, more: Partial<Plan> = {}): string
       Ticket.parse({ planId: 'p', ticketId, title: ticketId, paths, repo: repo ?? null, status }),
     ]),
   );
-  return overlaps(plan, tickets).map(({ a, b, paths }) => `${a} ${b} ${paths.join('=')}`);
+  return overlaps(plan, { tickets }).map(({ a, b, paths }) => `${a} ${b} ${paths.join('=')}`);
 }
 
 const SAME = { paths: ['src/a.ts'] };

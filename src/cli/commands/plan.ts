@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path';
 import type { Command } from 'commander';
+import { planOf, ticketsOf } from '../../model/plans/view.ts';
 import { sayProblem } from '../../report/problem-text.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, openState } from '../open.ts';
@@ -45,19 +46,14 @@ export function register(program: Command, io: Io): void {
 
 async function list(io: Io, options: GlobalOptions): Promise<void> {
   const { store } = await openState(io, options);
-  const { plans, tickets, problems } = store.view();
-  const rows = plans.map((plan) => {
-    const done = plan.tickets.filter(
-      (entry) => tickets.get(`${plan.id}/${entry.ticketId}`)?.status === 'complete',
-    ).length;
-    return {
-      id: plan.id,
-      name: plan.name,
-      status: plan.status,
-      complete: done,
-      tickets: plan.tickets.length,
-    };
-  });
+  const view = store.view();
+  const rows = view.plans.map((plan) => ({
+    id: plan.id,
+    name: plan.name,
+    status: plan.status,
+    complete: ticketsOf(view, plan).filter(({ status }) => status === 'complete').length,
+    tickets: plan.tickets.length,
+  }));
   if (options.json) return outJson(io, rows);
   const [{ table }, { style, oneLine }] = await Promise.all([
     import('../../report/table.ts'),
@@ -71,13 +67,13 @@ async function list(io: Io, options: GlobalOptions): Promise<void> {
     oneLine(row.name, 60),
   ]);
   io.out(body.length > 0 ? table(['plan', 'status', 'complete', 'name'], body, look) : 'No plans yet.');
-  for (const problem of problems) io.err(`${look.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
+  for (const problem of view.problems) io.err(`${look.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
 }
 
 async function show(io: Io, options: GlobalOptions, id: string): Promise<void> {
   const { store } = await openState(io, options);
   const plan = store.plan(id);
-  const tickets = plan.tickets.flatMap((entry) => store.view().tickets.get(`${id}/${entry.ticketId}`) ?? []);
+  const tickets = ticketsOf(store.view(), plan);
   if (options.json) return outJson(io, { plan, tickets });
   const [{ table }, { style, oneLine }] = await Promise.all([
     import('../../report/table.ts'),
@@ -118,12 +114,12 @@ async function check(io: Io, options: GlobalOptions, id: string): Promise<void> 
     ]);
     const look = style(io.color);
     const view = parts.store.view();
-    const plan = view.plans.find((each) => each.id === id);
+    const plan = planOf(view, id);
     if (plan) {
       // A repository or base that is not there is among the problems.
       const from =
         plan.repo === null ? null : parts.workspaces.startsFrom(plan.repo, plan.base).catch(() => null);
-      io.out(`${planSummary(plan, view.tickets, parts.settings, look, await from)}\n`);
+      io.out(`${planSummary(plan, view, parts.settings, look, await from)}\n`);
     }
     for (const { severity, ticketId, place, message, hint } of problems) {
       const mark = severity === 'error' ? look.red('✗') : look.yellow('!');

@@ -3,7 +3,7 @@ import type { Settings } from '../../config/settings.ts';
 import type { RunOptions } from '../../features/issue-runs/options/types.ts';
 import type { RunResult } from '../../features/issue-runs/types.ts';
 import type { EngineEvent } from '../../model/events.ts';
-import { refKey } from '../../model/ids.ts';
+import { ticketOf } from '../../model/plans/view.ts';
 import { style } from '../../report/style.ts';
 import { eventView, goOnUnread, signalCode, stopOnSignals } from '../event-view.ts';
 import type { Io } from '../io.ts';
@@ -66,7 +66,7 @@ async function watched(
   const store = openStore(settings.stateDir);
   let planId = '';
   const called = (ticketId: string) => {
-    const ticket = store.view().tickets.get(refKey({ planId, ticketId }));
+    const ticket = ticketOf(store.view(), { planId, ticketId });
     return ticket && issueName(ticket);
   };
   const view = await eventView(io, { json, plain, verbose, withPlan: false, called });

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { PreparedSpec, SpecRunRequest } from '../../features/spec-runs/run.ts';
 import type { UnitOptions } from '../../kiro/index.ts';
 import type { EngineEvent } from '../../model/events.ts';
+import { ticketsOf } from '../../model/plans/view.ts';
 import type { TmuxView } from '../../report/tmux/view.ts';
 import { eventView, goOnUnread, signalCode, stopOnSignals } from '../event-view.ts';
 import { type Io, outJson } from '../io.ts';
@@ -107,10 +108,7 @@ async function follow(
   view.watch(parts.store, { planId });
   io.keepHeapSmall();
   const abort = new AbortController();
-  const isAtWork = () =>
-    [...parts.store.view().tickets.values()].some(
-      (each) => each.planId === planId && each.status === 'running',
-    );
+  const isAtWork = () => ticketsOf(parts.store.view(), planId).some((each) => each.status === 'running');
   const unhook = stopOnSignals(io, view, abort, () => (isAtWork() ? 'the agent' : 'the run'));
   const since = parts.now();
   const began = performance.now();

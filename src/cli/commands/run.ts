@@ -6,6 +6,7 @@ import type { RunResult } from '../../engine/run-plan.ts';
 import { InputError } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import type { TicketRef } from '../../model/ids.ts';
+import { planOf } from '../../model/plans/view.ts';
 import { answerTo } from '../../model/state/explain.ts';
 import { style } from '../../report/style.ts';
 import { eventView, goOnUnread, signalCode, stopOnSignals } from '../event-view.ts';
@@ -82,7 +83,7 @@ async function dispatch(
       );
     }
     const asked = planOptions(options);
-    const known = view.plans.find(({ id }) => id === first);
+    const known = planOf(view, first);
     const whole = rest.length === 0 && asked.concurrency === undefined && !asked.agent && !asked.verbose;
     // A run of issues goes on as it began, unless something else is asked for.
     if (known?.kind === 'run' && known.status === 'active' && whole) return resumeIssues(first, asked, io);

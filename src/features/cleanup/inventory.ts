@@ -4,6 +4,7 @@ import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { InputError, messageOf, WorkspaceError } from '../../model/errors.ts';
 import { idProblem, parseRef, refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
+import { planOf } from '../../model/plans/view.ts';
 import { isSuperseded } from '../../model/state/superseded.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/port.ts';
@@ -38,7 +39,7 @@ export async function takeCensus(parts: EngineContext, cwd: string, all = false)
   const census: Census = { view, tickets: [], repos: new Map(), only: null, notes: [] };
   const gone = new Set<string>();
   for (const ticket of view.tickets.values()) {
-    const plan = view.plans.find(({ id }) => id === ticket.planId);
+    const plan = planOf(view, ticket.planId);
     if (!plan) continue;
     const spec = specOf(parts, ticket, plan, view);
     const found = spec ? await openRepo(parts, census, spec.repo) : null;
@@ -120,7 +121,7 @@ export function whyStale(
   const counted = census.tickets.find(({ ticket }) => refKey(ticket) === owner);
   if (counted) return counted.done ? sayDone(counted.ticket) : undefined;
   // A plan or ticket that cannot be read may well be alive.
-  const plan = census.view.plans.find(({ id }) => id === ref.planId);
+  const plan = planOf(census.view, ref.planId);
   const listed = plan?.tickets.some(({ ticketId }) => ticketId === ref.ticketId);
   if (!plan || listed || store.exists(ref)) return undefined;
   return `plan ${ref.planId} no longer has a ticket ${ref.ticketId}`;

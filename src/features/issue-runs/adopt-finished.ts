@@ -1,5 +1,6 @@
 import { tipOf } from '../../engine/branch-head.ts';
 import type { EngineContext } from '../../engine/context.ts';
+import { ticketsOf } from '../../model/plans/view.ts';
 import { newerRunOf } from '../../model/state/superseded.ts';
 import { settle } from '../../model/state/walk.ts';
 import type { Ticket } from '../../model/ticket.ts';
@@ -10,9 +11,7 @@ import { EarlierIssues, sourceKey } from './previous-runs.ts';
 /** Issues of a run that newer ones took over and finished count as done before: what waits for them starts from that work. */
 export async function adoptFinished(parts: EngineContext, planId: string): Promise<void> {
   const { store, settings, now } = parts;
-  const taken = [...store.view().tickets.values()].filter(
-    (ticket) => ticket.planId === planId && newerRunOf(ticket) !== undefined,
-  );
+  const taken = ticketsOf(store.view(), planId).filter((ticket) => newerRunOf(ticket) !== undefined);
   if (taken.length === 0) return;
   const earlier = new EarlierIssues(parts);
   const name = store.plan(planId).workflow ?? settings.defaultWorkflow;

@@ -4,6 +4,7 @@ import type { WorkItem } from '../../issues/index.ts';
 import { InputError, WorkspaceError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids.ts';
 import { Plan } from '../../model/plan-schema.ts';
+import { planOf } from '../../model/plans/view.ts';
 import { Ticket } from '../../model/ticket-schema.ts';
 import type { BasedOn } from '../../workspaces/index.ts';
 import { sayItem } from './plan.ts';
@@ -65,7 +66,7 @@ async function look(
   const ticket = Ticket.parse({ planId: plan.id, ticketId: item.id, title: item.title, branch });
   const { path } = workspaceSpec(ticket, plan, settings, view);
   const before = [...view.tickets.values()].findLast((each) => {
-    const own = each.repo ?? view.plans.find(({ id }) => id === each.planId)?.repo;
+    const own = each.repo ?? planOf(view, each.planId)?.repo;
     return each.branch === branch && each.base !== null && own === repo && refKey(each) !== refKey(ticket);
   });
   return known({ repo, base }, () =>

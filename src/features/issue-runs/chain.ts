@@ -1,7 +1,7 @@
 import { tipOf } from '../../engine/branch-head.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { orderByDependencies, type WorkItem } from '../../issues/index.ts';
-import { parseRef, refKey } from '../../model/ids.ts';
+import { blockersOf, planOf } from '../../model/plans/view.ts';
 import { WORK } from './finished-work.ts';
 import { type DoneBefore, type Resumed, type RunMode, sayItem } from './plan.ts';
 import { sourceKey } from './previous-runs.ts';
@@ -67,7 +67,7 @@ async function isInBase(
   if (own.merged || own.branch === null) return true;
   if (own.tip === null) return false;
   const ticket = store.view().tickets.get(own.by);
-  const base = store.view().plans.find(({ id }) => id === ticket?.planId)?.base ?? null;
+  const base = planOf(store.view(), ticket?.planId)?.base ?? null;
   const { repo } = input.placeOf(item);
   return workspaces.baseHas({ repo, branch: own.branch, base, recordedBase: null }, own.tip);
 }
@@ -87,12 +87,8 @@ async function isUpon(
   if (await parts.workspaces.branchHas({ repo, branch: own.branch, commit: tip })) return true;
   const view = parts.store.view();
   const ticket = view.tickets.get(own.by);
-  const plan = view.plans.find(({ id }) => id === ticket?.planId);
-  const entry = plan?.tickets.find(({ ticketId }) => ticketId === ticket?.ticketId);
-  return (entry?.blockedBy ?? []).some((text) => {
-    const blocker = view.tickets.get(refKey(parseRef(text, plan?.id ?? '')));
-    return blocker !== undefined && sourceKey(blocker) === before.key && tipOf(blocker) === tip;
-  });
+  const blockers = ticket ? blockersOf(view, ticket) : [];
+  return blockers.some((blocker) => sourceKey(blocker) === before.key && tipOf(blocker) === tip);
 }
 
 export interface LineInput {

@@ -3,8 +3,8 @@ import { refOf } from '../../engine/status-events.ts';
 import { branchOf, repoOf } from '../../engine/ticket-defaults.ts';
 import { findPullRequests } from '../../github/index.ts';
 import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';
-import { parseRef, refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
+import { blockersOf, planOf } from '../../model/plans/view.ts';
 import type { Attempt, Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/port.ts';
 import type { StackedThere, WorkspaceSpec } from '../../workspaces/index.ts';
@@ -59,7 +59,7 @@ export async function withPrerequisitesNow(
     found,
     seen: new Set<string>(),
   };
-  for (const blocker of blockersOf(look, ticket))
+  for (const blocker of blockersHere(look, ticket))
     if (spec.stackOn.includes(branchOf(blocker))) await lookAt(look, blocker);
   const changed = found.mergedOn.length > mergedOn.length || Object.keys(found.stackThere).length > 0;
   return { spec: { ...spec, ...found }, changed };
@@ -92,7 +92,7 @@ async function lookAt(look: Look, blocker: Ticket): Promise<void> {
   const pull = await asked(look, branch, () => mergedPullOf(look, own));
   if (pull && pull !== 'unknown') {
     if (pull.left) found.stackOn.push(branch);
-    const below = blockersOf(look, own).find((each) => branchOf(each) === pull.into);
+    const below = blockersHere(look, own).find((each) => branchOf(each) === pull.into);
     if (pull.intoBase) return void found.mergedOn.push(branch);
     // Merged into the branch that it was stacked on, it is wherever that one is.
     if (below) return lookAt(look, below);
@@ -171,14 +171,10 @@ async function workedOn({ earlier, spec }: Look, blocker: Ticket): Promise<Ticke
   return tickets.findLast((each) => each.status === 'complete' && !isNoted(each)) ?? blocker;
 }
 
-function blockersOf({ view, parts, spec }: Look, ticket: Ticket): Ticket[] {
-  const plan = view.plans.find(({ id }) => id === ticket.planId);
-  const entry = plan?.tickets.find(({ ticketId }) => ticketId === ticket.ticketId);
-  return (entry?.blockedBy ?? []).flatMap((text) => {
-    const blocker = view.tickets.get(refKey(parseRef(text, ticket.planId)));
-    const owner = view.plans.find(({ id }) => id === blocker?.planId);
-    const near = blocker?.branch && owner && repoOf(blocker, owner, parts.settings) === spec.repo;
-    return near ? [blocker] : [];
+function blockersHere({ view, parts, spec }: Look, ticket: Ticket): Ticket[] {
+  return blockersOf(view, ticket).filter((blocker) => {
+    const owner = planOf(view, blocker.planId);
+    return blocker.branch && owner && repoOf(blocker, owner, parts.settings) === spec.repo;
   });
 }
 

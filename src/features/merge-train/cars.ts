@@ -3,6 +3,7 @@ import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { IllegalMoveError, InputError, SignalboxError } from '../../model/errors.ts';
 import { parseRef, refKey, type TicketRef } from '../../model/ids.ts';
 import type { Plan, PlanEntry } from '../../model/plan.ts';
+import { entryOf, planOf, ticketOf, ticketsOf } from '../../model/plans/view.ts';
 import { type Car, dependentsOf, inOrder } from '../../model/state/merge-order.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/port.ts';
@@ -127,10 +128,9 @@ async function readyIn(
   only: string | null,
 ): Promise<Ready[]> {
   const byBranch = new Map<string, Ready>();
-  for (const { ticketId } of byOrder(plan.tickets)) {
-    const ticket = view.tickets.get(refKey({ planId: plan.id, ticketId }));
+  for (const ticket of ticketsOf(view, { ...plan, tickets: byOrder(plan.tickets) })) {
     // Without a base it never had a branch.
-    if (!ticket?.base) continue;
+    if (!ticket.base) continue;
     const place = await placeOf(parts, ticket, plan, view).catch((error: unknown) => {
       // What cannot be told to be of this repository is not asked for.
       if (only !== null && error instanceof SignalboxError) return null;
@@ -199,13 +199,13 @@ function notYet(parts: EngineContext, { plan, tickets, spec }: Ready, view: Stor
 
 function carOf({ spec, tickets, plan }: Ready, ref: TicketRef, view: StoreView): TrainCar {
   const after = tickets.flatMap((ticket) => blockersOf(ticket, plan)).map(refKey);
-  const title = view.tickets.get(refKey(ref))?.title ?? ref.ticketId;
+  const title = ticketOf(view, ref)?.title ?? ref.ticketId;
   const waiting = tickets.some(({ status }) => status !== 'complete');
   return { key: spec.branch, after, ref, title, spec, waiting };
 }
 
 function blockersOf(ticket: Ticket, plan: Plan): TicketRef[] {
-  const entry = plan.tickets.find(({ ticketId }) => ticketId === ticket.ticketId);
+  const entry = entryOf(plan, ticket);
   return (entry?.blockedBy ?? []).map((text) => parseRef(text, plan.id));
 }
 
@@ -243,7 +243,7 @@ async function arrange(
 /** Whether a prerequisite in the same repository has work that its base lacks. */
 async function isOpen(parts: EngineContext, key: string, car: TrainCar, view: StoreView): Promise<boolean> {
   const ticket = view.tickets.get(key);
-  const plan = view.plans.find(({ id }) => id === ticket?.planId);
+  const plan = planOf(view, ticket?.planId);
   if (!ticket?.base || !plan) return false;
   const spec = workspaceSpec(ticket, plan, parts.settings, view);
   if (spec.repo !== car.spec.repo || (await isInBase(parts, spec, [ticket]))) return false;

@@ -1,6 +1,7 @@
 import type { Settings } from '../../config/settings.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
+import { ticketsOf } from '../../model/plans/view.ts';
 import { type Attempt, attemptKey, openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/port.ts';
 
@@ -34,10 +35,7 @@ export function noticesIn(view: StoreView, mine: (plan: Plan) => boolean, on: re
     (plan) => plan.status !== 'draft' && plan.status !== 'archived' && mine(plan),
   );
   return plans.flatMap((plan) => [
-    ...plan.tickets.flatMap(({ ticketId }) => {
-      const ticket = view.tickets.get(refKey({ planId: plan.id, ticketId }));
-      return (ticket && ticketNotice(ticket, on)) ?? [];
-    }),
+    ...ticketsOf(view, plan).flatMap((ticket) => ticketNotice(ticket, on) ?? []),
     ...(on.includes('complete') ? (planNotice(plan) ?? []) : []),
   ]);
 }

@@ -4,11 +4,11 @@ import type { EngineContext } from '../../engine/context.ts';
 import { pinnedFor } from '../../engine/pinned-workflow.ts';
 import { agentOf, branchOf, repoOf } from '../../engine/ticket-defaults.ts';
 import { messageOf, SignalboxError } from '../../model/errors.ts';
-import { refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
 import { hasBegun } from '../../model/plans/plan-edits.ts';
 import { overlaps } from '../../model/plans/plan-overlaps.ts';
 import { planProblems } from '../../model/plans/plan-problems.ts';
+import { planOf, ticketsOf } from '../../model/plans/view.ts';
 import { didYouMean } from '../../model/text/near.ts';
 import { pathProblem } from '../../model/text/paths.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
@@ -26,7 +26,7 @@ export async function checkPlan(parts: EngineContext, planId: string): Promise<P
   const { store } = parts;
   const view = store.view();
   const files = fileProblems(parts, planId, view);
-  const plan = view.plans.find(({ id }) => id === planId);
+  const plan = planOf(view, planId);
   if (!plan) {
     // Not there at all is an answer of its own.
     if (files.length === 0) store.plan(planId);
@@ -51,9 +51,8 @@ export async function checkPlan(parts: EngineContext, planId: string): Promise<P
   if (plan.agent !== null && !Object.hasOwn(parts.settings.agents, plan.agent))
     add(null, { place: 'agent', path: 'agent', message: unknownAgent(parts, plan.agent) });
   const ofPlan = new Set<string>();
-  for (const { ticketId } of plan.tickets) {
-    const ticket = view.tickets.get(refKey({ planId, ticketId }));
-    if (!ticket) continue;
+  for (const ticket of ticketsOf(view, plan)) {
+    const { ticketId } = ticket;
     for (const finding of await checkTicket(parts, plan, ticket, view)) {
       const shared = finding.file === planFile;
       // Every ticket that leaves it to the plan meets the same.
@@ -79,7 +78,7 @@ export async function checkPlan(parts: EngineContext, planId: string): Promise<P
         severity: 'warning',
       });
   }
-  for (const { a, b, paths } of overlaps(plan, view.tickets))
+  for (const { a, b, paths } of overlaps(plan, view))
     add(b, {
       place: 'paths',
       path: 'paths',

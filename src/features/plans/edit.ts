@@ -11,6 +11,7 @@ import {
   hasBegun,
   type TicketEdit,
 } from '../../model/plans/plan-edits.ts';
+import { entryOf, ticketsOf } from '../../model/plans/view.ts';
 import { dependencyProblems } from '../../model/state/dependencies.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { Ticket as TicketSchema } from '../../model/ticket-schema.ts';
@@ -64,7 +65,7 @@ export async function editTicket(
   checkTitle(edit);
   const before = store.ticket(ref);
   checkEdit(before, fields);
-  const old = plan.tickets.find(({ ticketId }) => ticketId === ref.ticketId);
+  const old = entryOf(plan, ref);
   const changed = (latest: Plan): Plan => ({
     ...latest,
     tickets: latest.tickets.map((each) => (each.ticketId === ref.ticketId ? { ...each, ...entry } : each)),
@@ -85,7 +86,7 @@ export async function editPlan(parts: EngineContext, planId: string, edit: PlanE
     });
   checkEditable(parts.store.plan(planId));
   const moves = ['repo', 'base', 'worktreeRoot', 'workflow'].filter((field) => field in edit);
-  const begun = ticketsOf(parts, planId).filter(hasBegun);
+  const begun = ticketsOf(parts.store.view(), planId).filter(hasBegun);
   if (moves.length > 0 && begun.length > 0)
     throw new IllegalMoveError(
       'plan/begun',
@@ -114,7 +115,7 @@ export async function removeTicket(parts: EngineContext, ref: TicketRef): Promis
     );
   let entry: PlanEntry | undefined;
   await store.updatePlan(ref.planId, (latest) => {
-    entry = latest.tickets.find(({ ticketId }) => ticketId === ref.ticketId);
+    entry = entryOf(latest, ref);
     return { ...latest, tickets: latest.tickets.filter(({ ticketId }) => ticketId !== ref.ticketId) };
   });
   try {
@@ -140,10 +141,6 @@ function checkUnbegun(ticket: Ticket): void {
   throw new IllegalMoveError('ticket/begun', `${ticket.ticketId} has begun and stays in its plan.`, {
     hint: `Pause it (signalbox pause ${ticket.planId} ${ticket.ticketId}), or put the plan away: signalbox plan archive ${ticket.planId}`,
   });
-}
-
-function ticketsOf(parts: EngineContext, planId: string): Ticket[] {
-  return [...parts.store.view().tickets.values()].filter((ticket) => ticket.planId === planId);
 }
 
 function withEntry(entry: PlanEntry): (plan: Plan) => Plan {

@@ -1,5 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { idProblem } from '../../model/ids.ts';
+import { planOf } from '../../model/plans/view.ts';
 import { inspectState } from '../../store/inspect.ts';
 import type { StoreView } from '../../store/port.ts';
 import type { Problem } from './problem.ts';
@@ -23,11 +24,8 @@ export function fileProblems(parts: EngineContext, planId: string, view: StoreVi
     if (!isOwn || store.location({ planId, ticketId }) !== path || !inspected(ticketId, path))
       found.push({ ticketId, place: path, file: path, path: null, message, severity: 'error' });
   }
-  const listed = view.plans.find(({ id }) => id === planId)?.tickets ?? [];
-  const others = [
-    ...(view.plans.some(({ id }) => id === planId) ? [null] : []),
-    ...listed.map(({ ticketId }) => ticketId),
-  ];
+  const plan = planOf(view, planId);
+  const others = [...(plan ? [null] : []), ...(plan?.tickets ?? []).map(({ ticketId }) => ticketId)];
   for (const ticketId of others) {
     const file = store.location({ planId, ticketId });
     if (!told.has(file)) inspected(ticketId, file);

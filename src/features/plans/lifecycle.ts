@@ -4,6 +4,7 @@ import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { wayToFree } from '../../model/claim.ts';
 import { IllegalMoveError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
+import { ticketsOf } from '../../model/plans/view.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
 import { checkPlan } from './check.ts';
 
@@ -26,7 +27,7 @@ export async function approvePlan(parts: EngineContext, planId: string): Promise
 }
 
 export async function archivePlan(parts: EngineContext, planId: string): Promise<Plan> {
-  for (const ticket of ticketsOf(parts, planId)) assertFree(parts, ticket);
+  for (const ticket of ticketsOf(parts.store.view(), planId)) assertFree(parts, ticket);
   return setStatus(parts, planId, 'archived', ['draft', 'active', 'paused', 'complete'], 'archive');
 }
 
@@ -34,7 +35,7 @@ export async function archivePlan(parts: EngineContext, planId: string): Promise
 export async function deletePlan(parts: EngineContext, planId: string, force: boolean): Promise<void> {
   const plan = parts.store.plan(planId);
   const view = parts.store.view();
-  for (const ticket of ticketsOf(parts, planId)) {
+  for (const ticket of ticketsOf(parts.store.view(), planId)) {
     assertFree(parts, ticket);
     if (!ticket.base) continue;
     const spec = workspaceSpec(ticket, plan, parts.settings, view);
@@ -59,7 +60,7 @@ export async function deletePlan(parts: EngineContext, planId: string, force: bo
       );
     }
   }
-  await keepPast(parts, ticketsOf(parts, planId));
+  await keepPast(parts, ticketsOf(parts.store.view(), planId));
   await parts.store.deletePlan(planId);
   parts.machine.removeJobs(planId);
 }
@@ -79,10 +80,6 @@ function assertFree(parts: EngineContext, ticket: Ticket): void {
       details: { holder: claim },
     },
   );
-}
-
-function ticketsOf(parts: EngineContext, planId: string): Ticket[] {
-  return [...parts.store.view().tickets.values()].filter((ticket) => ticket.planId === planId);
 }
 
 async function setStatus(

@@ -5,6 +5,7 @@ import { defaultBranch, refKey } from '../../model/ids.ts';
 import { exclude } from '../../model/own-branch.ts';
 import type { Plan } from '../../model/plan.ts';
 import { hasBegun } from '../../model/plans/plan-edits.ts';
+import { ticketsOf } from '../../model/plans/view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import type { Workflow } from '../../model/workflow.ts';
 import type { StoreView } from '../../store/port.ts';
@@ -74,10 +75,9 @@ function sameBranch(parts: EngineContext, plan: Plan, ticket: Ticket, view: Stor
   const own = (ticket.supersedes as string[] | undefined) ?? [];
   for (const other of view.plans) {
     if (other.id === plan.id || other.status === 'archived' || other.status === 'complete') continue;
-    for (const { ticketId } of other.tickets) {
-      const name = refKey({ planId: other.id, ticketId });
-      const found = view.tickets.get(name);
-      if (!found || found.status === 'complete' || own.includes(name)) continue;
+    for (const found of ticketsOf(view, other)) {
+      const name = refKey(found);
+      if (found.status === 'complete' || own.includes(name)) continue;
       const theirs = found.branch ?? defaultBranch(found);
       if (theirs !== branch && !exclude(theirs, branch)) continue;
       if ((found.repo ?? other.repo) === null || repoOf(found, other, parts.settings) !== repo) continue;

@@ -4,8 +4,9 @@ import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { ForgeJournal, type Head, KnownRepositories, lastSeen } from '../../github/index.ts';
 import { type GhOptions, ownRepository, parseRemote } from '../../issues/index.ts';
 import { MARKER } from '../../machine/jobs/job.ts';
-import { refKey, type TicketRef } from '../../model/ids.ts';
+import type { TicketRef } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
+import { ticketOf } from '../../model/plans/view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import type { WorkspaceSpec } from '../../workspaces/index.ts';
 
@@ -29,7 +30,7 @@ export async function forgeWork(
 ): Promise<ForgeWork> {
   const { store, workspaces, settings } = parts;
   const view = store.view();
-  const ticket = view.tickets.get(refKey(ref)) ?? store.ticket(ref);
+  const ticket = ticketOf(view, ref) ?? store.ticket(ref);
   const plan = store.plan(ref.planId);
   const spec = workspaceSpec(ticket, plan, settings, view);
   const origin = parseRemote(await workspaces.pushUrl(spec.repo));

@@ -18,6 +18,7 @@ import {
 import type { GhOptions } from '../../issues/index.ts';
 import { IllegalMoveError, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
+import { ticketOf } from '../../model/plans/view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import type { WorkspaceSpec } from '../../workspaces/index.ts';
 import { bodyFacts, trackedOf } from './body-facts.ts';
@@ -58,7 +59,7 @@ export async function openPullRequest(
 ): Promise<OpenedPullRequest> {
   const { workspaces, settings } = parts;
   const view = parts.store.view();
-  const ticket = view.tickets.get(refKey(ref)) ?? parts.store.ticket(ref);
+  const ticket = ticketOf(view, ref) ?? parts.store.ticket(ref);
   const spec = workspaceSpec(ticket, parts.store.plan(ref.planId), settings, view);
   const tip = await tipOf(parts, ticket, spec);
   const work = await forgeWork(parts, ref);

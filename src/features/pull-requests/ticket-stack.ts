@@ -1,7 +1,7 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, repoOf } from '../../engine/ticket-defaults.ts';
-import { parseRef, refKey, type TicketRef } from '../../model/ids.ts';
-import type { Plan } from '../../model/plan.ts';
+import type { TicketRef } from '../../model/ids.ts';
+import { blockersOf, planOf, ticketsOf } from '../../model/plans/view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/port.ts';
 
@@ -47,7 +47,7 @@ async function predecessor(
   const repo = repoOf(ticket, plan, settings);
   const spec = { repo, branch: branchOf(ticket), base: plan.base, recordedBase: ticket.base };
   // One that was merged into the branch below it has left its place to that one.
-  const below = [...new Set([...blockersOf(ticket, view), ...ancestorsOf(ticket, view)])];
+  const below = [...new Set([...blockersOf(view, ticket), ...ancestorsOf(ticket, view)])];
   const candidates = below.filter((blocker) => {
     const owner = planOf(view, blocker.planId);
     return blocker.branch !== null && owner && repoOf(blocker, owner, settings) === repo;
@@ -60,16 +60,8 @@ async function predecessor(
 
 /** Whether a branch is another ticket's of the same plan: a pull request on top of it is one that we put there. */
 export function isStackedOn(parts: EngineContext, { planId, ticketId }: TicketRef, branch: string): boolean {
-  const { tickets } = parts.store.view();
-  return [...tickets.values()].some(
-    (other) => other.planId === planId && other.ticketId !== ticketId && other.branch === branch,
-  );
-}
-
-function blockersOf(ticket: Ticket, view: StoreView): Ticket[] {
-  const entry = planOf(view, ticket.planId)?.tickets.find((each) => each.ticketId === ticket.ticketId);
-  return (entry?.blockedBy ?? []).flatMap(
-    (text) => view.tickets.get(refKey(parseRef(text, ticket.planId))) ?? [],
+  return ticketsOf(parts.store.view(), planId).some(
+    (other) => other.ticketId !== ticketId && other.branch === branch,
   );
 }
 
@@ -78,9 +70,9 @@ async function successor(
   parts: EngineContext,
   { ticket, view, stacks }: { ticket: Ticket; view: StoreView; stacks: boolean },
 ): Promise<Ticket | undefined> {
-  const own = [...view.tickets.values()].filter((each) => each.planId === ticket.planId);
-  const waiting = own.filter((each) => blockersOf(each, view).includes(ticket));
-  const direct = waiting.filter((each) => !blockersOf(each, view).some((other) => waiting.includes(other)));
+  const own = ticketsOf(view, ticket.planId);
+  const waiting = own.filter((each) => blockersOf(view, each).includes(ticket));
+  const direct = waiting.filter((each) => !blockersOf(view, each).some((other) => waiting.includes(other)));
   const [next] = direct;
   const plan = planOf(view, ticket.planId);
   if (!next || !plan || direct.length > 1) return undefined;
@@ -88,21 +80,16 @@ async function successor(
   const { settings } = parts;
   const sameRepo = repoOf(next, plan, settings) === repoOf(ticket, plan, settings);
   const below = ancestorsOf(ticket, view);
-  const alone = blockersOf(next, view).every((each) => each === ticket || below.has(each));
+  const alone = blockersOf(view, next).every((each) => each === ticket || below.has(each));
   return stacks && sameRepo && alone ? next : undefined;
 }
 
-/** Everything that a ticket waits for, directly or not. */
 /** What a ticket waits for, directly or not, the nearest first. */
 export function ancestorsOf(ticket: Ticket, view: StoreView, found = new Set<Ticket>()): Set<Ticket> {
-  for (const each of blockersOf(ticket, view)) {
+  for (const each of blockersOf(view, ticket)) {
     if (found.has(each)) continue;
     found.add(each);
     ancestorsOf(each, view, found);
   }
   return found;
-}
-
-function planOf(view: StoreView, id: string): Plan | undefined {
-  return view.plans.find((plan) => plan.id === id);
 }

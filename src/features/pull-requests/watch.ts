@@ -13,6 +13,7 @@ import {
 import { repositoryText } from '../../issues/index.ts';
 import { InputError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
+import { planOf } from '../../model/plans/view.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { type ForgeWork, forgeWork, ownBaseOf, pullNumberOf } from './context.ts';
@@ -117,10 +118,10 @@ async function originHas(
 
 /** Everybody else who waits in the same repository, asked for along the way. */
 function othersWaiting(parts: EngineContext, { ref, spec, head }: ForgeWork): Watch[] {
-  const { tickets, plans } = parts.store.view();
-  return [...tickets.values()].flatMap((other) => {
+  const view = parts.store.view();
+  return [...view.tickets.values()].flatMap((other) => {
     if (refKey(other) === refKey(ref) || !waitsOutside(other)) return [];
-    const plan = plans.find(({ id }) => id === other.planId);
+    const plan = planOf(view, other.planId);
     try {
       if (!plan || repoOf(other, plan, parts.settings) !== spec.repo) return [];
       return [{ branch: branchOf(other), number: pullNumberOf(other), owner: head.owner }];

@@ -3,8 +3,8 @@ import { lstatSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { type EngineContext, isFatal } from '../../engine/context.ts';
 import { messageOf } from '../../model/errors.ts';
-import { refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
+import { ticketsOf } from '../../model/plans/view.ts';
 import { notOf, type TreeLeft } from '../../model/state/tree-left.ts';
 import { attemptKey, isOver, openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { WorkspaceSpec } from '../../workspaces/index.ts';
@@ -126,8 +126,7 @@ export async function baseAfterPerson(
 
 export async function keepPersonsCommits(parts: EngineContext, planId: string): Promise<void> {
   const plan = parts.store.plan(planId);
-  const { tickets } = parts.store.view();
-  const own = plan.tickets.flatMap(({ ticketId }) => tickets.get(refKey({ planId, ticketId })) ?? []);
+  const own = ticketsOf(parts.store.view(), plan);
   const owner = inCheckout(own);
   const base = owner && plan.repo ? await baseAfterPerson(parts, owner, plan.repo) : undefined;
   if (owner && base) await parts.store.updateTicket(owner, (latest) => ({ ...latest, base }));

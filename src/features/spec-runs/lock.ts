@@ -11,6 +11,7 @@ import { isAlive } from '../../machine/process-identity.ts';
 import { type Claim, LEASE_MS, RENEW_MS, sayHolder } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
+import { ticketsOf } from '../../model/plans/view.ts';
 import { openAttempt } from '../../model/ticket.ts';
 import { openStore } from '../../store/open.ts';
 import { specOf } from './unit.ts';
@@ -152,8 +153,8 @@ function agentLives({ stateDir, plan }: SpecLock): boolean {
   if (!existsSync(stateDir)) return false;
   const store = openStore(stateDir, { once: true });
   const machine = new Machine(stateDir);
-  return [...store.view().tickets.values()].some((ticket) => {
-    const open = ticket.planId === plan ? openAttempt(ticket) : undefined;
+  return ticketsOf(store.view(), plan).some((ticket) => {
+    const open = openAttempt(ticket);
     return open !== undefined && readJob(machine.job(ticket, open)).state === 'running';
   });
 }

@@ -1,7 +1,7 @@
 import type { EngineContext } from '../../engine/context.ts';
 import type { Journal } from '../../engine/ticket-writer.ts';
-import { refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
+import { ticketsOf } from '../../model/plans/view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import type { WorkspaceSpec } from '../../workspaces/index.ts';
 import { baseAfterPerson } from './checkout-state.ts';
@@ -13,10 +13,7 @@ export async function sparePerson(
   plan: Plan,
   { found, journal, spec }: { found: Ticket; journal: Journal; spec: WorkspaceSpec },
 ): Promise<void> {
-  const { tickets } = parts.store.view();
-  const others = plan.tickets.flatMap(({ ticketId }) =>
-    ticketId === found.ticketId ? [] : (tickets.get(refKey({ planId: plan.id, ticketId })) ?? []),
-  );
+  const others = ticketsOf(parts.store.view(), plan).filter(({ ticketId }) => ticketId !== found.ticketId);
   await refuseDirty(parts, plan, [found, ...others]);
   const base = await baseAfterPerson(parts, found, spec.path);
   const { branch, path: worktree } = spec;

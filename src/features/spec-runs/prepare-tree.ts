@@ -4,8 +4,8 @@ import type { EngineContext } from '../../engine/context.ts';
 import { releaseWorkspace } from '../../engine/prepare-workspace.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { mergedTasks } from '../../kiro/index.ts';
-import { refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
+import { ticketsOf } from '../../model/plans/view.ts';
 import { ticketInTree } from '../../model/state/turns.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { putBack } from './shared-tree.ts';
@@ -18,9 +18,7 @@ export async function prepareTree(parts: EngineContext, planId: string): Promise
   const plan = store.plan(planId);
   const kept = specOf(plan);
   const view = store.view();
-  const tickets = plan.tickets.flatMap(
-    ({ ticketId }) => view.tickets.get(refKey({ planId, ticketId })) ?? [],
-  );
+  const tickets = ticketsOf(view, plan);
   const open = tickets.find((ticket) => ticket.status !== 'complete');
   const ticket = open ?? tickets[0];
   if (!kept || !plan.repo || !ticket) return;

@@ -15,8 +15,9 @@ import {
   withTicks,
 } from '../../kiro/index.ts';
 import { InputError } from '../../model/errors.ts';
-import { branchProblem, idProblem, refKey, slug } from '../../model/ids.ts';
+import { branchProblem, idProblem, slug } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
+import { ticketOf } from '../../model/plans/view.ts';
 import { didYouMean } from '../../model/text/near.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { decidedWith } from './assign-groups.ts';
@@ -69,10 +70,10 @@ export async function branchFor(parts: EngineContext, input: BranchInput): Promi
 function freeBranch(parts: EngineContext, { root, name }: BranchInput): string {
   const plain = `spec/${plainName(name)}`;
   const first = branchProblem(plain) === undefined ? plain : `spec/${slug(name)}`;
-  const { plans, tickets } = parts.store.view();
+  const view = parts.store.view();
   const taken = new Set(
-    plans.flatMap(({ id, repo, tickets: [one] }) =>
-      one && repo === root ? [tickets.get(refKey({ planId: id, ticketId: one.ticketId }))?.branch] : [],
+    view.plans.flatMap(({ id, repo, tickets: [one] }) =>
+      one && repo === root ? [ticketOf(view, { planId: id, ticketId: one.ticketId })?.branch] : [],
     ),
   );
   for (let number = 1; ; number += 1) {

@@ -2,6 +2,7 @@ import type { EngineContext } from '../../engine/context.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { totalUsage } from '../../model/limits/usage.ts';
 import type { Plan } from '../../model/plan.ts';
+import { ticketsOf } from '../../model/plans/view.ts';
 import type { Ticket, Usage } from '../../model/ticket.ts';
 import { tickedUnchecked } from './checkpoints.ts';
 import { haltedTicket, haltReason, WORK_PHASES } from './state.ts';
@@ -44,7 +45,7 @@ export async function specResult(
 ): Promise<SpecResult> {
   const plan = parts.store.plan(planId);
   const view = parts.store.view();
-  const tickets = plan.tickets.flatMap(({ ticketId }) => view.tickets.get(`${planId}/${ticketId}`) ?? []);
+  const tickets = ticketsOf(view, plan);
   const during = tickets.flatMap(({ phaseHistory }) =>
     phaseHistory.filter(({ startedAt }) => Date.parse(startedAt) >= Date.parse(since)),
   );

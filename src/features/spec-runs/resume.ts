@@ -4,6 +4,7 @@ import { letGo } from '../../engine/resume-run.ts';
 import { sayHolder } from '../../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
+import { ticketsOf } from '../../model/plans/view.ts';
 import { keepPersonsCommits } from './checkout-state.ts';
 import { lockSpec, placeOf } from './lock.ts';
 import { refuseDirty, refuseLost } from './refusals.ts';
@@ -15,7 +16,7 @@ import { specOf } from './unit.ts';
 export async function answerHalt(parts: EngineContext, planId: string, answer: string): Promise<string> {
   const plan = specPlan(parts, planId);
   const view = parts.store.view();
-  const tickets = plan.tickets.flatMap(({ ticketId }) => view.tickets.get(`${planId}/${ticketId}`) ?? []);
+  const tickets = ticketsOf(view, plan);
   const halted = haltedTicket(tickets);
   if (!halted)
     throw new IllegalMoveError('spec/not-halted', `Nothing in "${planId}" waits for an answer.`, {
@@ -77,8 +78,7 @@ export async function takeSpec(parts: EngineContext, planId: string, { leave = f
  * to that itself.
  */
 async function refuseChanged(parts: EngineContext, plan: Plan): Promise<void> {
-  const { tickets } = parts.store.view();
-  const own = plan.tickets.flatMap(({ ticketId }) => tickets.get(`${plan.id}/${ticketId}`) ?? []);
+  const own = ticketsOf(parts.store.view(), plan);
   const claims = [plan.claim, ...own.map(({ claim }) => claim)];
   const isUnderWay = claims.some((claim) => claim !== null && parts.holder.isLive(claim));
   if (isUnderWay) return;

@@ -13,6 +13,7 @@ import {
 } from '../../kiro/index.ts';
 import { HeldError, InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
+import { ticketsOf } from '../../model/plans/view.ts';
 import { canAskForOthers, specialiseSpec } from '../../model/spec-variant.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { pinWorkflow, resolveWorkflow } from '../../workflows/index.ts';
@@ -97,9 +98,9 @@ export async function prepareSpecRun(parts: EngineContext, request: SpecRunReque
   );
   if (found) {
     refuseHeld(parts, found);
-    refuseDaemon(parts, found, ticketsOf(view.tickets, found));
+    refuseDaemon(parts, found, ticketsOf(view, found));
   }
-  const before = found && !request.fresh ? { plan: found, tickets: ticketsOf(view.tickets, found) } : null;
+  const before = found && !request.fresh ? { plan: found, tickets: ticketsOf(view, found) } : null;
   const planId = before?.plan.id ?? freePlanId(parts, original.name);
   const about = { request, root, planId, before, name: original.name };
   const branch = await branchFor(parts, about);
@@ -132,7 +133,7 @@ export async function prepareSpecRun(parts: EngineContext, request: SpecRunReque
   const pinned = pinFor([]);
   if (request.assignAll && !canAskForOthers(resolved.workflow)) throw cannotAsk();
   const hashes = new Map(units.map((unit) => [unit.id, unitHash(unit)]));
-  const seen = found ? ticketsOf(view.tickets, found) : [];
+  const seen = found ? ticketsOf(view, found) : [];
   const known = knownOwners(seen, hashes, assignments);
   const groups = request.assignAll ? groupsOf(units, ({ id }) => known.has(id)) : new Map();
   const asking = [...groups].map(([id, ids]) => ({ id, ids, pinned: pinFor(ids) }));
@@ -267,7 +268,7 @@ export async function setGoing(
   workflowHash: string | null,
 ): Promise<void> {
   const plan = parts.store.plan(planId);
-  for (const ticket of ticketsOf(parts.store.view().tickets, plan)) {
+  for (const ticket of ticketsOf(parts.store.view(), plan)) {
     const asks = ticket.status === 'needs_attention' && ticket.hold?.kind === 'gate';
     const ref = { planId, ticketId: ticket.ticketId };
     if (ticket.status === 'paused') await control(parts, ref, { type: 'resume' }, 'the run');
@@ -287,9 +288,5 @@ async function archive(parts: EngineContext, planId: string): Promise<void> {
 }
 
 function ticketsNow({ store }: EngineContext, planId: string): Ticket[] {
-  return ticketsOf(store.view().tickets, store.plan(planId));
-}
-
-function ticketsOf(tickets: ReadonlyMap<string, Ticket>, plan: Plan): Ticket[] {
-  return plan.tickets.flatMap(({ ticketId }) => tickets.get(`${plan.id}/${ticketId}`) ?? []);
+  return ticketsOf(store.view(), store.plan(planId));
 }

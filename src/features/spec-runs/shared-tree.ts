@@ -5,6 +5,7 @@ import { stopJob } from '../../machine/jobs/stop.ts';
 import { explained, WorkspaceError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
+import { ticketOf, ticketsOf } from '../../model/plans/view.ts';
 import { isShared } from '../../model/state/turns.ts';
 import { openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { WorkspaceSpec } from '../../workspaces/index.ts';
@@ -44,8 +45,7 @@ export async function bringPending(
   const plan = parts.store.plan(id);
   const { pending, ...kept } = specOf(plan) ?? {};
   if (pending === undefined || !('dir' in kept)) return false;
-  const { tickets } = parts.store.view();
-  const own = plan.tickets.flatMap(({ ticketId }) => tickets.get(refKey({ planId: id, ticketId })) ?? []);
+  const own = ticketsOf(parts.store.view(), plan);
   const brought = await bringSpec(parts, spec, kept as PlanSpec, engineTicks(plan, own), pending);
   await parts.store.updatePlan(id, (latest) => ({ ...latest, spec: brought }));
   return true;
@@ -64,12 +64,10 @@ async function sweep(parts: EngineContext, ticket: Ticket, spec: WorkspaceSpec, 
 
 /** Failed tickets whose work is still in the tree. */
 function leftBehind(parts: EngineContext, plan: Plan, ticket: Ticket, spec: WorkspaceSpec): Ticket[] {
-  const { tickets } = parts.store.view();
-  return plan.tickets.flatMap(({ ticketId }) => {
-    const other = tickets.get(refKey({ planId: plan.id, ticketId }));
-    const isLeft = other?.status === 'failed' && other.base !== null && other.worktree === spec.path;
-    return other && isLeft && ticketId !== ticket.ticketId ? [other] : [];
-  });
+  return ticketsOf(parts.store.view(), plan).filter(
+    ({ status, base, worktree, ticketId }) =>
+      status === 'failed' && base !== null && worktree === spec.path && ticketId !== ticket.ticketId,
+  );
 }
 
 async function takeOut(parts: EngineContext, left: Ticket, spec: WorkspaceSpec): Promise<void> {
@@ -147,8 +145,8 @@ export function isStillNeeded(parts: EngineContext, ticket: Ticket): boolean {
   const plan = parts.store.plan(ticket.planId);
   if (!isShared(plan)) return false;
   if (plan.workspace === 'checkout') return true;
-  const { tickets } = parts.store.view();
+  const view = parts.store.view();
   return plan.tickets.some(
-    ({ ticketId }) => tickets.get(refKey({ planId: plan.id, ticketId }))?.status !== 'complete',
+    ({ ticketId }) => ticketOf(view, { planId: plan.id, ticketId })?.status !== 'complete',
   );
 }

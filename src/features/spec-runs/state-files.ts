@@ -13,8 +13,8 @@ import {
 import { writeAtomic } from '../../machine/files/atomic.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
-import { refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
+import { ticketsOf } from '../../model/plans/view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { giveOwners } from './assign-groups.ts';
 import { unlockSpec } from './lock.ts';
@@ -68,9 +68,7 @@ export class SpecFiles {
       if (!specOf(plan)) this.#others.add(planId);
       if (!specOf(plan) || plan.status === 'archived') return;
       const view = store.view();
-      const tickets = plan.tickets.flatMap(
-        ({ ticketId }) => view.tickets.get(refKey({ planId, ticketId })) ?? [],
-      );
+      const tickets = ticketsOf(view, plan);
       await writeSpecFiles(this.#parts, plan, tickets);
       if (plan.claim === null && specRests(plan, tickets)) unlockSpec(this.#parts, planId);
     } catch (error) {

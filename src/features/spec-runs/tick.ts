@@ -14,6 +14,7 @@ import {
 import { writeAtomic } from '../../machine/files/atomic.ts';
 import { IllegalMoveError, InputError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
+import { ticketsOf } from '../../model/plans/view.ts';
 import { openAttempt, type Ticket } from '../../model/ticket.ts';
 import { placeOfFile, realOf } from './file-location.ts';
 import { bringPending } from './shared-tree.ts';
@@ -62,10 +63,7 @@ export async function tickUnit(
   const commitAs = async (message: string) =>
     kept.tracked ? workspaces.commitPaths({ path: spec.path, files: [list.name], message }) : null;
   const found = readFileSync(file, 'utf8');
-  const { tickets } = store.view();
-  const others = plan.tickets.flatMap(
-    ({ ticketId }) => tickets.get(refKey({ planId: plan.id, ticketId })) ?? [],
-  );
+  const others = ticketsOf(store.view(), plan);
   const users = own !== file && existsSync(own) ? readFileSync(own, 'utf8') : kept.text;
   const known = { engine: [...engineTicks(plan, others), ...unit.tasks], person: tickedIn(users) };
   const whole = own === file ? found : wholeList(found, kept.text, known, unit.tasks);
@@ -191,9 +189,7 @@ async function putListBack({ store, settings, workspaces }: EngineContext, ticke
   const { path } = workspaceSpec(ticket, plan, settings, view);
   const name = join(kept.inTree, kept.files.tasks);
   if (existsSync(join(path, name))) return;
-  const own = plan.tickets.flatMap(
-    ({ ticketId }) => view.tickets.get(refKey({ planId: plan.id, ticketId })) ?? [],
-  );
+  const own = ticketsOf(view, plan);
   const list = placeOfFile(path, name, join(kept.dir, kept.files.tasks));
   mkdirSync(dirname(list.file), { recursive: true });
   writeAtomic(list.file, withTicks(kept.text, { engine: engineTicks(plan, own) }), 0o644);

@@ -1,11 +1,10 @@
 import { dirname, join } from 'node:path';
 import type { Settings } from '../../config/settings.ts';
 import type { TaskIdentity } from '../../kiro/index.ts';
-import { refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
+import { type PlansView, ticketsOf } from '../../model/plans/view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import type { SharedRules } from '../../phases/index.ts';
-import type { StoreView } from '../../store/port.ts';
 
 /** What a ticket keeps of the unit that it stands for. */
 export interface TicketUnit {
@@ -115,7 +114,7 @@ export function unitVariables(
   ticket: Ticket,
   plan: Plan,
   settings: Settings,
-  view: Pick<StoreView, 'tickets'>,
+  view: Pick<PlansView, 'tickets'>,
 ): Record<string, unknown> | null {
   const unit = unitOf(ticket);
   const spec = specOf(plan);
@@ -139,12 +138,11 @@ export function unitVariables(
 const MAX_OTHER = 600;
 
 /** The units that are assigned together with one, each with the beginning of what it is about. */
-function otherUnits(ids: readonly string[], plan: Plan, { tickets }: Pick<StoreView, 'tickets'>): string {
+function otherUnits(ids: readonly string[], plan: Plan, view: Pick<PlansView, 'tickets'>): string {
   const known = new Map(
-    plan.tickets.flatMap(({ ticketId }) => {
-      const ticket = tickets.get(refKey({ planId: plan.id, ticketId }));
-      const unit = ticket && unitOf(ticket);
-      return ticket && unit ? [[unit.id, { title: ticket.title, work: unit.work }] as const] : [];
+    ticketsOf(view, plan).flatMap((ticket) => {
+      const unit = unitOf(ticket);
+      return unit ? [[unit.id, { title: ticket.title, work: unit.work }] as const] : [];
     }),
   );
   return ids
@@ -161,9 +159,8 @@ export function ownersOf(settings: Settings): string[] {
 }
 
 /** What complete units said that others should know, newest last and the oldest left out where it gets long. */
-function lessons(plan: Plan, ticket: Ticket, { tickets }: Pick<StoreView, 'tickets'>): string {
-  const done = plan.tickets
-    .flatMap(({ ticketId }) => tickets.get(refKey({ planId: plan.id, ticketId })) ?? [])
+function lessons(plan: Plan, ticket: Ticket, view: Pick<PlansView, 'tickets'>): string {
+  const done = ticketsOf(view, plan)
     .filter((other) => other.status === 'complete' && other.ticketId !== ticket.ticketId)
     .sort((a, b) => (a.since ?? '').localeCompare(b.since ?? ''));
   const lines = done.flatMap((other) => {

@@ -1,7 +1,7 @@
-import { parseRef, refKey } from '../ids.ts';
+import { parseRef } from '../ids.ts';
 import type { Plan } from '../plan.ts';
 import { pathsMeet } from '../text/paths.ts';
-import type { Ticket } from '../ticket.ts';
+import { type PlansView, ticketOf } from './view.ts';
 
 export interface Overlap {
   a: string;
@@ -11,10 +11,10 @@ export interface Overlap {
 }
 
 /** Pairs of tickets that may run at the same time and say that they will change the same files. */
-export function overlaps(plan: Plan, tickets: ReadonlyMap<string, Ticket>): Overlap[] {
+export function overlaps(plan: Plan, view: Pick<PlansView, 'tickets'>): Overlap[] {
   if (plan.concurrency === 1) return [];
   const declared = plan.tickets.flatMap((entry, place) => {
-    const ticket = tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }));
+    const ticket = ticketOf(view, { planId: plan.id, ticketId: entry.ticketId });
     const paths = [...new Set([...(entry.paths ?? []), ...(ticket?.paths ?? [])])];
     const over = ticket?.status === 'complete';
     return paths.length > 0 && !over ? [{ ...entry, paths, place, repo: ticket?.repo ?? plan.repo }] : [];

@@ -1,36 +1,30 @@
-import { defaultBranch, refKey } from '../ids.ts';
+import { defaultBranch } from '../ids.ts';
 import { namesAbove } from '../own-branch.ts';
 import type { Plan } from '../plan.ts';
 import { dependencyProblems, type PlanProblem } from '../state/dependencies.ts';
 import { isShared } from '../state/turns.ts';
 import type { Ticket } from '../ticket.ts';
-
-interface Known {
-  plans: readonly Plan[];
-  tickets: ReadonlyMap<string, Ticket>;
-}
+import { type PlansView, ticketsOf } from './view.ts';
 
 /** What makes a plan impossible to run as it is written. */
-export function planProblems(plan: Plan, known: Known): PlanProblem[] {
+export function planProblems(plan: Plan, known: PlansView): PlanProblem[] {
   const problems = dependencyProblems(plan, known.plans);
-  if (isShared(plan) || !plan.tickets.some(({ ticketId }) => namesPlace(plan, ticketId, known)))
-    return problems;
-  return [...problems, ...sharedPlaces(plan, known.tickets), ...nestedBranches(plan, known.tickets)];
+  const tickets = ticketsOf(known, plan);
+  if (isShared(plan) || !tickets.some(namesPlace)) return problems;
+  return [...problems, ...sharedPlaces(plan, tickets), ...nestedBranches(plan, tickets)];
 }
 
-/** What tickets get by their ids never meets: only places that somebody chose have to be compared. */
-function namesPlace(plan: Plan, ticketId: string, { tickets }: Known): boolean {
-  const ticket = tickets.get(refKey({ planId: plan.id, ticketId }));
-  return ticket !== undefined && (ticket.branch !== null || ticket.worktree !== null);
+/** Default branches and worktrees differ by the tickets' ids: only chosen ones have to be compared. */
+function namesPlace({ branch, worktree }: Ticket): boolean {
+  return branch !== null || worktree !== null;
 }
 
 /** Two tickets on one branch or in one worktree would count each other's work as their own. */
-function sharedPlaces(plan: Plan, tickets: ReadonlyMap<string, Ticket>): PlanProblem[] {
+function sharedPlaces(plan: Plan, tickets: readonly Ticket[]): PlanProblem[] {
   const seen = new Map<string, string>();
   const problems: PlanProblem[] = [];
-  for (const { ticketId } of plan.tickets) {
-    const ticket = tickets.get(refKey({ planId: plan.id, ticketId }));
-    if (!ticket) continue;
+  for (const ticket of tickets) {
+    const { ticketId } = ticket;
     for (const field of ['branch', 'worktree'] as const) {
       const value = ticket[field] ?? (field === 'branch' ? defaultBranch(ticket) : null);
       if (value === null) continue;
@@ -46,12 +40,12 @@ function sharedPlaces(plan: Plan, tickets: ReadonlyMap<string, Ticket>): PlanPro
 }
 
 /** Git cannot have a branch `x` and a branch `x/y`. */
-function nestedBranches(plan: Plan, tickets: ReadonlyMap<string, Ticket>): PlanProblem[] {
-  const all = plan.tickets.flatMap(({ ticketId }) => {
-    const ticket = tickets.get(refKey({ planId: plan.id, ticketId }));
-    const branch = ticket && (ticket.branch ?? defaultBranch(ticket));
-    return branch ? [{ ticketId, branch, repo: ticket.repo ?? plan.repo }] : [];
-  });
+function nestedBranches(plan: Plan, tickets: readonly Ticket[]): PlanProblem[] {
+  const all = tickets.map((ticket) => ({
+    ticketId: ticket.ticketId,
+    branch: ticket.branch ?? defaultBranch(ticket),
+    repo: ticket.repo ?? plan.repo,
+  }));
   const owners = new Map(all.map(({ ticketId, branch, repo }) => [`${repo}\n${branch}`, ticketId]));
   return all.flatMap(({ ticketId, branch, repo }) => {
     const above = namesAbove(branch).find((name) => owners.has(`${repo}\n${name}`));

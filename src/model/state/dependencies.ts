@@ -1,5 +1,6 @@
 import { parseRef, refKey, type TicketRef } from '../ids.ts';
 import type { Plan, PlanEntry } from '../plan.ts';
+import { entryOf, type PlansView, planOf, ticketOf } from '../plans/view.ts';
 import type { Hold, Ticket } from '../ticket.ts';
 import { newerRunOf } from './superseded.ts';
 
@@ -117,19 +118,15 @@ function shortestCycle(start: string, graph: ReadonlyMap<string, string[]>): str
 }
 
 /** Why a ticket's blockers keep it from starting, or null when they are all complete. */
-export function blockedBy(
-  picture: { plans: readonly Plan[]; tickets: ReadonlyMap<string, Ticket> },
-  plan: Plan,
-  entry: PlanEntry,
-): Hold | null {
+export function blockedBy(picture: PlansView, plan: Plan, entry: PlanEntry): Hold | null {
   const reasons: string[] = [];
   let newer: string | undefined;
   for (const text of entry.blockedBy) {
     const ref = parseRef(text, plan.id);
-    const blocker = picture.tickets.get(refKey(ref));
+    const blocker = ticketOf(picture, ref);
     if (blocker?.status === 'complete') continue;
     newer ??= blocker && newerRunOf(blocker);
-    const theirs = ref.planId === plan.id ? plan : picture.plans.find(({ id }) => id === ref.planId);
+    const theirs = ref.planId === plan.id ? plan : planOf(picture, ref.planId);
     reasons.push(`${text} (${blocker ? sayBlocker(blocker, theirs) : 'its file cannot be read'})`);
   }
   if (reasons.length === 0) return null;
@@ -149,7 +146,7 @@ const RESTING: Readonly<Partial<Record<Plan['status'], string>>> = {
  * that waits for it.
  */
 export function stuckBlocker(
-  picture: { plans: readonly Plan[]; tickets: ReadonlyMap<string, Ticket> },
+  picture: PlansView,
   plan: Plan,
   entry: PlanEntry,
 ): { plan: Plan; ticket: Ticket; waiter: { plan: Plan; entry: PlanEntry } } | undefined {
@@ -166,7 +163,7 @@ export function stuckBlocker(
       const stands = ['failed', 'paused', 'needs_attention'].includes(ticket.status);
       const rests = RESTING[own.status] !== undefined && ticket.status !== 'complete';
       if (stands || rests) return { plan: own, ticket, waiter: at };
-      const next = own.tickets.find(({ ticketId }) => ticketId === ref.ticketId);
+      const next = entryOf(own, ref);
       if (next) ahead.push({ plan: own, entry: next });
     }
   }

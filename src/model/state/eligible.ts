@@ -1,5 +1,6 @@
 import { parseRef, refKey, type TicketRef } from '../ids.ts';
 import type { Plan, PlanEntry } from '../plan.ts';
+import { entryOf, planOf, ticketOf } from '../plans/view.ts';
 import type { Hold, Ticket } from '../ticket.ts';
 import { blockedBy } from './dependencies.ts';
 import { failuresIn, haltedHold } from './first-failure.ts';
@@ -266,7 +267,7 @@ function willMove(picture: Scene, plan: Plan, entry: PlanEntry, known: Map<strin
 }
 
 function canMove(picture: Scene, plan: Plan, entry: PlanEntry, known: Map<string, boolean>): boolean {
-  const ticket = picture.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }));
+  const ticket = ticketOf(picture, { planId: plan.id, ticketId: entry.ticketId });
   if (!ticket) return false;
   if (ticket.status === 'needs_attention') return ticket.hold?.kind === 'gate';
   if (!movesByItself(ticket)) return false;
@@ -274,9 +275,9 @@ function canMove(picture: Scene, plan: Plan, entry: PlanEntry, known: Map<string
   if (picture.failed(plan) !== undefined) return false;
   return entry.blockedBy.every((text) => {
     const ref = parseRef(text, plan.id);
-    if (picture.tickets.get(refKey(ref))?.status === 'complete') return true;
-    const owner = picture.plans.find((each) => each.id === ref.planId);
-    const blocker = owner?.tickets.find((each) => each.ticketId === ref.ticketId);
+    if (ticketOf(picture, ref)?.status === 'complete') return true;
+    const owner = planOf(picture, ref.planId);
+    const blocker = entryOf(owner, ref);
     return owner !== undefined && blocker !== undefined && willMove(picture, owner, blocker, known);
   });
 }
@@ -289,7 +290,7 @@ export function isAllComplete(picture: Pick<Picture, 'tickets'>, plan: Plan): bo
 }
 
 function statusOf(picture: Pick<Picture, 'tickets'>, plan: Plan, entry: PlanEntry): string | undefined {
-  return picture.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }))?.status;
+  return ticketOf(picture, { planId: plan.id, ticketId: entry.ticketId })?.status;
 }
 
 function sameHold(a: Hold | null, b: Hold | null): boolean {

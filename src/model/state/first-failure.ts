@@ -1,22 +1,18 @@
-import { refKey } from '../ids.ts';
 import type { Plan, PlanEntry } from '../plan.ts';
-import type { Hold, Ticket } from '../ticket.ts';
-
-interface Tickets {
-  tickets: ReadonlyMap<string, Ticket>;
-}
+import { type PlansView, ticketOf } from '../plans/view.ts';
+import type { Hold } from '../ticket.ts';
 
 /** That a ticket which has not begun will not, since another has failed; null where nothing of that kind is the case. */
-export function stoppedBy(picture: Tickets, plan: Plan, waiting: PlanEntry): Hold | null {
+export function stoppedBy(picture: Pick<PlansView, 'tickets'>, plan: Plan, waiting: PlanEntry): Hold | null {
   const failed = firstFailure(picture, plan);
   return failed === undefined || failed === waiting.ticketId ? null : haltedHold(failed);
 }
 
 /** The failure after which nothing of a plan is started any more, of later groups neither. */
-export function firstFailure(picture: Tickets, plan: Plan): string | undefined {
+export function firstFailure(picture: Pick<PlansView, 'tickets'>, plan: Plan): string | undefined {
   if (!plan.stopOnFailure) return undefined;
   return plan.tickets.find((entry) => {
-    const ticket = picture.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId }));
+    const ticket = ticketOf(picture, { planId: plan.id, ticketId: entry.ticketId });
     return (
       ticket?.status === 'failed' || (ticket?.status === 'needs_attention' && ticket.hold?.kind !== 'gate')
     );
@@ -24,7 +20,7 @@ export function firstFailure(picture: Tickets, plan: Plan): string | undefined {
 }
 
 /** The same for whoever asks about many tickets of one picture: a plan is looked through once. */
-export function failuresIn(picture: Tickets): (plan: Plan) => string | undefined {
+export function failuresIn(picture: Pick<PlansView, 'tickets'>): (plan: Plan) => string | undefined {
   const known = new Map<string, string | undefined>();
   return (plan) => {
     if (!known.has(plan.id)) known.set(plan.id, firstFailure(picture, plan));

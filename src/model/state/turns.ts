@@ -1,5 +1,6 @@
 import { refKey } from '../ids.ts';
 import type { Plan } from '../plan.ts';
+import { type PlansView, ticketsOf } from '../plans/view.ts';
 import { type Hold, isOver, type Ticket } from '../ticket.ts';
 
 /** All tickets of such a plan work in one tree, one after the other. */
@@ -13,10 +14,7 @@ export function isYetToBegin(plan: Plan, ticket: Ticket): boolean {
 }
 
 /** Of a plan that shares its tree, the ticket whose work is in it: begun, and neither complete nor given up. */
-export function ticketInTree(
-  picture: { tickets: ReadonlyMap<string, Ticket> },
-  plan: Plan,
-): Ticket | undefined {
+export function ticketInTree(picture: Pick<PlansView, 'tickets'>, plan: Plan): Ticket | undefined {
   if (!isShared(plan)) return undefined;
   return ticketsOf(picture, plan).find((ticket) => !isYetToBegin(plan, ticket) && !isOver(ticket));
 }
@@ -26,7 +24,7 @@ export function ticketInTree(
  * at work. Undefined when it is its turn. A plan is looked through once, however many of its tickets are asked about.
  */
 export function turnsOf(
-  picture: { tickets: ReadonlyMap<string, Ticket> },
+  picture: Pick<PlansView, 'tickets'>,
   now: string,
 ): (plan: Plan, ticket: Ticket) => Hold | null | undefined {
   const known = new Map<string, ReturnType<typeof turnOf>>();
@@ -38,7 +36,7 @@ export function turnsOf(
 }
 
 function turnOf(
-  picture: { tickets: ReadonlyMap<string, Ticket> },
+  picture: Pick<PlansView, 'tickets'>,
   plan: Plan,
   now: string,
 ): (ticket: Ticket) => Hold | null | undefined {
@@ -51,11 +49,7 @@ function turnOf(
 }
 
 /** What a ticket that has still to begin waits for, where that is another one in the tree which a person has to look at. */
-export function behind(
-  picture: { tickets: ReadonlyMap<string, Ticket> },
-  plan: Plan,
-  ticket: Ticket,
-): Hold | null {
+export function behind(picture: Pick<PlansView, 'tickets'>, plan: Plan, ticket: Ticket): Hold | null {
   const before = isYetToBegin(plan, ticket) ? ticketInTree(picture, plan) : undefined;
   return before ? stuck(before) : null;
 }
@@ -70,7 +64,7 @@ function stuck({ status, ticketId }: Ticket): Hold | null {
   };
 }
 
-function overBudget(picture: { tickets: ReadonlyMap<string, Ticket> }, plan: Plan): Hold | undefined {
+function overBudget(picture: Pick<PlansView, 'tickets'>, plan: Plan): Hold | undefined {
   const { starts } = plan;
   if (!starts) return undefined;
   const since = Date.parse(starts.since);
@@ -87,7 +81,7 @@ function overBudget(picture: { tickets: ReadonlyMap<string, Ticket> }, plan: Pla
 }
 
 /** The ticket that ended last of those that this plan has worked on. */
-function lastEnd(picture: { tickets: ReadonlyMap<string, Ticket> }, plan: Plan): Ended | undefined {
+function lastEnd(picture: Pick<PlansView, 'tickets'>, plan: Plan): Ended | undefined {
   const ends = ticketsOf(picture, plan).flatMap((each) =>
     isOver(each) && each.phaseHistory.length > 0 && each.since
       ? [{ key: refKey(each), at: Date.parse(each.since) }]
@@ -124,10 +118,4 @@ function spread(text: string): number {
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return (hash ^ (hash >>> 16)) >>> 0;
-}
-
-function ticketsOf(picture: { tickets: ReadonlyMap<string, Ticket> }, plan: Plan): Ticket[] {
-  return plan.tickets.flatMap(
-    ({ ticketId }) => picture.tickets.get(refKey({ planId: plan.id, ticketId })) ?? [],
-  );
 }

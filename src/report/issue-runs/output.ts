@@ -4,6 +4,7 @@ import { storedRun } from '../../features/issue-runs/results/stored-run.ts';
 import { issueName, remarksOf } from '../../features/issue-runs/results/ticket-facts.ts';
 import type { RunResult } from '../../features/issue-runs/types.ts';
 import type { EngineEvent } from '../../model/events.ts';
+import { ticketOf } from '../../model/plans/view.ts';
 import { isSuperseded } from '../../model/state/superseded.ts';
 import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/port.ts';
@@ -69,7 +70,7 @@ export class IssueLines {
   }
 
   #ticket(id: string) {
-    return this.#store.view().tickets.get(`${this.#planId}/${id}`);
+    return ticketOf(this.#store.view(), { planId: this.#planId, ticketId: id });
   }
 }
 

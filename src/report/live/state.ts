@@ -1,9 +1,9 @@
 import type { EngineEvent } from '../../model/events.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import { totalUsage } from '../../model/limits/usage.ts';
+import { type PlansView, ticketsOf } from '../../model/plans/view.ts';
 import { saysHolder } from '../../model/state/held.ts';
 import { type Hold, openAttempt, type Ticket, type TicketStatus, type Usage } from '../../model/ticket.ts';
-import type { StoreView } from '../../store/port.ts';
 
 /** One ticket as the live view knows it. */
 export interface LiveTicket extends TicketRef {
@@ -57,16 +57,16 @@ function isHeld({ status, hold }: LiveTicket, ticket: Ticket): boolean {
 
 /** The tickets that an engine with this scope looks after, in order; without a scope those of all active plans. */
 export function ticketsIn(
-  view: Pick<StoreView, 'plans' | 'tickets'>,
+  view: PlansView,
   scope: { planId: string; ticketIds?: readonly string[] } | null,
 ): Ticket[] {
   const plans = view.plans.filter((plan) => (scope ? plan.id === scope.planId : plan.status === 'active'));
-  return plans.flatMap((plan) =>
-    plan.tickets
-      .filter((entry) => !scope?.ticketIds || scope.ticketIds.includes(entry.ticketId))
-      .sort((a, b) => a.order - b.order)
-      .flatMap((entry) => view.tickets.get(refKey({ planId: plan.id, ticketId: entry.ticketId })) ?? []),
-  );
+  return plans.flatMap((plan) => {
+    const wanted = plan.tickets
+      .filter(({ ticketId }) => !scope?.ticketIds || scope.ticketIds.includes(ticketId))
+      .sort((a, b) => a.order - b.order);
+    return ticketsOf(view, { ...plan, tickets: wanted });
+  });
 }
 
 function fromStore(ticket: Ticket, seen: number): LiveTicket {

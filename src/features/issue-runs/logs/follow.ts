@@ -1,9 +1,8 @@
 import type { EngineContext } from '../../../engine/context.ts';
 import { messageOf } from '../../../model/errors.ts';
 import type { EngineEvent } from '../../../model/events.ts';
-import { refKey } from '../../../model/ids.ts';
 import type { Plan } from '../../../model/plan.ts';
-import type { Ticket } from '../../../model/ticket.ts';
+import { ticketsOf } from '../../../model/plans/view.ts';
 import { storedRun } from '../results/stored-run.ts';
 import { checkLogPlace } from './log-files.ts';
 import { openRunLog, type RunLogWriter } from './run-log.ts';
@@ -45,10 +44,8 @@ function open(parts: Pick<EngineContext, 'store' | 'now'>, plan: Plan): RunLogWr
 
 /** Nothing of it moves by itself any more. */
 function rests({ store }: Pick<EngineContext, 'store'>, plan: Plan): boolean {
-  const { tickets } = store.view();
-  const moves = (ticket: Ticket | undefined) =>
-    ticket?.status === 'running' ||
-    ticket?.status === 'ready' ||
-    (ticket?.status === 'queued' && ticket.hold === null);
-  return !plan.tickets.some(({ ticketId }) => moves(tickets.get(refKey({ planId: plan.id, ticketId }))));
+  return !ticketsOf(store.view(), plan).some(
+    ({ status, hold }) =>
+      status === 'running' || status === 'ready' || (status === 'queued' && hold === null),
+  );
 }

@@ -4,8 +4,8 @@ import type { EngineContext } from '../../../engine/context.ts';
 import { writeAtomic } from '../../../machine/files/atomic.ts';
 import { makeDirectory } from '../../../machine/files/directory.ts';
 import { InputError, messageOf } from '../../../model/errors.ts';
-import { refKey } from '../../../model/ids.ts';
 import type { Plan } from '../../../model/plan.ts';
+import { ticketsOf } from '../../../model/plans/view.ts';
 import { isOver, type Ticket } from '../../../model/ticket.ts';
 import type { ExecutionConfig } from '../options/execution-config.ts';
 import { atLeast, issueResult } from '../results/issue-result.ts';
@@ -144,12 +144,8 @@ function makePlace(path: string): void {
 }
 
 function picture({ store }: Pick<EngineContext, 'store'>, planId: string): { plan: Plan; tickets: Ticket[] } {
-  const { tickets } = store.view();
   const plan = store.plan(planId);
-  return {
-    plan,
-    tickets: plan.tickets.flatMap(({ ticketId }) => tickets.get(refKey({ planId, ticketId })) ?? []),
-  };
+  return { plan, tickets: ticketsOf(store.view(), plan) };
 }
 
 /** Undefined where somebody broke it: what it can be made of is in the store. */

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryOf } from '../../../config/paths.ts';
-import { refKey } from '../../../model/ids.ts';
 import type { Plan } from '../../../model/plan.ts';
+import { ticketsOf } from '../../../model/plans/view.ts';
 import type { StoreView } from '../../../store/port.ts';
 import { storedRun } from '../results/stored-run.ts';
 import { type IssueLog, type RunLog, readLog } from './log-format.ts';
@@ -58,9 +58,7 @@ export function storedLogs(
   return view.plans.flatMap((plan) => {
     const stored = storedRun(plan);
     if (!stored || !isOf(plan, repo) || known.has(plan.id) || isHeld(plan)) return [];
-    const tickets = plan.tickets.flatMap(
-      ({ ticketId }) => view.tickets.get(refKey({ planId: plan.id, ticketId })) ?? [],
-    );
+    const tickets = ticketsOf(view, plan);
     const ends = tickets.flatMap(({ phaseHistory }) => phaseHistory.at(-1)?.completedAt ?? []);
     const startTime = plan.createdAt ?? ends[0];
     const endTime = ends.sort().at(-1);

@@ -1,6 +1,7 @@
 import type { EngineContext } from '../../../engine/context.ts';
 import { workspaceSpec } from '../../../engine/ticket-defaults.ts';
 import { parseRef, refKey } from '../../../model/ids.ts';
+import { entryOf, ticketOf } from '../../../model/plans/view.ts';
 import type { PreparedRun } from '../run.ts';
 import type { PlannedIssue } from '../types.ts';
 import { issueName } from './ticket-facts.ts';
@@ -9,9 +10,9 @@ import { issueName } from './ticket-facts.ts';
 export function preview(parts: EngineContext, prepared: PreparedRun, batched: boolean): PlannedIssue[] {
   const { plan } = prepared;
   const tickets = new Map(prepared.tickets.map((ticket) => [refKey(ticket), ticket]));
-  const earlier = parts.store.view().tickets;
+  const earlier = parts.store.view();
   return prepared.tickets.map((ticket) => {
-    const entry = plan.tickets.find((each) => each.ticketId === ticket.ticketId);
+    const entry = entryOf(plan, ticket);
     const done = ticket.status === 'complete';
     const note = prepared.notes.get(ticket.ticketId);
     const after = done ? [] : (entry?.blockedBy ?? []).map((text) => parseRef(text, plan.id));
@@ -24,7 +25,7 @@ export function preview(parts: EngineContext, prepared: PreparedRun, batched: bo
       phases: done ? [] : (prepared.phases.get(ticket.ticketId) ?? []),
       after: after.map(({ ticketId }) => ticketId),
       afterNames: after.map((ref) => {
-        const before = tickets.get(refKey(ref)) ?? earlier.get(refKey(ref));
+        const before = ticketOf({ tickets }, ref) ?? ticketOf(earlier, ref);
         return before ? issueName(before) : ref.ticketId;
       }),
       batch: batched ? (entry?.group ?? 0) + 1 : null,

@@ -2,6 +2,7 @@ import { endedBefore } from '../../../engine/admission.ts';
 import type { EngineContext } from '../../../engine/context.ts';
 import { readJob } from '../../../machine/jobs/job.ts';
 import type { Plan } from '../../../model/plan.ts';
+import { ticketsOf } from '../../../model/plans/view.ts';
 import type { Attempt, Ticket } from '../../../model/ticket.ts';
 import type { ExecutionConfig } from '../options/execution-config.ts';
 import type { MergedRunOptions } from '../options/types.ts';
@@ -42,9 +43,9 @@ export function spentOn(parts: EngineContext, planId: string): number {
   const spent = storedRun(plan)?.spentSeconds ?? 0;
   if (!plan.claim || holder.isLive(plan.claim)) return spent;
   const began = Date.parse(plan.claim.renewedAt);
-  const signs = [...store.view().tickets.values()]
-    .filter((ticket) => ticket.planId === planId)
-    .flatMap((ticket) => ticket.phaseHistory.map((attempt) => Date.parse(signOf(parts, ticket, attempt))));
+  const signs = ticketsOf(store.view(), planId).flatMap((ticket) =>
+    ticket.phaseHistory.map((attempt) => Date.parse(signOf(parts, ticket, attempt))),
+  );
   return spent + Math.max(0, ...signs.map((sign) => sign - began)) / 1000;
 }
 
