@@ -3,9 +3,8 @@ import { realpathSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { writeAtomic } from '../machine/files/atomic.ts';
 import { makeDirectory } from '../machine/files/directory.ts';
-import type { Place } from './git.ts';
+import type { Patience, Place } from './git.ts';
 import { isOutsideProgram } from './outside-program.ts';
-import type { Patience } from './patience.ts';
 import { readText } from './refs.ts';
 
 type Entries = ReadonlyArray<readonly [key: string, value: string]>;

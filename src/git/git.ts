@@ -1,14 +1,23 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { run } from '../machine/run.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { createDriverGuard, DRIVER_KEYS } from './drivers.ts';
 import { gitEnv, withConfig } from './environment.ts';
-import { afterStop, type Patience } from './patience.ts';
 
 const MAX_OUTPUT = 64 * 1024 * 1024;
 const TIMEOUT_MS = 10 * 60_000;
+/** How long a call may go on after a stop; one that hangs is not waited for. */
+const GRACE_MS = 2_000;
+
+/** How long git calls may take. */
+export interface Patience {
+  /** After an abort, calls have `graceMs` to end. */
+  signal?: AbortSignal | undefined;
+  timeoutMs?: number | undefined;
+  graceMs?: number | undefined;
+}
 
 /** Where a call works. Both are named, so that neither discovery nor a planted core.worktree decides. */
 export interface Place {
@@ -81,7 +90,7 @@ export function createGit(options: CreateGit): Git {
   const listDrivers = async (at: Place, patience: Patience) => {
     const args = ['config', '-z', '--show-scope', '--get-regexp', DRIVER_KEYS];
     const env = { ...reading, GIT_DIR: at.gitDir, GIT_WORK_TREE: at.workTree };
-    const result = await run(command(), args, { cwd: at.workTree, env, patience });
+    const result = await runGit(command(), args, { cwd: at.workTree, env, patience });
     if (result.code > 1) throw new GitError(args, result);
     return result.stdout;
   };
@@ -96,7 +105,7 @@ export function createGit(options: CreateGit): Git {
     };
     const planted = args[0] === 'config' ? [] : await plantedDrivers(call.at, patience);
     if (call.config || planted.length > 0) env = withConfig(env, [...planted, ...(call.config ?? [])]);
-    const result = await run(command(), args, {
+    const result = await runGit(command(), args, {
       cwd: call.at.workTree,
       env,
       input: call.input,
@@ -109,7 +118,7 @@ export function createGit(options: CreateGit): Git {
   const withPatience = (patience: Patience): Git =>
     Object.assign((args: readonly string[], options: GitOptions) => ask(args, options, patience), {
       discover: (args: readonly string[], cwd: string) =>
-        run(command(), args, { cwd, env: reading, patience }),
+        runGit(command(), args, { cwd, env: reading, patience }),
       adopt: plantedDrivers.adopt,
       async prepare(at: Place) {
         await plantedDrivers(at, patience);
@@ -134,7 +143,7 @@ function isProgram(path: string): boolean {
   }
 }
 
-interface RunOptions {
+interface CallOptions {
   cwd: string;
   env: Record<string, string>;
   input?: string | undefined;
@@ -142,68 +151,28 @@ interface RunOptions {
   patience: Patience;
 }
 
-function run(command: string, args: readonly string[], options: RunOptions): Promise<GitResult> {
-  return new Promise((resolve, reject) => {
-    // Its own group, so that a timeout also ends ssh and other helpers.
-    const child = spawn(command, args, {
-      cwd: options.cwd,
-      env: options.env,
-      detached: true,
-      stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
-    });
-    let why: string | undefined;
-    const stop = (reason: string) => {
-      why ??= reason;
-      killGroup(child);
-    };
-    const { patience } = options;
-    const ms = options.timeoutMs ?? patience.timeoutMs ?? TIMEOUT_MS;
-    const timer = setTimeout(() => stop(`no end after ${Math.round(ms / 1000)} s`), ms);
-    const forget = afterStop(patience, () => stop('it was stopped'));
-    const stdout = collect(child.stdout, () => stop('too much output'));
-    const stderr = collect(child.stderr, () => stop('too much output'));
-    child.on('error', (error) => {
-      clearTimeout(timer);
-      forget();
-      reject(startError(command, options.cwd, error));
-    });
-    child.on('close', (code) => {
-      clearTimeout(timer);
-      forget();
-      const result = { code: code ?? -1, stdout: stdout(), stderr: stderr() };
-      if (why === undefined) resolve(result);
-      else reject(new GitError(args, result, why));
-    });
-    if (options.input !== undefined && child.stdin) {
-      // A child that ends early closes the pipe; its exit code tells the story.
-      child.stdin.on('error', (error) => stderr(`${error.message}\n`));
-      child.stdin.end(options.input);
-    }
+async function runGit(command: string, args: readonly string[], options: CallOptions): Promise<GitResult> {
+  const { cwd, env, input, patience } = options;
+  const timeoutMs = options.timeoutMs ?? patience.timeoutMs ?? TIMEOUT_MS;
+  const { signal, graceMs: abortGraceMs = GRACE_MS } = patience;
+  const end = await run(command, args, {
+    cwd,
+    env,
+    input,
+    timeoutMs,
+    signal,
+    abortGraceMs,
+    maxBytes: MAX_OUTPUT,
   });
-}
-
-/** Gathers a stream; the returned function gives the text so far, with an optional addition of ours. */
-function collect(stream: NodeJS.ReadableStream | null, tooMuch: () => void): (extra?: string) => string {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  stream?.on('data', (chunk: Buffer) => {
-    size += chunk.length;
-    if (size > MAX_OUTPUT) tooMuch();
-    else chunks.push(chunk);
-  });
-  return (extra) => {
-    if (extra !== undefined) chunks.push(Buffer.from(extra));
-    return Buffer.concat(chunks).toString('utf8');
+  if (end.error) throw startError(command, cwd, end.error);
+  const result = { code: end.code ?? -1, stdout: end.stdout, stderr: end.stderr };
+  if (end.stopped === undefined) return result;
+  const why = {
+    timeout: `no end after ${Math.round(timeoutMs / 1000)} s`,
+    abort: 'it was stopped',
+    output: 'too much output',
   };
-}
-
-export function killGroup(child: ChildProcess): void {
-  if (child.pid === undefined) return;
-  try {
-    process.kill(-child.pid, 'SIGKILL');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
+  throw new GitError(args, result, why[end.stopped]);
 }
 
 function startError(command: string, cwd: string, error: NodeJS.ErrnoException): WorkspaceError {

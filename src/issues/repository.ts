@@ -8,7 +8,7 @@ import {
   type RepositoryName,
 } from '../github/gh/repository-name.ts';
 import { runGh } from '../github/gh/run-gh.ts';
-import { runProgram } from '../machine/run-program.ts';
+import { run } from '../machine/run.ts';
 import { InputError } from '../model/errors.ts';
 import { asRecord, parseJson } from '../model/text/json.ts';
 import type { FetchOptions } from './item.ts';
@@ -62,11 +62,12 @@ interface Remotes {
 /** Undefined outside a git repository. Read through git, which knows worktrees, includes and insteadOf. */
 async function readRemotes(options: FetchOptions): Promise<Remotes | undefined> {
   const { cwd, env, signal } = options;
-  const git = (...args: string[]) => runProgram('git', args, { cwd, env, signal, timeoutMs: 10_000 });
+  const git = (...args: string[]) => run('git', args, { cwd, env, signal, timeoutMs: 10_000 });
   const [list, config] = await Promise.all([
     git('remote', '-v'),
     git('config', '--get-regexp', '^remote\\..+\\.gh-resolved$'),
   ]);
+  if (list.stopped === 'abort') signal?.throwIfAborted();
   if (list.error?.code === 'ENOENT' && existsSync(cwd)) throw unknown('git is not installed or not on PATH.');
   if (list.code !== 0) return undefined;
   const urls = new Map<string, string>();

@@ -1,14 +1,11 @@
-import { spawn } from 'node:child_process';
 import { accessSync, constants, mkdtempSync, rmSync, type Stats, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import type { Env } from './environment.ts';
+import { type RunEnd, run } from './run.ts';
 
 export type Probe = { ok: true; line: string } | { ok: false; reason: string };
-
-const LIMIT = 64 * 1024;
-const GRACE_MS = 300;
 
 /** The file a command name stands for, or undefined. */
 export function findExecutable(command: string, env: Env): string | undefined {
@@ -48,74 +45,24 @@ export function scrubbed(env: Env): Record<string, string> {
   return { ...Object.fromEntries(kept), TERM: 'dumb', NO_COLOR: '1' };
 }
 
-/** Runs a command in an empty directory and gives back the first line it prints, on stderr only when stdout has none. */
+/** Runs a command in an empty directory and returns the first line it prints, on stderr only when stdout has none. */
 export async function probe(file: string, args: string[], env: Env, timeoutMs = 5_000): Promise<Probe> {
   const cwd = mkdtempSync(join(tmpdir(), 'signalbox-doctor-'));
   try {
-    return await ask(file, args, { env, cwd, timeoutMs });
+    const end = await run(file, args, { cwd, env: scrubbed(env), timeoutMs, leftovers: 'kill' });
+    const reason = whyFailed(end, timeoutMs);
+    if (reason !== undefined) return { ok: false, reason };
+    return { ok: true, line: firstLine(end.stdout) || firstLine(end.stderr) };
   } finally {
     rmSync(cwd, { recursive: true, force: true });
   }
 }
 
-/** Ends the command, and all it started in its process group, after the timeout. */
-function ask(
-  file: string,
-  args: string[],
-  { env, cwd, timeoutMs }: { env: Env; cwd: string; timeoutMs: number },
-): Promise<Probe> {
-  return new Promise((resolve) => {
-    // An own process group, so that what the command started can be ended with it.
-    const child = spawn(file, args, {
-      cwd,
-      env: scrubbed(env),
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-    });
-    const printed = { out: '', err: '' };
-    const collect = (stream: 'out' | 'err') => (chunk: Buffer) => {
-      if (printed[stream].length < LIMIT) printed[stream] += chunk.toString('utf8');
-    };
-    child.stdout.on('data', collect('out'));
-    child.stderr.on('data', collect('err'));
-    let reason: string | undefined;
-    const finish = (result: Probe) => {
-      child.removeAllListeners();
-      child.on('error', () => undefined);
-      clearTimeout(timer);
-      endGroup(child.pid);
-      child.stdout.destroy();
-      child.stderr.destroy();
-      resolve(result);
-    };
-    let timer = setTimeout(
-      () => finish({ ok: false, reason: `gave no answer in ${timeoutMs / 1000} s` }),
-      timeoutMs,
-    );
-    const answer = () =>
-      finish(
-        reason === undefined
-          ? { ok: true, line: firstLine(printed.out) || firstLine(printed.err) }
-          : { ok: false, reason },
-      );
-    child.on('error', (error) => finish({ ok: false, reason: error.message }));
-    child.on('exit', (code, signal) => {
-      if (code !== 0) reason = `ended with ${signal ?? `code ${code}`}`;
-      clearTimeout(timer);
-      // A process it left behind may hold the pipes open for ever.
-      timer = setTimeout(answer, GRACE_MS);
-    });
-    child.on('close', answer);
-  });
-}
-
-function endGroup(pid: number | undefined): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
+function whyFailed({ error, stopped, code, signal }: RunEnd, timeoutMs: number): string | undefined {
+  if (error) return error.message;
+  if (stopped === 'timeout') return `gave no answer in ${timeoutMs / 1000} s`;
+  if (stopped) return 'printed without end';
+  return code === 0 ? undefined : `ended with ${signal ?? `code ${code}`}`;
 }
 
 function firstLine(output: string): string {

@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { runSync } from './run.ts';
 
 /** Which process, beyond doubt: pids are reused, so start time and boot go with them. */
 export interface ProcessIdentity {
@@ -21,12 +21,8 @@ export function processStart(pid: number): string | undefined {
       return undefined;
     }
   }
-  try {
-    const line = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim();
-    return line === '' || line.startsWith('Z') ? undefined : line.replace(/^\S+\s+/, '');
-  } catch {
-    return undefined;
-  }
+  const line = runSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)]).trim();
+  return line === '' || line.startsWith('Z') ? undefined : line.replace(/^\S+\s+/, '');
 }
 
 let boot: string | undefined;

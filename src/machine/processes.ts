@@ -1,6 +1,6 @@
-import { execFile } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { run } from './run.ts';
 
 /** Sends a signal; false when nobody is there any more. A negative pid is a process group. */
 export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
@@ -59,13 +59,10 @@ function carries(pid: number, wanted: string): boolean {
   }
 }
 
-function fromPs(mark: string): Promise<number[]> {
-  return new Promise((resolve) => {
-    execFile('ps', ['-Eww', '-ax', '-o', 'pid=,command='], { maxBuffer: 64 << 20 }, (_error, stdout) => {
-      const lines = stdout.split('\n').filter((line) => line.includes(`${mark} `));
-      resolve(lines.map((line) => Number.parseInt(line, 10)).filter((pid) => pid > 0 && pid !== process.pid));
-    });
-  });
+async function fromPs(mark: string): Promise<number[]> {
+  const { stdout } = await run('ps', ['-Eww', '-ax', '-o', 'pid=,command=']);
+  const lines = stdout.split('\n').filter((line) => line.includes(`${mark} `));
+  return lines.map((line) => Number.parseInt(line, 10)).filter((pid) => pid > 0 && pid !== process.pid);
 }
 
 /** Kills everything that carries the mark and returns what would not go. */

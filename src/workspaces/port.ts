@@ -1,4 +1,4 @@
-import type { Patience } from '../git/patience.ts';
+import type { Patience } from '../git/git.ts';
 import type { BasedOn, BasedOnSpec } from './based-on.ts';
 import type { BranchSpec, BranchState, DeletedBranch } from './branches.ts';
 import type { CatchUpSpec, CaughtUp } from './catch-up.ts';

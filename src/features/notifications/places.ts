@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import type { Settings } from '../../config/settings.ts';
 import type { EngineContext } from '../../engine/context.ts';
+import { run } from '../../machine/run.ts';
 import { messageOf } from '../../model/errors.ts';
 import { maskedUrl } from '../../model/text/redact.ts';
 import type { Notice } from './notices.ts';
 import { type HttpOptions, postJson } from './post.ts';
-import { runProgram } from './run-program.ts';
 
 /** Somewhere a notice can be told. `send` throws when it could not be. */
 export interface NotifyPlace {
@@ -65,6 +65,30 @@ function command(parts: EngineContext, line: string): NotifyPlace {
     await runProgram(['/bin/sh', '-c', line], spec);
   };
   return { name: 'command', label: 'the command', send };
+}
+
+interface SendOptions {
+  cwd: string;
+  env: Record<string, string>;
+  input: string;
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
+const TAIL_BYTES = 1_000;
+
+/** Runs a program to its end; throws when it fails, with the last line that it printed, or takes too long. */
+export async function runProgram(argv: readonly string[], options: SendOptions): Promise<void> {
+  const [program = '', ...args] = argv;
+  const end = await run(program, args, { ...options, tailBytes: TAIL_BYTES, leftovers: 'keep' });
+  const { code, signal, stopped, error } = end;
+  if (error) throw new Error(error.code === 'ENOENT' ? `${program} is not installed` : error.message);
+  if (code === 0) return;
+  const killed = signal ? `it was killed by ${signal}` : `it exited with code ${code}`;
+  const late = `it took longer than ${options.timeoutMs / 1000} s`;
+  const how = stopped === 'timeout' ? late : stopped ? 'it was stopped' : killed;
+  const said = end.stderr.trim().split('\n').at(-1);
+  throw new Error(said ? `${how}: ${said}` : how);
 }
 
 /** In the user's home: it is there, and belongs to no project. */

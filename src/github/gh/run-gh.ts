@@ -1,8 +1,12 @@
 import { existsSync } from 'node:fs';
-import { type ProgramEnd, type ProgramOptions, runProgram } from '../../machine/run-program.ts';
+import type { Env } from '../../machine/environment.ts';
+import { type RunEnd, type RunOptions, run } from '../../machine/run.ts';
 import { GhError } from './error.ts';
 
-export interface GhOptions extends ProgramOptions {
+export interface GhOptions extends Pick<RunOptions, 'input' | 'maxBytes' | 'signal'> {
+  cwd: string;
+  env: Env;
+  timeoutMs?: number | undefined;
   /** The GitHub CLI: a name on PATH or a path. */
   gh: string;
 }
@@ -26,13 +30,14 @@ const QUIET = {
 
 /** Runs gh to its end, whatever its exit code; throws a GhError when it could not be run or did not end in time. */
 export async function runGh(args: readonly string[], options: GhOptions): Promise<GhResult> {
-  const end = await runProgram(options.gh, args, { ...options, env: { ...options.env, ...QUIET } });
+  const end = await run(options.gh, args, { ...options, env: { ...options.env, ...QUIET } });
+  if (end.stopped === 'abort') options.signal?.throwIfAborted();
   const { code, stdout, stderr } = end;
   if (code === null) throw notRun(end, options);
   return { code, stdout, stderr };
 }
 
-function notRun({ error, stopped }: ProgramEnd, { gh, cwd, timeoutMs }: GhOptions): GhError {
+function notRun({ error, stopped }: RunEnd, { gh, cwd, timeoutMs }: GhOptions): GhError {
   if (stopped === 'timeout') {
     const seconds = Math.round((timeoutMs ?? 30_000) / 100) / 10;
     return new GhError('timeout', `The GitHub CLI (${gh}) gave no answer in ${seconds} s.`, {

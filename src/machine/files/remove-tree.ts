@@ -1,10 +1,7 @@
-import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';
-import { promisify } from 'node:util';
 import { WorkspaceError } from '../../model/errors.ts';
+import { run } from '../run.ts';
 import { statOf } from './regular.ts';
-
-const run = promisify(execFile);
 
 /**
  * Removes what an agent may have filled without end, or nested deeper than a path can say: a process of its own does,
@@ -17,13 +14,10 @@ export async function sweepAway(...paths: readonly string[]): Promise<void> {
     return stat?.isDirectory();
   });
   if (directories.length === 0) return;
-  try {
-    await run('rm', ['-rf', '--', ...directories]);
-  } catch (error) {
-    const { stderr = '' } = error as { stderr?: string };
-    const reason = stderr.trim().split('\n')[0] || String(error);
-    throw new WorkspaceError('workspace/sandbox', `What an agent left cannot be removed: ${reason}.`, {
-      hint: `Remove ${directories.join(' ')}.`,
-    });
-  }
+  const { code, stderr, error } = await run('rm', ['-rf', '--', ...directories], { timeoutMs: null });
+  if (code === 0) return;
+  const reason = error?.message ?? (stderr.trim().split('\n')[0] || 'rm was killed');
+  throw new WorkspaceError('workspace/sandbox', `What an agent left cannot be removed: ${reason}.`, {
+    hint: `Remove ${directories.join(' ')}.`,
+  });
 }

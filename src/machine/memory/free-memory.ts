@@ -1,7 +1,7 @@
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { freemem } from 'node:os';
 import { dirname, join } from 'node:path';
+import { runSync } from '../run.ts';
 
 const MB = 1 << 20;
 const CGROUP = '/sys/fs/cgroup';
@@ -13,7 +13,7 @@ export function freeMegabytes(): number {
     const free = available === undefined ? freemem() / MB : available / 1024;
     return Math.min(free, inGroups(read('/proc/self/cgroup')) ?? free);
   }
-  return (process.platform === 'darwin' ? ofVmStat(vmStat()) : undefined) ?? freemem() / MB;
+  return (process.platform === 'darwin' ? ofVmStat(runSync('vm_stat', [])) : undefined) ?? freemem() / MB;
 }
 
 function kilobytesOf(text: string, name: string): number | undefined {
@@ -68,15 +68,6 @@ export function ofVmStat(text: string): number | undefined {
     Number(new RegExp(`^Pages ${kind}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0),
   );
   return page > 0 ? (pages.reduce((sum, each) => sum + each, 0) * page) / MB : undefined;
-}
-
-function vmStat(): string {
-  try {
-    return execFileSync('vm_stat', { encoding: 'utf8', timeout: 2_000 });
-  } catch {
-    // Then the system's own, smaller number has to do.
-    return '';
-  }
 }
 
 function read(path: string): string {

@@ -1,5 +1,5 @@
-import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { run } from '../run.ts';
 
 /** One process of a listing; memory in megabytes. */
 interface Row {
@@ -53,15 +53,12 @@ function statOf(pid: number, page: number): Row | undefined {
   return { pid, parent: at(4), session: at(6), megabytes: at(24) * page };
 }
 
-function fromPs(): Promise<Row[]> {
-  return new Promise((resolve) => {
-    execFile('ps', ['-ax', '-o', 'pid=,ppid=,sess=,rss='], { maxBuffer: 8 << 20 }, (_error, stdout) => {
-      const rows = stdout.split('\n').flatMap((line) => {
-        const [pid, parent, session, rss] = line.trim().split(/\s+/).map(Number);
-        if (!pid || parent === undefined || rss === undefined) return [];
-        return [{ pid, parent, session: session ?? 0, megabytes: rss / 1024 }];
-      });
-      resolve(rows.sort((a, b) => a.pid - b.pid));
-    });
+async function fromPs(): Promise<Row[]> {
+  const { stdout } = await run('ps', ['-ax', '-o', 'pid=,ppid=,sess=,rss=']);
+  const rows = stdout.split('\n').flatMap((line) => {
+    const [pid, parent, session, rss] = line.trim().split(/\s+/).map(Number);
+    if (!pid || parent === undefined || rss === undefined) return [];
+    return [{ pid, parent, session: session ?? 0, megabytes: rss / 1024 }];
   });
+  return rows.sort((a, b) => a.pid - b.pid);
 }

@@ -1,6 +1,6 @@
 import { SignalboxError } from '../../model/errors.ts';
 import type { Env } from '../environment.ts';
-import { runProgram } from '../run-program.ts';
+import { run } from '../run.ts';
 import { socketOf } from './names.ts';
 
 export interface TmuxOptions {
@@ -30,7 +30,8 @@ export function tmuxClient(options: TmuxOptions): Tmux {
   const socket = socketArgs(options);
   return async (...args) => {
     const { cwd, signal, timeoutMs = TMUX_TIMEOUT_MS } = options;
-    const end = await runProgram('tmux', [...socket, ...args], { cwd, env, timeoutMs, signal });
+    const end = await run('tmux', [...socket, ...args], { cwd, env, timeoutMs, signal });
+    if (end.stopped === 'abort') signal?.throwIfAborted();
     if (end.error?.code === 'ENOENT')
       throw new TmuxError('tmux/missing', 'tmux is not installed.', { hint: 'Install tmux 3.0 or newer.' });
     if (end.error) throw new TmuxError('tmux/failed', `tmux cannot be started (${end.error.message}).`);

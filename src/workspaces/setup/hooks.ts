@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process';
 import { cleanEnv } from '../../git/environment.ts';
-import { killGroup } from '../../git/git.ts';
 import { killMarked, markedProcesses, sendSignal } from '../../machine/processes.ts';
+import { run } from '../../machine/run.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 
 const TIMEOUT_MS = 10 * 60_000;
-const TAIL = 8 * 1024;
+const TAIL_BYTES = 8 * 1024;
 
 /** Carried by every setup command and what it starts: the worktree that it sets up. */
 const MARK = 'SIGNALBOX_HOOK';
@@ -96,63 +95,24 @@ function causeIn(output: string): string | undefined {
 
 /** Undefined when all went well. */
 async function runToEnd(command: string, options: HookOptions): Promise<FailedSetup | undefined> {
-  const ms = options.timeoutMs ?? TIMEOUT_MS;
-  const { end, output, cut } = await runShell(command, options, ms);
-  if (cut) await endHooks(options.cwd);
-  if (end === 'exit code 0' && !cut) return undefined;
-  return { command, cwd: options.cwd, end, output: output.trim() };
-}
-
-function runShell(
-  command: string,
-  options: HookOptions,
-  ms: number,
-): Promise<{ end: string; output: string; cut: boolean }> {
-  return new Promise((resolve, reject) => {
-    const child = spawn('/bin/sh', ['-c', command], {
-      cwd: options.cwd,
-      env: { ...cleanEnv(options.env), [MARK]: options.cwd },
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    let tail = Buffer.alloc(0);
-    const keep = (chunk: Buffer) => {
-      tail = Buffer.concat([tail, chunk]).subarray(-TAIL);
-    };
-    child.stdout.on('data', keep);
-    child.stderr.on('data', keep);
-    let late = false;
-    const timer = setTimeout(() => {
-      late = true;
-      killGroup(child);
-    }, ms);
-    const stop = () => killGroup(child);
-    options.signal?.addEventListener('abort', stop);
-    if (options.signal?.aborted) stop();
-    const settle = () => {
-      clearTimeout(timer);
-      options.signal?.removeEventListener('abort', stop);
-    };
-    child.on('error', (error) => {
-      settle();
-      reject(
-        new WorkspaceError('workspace/hook', `A setup command cannot be started: ${error.message}`, {
-          cause: error,
-        }),
-      );
-    });
-    let end = '';
-    const finish = () => {
-      child.stdout.destroy();
-      child.stderr.destroy();
-      resolve({ end, output: tail.toString('utf8'), cut: late || options.signal?.aborted === true });
-    };
-    child.on('close', finish);
-    child.on('exit', (code, signal) => {
-      settle();
-      end = late ? `no end after ${ms / 1000} s` : signal ? `signal ${signal}` : `exit code ${code}`;
-      // What it left in the background may hold the pipes open for ever.
-      setTimeout(finish, 500).unref();
-    });
+  const { cwd, signal: abort, timeoutMs = TIMEOUT_MS } = options;
+  const end = await run('/bin/sh', ['-c', command], {
+    cwd,
+    env: { ...cleanEnv(options.env), [MARK]: cwd },
+    timeoutMs,
+    signal: abort,
+    tailBytes: TAIL_BYTES,
+    together: true,
+    leftovers: 'keep',
   });
+  const { code, signal, stopped, error } = end;
+  if (error)
+    throw new WorkspaceError('workspace/hook', `A setup command cannot be started: ${error.message}`, {
+      cause: error,
+    });
+  if (stopped) await endHooks(cwd);
+  if (code === 0 && !stopped) return undefined;
+  const ended = signal ? `signal ${signal}` : `exit code ${code}`;
+  const how = stopped === 'timeout' ? `no end after ${timeoutMs / 1000} s` : ended;
+  return { command, cwd, end: how, output: end.stdout.trim() };
 }
