@@ -5,8 +5,8 @@ export default defineConfig({
   define: { __VERSION__: JSON.stringify('test') },
   test: {
     include: ['test/system/**/*.test.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 30_000,
+    testTimeout: 600_000,
+    hookTimeout: 300_000,
     setupFiles: ['test/support/setup.ts'],
     pool: 'forks',
     // Other programs answer late on a busy machine, and a view gives up on them by design.

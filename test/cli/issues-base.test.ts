@@ -6,7 +6,7 @@ import { git, it, refusal } from './support.ts';
 
 const EXEC = ['--phases', 'exec', '--no-smart-tests', '--no-pr'];
 
-describe.concurrent('--base', { timeout: 60_000 }, () => {
+describe.concurrent('--base', () => {
   it('is refused before anything is begun when no branch has that name', async ({ world }) => {
     const issues = new IssueWorld(world).write('a.md', '# A\n');
     for (const base of ['nope', 'a..b', '0'.repeat(40)])

@@ -106,8 +106,8 @@ describe.concurrent('run --detach', () => {
     world.go();
     const resumed = await issues.cli('resume', run);
     expect(resumed.out).toMatch(/^2 passed, 0 failed/m);
-    expect(daemon.out).not.toContain('attempt:start');
     await stopDaemon(world);
+    expect((await daemon.ended).out).not.toContain('attempt:start');
   });
 
   it('is not needed for a run whose process was lost: the daemon finishes it', async ({ world }) => {

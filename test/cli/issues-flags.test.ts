@@ -8,7 +8,7 @@ import { git, it, linesOf, refusal } from './support.ts';
 
 const EXEC = ['--phases', 'exec', '--no-smart-tests'];
 
-describe.concurrent('the flags of a run of issues', { timeout: 60_000 }, () => {
+describe.concurrent('the flags of a run of issues', () => {
   it('--concurrency bounds how many run at once', async ({ world }) => {
     world.agent('agent', 'note working; go; commit');
     const issues = new IssueWorld(world);

@@ -32,7 +32,7 @@ function review(bench: Bench, number: number, given: Partial<FakeReview> & Pick<
 const gated = (world: World, run: string, id: string) =>
   world.reaches(run, id, (ticket) => ticket.hold?.kind === 'gate' && ticket.claim === null);
 
-describe.concurrent('--qa-gate with pull requests', { timeout: 60_000 }, () => {
+describe.concurrent('--qa-gate with pull requests', () => {
   it('goes on when the pull request is approved, also after a restart, and takes no slot meanwhile', async ({
     world,
   }) => {
@@ -139,7 +139,7 @@ describe.concurrent('--qa-gate with pull requests', { timeout: 60_000 }, () => {
   });
 });
 
-describe.concurrent('forge review', { timeout: 60_000 }, () => {
+describe.concurrent('forge review', () => {
   it('prints decision and message, ends with 1 while there is none and with 2 when GitHub cannot be asked', async ({
     world,
   }) => {

@@ -21,7 +21,7 @@ const ids = (refs: { ticketId: string }[] | undefined) => refs?.map(({ ticketId 
 
 const TEN = ['t0', 't1', 't2', 't3', 't4', 't5', 't6', 't7', 't8', 't9'];
 
-describe('merge', { timeout: 60_000 }, () => {
+describe('merge', () => {
   it('lands ten good branches and sends the one that is red only with another back, until it is mended', async ({
     world,
   }) => {
@@ -401,7 +401,7 @@ describe('merge --dry-run', () => {
   });
 });
 
-describe('a base that moves meanwhile', { timeout: 60_000 }, () => {
+describe('a base that moves meanwhile', () => {
   it('is merged with and checked again', async ({ world }) => {
     git(world.repo, 'branch', 'trunk');
     check(

@@ -23,7 +23,7 @@ function three(world: World, plan = 'p'): void {
 
 const notified = (world: World, plan = 'p') => join(world.stateDir, 'plans', plan, 'notified.jsonl');
 
-describe('notifications', { timeout: 60_000 }, () => {
+describe('notifications', () => {
   it('are posted once for each ticket that needs a person, and not again by the next engine', async ({
     world,
     hook,

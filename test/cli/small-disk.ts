@@ -29,7 +29,7 @@ export class SmallDisk {
       stdio: ['pipe', 'pipe', 'ignore'],
     });
     const failed = once(holder, 'error').then(() => false);
-    const ended = once(holder, 'exit').then(() => false);
+    const ended = once(holder, 'close').then(() => false);
     const mounted = once(holder.stdout, 'data').then(() => true);
     const disk = new SmallDisk(world, (await Promise.race([failed, ended, mounted])) ? holder : undefined);
     if (disk.#holder) cpSync(world.stateDir, disk.path(world.stateDir), { recursive: true });
@@ -73,7 +73,7 @@ export class SmallDisk {
       'remount,bind,ro',
       this.#world.stateDir,
     ]);
-    const [code] = (await once(remount, 'exit')) as [number];
+    const [code] = (await once(remount, 'close')) as [number];
     if (code !== 0) throw new Error(`remount ended with ${code}`);
   }
 
@@ -96,7 +96,7 @@ export class SmallDisk {
   async unmount(): Promise<void> {
     if (!this.#holder) return;
     this.#holder.stdin?.end();
-    if (this.#holder.exitCode === null) await once(this.#holder, 'exit');
+    if (this.#holder.exitCode === null) await once(this.#holder, 'close');
   }
 
   #enter(): string[] {

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { waitFor } from '../support/index.ts';
 import { DONE, errorIn, it, linesOf, refusal, STUCK, setUp, type World } from './support.ts';
 
 /** Works in the background until the test lets it go on. */
@@ -47,10 +46,9 @@ describe.concurrent('pause and resume', () => {
     const run = world.start(['run', 'p', '--json', '-c', '2']);
     await world.call('working', {}, 2);
     await world.cli('pause', 'p', 'a');
-    await waitFor('the event', () => run.out.includes('"status":"paused"'));
+    await run.says('"status":"paused"');
     world.go();
-    await run.ended;
-    const told = linesOf(run.out) as Record<string, unknown>[];
+    const told = linesOf((await run.ended).out) as Record<string, unknown>[];
     const paused = told.filter(({ type, status }) => type === 'ticket:status' && status === 'paused');
     expect(paused).toMatchObject([
       { ticketId: 'a', hold: { kind: 'stopped', reason: 'paused by a person' } },
@@ -63,11 +61,10 @@ describe.concurrent('pause and resume', () => {
     const daemon = world.start(['daemon']);
     await world.call('working', { ticket: 'q/c' });
     await world.cli('pause', 'q', 'd');
-    await waitFor('the line', () => daemon.out.includes('‖ q/d paused by a person'));
+    await daemon.says('‖ q/d paused by a person');
     await world.cli('pause', 'q', 'c');
-    await waitFor('the line', () => daemon.out.includes('‖ q/c paused by a person'));
-    await daemon.kill('SIGTERM');
-    expect(daemon.out.match(/‖/g)).toHaveLength(2);
+    await daemon.says('‖ q/c paused by a person');
+    expect((await daemon.kill('SIGTERM')).out.match(/‖/g)).toHaveLength(2);
   });
 
   it('print the ticket as JSON', async ({ world }) => {
@@ -164,7 +161,7 @@ describe.concurrent('skip of the only ticket of a run', () => {
     slow(world);
     const run = await atWork(world, ['run', 'p']);
     const logs = world.start(['logs', 'p', 'a', '-f', '--until-rest']);
-    await waitFor('logs', () => logs.out.includes('build'));
+    await logs.says('build');
     await world.cli('skip', 'p', 'a', 'check');
     expect((await logs.ended).out).toContain('a complete');
     expect((await run.ended).code).toBe(0);

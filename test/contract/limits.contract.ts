@@ -18,7 +18,7 @@ describe.each(SELECTED)('$name', (cli) => {
       { idleSeconds: cli.quiet },
     );
     const run = bench.start(['run', 'p']);
-    const state = () => JSON.stringify(bench.ticket('p', 't').phaseHistory) + run.out + run.err;
+    const state = () => JSON.stringify(bench.ticket('p', 't').phaseHistory) + run.soFar;
     const parked = await waitFor(
       'a ticket held by the limit',
       () => {
@@ -43,7 +43,7 @@ describe.each(SELECTED)('$name', (cli) => {
   it('is parked by a limit that tells no reset', async ({ bench }) => {
     bench.prepare(cli, [{ fail: { kind: 'limit' } }], { idleSeconds: cli.quiet });
     const run = bench.start(['run', 'p']);
-    const state = () => JSON.stringify(bench.ticket('p', 't').phaseHistory) + run.out + run.err;
+    const state = () => JSON.stringify(bench.ticket('p', 't').phaseHistory) + run.soFar;
     const look = () => bench.ticket('p', 't').hold?.kind === 'limit';
     await waitFor('a ticket held by the limit', look, { timeoutMs: 90_000, state });
     expect(story(bench.ticket('p', 't'))).toEqual(['build limit']);

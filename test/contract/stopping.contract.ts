@@ -16,7 +16,7 @@ async function busy(bench: Bench, cli: Cli) {
   const tool = `(sleep 300 & echo $! > ${file}.new); echo $$ >> ${file}.new; mv ${file}.new ${file}; sleep 300`;
   bench.prepare(cli, [{ say: 'Beginning.', do: [{ shell: tool }] }, { say: 'Done.' }], { access: 'full' });
   const run = bench.start(['run', 'p']);
-  const state = () => run.out + run.err;
+  const state = () => run.soFar;
   await waitFor('the tool', () => existsSync(file), { timeoutMs: 60_000, state });
   const pids = readFileSync(file, 'utf8').trim().split('\n').map(Number);
   expect(pids).toHaveLength(2);

@@ -31,7 +31,7 @@ describe.each(SELECTED)('$name', (cli) => {
     const sessionId = await waitFor(
       'a session while it runs',
       () => bench.requests.length >= 3 && openAttempt(bench.ticket('p', 't'))?.sessionId,
-      { timeoutMs: 60_000, state: () => run.out + run.err },
+      { timeoutMs: 60_000, state: () => run.soFar },
     );
     writeFileSync(go, '');
     const { code, out } = await run.ended;

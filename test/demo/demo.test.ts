@@ -36,9 +36,7 @@ function run(args: string[], until?: string): Promise<{ code: number | null; out
 }
 
 describe('npm run demo', () => {
-  it('takes four tickets to main, in a directory of its own, and shows how', {
-    timeout: 120_000,
-  }, async () => {
+  it('takes four tickets to main, in a directory of its own, and shows how', async () => {
     const { code, out, err } = await run([]);
     expect({ code, err }, out).toEqual({ code: 0, err: '' });
     expect(out).not.toContain('\u001b');
@@ -57,7 +55,7 @@ describe('npm run demo', () => {
     expect(existsSync(join(temp, scratch, 'teatime', 'bin', 'teatime.js'))).toBe(true);
   });
 
-  it('stops when asked to, and cleans up when asked to', { timeout: 60_000 }, async () => {
+  it('stops when asked to, and cleans up when asked to', async () => {
     const { code, out } = await run(['--clean'], 'implement started');
     expect(code, out).toBe(143);
     expect(out).toMatch(/Stopped, and .* is removed\.\n$/);

@@ -29,11 +29,11 @@ async function whileRunning(
   body: (child: ReturnType<typeof spawn>) => Promise<void>,
 ) {
   const child = spawn(process.execPath, [CLI, ...args], { cwd: home, env: environment(home) });
-  const exited = once(child, 'exit');
+  const exited = once(child, 'close');
   try {
     let out = '';
     await new Promise<void>((resolve, reject) => {
-      child.once('exit', () => reject(new Error(`it ended early: ${out}`)));
+      child.once('close', () => reject(new Error(`it ended early: ${out}`)));
       for (const stream of [child.stdout, child.stderr])
         stream.setEncoding('utf8').on('data', (text: string) => {
           out += text;
@@ -85,7 +85,7 @@ describe('exit codes', () => {
     put('.signalbox/state/plans/p/plan.json', { ...plan, tickets: [{ ticketId: 't' }] });
     put('.signalbox/state/plans/p/tickets/t.json', { planId: 'p', ticketId: 't', title: 'Hang' });
     const code = await whileRunning(['run', 'p', '--plain', '--verbose'], /Hanging/, async (child) => {
-      const exited = once(child, 'exit');
+      const exited = once(child, 'close');
       child.kill('SIGINT');
       await exited;
     });

@@ -32,7 +32,7 @@ async function follow(block: Block): Promise<[string, Ended][]> {
   return done;
 }
 
-it('getting started can be followed from the first command to the last', { timeout: 90_000 }, async () => {
+it('getting started can be followed from the first command to the last', async () => {
   mkdirSync(bin);
   symlinkSync(CLI, join(bin, 'signalbox'));
   const blocks = doc('docs/getting-started.md').blocks.filter(({ section }) => section !== 'Install');

@@ -37,7 +37,7 @@ function expectDone(world: World): void {
   expect(worktreesOf(world.repo)).toEqual([]);
 }
 
-describe('kill -9 of the engine', { timeout: 60_000 }, () => {
+describe('kill -9 of the engine', () => {
   for (const point of CRASH_POINTS.filter((name) => name !== 'attempt:running')) {
     it.concurrent(`at ${point}: the next runs converge and nothing runs twice`, async ({ world }) => {
       prepare(world);

@@ -37,7 +37,7 @@ async function expectConverged(world: World, before: string[]): Promise<void> {
   expect(leftovers(world)).toEqual([]);
 }
 
-describe('kill -9 of a merge', { timeout: 60_000 }, () => {
+describe('kill -9 of a merge', () => {
   for (const point of MERGE_CRASH_POINTS)
     it.concurrent(`at ${point}: the base is the old or the new one, and the next merge converges`, async ({
       world,

@@ -41,8 +41,8 @@ describe('a ticket that runs while its files go out of reach', () => {
       const { pid } = await world.call('child', { ticket: 'bad/gone' });
       await world.call('child', { ticket: 'good/other' });
       happens(world);
-      await waitFor('the end of its agent', () => !isRunning(pid), { state: () => daemon.out + daemon.err });
-      await waitFor('the problem', () => /✗ .*bad\/gone/.test(daemon.out), { state: () => daemon.out });
+      await waitFor('the end of its agent', () => !isRunning(pid), { state: () => daemon.soFar });
+      await daemon.says(/✗ .*bad\/gone/);
       world.go('other');
       await world.reaches('good', 'other', 'complete');
       world.plan('later', { tickets: { more: {} } });
@@ -50,8 +50,7 @@ describe('a ticket that runs while its files go out of reach', () => {
       await world.reaches('later', 'more', 'complete');
       expect(world.calls('start', { ticket: 'good/other' })).toHaveLength(1);
       expect(daemon.alive).toBe(true);
-      expect(daemon.out).not.toMatch(/ENOENT|EISDIR|ENOTDIR/);
-      await daemon.kill('SIGTERM');
+      expect((await daemon.kill('SIGTERM')).out).not.toMatch(/ENOENT|EISDIR|ENOTDIR/);
     });
 
   it.concurrent('goes on once its plan is back', async ({ world }) => {
@@ -59,12 +58,12 @@ describe('a ticket that runs while its files go out of reach', () => {
     const daemon = world.start(['daemon', '--plain']);
     const { pid } = await world.call('child', { ticket: 'bad/gone' });
     renameSync(planDir(world), `${planDir(world)}x`);
-    await waitFor('the end of its agent', () => !isRunning(pid), { state: () => daemon.out + daemon.err });
-    await waitFor('the problem', () => daemon.out.includes('✗ bad/gone'), { state: () => daemon.out });
+    await waitFor('the end of its agent', () => !isRunning(pid), { state: () => daemon.soFar });
+    await daemon.says('✗ bad/gone');
     renameSync(`${planDir(world)}x`, planDir(world));
     world.go();
     await world.reaches('bad', 'gone', 'complete');
-    expect(daemon.out).not.toContain('needs attention');
+    expect(daemon.soFar).not.toContain('needs attention');
     await world.reaches('good', 'other', 'complete');
     await daemon.kill('SIGTERM');
   });

@@ -3,7 +3,7 @@ import { commitsOf, it, story, waitFor, worktreesOf } from '../support/index.ts'
 
 const ROUNDS = 4;
 
-describe('kill -9 at any moment', { timeout: 60_000 }, () => {
+describe('kill -9 at any moment', () => {
   for (const seed of [1, 2, 3]) {
     it.concurrent(`converges to the same end (${seed})`, async ({ world }) => {
       world.agent('agent', 'alone; sleep 0.05; commit');

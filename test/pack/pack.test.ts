@@ -119,7 +119,7 @@ beforeAll(() => {
     '--no-fund',
     '--loglevel=error',
   ]);
-}, 60_000);
+});
 
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 

@@ -3,7 +3,7 @@ import { it } from '../support/index.ts';
 
 const DONE = { id: 'done', type: 'terminal' };
 
-describe('a script that says not now', { timeout: 60_000 }, () => {
+describe('a script that says not now', () => {
   it('is run again at the time it names, in the same attempt, with no retry and no slot used up', async ({
     world,
   }) => {

@@ -137,7 +137,7 @@ describe('actions', () => {
     const child = bench.start({ scenario: [{ do: ['hang'] }] });
     await says(child, 'Hanging.');
     child.kill('SIGTERM');
-    expect((await once(child, 'exit'))[1]).toBe('SIGTERM');
+    expect((await once(child, 'close'))[1]).toBe('SIGTERM');
   });
 
   it('a stubborn hang lasts until it is killed', async () => {
@@ -148,7 +148,7 @@ describe('actions', () => {
       await says(child, `Ignoring ${signal}.`);
     }
     child.kill('SIGKILL');
-    expect((await once(child, 'exit'))[1]).toBe('SIGKILL');
+    expect((await once(child, 'close'))[1]).toBe('SIGKILL');
   });
 });
 

@@ -116,7 +116,7 @@ describe('the demo', () => {
     merge('cli');
     expect(checks()).toBe(true);
     expect(bench.git('status', '--porcelain')).toBe('');
-  }, 30_000);
+  });
 });
 
 describe('local', () => {

@@ -30,7 +30,7 @@ class Watched extends State {
   async reportsSoon(what: () => unknown): Promise<void> {
     const before = this.reports;
     await what();
-    await waitFor('a report', () => this.reports > before, { timeoutMs: 5000 });
+    await waitFor('a report', () => this.reports > before);
     await this.#settled();
   }
 

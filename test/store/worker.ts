@@ -17,6 +17,7 @@ import { Plan } from '../../src/model/plan-schema.ts';
 import { Ticket } from '../../src/model/ticket-schema.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/port.ts';
+import { within } from '../support/within.ts';
 
 // The processes of the store's tests: started, watched and killed by them.
 
@@ -57,7 +58,7 @@ const jobs: Record<string, () => Promise<void> | void> = {
           writeFileSync(number, String(value + 1));
           rmSync(inside);
         },
-        { timeoutMs: 25_000 },
+        { timeoutMs: within(25_000) },
       );
       await delay(1);
     }

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { OutputStream, ProcessIo } from '../../src/cli/io.ts';
 import { runCli } from '../../src/cli/run-cli.ts';
-import type { Ended } from './cli.ts';
-import { waitFor } from './wait-for.ts';
+import { type Ended, says } from './cli.ts';
 
 /** A call of the command line inside this process: as `Running`, without the time that a process takes to start. */
 export class CliCall {
@@ -37,20 +36,15 @@ export class CliCall {
           raise: () => undefined,
         },
       });
-      const { out, err } = this;
-      return { code, signal: null, out, err };
+      return { code, signal: null, out: this.#stdout.text, err: this.#stderr.text };
     } finally {
       this.alive = false;
       for (const stream of [stdin, this.#stdout, this.#stderr]) stream.close();
     }
   }
 
-  get out(): string {
-    return this.#stdout.text;
-  }
-
-  get err(): string {
-    return this.#stderr.text;
+  get soFar(): string {
+    return `${this.#stdout.text}\n${this.#stderr.text}`;
   }
 
   /** What Ctrl-C or `kill` do to a command that handles signals. */
@@ -60,11 +54,8 @@ export class CliCall {
     return this.ended;
   }
 
-  async says(text: string): Promise<void> {
-    const state = () => `${this.out}\n${this.err}`;
-    await waitFor(`"${text}" in its output`, () => this.out.includes(text) || this.err.includes(text), {
-      state,
-    });
+  says(text: string | RegExp): Promise<void> {
+    return says(this, text);
   }
 }
 

@@ -11,13 +11,19 @@ export interface Ended {
   err: string;
 }
 
+/** Waits until a command has printed something. Its whole output is known when it has ended. */
+export async function says(command: { soFar: string }, text: string | RegExp): Promise<void> {
+  const isThere = () => (typeof text === 'string' ? command.soFar.includes(text) : text.test(command.soFar));
+  await waitFor(`${text} in its output`, isThere, { state: () => command.soFar });
+}
+
 /** The built command, running as a process of its own. */
 export class Running {
   readonly pid: number;
   readonly ended: Promise<Ended>;
   readonly #child: ChildProcess;
-  out = '';
-  err = '';
+  #out = '';
+  #err = '';
 
   /** `left`: files that it finds open, by the number that they have there. `cli`: the entry file of another build. */
   constructor(
@@ -33,14 +39,14 @@ export class Running {
     this.#child = spawn(process.execPath, [cli, ...args], { ...options, stdio });
     this.pid = this.#child.pid ?? 0;
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
-      this.out += text;
+      this.#out += text;
     });
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      this.err += text;
+      this.#err += text;
     });
     this.ended = new Promise((resolve, reject) => {
       this.#child.once('error', reject);
-      this.#child.once('close', (code, signal) => resolve({ code, signal, out: this.out, err: this.err }));
+      this.#child.once('close', (code, signal) => resolve({ code, signal, out: this.#out, err: this.#err }));
     });
   }
 
@@ -53,10 +59,12 @@ export class Running {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  async says(text: string): Promise<void> {
-    const state = () => `${this.out}\n${this.err}`;
-    await waitFor(`"${text}" in its output`, () => this.out.includes(text) || this.err.includes(text), {
-      state,
-    });
+  /** What it has printed by now, which may end anywhere: to wait for something in it, and for messages about a failure. */
+  get soFar(): string {
+    return `${this.#out}\n${this.#err}`;
+  }
+
+  says(text: string | RegExp): Promise<void> {
+    return says(this, text);
   }
 }

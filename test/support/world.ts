@@ -103,7 +103,7 @@ export class World extends ScratchHome {
 
   #said(): string {
     const all = [...this.#started, ...this.#calls];
-    return all.map((each) => `\n--- ${'pid' in each ? each.pid : ''}\n${each.out}${each.err}`).join('');
+    return all.map((each) => `\n--- ${'pid' in each ? each.pid : ''}\n${each.soFar}`).join('');
   }
 }
 

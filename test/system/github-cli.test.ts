@@ -25,7 +25,7 @@ async function real(world: World) {
   return { bench, api, env, repository, options };
 }
 
-describe('the real GitHub CLI', { timeout: 120_000 }, () => {
+describe('the real GitHub CLI', () => {
   it('answers polls, with feedback, in one question each', async ({ world }) => {
     const { bench, api, env } = await real(world);
     try {

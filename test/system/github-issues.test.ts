@@ -36,7 +36,7 @@ async function issues(world: World, origin = 'git@github.localhost:acme/web.git'
 
 const numbers = ({ items }: Listed) => items.map(({ number }) => number);
 
-describe('issues through the real GitHub CLI', { timeout: 120_000 }, () => {
+describe('issues through the real GitHub CLI', () => {
   it('are read with labels, milestone, sub-issues and what blocks them, all in one question', async ({
     world,
   }) => {

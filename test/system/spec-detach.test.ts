@@ -89,7 +89,7 @@ describe('a spec that is left to a daemon', () => {
     } finally {
       await world.cli('daemon', 'stop');
     }
-  }, 120_000);
+  });
 
   it('halts, is answered, and goes on with the daemon', async ({ world, place }) => {
     world.rehearsal([
@@ -118,7 +118,7 @@ describe('a spec that is left to a daemon', () => {
     } finally {
       await world.cli('daemon', 'stop');
     }
-  }, 120_000);
+  });
 
   it('has no windows where none are wanted', async ({ world, place }) => {
     const dir = writeSpec(world);
@@ -131,5 +131,5 @@ describe('a spec that is left to a daemon', () => {
     } finally {
       await world.cli('daemon', 'stop');
     }
-  }, 120_000);
+  });
 });

@@ -25,7 +25,7 @@ async function shared(world: World) {
   return { bench, path, person, pushed, branch, catchUp, push };
 }
 
-describe('catching up with a branch on origin', { timeout: 60_000 }, () => {
+describe('catching up with a branch on origin', () => {
   it('does nothing where nobody else pushed, and fetches the base', async ({ world }) => {
     const { bench, path, pushed, catchUp } = await shared(world);
     const other = join(world.dir, 'other');

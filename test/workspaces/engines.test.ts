@@ -31,7 +31,7 @@ async function engine(
     env: { ...all.env, ...IDENTITY },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const exit = once(child, 'exit');
+  const exit = once(child, 'close');
   const lines: Line[] = [];
   for await (const text of createInterface({ input: child.stdout })) {
     const space = text.indexOf(' ');
@@ -59,7 +59,7 @@ it('three engine processes share one repository without losing a ticket', async 
   const left = git(all.repo, 'worktree', 'list', '--porcelain').match(/(?<=^worktree ).*/gm) ?? [];
   expect(left.length).toBeLessThanOrEqual(5);
   expect(git(all.repo, 'worktree', 'prune', '--dry-run')).toBe('');
-}, 60_000);
+});
 
 it.each([1, 2, 3, 5, 8, 13])(
   'goes on after an engine was killed at its message %i',

@@ -103,7 +103,7 @@ describe('release keeps', () => {
       reason: `process ${child.pid} works in it`,
     });
     child.kill('SIGKILL');
-    await once(child, 'exit');
+    await once(child, 'close');
     expect(await workspaces.release(one)).toEqual({ released: true, slot: true });
   });
 

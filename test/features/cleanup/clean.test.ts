@@ -150,9 +150,7 @@ function age(path: string): void {
 }
 
 describe('clean', () => {
-  it('removes worktrees that hold nothing unique, keeps all others, and says why', {
-    timeout: 90_000,
-  }, async ({ world }) => {
+  it('removes worktrees that hold nothing unique, keeps all others, and says why', async ({ world }) => {
     const bench = new Bench(world);
     await leave(bench, Object.fromEntries(Object.keys(STATES).map((name) => [name, [name]])));
     const before = treasure(world.repo);

@@ -2,13 +2,11 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { commitsOf, EXEC_FLAGS, git, IssueWorld, it, NumberedWorld, story, titled } from './support.ts';
 
-const timeout = { timeout: 60_000 };
-
 function pair(...args: ConstructorParameters<typeof IssueWorld>): IssueWorld {
   return new IssueWorld(...args).write('a.md', '# A\n').write('b.md', '# B\n', { dependsOn: ['a'] });
 }
 
-describe.concurrent('an issue is done before', timeout, () => {
+describe.concurrent('an issue is done before', () => {
   it('only when earlier runs did what is wanted now; what they did is not repeated', async ({ world }) => {
     world.agent('agent', 'case $SIGNALBOX_PHASE in spec) echo "the plan" ;; *) commit ;; esac');
     const issues = new IssueWorld(world).write('a.md', '# A\n');
@@ -116,7 +114,7 @@ describe.concurrent('an issue is done before', timeout, () => {
   });
 });
 
-describe.concurrent('an issue whose title changes', timeout, () => {
+describe.concurrent('an issue whose title changes', () => {
   it('keeps its branch and worktree, and goes on with its work', async ({ world }) => {
     world.agent('agent', 'test $SIGNALBOX_PHASE = spec || commit "$SIGNALBOX_TICKET $SIGNALBOX_PHASE"');
     const issues = new IssueWorld(world)
@@ -148,7 +146,7 @@ describe.concurrent('an issue whose title changes', timeout, () => {
   });
 });
 
-describe.concurrent('an issue that depends on one which is done and not named', timeout, () => {
+describe.concurrent('an issue that depends on one which is done and not named', () => {
   it.for([[[]], [['--force']]] as const)('is built upon it %j', async ([flags], { world }) => {
     world.agent('agent', 'commit "$SIGNALBOX_TICKET"');
     const issues = pair(world);
@@ -161,7 +159,7 @@ describe.concurrent('an issue that depends on one which is done and not named', 
   });
 });
 
-describe.concurrent('a branch that was there before', timeout, () => {
+describe.concurrent('a branch that was there before', () => {
   it('gets what its issue depends on, though it has commits of its own', async ({ world }) => {
     world.agent('agent', 'commit "$SIGNALBOX_TICKET"; test -e "$HOME/mended" || exit 1');
     const issues = new IssueWorld(world).write('a.md', '# A\n').write('b.md', '# B\n');

@@ -6,7 +6,7 @@ import { EXEC_FLAGS, git, IssueWorld, it, lower, NumberedWorld, type World } fro
 
 const worktree = (world: World) => join(world.dir, 'worktrees', 'feature', '1-issue-1');
 
-describe.concurrent('what execute leaves behind without a state manager', { timeout: 60_000 }, () => {
+describe.concurrent('what execute leaves behind without a state manager', () => {
   it('is there for the next run of the issue, and `clean` knows of it', async ({ world }) => {
     world.agent('agent', 'test -e begun && commit; echo half > begun; exit 1');
     const issues = new IssueWorld(world);
@@ -73,7 +73,7 @@ describe.concurrent('what execute leaves behind without a state manager', { time
   });
 });
 
-describe.concurrent('dependencies of issues that execute is told of', { timeout: 60_000 }, () => {
+describe.concurrent('dependencies of issues that execute is told of', () => {
   const info = (more: Partial<IssueInfo>): IssueInfo => ({ title: 'Work', labels: [], ...more });
 
   it.for<[string, Partial<IssueInfo>]>([

@@ -17,7 +17,7 @@ async function worked(world: World): Promise<IssueWorld> {
   return issues;
 }
 
-describe.concurrent('--phases qa with --integrate', { timeout: 60_000 }, () => {
+describe.concurrent('--phases qa with --integrate', () => {
   it('merges the work of an earlier run once it is judged', async ({ world }) => {
     world.rehearsal([]);
     const issues = await worked(world);
@@ -64,7 +64,7 @@ describe.concurrent('--phases qa with --integrate', { timeout: 60_000 }, () => {
   });
 });
 
-describe.concurrent('a setting that the phases of a run leave nothing to do for', { timeout: 60_000 }, () => {
+describe.concurrent('a setting that the phases of a run leave nothing to do for', () => {
   it('stops no run', async ({ world }) => {
     world.rehearsal([]);
     const issues = new IssueWorld(world, { SIGNALBOX_TESTGEN: '1', SIGNALBOX_QUALITY_LOOP: '1' });

@@ -5,7 +5,7 @@ import { RunOrchestrator } from '../../../src/api/run-orchestrator.ts';
 import { RunLines } from '../../../src/report/run-lines.ts';
 import { EXEC, IssueWorld, inCode, it, settingsOf } from './support.ts';
 
-describe('callbacks that fail', { timeout: 60_000 }, () => {
+describe('callbacks that fail', () => {
   const sync = () => {
     throw new Error('a mistake');
   };
@@ -39,7 +39,7 @@ describe('callbacks that fail', { timeout: 60_000 }, () => {
   });
 });
 
-describe.concurrent('the result of a run', { timeout: 60_000 }, () => {
+describe.concurrent('the result of a run', () => {
   it('names worktrees that are there and nothing else, and files by their id', async ({ world }) => {
     world.agent('agent', 'case $SIGNALBOX_TICKET in bad) exit 1 ;; esac\ncommit');
     const issues = new IssueWorld(world)

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { EXEC, EXEC_FLAGS, git, IssueWorld, inCode, it, refusal, writeOldLog } from './support.ts';
 
-describe.concurrent('logs of a repository in which somebody has put links', { timeout: 60_000 }, () => {
+describe.concurrent('logs of a repository in which somebody has put links', () => {
   it.for([
     ['the directory of logs', '.signalbox/logs', '../../other/.signalbox/logs'],
     ['the directory above', '.signalbox', '../other/.signalbox'],
@@ -30,7 +30,7 @@ describe.concurrent('logs of a repository in which somebody has put links', { ti
   });
 });
 
-describe.concurrent('a place where nothing can be made', { timeout: 60_000 }, () => {
+describe.concurrent('a place where nothing can be made', () => {
   it.runIf(existsSync('/proc/self'))('is refused for the log, with the way out', async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new IssueWorld(world).write('a.md', '# A\n');
@@ -74,7 +74,7 @@ describe.concurrent('a place where nothing can be made', { timeout: 60_000 }, ()
   });
 });
 
-describe.concurrent('a run in a linked worktree', { timeout: 60_000 }, () => {
+describe.concurrent('a run in a linked worktree', () => {
   it.for([
     ['with a log', []],
     ['without one', ['--no-log-json']],
@@ -97,7 +97,7 @@ describe.concurrent('a run in a linked worktree', { timeout: 60_000 }, () => {
   });
 });
 
-describe.concurrent('logs of a run', { timeout: 60_000 }, () => {
+describe.concurrent('logs of a run', () => {
   it('are no change of the repository', async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new IssueWorld(world).write('a.md', '# A\n');

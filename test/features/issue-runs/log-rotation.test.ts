@@ -15,7 +15,7 @@ import { EXEC_FLAGS, git, IssueWorld, it, writeOldLog } from './support.ts';
 const FEW = { maxSizeMB: 10, maxFiles: 1 };
 const nothing = () => false;
 
-describe.concurrent('making room for logs', { timeout: 60_000 }, () => {
+describe.concurrent('making room for logs', () => {
   it('deletes no file of the project that is no log, whatever its name', async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new IssueWorld(world).write('a.md', '# A\n');

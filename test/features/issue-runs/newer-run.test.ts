@@ -48,7 +48,7 @@ async function goesOn(issues: IssueWorld, run: string): Promise<void> {
   expect(issues.world.readPlan(run).status).toBe('complete');
 }
 
-describe.concurrent('a run whose issue a newer run has', { timeout: 60_000 }, () => {
+describe.concurrent('a run whose issue a newer run has', () => {
   it('goes on from what that one finished, after it was stopped', async ({ world }) => {
     const issues = pair(world);
     const run = await stopped(issues);
@@ -97,7 +97,7 @@ describe.concurrent('a run whose issue a newer run has', { timeout: 60_000 }, ()
   });
 });
 
-describe.concurrent('resume without a name', { timeout: 60_000 }, () => {
+describe.concurrent('resume without a name', () => {
   it('finds the run whose daemon was killed', async ({ world }) => {
     const issues = pair(world);
     only(world, 'slow', 'a');

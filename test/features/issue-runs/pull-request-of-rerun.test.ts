@@ -27,7 +27,7 @@ describe.concurrent('a pull request that is open', () => {
   });
 });
 
-describe.concurrent('a branch that somebody else pushed to', { timeout: 60_000 }, () => {
+describe.concurrent('a branch that somebody else pushed to', () => {
   /** A first run has pushed; then somebody adds a commit from another clone. */
   async function pushedTo(world: World, file: string) {
     world.agent('agent', 'echo "$SIGNALBOX_PLAN" > mine.txt; commit ours');

@@ -14,7 +14,7 @@ const filesOf = (world: World, name: string) =>
     .split('\n')
     .filter((file) => /^[a-d]\.txt$/.test(file));
 
-describe.concurrent('a chain with links that were done before', { timeout: 60_000 }, () => {
+describe.concurrent('a chain with links that were done before', () => {
   it('does one again that has not the work of the one before it', async ({ world }) => {
     const issues = lettered(world);
     expect((await issues.cli('run', 'b.md', ...WORK)).code).toBe(0);
@@ -59,7 +59,7 @@ describe.concurrent('a chain with links that were done before', { timeout: 60_00
   });
 });
 
-describe.concurrent('one issue after the other', { timeout: 60_000 }, () => {
+describe.concurrent('one issue after the other', () => {
   it.for([
     ['a chain', '--chain', 'chain'],
     ['a sequence', '--sequential', 'run'],
@@ -96,7 +96,7 @@ describe.concurrent('one issue after the other', { timeout: 60_000 }, () => {
   });
 });
 
-describe.concurrent('a chain whose link waits at its gate', { timeout: 60_000 }, () => {
+describe.concurrent('a chain whose link waits at its gate', () => {
   it('is not begun anew when it is named again: the question stays and is pointed to', async ({ world }) => {
     const issues = lettered(world);
     const chain = ['run', 'a.md', 'b.md', '--chain', '--qa-gate', '--integrate', ...WORK];

@@ -12,7 +12,7 @@ async function surroundings(issues: IssueWorld) {
   return { settings: await settingsOf(issues), cwd: world.repo, env: { ...world.env, ...env } };
 }
 
-describe.concurrent('a run that is stopped at an odd moment', { timeout: 60_000 }, () => {
+describe.concurrent('a run that is stopped at an odd moment', () => {
   it('says so when it is resumed with a signal that is aborted, and how to go on', async ({ world }) => {
     world.agent('agent', 'note working; go; commit');
     const issues = new IssueWorld(world).write('a.md', '# A\n').write('b.md', '# B\n');
@@ -89,7 +89,7 @@ describe.concurrent('a run that is stopped at an odd moment', { timeout: 60_000 
   });
 });
 
-describe.concurrent('what the library cannot work with', { timeout: 60_000 }, () => {
+describe.concurrent('what the library cannot work with', () => {
   const call = (init: object) => async (issues: IssueWorld) =>
     RunOrchestrator.run({ ...(await surroundings(issues)), options: {}, ...init } as RunInit, ['a.md']);
 

@@ -16,7 +16,7 @@ async function awaitingMerge(world: World): Promise<{ hub: Hub; run: ReturnType<
   return { hub, run };
 }
 
-describe.concurrent('merge --pr with tickets that wait for their merge', { timeout: 300_000 }, () => {
+describe.concurrent('merge --pr with tickets that wait for their merge', () => {
   it('merges what is approved, and the tickets see it by themselves', async ({ world }) => {
     const hub = new Hub(world, 'standard');
     world.plan('p', { tickets: { ok: {}, open: {} } });
@@ -103,9 +103,7 @@ describe.concurrent('merge --pr with tickets that wait for their merge', { timeo
   });
 });
 
-describe.concurrent('a ticket whose pull request was merged with a commit of its reviewer', {
-  timeout: 300_000,
-}, () => {
+describe.concurrent('a ticket whose pull request was merged with a commit of its reviewer', () => {
   it('is in no train, and gets no second pull request', async ({ world }) => {
     const { hub, number } = await reviewed(world, { a: {} });
     await hub.gh_('pr', 'merge', String(number), '--repo', 'acme/web', '--squash', '--delete-branch');

@@ -59,7 +59,7 @@ class Killer {
     const state = () => JSON.stringify(this.#world.ticket('p', 'ok'), null, 1);
     for (;;) {
       const look = () => isReached() || this.#isNew(openNow(this.#world));
-      await waitFor(what, look, { timeoutMs: 200_000, state });
+      await waitFor(what, look, { state });
       if (isReached()) return;
       await this.#strike(openNow(this.#world));
     }
@@ -97,7 +97,7 @@ class Killer {
   }
 }
 
-describe('kill -9 in the middle of every phase of standard', { timeout: 400_000 }, () => {
+describe('kill -9 in the middle of every phase of standard', () => {
   for (const cut of [false, true]) {
     it(`${cut ? 'with the processes it started' : 'alone'}: one pull request, each comment once, nothing lost`, async ({
       world,

@@ -68,7 +68,7 @@ exit $code`;
   /** The pull request of a ticket, once it is there. */
   async pull(ticketId: string): Promise<FakePullRequest> {
     const look = () => this.pulls().find(({ headRefName }) => headRefName === this.branch(ticketId));
-    return waitFor(`the pull request of ${ticketId}`, look, { timeoutMs: 120_000 });
+    return waitFor(`the pull request of ${ticketId}`, look);
   }
 
   /** Waits until a ticket waits in a phase, on its nth visit there. */
@@ -80,7 +80,6 @@ exit $code`;
       return at(ticket) ? ticket : undefined;
     };
     return waitFor(`${ticketId} in ${phase} (${visit})`, look, {
-      timeoutMs: 120_000,
       state: () => JSON.stringify(this.world.ticket('p', ticketId), null, 1),
     });
   }
@@ -93,7 +92,7 @@ exit $code`;
       return over ? ticket : undefined;
     };
     const state = () => JSON.stringify(this.world.ticket('p', ticketId), null, 1);
-    return waitFor(`the end of ${ticketId}`, look, { timeoutMs: 150_000, state });
+    return waitFor(`the end of ${ticketId}`, look, { state });
   }
 
   async change(ticketId: string, change: (pull: FakePullRequest) => void): Promise<void> {

@@ -5,7 +5,7 @@ import { markOf } from '../../../src/github/index.ts';
 import { it, waitFor } from '../../support/index.ts';
 import { Bench } from './bench.ts';
 
-describe('a comment that was cut off', { timeout: 60_000 }, () => {
+describe('a comment that was cut off', () => {
   it('is waited for: one that arrives late is found, and not made again', async ({ world }) => {
     const bench = new Bench(world);
     world.plan('p', { tickets: { a: {} } });

@@ -16,7 +16,7 @@ function check(bench: Bench, number: number, conclusion: FakeCheck['conclusion']
 
 const start = (bench: Bench, ...args: string[]) => bench.world.start(['merge', 'p', ...args], bench.env);
 
-describe.concurrent('merge --pr and checks that still run', { timeout: 60_000 }, () => {
+describe.concurrent('merge --pr and checks that still run', () => {
   it('waits for them, says so, and leaves out what becomes red', async ({ world }) => {
     const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' }, '3': { c: '1' } });
     world.config({ forge: { cacheSeconds: 0.2 } });
@@ -71,9 +71,7 @@ describe.concurrent('merge --pr and checks that still run', { timeout: 60_000 },
   });
 });
 
-describe.concurrent('merge of branches whose pull request a person squashed on GitHub', {
-  timeout: 60_000,
-}, () => {
+describe.concurrent('merge of branches whose pull request a person squashed on GitHub', () => {
   it('says that it is there, also before anything is fetched', async ({ world }) => {
     const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' } });
     const squash = ['pr', 'merge', '1', '--repo', 'acme/web', '--squash'];

@@ -7,7 +7,7 @@ import { git, it, type World } from '../../support/index.ts';
 import type { Bench } from './bench.ts';
 import { merge, prepare, states } from './merge-bench.ts';
 
-describe.concurrent('merge --pr', { timeout: 60_000 }, () => {
+describe.concurrent('merge --pr', () => {
   it('merges the pull requests that pass together, in order, and sends the red one back', async ({
     world,
   }) => {

@@ -14,7 +14,7 @@ function teatime(world: World): void {
   git(world.repo, 'commit', '--quiet', '--message=Teatime');
 }
 
-describe('bugfix', { timeout: 300_000 }, () => {
+describe('bugfix', () => {
   it('wants a test that fails, then a fix that makes it pass', async ({ world }) => {
     teatime(world);
     const hub = new Hub(world, 'bugfix');
@@ -77,7 +77,7 @@ describe('bugfix', { timeout: 300_000 }, () => {
   });
 });
 
-describe('manual-pr', { timeout: 300_000 }, () => {
+describe('manual-pr', () => {
   it('pushes, waits until a person opens the pull request, and goes on from there', async ({ world }) => {
     const hub = new Hub(world, 'manual-pr');
     world.plan('p', { tickets: { ok: {}, gone: {}, quick: {} } });
@@ -123,7 +123,7 @@ describe('manual-pr', { timeout: 300_000 }, () => {
   });
 });
 
-describe.concurrent('a base that conflicts with what landed beside it', { timeout: 120_000 }, () => {
+describe.concurrent('a base that conflicts with what landed beside it', () => {
   /** `signalbox/main` and main have each changed the same file since they parted. */
   function apart(world: World): void {
     for (const [branch, text] of [
@@ -162,7 +162,7 @@ describe.concurrent('a base that conflicts with what landed beside it', { timeou
   });
 });
 
-describe.concurrent('work that started from a commit on no branch', { timeout: 120_000 }, () => {
+describe.concurrent('work that started from a commit on no branch', () => {
   it.for(['a detached HEAD', 'a commit as base'])(
     '%s ends local with a person, after one visit of the agent',
     async (how, { world }) => {

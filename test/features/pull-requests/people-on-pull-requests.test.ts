@@ -22,10 +22,10 @@ const commits = (name: string) => [
 /** Comments, and waits until the agent is at work on it. */
 async function agentAtWork(hub: Hub, ticket: string): Promise<void> {
   await hub.comment(ticket, 'Please answer.');
-  await waitFor(`the agent of ${ticket}`, () => hub.world.exists(`at-${ticket}`), { timeoutMs: 60_000 });
+  await waitFor(`the agent of ${ticket}`, () => hub.world.exists(`at-${ticket}`));
 }
 
-describe.concurrent('what people do to a branch and its pull request', { timeout: 300_000 }, () => {
+describe.concurrent('what people do to a branch and its pull request', () => {
   it('never brings back commits that somebody took away: a person says whose the branch is', async ({
     world,
   }) => {
@@ -134,7 +134,7 @@ describe.concurrent('what people do to a branch and its pull request', { timeout
         const { phaseHistory, hold } = world.ticket('p', id);
         return (phaseHistory.at(-1)?.checks ?? 0) > 2 && hold?.reason;
       };
-      const reason = await waitFor(`three looks of ${id}`, looked, { timeoutMs: 60_000 });
+      const reason = await waitFor(`three looks of ${id}`, looked);
       expect(reason).toContain('there is no pull request for the branch yet');
     }
     expect(worktreesOf(world.repo)).toHaveLength(2);
@@ -150,7 +150,7 @@ describe.concurrent('what people do to a branch and its pull request', { timeout
   });
 });
 
-describe.concurrent('a branch that waits for its pull request', { timeout: 300_000 }, () => {
+describe.concurrent('a branch that waits for its pull request', () => {
   it('and is deleted asks a person', async ({ world }) => {
     const hub = new Hub(world, 'manual-pr');
     world.plan('p', { tickets: { ok: {} } });
@@ -164,7 +164,7 @@ describe.concurrent('a branch that waits for its pull request', { timeout: 300_0
   });
 });
 
-describe.concurrent('what happens while it answers', { timeout: 300_000 }, () => {
+describe.concurrent('what happens while it answers', () => {
   it('loses no comment to a look by hand', async ({ world }) => {
     const hub = new Hub(world, 'standard', [held(world, 'ok')]);
     world.plan('p', { tickets: { ok: {} } });
@@ -196,13 +196,7 @@ describe.concurrent('what happens while it answers', { timeout: 300_000 }, () =>
     hub.start();
     await hub.waits('a', 'await_review');
     await hub.comment('a', 'Please.');
-    const pid = await waitFor(
-      'gh',
-      () => (world.exists('commenting') ? world.read('commenting').trim() : undefined),
-      {
-        timeoutMs: 60_000,
-      },
-    );
+    const pid = await waitFor('gh', () => world.exists('commenting') && world.read('commenting').trim());
     expect((await hub.cli('pause', 'p', 'a')).code).toBe(0);
     expect(isRunning(Number(pid))).toBe(false);
     world.append('go-on', '');

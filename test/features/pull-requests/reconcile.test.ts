@@ -11,7 +11,7 @@ const DEEDS = [
   ['merge', ['forge', 'merge', 'p', 'a']],
 ] as const;
 
-describe('kill -9 around a deed on the forge', { timeout: 120_000 }, () => {
+describe('kill -9 around a deed on the forge', () => {
   for (const [deed, command] of DEEDS)
     for (const moment of ['meant', 'done'] as const)
       it(`${deed}, when it is ${moment}: once in the end, and the journal tells`, async ({ world }) => {

@@ -5,7 +5,7 @@ import { Hub, path } from './hub.ts';
 const TO_REVIEW = ['setup', 'implement', 'self_review:pass', 'simplify', 'verify', 'create_pr'];
 const ROUND = ['catch_up', 'handle_review', 'reverify', 'answer_review'];
 
-describe.concurrent('standard', { timeout: 300_000 }, () => {
+describe.concurrent('standard', () => {
   it('goes from a ticket through two reviews and a red check to merged and cleaned up', async ({ world }) => {
     const hub = new Hub(world, 'standard');
     world.plan('p', { tickets: { ok: { title: 'Add a thing' } } });

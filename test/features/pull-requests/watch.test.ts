@@ -30,7 +30,7 @@ async function waiting(bench: Bench, ids: readonly string[]): Promise<void> {
 
 const queries = (bench: Bench) => bench.gh.calls('api graphql').length;
 
-describe('waiting for pull requests', { timeout: 120_000 }, () => {
+describe('waiting for pull requests', () => {
   it('costs one question for ten tickets, and none while the answer is fresh', async ({ world }) => {
     const bench = new Bench(world);
     await waiting(bench, TEN);

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { git, it, put, runSpec, stateFile, tasks, tasksOn, waitFor, work, writeSpec } from './support.ts';
+import { git, it, put, runSpec, stateFile, tasks, tasksOn, work, writeSpec } from './support.ts';
 
 const TWELVE = tasks(...Array.from({ length: 12 }, (_, index) => `Part ${index + 1}`));
 
@@ -19,7 +19,7 @@ describe.concurrent('contract 6: a run that is killed', () => {
     world.rehearsal([held('5', `${world.dir}/go-5`)]);
     const dir = writeSpec(world, TWELVE);
     const first = world.start(['spec', dir, '--no-tmux', '--delay', '0', '--json']);
-    await waitFor('the fifth unit', () => first.out.includes('"part-5.txt"'), { timeoutMs: 60_000 });
+    await first.says('"part-5.txt"');
     await first.kill('SIGKILL');
     world.append('go-5', '');
     const { code, result } = await runSpec(world, dir);
@@ -38,7 +38,7 @@ describe.concurrent('contract 6: a run that is killed', () => {
         attempts.filter(({ phase, status }) => phase === 'implement' && status === 'success'),
       ).toHaveLength(1);
     }
-  }, 120_000);
+  });
 
   it.for([
     'ticket:claimed',
@@ -82,7 +82,7 @@ describe.concurrent('contract 6: a run that is killed', () => {
     world.rehearsal([held('1', `${world.dir}/go-1`)]);
     const dir = writeSpec(world, tasks('One', 'Two'));
     const run = world.start(['spec', dir, '--no-tmux', '--delay', '0', '--json']);
-    await waitFor('the first unit', () => run.out.includes('"part-1.txt"'));
+    await run.says('"part-1.txt"');
     expect((await run.kill('SIGINT')).code).toBe(130);
     world.append('go-1', '');
     expect(world.ticket('spec-limits', '1').status).toBe('paused');

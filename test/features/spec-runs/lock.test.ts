@@ -111,8 +111,8 @@ describe.concurrent('a daemon', () => {
       expect((await other.ended).code).toBe(0);
       const after = await world.reaches('spec-limits', '1', 'complete');
       expect(after.phaseHistory.filter(({ status }) => status === 'failure')).toEqual([]);
-      expect(daemon.out.split('already being run').length, daemon.out).toBe(2);
-      await daemon.kill('SIGTERM');
+      const { out } = await daemon.kill('SIGTERM');
+      expect(out.split('already being run').length, out).toBe(2);
     },
   );
 });

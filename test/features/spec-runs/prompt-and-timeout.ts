@@ -20,7 +20,7 @@ export function contract7({ how, flags, env, more }: Contract7): void {
     let run: Awaited<ReturnType<typeof runStandIn>>;
     beforeAll(async () => {
       run = await runStandIn(adapter, env(), ...flags);
-    }, 60_000);
+    });
     afterAll(() => run?.world.close());
 
     it('is given a prompt of 20 KB with tabs, quotes, emoji and CRLF byte for byte, and not as an argument', () => {

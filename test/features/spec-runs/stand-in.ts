@@ -51,7 +51,7 @@ export async function runStandIn(adapter: string, env: NodeJS.ProcessEnv, ...fla
   const args = ['--backend', adapter, '--assign-backend', 'rehearsal', '--max-attempts', '1'];
   const run = world.start(['spec', spec, '--delay', '0', '--json', ...args, ...flags], env);
   await waitFor('the CLI to be called', () => existsSync(join(dir, 'pids.json')), {
-    state: () => `${run.out}\n${run.err}`,
+    state: () => run.soFar,
   });
   const read = (name: string) => readFileSync(join(dir, name));
   const called: Called = {
