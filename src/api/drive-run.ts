@@ -1,10 +1,10 @@
 import type { Settings } from '../config/settings.ts';
-import { letGo } from '../engine/resume-run.ts';
+import { letGo } from '../engine/plan-claim.ts';
 import { runPlan } from '../engine/run-plan.ts';
-import { restSuperseded } from '../engine/stopped-tickets.ts';
 import type { ExecutionConfig } from '../features/issue-runs/options/execution-config.ts';
 import { atLeast, issueResult } from '../features/issue-runs/results/issue-result.ts';
 import { infoOf, numberOf, worktreesOf } from '../features/issue-runs/results/ticket-facts.ts';
+import { restSuperseded } from '../features/issue-runs/resume.ts';
 import type { IssueResult, RunResult } from '../features/issue-runs/types.ts';
 import { ticketsOf } from '../model/plans/view.ts';
 import type { Opened } from './opened-run.ts';

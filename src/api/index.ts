@@ -1,6 +1,7 @@
 export { loadSettings } from '../config/load.ts';
 export type { Settings } from '../config/settings.ts';
-export { openEngine as openParts } from '../engine/open.ts';
+export type { EngineContext, OpenOptions, PlanKind } from '../engine/context.ts';
+export type { PlanHooks } from '../engine/plan-kind.ts';
 export {
   type RunOptions as PlanRunOptions,
   type RunResult as PlanRunResult,
@@ -32,6 +33,7 @@ export type { EngineEvent, StoredEvent } from '../model/events.ts';
 export type { Plan } from '../model/plan.ts';
 export type { Ticket } from '../model/ticket.ts';
 export type { Workflow } from '../model/workflow.ts';
+export { openEngine, openEngine as openParts } from './open-engine.ts';
 export { resolveRunOptions } from './run-options.ts';
 export type { ResumeInit, RunInit } from './run-orchestrator.ts';
 export { RunOrchestrator } from './run-orchestrator.ts';

@@ -1,11 +1,11 @@
 import type { Settings } from '../config/settings.ts';
 import type { EngineContext } from '../engine/context.ts';
-import { openEngine } from '../engine/open.ts';
 import { harmless, progressFeed } from '../features/issue-runs/callbacks.ts';
 import type { RunLogWriter } from '../features/issue-runs/logs/run-log.ts';
 import type { Env } from '../machine/environment.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
+import { openEngine } from './open-engine.ts';
 import type { OrchestratorConfig } from './run-types.ts';
 
 export interface Opened {

@@ -3,7 +3,6 @@ import { resolve } from 'node:path';
 import { repositoryOf } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
 import type { EngineContext } from '../engine/context.ts';
-import { openEngine } from '../engine/open.ts';
 import { stopperOf } from '../engine/stopped-tickets.ts';
 import { workspaceSpec } from '../engine/ticket-defaults.ts';
 import { tellPhases } from '../features/issue-runs/callbacks.ts';
@@ -22,6 +21,7 @@ import type { Env } from '../machine/environment.ts';
 import { explained, InputError } from '../model/errors.ts';
 import { planOf } from '../model/plans/view.ts';
 import { type Course, driveRun } from './drive-run.ts';
+import { openEngine } from './open-engine.ts';
 import type { Opened } from './opened-run.ts';
 import type { OrchestratorConfig } from './run-types.ts';
 

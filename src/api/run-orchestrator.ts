@@ -3,8 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readManifest } from '../config/manifest.ts';
 import { repositoryOf } from '../config/paths.ts';
-import { openEngine } from '../engine/open.ts';
-import { takeRun } from '../engine/resume-run.ts';
 import type { PhasePlanCallback } from '../features/issue-runs/callbacks.ts';
 import { harmless } from '../features/issue-runs/callbacks.ts';
 import { checkLogPlace } from '../features/issue-runs/logs/log-files.ts';
@@ -21,6 +19,7 @@ import type { MergedRunOptions, RunOptions } from '../features/issue-runs/option
 import { atLeast } from '../features/issue-runs/results/issue-result.ts';
 import { spentOn, storedRun } from '../features/issue-runs/results/stored-run.ts';
 import { numberOf } from '../features/issue-runs/results/ticket-facts.ts';
+import { takeRun } from '../features/issue-runs/resume.ts';
 import type { IssueResult, ManifestOfRun, RunResult } from '../features/issue-runs/types.ts';
 import { numberedItem } from '../issues/index.ts';
 import { InputError } from '../model/errors.ts';
@@ -41,6 +40,7 @@ import {
   surroundingsOf,
 } from './check-arguments.ts';
 import { type Course, driveRun } from './drive-run.ts';
+import { openEngine } from './open-engine.ts';
 import { EventStream, type Opened, openRun } from './opened-run.ts';
 import { forgetRun, type RunInput, runIssues } from './run-issues.ts';
 import { resolveRunOptions } from './run-options.ts';

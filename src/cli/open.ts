@@ -47,7 +47,7 @@ export async function openEngine(
 ): Promise<EngineContext> {
   const [settings, engine] = await Promise.all([
     openSettings(io, options, more.flags),
-    import('../engine/open.ts'),
+    import('../api/open-engine.ts'),
   ]);
   const bell = io.tty ? () => io.stderr.write('\u0007') : undefined;
   return engine.openEngine({

@@ -18,12 +18,11 @@ import type { Plan } from '../model/plan.ts';
 import { planOf, ticketOf } from '../model/plans/view.ts';
 import { redactAll } from '../model/text/redact.ts';
 import { type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
-import { firstPhase, type PhaseOf, phaseOf } from '../model/workflow.ts';
+import { firstPhase, type Phase, type PhaseOf, phaseOf } from '../model/workflow.ts';
 import type { Allowance } from '../phases/context.ts';
-import type { EngineContext } from './context.ts';
+import { type EngineContext, hooksOf } from './context.ts';
 import { pastOf } from './deleted-usage.ts';
 import { knownPinned } from './pinned-workflow.ts';
-import { agentOf } from './ticket-defaults.ts';
 
 /** A scenario's player is no model's client. */
 const REHEARSAL_MB = 80;
@@ -44,6 +43,13 @@ export function lookAt(tickets: Iterable<Ticket>): Look {
   return { tickets: all, sums: new Map(), limits: new Map(), atWork };
 }
 
+/** The agent of a phase: the phase's own, then what the plan's kind says, the ticket's, the plan's, the default. */
+export function agentOf(parts: EngineContext, phase: Phase | undefined, ticket: Ticket, plan: Plan): string {
+  const own = phase?.type === 'agent' ? phase.agent : undefined;
+  const ofKind = () => hooksOf(parts, plan).agent?.(plan, ticket);
+  return own ?? ofKind() ?? ticket.agent ?? plan.agent ?? parts.settings.defaultAgent;
+}
+
 /** Whether an agent may start on a phase now: the one that is named, one that stands in for it, or nobody. */
 export function admission(
   parts: EngineContext,
@@ -57,7 +63,7 @@ export function admission(
     plan,
     ticket,
     phase,
-    agent: agentOf(phase, ticket, plan, settings),
+    agent: agentOf(parts, phase, ticket, plan),
     agents: settings.agents,
     suits: (agent) => suits(parts, agent, phase),
     ...look,

@@ -1,41 +1,142 @@
 import type { Settings } from '../config/settings.ts';
-import type { Machine } from '../machine/machine.ts';
+import { Machine } from '../machine/machine.ts';
 import { messageOf, SignalboxError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { TRANSIENT } from '../model/events.ts';
+import type { Plan } from '../model/plan.ts';
 import { type Redact, redactAll } from '../model/text/redact.ts';
-import type { Holder, Store } from '../store/port.ts';
-import type { Workspaces } from '../workspaces/index.ts';
-import type { Crash } from './crash-points.ts';
+import { redactorOf, secretKeeper } from '../sandbox/secrets.ts';
+import { openStore } from '../store/open.ts';
+import type { Holder, Store, StoreView } from '../store/port.ts';
+import { createWorkspaces, type Workspaces } from '../workspaces/index.ts';
+import { type Crash, crashPoints } from './crash-points.ts';
+import type { PlanHooks } from './plan-kind.ts';
 
-/** What the engine is made of; given from outside, so that nothing below reads the process's own. */
+/** What the engine and the features work with. All of it is given, so that no code below reads the process's own. */
 export interface EngineContext {
   store: Store;
   settings: Settings;
   workspaces: Workspaces;
   holder: Holder;
   machine: Machine;
-  /** Takes secrets out of what is kept or shown. */
+  /** Removes secrets from what is kept or shown. */
   redact: Redact;
+  /** Called before a job is started: its secrets must be recognised in what it prints. */
+  rememberSecrets(): void;
   env: Record<string, string>;
-  /** The job that this process belongs to, if it is one of an engine's: what it starts on the way ends with it. */
+  /** The job that this process belongs to, if an engine started it: what it starts ends with that job. */
   job?: string | undefined;
   now(): string;
-  /** Rings where somebody can hear it; not there without a terminal. */
+  /** Rings the terminal's bell; undefined without a terminal. */
   bell?: (() => void) | undefined;
   /** Every event, in order. Must not throw. */
   listen(event: EngineEvent): void;
-  /** Resolves when the files that show runs of specs are up to date; with a plan, that plan's are written now. */
-  flush?(planId?: string): Promise<void>;
+  /** Resolves when files that the plan kinds keep are up to date; with a plan, that plan's are written now. */
+  flush(planId?: string): Promise<void>;
   crash: Crash;
+  /** Hooks by the value of `kind` in plan.json; null: plans without one. */
+  kinds: ReadonlyMap<string | null, PlanHooks>;
+  /** Tells people what happens to plans; undefined: they are not told. */
+  notifications?: ((context: EngineContext) => Notifications) | undefined;
 }
 
-/** The state cannot be written: going on would be going blind. Anything else concerns one ticket or plan only. */
+/** A kind of plan, as it is registered where the engine is opened. */
+export interface PlanKind {
+  /** The value of `kind` in plan.json; null: plans without one. */
+  kind: string | null;
+  /** Called once for every engine; must not use the context before it returns. */
+  hooks(context: EngineContext): PlanHooks;
+}
+
+/** Sends notifications about what it sees in the state. Neither function may throw. */
+export interface Notifications {
+  look(view: StoreView, isMine: (plan: Plan) => boolean): void;
+  /** Resolves when nothing is left to send. */
+  settled(): Promise<void>;
+}
+
+/** What features add to the engine. */
+export interface EngineFeatures {
+  kinds: readonly PlanKind[];
+  notifications?: (context: EngineContext) => Notifications;
+}
+
+export interface OpenOptions {
+  settings: Settings;
+  env: Record<string, string | undefined>;
+  /** What holds the claims: `run`, `daemon`, `tick`, `session`, or the name of a command. */
+  by: string;
+  listen?: (event: EngineEvent) => void;
+  bell?: (() => void) | undefined;
+}
+
+/** Makes the context for one process. */
+export function openEngine(options: OpenOptions, { kinds, notifications }: EngineFeatures): EngineContext {
+  const { settings, by, listen, bell } = options;
+  const store = openStore(settings.stateDir);
+  const machine = new Machine(settings.stateDir);
+  const given = Object.fromEntries(
+    Object.entries(options.env).filter((pair): pair is [string, string] => pair[1] !== undefined),
+  );
+  const env = withoutOwn(given);
+  const walls = Object.values(settings.agents).some(({ sandbox }) => sandbox === 'bwrap');
+  const hooks = new Map<string | null, PlanHooks>();
+  const context: EngineContext = {
+    store,
+    machine,
+    settings,
+    workspaces: createWorkspaces({ env: given, memory: machine.repositories, walls }),
+    holder: store.holder(by),
+    redact: redactorOf(settings, given),
+    rememberSecrets: secretKeeper(settings, env, machine.fingerprints),
+    env,
+    job: given.SIGNALBOX_JOB,
+    now: steadyClock(),
+    bell,
+    listen: (event) => {
+      for (const each of hooks.values()) each.listen?.(event);
+      listen?.(event);
+    },
+    flush: async (planId) => {
+      for (const each of hooks.values()) await each.flush?.(planId);
+    },
+    crash: crashPoints(given),
+    kinds: hooks,
+    notifications,
+  };
+  for (const each of kinds) hooks.set(each.kind, each.hooks(context));
+  return context;
+}
+
+export function hooksOf({ kinds }: EngineContext, { kind }: Plan): PlanHooks {
+  return kinds.get(typeof kind === 'string' ? kind : null) ?? {};
+}
+
+/** A run started inside a job must not pass on that job's identity, and no agent needs our keys. */
+function withoutOwn(env: Record<string, string>): Record<string, string> {
+  const own =
+    /^SIGNALBOX_(JOB|PLAN|TICKET|PHASE|VISIT|ATTEMPT|WORKTREE|BRANCH|BASE|PROMPT_FILE|CRASH_AT|NOTIFY_WEBHOOK)$/;
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !own.test(name)));
+}
+
+/**
+ * The time, for one process. When the wall clock is set back, the monotonic clock leads; after the machine slept, the wall
+ * clock does.
+ */
+export function steadyClock(
+  wall: () => number = Date.now,
+  monotonic: () => number = () => performance.now(),
+): () => string {
+  const began = wall() - monotonic();
+  return () => new Date(Math.max(wall(), began + monotonic())).toISOString();
+}
+
+/** The state cannot be written, so nothing can continue. Any other error concerns one ticket or plan only. */
 export function isFatal(error: unknown): boolean {
   return error instanceof SignalboxError && error.code === 'state/storage';
 }
 
-/** Keeps an event and shows it. Losing one must never stop the work, so a full disk is ignored here; state writes report it. */
+/** Stores an event and shows it. A lost event must not stop the work, so a full disk is only reported here. */
 export function emit(parts: EngineContext, told: EngineEvent): void {
   const event = redactAll(told, parts.redact);
   if (!TRANSIENT.has(event.type)) {

@@ -1,18 +1,17 @@
 import { sayHolder, wayToFree } from '../model/claim.ts';
 import { HeldError, IllegalMoveError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
-import type { Plan } from '../model/plan.ts';
+import { type Plan, sharesWorkspace } from '../model/plan.ts';
 import { entryOf, ticketOf, ticketsOf } from '../model/plans/view.ts';
 import { command, type TicketCommand } from '../model/state/commands.ts';
 import { blockedBy } from '../model/state/eligible.ts';
-import { isShared } from '../model/state/turns.ts';
+import { runCommand } from '../model/state/explain.ts';
 import { type Json, openAttempt, type Ticket } from '../model/ticket.ts';
 import { phaseOf, type Workflow } from '../model/workflow.ts';
-import { recordTip } from './branch-head.ts';
 import { completeUnwatched } from './complete-plan.ts';
 import { type EngineContext, emit } from './context.ts';
 import { pinnedFor } from './pinned-workflow.ts';
-import { releaseWorkspace } from './prepare-workspace.ts';
+import { recordTip, releaseWorkspace } from './prepare-workspace.ts';
 import { recoverOrphan } from './recovery.ts';
 import { tellStatus } from './status-events.ts';
 import { stoppedIn, stoppedTogether } from './stopped-tickets.ts';
@@ -90,7 +89,7 @@ function refuseInSession({ holder }: EngineContext, { claim, planId, ticketId }:
 
 function hasPrerequisites(plan: Plan, { ticketId }: TicketRef): boolean {
   const entry = entryOf(plan, { ticketId });
-  return !isShared(plan) && entry !== undefined && entry.blockedBy.length > 0;
+  return !sharesWorkspace(plan) && entry !== undefined && entry.blockedBy.length > 0;
 }
 
 /** A gate that looks for answers elsewhere is at it for a moment now and then; the person's answer waits that long. */
@@ -209,7 +208,7 @@ export async function resumePlan(parts: EngineContext, planId: string): Promise<
 function illegalPlan(plan: Plan, verb: string, from: string): IllegalMoveError {
   const hints: Partial<Record<Plan['status'], string>> = {
     draft: `Approve it with: signalbox plan approve ${plan.id}`,
-    active: `Run it with: signalbox ${plan.kind === 'spec' ? 'resume' : 'run'} ${plan.id}`,
+    active: `Run it with: ${runCommand(plan)}`,
   };
   return new IllegalMoveError(
     'plan/illegal',

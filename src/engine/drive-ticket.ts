@@ -1,29 +1,25 @@
-import { noteLeft } from '../features/spec-runs/checkout-state.ts';
-import { holdForLock, isLockWait, waitForLock } from '../features/spec-runs/lock-wait.ts';
-import { sparePerson } from '../features/spec-runs/persons-changes.ts';
-import { giveUpTree } from '../features/spec-runs/shared-tree.ts';
 import { stopJob } from '../machine/jobs/stop.ts';
 import { explained, HeldError, InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
 import { isDue, next, type Step } from '../model/state/next.ts';
 import { broken } from '../model/state/reduce.ts';
-import { attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
-import { readTip } from './branch-head.ts';
-import { claimInTurn } from './claim-slot.ts';
-import type { EngineContext } from './context.ts';
+import { attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
+import { checkCheckout, recordLeft } from './checkout.ts';
+import { type EngineContext, hooksOf } from './context.ts';
 import { type Pinned, pinnedFor } from './pinned-workflow.ts';
-import { releaseWorkspace } from './prepare-workspace.ts';
+import { readTip, releaseWorkspace } from './prepare-workspace.ts';
 import { takeStep } from './run-attempt.ts';
 import { refOf, tellStatus } from './status-events.ts';
-import { workspaceSpec } from './ticket-defaults.ts';
+import { type TicketWorkspace, workspaceSpec } from './ticket-defaults.ts';
 import { Journal } from './ticket-writer.ts';
 
 export interface DriveOptions {
-  /** False for a poll that only looks again: anything more waits for a slot. */
+  /** False for a poll that only checks again: anything more waits for a slot. */
   slot: boolean;
   /** Tickets with a slot at once, all engines together. */
   maxConcurrency: number;
-  /** Aborting stops the attempt under way; the ticket is left so that it can go on. */
+  /** Aborting stops the current attempt; the ticket is left so that it can continue. */
   signal: AbortSignal;
   /** Our claim may still be on it, with nothing running for it. */
   lost?: boolean;
@@ -31,7 +27,18 @@ export interface DriveOptions {
   onClaim?(journal: Journal): void;
 }
 
-/** Walks one ticket as far as it goes: to its end, to a hold, or until it is stopped. */
+/** A claimed ticket while it is driven. */
+interface Drive {
+  plan: Plan;
+  pinned: Pinned;
+  journal: Journal;
+  /** The ticket before it was claimed. */
+  found: Ticket;
+  options: DriveOptions;
+  tell: StatusTeller;
+}
+
+/** Drives one ticket as far as possible: to its end, to a hold, or until it is stopped. */
 export async function driveTicket(
   parts: EngineContext,
   ref: TicketRef,
@@ -46,59 +53,115 @@ export async function driveTicket(
     return holdBroken(parts, ref, explained(error));
   }
   const journal = new Journal(parts, pinned.workflow, found);
-  const take = () =>
-    journal.claim(pinned.hash, { lost: options.lost, mayTake: (latest) => mayTake(latest, parts.now()) });
-  if (!(await (options.slot ? claimInTurn(parts, ref, options.maxConcurrency, take) : take()))) return;
+  if (!(await claim(parts, journal, pinned, options))) return;
   parts.crash('ticket:claimed');
   options.onClaim?.(journal);
-  // A poll or gate that only looks again is no news until it finds something.
-  const looks = found.hold?.kind === 'poll' || found.hold?.kind === 'gate';
-  let look = looks || isLockWait(found) ? found.hold?.reason : undefined;
-  const tell = () => {
-    const { before, ticket } = journal;
-    const same = look !== undefined && (ticket.status === 'running' || ticket.hold?.reason === look);
-    if (!same) tellStatus(parts, before, ticket);
-  };
-  tell();
+  const tell = new StatusTeller(parts, journal, found);
+  tell.status();
   try {
-    const spec = workspaceSpec(journal.ticket, plan, parts.settings, parts.store.glance());
-    const busy = await waitForLock(parts, plan, spec.branch);
-    if (busy) {
-      await holdForLock(journal, busy);
-      return tell();
-    }
-    if (!looks) look = undefined;
-    if (plan.workspace === 'checkout') await sparePerson(parts, plan, { found, journal, spec });
-    const mayBegin = ({ phase }: Step) =>
-      !options.signal.aborted && (options.slot || phase.type === 'poll' || phase.type === 'gate');
-    const input = { plan, pinned, journal, spec, mayBegin, signal: options.signal };
-    let begun: string | undefined;
-    for (
-      let step = next(pinned.workflow, journal.ticket);
-      step;
-      step = next(pinned.workflow, journal.ticket)
-    ) {
-      const ours = step.do === 'continue' && attemptKey(step.attempt) === begun;
-      if (!ours && !mayBegin(step)) break;
-      begun = await takeStep(parts, { ...input, step, fresh: ours || step.do === 'start' });
-      tell();
-    }
-    const isComplete = journal.ticket.status === 'complete';
-    const tip = isComplete ? await readTip(parts, spec) : undefined;
-    if (isComplete) await releaseWorkspace(parts, journal.ticket, spec);
-    await journal.apply({ type: 'release', tip });
-    tell();
-    await noteLeft(parts, plan, journal.ticket, spec);
-    await giveUpTree(parts, plan, refOf(ref), spec);
+    await driveClaimed(parts, { plan, pinned, journal, found, options, tell });
   } catch (error) {
     // Another engine has it now, and with it everything that is left to do.
     if (error instanceof HeldError) return;
     if (!(error instanceof InputError)) throw error;
     await journal.giveUp(error);
-    tell();
+    tell.status();
   } finally {
     parts.machine.memory.end(refKey(ref));
   }
+}
+
+async function driveClaimed(parts: EngineContext, drive: Drive): Promise<void> {
+  const { plan, journal, found, tell } = drive;
+  const workspace = workspaceSpec(journal.ticket, plan, parts.settings, parts.store.glance());
+  const hooks = hooksOf(parts, plan);
+  const hold = await hooks.mayDrive?.(plan, journal.ticket, workspace);
+  if (hold) {
+    await releaseUntil(journal, hold);
+    return tell.status();
+  }
+  tell.begin();
+  if (workspace.inPlace) await checkCheckout(parts, plan, { found, journal, workspace });
+  await takeSteps(parts, drive, workspace);
+  const isComplete = journal.ticket.status === 'complete';
+  const tip = isComplete ? await readTip(parts, workspace) : undefined;
+  if (isComplete) await releaseWorkspace(parts, journal.ticket, workspace);
+  await journal.apply({ type: 'release', tip });
+  tell.status();
+  await recordLeft(parts, journal.ticket, workspace);
+  await hooks.left?.(plan, parts.store.ticket(refOf(journal.ticket)), workspace);
+}
+
+async function takeSteps(parts: EngineContext, drive: Drive, workspace: TicketWorkspace): Promise<void> {
+  const { plan, pinned, journal, options, tell } = drive;
+  const { signal, slot } = options;
+  const mayBegin = ({ phase }: Step) =>
+    !signal.aborted && (slot || phase.type === 'poll' || phase.type === 'gate');
+  let begun: string | undefined;
+  for (;;) {
+    const step = next(pinned.workflow, journal.ticket);
+    if (!step) return;
+    const ours = step.do === 'continue' && attemptKey(step.attempt) === begun;
+    if (!ours && !mayBegin(step)) return;
+    const fresh = ours || step.do === 'start';
+    begun = await takeStep(parts, { plan, pinned, journal, workspace, mayBegin, signal, step, fresh });
+    tell.status();
+  }
+}
+
+/** Lets go of a ticket until its hold ends. An attempt that a dead engine began in a worktree of another run starts again. */
+async function releaseUntil(journal: Journal, hold: Hold): Promise<void> {
+  const end = { type: 'interrupted', reason: hold.reason, deliberate: true } as const;
+  if (openAttempt(journal.ticket)) await journal.apply({ type: 'end', end });
+  await journal.apply({ type: 'hold', hold }, { type: 'release' });
+}
+
+/** Reports each change of a ticket's status. A check that finds nothing new is not reported. */
+class StatusTeller {
+  readonly #parts: EngineContext;
+  readonly #journal: Journal;
+  readonly #polls: boolean;
+  #known: string | undefined;
+
+  constructor(parts: EngineContext, journal: Journal, { hold }: Ticket) {
+    this.#parts = parts;
+    this.#journal = journal;
+    this.#polls = hold?.kind === 'poll' || hold?.kind === 'gate';
+    this.#known = this.#polls || hold?.lock ? hold?.reason : undefined;
+  }
+
+  /** The ticket no longer waits for another run. */
+  begin(): void {
+    if (!this.#polls) this.#known = undefined;
+  }
+
+  status(): void {
+    const { before, ticket } = this.#journal;
+    const same = ticket.status === 'running' || ticket.hold?.reason === this.#known;
+    if (this.#known === undefined || !same) tellStatus(this.#parts, before, ticket);
+  }
+}
+
+/**
+ * Claims a ticket. Where it needs a slot, counting and claiming are one step for all engines of a state directory:
+ * otherwise two engines could both take the last slot.
+ */
+function claim(
+  parts: EngineContext,
+  journal: Journal,
+  { hash }: Pinned,
+  { slot, maxConcurrency, lost }: DriveOptions,
+): Promise<boolean> {
+  const { store, holder, now } = parts;
+  const take = () => journal.claim(hash, { lost, mayTake: (latest) => mayTake(latest, now()) });
+  if (!slot) return take();
+  return store.alone('slots', async () => {
+    if (!holder.hasOthers()) return take();
+    const busy = [...store.view().tickets.values()].filter(
+      (ticket) => ticket.claim && holder.isLive(ticket.claim) && refKey(ticket) !== refKey(journal.ticket),
+    );
+    return busy.length < maxConcurrency && take();
+  });
 }
 
 function mayTake(ticket: Ticket, now: string): boolean {
@@ -109,7 +172,7 @@ function mayTake(ticket: Ticket, now: string): boolean {
   return possible && (ticket.status === 'queued' || isDue(ticket, now));
 }
 
-/** A ticket that cannot even be claimed waits for a person, with the reason; one that another engine drives is left to it. */
+/** A ticket that cannot be claimed waits for a person, with the reason. One that another engine drives stays as it is. */
 export async function holdBroken(parts: EngineContext, ref: TicketRef, reason: string): Promise<void> {
   const { store, holder } = parts;
   const isTheirs = ({ claim }: Ticket) =>

@@ -1,4 +1,3 @@
-import { Notifier } from '../features/notifications/notify.ts';
 import type { Claim } from '../model/claim.ts';
 import { messageOf } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
@@ -11,7 +10,7 @@ import { type Hold, isOver, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
 import { type Look, lookAt, stillHeld } from './admission.ts';
 import { completePlan } from './complete-plan.ts';
-import { type EngineContext, isFatal } from './context.ts';
+import { type EngineContext, isFatal, type Notifications } from './context.ts';
 import { pastOf } from './deleted-usage.ts';
 import { Outsiders } from './outside-changes.ts';
 import { recoverOrphans } from './recovery.ts';
@@ -37,7 +36,7 @@ export class Engine {
   readonly #options: EngineOptions;
   readonly #flights: Flights;
   readonly #told = new Set<string>();
-  readonly #notifier: Notifier;
+  readonly #notifier: Notifications | undefined;
   readonly #outsiders: Outsiders;
   #wake: () => void = () => undefined;
   #woken = false;
@@ -48,7 +47,7 @@ export class Engine {
   constructor(parts: EngineContext, options: EngineOptions) {
     this.#parts = parts;
     this.#options = options;
-    this.#notifier = new Notifier(parts);
+    this.#notifier = parts.notifications?.(parts);
     this.#outsiders = new Outsiders(parts);
     this.#flights = new Flights(parts, {
       outsiders: this.#outsiders,
@@ -67,7 +66,7 @@ export class Engine {
       await this.#look().catch((error: unknown) => this.#giveUp(error));
       await this.#flights.landed();
       this.#tidy();
-      await this.#notifier.settled();
+      await this.#notifier?.settled();
     } finally {
       unwatch();
       await holder.stop();
@@ -80,7 +79,7 @@ export class Engine {
       this.#woken = false;
       const view = this.#parts.store.view();
       this.#showOthers(view);
-      this.#notifier.look(view, (plan) => this.#isMyPlan(plan));
+      this.#notifier?.look(view, (plan) => this.#isMyPlan(plan));
       await recoverOrphans(this.#parts, view);
       this.#flights.obey(view);
       const decision = this.#decide(view);

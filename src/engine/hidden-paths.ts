@@ -4,7 +4,7 @@ import { refKey } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 import type { EngineContext } from './context.ts';
-import { specOf, workspaceSpec } from './ticket-defaults.ts';
+import { ifKnown, workspaceSpec } from './ticket-defaults.ts';
 
 /** Repositories, git directories and worktrees of everything that is known, but for the ticket's own worktree. */
 export async function neighbours(parts: EngineContext, own: Ticket): Promise<string[]> {
@@ -14,7 +14,7 @@ export async function neighbours(parts: EngineContext, own: Ticket): Promise<str
   const trees = new Set<string>();
   for (const [key, ticket] of view.tickets) {
     const plan = plans.get(ticket.planId);
-    const spec = plan && specOf(() => workspaceSpec(ticket, plan, parts.settings, view));
+    const spec = plan && ifKnown(() => workspaceSpec(ticket, plan, parts.settings, view));
     if (!spec) continue;
     repos.add(spec.repo);
     if (isMade(spec)) trees.add(spec.worktreeRoot);

@@ -1,92 +1,124 @@
 import { existsSync } from 'node:fs';
-import { withPrerequisitesNow } from '../features/issue-runs/prerequisites.ts';
-import { beginWithPushed } from '../features/issue-runs/pushed-commits.ts';
-import { handOver, isStillNeeded, putBack } from '../features/spec-runs/shared-tree.ts';
 import { readJob } from '../machine/jobs/job.ts';
-import { messageOf } from '../model/errors.ts';
+import { messageOf, WorkspaceError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
-import { isShared } from '../model/state/turns.ts';
-import { openAttempt, type Ticket } from '../model/ticket.ts';
+import { openAttempt, type Ticket, tipOf } from '../model/ticket.ts';
 import type { Place } from '../phases/index.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
-import { type EngineContext, emit, isFatal } from './context.ts';
+import { type EngineContext, emit, hooksOf, isFatal } from './context.ts';
+import { handOver, isStillNeeded, putBack } from './shared-tree.ts';
 import { refOf } from './status-events.ts';
+import type { TicketWorkspace } from './ticket-defaults.ts';
 
 /**
- * Where a process that an earlier engine started already is, or was. Its tree is looked at when it has ended:
- * in the middle of a rebase, say, it is on no branch, and refusing it now would leave it running unwatched.
+ * The worktree of a process that an earlier engine started. It is checked only after the process has ended: during a rebase,
+ * for example, it is on no branch, and refusing it then would leave the process running unwatched.
  */
-export function adoptedPlace(parts: EngineContext, ticket: Ticket, spec: WorkspaceSpec): Place | undefined {
+export function adoptedPlace(
+  parts: EngineContext,
+  ticket: Ticket,
+  workspace: TicketWorkspace,
+): Place | undefined {
   const open = openAttempt(ticket);
-  if (!open || !ticket.base || ticket.worktree !== spec.path) return undefined;
+  if (!open || !ticket.base || ticket.worktree !== workspace.path) return undefined;
   const { state } = readJob(parts.machine.job(ticket, open));
   if (state !== 'running' && state !== 'ended') return undefined;
-  const { repo, branch, path: worktree, inPlace } = spec;
-  return { repo, branch, worktree, inPlace, base: ticket.base };
+  return placeOf(workspace, ticket.base);
 }
 
-/** The directory is the expected worktree on the expected branch, or nothing runs. */
+/** The directory is the expected worktree on the expected branch; otherwise it throws and nothing runs. */
 export async function preparePlace(
   parts: EngineContext,
   plan: Plan,
   ticket: Ticket,
-  spec: WorkspaceSpec,
+  workspace: TicketWorkspace,
 ): Promise<Place> {
-  const { repo, branch, path: worktree, inPlace } = spec;
-  const place = { repo, branch, worktree, inPlace };
-  if (isShared(plan) && parts.workspaces.isReady(spec.path)) await putBack(parts, ticket, spec);
-  const now = inPlace ? { spec, changed: false } : await withPrerequisitesNow(parts, plan, ticket, spec);
-  const known = !now.changed && ticket.worktree === spec.path ? ticket.base : null;
-  if (known && (await parts.workspaces.verifyReady(spec))) {
-    await beginAsPushed(parts, plan, ticket, spec);
-    return { ...place, base: known };
+  const { workspaces } = parts;
+  const { shared, inPlace, path } = workspace;
+  if (shared && workspaces.isReady(path)) await putBack(parts, ticket, workspace);
+  const moved = inPlace ? null : await hooksOf(parts, plan).startFrom?.(plan, ticket, workspace);
+  const known = !moved && ticket.worktree === path ? ticket.base : null;
+  if (known && (await workspaces.verifyReady(workspace))) {
+    await catchUp(parts, plan, ticket, workspace);
+    return placeOf(workspace, known);
   }
   if (inPlace) {
-    await parts.workspaces.verify(spec);
-    return { ...place, base: await handOver(parts, plan, ticket, spec) };
+    await workspaces.verify(workspace);
+    return placeOf(workspace, await handOver(parts, plan, ticket, workspace));
   }
+  const made = await create(parts, ticket, moved ?? workspace, moved !== null && moved !== undefined);
+  await catchUp(parts, plan, ticket, workspace);
+  const base = shared ? await handOver(parts, plan, ticket, workspace) : made.base;
+  return placeOf(workspace, base);
+}
+
+function placeOf({ repo, branch, path: worktree, inPlace }: TicketWorkspace, base: Place['base']): Place {
+  return { repo, branch, worktree, inPlace, base };
+}
+
+/** Creates the worktree, or finds it. `moved`: it starts from something else than what the ticket has recorded. */
+async function create(parts: EngineContext, ticket: Ticket, workspace: TicketWorkspace, moved: boolean) {
   const made = await parts.workspaces.ensure({
-    ...now.spec,
-    ...(now.changed ? { recordedBase: null, formerBase: ticket.base } : { recordedBase: ticket.base }),
+    ...workspace,
+    ...(moved ? { recordedBase: null, formerBase: ticket.base } : { recordedBase: ticket.base }),
   });
-  await parts.workspaces.verify(spec);
+  await parts.workspaces.verify(workspace);
   const about = { ...refOf(ticket), path: made.path, branch: made.branch };
   if (made.created || made.reused) emit(parts, { type: 'workspace:ready', reused: made.reused, ...about });
   for (const message of made.notes) emit(parts, { type: 'problem', message, path: null, ...refOf(ticket) });
-  await beginAsPushed(parts, plan, ticket, spec);
-  const base = isShared(plan) ? await handOver(parts, plan, ticket, spec) : made.base;
-  return { ...place, base };
+  return made;
 }
 
-/** Once work has been done, what it needs is installed by whoever does it. */
-async function beginAsPushed(
+/** After the first successful attempt, agents install what they need themselves. */
+async function catchUp(
   parts: EngineContext,
   plan: Plan,
   ticket: Ticket,
-  spec: WorkspaceSpec,
+  workspace: TicketWorkspace,
 ): Promise<void> {
-  await beginWithPushed(parts, plan, ticket, spec);
+  await hooksOf(parts, plan).catchUp?.(plan, ticket, workspace);
   if (ticket.phaseHistory.some(({ status }) => status === 'success')) return;
-  await parts.workspaces.refresh(spec);
+  await parts.workspaces.refresh(workspace);
 }
 
-/** Gives a finished ticket's worktree back; what would be lost with it stays where it is and is named. */
+/** Removes the worktree of a finished ticket; what would be lost with it is kept and reported. */
 export async function releaseWorkspace(
   parts: EngineContext,
   ticket: Ticket,
-  spec: WorkspaceSpec,
+  workspace: TicketWorkspace,
 ): Promise<void> {
-  if (!existsSync(spec.path) || isStillNeeded(parts, ticket)) return;
+  if (!existsSync(workspace.path) || isStillNeeded(parts, ticket, workspace)) return;
   let kept: string | undefined;
   try {
-    const released = await parts.workspaces.release(spec);
+    const released = await parts.workspaces.release(workspace);
     kept = released.released ? undefined : released.reason;
   } catch (error) {
     if (isFatal(error)) throw error;
     kept = messageOf(error);
   }
   parts.crash('workspace:released');
-  const about = { ...refOf(ticket), path: spec.path };
+  const about = { ...refOf(ticket), path: workspace.path };
   if (kept === undefined) emit(parts, { type: 'workspace:release', ...about });
   else emit(parts, { type: 'workspace:keep', reason: kept, ...about });
+}
+
+/** The commit of a branch; undefined where the branch or its repository is gone. */
+export async function readTip(parts: EngineContext, workspace: WorkspaceSpec): Promise<string | undefined> {
+  try {
+    return await parts.workspaces.tip(workspace);
+  } catch (error) {
+    if (!(error instanceof WorkspaceError)) throw error;
+    return undefined;
+  }
+}
+
+/** Keeps the last commit of a complete ticket, because a person may delete the branch. */
+export async function recordTip(
+  parts: EngineContext,
+  ticket: Ticket,
+  workspace: TicketWorkspace,
+): Promise<void> {
+  const tip = await readTip(parts, workspace);
+  if (tip === undefined || tip === tipOf(ticket)) return;
+  await parts.store.updateTicket(ticket, (latest) => ({ ...latest, tip }));
 }

@@ -4,10 +4,9 @@ import { planOf } from '../model/plans/view.ts';
 import { reduce } from '../model/state/reduce.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
-import { readTip } from './branch-head.ts';
 import { type EngineContext, isFatal } from './context.ts';
 import { pinnedFor } from './pinned-workflow.ts';
-import { releaseWorkspace } from './prepare-workspace.ts';
+import { readTip, releaseWorkspace } from './prepare-workspace.ts';
 import { workspaceSpec } from './ticket-defaults.ts';
 
 /**

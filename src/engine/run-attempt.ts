@@ -1,4 +1,3 @@
-import { sharedRules, unitVariables } from '../features/spec-runs/unit.ts';
 import { explained } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
@@ -6,125 +5,93 @@ import { next, type Step } from '../model/state/next.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { TicketEvent } from '../model/state/reduce.ts';
 import { redactAll } from '../model/text/redact.ts';
-import { attemptKey, openAttempt, type Ticket, type Usage } from '../model/ticket.ts';
+import { type Attempt, attemptKey, openAttempt, type Ticket, type Usage } from '../model/ticket.ts';
 import { afterStraying, type PhaseContext, type Place, perform } from '../phases/index.ts';
-import type { WorkspaceSpec } from '../workspaces/index.ts';
-import { admission, allowanceOf, endedBefore, launchesOf } from './admission.ts';
-import { Writer } from './attempt-recorder.ts';
-import { type EngineContext, emit } from './context.ts';
+import { admission, agentOf, allowanceOf, endedBefore, launchesOf } from './admission.ts';
+import { type EngineContext, emit, hooksOf } from './context.ts';
 import { neighbours } from './hidden-paths.ts';
 import type { Pinned } from './pinned-workflow.ts';
 import { adoptedPlace, preparePlace } from './prepare-workspace.ts';
-import { rememberSecrets } from './secrets.ts';
-import { refOf, tellEnd } from './status-events.ts';
-import { agentOf } from './ticket-defaults.ts';
+import { type AttemptRef, refOf, tellEnd } from './status-events.ts';
+import type { TicketWorkspace } from './ticket-defaults.ts';
 import type { Journal } from './ticket-writer.ts';
 
 interface StepInput {
   plan: Plan;
   pinned: Pinned;
   journal: Journal;
-  spec: WorkspaceSpec;
+  workspace: TicketWorkspace;
   step: Step;
-  /** The attempt has only just been begun, or is to be: nothing of it runs yet. */
+  /** Nothing of the attempt runs yet: it has just been recorded, or is recorded here. */
   fresh: boolean;
   mayBegin(step: Step): boolean;
   signal: AbortSignal;
 }
 
-/** Takes one step to its end and gives back the attempt that was begun in the same write, if one was. */
+/** Takes one step to its end. Returns the key of the next attempt where that was recorded in the same write. */
 export async function takeStep(parts: EngineContext, input: StepInput): Promise<string | undefined> {
-  const { plan, pinned, journal, spec, step, fresh, signal } = input;
+  const { plan, journal, step } = input;
   const start = step.do === 'start' ? startOf(parts, plan, journal.ticket, step) : undefined;
   if (start?.type === 'hold') {
     await journal.apply(start);
     return undefined;
   }
-  const begin: TicketEvent[] = [];
-  let place: Place | undefined;
-  let refused: AttemptEnd | undefined;
-  if (step.phase.type !== 'gate') {
-    try {
-      place =
-        (fresh ? undefined : adoptedPlace(parts, journal.ticket, spec)) ??
-        (await preparePlace(parts, plan, journal.ticket, { ...spec, signal }));
-      const { ref, commit } = place.base;
-      if (journal.ticket.base?.commit !== commit || journal.ticket.worktree !== place.worktree) {
-        begin.push({ type: 'base', base: { ref, commit }, branch: place.branch, worktree: place.worktree });
-      }
-    } catch (error) {
-      refused = signal.aborted
-        ? { type: 'interrupted', reason: 'stopped', deliberate: true }
-        : { type: 'failed', error: { class: 'workspace', message: explained(error) } };
-    }
-  }
+  const placed = await placeFor(parts, input);
   parts.crash('workspace:ready');
-  if (start) begin.push(start);
+  const begin = [...placed.events, ...(start ? [start] : [])];
   if (begin.length > 0) await journal.apply(...begin);
   parts.crash('attempt:recorded');
   const attempt = openAttempt(journal.ticket);
   if (!attempt) return undefined;
-  const named = agentOf(step.phase, journal.ticket, plan, parts.settings);
-  const agent = step.phase.type === 'agent' ? (attempt.agent ?? named) : null;
-  const about = {
-    ...refOf(journal.ticket),
-    phase: attempt.phase,
-    visit: attempt.visit,
-    attempt: attempt.attempt,
-  };
+  return runAttempt(parts, input, attempt, placed);
+}
+
+interface Placed {
+  place?: Place;
+  /** Why nothing can run. */
+  refused?: AttemptEnd;
+  /** What the ticket has to record before its attempt. */
+  events: TicketEvent[];
+}
+
+/** The worktree that an attempt runs in. A gate needs none. */
+async function placeFor(parts: EngineContext, input: StepInput): Promise<Placed> {
+  const { plan, journal, workspace, step, fresh, signal } = input;
+  const { ticket } = journal;
+  if (step.phase.type === 'gate') return { events: [] };
+  try {
+    const place =
+      (fresh ? undefined : adoptedPlace(parts, ticket, workspace)) ??
+      (await preparePlace(parts, plan, ticket, { ...workspace, signal }));
+    const { branch, worktree, base } = place;
+    const isKnown = ticket.base?.commit === base.commit && ticket.worktree === worktree;
+    const { ref, commit } = base;
+    return { place, events: isKnown ? [] : [{ type: 'base', base: { ref, commit }, branch, worktree }] };
+  } catch (error) {
+    const refused: AttemptEnd = signal.aborted
+      ? { type: 'interrupted', reason: 'stopped', deliberate: true }
+      : { type: 'failed', error: { class: 'workspace', message: explained(error) } };
+    return { refused, events: [] };
+  }
+}
+
+async function runAttempt(
+  parts: EngineContext,
+  input: StepInput,
+  attempt: Attempt,
+  { place, refused }: Placed,
+): Promise<string | undefined> {
+  const { plan, pinned, journal, step, fresh } = input;
+  const about = attemptRef(journal.ticket, attempt);
+  const recorder = new AttemptRecorder(parts, journal, about);
+  const context = phaseContext(parts, input, { attempt, place, recorder });
+  const agent = step.phase.type === 'agent' ? context.agentName : null;
   if (fresh) emit(parts, { type: 'attempt:start', agent, kind: step.phase.type, ...about });
   else if (step.phase.type === 'agent' || step.phase.type === 'script')
     emit(parts, { type: 'attempt:adopt', ...about });
-  const writer = new Writer(parts, journal, about);
-  const mayShow = limiter(SHOWN_PER_SECOND);
-  const context: PhaseContext = {
-    ticket: journal.ticket,
-    plan,
-    pinned,
-    phase: step.phase,
-    attempt,
-    place: place ?? {
-      repo: spec.repo,
-      branch: spec.branch,
-      worktree: spec.path,
-      base: { ref: '', commit: '' },
-    },
-    agentName: agent ?? named,
-    standsIn: agent !== null && agent !== named,
-    allowance: step.phase.type === 'agent' ? allowanceOf(parts, plan, journal.ticket, step.phase) : null,
-    shared: sharedRules(journal.ticket, plan),
-    unit: unitVariables(journal.ticket, plan, parts.settings, parts.store.glance()),
-    others: () => neighbours(parts, journal.ticket),
-    settings: parts.settings,
-    workspaces: parts.workspaces,
-    jobDir: parts.machine.job(journal.ticket, attempt),
-    resumed: !fresh,
-    signal,
-    now: parts.now,
-    env: parts.env,
-    onProcess: () => parts.crash('attempt:running'),
-    onSession: (id) => writer.session(id, agent),
-    onUsage: (usage: Usage) => writer.usage(usage),
-    onNote: (note) => writer.note(note),
-    onText: (text) => {
-      if (text.trim() !== '' && mayShow()) emit(parts, { type: 'attempt:text', text, ...about });
-    },
-    onTool: (name, summary, done) => emit(parts, { type: 'attempt:tool', name, summary, done, ...about }),
-  };
-  const key = refKey(about);
-  const before = fresh ? undefined : endedBefore(context.jobDir);
-  const launched = launchesOf(context.jobDir);
-  if (step.phase.type !== 'gate') rememberSecrets(parts);
-  if (agent) parts.machine.memory.begin(key, agent, context.jobDir);
-  const ended = refused ?? (await perform(context).finally(() => parts.machine.memory.end(key)));
-  const seen = agent && !refused ? await afterStraying(context, ended) : ended;
-  const end = {
-    ...redactAll(seen, parts.redact),
-    ...(agent ? { launches: launchesOf(context.jobDir) } : {}),
-    ...(before && launchesOf(context.jobDir) === launched ? { endedAt: before } : {}),
-  };
+  const end = await endOf(parts, context, { agent, refused });
   parts.crash('attempt:performed');
-  await writer.settled();
+  await recorder.settled();
   await journal.apply({ type: 'end', end }, (ticket) => {
     const after = next(pinned.workflow, ticket);
     return after?.do === 'start' && input.mayBegin(after) ? startOf(parts, plan, ticket, after) : undefined;
@@ -133,6 +100,72 @@ export async function takeStep(parts: EngineContext, input: StepInput): Promise<
   tellEnd(parts, journal.ticket, about);
   const open = openAttempt(journal.ticket);
   return open && attemptKey(open) !== attemptKey(attempt) ? attemptKey(open) : undefined;
+}
+
+/** Performs the attempt, or reads how it ended, and adds what the engine knows about it. */
+async function endOf(
+  parts: EngineContext,
+  context: PhaseContext,
+  { agent, refused }: { agent: string | null; refused: AttemptEnd | undefined },
+): Promise<AttemptEnd> {
+  const { ticket, phase, jobDir, resumed } = context;
+  const key = refKey(ticket);
+  const before = resumed ? endedBefore(jobDir) : undefined;
+  const launched = launchesOf(jobDir);
+  if (phase.type !== 'gate') parts.rememberSecrets();
+  if (agent) parts.machine.memory.begin(key, agent, jobDir);
+  const ended = refused ?? (await perform(context).finally(() => parts.machine.memory.end(key)));
+  const seen = agent && !refused ? await afterStraying(context, ended) : ended;
+  return {
+    ...redactAll(seen, parts.redact),
+    ...(agent ? { launches: launchesOf(jobDir) } : {}),
+    ...(before && launchesOf(jobDir) === launched ? { endedAt: before } : {}),
+  };
+}
+
+function phaseContext(
+  parts: EngineContext,
+  { plan, pinned, journal, workspace, step, fresh, signal }: StepInput,
+  given: { attempt: Attempt; place: Place | undefined; recorder: AttemptRecorder },
+): PhaseContext {
+  const { attempt, recorder } = given;
+  const { ticket } = journal;
+  const { phase } = step;
+  const hooks = hooksOf(parts, plan);
+  const named = agentOf(parts, phase, ticket, plan);
+  const agent = phase.type === 'agent' ? (attempt.agent ?? named) : null;
+  const { repo, branch, path: worktree } = workspace;
+  return {
+    ticket,
+    plan,
+    pinned,
+    phase,
+    attempt,
+    place: given.place ?? { repo, branch, worktree, base: { ref: '', commit: '' } },
+    agentName: agent ?? named,
+    standsIn: agent !== null && agent !== named,
+    allowance: phase.type === 'agent' ? allowanceOf(parts, plan, ticket, phase) : null,
+    rules: hooks.evidence?.(plan, ticket) ?? null,
+    variables: hooks.variables?.(plan, ticket) ?? {},
+    others: () => neighbours(parts, journal.ticket),
+    settings: parts.settings,
+    workspaces: parts.workspaces,
+    jobDir: parts.machine.job(ticket, attempt),
+    resumed: !fresh,
+    signal,
+    now: parts.now,
+    env: parts.env,
+    onProcess: () => parts.crash('attempt:running'),
+    onSession: (id) => recorder.session(id, agent),
+    onUsage: (usage) => recorder.usage(usage),
+    onNote: (note) => recorder.note(note),
+    onText: (text) => recorder.text(text),
+    onTool: (name, summary, done) => recorder.tool(name, summary, done),
+  };
+}
+
+function attemptRef(ticket: Ticket, { phase, visit, attempt }: Attempt): AttemptRef {
+  return { ...refOf(ticket), phase, visit, attempt };
 }
 
 /** The beginning of an attempt, or why none begins now. */
@@ -149,8 +182,71 @@ function startOf(
   return { type: 'start', attempt: step.attempt, agent: admitted.agent };
 }
 
-/** What an agent says is for eyes: more lines than these per second are left to its output file. */
+/** Some CLIs report usage with every message; each report would be a write. */
+const USAGE_EVERY_MS = 2_000;
+/** More lines than these are only in the output file. */
 const SHOWN_PER_SECOND = 100;
+
+/** Records and shows what an attempt reports while it runs. Writes happen one after the other, in the background. */
+class AttemptRecorder {
+  readonly #parts: EngineContext;
+  readonly #journal: Journal;
+  readonly #about: AttemptRef;
+  readonly #mayShow = limiter(SHOWN_PER_SECOND);
+  #tail: Promise<unknown> = Promise.resolve();
+  #error: unknown;
+  #session: string | null = null;
+  #usageAt = Number.NEGATIVE_INFINITY;
+
+  constructor(parts: EngineContext, journal: Journal, about: AttemptRef) {
+    this.#parts = parts;
+    this.#journal = journal;
+    this.#about = about;
+  }
+
+  session(sessionId: string, agent: string | null): void {
+    if (sessionId === this.#session) return;
+    this.#session = sessionId;
+    this.#later({ type: 'session', sessionId });
+    emit(this.#parts, { type: 'attempt:session', agent, sessionId, ...this.#about });
+  }
+
+  usage(usage: Usage): void {
+    if (performance.now() - this.#usageAt < USAGE_EVERY_MS) return;
+    this.#usageAt = performance.now();
+    this.#later({ type: 'usage', usage });
+    emit(this.#parts, { type: 'attempt:usage', usage, ...this.#about });
+  }
+
+  /** Said by the engine, not by the agent. */
+  note(note: string): void {
+    this.#later({ type: 'note', note });
+    emit(this.#parts, { type: 'attempt:text', text: note, notice: true, ...this.#about });
+  }
+
+  text(text: string): void {
+    if (text.trim() === '' || !this.#mayShow()) return;
+    emit(this.#parts, { type: 'attempt:text', text, ...this.#about });
+  }
+
+  tool(name: string, summary: string, done: boolean): void {
+    emit(this.#parts, { type: 'attempt:tool', name, summary, done, ...this.#about });
+  }
+
+  /** Resolves when everything is written; throws what went wrong, such as a lost claim. */
+  async settled(): Promise<void> {
+    await this.#tail;
+    if (this.#error) throw this.#error;
+  }
+
+  #later(event: TicketEvent): void {
+    this.#tail = this.#tail
+      .then(() => this.#journal.apply(event))
+      .catch((error: unknown) => {
+        this.#error ??= error;
+      });
+  }
+}
 
 function limiter(perSecond: number): () => boolean {
   let began = Number.NEGATIVE_INFINITY;

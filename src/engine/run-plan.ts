@@ -1,19 +1,17 @@
-import { sayOther } from '../model/claim.ts';
-import { HeldError, IllegalMoveError, InputError, messageOf } from '../model/errors.ts';
+import { IllegalMoveError, InputError, messageOf } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plans/plan-problems.ts';
 import { ticketsOf } from '../model/plans/view.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
 import { heldBy } from '../model/state/held.ts';
-import { isShared } from '../model/state/turns.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { completePlan } from './complete-plan.ts';
 import { type EngineContext, emit } from './context.ts';
 import { Engine, type EngineOptions } from './engine.ts';
-import { letGo } from './resume-run.ts';
+import { claimPlan, letGo } from './plan-claim.ts';
 import { refOf } from './status-events.ts';
 import { stopperOf } from './stopped-tickets.ts';
-import { specOf, workspaceSpec } from './ticket-defaults.ts';
+import { ifKnown, workspaceSpec } from './ticket-defaults.ts';
 
 export interface RunResult {
   plan: Plan;
@@ -40,7 +38,7 @@ export interface RunOptions {
 export async function runPlan(parts: EngineContext, options: RunOptions): Promise<RunResult> {
   const { planId, ticketIds } = options;
   checkRunnable(parts, planId, ticketIds);
-  await takePlan(parts, planId);
+  await claimPlan(parts, planId);
   tellHolds(parts, planId, ticketIds);
   const warming = new AbortController();
   warmUp(parts, { ...options, signal: warming.signal });
@@ -123,30 +121,16 @@ function warmUp(
 ): void {
   const view = parts.store.view();
   const plan = parts.store.plan(planId);
-  if (plan.workspace === 'checkout') return;
   const repos = new Set<string>();
   for (const ticket of ticketsOf(view, planId)) {
     if (ticket.status !== 'queued' || ticketIds?.includes(ticket.ticketId) === false) continue;
-    if (repos.size > 0 && isShared(plan)) break;
-    const spec = specOf(() => workspaceSpec(ticket, plan, parts.settings, view));
-    if (!spec || spec.inPlace || repos.has(spec.repo)) continue;
+    const spec = ifKnown(() => workspaceSpec(ticket, plan, parts.settings, view));
+    if (spec?.inPlace) return;
+    if (!spec || repos.has(spec.repo)) continue;
     repos.add(spec.repo);
     parts.workspaces.patient({ signal, graceMs: 0 }).warm({ repo: spec.repo, base: spec.base });
+    if (spec.shared) return;
   }
-}
-
-async function takePlan(parts: EngineContext, planId: string): Promise<void> {
-  const { store, holder, now } = parts;
-  await store.updatePlan(planId, (plan) => {
-    if (plan.claim && holder.isLive(plan.claim) && plan.claim.token !== holder.token) {
-      throw new HeldError('plan/held', `Plan "${planId}" is already being run by ${sayOther(plan.claim)}.`, {
-        hint: `Watch it with: signalbox status --plan ${planId}`,
-        details: { holder: plan.claim },
-      });
-    }
-    // Taken before: since when tells how long the run takes.
-    return plan.claim?.token === holder.token ? plan : { ...plan, claim: holder.claim(now()) };
-  });
 }
 
 /** A plan that was stopped is paused, unless its last ticket was done by then: nobody could go on with it. */

@@ -1,20 +1,18 @@
 import { IllegalMoveError, WorkspaceError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
-import { entryOf, planOf, ticketsOf } from '../model/plans/view.ts';
-import { blockedBy } from '../model/state/dependencies.ts';
-import { firstFailure } from '../model/state/first-failure.ts';
-import { isSuperseded, newerRunOf } from '../model/state/superseded.ts';
+import { ticketsOf } from '../model/plans/view.ts';
+import { isSuperseded } from '../model/state/superseded.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
-import { type EngineContext, emit } from './context.ts';
+import { type EngineContext, hooksOf } from './context.ts';
 
-/** Tickets that a person or the end of a run has stopped; those whose issue has a newer run stay as they are. */
+/** Tickets that a person or the end of a run has stopped, except those that a newer run has taken over. */
 export function stoppedIn(parts: Pick<EngineContext, 'store'>, planId: string): Ticket[] {
   return ticketsOf(parts.store.view(), planId).filter(
     (ticket) => ticket.status === 'paused' && !isSuperseded(ticket),
   );
 }
 
-/** The reason that tickets have which were stopped together with their plan; null where it was not stopped. */
+/** The reason of tickets that were stopped together with their plan; null where the plan was not stopped. */
 export function stoppedTogether({ status, pausedBy }: Plan): string | null {
   return status === 'paused' ? `stopped by ${String(pausedBy)}` : null;
 }
@@ -26,23 +24,7 @@ export function stopperOf(reason: unknown): string {
   return typeof reason === 'string' && reason !== '' ? `the caller: ${reason}` : 'the caller';
 }
 
-/** A run of which newer ones have all that is left rests: nothing in it will move. */
-export async function restSuperseded(parts: EngineContext, planId: string): Promise<void> {
-  const { store, holder, now } = parts;
-  const before = planOf(store.view(), planId);
-  if (before?.kind !== 'run' || before.status !== 'active') return;
-  const tickets = ticketsOf(store.view(), planId);
-  const left = tickets.filter(({ status }) => status !== 'complete');
-  if (left.length === 0 || !left.every((each) => newerRunOf(each) !== undefined)) return;
-  const plan = await store.updatePlan(planId, (latest) =>
-    latest.status === 'active' && !(latest.claim && holder.isLive(latest.claim))
-      ? { ...latest, status: 'paused', pausedBy: 'a newer run', pausedAt: now() }
-      : latest,
-  );
-  if (plan.status === 'paused') emit(parts, { type: 'plan:status', planId, status: 'paused' });
-}
-
-/** The plan that was stopped last, or the run that nobody goes on with; inside a repository, of this one alone. */
+/** The plan that stopped last; inside a repository, the one of this repository. */
 export async function latestStopped(parts: EngineContext, cwd: string): Promise<string> {
   const found = parts.store
     .view()
@@ -69,7 +51,7 @@ export async function latestStopped(parts: EngineContext, cwd: string): Promise<
 
 /** The repositories that tickets of a plan work in. */
 async function reposOf(parts: EngineContext, plan: Plan): Promise<Set<string | undefined>> {
-  const tickets = ticketsOf(parts.store.view(), plan.id);
+  const tickets = ticketsOf(parts.store.view(), plan);
   const paths = new Set(tickets.flatMap((ticket) => ticket.repo ?? plan.repo ?? []));
   return new Set(await Promise.all([...paths].map((path) => commonDirOf(parts, path))));
 }
@@ -86,30 +68,14 @@ async function commonDirOf(
   }
 }
 
-/** What would go on in a run if an engine had it: its daemon is gone, or somebody answered it since it ended. */
-function leftAlone(parts: EngineContext, plan: Plan, tickets: readonly Ticket[]): Ticket[] {
-  const { store, holder } = parts;
-  if (plan.kind !== 'run' || plan.status !== 'active') return [];
-  if ((plan.claim && holder.isLive(plan.claim)) || holder.daemon()) return [];
-  const view = store.view();
-  return tickets.filter(({ ticketId, status, claim, phaseHistory }) => {
-    if (claim && holder.isLive(claim)) return false;
-    if (status === 'running' || (status === 'ready' && phaseHistory.length > 0)) return true;
-    const entry = entryOf(plan, { ticketId });
-    if (!entry || (status !== 'queued' && status !== 'ready')) return false;
-    return blockedBy(view, plan, entry) === null && firstFailure(view, plan) === undefined;
-  });
-}
-
+/** When an unfinished plan stopped; null: it did not. */
 function stoppedAt(parts: EngineContext, plan: Plan): string | null {
-  const tickets = ticketsOf(parts.store.view(), plan.id);
+  const tickets = ticketsOf(parts.store.view(), plan);
   if (tickets.every((ticket) => isOver(ticket) || isSuperseded(ticket))) return null;
   const times = stoppedIn(parts, plan.id).map((ticket) => ticket.since ?? '');
-  if (plan.kind === 'spec')
-    for (const ticket of tickets) if (ticket.status === 'needs_attention') times.push(ticket.since ?? '');
   if (plan.status === 'paused') times.push(String(plan.pausedAt ?? plan.createdAt ?? ''));
   const left = plan.status === 'active' && plan.claim !== null && !parts.holder.isLive(plan.claim);
   if (left && plan.claim) times.push(plan.claim.renewedAt);
-  times.push(...leftAlone(parts, plan, tickets).map((ticket) => ticket.since ?? ''));
+  times.push(...(hooksOf(parts, plan).stoppedAt?.(plan, tickets) ?? []));
   return times.sort().at(-1) ?? null;
 }

@@ -2,32 +2,20 @@ import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { Settings } from '../config/settings.ts';
 import { InputError } from '../model/errors.ts';
 import { branchProblem, defaultBranch, refKey } from '../model/ids.ts';
-import type { Plan } from '../model/plan.ts';
+import { type Plan, removedTickets, sharesWorkspace } from '../model/plan.ts';
 import { blockersOf, type PlansView, planOf } from '../model/plans/view.ts';
-import { isShared } from '../model/state/turns.ts';
-import type { Ticket } from '../model/ticket.ts';
-import type { Phase } from '../model/workflow.ts';
+import { type Ticket, tipOf } from '../model/ticket.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
-import { tipOf } from './branch-head.ts';
 import { cameIntoBase } from './ended-merged.ts';
 
-/** Everything a ticket may leave to its plan or to a default, decided in one place. */
 export function workflowNameOf(ticket: Ticket, plan: Plan, settings: Settings): string {
   return ticket.workflow ?? plan.workflow ?? settings.defaultWorkflow;
 }
 
-/** Phase over owner over ticket over plan over default. */
-export function agentOf(phase: Phase | undefined, ticket: Ticket, plan: Plan, settings: Settings): string {
-  const own = phase?.type === 'agent' ? phase.agent : undefined;
-  return own ?? ownerAgent(ticket, plan, settings) ?? ticket.agent ?? plan.agent ?? settings.defaultAgent;
-}
-
-/** Units of a spec have an owner, for whom the settings may name an agent. */
-function ownerAgent(ticket: Ticket, plan: Plan, settings: Settings): string | undefined {
-  const { owner } = ticket.context;
-  const { owners } = settings.specs;
-  if (plan.kind !== 'spec' || typeof owner !== 'string') return undefined;
-  return Object.hasOwn(owners, owner) ? owners[owner] : undefined;
+/** A ticket's workspace, and how it relates to those of the other tickets. */
+export interface TicketWorkspace extends WorkspaceSpec {
+  /** All tickets of the plan work in it, one after the other. */
+  shared: boolean;
 }
 
 export function repoOf(ticket: Ticket, plan: Plan, settings: Settings): string {
@@ -63,11 +51,12 @@ export function workspaceSpec(
   plan: Plan,
   settings: Settings,
   view: PlansView,
-): WorkspaceSpec {
+): TicketWorkspace {
+  const shared = sharesWorkspace(plan);
   const repo = repoOf(ticket, plan, settings);
   const branch = branchOf(ticket);
   const worktreeRoot = worktreeRootOf(plan, settings, repo);
-  const before = isShared(plan) ? [] : prerequisites(ticket, plan, repo, settings, view);
+  const before = shared ? [] : prerequisites(ticket, plan, repo, settings, view);
   const path = ticket.worktree
     ? resolve(repo, expand(ticket.worktree, settings))
     : join(worktreeRoot, branch);
@@ -80,7 +69,11 @@ export function workspaceSpec(
     mergedOn: before.flatMap(({ branch, merged }) => (merged ? [branch] : [])),
     stackTips: Object.fromEntries(before.flatMap(({ branch, tip }) => (tip ? [[branch, tip]] : []))),
     owner: refKey(ticket),
-    takesOver: [...((ticket.supersedes as string[] | undefined) ?? []), ...sharers(ticket, plan)],
+    takesOver: [
+      ...((ticket.supersedes as string[] | undefined) ?? []),
+      ...(shared ? others(ticket, plan) : []),
+    ],
+    shared,
     inPlace: plan.workspace === 'checkout',
     hooks: settings.hooks.afterCreate,
     install: installOf(plan, settings, repo),
@@ -101,15 +94,13 @@ export function worktreeRootOf(
   return wanted ? resolve(repo, expand(wanted, settings)) : join(dirname(repo), 'worktrees');
 }
 
-/** Tickets that had the same tree before. */
-function sharers(ticket: Ticket, plan: Plan): string[] {
-  if (!isShared(plan)) return [];
-  const { gone = [] } = (plan.spec ?? {}) as { gone?: readonly string[] };
-  const others = [...plan.tickets.map(({ ticketId }) => ticketId), ...gone];
-  return others.flatMap((id) => (id === ticket.ticketId ? [] : refKey({ planId: plan.id, ticketId: id })));
+/** Tickets that worked in the same worktree before, those that the plan no longer lists included. */
+function others(ticket: Ticket, plan: Plan): string[] {
+  const ids = [...plan.tickets.map(({ ticketId }) => ticketId), ...removedTickets(plan)];
+  return ids.flatMap((id) => (id === ticket.ticketId ? [] : refKey({ planId: plan.id, ticketId: id })));
 }
 
-/** Runs of issues install what the project needs; anybody may say instead what should happen. */
+/** Dependencies are installed where the plan asks for it and the settings have no commands of their own. */
 function installOf(plan: Plan, settings: Settings, repo: string): WorkspaceSpec['install'] {
   if (settings.hooks.afterCreate.length > 0 || plan.install !== true) return undefined;
   const named = typeof plan.packageManager === 'string' && repo === plan.repo ? plan.packageManager : null;
@@ -135,8 +126,8 @@ function prerequisites(
   });
 }
 
-/** Undefined for a ticket whose place cannot be told, such as one of a plan that names no repository. */
-export function specOf(make: () => WorkspaceSpec): WorkspaceSpec | undefined {
+/** Undefined for a ticket whose workspace cannot be known, such as one of a plan that names no repository. */
+export function ifKnown(make: () => TicketWorkspace): TicketWorkspace | undefined {
   try {
     return make();
   } catch (error) {

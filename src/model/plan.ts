@@ -6,3 +6,13 @@ export const PLAN_STATUSES = ['draft', 'active', 'paused', 'complete', 'archived
 
 /** Where tickets of a plan work. */
 export const WORKSPACES = ['own', 'shared', 'checkout'] as const;
+
+/** All tickets of such a plan work in one worktree, one after the other. */
+export function sharesWorkspace({ workspace }: Pick<Plan, 'workspace'>): boolean {
+  return workspace === 'shared' || workspace === 'checkout';
+}
+
+/** Ids of tickets that a plan had once: a shared worktree may still be recorded as theirs. */
+export function removedTickets({ spec }: Plan): readonly string[] {
+  return (spec as { gone?: readonly string[] } | undefined)?.gone ?? [];
+}

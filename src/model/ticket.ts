@@ -77,3 +77,8 @@ export function lastAttemptOf(ticket: Ticket, phase: string, visit: number): num
 export function isOver(ticket: Ticket): boolean {
   return ticket.status === 'complete' || ticket.status === 'failed';
 }
+
+/** The last commit of a complete ticket's work, where it is known. */
+export function tipOf({ tip }: Ticket): string | null {
+  return typeof tip === 'string' ? tip : null;
+}

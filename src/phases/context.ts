@@ -17,11 +17,11 @@ export interface Place {
   base: { ref: string; commit: string };
 }
 
-/** What more is asked of work in a tree that others have worked in before. */
-export interface SharedRules {
-  /** Files whose change alone is no work; null where nothing need change. */
-  notWork: readonly string[] | null;
-  /** Where a branch that lost the work of others is kept before they get it back. */
+/** What else is required of work in a worktree in which other tickets have worked before. */
+export interface EvidenceRules {
+  /** Files whose change alone is no work, with a name for all of them; null: nothing need change. */
+  notWork: { files: readonly string[]; called: string } | null;
+  /** The ref that keeps a branch which lost earlier work, before that work is restored. */
   keepAt: string;
 }
 
@@ -46,9 +46,9 @@ export interface PhaseContext<P extends Phase = Phase> {
   agentName: string;
   /** It does the work of an agent that is under a usage limit. */
   standsIn?: boolean;
-  /** The variable of this name. */
-  unit?: Record<string, unknown> | null;
-  shared?: SharedRules | null;
+  /** Template variables in addition to those of every ticket. */
+  variables?: Record<string, unknown>;
+  rules?: EvidenceRules | null;
   /** Repositories and worktrees of other work, which a sandboxed agent must not see. */
   others?: () => Promise<readonly string[]>;
   settings: Settings;
@@ -79,7 +79,7 @@ export type Perform<P extends Phase> = (context: PhaseContext<P>) => Promise<Att
 /** Template variables of this attempt. */
 export function variablesOf(context: PhaseContext): Record<string, unknown> {
   const { ticket, plan, pinned, phase, attempt, place, agentName } = context;
-  return templateVariables({
+  const variables = templateVariables({
     ticket,
     plan,
     workflow: pinned.workflow,
@@ -88,9 +88,9 @@ export function variablesOf(context: PhaseContext): Record<string, unknown> {
     attempt: attempt.attempt,
     previousError: previousError(pinned, ticket, attempt),
     feedback: feedbackFor(pinned, ticket, attempt),
-    unit: context.unit ?? null,
     facts: { ...place, agent: agentName },
   });
+  return { ...variables, ...context.variables };
 }
 
 function entriesBefore(ticket: Ticket, attempt: Attempt): Attempt[] {

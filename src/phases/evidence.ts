@@ -7,13 +7,13 @@ import { notedTip } from './own-work.ts';
 /** What the engine itself sees of an agent's work, against what the phase expects. Undefined when all is there. */
 export async function missingEvidence(context: PhaseContext, expect: Expect): Promise<string | undefined> {
   const { worktree, base } = context.place;
-  const free = context.shared?.notWork === null;
+  const free = context.rules?.notWork === null;
   const commits = free ? 0 : expect.commits === true ? 1 : (expect.commits ?? 0);
-  const notWork = commits > 0 ? context.shared?.notWork : null;
+  const notWork = commits > 0 ? context.rules?.notWork : null;
   const wish = {
     dirty: expect.clean === true,
     files: expect.files !== undefined,
-    committed: Array.isArray(notWork),
+    committed: notWork !== null && notWork !== undefined,
   };
   const seen = await context.workspaces.evidence(worktree, base.commit, wish);
   if (seen.lost) return lost(context);
@@ -25,8 +25,8 @@ export async function missingEvidence(context: PhaseContext, expect: Expect): Pr
   const tip = expect.own ? notedTip(context) : undefined;
   if (tip !== undefined && seen.head === tip)
     return `expected a commit of its own on top of ${tip.slice(0, 7)}, which was there before, found none`;
-  if (notWork && !seen.committed?.some((file) => !notWork.includes(file) && !isShownState(file))) {
-    return `expected a commit that changes something besides the spec’s own files, found none`;
+  if (notWork && !seen.committed?.some((file) => !notWork.files.includes(file) && !isShownState(file))) {
+    return `expected a commit that changes something besides ${notWork.called}, found none`;
   }
   if (expect.clean && seen.dirty.length > 0) {
     return `expected a clean tree, found uncommitted: ${seen.dirty.slice(0, 5).join(', ')}${seen.dirty.length > 5 ? ', …' : ''}`;
@@ -41,17 +41,17 @@ export async function missingEvidence(context: PhaseContext, expect: Expect): Pr
 /** An agent that left the branch of a tree that others use, too, is brought back; undefined where it did not. */
 export async function cameBack({
   place,
-  shared,
+  rules,
   workspaces,
   ticket,
 }: PhaseContext): Promise<string | undefined> {
-  if (!shared) return undefined;
+  if (!rules) return undefined;
   const { keptAt, from } = await workspaces.comeBack({
     repo: place.repo,
     path: place.worktree,
     branch: place.branch,
     to: place.base.commit,
-    keepAt: shared.keepAt,
+    keepAt: rules.keepAt,
     message: `What ${ticket.planId}/${ticket.ticketId} left on another branch`,
   });
   if (from === null) return undefined;
@@ -68,17 +68,17 @@ export async function afterStraying(context: PhaseContext, end: AttemptEnd): Pro
 }
 
 /** What was there before this work is gone from the branch; where it is others' work, they get it back at once. */
-async function lost({ place, shared, workspaces, ticket }: PhaseContext): Promise<string> {
+async function lost({ place, rules, workspaces, ticket }: PhaseContext): Promise<string> {
   const { repo, branch, worktree: path, base } = place;
   const gone = `the branch no longer contains ${base.commit.slice(0, 12)}, which the work began from`;
-  if (!shared) return gone;
+  if (!rules) return gone;
   const message = `What ${ticket.planId}/${ticket.ticketId} made of a branch that it cut`;
   const { keptAt } = await workspaces.rewind({
     repo,
     path,
     branch,
     to: base.commit,
-    keepAt: shared.keepAt,
+    keepAt: rules.keepAt,
     message,
   });
   return `${gone}; it is back there now, and what it had become is kept at ${keptAt}. Only add commits`;

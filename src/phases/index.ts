@@ -9,7 +9,7 @@ import { performGate } from './gate.ts';
 import { performPoll } from './poll.ts';
 import { performScript } from './script.ts';
 
-export type { PhaseContext, Place, SharedRules } from './context.ts';
+export type { EvidenceRules, PhaseContext, Place } from './context.ts';
 export { afterStraying } from './evidence.ts';
 
 /** Performs one attempt. An exception is a failed attempt like any other; only a state that cannot be written is not. */

@@ -8,13 +8,13 @@ export const HEAD_BEFORE = 'head.txt';
 
 /** The commit of a tree that others use, too; undefined where it is nobody else's, or holds work that is not committed. */
 export async function cleanHead({
-  shared,
+  rules,
   workspaces,
   place,
   jobDir,
 }: PhaseContext): Promise<string | undefined> {
   const noted = readNote(jobDir, HEAD_BEFORE);
-  if (!shared || noted !== undefined) return noted;
+  if (!rules || noted !== undefined) return noted;
   const { head, dirty } = await workspaces.evidence(place.worktree, place.base.commit, { files: false });
   return dirty.length === 0 ? head : undefined;
 }
@@ -25,7 +25,7 @@ export async function cleanHead({
  */
 export async function takenOut(context: PhaseContext, end: AttemptEnd): Promise<AttemptEnd> {
   const to = readNote(context.jobDir, HEAD_BEFORE);
-  if (!context.shared || to === undefined || end.type === 'waiting') return end;
+  if (!context.rules || to === undefined || end.type === 'waiting') return end;
   const strayed = await cameBack(context);
   const { repo, branch, worktree: path } = context.place;
   const { planId, ticketId } = context.ticket;
@@ -34,7 +34,7 @@ export async function takenOut(context: PhaseContext, end: AttemptEnd): Promise<
     path,
     branch,
     to,
-    keepAt: context.shared.keepAt,
+    keepAt: context.rules.keepAt,
     message: `What ${context.phase.id} of ${planId}/${ticketId} left, which may only read`,
   });
   const put = keptAt ? `the tree is as it was, and what was done to it is kept at ${keptAt}` : null;

@@ -41,7 +41,7 @@ export async function keepSummary(parts: EngineContext, result: SpecResult): Pro
   await parts.store.updatePlan(planId, (latest) =>
     result.counts.attempts === 0 && latest.ended ? latest : { ...latest, ended },
   );
-  await parts.flush?.(planId);
+  await parts.flush(planId);
 }
 
 /** What a run of a spec came to: a row for each unit, the changes, and the way on. */

@@ -104,7 +104,6 @@ export interface TemplateInput {
   attempt: number;
   previousError: string | null;
   feedback: string | null;
-  unit?: Record<string, unknown> | null;
   /** What the engine decided where ticket and plan leave it open. */
   facts: {
     repo: string;
@@ -142,7 +141,7 @@ export function templateVariables(input: TemplateInput): Record<string, unknown>
     attempt,
     previous_error: input.previousError,
     feedback: input.feedback,
-    unit: input.unit ?? null,
+    unit: null,
     context,
   };
 }

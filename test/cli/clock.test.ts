@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it as test } from 'vitest';
-import { steadyClock } from '../../src/engine/clock.ts';
+import { steadyClock } from '../../src/engine/context.ts';
 import { it, type Shown, setUp } from './support.ts';
 
 const DAY = 86_400_000;

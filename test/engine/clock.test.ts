@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { steadyClock } from '../../src/engine/clock.ts';
+import { steadyClock } from '../../src/engine/context.ts';
 
 /** A clock whose wall and monotonic time are set by hand, in seconds. */
 function clock(start: number) {

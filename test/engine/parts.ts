@@ -1,6 +1,6 @@
+import { openEngine } from '../../src/api/open-engine.ts';
 import { loadSettings } from '../../src/config/load.ts';
 import type { EngineContext } from '../../src/engine/context.ts';
-import { openEngine } from '../../src/engine/open.ts';
 import type { EngineEvent } from '../../src/model/events.ts';
 import type { World } from '../support/index.ts';
 

@@ -84,7 +84,7 @@ async function show(planId: string, ticketId: string | undefined, options: Optio
 /** What agents printed may hold what they were given. A config that cannot be read must not hide the log. */
 async function redactorFor(io: Io, options: GlobalOptions, file: string): Promise<Redact> {
   const [{ readerRedactor }, settings] = await Promise.all([
-    import('../../engine/secrets.ts'),
+    import('../../sandbox/secrets.ts'),
     openSettings(io, options).catch(() => ({ agents: {}, mcpServers: {} })),
   ]);
   return readerRedactor(settings, io.env, file);

@@ -183,7 +183,7 @@ async function handOver(
 ): Promise<void> {
   const [{ tmuxOff, renamedText }, { letGo }, { ensureDaemon }] = await Promise.all([
     import('../../machine/tmux/names.ts'),
-    import('../../engine/resume-run.ts'),
+    import('../../engine/plan-claim.ts'),
     import('./daemon.ts'),
   ]);
   const { TMUX, TMUX_TMPDIR } = io.env;
@@ -194,7 +194,7 @@ async function handOver(
   const windows = shown ? { session, cwd: io.cwd, env: { TMUX, TMUX_TMPDIR } } : null;
   await parts.store.updatePlan(planId, (latest) => ({ ...latest, windows, run: { detached: true } }));
   await letGo(parts, planId);
-  await parts.flush?.(planId);
+  await parts.flush(planId);
   const started = await ensureDaemon(options, io);
   if ('pid' in started) {
     if (options.json)

@@ -126,7 +126,7 @@ async function resume(io: Io, options: GlobalOptions, planId: string, ticketId: 
   const parts = await openEngine(io, options, 'resume');
   const { latestStopped, stoppedIn } = await import('../../engine/stopped-tickets.ts');
   const id = planId || (await latestStopped(parts, io.cwd));
-  const { isWithDaemon } = await import('../../engine/resume-run.ts');
+  const { isWithDaemon } = await import('../../engine/plan-claim.ts');
   const found = parts.store.plan(id);
   io.resumesSpec = found.kind === 'spec';
   if (found.kind === 'spec')
@@ -135,7 +135,7 @@ async function resume(io: Io, options: GlobalOptions, planId: string, ticketId: 
   if (found.kind === 'run') {
     const { resumeIssues } = await import('./run-issues.ts');
     if (!isWithDaemon(parts, id)) return resumeIssues(id, options, io);
-    const { adoptFinished } = await import('../../features/issue-runs/adopt-finished.ts');
+    const { adoptFinished } = await import('../../features/issue-runs/resume.ts');
     await adoptFinished(parts, id);
     if (found.status === 'active' && stoppedIn(parts, id).length === 0) {
       if (options.json) return outJson(io, { plan: found, resumed: [] });
@@ -156,7 +156,7 @@ async function resumeSpecHere(
   parts: Awaited<ReturnType<typeof openEngine>>,
   planId: string,
 ): Promise<void> {
-  const { isWithDaemon } = await import('../../engine/resume-run.ts');
+  const { isWithDaemon } = await import('../../engine/plan-claim.ts');
   if (!isWithDaemon(parts, planId)) {
     const { resumeSpec } = await import('./run-spec.ts');
     return resumeSpec(planId, options, io);

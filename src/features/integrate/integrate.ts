@@ -1,9 +1,10 @@
-import { readTip, tipOf } from '../../engine/branch-head.ts';
 import type { EngineContext } from '../../engine/context.ts';
+import { readTip } from '../../engine/prepare-workspace.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids.ts';
 import type { Ticket } from '../../model/ticket.ts';
+import { tipOf } from '../../model/ticket.ts';
 import { needsVerification, sayNotMerged } from '../../model/verdict.ts';
 import type { Integrated, WorkspaceSpec } from '../../workspaces/index.ts';
 import { WORK } from '../issue-runs/finished-work.ts';

@@ -1,7 +1,7 @@
-import { tipOf } from '../../engine/branch-head.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { orderByDependencies, type WorkItem } from '../../issues/index.ts';
 import { blockersOf, planOf } from '../../model/plans/view.ts';
+import { tipOf } from '../../model/ticket.ts';
 import { WORK } from './finished-work.ts';
 import { type DoneBefore, type Resumed, type RunMode, sayItem } from './plan.ts';
 import { sourceKey } from './previous-runs.ts';

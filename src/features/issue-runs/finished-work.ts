@@ -1,9 +1,9 @@
-import { tipOf } from '../../engine/branch-head.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { findPullRequests } from '../../github/index.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Ticket } from '../../model/ticket.ts';
+import { tipOf } from '../../model/ticket.ts';
 import { notMerged } from '../../model/verdict.ts';
 import type { Workflow } from '../../model/workflow.ts';
 import { forgeWork, pullNumberOf } from '../pull-requests/context.ts';

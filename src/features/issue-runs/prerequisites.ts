@@ -1,13 +1,12 @@
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { refOf } from '../../engine/status-events.ts';
-import { branchOf, repoOf } from '../../engine/ticket-defaults.ts';
+import { branchOf, repoOf, type TicketWorkspace } from '../../engine/ticket-defaults.ts';
 import { findPullRequests } from '../../github/index.ts';
 import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';
-import type { Plan } from '../../model/plan.ts';
 import { blockersOf, planOf } from '../../model/plans/view.ts';
 import type { Attempt, Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/port.ts';
-import type { StackedThere, WorkspaceSpec } from '../../workspaces/index.ts';
+import type { StackedThere } from '../../workspaces/index.ts';
 import { forgeWork, ownBaseOf } from '../pull-requests/context.ts';
 import { isLeftOver, localTip, ticketPull } from '../pull-requests/find.ts';
 import { WORK } from './finished-work.ts';
@@ -27,7 +26,7 @@ interface Found {
 interface Look {
   parts: EngineContext;
   ticket: Ticket;
-  spec: WorkspaceSpec;
+  spec: TicketWorkspace;
   view: StoreView;
   earlier: EarlierIssues;
   found: Found;
@@ -36,16 +35,16 @@ interface Look {
 }
 
 /**
- * An issue begins with its prerequisites as they are on origin by now: merged, or with what people pushed to them since.
- * Only looks at what was pushed, while the issue has no work of its own, and not right after a push of the same run.
+ * Lets an issue start with its prerequisites as they are on origin now: merged, or with what people pushed to them since.
+ * Only asks about branches that were pushed, while the issue has no work of its own, and not right after a push of the
+ * same run. Null: nothing has changed.
  */
 export async function withPrerequisitesNow(
   parts: EngineContext,
-  plan: Plan,
   ticket: Ticket,
-  spec: WorkspaceSpec,
-): Promise<{ spec: WorkspaceSpec; changed: boolean }> {
-  if (plan.kind !== 'run' || spec.stackOn.length === 0 || isUnderWay(ticket)) return { spec, changed: false };
+  spec: TicketWorkspace,
+): Promise<TicketWorkspace | null> {
+  if (spec.stackOn.length === 0 || isUnderWay(ticket)) return null;
   const { mergedOn = [] } = spec;
   const found: Found = { stackOn: [], mergedOn: [...mergedOn], stackThere: {} };
   const view = parts.store.view();
@@ -62,7 +61,7 @@ export async function withPrerequisitesNow(
   for (const blocker of blockersHere(look, ticket))
     if (spec.stackOn.includes(branchOf(blocker))) await lookAt(look, blocker);
   const changed = found.mergedOn.length > mergedOn.length || Object.keys(found.stackThere).length > 0;
-  return { spec: { ...spec, ...found }, changed };
+  return changed ? { ...spec, ...found } : null;
 }
 
 /** The last attempt went well, or the work is done: it goes on with what it began with. */

@@ -1,7 +1,6 @@
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { refOf } from '../../engine/status-events.ts';
 import { WorkspaceError } from '../../model/errors.ts';
-import type { Plan } from '../../model/plan.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { type CaughtUp, GitError, type WorkspaceSpec } from '../../workspaces/index.ts';
 import { forgeJournal } from '../pull-requests/context.ts';
@@ -13,11 +12,10 @@ import { EarlierIssues, sourceKey } from './previous-runs.ts';
  */
 export async function beginWithPushed(
   parts: EngineContext,
-  plan: Plan,
   ticket: Ticket,
   spec: WorkspaceSpec,
 ): Promise<void> {
-  if (plan.kind !== 'run' || ticket.skipPhases?.includes('pull_request')) return;
+  if (ticket.skipPhases?.includes('pull_request')) return;
   if (ticket.phaseHistory.some(({ status }) => status === 'success')) return;
   const known = (await lastPushed(parts, ticket, spec))?.commit;
   if (known === undefined) return;

@@ -1,7 +1,6 @@
 import { type EngineContext, emit } from '../../engine/context.ts';
-import { letGo } from '../../engine/resume-run.ts';
+import { letGo } from '../../engine/plan-claim.ts';
 import { tellStatus } from '../../engine/status-events.ts';
-import { restSuperseded } from '../../engine/stopped-tickets.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import type { WorkItem } from '../../issues/index.ts';
 import { explained, InputError, WorkspaceError } from '../../model/errors.ts';
@@ -18,6 +17,7 @@ import { batchKeys, collectItems, withDependencies } from './items.ts';
 import { branchOfItem, phasesAhead, planIssues, type RunMode, sayItem, sayReference } from './plan.ts';
 import { EarlierIssues } from './previous-runs.ts';
 import type { IssuePlace } from './repositories.ts';
+import { restSuperseded } from './resume.ts';
 
 export interface IssueRunRequest {
   cwd: string;

@@ -1,7 +1,7 @@
-import { tipOf } from '../../engine/branch-head.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { endedMerged } from '../../engine/ended-merged.ts';
 import type { Ticket } from '../../model/ticket.ts';
+import { tipOf } from '../../model/ticket.ts';
 import { forgeJournal } from '../pull-requests/context.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { EngineContext } from '../../engine/context.ts';
+import type { EngineContext, Notifications } from '../../engine/context.ts';
 import { messageOf } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import type { StoreView, Wanted } from '../../store/port.ts';
@@ -9,7 +9,7 @@ import { type NotifyPlace, type PlaceOptions, placesOf, sayFailure } from './pla
 const PATIENCE_MS = 20_000;
 
 /** Tells people when they are needed, each thing once at each place, behind the engine's back. */
-export class Notifier {
+export class Notifier implements Notifications {
   readonly #parts: EngineContext;
   readonly #places: NotifyPlace[];
   readonly #start: string;

@@ -1,8 +1,9 @@
 import { adapterFor, capabilityProblems } from '../../agents/index.ts';
 import { missingProgram } from '../../config/doctor/programs.ts';
+import { agentOf } from '../../engine/admission.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { pinnedFor } from '../../engine/pinned-workflow.ts';
-import { agentOf, branchOf, repoOf } from '../../engine/ticket-defaults.ts';
+import { branchOf, repoOf } from '../../engine/ticket-defaults.ts';
 import { messageOf, SignalboxError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { hasBegun } from '../../model/plans/plan-edits.ts';
@@ -132,7 +133,7 @@ async function checkTicket(
       await attempt(field, { path: field }, () => checkPhaseNames(workflow, names));
     for (const phase of workflow.phases) {
       if (phase.type !== 'agent') continue;
-      const name = agentOf(phase, ticket, plan, parts.settings);
+      const name = agentOf(parts, phase, ticket, plan);
       // Told once already, where it is written.
       if (name === ticket.agent && !Object.hasOwn(parts.settings.agents, name)) continue;
       if (name === plan.agent && !Object.hasOwn(parts.settings.agents, name)) continue;

@@ -1,5 +1,5 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { branchOf, repoOf, specOf, workspaceSpec } from '../../engine/ticket-defaults.ts';
+import { branchOf, ifKnown, repoOf, workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 import { defaultBranch, refKey } from '../../model/ids.ts';
 import { exclude } from '../../model/own-branch.ts';
@@ -47,7 +47,7 @@ export async function noMergeTarget(
 ): Promise<Finding[]> {
   const merges = workflow.phases.find((phase) => phase.type === 'script' && phase.command === MERGES);
   if (!merges || ticket.skipPhases.includes(merges.id) || hasBegun(ticket)) return [];
-  const spec = specOf(() => workspaceSpec(ticket, plan, parts.settings, view));
+  const spec = ifKnown(() => workspaceSpec(ticket, plan, parts.settings, view));
   try {
     if (!spec || (await parts.workspaces.mergeTarget(spec)) !== undefined) return [];
   } catch (error) {

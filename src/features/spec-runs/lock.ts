@@ -12,7 +12,7 @@ import { type Claim, LEASE_MS, RENEW_MS, sayHolder } from '../../model/claim.ts'
 import { HeldError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
-import { openAttempt } from '../../model/ticket.ts';
+import { type Hold, openAttempt } from '../../model/ticket.ts';
 import { openStore } from '../../store/open.ts';
 import { specOf } from './unit.ts';
 
@@ -80,6 +80,23 @@ export async function lockSpec(
   const timer = setInterval(() => renew(files), RENEW_MS);
   timer.unref();
   held.set(key, { files, timer });
+}
+
+/** Another state directory's run does not wake this one when it ends. */
+const CHECK_MS = 10_000;
+
+/** Takes the spec of a plan for this process, or says which run has it. */
+export async function waitForLock(parts: EngineContext, plan: Plan, branch: string): Promise<Hold | null> {
+  const place = placeOf(plan, branch);
+  if (!place) return null;
+  try {
+    await lockSpec(parts, plan.id, place);
+    return null;
+  } catch (error) {
+    if (!(error instanceof HeldError)) throw error;
+    const until = new Date(Date.parse(parts.now()) + CHECK_MS).toISOString();
+    return { kind: 'blocked', reason: error.message.replace(/\.$/, ''), until, lock: true };
+  }
 }
 
 export function unlockSpec(parts: EngineContext, planId: string): void {

@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { releaseWorkspace } from '../../engine/prepare-workspace.ts';
+import { putBack } from '../../engine/shared-tree.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { mergedTasks } from '../../kiro/index.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
 import { ticketInTree } from '../../model/state/turns.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { putBack } from './shared-tree.ts';
 import { bringSpec, excludeFiles } from './tree.ts';
 import { besideSpec, engineTicks, type PlanSpec, specOf } from './unit.ts';
 

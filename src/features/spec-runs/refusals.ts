@@ -1,13 +1,14 @@
 import { dirname } from 'node:path';
-import { tipOf } from '../../engine/branch-head.ts';
+import { usersChanges } from '../../engine/checkout.ts';
 import type { EngineContext } from '../../engine/context.ts';
+import { refuseHeld as refuseHeldPlan } from '../../engine/plan-claim.ts';
 import type { SpecProblem } from '../../kiro/index.ts';
 import { sayHolder } from '../../model/claim.ts';
 import { HeldError, InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { didYouMean } from '../../model/text/near.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { personsFiles } from './checkout-state.ts';
+import { tipOf } from '../../model/ticket.ts';
 
 export function checkAgents(
   { settings }: EngineContext,
@@ -30,12 +31,12 @@ export function checkAgents(
       );
 }
 
-export function refuseHeld({ holder }: EngineContext, plan: Plan): void {
-  if (!plan.claim || !holder.isLive(plan.claim) || plan.claim.token === holder.token) return;
-  throw new HeldError('plan/held', `Spec "${plan.name}" is already being run by ${sayHolder(plan.claim)}.`, {
-    hint: `Watch it with: signalbox status --plan ${plan.id}`,
-    details: { holder: plan.claim },
-  });
+export function refuseHeld(parts: EngineContext, plan: Plan): void {
+  refuseHeldPlan(parts, plan, sayPlan(plan));
+}
+
+export function sayPlan({ name }: Plan): string {
+  return `spec "${name}"`;
 }
 
 /** A daemon claims tickets, not plans: an active plan that nobody else has is its work as long as something can go on. */
@@ -99,22 +100,17 @@ export async function refuseStanding(
   );
 }
 
-/** What a person has in the checkout that a spec works in is neither the agent's nor in the way. */
+/** The user's uncommitted changes in the checkout must not get mixed up with the agent's. */
 export async function refuseDirty(
   parts: EngineContext,
   plan: Plan,
   tickets: readonly Ticket[],
 ): Promise<void> {
-  const root = plan.repo ?? '';
-  const { files, owner, unsure } = await personsFiles(parts, root, tickets);
-  if (files.length === 0) return;
-  const named = `${files.slice(0, 5).join(', ')}${files.length > 5 ? ', …' : ''}`;
-  const what = unsure
-    ? `has changes that may be yours or of unit ${owner?.ticketId}, which was cut off`
-    : 'has changes that are not committed';
-  throw new InputError('spec/dirty', `The checkout ${root} ${what}: ${named}.`, {
-    details: { files },
-    hint: owner
+  const changes = await usersChanges(parts, plan, tickets);
+  if (!changes) return;
+  throw new InputError('spec/dirty', changes.message, {
+    details: { files: changes.files },
+    hint: changes.owner
       ? `Commit or stash them, then go on with: signalbox resume ${plan.id}`
       : 'Commit or stash them, or leave out --in-place to work on a branch of its own.',
   });

@@ -1,13 +1,12 @@
+import { keepUsersCommits } from '../../engine/checkout.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { control } from '../../engine/control.ts';
-import { letGo } from '../../engine/resume-run.ts';
-import { sayHolder } from '../../model/claim.ts';
-import { HeldError, IllegalMoveError, InputError } from '../../model/errors.ts';
+import { claimToResume, letGo } from '../../engine/plan-claim.ts';
+import { IllegalMoveError, InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
-import { keepPersonsCommits } from './checkout-state.ts';
 import { lockSpec, placeOf } from './lock.ts';
-import { refuseDirty, refuseLost } from './refusals.ts';
+import { refuseDirty, refuseLost, sayPlan } from './refusals.ts';
 import { setGoing } from './run.ts';
 import { haltedTicket } from './state.ts';
 import { specOf } from './unit.ts';
@@ -15,9 +14,7 @@ import { specOf } from './unit.ts';
 /** Answers the unit that has halted; it goes on with whoever runs the plan. */
 export async function answerHalt(parts: EngineContext, planId: string, answer: string): Promise<string> {
   const plan = specPlan(parts, planId);
-  const view = parts.store.view();
-  const tickets = ticketsOf(view, plan);
-  const halted = haltedTicket(tickets);
+  const halted = haltedTicket(ticketsOf(parts.store.view(), plan));
   if (!halted)
     throw new IllegalMoveError('spec/not-halted', `Nothing in "${planId}" waits for an answer.`, {
       hint: `See: signalbox status --plan ${planId}`,
@@ -33,37 +30,14 @@ export async function answerHalt(parts: EngineContext, planId: string, answer: s
  * `leave`, whoever has it goes on.
  */
 export async function takeSpec(parts: EngineContext, planId: string, { leave = false } = {}): Promise<Plan> {
-  const { store, holder } = parts;
+  const { store } = parts;
   await refuseChanged(parts, specPlan(parts, planId));
-  const plan = await store.updatePlan(planId, (latest) => {
-    if (latest.claim && holder.isLive(latest.claim) && latest.claim.token !== holder.token)
-      throw new HeldError(
-        'plan/held',
-        `Spec "${latest.name}" is already being run by ${sayHolder(latest.claim)}.`,
-        { hint: `Watch it with: signalbox status --plan ${planId}`, details: { holder: latest.claim } },
-      );
-    if (latest.status !== 'active' && latest.status !== 'paused')
-      throw new IllegalMoveError('plan/illegal', `Cannot resume "${planId}": it is ${latest.status}.`, {
-        hint: `See: signalbox status --plan ${planId}`,
-        details: { status: latest.status, legal: ['active', 'paused'] },
-      });
-    const now = parts.now();
-    const run = { ...(latest.run as object | undefined), detached: leave };
-    const starts = latest.starts && { ...latest.starts, since: now };
-    return {
-      ...latest,
-      run,
-      ...(starts ? { starts } : {}),
-      status: 'active',
-      pausedBy: null,
-      claim: leave ? null : holder.claim(now),
-    };
-  });
+  const plan = await claimToResume(parts, planId, { called: sayPlan, leave });
   try {
     const [first] = plan.tickets;
     const place = placeOf(plan, first ? store.ticket({ planId, ticketId: first.ticketId }).branch : null);
     if (place && !leave) await lockSpec(parts, planId, place);
-    if (plan.workspace === 'checkout') await keepPersonsCommits(parts, planId);
+    if (plan.workspace === 'checkout') await keepUsersCommits(parts, planId);
     await setGoing(parts, planId, null);
     emit(parts, { type: 'plan:status', planId, status: plan.status });
   } catch (error) {

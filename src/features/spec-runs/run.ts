@@ -1,8 +1,11 @@
-import { realpathSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
+import { isAtWork, keepUsersCommits } from '../../engine/checkout.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { control } from '../../engine/control.ts';
 import { keepPast } from '../../engine/deleted-usage.ts';
-import { letGo } from '../../engine/resume-run.ts';
+import { letGo } from '../../engine/plan-claim.ts';
+import { putBack, takeOut } from '../../engine/shared-tree.ts';
+import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import {
   readSpec,
   type Spec,
@@ -11,14 +14,14 @@ import {
   type UnitOptions,
   unitsOf,
 } from '../../kiro/index.ts';
+import { stopJob } from '../../machine/jobs/stop.ts';
 import { HeldError, InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
 import { canAskForOthers, specialiseSpec } from '../../model/spec-variant.ts';
-import type { Ticket } from '../../model/ticket.ts';
+import { openAttempt, type Ticket } from '../../model/ticket.ts';
 import { pinWorkflow, resolveWorkflow } from '../../workflows/index.ts';
 import { groupsOf } from './assign-groups.ts';
-import { keepPersonsCommits } from './checkout-state.ts';
 import { emptyCheckpoints } from './checkpoints.ts';
 import { freeTree } from './free-tree.ts';
 import { lockSpec, placeOf, refuseLocked, unlockSpec } from './lock.ts';
@@ -44,8 +47,6 @@ import {
   refuseStanding,
 } from './refusals.ts';
 import { checkBase, refuseBeside, repositoryOf } from './repository.ts';
-import { setAside } from './shared-tree.ts';
-import { isAtWork } from './tree-traces.ts';
 import { besideSpec, ownersOf, specOf } from './unit.ts';
 import { openParents, unitHash } from './unit-text.ts';
 
@@ -225,7 +226,7 @@ export async function startSpecRun(
       refuseHeld(parts, latest);
       return { ...latest, claim };
     });
-    if (request.inPlace) await keepPersonsCommits(parts, plan.id);
+    if (request.inPlace) await keepUsersCommits(parts, plan.id);
     for (const ticket of aside) await setAside(parts, plan, ticket);
     for (const ticket of added) await store.addTicket(ticket);
     for (const ticket of changed)
@@ -247,6 +248,17 @@ export async function startSpecRun(
     throw error;
   }
   return plan.id;
+}
+
+/** Takes the work of a ticket that this run does not include out of the worktree. */
+async function setAside(parts: EngineContext, plan: Plan, ticket: Ticket): Promise<void> {
+  const latest = parts.store.ticket(ticket);
+  const open = openAttempt(latest);
+  if (open) await stopJob(parts.machine.job(latest, open), 'stopped');
+  const workspace = workspaceSpec(latest, plan, parts.settings, parts.store.view());
+  if (latest.base === null || latest.worktree !== workspace.path || !existsSync(workspace.path)) return;
+  await putBack(parts, latest, workspace);
+  await takeOut(parts, latest, workspace);
 }
 
 /** Another run may have begun with the spec since it was looked at. */

@@ -17,7 +17,7 @@ import { refKey, type TicketRef } from '../../model/ids.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
 import { openAttempt, type Ticket } from '../../model/ticket.ts';
 import { placeOfFile, realOf } from './file-location.ts';
-import { bringPending } from './shared-tree.ts';
+import { bringPending } from './tree.ts';
 import { engineTicks, specOf, unitOf } from './unit.ts';
 
 export interface TickedUnit {

@@ -5,9 +5,11 @@ import type { EngineContext } from '../../engine/context.ts';
 import { mergedTasks, type TaskIdentity } from '../../kiro/index.ts';
 import { writeAtomic } from '../../machine/files/atomic.ts';
 import { InputError } from '../../model/errors.ts';
+import type { Plan } from '../../model/plan.ts';
+import { ticketsOf } from '../../model/plans/view.ts';
 import type { WorkspaceSpec } from '../../workspaces/index.ts';
 import { placeOfFile, realOf, writeAt } from './file-location.ts';
-import type { PlanSpec } from './unit.ts';
+import { engineTicks, type PlanSpec, specOf } from './unit.ts';
 
 export const STATE_FILE = 'SEQUENTIAL_STATE.json';
 export const PROGRESS_FILE = 'SEQUENTIAL_PROGRESS.md';
@@ -64,6 +66,21 @@ export async function bringSpec(
   const message = `Bring the tasks of ${kept.name} up to date`;
   await parts.workspaces.commitPaths({ path: spec.path, files: [list.name], message });
   return brought;
+}
+
+/** Brings a task list to the branch that was edited while a unit's work was in the worktree. True: there was one. */
+export async function bringPending(
+  parts: EngineContext,
+  { id }: Pick<Plan, 'id'>,
+  workspace: WorkspaceSpec,
+): Promise<boolean> {
+  const plan = parts.store.plan(id);
+  const { pending, ...kept } = specOf(plan) ?? {};
+  if (pending === undefined || !('dir' in kept)) return false;
+  const ticks = engineTicks(plan, ticketsOf(parts.store.view(), plan));
+  const brought = await bringSpec(parts, workspace, kept as PlanSpec, ticks, pending);
+  await parts.store.updatePlan(id, (latest) => ({ ...latest, spec: brought }));
+  return true;
 }
 
 /**

@@ -1,10 +1,11 @@
 import { dirname, join } from 'node:path';
 import type { Settings } from '../../config/settings.ts';
+import { failedRef } from '../../engine/shared-tree.ts';
 import type { TaskIdentity } from '../../kiro/index.ts';
 import type { Plan } from '../../model/plan.ts';
 import { type PlansView, ticketsOf } from '../../model/plans/view.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import type { SharedRules } from '../../phases/index.ts';
+import type { EvidenceRules } from '../../phases/index.ts';
 
 /** What a ticket keeps of the unit that it stands for. */
 export interface TicketUnit {
@@ -90,20 +91,15 @@ export function besideSpec({ dir, beside }: PlanSpec): string {
   return beside ?? dirname(dir);
 }
 
-/** A unit has to change something else than its spec, unless it is a review or a checkpoint. */
-export function sharedRules(ticket: Ticket, plan: Plan): SharedRules | null {
+/** A unit has to change something besides its spec, unless it is a review or a checkpoint. */
+export function evidenceRules(ticket: Ticket, plan: Plan): EvidenceRules | null {
   const unit = unitOf(ticket);
   const spec = specOf(plan);
   if (!unit || !spec) return null;
   const free = unit.checkpoint || ticket.context.unit_type === 'review';
   const own = [spec.files.tasks, ...spec.files.others].map((name) => join(spec.inTree, name));
-  const notWork = [...new Set([...own, ...(spec.list ? [spec.list] : [])])];
-  return { notWork: free ? null : notWork, keepAt: failedRef(ticket) };
-}
-
-/** Where what a ticket gave up is kept. */
-export function failedRef(ticket: Ticket): string {
-  return `refs/signalbox/failed/${ticket.planId}/${ticket.ticketId}`;
+  const files = [...new Set([...own, ...(spec.list ? [spec.list] : [])])];
+  return { notWork: free ? null : { files, called: 'the spec’s own files' }, keepAt: failedRef(ticket) };
 }
 
 const MAX_LESSON = 1_000;

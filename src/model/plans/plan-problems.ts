@@ -1,8 +1,7 @@
 import { defaultBranch } from '../ids.ts';
 import { namesAbove } from '../own-branch.ts';
-import type { Plan } from '../plan.ts';
+import { type Plan, sharesWorkspace } from '../plan.ts';
 import { dependencyProblems, type PlanProblem } from '../state/dependencies.ts';
-import { isShared } from '../state/turns.ts';
 import type { Ticket } from '../ticket.ts';
 import { type PlansView, ticketsOf } from './view.ts';
 
@@ -10,7 +9,7 @@ import { type PlansView, ticketsOf } from './view.ts';
 export function planProblems(plan: Plan, known: PlansView): PlanProblem[] {
   const problems = dependencyProblems(plan, known.plans);
   const tickets = ticketsOf(known, plan);
-  if (isShared(plan) || !tickets.some(namesPlace)) return problems;
+  if (sharesWorkspace(plan) || !tickets.some(namesPlace)) return problems;
   return [...problems, ...sharedPlaces(plan, tickets), ...nestedBranches(plan, tickets)];
 }
 

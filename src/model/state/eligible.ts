@@ -1,11 +1,11 @@
 import { parseRef, refKey, type TicketRef } from '../ids.ts';
-import type { Plan, PlanEntry } from '../plan.ts';
+import { type Plan, type PlanEntry, sharesWorkspace } from '../plan.ts';
 import { entryOf, planOf, ticketOf } from '../plans/view.ts';
 import type { Hold, Ticket } from '../ticket.ts';
 import { blockedBy } from './dependencies.ts';
 import { failuresIn, haltedHold } from './first-failure.ts';
 import { isDue, isPassing } from './next.ts';
-import { isShared, isYetToBegin, turnsOf } from './turns.ts';
+import { isYetToBegin, turnsOf } from './turns.ts';
 import { settle } from './walk.ts';
 
 export { blockedBy };
@@ -219,7 +219,7 @@ function fill(
       continue;
     }
     const used = perPlan.get(plan.id) ?? 0;
-    const most = isShared(plan) ? 1 : plan.concurrency;
+    const most = sharesWorkspace(plan) ? 1 : plan.concurrency;
     if (free <= 0 || (most !== null && used >= most)) {
       const mayOfItsPlan = most === null ? used === 0 : used < most;
       if (mayOfItsPlan && !decision.crowded.some(({ planId }) => planId === plan.id))

@@ -1,8 +1,7 @@
 import type { TicketRef } from '../ids.ts';
-import type { Plan } from '../plan.ts';
+import { type Plan, sharesWorkspace } from '../plan.ts';
 import { openAttempt, type Ticket } from '../ticket.ts';
 import { reservation } from '../verdict.ts';
-import { isShared } from './turns.ts';
 
 /** What is known about engines when somebody asks why a ticket does not move. */
 export interface Surroundings {
@@ -74,8 +73,8 @@ function wayOn({ error, hold, currentPhase }: Ticket): string | undefined {
   return /`(signalbox [^`]+)`/.exec(error)?.[1];
 }
 
-/** The command that goes on with a plan. */
-function runOf({ id, kind }: Plan): string {
+/** The command that continues a plan. */
+export function runCommand({ id, kind }: Plan): string {
   return kind === 'spec' || kind === 'run' ? `signalbox resume ${id}` : `signalbox run ${id}`;
 }
 
@@ -83,9 +82,9 @@ function running(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
   const open = openAttempt(ticket);
   if (!around.driven) {
     const why = 'its engine is gone';
-    if (plan.kind === 'run') return { why, next: runOf(plan) };
+    if (plan.kind === 'run') return { why, next: runCommand(plan) };
     const takes = 'the next run or daemon takes it over where it is';
-    return { why, next: plan.kind === 'spec' ? `${takes}: ${runOf(plan)}` : takes };
+    return { why, next: plan.kind === 'spec' ? `${takes}: ${runCommand(plan)}` : takes };
   }
   const times = open && open.attempt > 1 ? `, attempt ${open.attempt}` : '';
   const note = open?.note ? `: ${open.note}` : '';
@@ -110,7 +109,7 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
       next: `once you have looked: signalbox retry ${ticket.planId} ${ticket.ticketId}`,
     };
   if (!begun && around.blocked) return { why: around.blocked, next: '' };
-  const then = (what: string) => (around.engine ? what : `${what}, with: ${runOf(plan)}`);
+  const then = (what: string) => (around.engine ? what : `${what}, with: ${runCommand(plan)}`);
   if (hold?.kind === 'limit')
     return { why: `usage limit: ${hold.reason}`, next: then('goes on at the reset') };
   if (hold?.kind === 'backoff') return { why: hold.reason, next: then('is tried again') };
@@ -124,6 +123,6 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
     return { why: hold.reason, next: then(`${moves} ${hold.until ? 'then' : 'when the budget is raised'}`) };
   }
   if (hold) return { why: hold.reason, next: '' };
-  if (!around.engine) return { why: 'no engine is running', next: runOf(plan) };
-  return { why: isShared(plan) ? 'waits for the one before it' : 'waits for a free slot', next: '' };
+  if (!around.engine) return { why: 'no engine is running', next: runCommand(plan) };
+  return { why: sharesWorkspace(plan) ? 'waits for the one before it' : 'waits for a free slot', next: '' };
 }

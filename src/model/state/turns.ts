@@ -1,21 +1,18 @@
 import { refKey } from '../ids.ts';
-import type { Plan } from '../plan.ts';
+import { type Plan, sharesWorkspace } from '../plan.ts';
 import { type PlansView, ticketsOf } from '../plans/view.ts';
 import { type Hold, isOver, type Ticket } from '../ticket.ts';
 
-/** All tickets of such a plan work in one tree, one after the other. */
-export function isShared(plan: Pick<Plan, 'workspace'>): boolean {
-  return plan.workspace === 'shared' || plan.workspace === 'checkout';
-}
-
 /** Whether a ticket has still to begin; one whose tree was taken from it begins anew. */
 export function isYetToBegin(plan: Plan, ticket: Ticket): boolean {
-  return ticket.phaseHistory.length === 0 || (isShared(plan) && ticket.base === null && !isOver(ticket));
+  return (
+    ticket.phaseHistory.length === 0 || (sharesWorkspace(plan) && ticket.base === null && !isOver(ticket))
+  );
 }
 
 /** Of a plan that shares its tree, the ticket whose work is in it: begun, and neither complete nor given up. */
 export function ticketInTree(picture: Pick<PlansView, 'tickets'>, plan: Plan): Ticket | undefined {
-  if (!isShared(plan)) return undefined;
+  if (!sharesWorkspace(plan)) return undefined;
   return ticketsOf(picture, plan).find((ticket) => !isYetToBegin(plan, ticket) && !isOver(ticket));
 }
 

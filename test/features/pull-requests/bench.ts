@@ -1,8 +1,8 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { openEngine } from '../../../src/api/open-engine.ts';
 import { loadSettings } from '../../../src/config/load.ts';
 import type { EngineContext } from '../../../src/engine/context.ts';
-import { openEngine } from '../../../src/engine/open.ts';
 import { workspaceSpec } from '../../../src/engine/ticket-defaults.ts';
 import { type OpenedPullRequest, openPullRequest } from '../../../src/features/pull-requests/open.ts';
 import { FakeGh, type FakePullRequest } from '../../support/gh/fake-gh.ts';

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { openEngine } from '../../../src/api/open-engine.ts';
 import { loadSettings } from '../../../src/config/load.ts';
-import { openEngine } from '../../../src/engine/open.ts';
 import { forgeJournal } from '../../../src/features/pull-requests/context.ts';
 import { watchPull } from '../../../src/features/pull-requests/watch.ts';
 import { ENDINGS } from '../../support/gh/fake-gh.ts';

@@ -1,0 +1,77 @@
+import { type Claim, sayOther } from '../model/claim.ts';
+import { HeldError, IllegalMoveError } from '../model/errors.ts';
+import type { Plan } from '../model/plan.ts';
+import { ticketsOf } from '../model/plans/view.ts';
+import type { EngineContext } from './context.ts';
+
+/** Whether another live process holds the claim. */
+export function isOthers({ holder }: EngineContext, claim: Claim | null): claim is Claim {
+  return claim !== null && claim.token !== holder.token && holder.isLive(claim);
+}
+
+/** Throws when another process runs the plan. `called` names the plan for people, such as `plan "night"`. */
+export function refuseHeld(parts: EngineContext, { id, claim }: Plan, called: string): void {
+  if (!isOthers(parts, claim)) return;
+  throw new HeldError(
+    'plan/held',
+    `${called.replace(/^./, (first) => first.toUpperCase())} is already being run by ${sayOther(claim)}.`,
+    { hint: `Watch it with: signalbox status --plan ${id}`, details: { holder: claim } },
+  );
+}
+
+/** Claims a plan for this process. A claim that it has already keeps its time, which shows how long the run takes. */
+export async function claimPlan(parts: EngineContext, planId: string): Promise<void> {
+  const { store, holder, now } = parts;
+  await store.updatePlan(planId, (plan) => {
+    refuseHeld(parts, plan, `plan "${planId}"`);
+    return plan.claim?.token === holder.token ? plan : { ...plan, claim: holder.claim(now()) };
+  });
+}
+
+/**
+ * Makes a plan active again and claims it, in one write, so that no daemon can take it in between. With `leave` it is not
+ * claimed: the daemon continues it.
+ */
+export async function claimToResume(
+  parts: EngineContext,
+  planId: string,
+  { called, leave = false }: { called(plan: Plan): string; leave?: boolean },
+): Promise<Plan> {
+  const { store, holder, now } = parts;
+  return store.updatePlan(planId, (latest) => {
+    refuseHeld(parts, latest, called(latest));
+    if (latest.status !== 'active' && latest.status !== 'paused')
+      throw new IllegalMoveError('plan/illegal', `Cannot resume ${called(latest)}: it is ${latest.status}.`, {
+        hint: `See: signalbox status --plan ${planId}`,
+        details: { status: latest.status, legal: ['active', 'paused'] },
+      });
+    const time = now();
+    const { starts } = latest;
+    return {
+      ...latest,
+      run: { ...(latest.run as object | undefined), detached: leave },
+      ...(starts ? { starts: { ...starts, since: time } } : {}),
+      status: 'active',
+      pausedBy: null,
+      claim: leave ? null : holder.claim(time),
+    };
+  });
+}
+
+/** Gives up the claim on a plan without stopping it: another process may continue it. */
+export async function letGo(parts: EngineContext, planId: string): Promise<void> {
+  const { store, holder } = parts;
+  for (const hooks of parts.kinds.values()) hooks.released?.(planId);
+  await store.updatePlan(planId, (latest) =>
+    latest.claim?.token === holder.token ? { ...latest, claim: null } : latest,
+  );
+}
+
+/** Whether a daemon is running that continues the plan: the plan was left to it, or it has claimed tickets of it. */
+export function isWithDaemon(parts: EngineContext, planId: string): boolean {
+  const daemon = parts.holder.daemon();
+  if (!daemon) return false;
+  const { detached } = (parts.store.plan(planId).run ?? {}) as { detached?: boolean };
+  if (detached) return true;
+  return ticketsOf(parts.store.view(), planId).some(({ claim }) => claim?.token === daemon.token);
+}

@@ -1,0 +1,32 @@
+import type { EngineContext, PlanKind } from '../../engine/context.ts';
+import type { Plan } from '../../model/plan.ts';
+import { entryOf } from '../../model/plans/view.ts';
+import { blockedBy } from '../../model/state/dependencies.ts';
+import { firstFailure } from '../../model/state/first-failure.ts';
+import type { Ticket } from '../../model/ticket.ts';
+import { withPrerequisitesNow } from './prerequisites.ts';
+import { beginWithPushed } from './pushed-commits.ts';
+
+/** Plans that `signalbox run <issues>` makes: issues that start from what people and other issues have pushed. */
+export const issuesKind: PlanKind = {
+  kind: 'run',
+  hooks: (context) => ({
+    startFrom: (_plan, ticket, workspace) => withPrerequisitesNow(context, ticket, workspace),
+    catchUp: (_plan, ticket, workspace) => beginWithPushed(context, ticket, workspace),
+    stoppedAt: (plan, tickets) => leftAlone(context, plan, tickets).map(({ since }) => since ?? ''),
+  }),
+};
+
+/** Tickets that would continue if an engine ran the plan: its daemon is gone, or a person answered after the run ended. */
+function leftAlone({ store, holder }: EngineContext, plan: Plan, tickets: readonly Ticket[]): Ticket[] {
+  if (plan.status !== 'active') return [];
+  if ((plan.claim && holder.isLive(plan.claim)) || holder.daemon()) return [];
+  const view = store.view();
+  return tickets.filter(({ ticketId, status, claim, phaseHistory }) => {
+    if (claim && holder.isLive(claim)) return false;
+    if (status === 'running' || (status === 'ready' && phaseHistory.length > 0)) return true;
+    const entry = entryOf(plan, { ticketId });
+    if (!entry || (status !== 'queued' && status !== 'ready')) return false;
+    return blockedBy(view, plan, entry) === null && firstFailure(view, plan) === undefined;
+  });
+}

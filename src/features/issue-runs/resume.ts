@@ -1,0 +1,85 @@
+import { type EngineContext, emit } from '../../engine/context.ts';
+import { control } from '../../engine/control.ts';
+import { claimToResume, letGo } from '../../engine/plan-claim.ts';
+import { stoppedIn } from '../../engine/stopped-tickets.ts';
+import { InputError } from '../../model/errors.ts';
+import type { Plan } from '../../model/plan.ts';
+import { ticketsOf } from '../../model/plans/view.ts';
+import { newerRunOf } from '../../model/state/superseded.ts';
+import { settle } from '../../model/state/walk.ts';
+import { type Ticket, tipOf } from '../../model/ticket.ts';
+import { resolveWorkflow } from '../../workflows/index.ts';
+import { finishedWork } from './finished-work.ts';
+import { EarlierIssues, sourceKey } from './previous-runs.ts';
+
+/** Claims an issue run that was stopped, or whose process is gone, and resumes its stopped tickets. */
+export async function takeRun(parts: EngineContext, planId: string): Promise<Plan> {
+  if (parts.store.plan(planId).kind !== 'run')
+    throw new InputError('run/plan', `"${planId}" is a plan, not a run of issues.`, {
+      hint: `Run it with: signalbox run ${planId}`,
+    });
+  const plan = await claimToResume(parts, planId, { called: ({ id }) => `run "${id}"` });
+  try {
+    await adoptFinished(parts, planId);
+    emit(parts, { type: 'plan:status', planId, status: plan.status });
+    for (const ticket of stoppedIn(parts, planId))
+      await control(parts, { planId, ticketId: ticket.ticketId }, { type: 'resume' }, 'a person');
+  } catch (error) {
+    await letGo(parts, planId);
+    throw error;
+  }
+  return plan;
+}
+
+/** Issues that newer runs took over and finished are complete here as well: dependent issues start from that work. */
+export async function adoptFinished(parts: EngineContext, planId: string): Promise<void> {
+  const { store, settings, now } = parts;
+  const plan = store.plan(planId);
+  const taken = ticketsOf(store.view(), plan).filter((ticket) => newerRunOf(ticket) !== undefined);
+  if (taken.length === 0) return;
+  const earlier = new EarlierIssues(parts);
+  const { workflow } = await resolveWorkflow(plan.workflow ?? settings.defaultWorkflow, settings.searchPath);
+  for (const ticket of taken) {
+    const tickets = await earlier.of(sourceKey(ticket) ?? '', earlier.repoOf(ticket) ?? '');
+    if (latestOf(ticket, tickets)?.status !== 'complete') continue;
+    const work = await finishedWork(parts, { tickets, earlier, workflow });
+    if (!work) continue;
+    const { pr_url } = work.context;
+    await store.updateTicket(ticket, (latest) => ({
+      ...settle(latest, now(), { status: 'complete', error: null }),
+      currentPhase: null,
+      branch: work.branch,
+      worktree: null,
+      tip: tipOf(work),
+      context: { ...latest.context, ...(pr_url === undefined ? {} : { pr_url }) },
+      source: { ...(latest.source as object), already: true },
+    }));
+  }
+}
+
+/** The ticket that has an issue now: the newer run may have been superseded as well. */
+function latestOf(ticket: Ticket, tickets: readonly Ticket[]): Ticket | undefined {
+  let latest: Ticket | undefined = ticket;
+  for (const _ of tickets) {
+    const newer: string | undefined = latest && newerRunOf(latest);
+    if (newer === undefined) return latest;
+    latest = tickets.find(({ planId }) => planId === newer);
+  }
+  return latest;
+}
+
+/** Pauses a run when newer runs have all issues that it has left: nothing in it will move. */
+export async function restSuperseded(parts: EngineContext, planId: string): Promise<void> {
+  const { store, holder, now } = parts;
+  const view = store.view();
+  const before = view.plans.find(({ id }) => id === planId);
+  if (before?.kind !== 'run' || before.status !== 'active') return;
+  const left = ticketsOf(view, before).filter(({ status }) => status !== 'complete');
+  if (left.length === 0 || !left.every((each) => newerRunOf(each) !== undefined)) return;
+  const plan = await store.updatePlan(planId, (latest) =>
+    latest.status === 'active' && !(latest.claim && holder.isLive(latest.claim))
+      ? { ...latest, status: 'paused', pausedBy: 'a newer run', pausedAt: now() }
+      : latest,
+  );
+  if (plan.status === 'paused') emit(parts, { type: 'plan:status', planId, status: 'paused' });
+}
