@@ -1,14 +1,13 @@
 import { asArray, asRecord, asText } from '../model/text/json.ts';
-import { askForge } from './ask.ts';
-import { GhError } from './gh/error.ts';
+import { ghProblem } from './gh/failure.ts';
 import { type RepositoryName, repositoryText } from './gh/repository-name.ts';
-import { type GhOptions, type GhResult, runGh } from './gh/run-gh.ts';
-import { ghProblem } from './gh-problem.ts';
+import { GhError, type GhOptions, trySlowGh } from './gh/run-gh.ts';
+import { askRepository } from './watch-query.ts';
 
-/** What every comment of ours begins with; nobody sees it. */
+/** What every comment of ours begins with; it is not shown. */
 export const MARK = '<!-- signalbox-comment ';
 
-export interface NewComment {
+interface NewComment {
   repository: RepositoryName;
   number: number;
   /** Two comments with the same key are the same comment. */
@@ -25,22 +24,15 @@ export async function findComment(
   { repository, number, key }: Omit<NewComment, 'bodyFile'>,
   options: GhOptions,
 ): Promise<string | undefined> {
-  const text = `query($owner: String!, $name: String!) {
-  rateLimit { limit remaining cost resetAt }
-  repository(owner: $owner, name: $name) {
-    pullRequest(number: ${Math.trunc(number)}) { comments(last: 100) { nodes { url body viewerDidAuthor } } }
-  }
-}`;
-  const { owner, name } = repository;
-  const { data } = await askForge(repository, { text, variables: { owner, name } }, options);
-  const { comments } = asRecord(asRecord(data.repository).pullRequest);
-  const all = asArray(asRecord(comments).nodes).map(asRecord);
+  const fields = `pullRequest(number: ${Math.trunc(number)}) { comments(last: 100) { nodes { url body viewerDidAuthor } } }`;
+  const { found } = await askRepository(repository, { fields }, options);
+  const all = asArray(asRecord(asRecord(found.pullRequest).comments).nodes).map(asRecord);
   const mark = markOf(key);
   const own = all.find((each) => each.viewerDidAuthor === true && asText(each.body).startsWith(mark));
   return own && asText(own.url);
 }
 
-/** Comments on a pull request unless the comment is there, and looks again: a lost answer does not make a second one. */
+/** Comments on a pull request unless the comment exists, and checks afterwards: a lost answer does not make a second one. */
 export async function commentOnce(
   comment: NewComment,
   options: GhOptions,
@@ -50,15 +42,9 @@ export async function commentOnce(
   const { repository, number, bodyFile } = comment;
   const where = repositoryText(repository);
   const args = ['pr', 'comment', String(number), '--repo', where, '--body-file', bodyFile];
-  let result: GhResult | GhError;
-  try {
-    result = await runGh(args, { timeoutMs: 60_000, ...options });
-  } catch (error) {
-    if (!(error instanceof GhError)) throw error;
-    result = error;
-  }
+  const result = await trySlowGh(args, options);
   const url = await findComment(comment, options);
   if (url !== undefined) return { url, posted: true };
   if (result instanceof GhError) throw result;
-  throw ghProblem({ result, repository, what: `could not comment on pull request #${number} of ${where}` });
+  throw ghProblem(result, repository, `could not comment on pull request #${number} of ${where}`);
 }

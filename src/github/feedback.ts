@@ -1,7 +1,6 @@
 import { cleanLine, cleanText } from '../model/text/clean.ts';
 import { MARK } from './comment.ts';
-import { isHeard } from './trusted-author.ts';
-import type { Said, Thread, Watched } from './watched.ts';
+import { isHeard, type Said, type Thread, type Watched } from './watched.ts';
 
 /** One thing that somebody should answer by a change or by words. */
 export interface FeedbackItem {

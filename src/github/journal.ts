@@ -1,10 +1,11 @@
-import { appendFileSync, readFileSync } from 'node:fs';
+import { appendFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeDirectory } from '../machine/files/directory.ts';
+import { readOrEmpty } from '../machine/files/text-file.ts';
 import { messageOf } from '../model/errors.ts';
 import { asRecord, asText, parseJson } from '../model/text/json.ts';
 
-/** One line: what was meant, or what came of it. */
+/** One line: an intent, or its result. */
 export interface JournalLine {
   at: string;
   what: string;
@@ -12,10 +13,10 @@ export interface JournalLine {
   facts: Record<string, unknown>;
 }
 
-/** Called when the intent is written, and when the deed is done but not written. A test ends the process there. */
+/** Called when the intent is written, and when the change is made but not written. A test ends the process there. */
 type Crash = (point: `forge:${string}`) => void;
 
-/** What was meant and what came of it, line by line: after a crash it shows what may have happened outside. */
+/** Intents and results, line by line: after a crash it shows what may have happened on GitHub. */
 export class ForgeJournal {
   readonly #file: string;
   readonly #now: () => string;
@@ -45,35 +46,30 @@ export class ForgeJournal {
     }
   }
 
-  /** A crash hid what came of a deed, and now it is known. Nothing is written where nothing was open. */
+  /** Records the result of an intent that a crash left open. Writes nothing where none is open. */
   settle(what: string, result: object): void {
     const open = this.unsettled().find((line) => line.what === what);
     if (open) this.#write({ what, state: 'done', found: true, result });
   }
 
-  /** Something that became true here alone. */
+  /** Records something that needs no intent. */
   note(what: string, about: Record<string, unknown>): void {
     this.#write({ what, state: 'noted', ...about });
   }
 
   /** Everything so far, oldest first. A line that a crash cut off is left out. */
   lines(): JournalLine[] {
-    let text: string;
-    try {
-      text = readFileSync(this.#file, 'utf8');
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-      throw error;
-    }
-    return text.split('\n').flatMap((line) => {
-      const facts = asRecord(parseJson(line));
-      const { state } = facts;
-      const known = state === 'intent' || state === 'done' || state === 'failed' || state === 'noted';
-      return known ? [{ at: asText(facts.at), what: asText(facts.what), state, facts }] : [];
-    });
+    return readOrEmpty(this.#file)
+      .split('\n')
+      .flatMap((line) => {
+        const facts = asRecord(parseJson(line));
+        const { state } = facts;
+        const known = state === 'intent' || state === 'done' || state === 'failed' || state === 'noted';
+        return known ? [{ at: asText(facts.at), what: asText(facts.what), state, facts }] : [];
+      });
   }
 
-  /** Deeds that were meant and have no end: a crash may have come before or after them. */
+  /** Intents without a result: a crash may have come before or after the change. */
   unsettled(): JournalLine[] {
     const open = new Map<string, JournalLine>();
     for (const line of this.lines()) {

@@ -1,8 +1,7 @@
-import { cleanLine, cleanText } from '../model/text/clean.ts';
+import { capital, cleanLine, cleanText } from '../model/text/clean.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
 import { type FeedbackItem, feedbackOf, type Listening } from './feedback.ts';
-import { isHeard } from './trusted-author.ts';
-import type { Watched } from './watched.ts';
+import { isHeard, type Watched } from './watched.ts';
 
 /** What somebody waits for: that it is opened, reviewed, merged, or over in whatever way. */
 export const PULL_WAITS = ['open', 'review', 'merge', 'end'] as const;
@@ -28,7 +27,7 @@ export interface Standing {
   ids: string[];
 }
 
-export interface Ours extends Listening {
+interface Ours extends Listening {
   /** Commits that the branch may have when nobody else pushed: what it is known to have had last, and what it is here. */
   heads: readonly string[];
   /** The branch itself has the last of these: GitHub may need a moment until its pull request shows a push. */
@@ -176,8 +175,4 @@ function approval(pull: Watched, { reviewers }: Ours): { text: string } | { miss
   return {
     text: [`${names(approving)} approved it.`, ...words.map((each) => cleanText(each, 1000))].join('\n'),
   };
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -1,13 +1,18 @@
 import { asArray, asRecord, asText, parseJson } from '../model/text/json.ts';
-import { GhError } from './gh/error.ts';
+import { ghProblem } from './gh/failure.ts';
 import { type RepositoryName, repositoryText } from './gh/repository-name.ts';
-import { type GhOptions, type GhResult, runGh } from './gh/run-gh.ts';
-import { ghProblem } from './gh-problem.ts';
+import { GhError, type GhOptions, type GhResult, runSlowGh, trySlowGh } from './gh/run-gh.ts';
+
+export type PullState = 'OPEN' | 'CLOSED' | 'MERGED';
+
+export function isPullState(value: unknown): value is PullState {
+  return value === 'OPEN' || value === 'CLOSED' || value === 'MERGED';
+}
 
 export interface PullRequest {
   number: number;
   url: string;
-  state: 'OPEN' | 'CLOSED' | 'MERGED';
+  state: PullState;
   headRefOid: string;
   baseRefName: string;
   body: string;
@@ -25,17 +30,16 @@ export interface Head {
 }
 
 const FIELDS = 'number,url,state,headRefOid,baseRefName,body,createdAt,mergedAt,headRepositoryOwner';
-const TIMEOUT_MS = 60_000;
 
 /** All pull requests of a branch, newest first. Those of other people's forks with a branch of that name are left out. */
 export async function findPullRequests(head: Head, options: GhOptions): Promise<PullRequest[]> {
   const { repository, branch } = head;
   const args = ['pr', 'list', '--repo', repositoryText(repository), '--head', branch, '--state', 'all'];
-  const result = await gh([...args, '--limit', '50', '--json', FIELDS], options);
+  const result = await runSlowGh([...args, '--limit', '50', '--json', FIELDS], options);
   const what = `the pull requests of ${repositoryText(repository)}`;
-  if (result.code !== 0) throw failure(result, head, `could not list ${what}`);
+  if (result.code !== 0) throw ghProblem(result, repository, `could not list ${what}`);
   const listed = parseJson(result.stdout);
-  if (!Array.isArray(listed)) throw failure(result, head, `gave no list of ${what}`);
+  if (!Array.isArray(listed)) throw ghProblem(result, repository, `gave no list of ${what}`);
   const pulls = asArray(listed).map(asRecord);
   return pulls.filter((pull) => isOurs(pull, head.owner)).flatMap((pull) => readPull(pull) ?? []);
 }
@@ -47,8 +51,7 @@ function isOurs(pull: Record<string, unknown>, owner: string | null): boolean {
 
 function readPull(pull: Record<string, unknown>): PullRequest | undefined {
   const { number, state } = pull;
-  if (typeof number !== 'number' || (state !== 'OPEN' && state !== 'CLOSED' && state !== 'MERGED'))
-    return undefined;
+  if (typeof number !== 'number' || !isPullState(state)) return undefined;
   return {
     number,
     state,
@@ -61,7 +64,7 @@ function readPull(pull: Record<string, unknown>): PullRequest | undefined {
   };
 }
 
-export interface NewPullRequest {
+interface NewPullRequest {
   head: Head;
   /** Null: the repository's default branch. */
   base: string | null;
@@ -70,8 +73,8 @@ export interface NewPullRequest {
 }
 
 /** Opens a pull request and looks it up again: an answer that got lost does not make a second one. */
-export async function createPullRequest(spec: NewPullRequest, options: GhOptions): Promise<PullRequest> {
-  const { head, base, title, bodyFile } = spec;
+export async function createPullRequest(wanted: NewPullRequest, options: GhOptions): Promise<PullRequest> {
+  const { head, base, title, bodyFile } = wanted;
   const foreign = head.owner !== null && head.owner.toLowerCase() !== head.repository.owner.toLowerCase();
   const args = [
     ...['pr', 'create', '--repo', repositoryText(head.repository)],
@@ -79,7 +82,7 @@ export async function createPullRequest(spec: NewPullRequest, options: GhOptions
     ...(base === null ? [] : ['--base', base]),
     ...['--title', title, '--body-file', bodyFile],
   ];
-  const result = await runOrError(args, options);
+  const result = await trySlowGh(args, options);
   const open = (await findPullRequests(head, options)).find(({ state }) => state === 'OPEN');
   if (open) return open;
   if (result instanceof GhError) throw result;
@@ -89,19 +92,10 @@ export async function createPullRequest(spec: NewPullRequest, options: GhOptions
         'unknown',
         `The GitHub CLI says that it opened a pull request for ${head.branch}, but there is none.`,
       )
-    : failure(result, head, what);
+    : ghProblem(result, head.repository, what);
 }
 
-async function runOrError(args: readonly string[], options: GhOptions): Promise<GhResult | GhError> {
-  try {
-    return await gh(args, options);
-  } catch (error) {
-    if (error instanceof GhError) return error;
-    throw error;
-  }
-}
-
-export interface EditPullRequest {
+interface EditPullRequest {
   repository: RepositoryName;
   number: number;
   bodyFile: string | null;
@@ -109,9 +103,9 @@ export interface EditPullRequest {
 }
 
 /** Changes text and base of a pull request. */
-export async function editPullRequest(spec: EditPullRequest, options: GhOptions): Promise<void> {
-  const { repository, number, bodyFile, base } = spec;
-  const result = await gh(
+export async function editPullRequest(change: EditPullRequest, options: GhOptions): Promise<void> {
+  const { repository, number, bodyFile, base } = change;
+  const result = await runSlowGh(
     [
       ...['pr', 'edit', String(number), '--repo', repositoryText(repository)],
       ...(bodyFile === null ? [] : ['--body-file', bodyFile]),
@@ -122,11 +116,11 @@ export async function editPullRequest(spec: EditPullRequest, options: GhOptions)
   if (result.code === 0) return;
   // An older `gh pr edit`, as distributions have it, asks for project cards, which GitHub no longer has.
   const old = /projectCards|Projects \(classic\)|read:project/i.test(result.stderr);
-  const again = old ? await patch(spec, options) : result;
+  const again = old ? await patch(change, options) : result;
   if (again.code !== 0)
-    throw failure(
+    throw ghProblem(
       again,
-      { repository },
+      repository,
       `could not change pull request #${number} of ${repositoryText(repository)}`,
     );
 }
@@ -136,7 +130,7 @@ function patch(
   options: GhOptions,
 ): Promise<GhResult> {
   const { host, owner, name } = repository;
-  return gh(
+  return runSlowGh(
     [
       ...['api', '--method', 'PATCH', '--hostname', host, `repos/${owner}/${name}/pulls/${number}`],
       ...(bodyFile === null ? [] : ['-F', `body=@${bodyFile}`]),
@@ -146,10 +140,53 @@ function patch(
   );
 }
 
-function gh(args: readonly string[], options: GhOptions): Promise<GhResult> {
-  return runGh(args, { timeoutMs: TIMEOUT_MS, ...options });
+export interface MergeWish {
+  head: Head;
+  number: number;
+  /** Nothing is merged when the branch has moved on from this commit. */
+  commit: string;
+  method: 'merge' | 'squash' | 'rebase';
 }
 
-function failure(result: GhResult, { repository }: Pick<Head, 'repository'>, what: string): GhError {
-  return ghProblem({ result, repository, what });
+/** Merges a pull request and looks it up again: what counts is what GitHub has, not what the call said. */
+export async function mergePullRequest(wish: MergeWish, options: GhOptions): Promise<PullRequest> {
+  const { head, number, commit, method } = wish;
+  const repository = repositoryText(head.repository);
+  const args = ['pr', 'merge', String(number), '--repo', repository, `--${method}`];
+  const result = await trySlowGh([...args, '--match-head-commit', commit], options);
+  const found = (await findPullRequests(head, options)).find((pull) => pull.number === number);
+  if (found?.state === 'MERGED') return found;
+  if (result instanceof GhError) throw result;
+  if (result.code !== 0)
+    throw ghProblem(result, head.repository, `could not merge pull request #${number} of ${repository}`);
+  throw new GhError('unknown', `GitHub has not merged pull request #${number} yet.`, {
+    hint: 'It may have put it into a merge queue.',
+  });
+}
+
+/** What is known of our own work on a branch, to tell its pull request from others of the same name. */
+export interface OurWork {
+  /** Where the pull request is known already. */
+  number: number | null;
+  /** Commits that we pushed or have. */
+  commits: readonly string[];
+  /** When we pushed; null before that. */
+  since: string | null;
+}
+
+/**
+ * Which pull request of a branch is about our work; `pulls` has the newest first. An open one is: it has whatever the
+ * branch has. One that is over is only when it ended with a commit of ours, or was opened after our push: an older one
+ * may merely have had a branch of the same name.
+ */
+export function ourPull<T extends Pick<PullRequest, 'number' | 'state' | 'createdAt'>>(
+  pulls: readonly T[],
+  { number, commits, since }: OurWork,
+  headOf: (pull: T) => string,
+): T | undefined {
+  if (number !== null) return pulls.find((pull) => pull.number === number);
+  const isOurs = (pull: T) =>
+    commits.includes(headOf(pull)) ||
+    (since !== null && Date.parse(pull.createdAt) >= Math.floor(Date.parse(since) / 1000) * 1000);
+  return pulls.find(({ state }) => state === 'OPEN') ?? pulls.find(isOurs);
 }

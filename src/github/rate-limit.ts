@@ -1,6 +1,7 @@
 import { join } from 'node:path';
-import { asRecord } from '../model/text/json.ts';
-import { noteFact, readFacts } from './facts-file.ts';
+import { asRecord, parseJson } from '../model/text/json.ts';
+import { type GhOptions, runGh } from './gh/run-gh.ts';
+import { noteFact, readFacts } from './known-repositories.ts';
 
 /** What GitHub lets this account ask for until the reset. */
 export interface Budget {
@@ -56,4 +57,15 @@ export class BudgetBook {
     if (!known || Date.parse(known.resetAt) <= Date.parse(now)) return undefined;
     return known.remaining < Math.min(reserve, known.limit / 2) || known.remaining === 0 ? known : undefined;
   }
+}
+
+/** When the limit that was met ends, as far as GitHub tells; asking costs nothing. Undefined for one without a window. */
+export async function limitEnd(host: string, options: GhOptions): Promise<string | undefined> {
+  const { code, stdout } = await runGh(['api', 'rate_limit', '--hostname', host], options);
+  if (code !== 0) return undefined;
+  const { graphql, core } = asRecord(asRecord(parseJson(stdout)).resources);
+  const ends = [graphql, core].map(asRecord).flatMap(({ remaining, reset }) => {
+    return remaining === 0 && typeof reset === 'number' ? [reset * 1000] : [];
+  });
+  return ends.length === 0 ? undefined : new Date(Math.max(...ends)).toISOString();
 }

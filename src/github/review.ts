@@ -1,8 +1,9 @@
 import { asArray, asRecord, asText, parseJson } from '../model/text/json.ts';
+import { ghProblem } from './gh/failure.ts';
 import { type RepositoryName, repositoryText } from './gh/repository-name.ts';
-import { type GhOptions, runGh } from './gh/run-gh.ts';
-import { type Failed, ghProblem } from './gh-problem.ts';
-import { isTrusted } from './trusted-author.ts';
+import { type GhOptions, runSlowGh } from './gh/run-gh.ts';
+import { isPullState, type PullState } from './pull-request.ts';
+import { isTrusted } from './watched.ts';
 
 export interface Review {
   author: string;
@@ -11,7 +12,7 @@ export interface Review {
 }
 
 export interface Reviewed {
-  state: 'OPEN' | 'CLOSED' | 'MERGED';
+  state: PullState;
   /** What the reviews come to; null while they come to nothing. */
   verdict: 'approve' | 'reject' | null;
   /** Those that count and say so, oldest first. */
@@ -27,14 +28,12 @@ export async function readReviews(
   options: GhOptions,
 ): Promise<Reviewed> {
   const args = ['pr', 'view', String(number), '--repo', repositoryText(repository), '--json', FIELDS];
-  const result = await runGh(args, { timeoutMs: 60_000, ...options });
+  const result = await runSlowGh(args, options);
   const what = `pull request #${number} of ${repositoryText(repository)}`;
-  const failed = (why: string): Failed => ({ result, repository, what: `${why} ${what}` });
-  if (result.code !== 0) throw ghProblem(failed('could not read'));
+  if (result.code !== 0) throw ghProblem(result, repository, `could not read ${what}`);
   const pull = asRecord(parseJson(result.stdout));
   const { state } = pull;
-  if (state !== 'OPEN' && state !== 'CLOSED' && state !== 'MERGED')
-    throw ghProblem(failed('gave no state of'));
+  if (!isPullState(state)) throw ghProblem(result, repository, `gave no state of ${what}`);
   return { state, ...judge(pull) };
 }
 

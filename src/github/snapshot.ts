@@ -1,19 +1,17 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { writeAtomic } from '../machine/files/atomic.ts';
+import { readOrEmpty } from '../machine/files/text-file.ts';
 import { withLock } from '../machine/lock.ts';
 import { asArray, asRecord, asText, parseJson } from '../model/text/json.ts';
-import { askForge } from './ask.ts';
-import { withEarlier } from './earlier-comments.ts';
-import { GhError } from './gh/error.ts';
 import { type RepositoryName, repositoryText } from './gh/repository-name.ts';
-import type { GhOptions } from './gh/run-gh.ts';
+import { GhError, type GhOptions } from './gh/run-gh.ts';
 import { BudgetBook, type KnownBudget } from './rate-limit.ts';
-import { MOST_AT_ONCE, readWatches, type Watch, watchQuery } from './watch-query.ts';
+import { MAX_WATCHES, queryWatches, type Watch, withEarlier } from './watch-query.ts';
 import type { Watched } from './watched.ts';
 
-export interface SnapshotOptions {
+interface SnapshotOptions {
   stateDir: string;
   repository: RepositoryName;
   /** Answers younger than this are good enough. */
@@ -41,18 +39,18 @@ const FORMAT = 2;
 /** Longer than one question may take. */
 const TURN_MS = 90_000;
 
+type Kept = Pick<SnapshotOptions, 'stateDir' | 'repository'>;
+
 /**
- * The pull requests of one branch, out of one question for everybody who waits in the repository. What was asked lately
- * is not asked again, by whichever process; `others` says who else waits, and is called only when a question is due.
+ * The pull requests of one branch, from one query for everything that is waited for in the repository. A recent answer
+ * is used again, also one of another process; `others` lists what else is waited for, and is called only when a query is due.
  */
 export async function seePull(
   watch: Watch,
   options: SnapshotOptions,
   others: () => readonly Watch[],
 ): Promise<Seen> {
-  const dir = join(options.stateDir, 'forge');
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const file = join(dir, `${fileName(options.repository)}.json`);
+  const file = fileOf(options);
   const fresh = () => {
     const known = read(file).get(watch.branch);
     const suffices = known && (known.number === null || known.number === watch.number);
@@ -60,46 +58,34 @@ export async function seePull(
   };
   const known = fresh();
   if (known) return known;
-  return withLock(
-    `${file}.lock`,
-    async () => {
-      // Somebody else may have asked while this one waited for its turn.
-      const meanwhile = fresh();
-      if (meanwhile) return meanwhile;
-      const low = lowBudget(options);
-      if (low) return { later: budgetText(low) };
-      return ask(file, watch, options, others());
-    },
-    { timeoutMs: TURN_MS },
-  );
+  return inTurn(file, async () => {
+    // Another process may have asked while this one waited for its turn.
+    const meanwhile = fresh();
+    if (meanwhile) return meanwhile;
+    const low = new BudgetBook(options.stateDir).low(options.repository.host, options.reserve, options.now());
+    if (low) return { later: budgetText(low) };
+    return ask(file, watch, options, others());
+  });
 }
 
 /** Forgets what is known of a branch: something was just done that changes it. */
-export async function forgetPull(
-  options: Pick<SnapshotOptions, 'stateDir' | 'repository'>,
-  branch: string,
-): Promise<void> {
-  const dir = join(options.stateDir, 'forge');
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const file = join(dir, `${fileName(options.repository)}.json`);
-  await withLock(
-    `${file}.lock`,
-    () => {
-      const all = read(file);
-      if (all.delete(branch)) write(file, all);
-    },
-    { timeoutMs: TURN_MS },
-  );
+export async function forgetPull(options: Kept, branch: string): Promise<void> {
+  const file = fileOf(options);
+  await inTurn(file, () => {
+    const all = read(file);
+    if (all.delete(branch)) write(file, all);
+  });
 }
 
 /** The last answer, however old it is. */
-export function lastSeen(
-  options: Pick<SnapshotOptions, 'stateDir' | 'repository'>,
-  branch: string,
-): Watched | null {
-  const file = join(options.stateDir, 'forge', `${fileName(options.repository)}.json`);
-  const pulls = read(file).get(branch)?.pulls ?? [];
+export function lastSeen(options: Kept, branch: string): Watched | null {
+  const pulls = read(fileOf(options)).get(branch)?.pulls ?? [];
   return pulls.find(({ state }) => state === 'OPEN') ?? pulls[0] ?? null;
+}
+
+function inTurn<T>(file: string, work: () => T | Promise<T>): Promise<T> {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  return withLock(`${file}.lock`, work, { timeoutMs: TURN_MS });
 }
 
 async function ask(
@@ -113,15 +99,13 @@ async function ask(
   const all = read(file);
   for (const [branch, stored] of all) if (!isFresh(stored, options)) all.delete(branch);
   const rest = others.filter(({ branch }) => branch !== watch.branch && !all.has(branch));
-  const watches = [watch, ...rest].slice(0, MOST_AT_ONCE);
+  const watches = [watch, ...rest].slice(0, MAX_WATCHES);
   try {
-    const { data, budget } = await askForge(repository, watchQuery(repository, watches), gh);
+    const { pulls, budget } = await queryWatches(repository, watches, gh);
     const at = now();
     if (budget) budgets.note(repository.host, budget, at);
     const found = await Promise.all(
-      readWatches(data, watches).map((pulls) =>
-        Promise.all(pulls.map((pull) => withEarlier(repository, pull, gh))),
-      ),
+      pulls.map((each) => Promise.all(each.map((pull) => withEarlier(repository, pull, gh)))),
     );
     for (const [index, { branch, number }] of watches.entries())
       all.set(branch, { at, number, pulls: found[index] ?? [] });
@@ -135,10 +119,6 @@ async function ask(
   }
 }
 
-function lowBudget({ stateDir, repository, reserve, now }: SnapshotOptions): KnownBudget | undefined {
-  return new BudgetBook(stateDir).low(repository.host, reserve, now());
-}
-
 function budgetText({ remaining, limit, resetAt }: KnownBudget): string {
   return `GitHub's budget is low (${remaining} of ${limit}); the next question is asked after ${resetAt}`;
 }
@@ -148,23 +128,16 @@ function isFresh({ at }: Stored, { maxAgeSeconds, now }: SnapshotOptions): boole
   return age >= 0 && age < maxAgeSeconds;
 }
 
-/** Readable, and different for repositories whose names differ in characters that a file cannot have. */
-function fileName(repository: RepositoryName): string {
+/** A readable name that is different for repositories whose names differ in characters that a file cannot have. */
+function fileOf({ stateDir, repository }: Kept): string {
   const text = repositoryText(repository).toLowerCase();
   const hash = createHash('sha256').update(`${repository.host}/${text}`).digest('hex').slice(0, 10);
-  return `${text.replace(/[^a-z0-9._-]/g, '-').slice(0, 80)}-${hash}`;
+  return join(stateDir, 'forge', `${text.replace(/[^a-z0-9._-]/g, '-').slice(0, 80)}-${hash}.json`);
 }
 
-/** What cannot be read is asked again: nothing here is kept nowhere else. */
+/** What cannot be read is asked again: nothing is kept here alone. */
 function read(file: string): Map<string, Stored> {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Map();
-    throw error;
-  }
-  const { format, pulls } = asRecord(parseJson(text));
+  const { format, pulls } = asRecord(parseJson(readOrEmpty(file)));
   if (format !== FORMAT) return new Map();
   return new Map(
     asArray(pulls).map((each) => {

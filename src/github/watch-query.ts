@@ -1,19 +1,21 @@
 import { asArray, asRecord } from '../model/text/json.ts';
-import type { ForgeQuery } from './ask.ts';
-import type { RepositoryName } from './gh/repository-name.ts';
-import { readWatched, type Talk, type Watched } from './watched.ts';
+import { graphql, graphqlFailure, variableTypes } from './gh/graphql.ts';
+import { type RepositoryName, repositoryText } from './gh/repository-name.ts';
+import type { GhOptions } from './gh/run-gh.ts';
+import { type Budget, readBudget } from './rate-limit.ts';
+import { readTalk, readWatched, type Talk, type Watched } from './watched.ts';
 
-/** A branch whose pull request is waited for or upon. */
+/** A branch whose pull request something waits for. */
 export interface Watch {
   branch: string;
-  /** Where it is known already: a branch alone may have pull requests of strangers' forks, too. */
+  /** If it is known already: a branch alone may also have pull requests of other people's forks. */
   number: number | null;
   /** Owner of the repository that the branch is pushed to; null when its address does not tell. */
   owner: string | null;
 }
 
-/** So many pull requests are asked for at once; GitHub counts what a query could return, and refuses too much. */
-export const MOST_AT_ONCE = 25;
+/** GitHub counts what a query could return, and refuses too much. */
+export const MAX_WATCHES = 25;
 
 const AUTHORED = 'author { login } authorAssociation viewerDidAuthor body';
 const BACK = 'pageInfo { hasPreviousPage startCursor }';
@@ -35,58 +37,86 @@ const PULL = `fragment pull on PullRequest {
   } } } } } }
 }`;
 
-/** One question for all of them. Names reach GitHub as variables; numbers are numbers. */
-export function watchQuery({ owner, name }: RepositoryName, watches: readonly Watch[]): ForgeQuery {
-  const variables: Record<string, string> = { owner, name };
+interface RepositoryQuery {
+  /** Fields of the repository. */
+  fields: string;
+  variables?: Record<string, string>;
+  fragments?: string;
+}
+
+/** Asks for fields of a repository. An error of a part is left to the reader of that part; any other is thrown. */
+export async function askRepository(
+  repository: RepositoryName,
+  { fields, variables, fragments = '' }: RepositoryQuery,
+  options: GhOptions,
+): Promise<{ found: Record<string, unknown>; budget: Budget | null }> {
+  const { host, owner, name } = repository;
+  const all = { owner, name, ...variables };
+  const text = `query(${variableTypes(all)}) {
+  rateLimit { limit remaining cost resetAt }
+  repository(owner: $owner, name: $name) {
+    ${fields}
+  }
+}${fragments}`;
+  const answer = await graphql(host, { text, variables: all }, { timeoutMs: 60_000, ...options });
+  const { data, errors } = answer;
+  const whole = errors.find(({ type, path }) => path.length === 0 || type === 'RATE_LIMITED');
+  if (whole || Object.keys(data).length === 0) {
+    const what = `the pull requests of ${repositoryText(repository)}`;
+    throw graphqlFailure(answer, whole ?? errors[0], { host, what });
+  }
+  return { found: asRecord(data.repository), budget: readBudget(data.rateLimit) };
+}
+
+/** The pull requests of each branch, newest first, in the order of the branches, from one query. */
+export async function queryWatches(
+  repository: RepositoryName,
+  watches: readonly Watch[],
+  gh: GhOptions,
+): Promise<{ pulls: Watched[][]; budget: Budget | null }> {
+  const variables: Record<string, string> = {};
   const fields = watches.map(({ branch, number }, index) => {
     if (number !== null) return `p${index}: pullRequest(number: ${Math.trunc(number)}) { ...pull }`;
     variables[`b${index}`] = branch;
     const order = 'orderBy: {field: CREATED_AT, direction: DESC}';
     return `p${index}: pullRequests(headRefName: $b${index}, first: 5, ${order}) { nodes { ...pull } }`;
   });
-  const names = Object.keys(variables).map((variable) => `$${variable}: String!`);
-  const text = `query(${names.join(', ')}) {
-  rateLimit { limit remaining cost resetAt }
-  repository(owner: $owner, name: $name) {
-    ${fields.join('\n    ')}
-  }
-}
-${PULL}`;
-  return { text, variables };
+  const query = { fields: fields.join('\n    '), variables, fragments: `\n${PULL}` };
+  const { found, budget } = await askRepository(repository, query, gh);
+  const pulls = watches.map(({ branch, number, owner }, index) => {
+    const value = asRecord(found[`p${index}`]);
+    const all = (number === null ? asArray(value.nodes) : [value]).flatMap((each) => readWatched(each) ?? []);
+    const isOwn = (pull: Watched) => owner === null || pull.owner.toLowerCase() === owner.toLowerCase();
+    return all.filter((pull) => pull.branch === branch && isOwn(pull));
+  });
+  return { pulls, budget };
 }
 
-/** What was said before the oldest that is known of one pull request. */
-export function earlierQuery(
-  { owner, name }: RepositoryName,
-  number: number,
-  cursors: Partial<Record<Talk, string>>,
-): ForgeQuery {
-  const variables: Record<string, string> = { owner, name };
-  const fields = Object.entries(cursors).map(([talk, cursor]) => {
-    variables[talk] = cursor;
-    return pages[talk as Talk](`last: 50, before: $${talk}`);
-  });
-  const names = Object.keys(variables).map((variable) => `$${variable}: String!`);
-  const text = `query(${names.join(', ')}) {
-  rateLimit { limit remaining cost resetAt }
-  repository(owner: $owner, name: $name) {
-    pullRequest(number: ${Math.trunc(number)}) { ${fields.join(' ')} }
-  }
-}`;
-  return { text, variables };
-}
+/** Only so many pages are read back; of older comments the agent gets the address alone. */
+const MAX_EARLIER_PAGES = 8;
 
-/** The pull requests of each branch, newest first, in the same order. */
-export function readWatches(data: Record<string, unknown>, watches: readonly Watch[]): Watched[][] {
-  const repository = asRecord(data.repository);
-  return watches.map(({ branch, number, owner }, index) => {
-    const value = asRecord(repository[`p${index}`]);
-    const found = (number === null ? asArray(value.nodes) : [value]).flatMap(
-      (each) => readWatched(each) ?? [],
-    );
-    return found.filter(
-      (pull) =>
-        pull.branch === branch && (owner === null || pull.owner.toLowerCase() === owner.toLowerCase()),
-    );
-  });
+/** An open pull request with what was said before the first page. */
+export async function withEarlier(
+  repository: RepositoryName,
+  pull: Watched,
+  gh: GhOptions,
+): Promise<Watched> {
+  let whole = pull;
+  for (let page = 0; page < MAX_EARLIER_PAGES; page++) {
+    if (whole.state !== 'OPEN' || Object.keys(whole.earlier).length === 0) break;
+    const talks = Object.keys(whole.earlier) as Talk[];
+    const inner = talks.map((talk) => pages[talk](`last: 50, before: $${talk}`)).join(' ');
+    const fields = `pullRequest(number: ${Math.trunc(whole.number)}) { ${inner} }`;
+    const { found } = await askRepository(repository, { fields, variables: whole.earlier }, gh);
+    const older = readTalk(asRecord(found.pullRequest));
+    whole = {
+      ...whole,
+      reviews: [...older.reviews, ...whole.reviews],
+      threads: [...older.threads, ...whole.threads],
+      comments: [...older.comments, ...whole.comments],
+      earlier: older.earlier,
+      cut: whole.cut || older.cut,
+    };
+  }
+  return whole;
 }

@@ -1,10 +1,11 @@
 import { asArray, asRecord, asText } from '../model/text/json.ts';
+import { isPullState, type PullState } from './pull-request.ts';
 
 /** A pull request with everything that people and machines said of it. It is kept as JSON for all who wait. */
 export interface Watched {
   number: number;
   url: string;
-  state: 'OPEN' | 'CLOSED' | 'MERGED';
+  state: PullState;
   createdAt: string;
   /** Empty unless it was merged. */
   mergedAt: string;
@@ -70,8 +71,7 @@ const PASSED = new Set(['SUCCESS', 'NEUTRAL', 'SKIPPED', 'STALE']);
 export function readWatched(value: unknown): Watched | undefined {
   const pull = asRecord(value);
   const { number, state } = pull;
-  if (typeof number !== 'number' || (state !== 'OPEN' && state !== 'CLOSED' && state !== 'MERGED'))
-    return undefined;
+  if (typeof number !== 'number' || !isPullState(state)) return undefined;
   const commit = asRecord(asRecord(nodes(pull.commits)[0]).commit);
   return {
     number,
@@ -166,4 +166,17 @@ function readCheck(check: Record<string, unknown>): Check {
   const result = asText(check.state);
   const waits = result === 'PENDING' || result === 'EXPECTED';
   return { id, name, url, result, state: waits ? 'pending' : result === 'SUCCESS' ? 'passed' : 'failed' };
+}
+
+/** Anybody may say anything on a public repository; these belong to it. */
+const TRUSTED = new Set(['OWNER', 'MEMBER', 'COLLABORATOR']);
+
+export function isTrusted(association: string): boolean {
+  return TRUSTED.has(association);
+}
+
+/** Whether an author is listened to: what others say never reaches an agent, and their reviews count for nothing. */
+export function isHeard(said: Said, reviewers: readonly string[]): boolean {
+  if (said.own || isTrusted(said.association)) return true;
+  return reviewers.some((login) => login.toLowerCase() === said.author.toLowerCase());
 }

@@ -1,11 +1,9 @@
 import { isWork, readSpec, type Spec, type Units, unitsOf } from '../kiro/index.ts';
 import { InputError } from '../model/errors.ts';
 import { fetchItems } from './fetch.ts';
-import type { FetchOptions, SourceProblem, WorkItem } from './item.ts';
-import { orError, problemOf } from './problem.ts';
+import { type FetchOptions, orProblems, type SourceProblem, type WorkItem } from './item.ts';
 import { parseReference, type Reference, type SpecReference } from './reference.ts';
-import { type SpecWork, withSpecs } from './spec-ids.ts';
-import { specItems } from './spec-items.ts';
+import { type SpecWork, specItems, withSpecs } from './spec-items.ts';
 
 export interface CollectOptions extends FetchOptions {
   /** What files and directories are relative to; `cwd` says which repository a plain number means. */
@@ -26,54 +24,46 @@ export async function collectWork(
   references: readonly string[],
   options: CollectOptions,
 ): Promise<CollectedWork> {
-  const problems: SourceProblem[] = [];
-  const parsed: Reference[] = [];
-  for (const text of references) {
-    const reference = await orError(
-      async () => parseReference(text, { cwd: options.filesFrom ?? options.cwd }),
-      (error) => problemOf(text, error),
-    );
-    if ('kind' in reference) parsed.push(reference);
-    else problems.push(reference);
-  }
+  const cwd = options.filesFrom ?? options.cwd;
+  const parsed = await orProblems(references, String, (text) => parseReference(text, { cwd }));
   const isSpec = (reference: Reference): reference is SpecReference => reference.kind === 'spec';
-  const [fetched, ...specs] = await Promise.all([
-    fetchItems(
-      parsed.filter((reference) => !isSpec(reference)),
-      options,
+  const others = parsed.found.filter((reference) => !isSpec(reference));
+  const [fetched, specs] = await Promise.all([
+    fetchItems(others, options),
+    orProblems(
+      parsed.found.filter(isSpec),
+      ({ text }) => text,
+      (reference) => readOne(reference, options.unit ?? 'parent'),
     ),
-    ...parsed.filter(isSpec).map((reference) => readOne(reference, options)),
   ]);
-  const all = withSpecs(fetched.items, specs);
+  const all = withSpecs(fetched.items, specs.found);
   return {
     items: all.items,
-    problems: [...problems, ...fetched.problems, ...specs.flatMap((spec) => spec.problems), ...all.problems],
-    notes: [...new Set(specs.flatMap((spec) => spec.notes))],
+    problems: [...parsed.problems, ...fetched.problems, ...specs.problems, ...all.problems],
+    notes: [...new Set(specs.found.flatMap((spec) => spec.notes))],
   };
 }
 
 /** A spec with an error in it gives nothing: its order could not be trusted. */
 async function readOne(
   { text, path }: SpecReference,
-  { unit = 'parent' }: CollectOptions,
-): Promise<CollectedWork & SpecWork> {
-  return orError(
-    async () => {
-      const spec = await readSpec(path);
-      const cut = unitsOf(spec, { unit });
-      const found = [...spec.problems, ...cut.problems];
-      const error = found.find(({ severity }) => severity === 'error');
-      const notes = [
-        ...leftOut(spec, cut),
-        ...found.map(({ file, line, message }) => `${file}:${line}: ${message}`),
-      ];
-      if (!error) return { text, dir: spec.dir, items: specItems(spec, { unit }), problems: [], notes };
-      throw new InputError('spec/broken', `${error.file}:${error.line}: ${error.message}`, {
-        hint: `See all of them with: signalbox spec check ${text}`,
-      });
-    },
-    (error) => ({ text, dir: path, items: [], problems: [problemOf(text, error)], notes: [] }),
-  );
+  unit: 'parent' | 'leaf',
+): Promise<SpecWork & { notes: string[] }> {
+  const spec = await readSpec(path);
+  const units = unitsOf(spec, { unit });
+  const found = [...spec.problems, ...units.problems];
+  const error = found.find(({ severity }) => severity === 'error');
+  if (error)
+    throw new InputError('spec/broken', `${error.file}:${error.line}: ${error.message}`, {
+      hint: `See all of them with: signalbox spec check ${text}`,
+    });
+  const notes = found.map(({ file, line, message }) => `${file}:${line}: ${message}`);
+  return {
+    text,
+    dir: spec.dir,
+    items: specItems(spec, { unit }),
+    notes: [...leftOut(spec, units), ...notes],
+  };
 }
 
 /** Optional tasks with work of their own that no unit has. */

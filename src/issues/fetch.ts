@@ -1,20 +1,21 @@
+import { parseRepository } from '../github/gh/repository-name.ts';
 import { InputError } from '../model/errors.ts';
-import { githubSource } from './github/source.ts';
-import type {
-  Fetched,
-  FetchOptions,
-  Source,
-  SourceContext,
-  Sourced,
-  SourceProblem,
-  WorkItem,
+import { idProblem } from '../model/ids.ts';
+import { fetchGithub } from './github/source.ts';
+import {
+  type Fetched,
+  type FetchOptions,
+  orProblems,
+  problemOf,
+  type SourceContext,
+  type Sourced,
+  type SourceProblem,
+  type WorkItem,
 } from './item.ts';
-import { linearSource } from './linear/source.ts';
-import { markdownSource } from './markdown.ts';
-import { orError, problemOf } from './problem.ts';
-import { parseReference, type Reference } from './reference.ts';
+import { fetchLinear } from './linear/source.ts';
+import { fetchMarkdown } from './markdown.ts';
+import { parseReference, type Reference, type SpecReference } from './reference.ts';
 import { ownRepository } from './repository.ts';
-import { uniqueIds } from './unique-ids.ts';
 import { resolveWaits } from './waits.ts';
 
 export interface FetchResult {
@@ -35,26 +36,26 @@ export async function fetchItems(
   options: FetchOptions,
 ): Promise<FetchResult> {
   options.signal?.throwIfAborted();
-  const problems: SourceProblem[] = [];
-  const parsed: Reference[] = [];
-  for (const reference of references) {
-    const result = await orError(
-      async () => (typeof reference === 'string' ? parseReference(reference, options) : reference),
-      (error) => problemOf(String(reference), error),
-    );
-    if ('kind' in result) parsed.push(result);
-    else problems.push(result);
-  }
+  const { found: parsed, problems } = await orProblems(references, String, (reference) =>
+    typeof reference === 'string' ? parseReference(reference, options) : reference,
+  );
   const context: SourceContext = { ...options, ownRepository: once(() => ownRepository(options)) };
+  const from = <K extends Reference['kind']>(
+    kind: K,
+    fetchAll: (own: Extract<Reference, { kind: K }>[], context: SourceContext) => Fetched | Promise<Fetched>,
+  ) => {
+    const own = parsed.filter((each): each is Extract<Reference, { kind: K }> => each.kind === kind);
+    return own.length === 0 ? { found: [], problems: [] } : fetchAll(own, context);
+  };
   const answers = await Promise.all([
-    fetchFrom(githubSource, parsed, context),
-    fetchFrom(linearSource, parsed, context),
-    fetchFrom(markdownSource, parsed, context),
-    specs(parsed),
+    from('github', fetchGithub),
+    from('linear', fetchLinear),
+    from('markdown', fetchMarkdown),
+    from('spec', refuseSpecs),
   ]);
   options.signal?.throwIfAborted();
   problems.push(...answers.flatMap((answer) => answer.problems));
-  const all = answers.flatMap((answer): Sourced[] => answer.found);
+  const all = answers.flatMap(({ found }) => found);
   const unique = uniqueIds(inOrder(parsed, all));
   const resolved = await resolveWaits(unique.found, context);
   return {
@@ -64,21 +65,11 @@ export async function fetchItems(
   };
 }
 
-async function fetchFrom<R extends Reference>(
-  source: Source<R>,
-  all: readonly Reference[],
-  context: SourceContext,
-): Promise<Fetched<R>> {
-  const own = all.filter((reference): reference is R => reference.kind === source.kind);
-  return own.length === 0 ? { found: [], problems: [] } : source.fetch(own, context);
-}
-
-function specs(all: readonly Reference[]): Fetched {
-  const problems = all.flatMap((reference) => {
-    if (reference.kind !== 'spec') return [];
-    const message = `${reference.path} is a directory; specs cannot be fetched as issues.`;
+function refuseSpecs(references: readonly SpecReference[]): Fetched {
+  const problems = references.map(({ path, text }) => {
+    const message = `${path} is a directory; specs cannot be fetched as issues.`;
     const hint = 'Name the Markdown files in it one by one.';
-    return [problemOf(reference.text, new InputError('source/spec', message, { hint }))];
+    return problemOf(text, new InputError('source/spec', message, { hint }));
   });
   return { found: [], problems };
 }
@@ -89,7 +80,7 @@ function inOrder(references: readonly Reference[], found: readonly Sourced[]): S
   const sorted = [...found].sort((a, b) => (place.get(a.reference) ?? 0) - (place.get(b.reference) ?? 0));
   const seen = new Set<string>();
   return sorted.filter(({ item: { key }, reference }) => {
-    // Two files with the same id are not the same thing; that is told later.
+    // Two files with the same id are not the same item; `uniqueIds` refuses them.
     const mark = reference.kind === 'markdown' ? reference.path : key;
     return !seen.has(mark) && seen.add(mark);
   });
@@ -101,4 +92,32 @@ function once<T>(work: () => Promise<T>): () => Promise<T> {
     result ??= work();
     return result;
   };
+}
+
+/**
+ * Two items of one call never share an id. The owner distinguishes issues of other repositories; of two files with the
+ * same name or id the second is refused, since any id made for it would change from call to call.
+ */
+function uniqueIds(found: readonly Sourced[]): { found: Sourced[]; problems: SourceProblem[] } {
+  const taken = new Map<string, Sourced>();
+  const problems: SourceProblem[] = [];
+  for (const sourced of found) {
+    const id = [sourced.item.id, longId(sourced)].find((each) => each !== undefined && !taken.has(each));
+    if (id !== undefined) taken.set(id, { ...sourced, item: { ...sourced.item, id } });
+    else problems.push(clash(sourced, taken.get(sourced.item.id)));
+  }
+  return { found: [...taken.values()], problems };
+}
+
+function longId({ item: { number, repository, id } }: Sourced): string | undefined {
+  const name = parseRepository(repository ?? '');
+  if (!name || id === String(number)) return undefined;
+  const long = `${name.owner}-${id}`;
+  return idProblem(long) === undefined ? long : undefined;
+}
+
+function clash({ reference, item }: Sourced, other: Sourced | undefined): SourceProblem {
+  const message = `${reference.text} has the id "${item.id}", and so has ${other?.reference.text ?? 'another'}.`;
+  const hint = 'Give one of them another `id:` in its front matter, or run them one after the other.';
+  return problemOf(reference.text, new InputError('source/same-id', message, { hint }));
 }

@@ -1,8 +1,9 @@
 import type { RepositoryName } from '../github/gh/repository-name.ts';
 import type { Env } from '../machine/environment.ts';
+import { messageOf, SignalboxError } from '../model/errors.ts';
 import type { Reference } from './reference.ts';
 
-/** One piece of work as its tracker tells it. All text in it is data: never a template, never a command. */
+/** One piece of work as its tracker describes it. All text in it is data: never a template, never a command. */
 export interface WorkItem {
   /** Stable across runs: `github:owner/repo#12`, `linear:ENG-12`, `markdown:/abs/path.md` or `markdown:<id>`. */
   key: string;
@@ -64,20 +65,77 @@ export interface Wait {
   place: string;
 }
 
-export interface Sourced<R extends Reference = Reference> {
-  reference: R;
+export interface Sourced {
+  reference: Reference;
   item: WorkItem;
   /** Dependencies that only the whole call can resolve. */
   waits?: Wait[];
 }
 
-export interface Fetched<R extends Reference = Reference> {
-  found: Sourced<R>[];
+/** What a tracker gave. A reference that cannot be had is a problem, never a rejection. */
+export interface Fetched {
+  found: Sourced[];
   problems: SourceProblem[];
 }
 
-/** Where work comes from. `fetch` never rejects for a reference that cannot be had: that is a problem in its answer. */
-export interface Source<R extends Reference> {
-  readonly kind: R['kind'];
-  fetch(references: readonly R[], context: SourceContext): Promise<Fetched<R>>;
+export function problemOf(reference: string, error: SignalboxError): SourceProblem {
+  const { resetAt } = error.details;
+  return {
+    reference,
+    message: messageOf(error),
+    hint: error.hint,
+    code: error.code,
+    ...(typeof resetAt === 'string' ? { resetAt } : {}),
+  };
+}
+
+/** Errors for people as a result; any other error is a bug and is thrown. */
+export async function orError<T>(work: () => T | Promise<T>): Promise<T | SignalboxError> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof SignalboxError) return error;
+    throw error;
+  }
+}
+
+/** Does the work for each item at once; an error for people becomes a problem of what the item is called. */
+export async function orProblems<T, R>(
+  items: readonly T[],
+  nameOf: (item: T) => string,
+  work: (item: T) => R | Promise<R>,
+): Promise<{ found: R[]; problems: SourceProblem[] }> {
+  const found: R[] = [];
+  const problems: SourceProblem[] = [];
+  const results = await Promise.all(items.map((item) => orError(() => work(item))));
+  for (const [index, item] of items.entries()) {
+    const result = results[index];
+    if (result instanceof SignalboxError) problems.push(problemOf(nameOf(item), result));
+    else found.push(result as R);
+  }
+  return { found, problems };
+}
+
+/** Which issues of a tracker are wanted; all conditions together. */
+export interface ListFilter {
+  state: 'open' | 'closed' | 'all';
+  /** An issue must have all of them. */
+  labels: readonly string[];
+  milestone?: string | undefined;
+  limit: number;
+}
+
+export interface Listed {
+  items: WorkItem[];
+  problems: SourceProblem[];
+  /** There are more than the limit let through. */
+  more: boolean;
+}
+
+export type ListOptions = FetchOptions & { filter: ListFilter };
+
+/** Trackers ignore case in names of labels. */
+export function hasLabels(labels: readonly string[], wanted: readonly string[]): boolean {
+  const own = new Set(labels.map((label) => label.toLowerCase()));
+  return wanted.every((label) => own.has(label.toLowerCase()));
 }

@@ -1,11 +1,11 @@
 import { GITHUB } from '../github/gh/repository-name.ts';
 import { headingAt } from '../model/text/headings.ts';
 import { visibleLines } from '../model/text/markdown-lines.ts';
-import { type IssueMention, issueNumber, LINEAR_KEY, readIssue } from './issue-text.ts';
+import { type IssueMention, issueNumber, LINEAR_KEY, readIssue } from './reference.ts';
 
-export type Mention = ({ kind: 'issue' } & IssueMention) | { kind: 'linear'; key: string };
+type Mention = ({ kind: 'issue' } & IssueMention) | { kind: 'linear'; key: string };
 
-export interface MentionOptions {
+interface MentionOptions {
   /** Host of `owner/repo#12` in this text. */
   host?: string;
   /** Addresses on other hosts count too. Not for text of strangers: looking them up would send a token there. */

@@ -1,10 +1,84 @@
 import { accessSync, constants, type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { isElsewhere, parseRepository } from '../github/gh/repository-name.ts';
+import {
+  GITHUB,
+  HOST,
+  isElsewhere,
+  MAX_NUMBER,
+  NAME,
+  OWNER,
+  parseRepository,
+  type RepositoryName,
+  repositoryName,
+} from '../github/gh/repository-name.ts';
 import { InputError } from '../model/errors.ts';
 import { quoted } from '../model/text/clean.ts';
-import { issueNumber, readIssue, readLinear } from './issue-text.ts';
-import { numberOfKey } from './numbered.ts';
+
+/** An issue as written somewhere; without a repository it is one of the place it was written in. */
+export interface IssueMention {
+  repository: RepositoryName | null;
+  number: number;
+}
+
+/** `#12`, `owner/repo#12`, `host/owner/repo#12`; the source of a pattern with four groups. */
+const SHORT = `(?:(?:(${HOST})/)?(${OWNER})/(${NAME}))?#(\\d+)(?![\\w.]*\\w)`;
+const ADDRESS = `https?://([A-Za-z0-9.-]+(?::\\d{1,5})?)/(${OWNER})/(${NAME})/(issues|pull)/(\\d+)(?:[/?#][^\\s)>\\]]*)?`;
+
+const SHORT_HERE = new RegExp(SHORT, 'y');
+const ADDRESS_HERE = new RegExp(ADDRESS, 'iy');
+
+interface Read {
+  mention: IssueMention;
+  /** True for the address of a pull request. */
+  pull: boolean;
+  /** Where the text goes on behind it. */
+  end: number;
+}
+
+/** Reads an issue written at this place of a text. `host` is that of `owner/repo#12` without one. */
+export function readIssue(text: string, at: number, host = GITHUB): Read | undefined {
+  ADDRESS_HERE.lastIndex = at;
+  const address = ADDRESS_HERE.exec(text);
+  if (address) {
+    const [, where = '', owner, name, kind, digits] = address;
+    const mention = issueMention(repositoryName(where, owner, name), digits);
+    return mention && { mention, pull: kind?.toLowerCase() === 'pull', end: ADDRESS_HERE.lastIndex };
+  }
+  SHORT_HERE.lastIndex = at;
+  const short = SHORT_HERE.exec(text);
+  if (!short) return undefined;
+  const [, where, owner, name, digits] = short;
+  const repository = owner === undefined ? null : repositoryName(where ?? host, owner, name);
+  const mention = issueMention(repository, digits);
+  return mention && { mention, pull: false, end: SHORT_HERE.lastIndex };
+}
+
+function issueMention(
+  repository: RepositoryName | null | undefined,
+  digits: string | undefined,
+): IssueMention | undefined {
+  const number = issueNumber(digits ?? '');
+  return repository === undefined || number === undefined ? undefined : { repository, number };
+}
+
+/** A positive whole number without leading zeros, or undefined. */
+export function issueNumber(digits: string): number | undefined {
+  if (!/^[1-9]\d{0,9}$/.test(digits)) return undefined;
+  const number = Number(digits);
+  return number <= MAX_NUMBER ? number : undefined;
+}
+
+export const LINEAR_KEY = '[A-Z][A-Z0-9]{0,9}-[1-9]\\d{0,8}';
+const LINEAR_ADDRESS = new RegExp(
+  `^https?://linear\\.app/[^/\\s]+/issue/(${LINEAR_KEY})(?:[/?#]\\S*)?$`,
+  'i',
+);
+
+/** `ENG-12` or the address of a Linear issue. */
+export function readLinear(text: string): string | undefined {
+  if (new RegExp(`^${LINEAR_KEY}$`).test(text)) return text;
+  return LINEAR_ADDRESS.exec(text)?.[1]?.toUpperCase();
+}
 
 export interface GithubReference {
   kind: 'github';
@@ -125,6 +199,18 @@ function notAReference(text: string): InputError {
 
 function refuse(message: string, hint = FORMS, cause?: unknown): InputError {
   return new InputError('source/reference', message, { hint, cause });
+}
+
+const NUMBER_KEY = 'number:';
+
+/** The key of an issue that only has a number, whatever its repository. */
+export function numberKey(number: number): string {
+  return `${NUMBER_KEY}${number}`;
+}
+
+/** The number in such a key; undefined for all other keys. */
+export function numberOfKey(key: string): number | undefined {
+  return key.startsWith(NUMBER_KEY) ? Number(key.slice(NUMBER_KEY.length)) : undefined;
 }
 
 /** The reference a key stands for, to look up a dependency that was not asked for; null for ids of Markdown files. */

@@ -16,7 +16,7 @@ import type { FetchOptions } from './item.ts';
 const HINT = 'Write owner/repo#12 instead of the number, or name Markdown files, which need no GitHub.';
 
 /** Remembers what gh said of an address, so that it is asked once. */
-export interface RepositoryMemory {
+interface RepositoryMemory {
   get(address: string): RepositoryName | undefined;
   set(address: string, repository: RepositoryName): void;
 }

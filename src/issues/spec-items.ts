@@ -1,9 +1,9 @@
-import { promptParts } from '../kiro/prompt-parts.ts';
-import type { Spec } from '../kiro/read-spec.ts';
-import { type Unit, type UnitOptions, unitsOf } from '../kiro/units.ts';
+import { basename } from 'node:path';
+import { promptParts, type Spec, type Unit, type UnitOptions, unitsOf } from '../kiro/index.ts';
+import { InputError } from '../model/errors.ts';
 import { idProblem, slug } from '../model/ids.ts';
 import { cleanLine, cleanText } from '../model/text/clean.ts';
-import type { WorkItem } from './item.ts';
+import { problemOf, type SourceProblem, type WorkItem } from './item.ts';
 
 /** The units of a spec as work items: what is to do, the requirements it names as criteria, and the files it names. */
 export function specItems(spec: Spec, options: UnitOptions = {}): WorkItem[] {
@@ -82,4 +82,51 @@ function pathsOf(unit: Unit): { paths?: string[] } {
     .flatMap((text) => text.split(/[\s,`]+/))
     .filter((path) => /^[\w.*-][\w./*-]*$/.test(path));
   return paths.length > 0 ? { paths: [...new Set(paths)] } : {};
+}
+
+/** What one spec gave. */
+export interface SpecWork {
+  /** As it was named. */
+  text: string;
+  dir: string;
+  items: WorkItem[];
+}
+
+/**
+ * Units of most specs are called 1, 2, 3. Where those of one meet the id of anything else, the name of the spec goes before
+ * all of its ids; what is still not unique is refused.
+ */
+export function withSpecs(
+  fetched: readonly WorkItem[],
+  specs: readonly SpecWork[],
+): { items: WorkItem[]; problems: SourceProblem[] } {
+  const meets = (spec: SpecWork) => {
+    const others = [...fetched, ...specs.flatMap((other) => (other.dir === spec.dir ? [] : other.items))];
+    return spec.items.some(({ id }) => others.some((other) => other.id === id));
+  };
+  const taken = new Set(fetched.map(({ id }) => id));
+  const items = [...fetched];
+  const problems: SourceProblem[] = [];
+  for (const spec of specs) {
+    const named = meets(spec) ? spec.items.map((item) => ({ ...item, id: longId(spec, item) })) : spec.items;
+    for (const item of named) {
+      // The same spec may be named twice.
+      if (items.some(({ key }) => key === item.key)) continue;
+      if (taken.has(item.id)) problems.push(clash(spec, item));
+      else items.push(item);
+      taken.add(item.id);
+    }
+  }
+  return { items, problems };
+}
+
+function longId({ dir }: SpecWork, { id }: WorkItem): string {
+  const long = `${slug(basename(dir), 40)}-${id}`;
+  return idProblem(long) === undefined ? long : slug(long, 80);
+}
+
+function clash({ text }: SpecWork, { id }: WorkItem): SourceProblem {
+  const message = `Two of them would be the ticket "${id}", one of which is in ${text}.`;
+  const hint = 'Rename the directory of a spec, or make a plan of each.';
+  return problemOf(text, new InputError('source/same-id', message, { hint }));
 }

@@ -3,10 +3,15 @@ import { GITHUB, githubKey } from '../github/gh/repository-name.ts';
 import { InputError, messageOf, SignalboxError } from '../model/errors.ts';
 import { idProblem } from '../model/ids.ts';
 import { quoted } from '../model/text/clean.ts';
-import { issueNumber, readIssue, readLinear } from './issue-text.ts';
-import type { SourceContext, Sourced, SourceProblem, Wait } from './item.ts';
-import { orError, problemOf } from './problem.ts';
-import type { Reference } from './reference.ts';
+import {
+  orError,
+  orProblems,
+  type SourceContext,
+  type Sourced,
+  type SourceProblem,
+  type Wait,
+} from './item.ts';
+import { issueNumber, readIssue, readLinear } from './reference.ts';
 import { defaultHost } from './repository.ts';
 
 /** Turns what files wait for into keys: an id of this call first, then a path, then an issue. */
@@ -16,29 +21,22 @@ export async function resolveWaits(
 ): Promise<{ found: Sourced[]; problems: SourceProblem[] }> {
   const known: Known = {
     ids: new Map(found.map(({ item }) => [item.id, item.key])),
-    paths: new Map(found.flatMap(({ reference, item }) => pathOf(reference, item.key))),
-  };
-  const results = await Promise.all(
-    found.map((sourced) =>
-      orError(
-        () => withKeys(sourced, known, context),
-        (error) => problemOf(sourced.reference.text, error),
+    paths: new Map(
+      found.flatMap(({ reference, item }) =>
+        reference.kind === 'markdown' ? [[reference.path, item.key] as const] : [],
       ),
     ),
-  );
-  return {
-    found: results.flatMap((result) => ('item' in result ? [result] : [])),
-    problems: results.flatMap((result) => ('item' in result ? [] : [result])),
   };
+  return orProblems(
+    found,
+    ({ reference }) => reference.text,
+    (sourced) => withKeys(sourced, known, context),
+  );
 }
 
 interface Known {
   ids: ReadonlyMap<string, string>;
   paths: ReadonlyMap<string, string>;
-}
-
-function pathOf(reference: Reference, key: string): [string, string][] {
-  return reference.kind === 'markdown' ? [[reference.path, key]] : [];
 }
 
 async function withKeys(sourced: Sourced, known: Known, context: SourceContext): Promise<Sourced> {
@@ -62,7 +60,7 @@ async function keyOf(
     return known.paths.get(path) ?? `markdown:${path}`;
   }
   const number = issueNumber(text.replace(/^#/, ''));
-  if (number !== undefined) return numberKey(number, place, context);
+  if (number !== undefined) return ownKey(number, place, context);
   const linear = readLinear(text);
   if (linear !== undefined) return `linear:${linear}`;
   const issue = readIssue(text, 0, defaultHost(context));
@@ -76,8 +74,8 @@ async function keyOf(
   });
 }
 
-async function numberKey(number: number, place: string, context: SourceContext): Promise<string> {
-  const own = await orError(context.ownRepository, (error) => error);
+async function ownKey(number: number, place: string, context: SourceContext): Promise<string> {
+  const own = await orError(context.ownRepository);
   if (!(own instanceof SignalboxError)) return githubKey(own, number);
   throw new InputError(
     'markdown/depends-on',
@@ -89,8 +87,8 @@ async function numberKey(number: number, place: string, context: SourceContext):
 /** A file must not be able to make gh send a token to a host of its choice. */
 async function refuseStrangers(host: string, place: string, context: SourceContext): Promise<void> {
   if (host === GITHUB || host === defaultHost(context).toLowerCase()) return;
-  const own = await orError(context.ownRepository, () => undefined);
-  if (own?.host === host) return;
+  const own = await orError(context.ownRepository);
+  if (!(own instanceof SignalboxError) && own.host === host) return;
   throw new InputError('markdown/depends-on', `${place}: Issues on ${host} are not looked up from here.`, {
     hint: 'Name issues of github.com or of the host that origin is on; GH_HOST names another.',
   });

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { InputError } from '../model/errors.ts';
+import { groupBy } from '../model/group-by.ts';
 import { splitLines } from './lines.ts';
 import { type ParsedTasks, type ParseOptions, parseTasks } from './parse-tasks.ts';
 import { ancestorsOf, isWork, parentOf, type SpecTask } from './task.ts';
@@ -83,8 +84,8 @@ function addFinished(parsed: ParsedTasks, now: Set<SpecTask>): void {
 
 /** By id and title; one without a number of its own also by its title alone, since its id may have moved. */
 function findAgain({ all }: ParsedTasks, tasks: readonly TaskIdentity[], file: string): SpecTask[] {
-  const byId = grouped(all, ({ id }) => id);
-  const byTitle = grouped(
+  const byId = groupBy(all, ({ id }) => id);
+  const byTitle = groupBy(
     all.filter(({ numbered }) => !numbered),
     ({ title }) => title,
   );
@@ -97,16 +98,6 @@ function findAgain({ all }: ParsedTasks, tasks: readonly TaskIdentity[], file: s
     if (found) return found;
     throw changed(task, same, file);
   });
-}
-
-function grouped(tasks: readonly SpecTask[], by: (task: SpecTask) => string): Map<string, SpecTask[]> {
-  const groups = new Map<string, SpecTask[]>();
-  for (const task of tasks) {
-    const group = groups.get(by(task));
-    if (group) group.push(task);
-    else groups.set(by(task), [task]);
-  }
-  return groups;
 }
 
 function changed(task: TaskIdentity, same: readonly SpecTask[], file: string): InputError {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type OurWork, ourPull } from '../../src/github/own-pull-requests.ts';
+import { type OurWork, ourPull } from '../../src/github/pull-request.ts';
 
 const OURS = 'a'.repeat(40);
 const pull = (number: number, state: 'OPEN' | 'CLOSED' | 'MERGED', head: string, createdAt: string) => ({

@@ -1,9 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cell, criteriaTable } from '../../src/github/criteria-table.ts';
 import { inert, inertLine } from '../../src/github/escape-markdown.ts';
-import { mergeBody, pullRequestSection } from '../../src/github/pull-request-body.ts';
-import { issueReference, pullRequestTitle } from '../../src/github/pull-request-title.ts';
+import {
+  cell,
+  criteriaTable,
+  issueReference,
+  mergeBody,
+  pullRequestSection,
+  pullRequestTitle,
+} from '../../src/github/pull-request-text.ts';
 
 const here = { host: 'github.com', owner: 'acme', name: 'web' };
 const facts = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Listed, listGithub, listLinear } from '../../src/issues/index.ts';
-import type { ListFilter } from '../../src/issues/list.ts';
+import type { ListFilter } from '../../src/issues/item.ts';
 import { issuesPage, type LinearRequest, linearIssue, linearServer, page } from './linear-server.ts';
 import { checkout } from './scratch.ts';
 

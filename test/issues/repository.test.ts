@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { fetchItems, ownRepository, parseRemote, repositoryText } from '../../src/issues/index.ts';
+import { parseRemote, repositoryText } from '../../src/github/gh/repository-name.ts';
+import { fetchItems, ownRepository } from '../../src/issues/index.ts';
 import { git } from '../support/repo.ts';
 import { checkout, scratch } from './scratch.ts';
 

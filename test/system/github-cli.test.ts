@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
+import type { GhOptions } from '../../src/github/gh/run-gh.ts';
 import { findComment, findPullRequests, readReviews } from '../../src/github/index.ts';
-import type { GhOptions } from '../../src/issues/index.ts';
 import { Bench } from '../features/pull-requests/bench.ts';
 import { it, type World } from '../support/index.ts';
 import { GithubApi } from './github-api.ts';

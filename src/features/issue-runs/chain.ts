@@ -1,5 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { orderByDependencies, type WorkItem } from '../../issues/index.ts';
+import type { WorkItem } from '../../issues/index.ts';
+import { orderByDependencies } from '../../model/plans/order.ts';
 import { blockersOf, planOf } from '../../model/plans/view.ts';
 import { tipOf } from '../../model/ticket.ts';
 import { WORK } from './finished-work.ts';

@@ -1,8 +1,8 @@
 import type { WorkItem } from '../../issues/index.ts';
-import { orderByDependencies } from '../../issues/index.ts';
 import { InputError } from '../../model/errors.ts';
 import { slug } from '../../model/ids.ts';
 import { Plan } from '../../model/plan-schema.ts';
+import { orderByDependencies } from '../../model/plans/order.ts';
 import { Ticket } from '../../model/ticket-schema.ts';
 import { type Phase, phaseOf, positiveEdge, type Workflow } from '../../model/workflow.ts';
 

@@ -1,5 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { parseRepository, repositoryText, type WorkItem } from '../../issues/index.ts';
+import { parseRepository, repositoryText } from '../../github/gh/repository-name.ts';
+import type { WorkItem } from '../../issues/index.ts';
 import { messageOf, WorkspaceError } from '../../model/errors.ts';
 import { isForeign, sayItem } from './plan.ts';
 import type { Refused } from './run.ts';

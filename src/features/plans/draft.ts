@@ -1,10 +1,11 @@
 import { basename, resolve } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { collectWork } from '../../issues/collect.ts';
-import { orderByDependencies, type SourceProblem, type WorkItem } from '../../issues/index.ts';
+import type { SourceProblem, WorkItem } from '../../issues/index.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { Plan as PlanSchema } from '../../model/plan-schema.ts';
+import { orderByDependencies } from '../../model/plans/order.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { Ticket as TicketSchema } from '../../model/ticket-schema.ts';
 import { sayItem } from '../issue-runs/plan.ts';

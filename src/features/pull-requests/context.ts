@@ -1,8 +1,10 @@
 import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
+import { parseRemote } from '../../github/gh/repository-name.ts';
+import type { GhOptions } from '../../github/gh/run-gh.ts';
 import { ForgeJournal, type Head, KnownRepositories, lastSeen } from '../../github/index.ts';
-import { type GhOptions, ownRepository, parseRemote } from '../../issues/index.ts';
+import { ownRepository } from '../../issues/index.ts';
 import { MARKER } from '../../machine/jobs/job.ts';
 import type { TicketRef } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';

@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, workspaceSpec } from '../../engine/ticket-defaults.ts';
+import type { GhOptions } from '../../github/gh/run-gh.ts';
 import {
   createPullRequest,
   editPullRequest,
@@ -15,7 +16,6 @@ import {
   pullRequestSection,
   pullRequestTitle,
 } from '../../github/index.ts';
-import type { GhOptions } from '../../issues/index.ts';
 import { IllegalMoveError, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import { ticketOf } from '../../model/plans/view.ts';

@@ -1,5 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, repoOf } from '../../engine/ticket-defaults.ts';
+import { repositoryText } from '../../github/gh/repository-name.ts';
 import {
   type ForgeJournal,
   ourPull,
@@ -10,7 +11,6 @@ import {
   type Watch,
   type Watched,
 } from '../../github/index.ts';
-import { repositoryText } from '../../issues/index.ts';
 import { InputError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import { planOf } from '../../model/plans/view.ts';

@@ -1,7 +1,6 @@
-import { cleanLine } from '../../model/text/clean.ts';
-import { GhError, type GhFailure } from './error.ts';
-import { GITHUB } from './repository-name.ts';
-import type { GhResult } from './run-gh.ts';
+import { capital, cleanLine } from '../../model/text/clean.ts';
+import { GITHUB, type RepositoryName, repositoryText } from './repository-name.ts';
+import { GhError, type GhFailure, type GhResult } from './run-gh.ts';
 
 export interface HttpAnswer {
   /** 0 when gh printed no status line. */
@@ -79,7 +78,7 @@ export function ghFailure(result: GhResult, context: FailureContext = {}): GhErr
   const host = context.host ?? GITHUB;
   const said = (context.message && cleanLine(context.message)) || firstLine(result.stderr);
   const resetAt = failure === 'rate-limited' ? resetTime(context) : undefined;
-  const { message, hint } = sentence(failure, {
+  const [message, hint] = sentence(failure, {
     host,
     what: context.what ?? 'what was asked for',
     said: said || `exit code ${result.code}`,
@@ -96,48 +95,45 @@ interface Facts {
   resetAt: string | undefined;
 }
 
-function sentence(
-  failure: GhFailure,
-  { host, what, said, resetAt }: Facts,
-): { message: string; hint: string } {
+function sentence(failure: GhFailure, { host, what, said, resetAt }: Facts): [message: string, hint: string] {
   const variable = host === GITHUB || host.endsWith('.ghe.com') ? 'GH_TOKEN' : 'GH_ENTERPRISE_TOKEN';
   const login = host === GITHUB ? 'gh auth login' : `gh auth login --hostname ${host}`;
   switch (failure) {
     case 'rate-limited':
-      return {
-        message: `GitHub (${host}) accepts no more requests${resetAt ? ` until ${resetAt}` : ' for now'}: rate limit.`,
-        hint: resetAt ? `Try again after ${resetAt}.` : 'Try again later; `gh api rate_limit` says when.',
-      };
+      return [
+        `GitHub (${host}) accepts no more requests${resetAt ? ` until ${resetAt}` : ' for now'}: rate limit.`,
+        resetAt ? `Try again after ${resetAt}.` : 'Try again later; `gh api rate_limit` says when.',
+      ];
     case 'auth':
-      return {
-        message: `The GitHub CLI is not logged in to ${host}, or its token is no longer valid.`,
-        hint: `Run \`${login}\`, or set ${variable}; \`gh auth status\` shows what is in use.`,
-      };
+      return [
+        `The GitHub CLI is not logged in to ${host}, or its token is no longer valid.`,
+        `Run \`${login}\`, or set ${variable}; \`gh auth status\` shows what is in use.`,
+      ];
     case 'forbidden':
-      return {
-        message: `GitHub refuses access to ${what}: ${said}`,
-        hint: 'Ask for access, authorise the token for the organisation (SSO), or run `gh auth refresh -s repo`.',
-      };
+      return [
+        `GitHub refuses access to ${what}: ${said}`,
+        'Ask for access, authorise the token for the organisation (SSO), or run `gh auth refresh -s repo`.',
+      ];
     case 'not-found':
-      return {
-        message: `${capital(what)} does not exist, or you have no access to it.`,
-        hint: 'Check the number and the repository; `gh auth status` shows whose access is used.',
-      };
+      return [
+        `${capital(what)} does not exist, or you have no access to it.`,
+        'Check the number and the repository; `gh auth status` shows whose access is used.',
+      ];
     case 'network':
-      return {
-        message: `GitHub (${host}) cannot be reached: ${said}`,
-        hint: 'Check the network, proxy and VPN, or https://githubstatus.com.',
-      };
+      return [
+        `GitHub (${host}) cannot be reached: ${said}`,
+        'Check the network, proxy and VPN, or https://githubstatus.com.',
+      ];
     case 'server':
-      return {
-        message: `GitHub (${host}) failed to answer: ${said}`,
-        hint: 'Try again in a moment; https://githubstatus.com shows outages.',
-      };
+      return [
+        `GitHub (${host}) failed to answer: ${said}`,
+        'Try again in a moment; https://githubstatus.com shows outages.',
+      ];
     default:
-      return {
-        message: `The GitHub CLI could not fetch ${what}: ${said}`,
-        hint: 'Run `gh issue view` with the same number to see more.',
-      };
+      return [
+        `The GitHub CLI could not fetch ${what}: ${said}`,
+        'Run `gh issue view` with the same number to see more.',
+      ];
   }
 }
 
@@ -163,6 +159,11 @@ function firstLine(text: string): string {
   return cleanLine(line.slice(0, 2_000).replace(/^(gh|GraphQL): /, ''));
 }
 
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
+/** A failed call: a known trouble in its own words, else what gh was to do (`could not list …`) and what it said. */
+export function ghProblem(result: GhResult, repository: RepositoryName, what: string): GhError {
+  const known = ghFailure(result, { host: repository.host, what: repositoryText(repository) });
+  if (known.failure !== 'unknown') return known;
+  const message = `The GitHub CLI ${what}: ${String(known.details.said || 'it said nothing')}`;
+  const hint = 'Run `gh pr status` in the repository to see what GitHub knows.';
+  return new GhError('unknown', message, { hint, details: known.details });
 }

@@ -1,7 +1,39 @@
 import { existsSync } from 'node:fs';
 import type { Env } from '../../machine/environment.ts';
 import { type RunEnd, type RunOptions, run } from '../../machine/run.ts';
-import { GhError } from './error.ts';
+import { SignalboxError } from '../../model/errors.ts';
+
+export type GhFailure =
+  | 'missing'
+  | 'auth'
+  | 'not-found'
+  | 'forbidden'
+  | 'rate-limited'
+  | 'network'
+  | 'timeout'
+  | 'server'
+  | 'unknown';
+
+interface GhErrorOptions {
+  hint?: string | undefined;
+  /** When a rate limit ends (ISO time). */
+  resetAt?: string | undefined;
+  details?: Record<string, unknown>;
+  cause?: unknown;
+}
+
+/** A call of the GitHub CLI that gave no answer; `code` is `gh/<failure>`. */
+export class GhError extends SignalboxError {
+  readonly failure: GhFailure;
+  readonly resetAt: string | null;
+
+  constructor(failure: GhFailure, message: string, options: GhErrorOptions = {}) {
+    const { resetAt, details, ...rest } = options;
+    super(`gh/${failure}`, message, { ...rest, details: { ...details, ...(resetAt ? { resetAt } : {}) } });
+    this.failure = failure;
+    this.resetAt = resetAt ?? null;
+  }
+}
 
 export interface GhOptions extends Pick<RunOptions, 'input' | 'maxBytes' | 'signal'> {
   cwd: string;
@@ -35,6 +67,23 @@ export async function runGh(args: readonly string[], options: GhOptions): Promis
   const { code, stdout, stderr } = end;
   if (code === null) throw notRun(end, options);
   return { code, stdout, stderr };
+}
+
+/** For calls that change something or read a lot. */
+const SLOW_MS = 60_000;
+
+export function runSlowGh(args: readonly string[], options: GhOptions): Promise<GhResult> {
+  return runGh(args, { timeoutMs: SLOW_MS, ...options });
+}
+
+/** The same for a change that is looked up afterwards: a call without an answer may have had its effect. */
+export async function trySlowGh(args: readonly string[], options: GhOptions): Promise<GhResult | GhError> {
+  try {
+    return await runSlowGh(args, options);
+  } catch (error) {
+    if (error instanceof GhError) return error;
+    throw error;
+  }
 }
 
 function notRun({ error, stopped }: RunEnd, { gh, cwd, timeoutMs }: GhOptions): GhError {

@@ -1,37 +1,113 @@
-import type { GhError } from '../../github/gh/error.ts';
-import { type FailureContext, ghFailure, type HttpAnswer, splitAnswer } from '../../github/gh/failure.ts';
-import { parseRepository, type RepositoryName, repositoryText } from '../../github/gh/repository-name.ts';
-import { type GhResult, runGh } from '../../github/gh/run-gh.ts';
 import {
-  aliases,
+  type GraphqlAnswer,
   type GraphqlError,
-  graphqlErrors,
-  issuesQuery,
-  type OptionalField,
-  PAGED,
-  pagesQuery,
-  type Query,
-  type Rest,
-  repositories,
-  unknownFields,
-  type Wanted,
-} from '../../github/issue-query.ts';
+  type GraphqlQuery,
+  graphql,
+  graphqlFailure,
+  variableTypes,
+} from '../../github/gh/graphql.ts';
+import { parseRepository, type RepositoryName, repositoryText } from '../../github/gh/repository-name.ts';
 import { SignalboxError } from '../../model/errors.ts';
-import { asRecord, asText, parseJson } from '../../model/text/json.ts';
+import { groupBy } from '../../model/group-by.ts';
+import { asRecord, asText } from '../../model/text/json.ts';
 import type { SourceContext } from '../item.ts';
 import { issueKeys, labelNames, type RawIssue, rawIssue } from './issue.ts';
+
+/** One issue to ask for. */
+export interface Wanted {
+  repository: RepositoryName;
+  number: number;
+}
+
+/** Fields that older servers do not have. */
+const OPTIONAL = ['blockedBy', 'parent', 'subIssues'] as const;
+export type OptionalField = (typeof OPTIONAL)[number];
+
+const PAGED = ['labels', 'blockedBy', 'subIssues'] as const;
+type PagedField = (typeof PAGED)[number];
+
+const PAGE = 'pageInfo { hasNextPage endCursor }';
+const PLACE = 'number repository { nameWithOwner }';
+const NODES: Record<PagedField, string> = { labels: 'name', blockedBy: PLACE, subIssues: PLACE };
+const SIZES: Record<PagedField, number> = { labels: 100, blockedBy: 50, subIssues: 50 };
+
+/** One query for many issues of one host. `r0` is the first repository, `i12` issue 12 in it. */
+function issuesQuery(wanted: readonly Wanted[], without: ReadonlySet<OptionalField>): GraphqlQuery {
+  const optional: Record<OptionalField, string> = {
+    blockedBy: connection('blockedBy'),
+    parent: `parent { ${PLACE} }`,
+    subIssues: connection('subIssues'),
+  };
+  const more = OPTIONAL.flatMap((field) => (without.has(field) ? [] : [optional[field]])).join(' ');
+  const fields = `fragment F on Issue { number title body state url milestone { title } ${connection('labels')} ${more} }`;
+  const issue = ({ number }: Wanted) =>
+    `i${number}: issueOrPullRequest(number: ${number}) { __typename ... on Issue { ...F } }`;
+  const query = byRepository(wanted, issue);
+  return { ...query, text: `${query.text} ${fields}` };
+}
+
+/** What is missing of one issue. */
+interface Rest extends Wanted {
+  field: PagedField;
+  after: string;
+}
+
+/** One query for the next pages of many issues; `p0` is the first of them. */
+function pagesQuery(rests: readonly Rest[]): GraphqlQuery {
+  const number = new Map(rests.map((rest, index) => [rest, index]));
+  const page = (rest: Rest) => {
+    const index = number.get(rest) ?? 0;
+    return `p${index}: issue(number: ${rest.number}) { ${connection(rest.field, `$c${index}`)} }`;
+  };
+  const cursors = Object.fromEntries(rests.map(({ after }, index) => [`c${index}`, after]));
+  return byRepository(rests, page, cursors);
+}
+
+function connection(field: PagedField, after?: string): string {
+  const cursor = after === undefined ? '' : `, after: ${after}`;
+  return `${field}(first: ${SIZES[field]}${cursor}) { nodes { ${NODES[field]} } ${PAGE} }`;
+}
+
+function byRepository<T extends Wanted>(
+  wanted: readonly T[],
+  one: (each: T) => string,
+  more: Record<string, string> = {},
+): GraphqlQuery {
+  const variables: Record<string, string> = { ...more };
+  const parts = repositories(wanted).map((group, index) => {
+    const { owner, name } = group[0]?.repository ?? { owner: '', name: '' };
+    variables[`o${index}`] = owner;
+    variables[`n${index}`] = name;
+    const inside = group.map(one).join(' ');
+    return `r${index}: repository(owner: $o${index}, name: $n${index}) { nameWithOwner ${inside} }`;
+  });
+  return { text: `query(${variableTypes(variables)}) { ${parts.join(' ')} }`, variables };
+}
+
+/** Groups in the order of the aliases `r0`, `r1`… */
+function repositories<T extends Wanted>(wanted: readonly T[]): T[][] {
+  const groups = groupBy(wanted, ({ repository: { owner, name } }) => `${owner}/${name}`.toLowerCase());
+  return [...groups.values()];
+}
+
+/** The aliases of one issue in an answer to `issuesQuery`. */
+function aliases(wanted: readonly Wanted[], one: Wanted): [repository: string, issue: string] {
+  const index = repositories(wanted).findIndex((group) => group.includes(one));
+  return [`r${index}`, `i${one.number}`];
+}
+
+/** Optional fields that the server says it does not have. */
+function unknownFields(errors: readonly GraphqlError[]): OptionalField[] {
+  const named = errors.map(
+    ({ message }) => /Field ['"](\w+)['"] (?:doesn't|does not) exist/.exec(message)?.[1],
+  );
+  return OPTIONAL.filter((field) => named.includes(field));
+}
 
 export type Outcome = { wanted: Wanted } & (
   | { issue: RawIssue; repository: RepositoryName; error?: undefined }
   | { error: SignalboxError }
 );
-
-export interface Answer {
-  data: Record<string, unknown>;
-  errors: GraphqlError[];
-  result: GhResult;
-  http: HttpAnswer;
-}
 
 const MAX_PAGES = 20;
 
@@ -53,32 +129,25 @@ export async function askIssues(
   }
   const [first] = answer.errors;
   if (first && Object.keys(answer.data).length === 0)
-    throw failed(answer, first, { host, what: 'the issues' });
+    throw graphqlFailure(answer, first, { host, what: 'the issues' });
   const outcomes = wanted.map((one) => outcome(one, aliases(wanted, one), answer, host));
   await readOn(host, outcomes, rests(outcomes, answer, wanted), context);
   return outcomes;
 }
 
-export async function ask(host: string, query: Query, context: SourceContext): Promise<Answer> {
-  const variables = Object.entries(query.variables).flatMap(([name, value]) => ['-f', `${name}=${value}`]);
-  const args = ['api', 'graphql', '--hostname', host, '--include', '-f', `query=${query.text}`, ...variables];
-  const result = await runGh(args, context);
-  const http = splitAnswer(result.stdout);
-  const body = parseJson(http.body);
-  const errors = graphqlErrors(body);
-  const { data } = asRecord(body);
-  if (errors.length === 0 && (result.code !== 0 || typeof data !== 'object' || data === null)) {
-    const message = asText(asRecord(body).message) || undefined;
-    throw ghFailure(result, { host, what: 'the issues', answer: http, message, now: context.now });
-  }
-  return { data: asRecord(data), errors, result, http };
+export async function ask(host: string, query: GraphqlQuery, context: SourceContext): Promise<GraphqlAnswer> {
+  const answer = await graphql(host, query, context);
+  if (answer.errors.length === 0 && (answer.result.code !== 0 || !answer.hasData))
+    throw graphqlFailure(answer, undefined, { host, what: 'the issues', now: context.now });
+  return answer;
 }
 
-export function failed({ result, http }: Answer, error: GraphqlError, context: FailureContext): GhError {
-  return ghFailure(result, { ...context, answer: http, message: error.message, type: error.type });
-}
-
-function outcome(wanted: Wanted, [repo, alias]: [string, string], answer: Answer, host: string): Outcome {
+function outcome(
+  wanted: Wanted,
+  [repo, alias]: [string, string],
+  answer: GraphqlAnswer,
+  host: string,
+): Outcome {
   const text = repositoryText(wanted.repository);
   const repository = asRecord(answer.data[repo]);
   const issue = asRecord(repository[alias]);
@@ -86,7 +155,7 @@ function outcome(wanted: Wanted, [repo, alias]: [string, string], answer: Answer
   if (error || issue.__typename === undefined) {
     const what = error?.path.length === 1 ? `the repository ${text}` : `#${wanted.number} of ${text}`;
     const cause = error ?? answer.errors[0] ?? { message: '', type: 'NOT_FOUND', path: [] };
-    return { wanted, error: failed(answer, cause, { host, what }) };
+    return { wanted, error: graphqlFailure(answer, cause, { host, what }) };
   }
   if (issue.__typename !== 'Issue') return { wanted, error: pullRequest(wanted) };
   const name = parseRepository(asText(repository.nameWithOwner), host) ?? wanted.repository;
@@ -108,7 +177,7 @@ export function pullRequest({ repository, number }: Wanted): SignalboxError {
 }
 
 /** Lists of which more pages exist. */
-function rests(outcomes: readonly Outcome[], answer: Answer, wanted: readonly Wanted[]): Rest[] {
+function rests(outcomes: readonly Outcome[], answer: GraphqlAnswer, wanted: readonly Wanted[]): Rest[] {
   return outcomes.flatMap(({ wanted: one, error }) => {
     const [repo, alias] = aliases(wanted, one);
     const issue = asRecord(asRecord(answer.data[repo])[alias]);
@@ -133,8 +202,8 @@ async function readOn(
   for (let round = 1; open.length > 0 && round < MAX_PAGES; round += 1) {
     const answer = await ask(host, pagesQuery(open), context);
     const [error] = answer.errors;
-    if (error) throw failed(answer, error, { host, what: 'the issues' });
-    const groups = [...repositories(open).values()];
+    if (error) throw graphqlFailure(answer, error, { host, what: 'the issues' });
+    const groups = repositories(open);
     open = open.flatMap((rest, index) => {
       const repo = `r${groups.findIndex((group) => group.includes(rest))}`;
       const page = asRecord(asRecord(answer.data[repo])[`p${index}`]);

@@ -1,10 +1,10 @@
-import { GhError } from '../../github/gh/error.ts';
 import {
   githubKey,
   parseRepository,
   type RepositoryName,
   repositoryText,
 } from '../../github/gh/repository-name.ts';
+import { GhError } from '../../github/gh/run-gh.ts';
 import { idProblem } from '../../model/ids.ts';
 import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean.ts';
 import { asArray, asRecord, asText } from '../../model/text/json.ts';
@@ -60,7 +60,7 @@ function issueKey(value: unknown, host: string): string | undefined {
   return name && typeof number === 'number' ? githubKey(name, number) : undefined;
 }
 
-export interface Where {
+interface Where {
   repository: RepositoryName;
   /** True for an issue of the working directory's repository: its number alone is its id. */
   own: boolean;
@@ -102,7 +102,7 @@ function written(body: string, labels: readonly string[], repository: Repository
 }
 
 /** `repo-12`; names such as `.github` lose what an id may not begin with. */
-export function foreignId(name: string, number: number): string {
+function foreignId(name: string, number: number): string {
   const legal = name
     .replace(/^[^A-Za-z0-9]+/, '')
     .replace(/\.{2,}/g, '.')

@@ -1,32 +1,35 @@
+import { type GraphqlQuery, graphqlFailure, variableTypes } from '../../github/gh/graphql.ts';
 import { parseRepository, type RepositoryName, repositoryText } from '../../github/gh/repository-name.ts';
-import type { Query } from '../../github/issue-query.ts';
-import { InputError } from '../../model/errors.ts';
+import { InputError, SignalboxError } from '../../model/errors.ts';
 import { quoted } from '../../model/text/clean.ts';
 import { asArray, asRecord, asText } from '../../model/text/json.ts';
 import { nearest } from '../../model/text/near.ts';
 import { fetchItems } from '../fetch.ts';
-import type { SourceContext } from '../item.ts';
-import { hasLabels, type Listed, type ListFilter, type ListOptions } from '../list.ts';
-import { orError, problemOf } from '../problem.ts';
+import {
+  hasLabels,
+  type Listed,
+  type ListFilter,
+  type ListOptions,
+  orError,
+  problemOf,
+  type SourceContext,
+} from '../item.ts';
 import type { GithubReference } from '../reference.ts';
 import { defaultHost, ownRepository } from '../repository.ts';
-import { type Answer, ask, failed } from './ask.ts';
+import { ask } from './ask.ts';
 import { labelNames } from './issue.ts';
 
 const PAGE = 100;
 const MAX_PAGES = 100;
 
-/** The issues of a repository, by state, labels and milestone: numbers page by page, then all that is told of them. */
+/** The issues of a repository, by state, labels and milestone: numbers page by page, then the issues themselves. */
 export async function listGithub(options: ListOptions & { repository?: string }): Promise<Listed> {
   const context: SourceContext = { ...options, ownRepository: () => ownRepository(options) };
-  const found = await orError(
-    async () => {
-      const repository = await repositoryOf(options);
-      return { repository, ...(await numbers(repository, options.filter, context)) };
-    },
-    (error) => error,
-  );
-  if (found instanceof Error)
+  const found = await orError(async () => {
+    const repository = await repositoryOf(options);
+    return { repository, ...(await numbers(repository, options.filter, context)) };
+  });
+  if (found instanceof SignalboxError)
     return { items: [], problems: [problemOf(options.repository ?? 'github', found)], more: false };
   const { host, owner, name: repo } = found.repository;
   const references = found.numbers.map(
@@ -59,7 +62,7 @@ async function numbers(
       (await askRepository(repository, pageQuery(filter, milestone, after), context)).issues,
     );
     for (const node of asArray(issues.nodes).map(asRecord)) {
-      // The server lets an issue through that has one of the labels.
+      // The server also returns issues that have only one of the labels.
       if (typeof node.number !== 'number' || !hasLabels(labelNames(node.labels), filter.labels)) continue;
       if (found.length === filter.limit) return { numbers: found, more: true };
       found.push(node.number);
@@ -72,13 +75,11 @@ async function numbers(
   return { numbers: found, more: true };
 }
 
-/** Inside a repository; texts of the user are variables, never part of the query. */
-interface Inner {
-  text: string;
-  variables: Record<string, string>;
-}
-
-function pageQuery({ state, labels }: ListFilter, milestone: string | undefined, after?: string): Inner {
+function pageQuery(
+  { state, labels }: ListFilter,
+  milestone: string | undefined,
+  after?: string,
+): GraphqlQuery {
   const variables = {
     ...Object.fromEntries(labels.map((label, index) => [`l${index}`, label])),
     ...(milestone === undefined ? {} : { milestone }),
@@ -104,56 +105,44 @@ async function milestoneNumber(
   wanted: string,
   context: SourceContext,
 ): Promise<string> {
-  const search = (text: string) =>
-    askRepository(
+  const search = async (text: string) => {
+    const fields = 'milestones(first: 100, query: $milestone) { nodes { number title } }';
+    const { milestones } = await askRepository(
       repository,
-      {
-        text: 'milestones(first: 100, query: $milestone) { nodes { number title } }',
-        variables: { milestone: text },
-      },
+      { text: fields, variables: { milestone: text } },
       context,
     );
-  const read = (data: Record<string, unknown>) =>
-    asArray(asRecord(data.milestones).nodes)
-      .map(asRecord)
-      .map(({ number, title }) => ({ number: Number(number), title: asText(title) }));
-  const some = read(await search(wanted));
+    const nodes = asArray(asRecord(milestones).nodes).map(asRecord);
+    return nodes.map(({ number, title }) => ({ number: Number(number), title: asText(title) }));
+  };
+  const some = await search(wanted);
   const same = some.find(({ title }) => title.toLowerCase() === wanted.toLowerCase());
   if (same) return String(same.number);
-  const all = read(await search(''));
+  const all = await search('');
   if (all.some(({ number }) => String(number) === wanted)) return wanted;
   const titles = all.map(({ title }) => title);
   const near = nearest(wanted, titles) ?? some[0]?.title;
-  throw new InputError(
-    'source/milestone',
-    `${repositoryText(repository)} has no milestone ${quoted(wanted)}.`,
-    {
-      hint: near
-        ? `Did you mean ${quoted(near)}?`
-        : titles.length > 0
-          ? `Milestones: ${titles.slice(0, 10).map(quoted).join(', ')}.`
-          : 'It has no milestones at all.',
-    },
-  );
+  const hint = near
+    ? `Did you mean ${quoted(near)}?`
+    : titles.length > 0
+      ? `Milestones: ${titles.slice(0, 10).map(quoted).join(', ')}.`
+      : 'It has no milestones at all.';
+  const message = `${repositoryText(repository)} has no milestone ${quoted(wanted)}.`;
+  throw new InputError('source/milestone', message, { hint });
 }
 
+/** Asks for fields of a repository. */
 async function askRepository(
   repository: RepositoryName,
-  inner: Inner,
+  inner: GraphqlQuery,
   context: SourceContext,
 ): Promise<Record<string, unknown>> {
   const { host, owner, name } = repository;
-  const answer = await ask(host, whole(inner, owner, name), context);
+  const variables = { owner, name, ...inner.variables };
+  const text = `query(${variableTypes(variables)}) { repository(owner: $owner, name: $name) { ${inner.text} } }`;
+  const answer = await ask(host, { text, variables }, context);
   const [error] = answer.errors;
-  if (error) throw failed(answer, error, { host, what: `the repository ${repositoryText(repository)}` });
-  return asRecord((answer satisfies Answer).data.repository);
-}
-
-function whole({ text, variables }: Inner, owner: string, name: string): Query {
-  const all = { owner, name, ...variables };
-  const types = Object.keys(all).map((key) => `$${key}: String!`);
-  return {
-    text: `query(${types.join(', ')}) { repository(owner: $owner, name: $name) { ${text} } }`,
-    variables: all,
-  };
+  const what = `the repository ${repositoryText(repository)}`;
+  if (error) throw graphqlFailure(answer, error, { host, what });
+  return asRecord(answer.data.repository);
 }

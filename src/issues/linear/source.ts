@@ -1,10 +1,22 @@
 import { githubKey } from '../../github/gh/repository-name.ts';
+import { SignalboxError } from '../../model/errors.ts';
+import { groupBy } from '../../model/group-by.ts';
 import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean.ts';
 import { asArray, asRecord, asText } from '../../model/text/json.ts';
 import { acceptanceCriteria } from '../criteria.ts';
-import type { Fetched, FetchOptions, Source, WorkItem } from '../item.ts';
+import {
+  type Fetched,
+  type FetchOptions,
+  hasLabels,
+  type Listed,
+  type ListFilter,
+  type ListOptions,
+  orError,
+  orProblems,
+  problemOf,
+  type WorkItem,
+} from '../item.ts';
 import { dependencyMentions } from '../mentions.ts';
-import { orError, problemOf } from '../problem.ts';
 import type { LinearReference } from '../reference.ts';
 import { askLinear, LinearError } from './api.ts';
 
@@ -26,26 +38,51 @@ const ISSUES = `query($filter: IssueFilter, $after: String, $archived: Boolean) 
   issues(filter: $filter, first: ${AT_ONCE}, after: $after, includeArchived: $archived) { nodes { ${FIELDS} } ${PAGE} } }`;
 
 /** Issues of Linear through its API, with the key in LINEAR_API_KEY. */
-export const linearSource: Source<LinearReference> = {
-  kind: 'linear',
-  async fetch(references, context) {
-    const issues = await orError(
-      () => fetchIssues([...new Set(references.map(({ key }) => key))], context),
-      (error) => error,
-    );
-    if (issues instanceof Error)
-      return { found: [], problems: references.map(({ text }) => problemOf(text, issues)) };
-    const byKey = new Map(issues.map((issue) => [asText(issue.identifier), issue]));
-    const fetched: Fetched<LinearReference> = { found: [], problems: [] };
-    for (const reference of references) {
+export async function fetchLinear(
+  references: readonly LinearReference[],
+  context: FetchOptions,
+): Promise<Fetched> {
+  const keys = [...new Set(references.map(({ key }) => key))];
+  const answer = await orError(() => filteredIssues({ or: teams(keys) }, context, { archived: true }));
+  if (answer instanceof SignalboxError)
+    return { found: [], problems: references.map(({ text }) => problemOf(text, answer)) };
+  const byKey = new Map(answer.issues.map((issue) => [asText(issue.identifier), issue]));
+  return orProblems(
+    references,
+    ({ text }) => text,
+    (reference) => {
       const issue = byKey.get(reference.key);
-      const item = issue ? linearItem(issue) : notFound(reference.key);
-      if (item instanceof Error) fetched.problems.push(problemOf(reference.text, item));
-      else fetched.found.push({ reference, item });
-    }
-    return fetched;
-  },
-};
+      if (!issue) throw notFound(reference.key);
+      return { reference, item: linearItem(issue) };
+    },
+  );
+}
+
+/** The issues of a Linear team, by state, labels and project milestone. */
+export async function listLinear(options: ListOptions & { team: string }): Promise<Listed> {
+  const { filter, team } = options;
+  const answer = await orError(() =>
+    filteredIssues(condition(filter, team), options, { most: filter.limit }),
+  );
+  if (answer instanceof SignalboxError)
+    return { items: [], problems: [problemOf(team, answer)], more: false };
+  const { found, problems } = await orProblems(answer.issues, () => team, linearItem);
+  const items = found.filter(({ labels }) => hasLabels(labels, filter.labels));
+  return { items, problems, more: answer.more };
+}
+
+const OVER = ['completed', 'canceled'];
+
+function condition({ state, labels, milestone }: ListFilter, team: string): unknown {
+  return {
+    team: { key: { eq: team } },
+    ...(state === 'all' ? {} : { state: { type: state === 'open' ? { nin: OVER } : { in: OVER } } }),
+    ...(labels.length > 0
+      ? { and: labels.map((label) => ({ labels: { some: { name: { eqIgnoreCase: label } } } })) }
+      : {}),
+    ...(milestone === undefined ? {} : { projectMilestone: { name: { eqIgnoreCase: milestone } } }),
+  };
+}
 
 function notFound(key: string): LinearError {
   return new LinearError('linear/not-found', `Linear has no issue ${key}, or the key has no access to it.`, {
@@ -53,12 +90,8 @@ function notFound(key: string): LinearError {
   });
 }
 
-async function fetchIssues(keys: string[], options: FetchOptions): Promise<Data[]> {
-  return (await filteredIssues({ or: teams(keys) }, options, { archived: true })).issues;
-}
-
-/** Issues that a filter lets through, `most` of them at the most, lists inside them complete. Who names one may mean an archived one. */
-export async function filteredIssues(
+/** At most `most` issues that a filter lets through, the lists inside them complete. A named issue may be an archived one. */
+async function filteredIssues(
   filter: unknown,
   options: FetchOptions,
   { most = Number.POSITIVE_INFINITY, archived = false }: { most?: number; archived?: boolean },
@@ -81,13 +114,14 @@ export async function filteredIssues(
 }
 
 function teams(keys: readonly string[]): unknown[] {
-  const numbers = new Map<string, number[]>();
-  for (const key of keys) {
-    const dash = key.lastIndexOf('-');
-    const team = key.slice(0, dash);
-    numbers.set(team, [...(numbers.get(team) ?? []), Number(key.slice(dash + 1))]);
-  }
-  return [...numbers].map(([team, all]) => ({ team: { key: { eq: team } }, number: { in: all } }));
+  const parts = keys.map((key) => ({
+    team: key.replace(/-[^-]*$/, ''),
+    number: Number(key.replace(/^.*-/, '')),
+  }));
+  return [...groupBy(parts, ({ team }) => team)].map(([team, all]) => ({
+    team: { key: { eq: team } },
+    number: { in: all.map(({ number }) => number) },
+  }));
 }
 
 /** Reads the further pages of a list inside an issue. */
@@ -112,14 +146,14 @@ function nextCursor(pageInfo: unknown, before: string | null): string | null {
 }
 
 /** An answer without a title is an error: one is never made up. */
-export function linearItem(issue: Data): WorkItem | LinearError {
+function linearItem(issue: Data): WorkItem {
   const key = asText(issue.identifier);
   const body = cleanText(asText(issue.description));
   const type = asText(asRecord(issue.state).type);
   const parent = asText(asRecord(issue.parent).identifier);
   const title = cleanLine(asText(issue.title));
   if (title === '')
-    return new LinearError('linear/query', `Linear's answer for ${key} has no title.`, {
+    throw new LinearError('linear/query', `Linear's answer for ${key} has no title.`, {
       hint: 'Give the issue a title, or try again.',
     });
   return {
@@ -142,7 +176,7 @@ export function linearItem(issue: Data): WorkItem | LinearError {
   };
 }
 
-/** A relation "A blocks B" is told with A as its issue among the inverse relations of B. */
+/** A relation "A blocks B" has A as its issue, among the inverse relations of B. */
 function blockers(issue: Data): string[] {
   return asArray(asRecord(issue.inverseRelations).nodes).flatMap((node) => {
     const { type, issue: other } = asRecord(node);

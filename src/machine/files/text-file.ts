@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { InputError } from '../../model/errors.ts';
 
@@ -43,5 +44,15 @@ async function readBytes(path: string): Promise<Uint8Array> {
     return buffer.subarray(0, bytesRead);
   } finally {
     await file?.close();
+  }
+}
+
+/** The text of a file of our own; empty while it does not exist. */
+export function readOrEmpty(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw error;
   }
 }

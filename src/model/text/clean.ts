@@ -35,6 +35,10 @@ export function quoted(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 79)}…` : text);
 }
 
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** Never cuts a surrogate pair in two. */
 function endOfCharacter(text: string, end: number): number {
   const before = text.charCodeAt(end - 1);
