@@ -129,17 +129,24 @@ export const goOnUnread = (): void => undefined;
 /** Time to record the state after the second Ctrl-C. */
 const LAST_WORDS_MS = 2_000;
 
+interface StopOptions {
+  view: Pick<EventView, 'err' | 'close'>;
+  abort: AbortController;
+  /** For the message. */
+  what: string | (() => string);
+  /** Jobs in it are killed at the second Ctrl-C. */
+  stateDir: string;
+}
+
 /** The first Ctrl-C asks to stop, the second kills what does not listen and ends at once. */
 export function stopOnSignals(
   { signals, leave }: Pick<Io, 'signals' | 'leave'>,
-  view: Pick<EventView, 'err' | 'close'>,
-  abort: AbortController,
-  what: string | (() => string),
+  { view, abort, what, stateDir }: StopOptions,
 ): () => void {
   let asked = false;
   return signals.on(['SIGINT', 'SIGTERM'], (signal) => {
     if (asked) {
-      killFollowed();
+      killFollowed(stateDir);
       view.close();
       setTimeout(() => leave(signalCode(signal)), LAST_WORDS_MS).unref();
       return;

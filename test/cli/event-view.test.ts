@@ -47,7 +47,7 @@ describe('stopOnSignals', () => {
     const said: string[] = [];
     const abort = new AbortController();
     const view = { err: (text: string) => void said.push(text), close: () => undefined };
-    const unhook = stopOnSignals(io, view, abort, 'the agents');
+    const unhook = stopOnSignals(io, { view, abort, what: 'the agents', stateDir: '/nowhere' });
     emitter.emit('SIGINT', 'SIGINT');
     expect(abort.signal.reason).toBe('SIGINT');
     expect(said).toEqual(['\nStopping the agents… (again to leave at once)']);

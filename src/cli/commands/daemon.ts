@@ -77,7 +77,12 @@ async function start(options: Options, io: Io): Promise<void> {
   const { runDaemon } = await import('../../engine/daemon.ts');
   io.keepHeapSmall();
   const abort = new AbortController();
-  const unhook = stopOnSignals(io, view, abort, 'the daemon and its agents');
+  const unhook = stopOnSignals(io, {
+    view,
+    abort,
+    what: 'the daemon and its agents',
+    stateDir: parts.settings.stateDir,
+  });
   try {
     await runDaemon(parts, {
       ...limits(parts.settings),
@@ -137,7 +142,7 @@ async function tick(options: Options, io: Io): Promise<void> {
   view.watch(parts.store);
   const { runTick } = await import('../../engine/daemon.ts');
   const abort = new AbortController();
-  const unhook = stopOnSignals(io, view, abort, 'the agents');
+  const unhook = stopOnSignals(io, { view, abort, what: 'the agents', stateDir: parts.settings.stateDir });
   try {
     await runTick(parts, { ...limits(parts.settings), signal: abort.signal });
     await close();

@@ -51,7 +51,12 @@ async function merge(planId: string | null, options: Options, io: Io): Promise<v
   const loads = await loadTrains(parts, { planId, cwd: io.cwd });
   if (options.dryRun) return preview(parts, loads, options, io);
   const abort = new AbortController();
-  const unhook = stopOnSignals(io, { err: io.err, close: () => undefined }, abort, 'the merge');
+  const unhook = stopOnSignals(io, {
+    view: { err: io.err, close: () => undefined },
+    abort,
+    what: 'the merge',
+    stateDir: parts.settings.stateDir,
+  });
   try {
     await run(parts, loads, abort.signal, options, io);
   } catch (error) {

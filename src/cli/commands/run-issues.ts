@@ -87,7 +87,7 @@ async function watched(
     else lines.listen(event);
   };
   const abort = new AbortController();
-  const unhook = stopOnSignals(io, view, abort, 'the agents');
+  const unhook = stopOnSignals(io, { view, abort, what: 'the agents', stateDir: settings.stateDir });
   try {
     const { cwd, env } = io;
     const result = await work({ settings, cwd, env, signal: abort.signal, onEvent: listen });

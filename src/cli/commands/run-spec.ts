@@ -109,7 +109,12 @@ async function follow(
   io.keepHeapSmall();
   const abort = new AbortController();
   const isAtWork = () => ticketsOf(parts.store.view(), planId).some((each) => each.status === 'running');
-  const unhook = stopOnSignals(io, view, abort, () => (isAtWork() ? 'the agent' : 'the run'));
+  const unhook = stopOnSignals(io, {
+    view,
+    abort,
+    what: () => (isAtWork() ? 'the agent' : 'the run'),
+    stateDir: parts.settings.stateDir,
+  });
   const since = parts.now();
   const began = performance.now();
   try {

@@ -182,7 +182,7 @@ async function run(planId: string, ticketIds: string[], options: Options, io: Io
   const { runPlan } = await import('../../engine/run-plan.ts');
   io.keepHeapSmall();
   const abort = new AbortController();
-  const unhook = stopOnSignals(io, view, abort, 'the agents');
+  const unhook = stopOnSignals(io, { view, abort, what: 'the agents', stateDir: parts.settings.stateDir });
   const began = performance.now();
   try {
     const result = await runPlan(parts, {

@@ -11,7 +11,8 @@ const NEWBORN_MS = 1_000;
 
 /** Jobs that this process waits for. */
 const followed = new Set<string>();
-let atOnce = false;
+/** State directories of commands that are about to end. */
+const hurried = new Set<string>();
 
 /** Until the returned function is called, `killFollowed` ends this job, too. */
 export function noteFollowed(dir: string): () => void {
@@ -19,15 +20,27 @@ export function noteFollowed(dir: string): () => void {
   return () => void followed.delete(dir);
 }
 
-/** Kills every job that this process waits for, before it returns; from now on no stop is gentle. For a process that ends. */
-export function killFollowed(): void {
-  atOnce = true;
+/**
+ * Kills every job in this state directory that this process waits for, before it returns. From now on no stop there is
+ * gentle: the command is about to end.
+ */
+export function killFollowed(stateDir: string): void {
+  hurried.add(stateDir);
   for (const dir of followed) {
+    if (!isIn(stateDir, dir)) continue;
     noteReason(dir, 'stopped');
     const command = readJson<{ host: string; boot: string }>(join(dir, 'command.json'));
     const identity = command && readIdentity(dir, command);
     if (identity && isAlive(identity)) signalGroup(identity.pid, 'SIGKILL');
   }
+}
+
+function isHurried(dir: string): boolean {
+  return hurried.size > 0 && [...hurried].some((stateDir) => isIn(stateDir, dir));
+}
+
+function isIn(stateDir: string, dir: string): boolean {
+  return dir.startsWith(`${stateDir}/`);
 }
 
 /**
@@ -48,7 +61,7 @@ export async function stopJob(dir: string, reason: EndReason, graceMs = GRACE_MS
     // A signal that came before the command was there is lost on it.
     if (ageOf(dir) < NEWBORN_MS && !(await gone(() => isAlive(identity) !== true, 150)))
       signalGroup(identity.pid, command.stopSignal);
-    await gone(() => atOnce || isAlive(identity) !== true, graceMs);
+    await gone(() => isHurried(dir) || isAlive(identity) !== true, graceMs);
     if (isAlive(identity)) {
       signalGroup(identity.pid, 'SIGKILL');
       await gone(() => isAlive(identity) !== true, 10_000);
