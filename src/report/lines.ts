@@ -2,7 +2,7 @@ import type { EngineEvent } from '../model/events.ts';
 import { isVerbal } from '../model/state/held.ts';
 import { type Naming, nameOf, withNames } from '../model/ticket-names.ts';
 import { untilText } from './hold-time.ts';
-import { duration, oneLine, type Style, usageText } from './style.ts';
+import { duration, oneLine, type Style, usageText, whichAttempt } from './style.ts';
 import { cells } from './width.ts';
 
 export interface LineOptions extends Naming {
@@ -59,11 +59,7 @@ export function lineOf(event: EngineEvent, options: LineOptions): string | undef
 }
 
 function again(event: { visit: number; attempt: number }, style: Style): string {
-  const parts = [
-    event.visit > 1 ? `visit ${event.visit}` : '',
-    event.attempt > 1 ? `attempt ${event.attempt}` : '',
-  ];
-  const text = parts.filter(Boolean).join(', ');
+  const text = whichAttempt(event);
   return text ? style.dim(` [${text}]`) : '';
 }
 

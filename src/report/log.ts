@@ -9,7 +9,7 @@ import { lineRedactor, type Redact } from '../model/text/redact.ts';
 import { type Attempt, attemptKey, type Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/port.ts';
 import { lineOf } from './lines.ts';
-import { clock, oneLine, type Style, usageText } from './style.ts';
+import { clock, oneLine, type Style, usageText, whichAttempt } from './style.ts';
 
 export interface LogOptions {
   planId: string;
@@ -96,7 +96,9 @@ class AttemptLog {
     if (!this.#begun) {
       this.#begun = true;
       const agent = attempt.agent ? ` (${attempt.agent})` : '';
-      this.#say('begin', `── ${attempt.phase}${again(attempt)}${agent} ${attempt.startedAt}`);
+      const which = whichAttempt(attempt);
+      const again = which ? ` [${which}]` : '';
+      this.#say('begin', `── ${attempt.phase}${again}${agent} ${attempt.startedAt}`);
     }
     this.#read('stdout', (chunk) => this.#output().push(chunk));
     if (attempt.completedAt !== null) {
@@ -146,12 +148,6 @@ class AttemptLog {
       closeSync(fd);
     }
   }
-}
-
-/** Which time it is, where that is not the first. */
-function again({ visit, attempt }: Attempt): string {
-  const parts = [visit > 1 ? `visit ${visit}` : '', attempt > 1 ? `attempt ${attempt}` : ''].filter(Boolean);
-  return parts.length > 0 ? ` [${parts.join(', ')}]` : '';
 }
 
 function endOf(attempt: Attempt): string {

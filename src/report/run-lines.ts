@@ -3,7 +3,7 @@ import { isVerbal, saysHolder } from '../model/state/held.ts';
 import { withNames } from '../model/ticket-names.ts';
 import { wentWell } from '../model/verdict.ts';
 import { endOf } from './hold-time.ts';
-import { clock, oneLine, usageText } from './style.ts';
+import { clock, oneLine, usageText, whichAttempt } from './style.ts';
 
 const HEARTBEAT_MS = 60_000;
 
@@ -174,11 +174,7 @@ export class RunLines {
 }
 
 function again(event: { visit: number; attempt: number }): string {
-  const parts = [
-    event.visit > 1 ? `round ${event.visit}` : '',
-    event.attempt > 1 ? `attempt ${event.attempt}` : '',
-  ];
-  const text = parts.filter(Boolean).join(', ');
+  const text = whichAttempt(event, 'round');
   return text ? ` (${text})` : '';
 }
 

@@ -1,10 +1,12 @@
 import type { EngineContext } from '../engine/context.ts';
 import type { SpecResult } from '../features/spec-runs/result.ts';
 import { unitOf } from '../features/spec-runs/unit.ts';
-import { totalUsage } from '../model/limits/usage.ts';
+import { usageOf } from '../model/limits/usage.ts';
 import { NO_REASON } from '../model/state/outcome.ts';
+import { counted } from '../model/text/count.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { duration, oneLine, type Style, usageText } from './style.ts';
+import { ticketMark } from './summary.ts';
 import { fittingTable } from './table.ts';
 import { joined } from './width.ts';
 
@@ -49,11 +51,11 @@ export function specSummary(result: SpecResult, look: Style, columns?: number): 
   const { tickets, plan, halted, counts, changes, usage, ms } = result;
   const shown = worthShowing(tickets);
   const rows = shown.map((ticket) => [
-    mark(ticket, look),
+    isPartly(ticket) ? look.yellow('✓') : ticketMark(ticket, look),
     ticket.ticketId,
     oneLine(ticket.title, 50),
     isPartly(ticket) ? 'partly' : ticket.status.replace('_', ' '),
-    usageText(totalUsage(ticket.phaseHistory.map((attempt) => attempt.usage))),
+    usageText(usageOf(ticket)),
     ticket.status === 'complete'
       ? leftOutText(ticket)
       : oneLine(ticket.hold?.reason ?? ticket.error ?? '', 300),
@@ -101,7 +103,7 @@ function unitFacts(counts: SpecResult['counts']): string[] {
     counts.halted > 0 ? `${counts.halted} halted` : '',
     counts.left > 0 ? `${counts.left} to do` : '',
     counts.unselected > 0 ? `${counts.unselected} not selected` : '',
-    `${counts.attempts} ${counts.attempts === 1 ? 'attempt' : 'attempts'} in this run`,
+    `${counted(counts.attempts, 'attempt')} in this run`,
   ];
 }
 
@@ -114,12 +116,4 @@ function leftOutText(ticket: Ticket): string {
   const ids = unitOf(ticket)?.leftOut ?? [];
   if (ids.length === 0) return '';
   return oneLine(`not selected and not done: ${ids.join(', ')}`, 300);
-}
-
-function mark(ticket: Ticket, look: Style): string {
-  if (isPartly(ticket)) return look.yellow('✓');
-  if (ticket.status === 'complete') return look.green('✓');
-  if (ticket.status === 'failed') return look.red('✗');
-  if (ticket.status === 'paused') return look.yellow('‖');
-  return ticket.status === 'needs_attention' ? look.yellow('!') : look.dim('◌');
 }

@@ -1,5 +1,6 @@
 import { relative } from 'node:path';
 import type { Spec, SpecProblem, SpecTask, Unit } from '../kiro/index.ts';
+import { counted } from '../model/text/count.ts';
 import { oneLine, type Style } from './style.ts';
 import { table } from './table.ts';
 
@@ -19,10 +20,10 @@ export function specText({ spec, units }: Shown, { look, cwd }: Near): string {
   const done = spec.all.filter((task) => task.done).length;
   const optional = spec.all.filter((task) => task.optional).length;
   const counts = [
-    `${spec.all.length} ${spec.all.length === 1 ? 'task' : 'tasks'}`,
+    counted(spec.all.length, 'task'),
     `${done} done`,
     ...(optional > 0 ? [`${optional} optional`] : []),
-    `${units.length} ${units.length === 1 ? 'unit' : 'units'}, ${units.filter((unit) => !unit.done).length} to do`,
+    `${counted(units.length, 'unit')}, ${units.filter((unit) => !unit.done).length} to do`,
   ];
   const rows = units.map((unit, index) => [
     String(index + 1),

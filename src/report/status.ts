@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { parseRef, refKey } from '../model/ids.ts';
-import { totalUsage } from '../model/limits/usage.ts';
+import { totalUsage, usageOf } from '../model/limits/usage.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plans/plan-problems.ts';
 import { ticketOf } from '../model/plans/view.ts';
@@ -12,8 +12,7 @@ import { behind } from '../model/state/turns.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
 import type { StoreProblem, StoreView } from '../store/port.ts';
 import { untilNote } from './hold-time.ts';
-import { sayProblem } from './problem-text.ts';
-import { ago, oneLine, type Style, usageText } from './style.ts';
+import { ago, oneLine, type Style, sayProblem, usageText } from './style.ts';
 
 export interface TicketStatus extends Explanation {
   ticket: Ticket;
@@ -128,9 +127,7 @@ export function planLines(
   }
   const { unselected = 0 } = (plan.spec ?? {}) as { unselected?: number };
   if (unselected > 0) facts.push(`${unselected} not selected`);
-  const usage = usageText(
-    totalUsage(tickets.flatMap(({ ticket }) => ticket.phaseHistory.map((attempt) => attempt.usage))),
-  );
+  const usage = usageText(totalUsage(tickets.map(({ ticket }) => usageOf(ticket))));
   if (usage) facts.push(usage);
   const title =
     plan.name && plan.name !== plan.id
@@ -186,7 +183,7 @@ function tellTicket({ ticket, why, next }: TicketStatus, page: Page): void {
   const session =
     openAttempt(ticket)?.sessionId ?? ticket.phaseHistory.findLast((attempt) => attempt.sessionId)?.sessionId;
   if (session) lines.push(`${indent}session ${oneLine(session)}`);
-  const used = usageText(totalUsage(ticket.phaseHistory.map((attempt) => attempt.usage)));
+  const used = usageText(usageOf(ticket));
   if (used) lines.push(`${indent}${used}`);
 }
 

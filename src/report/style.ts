@@ -67,6 +67,13 @@ function rounded(tokens: number): string {
   return tokens < 999_950 ? `${(tokens / 1000).toFixed(1)}k` : `${(tokens / 1e6).toFixed(1)}M`;
 }
 
+/** `visit 2, attempt 3`; empty for the first attempt of the first visit. */
+export function whichAttempt({ visit, attempt }: { visit: number; attempt: number }, word = 'visit'): string {
+  return [visit > 1 ? `${word} ${visit}` : '', attempt > 1 ? `attempt ${attempt}` : '']
+    .filter(Boolean)
+    .join(', ');
+}
+
 // biome-ignore lint/suspicious/noControlCharactersInRegex: stripping them is the point
 const ESCAPES = /\u001b\[[0-9;?]*[ -/]*[@-~]/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: stripping them is the point
@@ -79,4 +86,9 @@ const UNTIDY = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u206
 export function oneLine(text: string, max = 160): string {
   const flat = UNTIDY.test(text) ? text.replace(ESCAPES, '').replace(CONTROLS, ' ').trim() : text;
   return flat.length > max ? `${flat.slice(0, max - 1)}…` : flat;
+}
+
+/** A problem of the store with its file, unless the message has it already. */
+export function sayProblem({ path, message }: { path: string; message: string }): string {
+  return message.includes(path) ? message : `${path}: ${message}`;
 }

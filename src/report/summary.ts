@@ -1,6 +1,6 @@
-import { totalUsage } from '../model/limits/usage.ts';
+import { totalUsage, usageOf } from '../model/limits/usage.ts';
 import type { Plan } from '../model/plan.ts';
-import type { Ticket, Usage } from '../model/ticket.ts';
+import type { Ticket } from '../model/ticket.ts';
 import { duration, oneLine, type Style, usageText } from './style.ts';
 import { fittingTable } from './table.ts';
 import { joined } from './width.ts';
@@ -23,7 +23,7 @@ export function summary(
   columns?: number,
 ): string {
   const rows = run.tickets.map((ticket) => [
-    mark(ticket, style),
+    ticketMark(ticket, style),
     ticket.ticketId,
     ticket.status.replace('_', ' '),
     ticket.branch ?? '',
@@ -60,13 +60,9 @@ function bringingIn(tickets: readonly Ticket[]): Set<string> {
   return new Set(said.map((command) => oneLine(command, 1000)));
 }
 
-function mark(ticket: Ticket, style: Style): string {
+export function ticketMark(ticket: Ticket, style: Style): string {
   if (ticket.status === 'complete') return style.green('✓');
   if (ticket.status === 'failed') return style.red('✗');
   if (ticket.status === 'paused') return style.yellow('‖');
   return ticket.status === 'needs_attention' ? style.yellow('!') : style.dim('◌');
-}
-
-function usageOf(ticket: Ticket): Usage | null {
-  return totalUsage(ticket.phaseHistory.map((attempt) => attempt.usage));
 }

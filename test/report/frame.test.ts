@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TICKET_STATUSES } from '../../src/model/ticket.ts';
-import { frame } from '../../src/report/live/frame.ts';
-import { elapsed } from '../../src/report/live/rows.ts';
+import { elapsed, frame } from '../../src/report/live/frame.ts';
 import { type LiveState, type LiveTicket, liveState } from '../../src/report/live/state.ts';
 import { style } from '../../src/report/style.ts';
 import { cells } from '../../src/report/width.ts';

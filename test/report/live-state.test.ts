@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Plan } from '../../src/model/plan-schema.ts';
-import { liveRow } from '../../src/report/live/rows.ts';
+import { liveRow } from '../../src/report/live/frame.ts';
 import { liveState, observe, refresh, ticketsIn } from '../../src/report/live/state.ts';
 import { attemptOf, START, status, ticket, usage } from './samples.ts';
 

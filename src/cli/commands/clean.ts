@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Stale } from '../../features/cleanup/clean.ts';
+import { counted } from '../../model/text/count.ts';
 import type { Style } from '../../report/style.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, openRunner } from '../open.ts';
@@ -45,7 +46,9 @@ async function run(options: Options, io: Io): Promise<void> {
   }
   io.out(conclusion(items, remove, all ? ' --all' : ''));
   if (others.length > 0)
-    io.out(`${count(others.length, 'other repositor', ['y', 'ies'])} not looked at: signalbox clean --all`);
+    io.out(
+      `${counted(others.length, 'other repository', 'other repositories')} not looked at: signalbox clean --all`,
+    );
 }
 
 /** Things of no repository come last. */
@@ -72,8 +75,8 @@ function line(item: Stale, look: Style, named: Named): string {
 }
 
 function loss({ loses, bytes, ignored, removed }: Stale, named: Named): string {
-  const files = loses.files > 0 ? [count(loses.files, 'uncommitted file')] : [];
-  const commits = loses.commits > 0 ? [count(loses.commits, 'commit')] : [];
+  const files = loses.files > 0 ? [counted(loses.files, 'uncommitted file')] : [];
+  const commits = loses.commits > 0 ? [counted(loses.commits, 'commit')] : [];
   const lost = [...files, ...commits];
   if (lost.length > 0) return `deleting it would lose ${lost.join(' and ')}`;
   if (bytes !== null) return `${removed ? 'freed' : 'deleting it frees'} ${megabytes(bytes)}`;
@@ -94,10 +97,6 @@ function conclusion(items: readonly Stale[], remove: boolean, flags: string): st
   if (remove) return `${safe} removed, ${kept} kept.`;
   const next = safe > 0 ? ` Remove them: signalbox clean${flags} --yes` : '';
   return `${safe} can be removed, ${kept} will be kept.${next}`;
-}
-
-function count(number: number, what: string, [one, many] = ['', 's']): string {
-  return `${number} ${what}${number === 1 ? one : many}`;
 }
 
 function megabytes(bytes: number): string {

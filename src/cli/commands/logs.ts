@@ -43,7 +43,7 @@ async function show(planId: string, ticketId: string | undefined, options: Optio
   const [{ createLog, restLine }, { style }, { rests }, { Machine }] = await Promise.all([
     import('../../report/log.ts'),
     import('../../report/style.ts'),
-    import('../../report/resting.ts'),
+    import('../../model/state/next.ts'),
     import('../../machine/machine.ts'),
   ]);
   const look = { json: options.json === true, style: style(io.color) };

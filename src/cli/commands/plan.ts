@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path';
 import type { Command } from 'commander';
 import { planOf, ticketsOf } from '../../model/plans/view.ts';
-import { sayProblem } from '../../report/problem-text.ts';
+import { sayProblem } from '../../report/style.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, openState } from '../open.ts';
 import { registerEdits } from './plan-edit.ts';

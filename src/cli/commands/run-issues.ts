@@ -59,7 +59,7 @@ async function watched(
   const { json = false, plain = false, quiet, verbose } = options;
   const [{ IssueLines }, { runHeader }, { issueName }, { openStore }] = await Promise.all([
     import('../../report/issue-runs/output.ts'),
-    import('../../report/issue-runs/header.ts'),
+    import('../../report/header.ts'),
     import('../../features/issue-runs/results/ticket-facts.ts'),
     import('../../store/open.ts'),
   ]);

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
-import { sayProblem } from '../../report/problem-text.ts';
 import { homeless, planLines, statusJson, statusOf } from '../../report/status.ts';
-import { oneLine, style } from '../../report/style.ts';
+import { oneLine, sayProblem, style } from '../../report/style.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openState } from '../open.ts';
 

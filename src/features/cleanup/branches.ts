@@ -2,8 +2,15 @@ import type { EngineContext } from '../../engine/context.ts';
 import { messageOf, WorkspaceError } from '../../model/errors.ts';
 import { isSuperseded } from '../../model/state/superseded.ts';
 import { type BranchSpec, whyKeepBranch } from '../../workspaces/index.ts';
-import { type Census, type Counted, isLookedAt, needsBranch, sayDone } from './inventory.ts';
-import { type Found, stale } from './stale.ts';
+import {
+  type Census,
+  type Counted,
+  type Found,
+  isLookedAt,
+  needsBranch,
+  sayDone,
+  stale,
+} from './inventory.ts';
 import type { StaleWorktrees } from './worktrees.ts';
 
 /** Branches of tickets that are done or gone; those that their base has are safe to delete. */

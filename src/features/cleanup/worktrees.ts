@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import type { BranchSpec, KnownWorktree, ReleaseSpec } from '../../workspaces/index.ts';
-import { type Census, isLookedAt, needsPath, takeCensus, whyStale } from './inventory.ts';
-import { type Found, stale } from './stale.ts';
+import { type Census, type Found, isLookedAt, needsPath, stale, takeCensus, whyStale } from './inventory.ts';
 
 export interface StaleWorktrees {
   found: Found[];

@@ -1,4 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
+import { knownPinned } from '../../engine/pinned-workflow.ts';
+import { stoppedTogether } from '../../engine/stopped-tickets.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { IllegalMoveError, InputError, SignalboxError } from '../../model/errors.ts';
 import { parseRef, refKey, type TicketRef } from '../../model/ids.ts';
@@ -10,7 +12,6 @@ import type { StoreView } from '../../store/port.ts';
 import type { WorkspaceSpec } from '../../workspaces/index.ts';
 import { alreadyIn } from '../landed/already-in.ts';
 import { mergedByPull } from '../landed/merged-by-pull.ts';
-import { isReady } from './ready.ts';
 
 /** A branch that is ready to be merged, and the ticket that it goes back to otherwise. Its key is the branch. */
 export interface TrainCar extends Car {
@@ -253,4 +254,22 @@ async function isOpen(parts: EngineContext, key: string, car: TrainCar, view: St
 
 function refOf({ planId, ticketId }: TicketRef): TicketRef {
   return { planId, ticketId };
+}
+
+/** Complete, or approved and waiting for the merge of its pull request where those are merged. */
+export function isReady(parts: EngineContext, ticket: Ticket): boolean {
+  return ticket.status === 'complete' || (parts.settings.merge.pr && awaitsMerge(parts, ticket));
+}
+
+function awaitsMerge(parts: EngineContext, ticket: Ticket): boolean {
+  if (ticket.status !== 'running' && ticket.status !== 'ready' && !stoppedWithRun(parts, ticket))
+    return false;
+  const workflow = knownPinned(parts, ticket)?.workflow;
+  const phase = workflow?.phases.find(({ id }) => id === ticket.currentPhase);
+  return phase?.type === 'poll' && phase.command === 'pull-request-poll.sh' && phase.args?.[0] === 'merge';
+}
+
+/** Whoever stops a run may meet a look at the pull request; that changes nothing about the work. A pause is meant. */
+function stoppedWithRun(parts: EngineContext, { planId, status, hold }: Ticket): boolean {
+  return status === 'paused' && hold?.reason === stoppedTogether(parts.store.plan(planId));
 }

@@ -4,10 +4,10 @@ import type { Track, TrackSpec, Trains } from '../../workspaces/index.ts';
 import { NO_CHECKS } from '../checks/checks.ts';
 import { Notifier } from '../notifications/notify.ts';
 import type { Already, LeftOut, TrainCar, Trainload } from './cars.ts';
+import { isReady } from './cars.ts';
 import { TrainChecks } from './checks.ts';
-import { patienceOf } from './patience.ts';
+import { patienceOf } from './objections.ts';
 import { findPulls, type LandedPull, landPulls, type Pulls } from './pull-requests.ts';
-import { isReady } from './ready.ts';
 import { findingsOf, type Returned, returnTicket } from './return-ticket.ts';
 import { leaving, type Placed, type Sorted, sortOut } from './sort-out.ts';
 

@@ -14,9 +14,8 @@ import { forgeWork } from '../pull-requests/context.ts';
 import { mergedPull } from '../pull-requests/find.ts';
 import { isStackedOn } from '../pull-requests/ticket-stack.ts';
 import type { Already, LeftOut, TrainCar } from './cars.ts';
-import { type Candidate, type Destination, objections } from './objections.ts';
-import { lastObjections, type Patience } from './patience.ts';
-import { isReady } from './ready.ts';
+import { isReady } from './cars.ts';
+import { type Candidate, type Destination, lastObjections, objections, type Patience } from './objections.ts';
 import { leaving, needing, type Placed } from './sort-out.ts';
 
 /** The pull requests of a train's cars, by branch. */

@@ -1,5 +1,6 @@
 import { SignalboxError } from '../../model/errors.ts';
 import { dependentsOf, firstRed } from '../../model/state/merge-order.ts';
+import { counted } from '../../model/text/count.ts';
 import type { Track, Trains } from '../../workspaces/index.ts';
 import type { Already, LeftOut, TrainCar } from './cars.ts';
 import type { Verdict } from './checks.ts';
@@ -48,7 +49,9 @@ export async function sortOut(cars: readonly TrainCar[], options: SortOptions): 
     const chain = await couple(todo, sorted.placed, options);
     const end = chain.placed.at(-1);
     if (!end || !check) return merged(sorted, chain);
-    say(`Checking ${count(sorted.placed.length + chain.placed.length)} on ${track.from}…`);
+    say(
+      `Checking ${counted(sorted.placed.length + chain.placed.length, 'branch', 'branches')} on ${track.from}…`,
+    );
     if ((await check(end.commit)).green) return merged(sorted, chain);
     if (!known) await mustBeGreen(check, options.track, say);
     known = true;
@@ -89,10 +92,6 @@ function told(
     tell(verdict.green ? 'Green.' : 'Red.');
     return verdict;
   };
-}
-
-function count(length: number): string {
-  return length === 1 ? '1 branch' : `${length} branches`;
 }
 
 /** A base that is red by itself says nothing about those who are merged into it. */

@@ -16,9 +16,8 @@ import { isOver, type Ticket } from '../../model/ticket.ts';
 import type { Workflow } from '../../model/workflow.ts';
 import type { StoreView } from '../../store/port.ts';
 import { MAX_PROMPT_BYTES } from '../../workflows/index.ts';
-import { fileProblems } from './file-problems.ts';
-import type { Finding, Problem } from './problem.ts';
-import { noMergeTarget, obstacles } from './workspace-problems.ts';
+import type { Finding, Problem } from './problems.ts';
+import { fileProblems, noMergeTarget, obstacles } from './problems.ts';
 
 export type { Problem };
 

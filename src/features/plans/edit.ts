@@ -15,7 +15,6 @@ import { entryOf, ticketsOf } from '../../model/plans/view.ts';
 import { dependencyProblems } from '../../model/state/dependencies.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { Ticket as TicketSchema } from '../../model/ticket-schema.ts';
-import { parsed } from './typed-value.ts';
 
 export type PlanEdit = Partial<
   Pick<
@@ -162,4 +161,23 @@ function checkWaits(before: Plan, after: Plan, parts: EngineContext): void {
     throw new InputError('plan/dependencies', problem.message, {
       hint: 'Name tickets of this plan, or plan/ticket for one of another.',
     });
+}
+
+interface Schema<T> {
+  safeParse(
+    value: unknown,
+  ):
+    | { success: true; data: T }
+    | { success: false; error: { issues: { path: PropertyKey[]; message: string }[] } };
+}
+
+/** A value that was put together from what a person typed for `plan new`, `add` or `edit`, in the form of its schema. */
+export function parsed<T>(schema: Schema<T>, value: unknown, by: 'new' | 'add' | 'edit'): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  const where = issue?.path.join('.') || 'The value';
+  throw new InputError('plan/value', `${where}: ${issue?.message.replace(/\.$/, '')}.`, {
+    hint: `signalbox plan ${by} --help says what is taken.`,
+  });
 }

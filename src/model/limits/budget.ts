@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { refKey } from '../ids.ts';
 import type { Plan } from '../plan.ts';
+import { counted } from '../text/count.ts';
 import { type Attempt, type Hold, openAttempt, type Ticket, type Usage } from '../ticket.ts';
 import type { Budget as BudgetSchema } from './budget-schema.ts';
 
@@ -221,7 +222,7 @@ function amount(key: (typeof MEASURES)[number], value: number): string {
     case 'seconds':
       return `${Math.round(value)} s`;
     case 'launches':
-      return `${value} ${value === 1 ? 'launch' : 'launches'}`;
+      return counted(value, 'launch', 'launches');
   }
 }
 

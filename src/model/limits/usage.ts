@@ -1,4 +1,4 @@
-import type { Usage } from '../ticket.ts';
+import type { Ticket, Usage } from '../ticket.ts';
 
 const COUNTS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'costUsd'] as const;
 
@@ -28,6 +28,11 @@ export function totalUsage(usages: Iterable<Usage | null>): Usage | null {
   let total: Usage | null = null;
   for (const usage of usages) if (usage) total = addUsage(total, usage);
   return total;
+}
+
+/** What all attempts of a ticket used. */
+export function usageOf({ phaseHistory }: Ticket): Usage | null {
+  return totalUsage(phaseHistory.map(({ usage }) => usage));
 }
 
 /** What one run used, out of a session's running total. A total below the earlier one was counted anew. */

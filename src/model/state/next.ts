@@ -1,4 +1,4 @@
-import { type Attempt, lastAttemptOf, openAttempt, type Ticket } from '../ticket.ts';
+import { type Attempt, lastAttemptOf, openAttempt, type Ticket, type TicketStatus } from '../ticket.ts';
 import { type Phase, phaseOf, type Workflow } from '../workflow.ts';
 
 /** What an engine does with a ticket that it drives. */
@@ -39,5 +39,17 @@ export function isDue(ticket: Ticket, now: string): boolean {
   return (
     !(Date.parse(ticket.hold.until) > time) ||
     (ticket.since !== null && Date.parse(ticket.since) > time + CLOCK_SLACK_MS)
+  );
+}
+
+/** A person has to do something before it moves, or nothing is left to do. */
+export function isRest(status: TicketStatus): boolean {
+  return status === 'complete' || status === 'failed' || status === 'paused' || status === 'needs_attention';
+}
+
+/** Nothing more will be printed for this ticket by itself. A paused one may still be waiting for its agent to end. */
+export function rests(ticket: Ticket, now: string): boolean {
+  return (
+    isRest(ticket.status) && !(ticket.status === 'paused' && openAttempt(ticket)) && !isPassing(ticket, now)
   );
 }

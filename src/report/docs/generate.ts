@@ -1,8 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { jsonSchemas } from '../../workflows/json-schemas.ts';
-import { agentDocTables } from './agent-tables.ts';
-import { type DocTables, docTables } from './tables.ts';
+import { agentDocTables, type DocTables, docTables } from './tables.ts';
 
 /** Everything made from the code: JSON Schemas for editors and the tables of the docs. Path → text as it should be. */
 export function generated(root: string, documents: DocTables = allTables()): Record<string, string> {

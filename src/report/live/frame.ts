@@ -1,8 +1,11 @@
-import { type Naming, nameOf } from '../../model/ticket-names.ts';
-import { oneLine, type Style } from '../style.ts';
+import { totalUsage } from '../../model/limits/usage.ts';
+import { isVerbal } from '../../model/state/held.ts';
+import type { TicketStatus } from '../../model/ticket.ts';
+import { type Naming, nameOf, withNames } from '../../model/ticket-names.ts';
+import { untilText } from '../hold-time.ts';
+import { oneLine, type Style, usageText, whichAttempt } from '../style.ts';
 import { cells, cut, spread } from '../width.ts';
-import { brief, briefest, type LiveRow, liveRow, MARKS, totals } from './rows.ts';
-import type { LiveState } from './state.ts';
+import type { LiveState, LiveTicket } from './state.ts';
 
 export interface FrameView extends Naming {
   columns: number;
@@ -21,6 +24,10 @@ const MOST_PIECES = 3;
 /** Fewer cells of a text say nothing. */
 const READABLE = 8;
 const PHASE_MOST = 24;
+/** `1.2k · $0.01` */
+const brief = (usage: string): string => usage.replace(' tokens · ', ' · ');
+/** `$0.01`, or the tokens where the cost is unknown. */
+const briefest = (usage: string): string => usage.split(' · ').at(-1) ?? '';
 /** From roomy to tight: between columns, least for a phase, least for the text beside usage, how usage is told. */
 const LAYOUTS = [
   { gap: GAP, least: 11, text: 18, told: (usage: string) => usage },
@@ -108,3 +115,94 @@ function lay(rows: readonly LiveRow[], size: { width: number; name: number }, st
 function plain(text: string): string {
   return oneLine(text, 1000).replace(/\p{Cf}/gu, '');
 }
+
+/** What the live block says about one ticket. */
+export interface LiveRow {
+  kind: 'running' | 'waiting' | 'gate' | 'queued';
+  name: string;
+  phase: string;
+  time: string;
+  text: string;
+  usage: string;
+}
+
+/** Undefined for a ticket that neither runs nor waits for something to come. */
+export function liveRow(ticket: LiveTicket, naming: Naming, now: number): LiveRow | undefined {
+  const { hold } = ticket;
+  const row = {
+    name: nameOf(ticket, naming),
+    phase: ticket.phase ?? '',
+    time: elapsed(now - ticket.since),
+    usage: usageText(totalUsage([ticket.used, ticket.using])),
+  };
+  const reason = withNames(hold?.reason ?? '', naming.called);
+  const free = ticket.inTurn ? 'waits for the one before it' : 'waits for a free slot';
+  const until = untilText(hold, now);
+  const which = whichAttempt(ticket);
+  switch (ticket.status) {
+    case 'running':
+      return { ...row, kind: 'running', text: `${which && `[${which}] `}${reason || ticket.activity}` };
+    case 'ready':
+      if (isVerbal(reason)) return { ...row, kind: 'queued', text: reason };
+      if (hold) return { ...row, kind: 'waiting', text: `waits${until}: ${reason}` };
+      return { ...row, kind: 'queued', text: free };
+    case 'queued':
+      return { ...row, kind: 'queued', phase: 'queued', text: reason || free };
+    case 'needs_attention':
+      if (hold?.kind !== 'gate') return undefined;
+      return { ...row, kind: 'gate', text: `waits for you${until}: ${reason}` };
+    case 'paused':
+    case 'complete':
+    case 'failed':
+      return undefined;
+  }
+}
+
+/** Whole seconds, so that nothing changes more often: `9s`, `4m 06s`, `2h 03m`. */
+export function elapsed(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const two = (value: number) => String(value).padStart(2, '0');
+  if (seconds < 60) return `${seconds}s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m ${two(seconds % 60)}s`;
+  return `${Math.floor(seconds / 3600)}h ${two(Math.floor(seconds / 60) % 60)}m`;
+}
+
+/** How far everything is, in one line; what has no room is left out, the least important first. */
+export function totals(state: LiveState, now: number, width: number): string {
+  const tickets = [...state.tickets.values()];
+  const count = (...statuses: TicketStatus[]) =>
+    tickets.filter((ticket) => statuses.includes(ticket.status)).length;
+  const told = (number: number, what: string) => (number > 0 ? `${number} ${what}` : '');
+  const attention = count('needs_attention');
+  const all = {
+    complete: `${count('complete')}/${tickets.length} complete`,
+    running: told(count('running'), 'running'),
+    waiting: told(count('ready', 'queued'), 'waiting'),
+    paused: told(count('paused'), 'paused'),
+    attention: told(attention, attention === 1 ? 'needs attention' : 'need attention'),
+    failed: told(count('failed'), 'failed'),
+    elapsed: elapsed(now - state.startedAt),
+    usage: usageText(totalUsage(tickets.flatMap((ticket) => [ticket.used, ticket.using]))),
+  };
+  const line = () => Object.values(all).filter(Boolean).join(' · ');
+  const less: Partial<typeof all>[] = [
+    { usage: brief(all.usage) },
+    { elapsed: '' },
+    { waiting: '' },
+    { running: '' },
+    { paused: '' },
+    { usage: briefest(all.usage) },
+    { usage: '' },
+    { failed: '' },
+    { attention: '' },
+  ];
+  for (const part of less) if (cells(line()) > width) Object.assign(all, part);
+  return cut(line(), width);
+}
+
+export const MARKS: Record<LiveRow['kind'], { sign: string; paint: keyof Style }> = {
+  running: { sign: '●', paint: 'cyan' },
+  waiting: { sign: '◌', paint: 'yellow' },
+  gate: { sign: '!', paint: 'yellow' },
+  queued: { sign: '◌', paint: 'dim' },
+};

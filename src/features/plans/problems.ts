@@ -1,15 +1,15 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, ifKnown, repoOf, workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { WorkspaceError } from '../../model/errors.ts';
-import { defaultBranch, refKey } from '../../model/ids.ts';
+import { defaultBranch, idProblem, refKey } from '../../model/ids.ts';
 import { exclude } from '../../model/own-branch.ts';
 import type { Plan } from '../../model/plan.ts';
 import { hasBegun } from '../../model/plans/plan-edits.ts';
-import { ticketsOf } from '../../model/plans/view.ts';
+import { planOf, ticketsOf } from '../../model/plans/view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import type { Workflow } from '../../model/workflow.ts';
+import { inspectState } from '../../store/inspect.ts';
 import type { StoreView } from '../../store/port.ts';
-import type { Finding } from './problem.ts';
 
 /** What its branch and worktree would run into. */
 export async function obstacles(
@@ -89,4 +89,54 @@ function sameBranch(parts: EngineContext, plan: Plan, ticket: Ticket, view: Stor
     }
   }
   return [];
+}
+
+export interface Problem {
+  ticketId: string | null;
+  /** In short: a field, a phase, or a file. */
+  place: string;
+  /** The file that has to be changed. */
+  file: string;
+  /** Where in that file, as `tickets[2].blockedBy[0]`; null for the file as a whole. */
+  path: string | null;
+  message: string;
+  hint?: string | undefined;
+  /** A warning does not keep the plan from running. */
+  severity: 'error' | 'warning';
+}
+
+/** A problem of one ticket, before it is known whose; its file is the ticket's unless it says another. */
+export type Finding = Pick<Problem, 'place' | 'message'> &
+  Partial<Pick<Problem, 'path' | 'hint' | 'severity' | 'file'>>;
+
+/** What makes files unreadable, all of it with its place, and fields that look like slips. */
+export function fileProblems(parts: EngineContext, planId: string, view: StoreView): Problem[] {
+  const { store } = parts;
+  const found: Problem[] = [];
+  const inspected = (ticketId: string | null, file: string) => {
+    const issues = inspectState(store, { planId, ticketId });
+    for (const { path, message, severity } of issues)
+      found.push({ ticketId, place: path ?? file, file, path, message: said(file, path, message), severity });
+    return issues.some(({ severity }) => severity === 'error');
+  };
+  const told = new Set<string>();
+  for (const { ticketId, path, message, planId: of } of view.problems) {
+    if (of !== planId) continue;
+    told.add(path);
+    const isOwn = [planId, ticketId ?? planId].every((id) => idProblem(id) === undefined);
+    // A problem of a directory is told as it is.
+    if (!isOwn || store.location({ planId, ticketId }) !== path || !inspected(ticketId, path))
+      found.push({ ticketId, place: path, file: path, path: null, message, severity: 'error' });
+  }
+  const plan = planOf(view, planId);
+  const others = [...(plan ? [null] : []), ...(plan?.tickets ?? []).map(({ ticketId }) => ticketId)];
+  for (const ticketId of others) {
+    const file = store.location({ planId, ticketId });
+    if (!told.has(file)) inspected(ticketId, file);
+  }
+  return found;
+}
+
+function said(file: string, path: string | null, message: string): string {
+  return path === null ? `${file}: ${message}` : message;
 }
