@@ -68,12 +68,14 @@ export interface OpenOptions {
   by: string;
   listen?: (event: EngineEvent) => void;
   bell?: (() => void) | undefined;
+  /** Default: the files of the state directory. */
+  store?: Store | undefined;
 }
 
 /** Makes the context for one process. */
 export function openEngine(options: OpenOptions, { kinds, notifications }: EngineFeatures): EngineContext {
   const { settings, by, listen, bell } = options;
-  const store = openStore(settings.stateDir);
+  const store = options.store ?? openStore(settings.stateDir);
   const machine = new Machine(settings.stateDir);
   const given = Object.fromEntries(
     Object.entries(options.env).filter((pair): pair is [string, string] => pair[1] !== undefined),

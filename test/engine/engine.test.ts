@@ -1,7 +1,10 @@
 import { describe, expect } from 'vitest';
 import { Engine } from '../../src/engine/engine.ts';
 import type { EngineEvent } from '../../src/model/events.ts';
+import { Plan } from '../../src/model/plan-schema.ts';
+import { Ticket } from '../../src/model/ticket-schema.ts';
 import { it, type World, waitFor } from '../support/index.ts';
+import { MemoryStore } from '../support/memory-store.ts';
 import { partsOf } from './parts.ts';
 
 const OPTIONS = { maxConcurrency: 4, lookEveryMs: 60_000 };
@@ -143,5 +146,33 @@ describe('the engine', () => {
     await engine.stop('leave', 'the test');
     await running;
     expect(told.filter((event) => event.type === 'problem')).toHaveLength(1);
+  });
+
+  it.concurrent('drives plans that are in no file', async ({ world }) => {
+    world.agent('agent', 'go; commit');
+    world.workflow('work', [
+      { id: 'build', type: 'agent', prompt: 'Build.', onSuccess: 'check' },
+      { id: 'check', type: 'script', command: 'check.sh' },
+    ]);
+    world.script('check.sh', 'true');
+    world.go();
+    const store = new MemoryStore();
+    const entries = { tickets: [{ ticketId: 'a' }, { ticketId: 'b', order: 1, blockedBy: ['a'] }] };
+    const tickets = ['a', 'b'].map((ticketId) => Ticket.parse({ planId: 'p', ticketId, title: ticketId }));
+    await store.create(
+      Plan.parse({ id: 'p', status: 'active', repo: world.repo, workflow: 'work', ...entries }),
+      tickets,
+    );
+    const told: EngineEvent[] = [];
+    const parts = await partsOf(world, (event) => told.push(event), store);
+    await new Engine(parts, { ...OPTIONS, mode: 'until-idle', scope: { planId: 'p' } }).run();
+    expect(told.filter(({ type }) => type === 'problem')).toEqual([]);
+    const ended = [...store.view().tickets.values()].map(({ status, error }) => ({ status, error }));
+    expect(ended).toEqual([1, 2].map(() => ({ status: 'complete', error: null })));
+    expect(store.plan('p').status).toBe('complete');
+    expect(store.events('p').length).toBeGreaterThan(0);
+    expect(world.exists('home/state/jobs/p/a')).toBe(true);
+    for (const shared of ['plans', 'workflows', 'engines', 'locks'])
+      expect(world.exists(`home/state/${shared}`), shared).toBe(false);
   });
 });

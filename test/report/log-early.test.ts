@@ -5,13 +5,13 @@ import { expect, it, onTestFinished } from 'vitest';
 import { Machine } from '../../src/machine/machine.ts';
 import { createLog } from '../../src/report/log.ts';
 import { style } from '../../src/report/style.ts';
-import { openStore } from '../../src/store/open.ts';
 import { attempt, plan, ticket } from '../model/build.ts';
+import { MemoryStore } from '../support/memory-store.ts';
 
 it('reads an agent’s protocol although the attempt was looked at before its process was started', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'signalbox-log-'));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
-  const store = openStore(dir);
+  const store = new MemoryStore();
   const machine = new Machine(dir);
   const open = attempt('build', 'running', { agent: 'rehearsal' });
   await store.create(plan(), [ticket({ status: 'running', phaseHistory: [open] })]);

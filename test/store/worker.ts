@@ -18,12 +18,13 @@ import { Ticket } from '../../src/model/ticket-schema.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/port.ts';
 import { within } from '../support/within.ts';
+import { ACTS, type Act } from './acts.ts';
 
 // The processes of the store's tests: started, watched and killed by them.
 
 const say = (value: unknown) => void writeSync(1, `${JSON.stringify(value)}\n`);
 const REF = { planId: 'p', ticketId: 't' };
-const [what, dir = '', count = '1'] = process.argv.slice(2);
+const [what, dir = '', more = '1'] = process.argv.slice(2);
 
 /** What an operation came to: `fine`, or the code of its error. */
 async function codeOf(operation: () => unknown): Promise<string> {
@@ -36,6 +37,13 @@ async function codeOf(operation: () => unknown): Promise<string> {
 }
 
 const jobs: Record<string, () => Promise<void> | void> = {
+  /** Does something of `ACTS` until it is killed. */
+  async act() {
+    const alive = setInterval(() => undefined, 1000);
+    await ACTS[more as Act](openStore(dir), say);
+    clearInterval(alive);
+  },
+
   /** Replaces a file over and over; each text is one letter, many times. */
   rewrite() {
     for (let n = 0; ; n++) {
@@ -48,7 +56,7 @@ const jobs: Record<string, () => Promise<void> | void> = {
   async count() {
     const number = join(dir, 'number');
     const inside = join(dir, 'inside');
-    for (let n = 0; n < Number(count); n++) {
+    for (let n = 0; n < Number(more); n++) {
       await withLock(
         join(dir, 'number.lock'),
         async () => {
@@ -74,7 +82,7 @@ const jobs: Record<string, () => Promise<void> | void> = {
 
   async bump() {
     const store = openStore(dir);
-    for (let n = 0; n < Number(count); n++) {
+    for (let n = 0; n < Number(more); n++) {
       await store.updateTicket(REF, (ticket) => ({
         ...ticket,
         context: { ...ticket.context, n: Number(ticket.context.n ?? 0) + 1 },
