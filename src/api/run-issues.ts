@@ -8,7 +8,6 @@ import { workspaceSpec } from '../engine/ticket-defaults.ts';
 import { tellPhases } from '../features/issue-runs/callbacks.ts';
 import { checkLogPlace, type Rotation, rotateLogs } from '../features/issue-runs/logs/log-files.ts';
 import { openRunLog, type RunLogWriter } from '../features/issue-runs/logs/run-log.ts';
-import { issueRequest } from '../features/issue-runs/options/issue-request.ts';
 import type { MergedRunOptions } from '../features/issue-runs/options/types.ts';
 import { refusedResult, stoppedResult } from '../features/issue-runs/results/issue-result.ts';
 import { preview } from '../features/issue-runs/results/preview.ts';
@@ -101,19 +100,19 @@ async function prepare(parts: EngineContext, given: Given, input: RunInput): Pro
   const isStopped = () => signal?.aborted === true;
   if (isStopped()) return null;
   const { manifest } = input;
+  const packageManager = manifest.packageManager ?? null;
   const run = { config, options: input.options ?? null, batched: batches !== null, manifest };
-  const request = issueRequest({
-    cwd,
-    config,
-    references,
-    batches,
-    run,
-    packageManager: manifest.packageManager ?? null,
-    ...(known ? { known } : {}),
-    ...(signal ? { signal } : {}),
-  });
   try {
-    const prepared = await prepareIssueRun(parts, request);
+    const prepared = await prepareIssueRun(parts, {
+      cwd,
+      config,
+      references,
+      batches,
+      known,
+      run,
+      packageManager,
+      signal,
+    });
     return isStopped() ? null : prepared;
   } catch (error) {
     if (isStopped() && !(error instanceof InputError)) return null;

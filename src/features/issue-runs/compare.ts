@@ -59,15 +59,16 @@ export async function compareIssues(
       continue;
     }
     const closed = item.state === 'closed';
-    const asked = request.force || closed ? undefined : mine.findLast((each) => isAtGate(each, earlier));
+    const asked =
+      request.config.force || closed ? undefined : mine.findLast((each) => isAtGate(each, earlier));
     if (asked) {
       refused.push({ reference: sayItem(item), item, waiting: true, ...wayOnAt(asked) });
       continue;
     }
     const look = { tickets: mine, earlier, workflow, wanted: facts.ahead(item), closed };
-    const left = request.force ? undefined : await leftToDo(parts, look);
+    const left = request.config.force ? undefined : await leftToDo(parts, look);
     if (left && 'done' in left) compared.done.set(item.key, left.done);
-    else if (closed && !request.force) {
+    else if (closed && !request.config.force) {
       const hint = 'Run it all the same with --force.';
       refused.push({ reference: sayItem(item), item, reason: 'the issue is closed', hint });
       continue;

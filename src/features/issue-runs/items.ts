@@ -8,6 +8,7 @@ import {
   type WorkItem,
 } from '../../issues/index.ts';
 import { InputError } from '../../model/errors.ts';
+import { runMode } from './options/issue-shape.ts';
 import { isForeign, sayItem } from './plan.ts';
 import { type IssuePlace, placeItems } from './repositories.ts';
 import type { IssueRunRequest, Refused } from './run.ts';
@@ -38,7 +39,7 @@ export async function collectItems(parts: EngineContext, request: IssueRunReques
   const refused = [...missing, ...elsewhere];
   const items = all.filter((item) => places.has(item.key));
   const bad = fetched.problems.find((problem) => problem.code === 'source/reference');
-  const strict = request.mode !== 'parallel' || items.length === 0;
+  const strict = runMode(request.config) !== 'parallel' || items.length === 0;
   const [first] = bad ? [{ reason: bad.message, hint: bad.hint }] : strict ? refused : [];
   if (first)
     throw new InputError('run/reference', sentence(first.reason), { hint: first.hint, details: { refused } });

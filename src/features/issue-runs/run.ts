@@ -8,15 +8,16 @@ import type { Plan } from '../../model/plan.ts';
 import { supersededHold } from '../../model/state/superseded.ts';
 import { settle } from '../../model/state/walk.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
-import { specialise, type Wishes } from '../../model/variant.ts';
+import { specialise } from '../../model/variant.ts';
 import { pinWorkflow, resolveWorkflow } from '../../workflows/index.ts';
 import { checkBases } from './bases.ts';
 import { openLooseLinks, stopAtRefused } from './chain.ts';
 import { compareIssues, finishedOutside, isTaken } from './compare.ts';
 import { batchKeys, collectItems, withDependencies } from './items.ts';
-import { branchOfItem, phasesAhead, planIssues, type RunMode, sayItem, sayReference } from './plan.ts';
+import type { ExecutionConfig } from './options/execution-config.ts';
+import { runMode, skippedPhases, wishesOf } from './options/issue-shape.ts';
+import { branchOfItem, phasesAhead, planIssues, sayItem, sayReference } from './plan.ts';
 import { EarlierIssues } from './previous-runs.ts';
-import type { IssuePlace } from './repositories.ts';
 import { restSuperseded } from './resume.ts';
 
 export interface IssueRunRequest {
@@ -24,23 +25,18 @@ export interface IssueRunRequest {
   references: readonly string[];
   /** References by group. */
   batches: readonly (readonly string[])[] | null;
-  /** Items that are known already: nothing is fetched for these. */
-  known?: readonly WorkItem[];
-  mode: RunMode;
-  concurrency: number;
-  workflow: string;
-  /** How this item's workflow differs from the file. */
-  wishes(item: WorkItem, place: IssuePlace): Wishes;
-  agent: string | null;
-  base: string | null;
-  /** Installs what worktrees need; null: what the lock files tell. */
+  /** Items that the caller has already: they are not fetched. */
+  known?: readonly WorkItem[] | undefined;
+  config: ExecutionConfig;
+  /** Installs the dependencies of worktrees; null: the lock files decide. */
   packageManager: string | null;
-  force: boolean;
-  skipPhases(item: WorkItem, place: IssuePlace): string[];
-  /** Kept with the plan, for `resume` and for logs. */
+  /** Stored with the plan, for `resume` and for logs. */
   run: Record<string, unknown>;
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
+
+/** The workflow of every issue. */
+const WORKFLOW = 'issue';
 
 /** Why an issue is not run, though it was asked for. */
 export interface Refused {
@@ -72,15 +68,16 @@ export interface PreparedRun {
 /** Everything that can be found out before anything is changed. */
 export async function prepareIssueRun(parts: EngineContext, request: IssueRunRequest): Promise<PreparedRun> {
   const { settings } = parts;
+  const { config } = request;
   const root = await repositoryAt(parts, request.cwd);
   const { items, places, keys, refused } = await collectItems(parts, request);
   const placeOf = (item: WorkItem) => places.get(item.key) ?? { repo: root, hasRemote: false };
-  const resolved = await resolveWorkflow(request.workflow, settings.searchPath);
+  const resolved = await resolveWorkflow(WORKFLOW, settings.searchPath);
   const workflows = new Map(
-    items.map((item) => [item.key, specialise(resolved.workflow, request.wishes(item, placeOf(item)))]),
+    items.map((item) => [item.key, specialise(resolved.workflow, wishesOf(config, item, placeOf(item)))]),
   );
   const ahead = (item: WorkItem) =>
-    phasesAhead(workflows.get(item.key) ?? resolved.workflow, request.skipPhases(item, placeOf(item)));
+    phasesAhead(workflows.get(item.key) ?? resolved.workflow, skippedPhases(config, item, placeOf(item)));
   const earlier = new EarlierIssues(parts);
   const facts = { earlier, placeOf, ahead, workflow: resolved.workflow };
   const {
@@ -90,7 +87,8 @@ export async function prepareIssueRun(parts: EngineContext, request: IssueRunReq
     supersedes,
     branches,
   } = await compareIssues(parts, request, { ...facts, items, refused });
-  const { base, force, mode } = request;
+  const { base = null, force } = config;
+  const mode = runMode(config);
   const notes =
     mode === 'chain'
       ? await openLooseLinks(parts, { items: open, done, resumed, supersedes, placeOf, ahead })
@@ -102,7 +100,7 @@ export async function prepareIssueRun(parts: EngineContext, request: IssueRunReq
   refused.push(...based.refused);
   const wanted = open.filter((item) => done.has(item.key) || based.items.includes(item));
   const finished = await finishedOutside(parts, wanted, { ...facts, done });
-  const kept = request.force
+  const kept = force
     ? null
     : await withDependencies(parts, request, { items: wanted, done, finished, refused });
   refused.push(...(kept?.refused ?? []));
@@ -129,13 +127,13 @@ export async function prepareIssueRun(parts: EngineContext, request: IssueRunReq
     batches,
     repo: root,
     repoOf: (item) => (placeOf(item).repo === root ? null : placeOf(item).repo),
-    base: request.base,
+    base,
     packageManager: request.packageManager,
-    concurrency: request.concurrency,
-    agent: request.agent,
-    workflow: request.workflow,
+    concurrency: config.concurrency,
+    agent: config.agent ?? null,
+    workflow: WORKFLOW,
     workflowHash: (item) => variants.get(item.key)?.hash ?? '',
-    skipPhases: (item) => request.skipPhases(item, placeOf(item)),
+    skipPhases: (item) => skippedPhases(config, item, placeOf(item)),
     supersedes: (item) => supersedes.get(item.key) ?? [],
     now,
     createdBy: 'run',

@@ -8,6 +8,7 @@ import type { Plan } from '../../../model/plan.ts';
 import { ticketsOf } from '../../../model/plans/view.ts';
 import { isOver, type Ticket } from '../../../model/ticket.ts';
 import type { ExecutionConfig } from '../options/execution-config.ts';
+import { runMode } from '../options/issue-shape.ts';
 import { atLeast, issueResult } from '../results/issue-result.ts';
 import { storedRun } from '../results/stored-run.ts';
 import type { IssueResult } from '../types.ts';
@@ -121,7 +122,7 @@ export type NamedMode = 'batch' | 'chain' | 'sequential' | 'parallel';
 /** What a run is called wherever it is told of. */
 export function modeOf(plan: Plan, config: ExecutionConfig): NamedMode {
   if (storedRun(plan)?.batched) return 'batch';
-  return config.chain ? 'chain' : config.sequential ? 'sequential' : 'parallel';
+  return runMode(config);
 }
 
 function makePlace(path: string): void {
