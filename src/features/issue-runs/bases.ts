@@ -9,7 +9,7 @@ import { Ticket } from '../../model/ticket-schema.ts';
 import type { BasedOn } from '../../workspaces/index.ts';
 import { sayItem } from './plan.ts';
 import type { IssuePlace } from './repositories.ts';
-import type { Refused } from './run.ts';
+import type { Refused } from './request.ts';
 
 export interface BasesInput {
   items: readonly WorkItem[];

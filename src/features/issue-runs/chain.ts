@@ -7,7 +7,7 @@ import { WORK } from './finished-work.ts';
 import { type DoneBefore, type Resumed, type RunMode, sayItem } from './plan.ts';
 import { sourceKey } from './previous-runs.ts';
 import type { IssuePlace } from './repositories.ts';
-import type { Refused } from './run.ts';
+import type { Refused } from './request.ts';
 
 export interface ChainInput {
   items: readonly WorkItem[];

@@ -10,7 +10,7 @@ import { finishedWork, leftToDo } from './finished-work.ts';
 import { type DoneBefore, type Resumed, sayItem } from './plan.ts';
 import { EarlierIssues, sourceKey } from './previous-runs.ts';
 import type { IssuePlace } from './repositories.ts';
-import type { IssueRunRequest, Refused } from './run.ts';
+import type { IssueRunRequest, Refused } from './request.ts';
 
 /** What is known before issues are compared with earlier runs. */
 export interface Facts {

@@ -11,7 +11,7 @@ import { InputError } from '../../model/errors.ts';
 import { runMode } from './options/issue-shape.ts';
 import { isForeign, sayItem } from './plan.ts';
 import { type IssuePlace, placeItems } from './repositories.ts';
-import type { IssueRunRequest, Refused } from './run.ts';
+import type { IssueRunRequest, Refused } from './request.ts';
 
 export interface Collected {
   items: WorkItem[];

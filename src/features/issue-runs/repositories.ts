@@ -3,7 +3,7 @@ import { parseRepository, repositoryText } from '../../github/gh/repository-name
 import type { WorkItem } from '../../issues/index.ts';
 import { messageOf, WorkspaceError } from '../../model/errors.ts';
 import { isForeign, sayItem } from './plan.ts';
-import type { Refused } from './run.ts';
+import type { Refused } from './request.ts';
 
 /** Where an issue is worked on. */
 export interface IssuePlace {

@@ -14,56 +14,14 @@ import { checkBases } from './bases.ts';
 import { openLooseLinks, stopAtRefused } from './chain.ts';
 import { compareIssues, finishedOutside, isTaken } from './compare.ts';
 import { batchKeys, collectItems, withDependencies } from './items.ts';
-import type { ExecutionConfig } from './options/execution-config.ts';
 import { runMode, skippedPhases, wishesOf } from './options/issue-shape.ts';
 import { branchOfItem, phasesAhead, planIssues, sayItem, sayReference } from './plan.ts';
 import { EarlierIssues } from './previous-runs.ts';
+import type { IssueRunRequest, PreparedRun } from './request.ts';
 import { restSuperseded } from './resume.ts';
-
-export interface IssueRunRequest {
-  cwd: string;
-  references: readonly string[];
-  /** References by group. */
-  batches: readonly (readonly string[])[] | null;
-  /** Items that the caller has already: they are not fetched. */
-  known?: readonly WorkItem[] | undefined;
-  config: ExecutionConfig;
-  /** Installs the dependencies of worktrees; null: the lock files decide. */
-  packageManager: string | null;
-  /** Stored with the plan, for `resume` and for logs. */
-  run: Record<string, unknown>;
-  signal?: AbortSignal | undefined;
-}
 
 /** The workflow of every issue. */
 const WORKFLOW = 'issue';
-
-/** Why an issue is not run, though it was asked for. */
-export interface Refused {
-  reference: string;
-  item: WorkItem | null;
-  reason: string;
-  hint?: string | undefined;
-  /** Who has it, when another engine does. */
-  locked?: { pid: number; hostname: string; startedAt: string; command: string };
-  /** It waits in an earlier run for somebody to approve it. */
-  waiting?: boolean;
-  /** It could be run, but not after what comes before it. */
-  notStarted?: boolean;
-}
-
-export interface PreparedRun {
-  plan: Plan;
-  tickets: Ticket[];
-  items: WorkItem[];
-  refused: Refused[];
-  /** Every variant of the workflow that a ticket uses. */
-  workflows: { hash: string; text: string }[];
-  /** Phases that are ahead of each ticket when all goes well, by its id. */
-  phases: Map<string, string[]>;
-  /** What is to be told of a ticket when the run begins, by its id. */
-  notes: Map<string, string>;
-}
 
 /** Everything that can be found out before anything is changed. */
 export async function prepareIssueRun(parts: EngineContext, request: IssueRunRequest): Promise<PreparedRun> {

@@ -7,7 +7,7 @@ import { isSuperseded, newerRunOf } from '../../../model/state/superseded.ts';
 import type { Attempt, Ticket } from '../../../model/ticket.ts';
 import { withNames } from '../../../model/ticket-names.ts';
 import { notMerged, reservation, verdictOf, wentWell } from '../../../model/verdict.ts';
-import type { Refused } from '../run.ts';
+import type { Refused } from '../request.ts';
 import type { IssueResult, PhaseResult } from '../types.ts';
 import { GATE, storedRun } from './stored-run.ts';
 

@@ -2,7 +2,7 @@ import type { EngineContext } from '../../../engine/context.ts';
 import { workspaceSpec } from '../../../engine/ticket-defaults.ts';
 import { parseRef, refKey } from '../../../model/ids.ts';
 import { entryOf, ticketOf } from '../../../model/plans/view.ts';
-import type { PreparedRun } from '../run.ts';
+import type { PreparedRun } from '../request.ts';
 import type { PlannedIssue } from '../types.ts';
 import { issueName } from './ticket-facts.ts';
 
