@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { unusable } from '../config/doctor/programs.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Env } from '../machine/environment.ts';
-import { findExecutable, probe } from '../machine/probe.ts';
+import { findExecutable, probe } from '../machine/programs.ts';
 import type { AgentConfig, AgentProgram } from '../model/agent.ts';
 import { ADAPTERS, adapterFor } from './index.ts';
 import { type Supports, supportsOf } from './supports.ts';

@@ -1,10 +1,10 @@
-import { wasOutOfReach } from '../machine/files/state-text.ts';
 import { messageOf } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import { command } from '../model/state/commands.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { phaseOf } from '../model/workflow.ts';
 import type { StoreView } from '../store/port.ts';
+import { wasOutOfReach } from '../store/port.ts';
 import { type EngineContext, isFatal } from './context.ts';
 import { driveTicket, holdBroken } from './drive-ticket.ts';
 import type { Outsiders } from './outside-changes.ts';

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { wasOutOfReach } from '../machine/files/state-text.ts';
 import { stopJob } from '../machine/jobs/stop.ts';
 import { explained, HeldError, InputError } from '../model/errors.ts';
 import type { TicketRef } from '../model/ids.ts';
 import { reduce, type TicketEvent } from '../model/state/reduce.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
 import type { Workflow } from '../model/workflow.ts';
+import { wasOutOfReach } from '../store/port.ts';
 import type { EngineContext } from './context.ts';
 
 /** What the runner owns: an editor that saves an old copy of the file must not undo it. */

@@ -1,6 +1,6 @@
-import { accessSync, constants, existsSync, statSync } from 'node:fs';
-import { delimiter, isAbsolute, join } from 'node:path';
+import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { findExecutable } from '../machine/programs.ts';
 import { run } from '../machine/run.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { createDriverGuard, DRIVER_KEYS } from './drivers.ts';
@@ -81,7 +81,8 @@ export function createGit(options: CreateGit): Git {
   let found: string | undefined;
   const command = () => {
     if (options.git !== undefined) return options.git;
-    if (found === undefined || !existsSync(found)) found = findGit(options.env.PATH);
+    // Found once and not again for every call; the bare name where there is none, so that the error is the usual one.
+    if (found === undefined || !existsSync(found)) found = findExecutable('git', options.env) ?? 'git';
     return found;
   };
   const writing = gitEnv(options.env);
@@ -126,21 +127,6 @@ export function createGit(options: CreateGit): Git {
       patient: (more: Patience) => withPatience({ ...patience, ...more }),
     });
   return withPatience({});
-}
-
-/** Looked for once, not in every process that is started; by name where that finds nothing, so that the error is the usual one. */
-function findGit(path: string | undefined): string {
-  const places = (path ?? '').split(delimiter).filter(isAbsolute);
-  return places.map((dir) => join(dir, 'git')).find(isProgram) ?? 'git';
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
 }
 
 interface CallOptions {

@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readdirSync, realpathSync, renameSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
-import { overwrite } from '../machine/files/overwrite.ts';
+import { overwrite } from '../machine/files/atomic.ts';
 import { statOf } from '../machine/files/regular.ts';
 import type { Place } from './git.ts';
 import { isOid, readText } from './refs.ts';

@@ -1,11 +1,10 @@
-import { existsSync, rmSync, statSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { requireId, type TicketRef } from '../model/ids.ts';
 import { type Attempt, attemptKey } from '../model/ticket.ts';
 import { writeAtomic } from './files/atomic.ts';
-import { makeDirectory } from './files/directory.ts';
-import { stateText } from './files/state-text.ts';
-import { asStorageError } from './files/storage-error.ts';
+import { asStorageError, makeDirectory } from './files/directory.ts';
+import { readRegular } from './files/regular.ts';
 import { withLock } from './lock.ts';
 import { MemoryWatch } from './memory/memory-watch.ts';
 
@@ -81,9 +80,8 @@ export class Machine {
   /** Undefined when there is no record, or none that can be read. */
   tmuxRecord(planId: string): TmuxRecord | undefined {
     const file = this.#tmuxFile(planId);
-    if (!existsSync(file)) return undefined;
     try {
-      const { session, socket } = Object(JSON.parse(stateText(file))) as Record<string, unknown>;
+      const { session, socket } = Object(JSON.parse(String(readRegular(file)))) as Record<string, unknown>;
       const usable = typeof session === 'string' && typeof socket === 'string' && session && socket;
       return usable ? { session, socket } : undefined;
     } catch {

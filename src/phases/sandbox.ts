@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
-import { dropPidsGroup, findPidsGroup, makePidsGroup } from '../machine/limits/pids-group.ts';
-import { processLimit } from '../machine/limits/process-limit.ts';
+import { dropPidsGroup, findPidsGroup, makePidsGroup, processLimit } from '../machine/process-limits.ts';
 import type { AgentConfig } from '../model/agent.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { bubblewrap, isInside, PRIVATE } from '../sandbox/bubblewrap.ts';

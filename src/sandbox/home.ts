@@ -2,7 +2,7 @@ import { lstatSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } f
 import { userInfo } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import { ownPlaces, type Seed } from '../agents/index.ts';
-import { sweepAway } from '../machine/files/remove-tree.ts';
+import { sweepAway } from '../machine/files/regular.ts';
 
 export interface SandboxHome {
   /** What lies where inside, and may be written: from, to. */

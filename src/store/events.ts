@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync, writeFileSync } from 'node:fs';
-import { notAFile, stateText } from '../machine/files/state-text.ts';
 import type { StoredEvent } from '../model/events.ts';
+import { notAFile, stateText } from './state-text.ts';
 
 /** Appends a line. Half a line that a crash or a full disk left is ended first, or it would swallow this one. */
 export function appendEvent(path: string, event: StoredEvent): void {

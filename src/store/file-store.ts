@@ -9,9 +9,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { writeAtomic } from '../machine/files/atomic.ts';
-import { makeDirectory } from '../machine/files/directory.ts';
-import { stateBytes, stateText, unreadable, unwritable } from '../machine/files/state-text.ts';
-import { asStorageError } from '../machine/files/storage-error.ts';
+import { asStorageError, makeDirectory } from '../machine/files/directory.ts';
 import { withLock } from '../machine/lock.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/process-identity.ts';
 import { InputError, messageOf } from '../model/errors.ts';
@@ -36,6 +34,7 @@ import type {
 } from './port.ts';
 import { quickTicket } from './quick.ts';
 import { SchemasNeeded, StateReader, stampOf } from './read.ts';
+import { stateBytes, stateText, unreadable, unwritable } from './state-text.ts';
 import { type PlanWatch, watchPlans } from './watch.ts';
 
 /** One JSON file per plan and per ticket, as planners write them. */

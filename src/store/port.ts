@@ -1,4 +1,5 @@
 import type { Claim } from '../model/claim.ts';
+import { InputError } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
 import type { TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
@@ -22,6 +23,12 @@ export interface StoreView {
   /** By `plan/ticket`. */
   tickets: Map<string, Ticket>;
   problems: StoreProblem[];
+}
+
+/** Whether an error says that a plan or ticket was out of reach; that something can be written there later proves that it no longer is. */
+export function wasOutOfReach(error: unknown, location: string): boolean {
+  const codes = ['state/missing', 'state/unreadable', 'state/unwritable'];
+  return error instanceof InputError && codes.includes(error.code) && error.details.path === location;
 }
 
 /** What changed. `unknown`: the store cannot say, so everything has to be read again. A new or deleted plan is a change of the plan. */

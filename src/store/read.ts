@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs';
 import type { z } from 'zod';
-import { missing, stateText, unreadable } from '../machine/files/state-text.ts';
 import { InputError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { SCHEMA_VERSION } from '../model/version.ts';
 import { quickPlan, quickTicket } from './quick.ts';
+import { missing, stateText, unreadable } from './state-text.ts';
 
 interface Cached<T> {
   stamp: string;

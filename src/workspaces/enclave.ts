@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import type { Context } from '../git/context.ts';
 import { branchRef } from '../git/refs.ts';
 import { inspect, readHead, type Worktree } from '../git/worktrees.ts';
-import { oddEntry, removeSpecial } from '../machine/files/regular.ts';
-import { sweepAway } from '../machine/files/remove-tree.ts';
+import { oddEntry, removeSpecial, sweepAway } from '../machine/files/regular.ts';
 import { WorkspaceError } from '../model/errors.ts';
 
 /** What a sandboxed agent has in the place of the repository's git directory. */

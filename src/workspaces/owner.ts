@@ -1,7 +1,7 @@
 import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readText } from '../git/refs.ts';
-import { overwrite } from '../machine/files/overwrite.ts';
+import { overwrite } from '../machine/files/atomic.ts';
 import type { ProcessIdentity } from '../machine/process-identity.ts';
 
 /**

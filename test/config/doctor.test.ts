@@ -4,8 +4,8 @@ import { agentFindings } from '../../src/agents/findings.ts';
 import { surveyAgents } from '../../src/agents/survey.ts';
 import { type DoctorOptions, examine, isHealthy } from '../../src/config/doctor/doctor.ts';
 import type { DoctorFinding } from '../../src/config/doctor/programs.ts';
-import { findExecutable, probe } from '../../src/machine/probe.ts';
 import { processStart } from '../../src/machine/process-identity.ts';
+import { findExecutable, probe } from '../../src/machine/programs.ts';
 import { InputError } from '../../src/model/errors.ts';
 import { type Scratch, scratch } from './scratch.ts';
 

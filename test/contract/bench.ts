@@ -1,7 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
-import { markedProcesses } from '../../src/machine/jobs/job-processes.ts';
+import { MARKER } from '../../src/machine/jobs/job.ts';
+import { markedProcesses } from '../../src/machine/processes.ts';
 import type { Attempt, Ticket, Usage } from '../../src/model/ticket.ts';
 import { commandOf } from '../../tools/agents/install.mjs';
 import {
@@ -97,7 +98,7 @@ export class Bench extends World {
 
   /** Everything that an attempt started and that is still there. */
   left(attempt?: string): Promise<number[]> {
-    return markedProcesses(this.jobDir(attempt));
+    return markedProcesses(`${MARKER}=${this.jobDir(attempt)}`);
   }
 }
 

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { type FollowOptions, followJob, type JobResult } from '../../src/machine/jobs/follow.ts';
-import { type JobSpec, readJob, startJob } from '../../src/machine/jobs/job.ts';
-import { markedProcesses } from '../../src/machine/jobs/job-processes.ts';
+import { type JobSpec, MARKER, readJob, startJob } from '../../src/machine/jobs/job.ts';
 import { stopJob } from '../../src/machine/jobs/stop.ts';
+import { markedProcesses } from '../../src/machine/processes.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** A directory that is gone after the test. */
@@ -84,7 +84,7 @@ export class Bench {
 
   /** Every process that still belongs to the job. */
   left(): Promise<number[]> {
-    return markedProcesses(this.dir);
+    return markedProcesses(`${MARKER}=${this.dir}`);
   }
 }
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { processLimit } from '../../src/machine/limits/process-limit.ts';
+import { processLimit } from '../../src/machine/process-limits.ts';
 import { bubblewrap, type Walls } from '../../src/sandbox/bubblewrap.ts';
 
 const WALLS: Walls = {

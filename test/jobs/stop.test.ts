@@ -3,8 +3,8 @@ import { utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { MARKER, readJob } from '../../src/machine/jobs/job.ts';
-import { markedProcesses } from '../../src/machine/jobs/job-processes.ts';
 import { stopJob, sweepJob } from '../../src/machine/jobs/stop.ts';
+import { markedProcesses } from '../../src/machine/processes.ts';
 import { Fixture } from '../support/fixture.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { within } from '../support/within.ts';
@@ -27,7 +27,7 @@ async function marked(dir: string): Promise<number> {
   });
   onTestFinished(() => void child.kill('SIGKILL'));
   const pid = child.pid ?? 0;
-  await waitFor('its marker', async () => (await markedProcesses(dir)).includes(pid));
+  await waitFor('its marker', async () => (await markedProcesses(`${MARKER}=${dir}`)).includes(pid));
   return pid;
 }
 
@@ -87,7 +87,7 @@ describe('stopping', () => {
   it('reaches them when process numbers have started again from the bottom', async () => {
     const job = new Bench();
     const tool = await marked(job.dir);
-    expect(await markedProcesses(job.dir, 2 ** 30)).toEqual([tool]);
+    expect(await markedProcesses(`${MARKER}=${job.dir}`, 2 ** 30)).toEqual([tool]);
   });
 
   it.each([stopJob, sweepJob])(
@@ -106,7 +106,7 @@ describe('stopping', () => {
 
   it('does not touch this process, though it may carry the marker', async () => {
     const job = new Bench();
-    expect(await markedProcesses(job.dir)).toEqual([]);
+    expect(await markedProcesses(`${MARKER}=${job.dir}`)).toEqual([]);
   });
 
   it('a job that never was, and one that has ended, changes nothing', async () => {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { sweepAway } from '../../src/machine/files/remove-tree.ts';
+import { sweepAway } from '../../src/machine/files/regular.ts';
 import { createWorkspaces } from '../../src/workspaces/index.ts';
 import { nest } from '../support/nest.ts';
 import { commit, git, IDENTITY, read, scratch, testEnv } from './helpers.ts';

@@ -90,8 +90,7 @@ async function trustDirectory(dir: string | undefined, options: Options, io: Io)
   const { homeDir } = await import('../../config/paths.ts');
   const { expandPath, userHome } = await import('../../machine/environment.ts');
   const { trust } = await import('../../config/trust.ts');
-  const { makeDirectory } = await import('../../machine/files/directory.ts');
-  const { asStorageError } = await import('../../machine/files/storage-error.ts');
+  const { asStorageError, makeDirectory } = await import('../../machine/files/directory.ts');
   const home = homeDir(io.env, io.cwd);
   let result: ReturnType<typeof trust>;
   try {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { EngineContext } from '../../engine/context.ts';
-import { assertWritable } from '../../machine/files/storage-error.ts';
+import { assertWritable } from '../../machine/files/directory.ts';
 import type { Claim } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';
 import { type EventView, eventView, goOnUnread, signalCode, stopOnSignals } from '../event-view.ts';

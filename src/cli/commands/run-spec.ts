@@ -58,7 +58,7 @@ async function openWithWindows(view: View, options: SpecRunOptions, io: Io) {
   const [parts, { openTmuxView }, { findExecutable }, { renamedText, tmuxOff }] = await Promise.all([
     openRunner(io, options, 'spec', { listen }),
     import('../../report/tmux/view.ts'),
-    import('../../machine/probe.ts'),
+    import('../../machine/programs.ts'),
     import('../../machine/tmux/names.ts'),
   ]);
   const { stateDir, configFile } = parts.settings;

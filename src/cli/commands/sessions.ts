@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import type { Writable } from 'node:stream';
 import type { Command } from 'commander';
-import { findExecutable } from '../../machine/probe.ts';
+import { findExecutable } from '../../machine/programs.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Attempt } from '../../model/ticket.ts';
 import { type Io, inherited, outJson } from '../io.ts';

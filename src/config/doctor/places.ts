@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, lstatSync, mkdtempSync, rmdirSync, s
 import { statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Env } from '../../machine/environment.ts';
-import { findExecutable, probe, statIfSeen } from '../../machine/probe.ts';
+import { findExecutable, probe, statIfSeen } from '../../machine/programs.ts';
 import { type DoctorFinding, type ProgramOptions, toolFinding } from './programs.ts';
 
 const MB = 1024 ** 2;

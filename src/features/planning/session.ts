@@ -9,7 +9,7 @@ import {
 } from '../../agents/planning/index.ts';
 import { INSTALL_COMMANDS } from '../../config/doctor/programs.ts';
 import type { Settings } from '../../config/settings.ts';
-import { findExecutable } from '../../machine/probe.ts';
+import { findExecutable } from '../../machine/programs.ts';
 import type { AgentConfig } from '../../model/agent.ts';
 import { InputError } from '../../model/errors.ts';
 import { didYouMean } from '../../model/text/near.ts';

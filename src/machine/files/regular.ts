@@ -6,11 +6,14 @@ import {
   lstatSync,
   openSync,
   readSync,
+  rmSync,
   type Stats,
   statSync,
 } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { WorkspaceError } from '../../model/errors.ts';
+import { run } from '../run.ts';
 
 const LARGEST = 256 * 1024 * 1024;
 const MOST_ENTRIES = 200_000;
@@ -27,28 +30,30 @@ export function statOf(path: string): Stats | undefined {
   }
 }
 
-/**
- * The content of a file that an agent may have put there, or undefined when there is no regular file: opening a named
- * pipe would wait for ever, and a device has no end.
- */
-export function readRegular(path: string): Buffer | undefined {
-  let fd: number;
+/** Opens a file for reading. Opening a named pipe in the usual way would wait until a process writes to it. */
+export function withOpened<T>(path: string, use: (fd: number, stat: Stats) => T): T {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
-    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (['ENOENT', 'ENOTDIR', 'EISDIR', 'ENXIO', 'ELOOP', 'EPERM', 'ENAMETOOLONG'].includes(code ?? ''))
-      return undefined;
-    throw error;
-  }
-  try {
-    const stat = fstatSync(fd);
-    if (!stat.isFile() || stat.size > LARGEST) return undefined;
-    // No more than it says: files of /proc say that they are empty, and some have no end.
-    const content = Buffer.allocUnsafe(stat.size);
-    return content.subarray(0, readSync(fd, content, 0, stat.size, 0));
+    return use(fd, fstatSync(fd));
   } finally {
     closeSync(fd);
+  }
+}
+
+const NOT_A_FILE = ['ENOENT', 'ENOTDIR', 'EISDIR', 'ENXIO', 'ELOOP', 'EPERM', 'ENAMETOOLONG'];
+
+/** The content of a file that an agent may have made; undefined when it is no regular file: a device has no end. */
+export function readRegular(path: string): Buffer | undefined {
+  try {
+    return withOpened(path, (fd, stat) => {
+      if (!stat.isFile() || stat.size > LARGEST) return undefined;
+      // Not more than its size: files of /proc say that they are empty, and some have no end.
+      const content = Buffer.allocUnsafe(stat.size);
+      return content.subarray(0, readSync(fd, content, 0, stat.size, 0));
+    });
+  } catch (error) {
+    if (NOT_A_FILE.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
   }
 }
 
@@ -104,4 +109,23 @@ async function entriesOf(path: string): Promise<Dirent[] | null> {
     if (['ENOENT', 'ENOTDIR', 'EACCES'].includes(code ?? '')) return [];
     throw error;
   }
+}
+
+/**
+ * Removes what an agent may have filled without end, or nested deeper than a path can say: a process of its own does,
+ * while the engine goes on.
+ */
+export async function sweepAway(...paths: readonly string[]): Promise<void> {
+  const directories = paths.filter((path) => {
+    const stat = statOf(path);
+    if (stat && !stat.isDirectory()) rmSync(path, { force: true });
+    return stat?.isDirectory();
+  });
+  if (directories.length === 0) return;
+  const { code, stderr, error } = await run('rm', ['-rf', '--', ...directories], { timeoutMs: null });
+  if (code === 0) return;
+  const reason = error?.message ?? (stderr.trim().split('\n')[0] || 'rm was killed');
+  throw new WorkspaceError('workspace/sandbox', `What an agent left cannot be removed: ${reason}.`, {
+    hint: `Remove ${directories.join(' ')}.`,
+  });
 }

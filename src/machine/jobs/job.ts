@@ -3,8 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { constants, hostname } from 'node:os';
 import { join } from 'node:path';
 import { bootId, isAlive, type ProcessIdentity } from '../process-identity.ts';
-import { withoutInherited } from './inherited.ts';
-import { SUPERVISOR } from './supervisor.ts';
+import { SUPERVISOR, withoutInherited } from './supervisor.ts';
 
 export interface JobSpec {
   dir: string;

@@ -2,8 +2,8 @@ import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isAlive } from '../process-identity.ts';
-import { type EndReason, readIdentity, readJob, readJson } from './job.ts';
-import { killMarked, signalGroup } from './job-processes.ts';
+import { killMarked, sendSignal } from '../processes.ts';
+import { type EndReason, MARKER, readIdentity, readJob, readJson } from './job.ts';
 
 const GRACE_MS = 5_000;
 const YOUNG_MS = 10_000;
@@ -31,7 +31,7 @@ export function killFollowed(stateDir: string): void {
     noteReason(dir, 'stopped');
     const command = readJson<{ host: string; boot: string }>(join(dir, 'command.json'));
     const identity = command && readIdentity(dir, command);
-    if (identity && isAlive(identity)) signalGroup(identity.pid, 'SIGKILL');
+    if (identity && isAlive(identity)) sendSignal(-identity.pid, 'SIGKILL');
   }
 }
 
@@ -57,17 +57,17 @@ export async function stopJob(dir: string, reason: EndReason, graceMs = GRACE_MS
   if (!command) return;
   const identity = await identityOf(dir, command);
   if (identity && isAlive(identity)) {
-    signalGroup(identity.pid, command.stopSignal);
+    sendSignal(-identity.pid, command.stopSignal);
     // A signal that came before the command was there is lost on it.
     if (ageOf(dir) < NEWBORN_MS && !(await gone(() => isAlive(identity) !== true, 150)))
-      signalGroup(identity.pid, command.stopSignal);
+      sendSignal(-identity.pid, command.stopSignal);
     await gone(() => isHurried(dir) || isAlive(identity) !== true, graceMs);
     if (isAlive(identity)) {
-      signalGroup(identity.pid, 'SIGKILL');
+      sendSignal(-identity.pid, 'SIGKILL');
       await gone(() => isAlive(identity) !== true, 10_000);
     }
   }
-  await killMarked(dir, identity ? since(dir, identity.pid) : 0);
+  await killMarked(`${MARKER}=${dir}`, identity ? since(dir, identity.pid) : 0);
   if (!existsSync(join(dir, 'exit.json'))) {
     writeFileSync(join(dir, 'exit.json'), '{"code":null,"signal":"SIGKILL"}\n', { mode: 0o600 });
   }
@@ -77,7 +77,7 @@ export async function stopJob(dir: string, reason: EndReason, graceMs = GRACE_MS
 export async function sweepJob(dir: string): Promise<void> {
   const command = readJson<{ host: string; boot: string }>(join(dir, 'command.json'));
   const identity = command && readIdentity(dir, command);
-  if (identity) await killMarked(dir, since(dir, identity.pid));
+  if (identity) await killMarked(`${MARKER}=${dir}`, since(dir, identity.pid));
 }
 
 /** Pids go round in a circle, so only of a young job is it sure that what it started has higher ones. */

@@ -1,7 +1,6 @@
 import { writeAtomic } from '../files/atomic.ts';
 import { readIdentity, readJson } from '../jobs/job.ts';
-import { freeMegabytes } from './free-memory.ts';
-import { treeSizes } from './process-sizes.ts';
+import { freeMegabytes, treeSizes } from './measure.ts';
 
 interface Watched {
   agent: string;

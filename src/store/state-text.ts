@@ -1,5 +1,6 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
-import { InputError } from '../../model/errors.ts';
+import { readFileSync, type Stats } from 'node:fs';
+import { withOpened } from '../machine/files/regular.ts';
+import { InputError } from '../model/errors.ts';
 
 /** No plan, ticket or list of events comes near it. */
 const LARGEST_MB = 256;
@@ -35,16 +36,12 @@ function withoutMark(text: string): string {
 }
 
 function careful(path: string): Buffer {
-  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  try {
-    const stat = fstatSync(fd);
+  return withOpened(path, (fd, stat) => {
     const odd = oddity(stat);
     if (odd)
       throw refused('unreadable', path, `cannot be read: ${odd}`, 'Move it away, or put a file there.');
     return readFileSync(fd);
-  } finally {
-    closeSync(fd);
-  }
+  });
 }
 
 /** Why nothing can be read from it, or undefined where it is a file of sensible size. */
@@ -83,12 +80,6 @@ export function unreadable(path: string, error: unknown): InputError {
 export function unwritable(path: string, error: unknown): InputError | undefined {
   const { code = '' } = error as NodeJS.ErrnoException;
   return TROUBLE[code] && troubled('unwritable', path, 'cannot be written', error);
-}
-
-/** Whether an error says that this file was out of reach; what is written to it later proves that it no longer is. */
-export function wasOutOfReach(error: unknown, path: string): boolean {
-  const codes = ['state/missing', 'state/unreadable', 'state/unwritable'];
-  return error instanceof InputError && codes.includes(error.code) && error.details.path === path;
 }
 
 function troubled(kind: string, path: string, what: string, error: unknown): InputError {
