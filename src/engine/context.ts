@@ -1,13 +1,13 @@
 import type { Settings } from '../config/settings.ts';
 import { Machine } from '../machine/machine.ts';
-import { messageOf, SignalboxError } from '../model/errors.ts';
+import { InputError, messageOf, SignalboxError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { TRANSIENT } from '../model/events.ts';
 import type { Plan } from '../model/plan.ts';
 import { type Redact, redactAll } from '../model/text/redact.ts';
 import { redactorOf, secretKeeper } from '../sandbox/secrets.ts';
 import { openStore } from '../store/open.ts';
-import type { Holder, Store, StoreView } from '../store/port.ts';
+import type { Holder, PlanSchema, Store, StoreView } from '../store/port.ts';
 import { createWorkspaces, type Workspaces } from '../workspaces/index.ts';
 import { type Crash, crashPoints } from './crash-points.ts';
 import type { PlanHooks } from './plan-kind.ts';
@@ -44,6 +44,8 @@ export interface EngineContext {
 export interface PlanKind {
   /** The value of `kind` in plan.json; null: plans without one. */
   kind: string | null;
+  /** Checks the fields that plans of this kind have in addition to those of every plan. */
+  schema?: PlanSchema;
   /** Called once for every engine; must not use the context before it returns. */
   hooks(context: EngineContext): PlanHooks;
 }
@@ -75,7 +77,8 @@ export interface OpenOptions {
 /** Makes the context for one process. */
 export function openEngine(options: OpenOptions, { kinds, notifications }: EngineFeatures): EngineContext {
   const { settings, by, listen, bell } = options;
-  const store = options.store ?? openStore(settings.stateDir);
+  const known = kinds.flatMap(({ kind, schema }) => (kind === null ? [] : [[kind, schema ?? null] as const]));
+  const store = options.store ?? openStore(settings.stateDir, { kinds: new Map(known) });
   const machine = new Machine(settings.stateDir);
   const given = Object.fromEntries(
     Object.entries(options.env).filter((pair): pair is [string, string] => pair[1] !== undefined),
@@ -106,12 +109,20 @@ export function openEngine(options: OpenOptions, { kinds, notifications }: Engin
     kinds: hooks,
     notifications,
   };
-  for (const each of kinds) hooks.set(each.kind, each.hooks(context));
+  for (const each of kinds) {
+    if (hooks.has(each.kind)) throw new Error(`The plan kind "${each.kind}" is registered twice.`);
+    hooks.set(each.kind, each.hooks(context));
+  }
   return context;
 }
 
-export function hooksOf({ kinds }: EngineContext, { kind }: Plan): PlanHooks {
-  return kinds.get(typeof kind === 'string' ? kind : null) ?? {};
+/** Throws for a plan of a kind that is not registered: its own engine does with it what this one cannot know. */
+export function hooksOf({ kinds }: EngineContext, { id, kind }: Plan): PlanHooks {
+  const hooks = kinds.get(typeof kind === 'string' ? kind : null);
+  if (hooks) return hooks;
+  throw new InputError('state/kind', `Plan "${id}": plans of kind "${kind}" are not known here.`, {
+    hint: 'Use the program that it was made with.',
+  });
 }
 
 /** A run started inside a job must not pass on that job's identity, and no agent needs our keys. */

@@ -10,7 +10,7 @@ import { type Hold, isOver, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
 import { type Look, lookAt, stillHeld } from './admission.ts';
 import { completePlan } from './complete-plan.ts';
-import { type EngineContext, isFatal, type Notifications } from './context.ts';
+import { type EngineContext, hooksOf, isFatal, type Notifications } from './context.ts';
 import { pastOf } from './deleted-usage.ts';
 import { Outsiders } from './outside-changes.ts';
 import { recoverOrphans } from './recovery.ts';
@@ -153,7 +153,8 @@ export class Engine {
   #broken(view: StoreView): Map<string, string> {
     const broken = new Map<string, string>();
     for (const plan of view.plans) {
-      const [problem] = plan.status === 'active' ? planProblems(plan, view) : [];
+      if (plan.status !== 'active') continue;
+      const [problem] = this.#kindProblem(plan) ?? planProblems(plan, view);
       if (!problem) continue;
       broken.set(plan.id, problem.message);
       this.#tell(plan.id, problem.ticketId, problem.message, null);
@@ -161,6 +162,16 @@ export class Engine {
     for (const { planId, ticketId, message, path } of view.problems)
       this.#tell(planId, ticketId, message, path);
     return broken;
+  }
+
+  /** A store that was given may have plans of kinds that are not registered here. */
+  #kindProblem(plan: Plan): [{ ticketId: null; message: string }] | undefined {
+    try {
+      hooksOf(this.#parts, plan);
+      return undefined;
+    } catch (error) {
+      return [{ ticketId: null, message: messageOf(error) }];
+    }
   }
 
   /** Each problem of what this engine looks after is told once. */

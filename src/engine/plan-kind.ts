@@ -14,7 +14,7 @@ import type { TicketWorkspace } from './ticket-defaults.ts';
  *                 waiting                                                     released ─► left
  *
  * Up to `left` an error concerns one ticket: an InputError from `mayDrive` holds it back with the message, an error from
- * `startFrom`, `handOver` or `catchUp` fails the attempt. After a crash every hook is called again and must come to the
+ * `startFrom`, `handOver` or `catchUp` fails the attempt. After a crash these hooks are called again and must come to the
  * same result.
  */
 export interface PlanHooks {
@@ -32,7 +32,7 @@ export interface PlanHooks {
   variables?(plan: Plan, ticket: Ticket): Record<string, unknown>;
   /** What counts as work; null: only what the phase expects. */
   evidence?(plan: Plan, ticket: Ticket): EvidenceRules | null;
-  /** Called after the ticket is released, whatever its status. */
+  /** Called after the ticket is released, whatever its status; not when its engine was killed before. */
   left?(plan: Plan, ticket: Ticket, workspace: TicketWorkspace): Promise<void>;
   /** Called before this process gives up its claim on a plan of any kind. Must not throw. */
   released?(planId: string): void;

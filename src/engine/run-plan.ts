@@ -6,7 +6,7 @@ import { isAllComplete } from '../model/state/eligible.ts';
 import { heldBy } from '../model/state/held.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { completePlan } from './complete-plan.ts';
-import { type EngineContext, emit } from './context.ts';
+import { type EngineContext, emit, hooksOf } from './context.ts';
 import { Engine, type EngineOptions } from './engine.ts';
 import { claimPlan, letGo } from './plan-claim.ts';
 import { refOf } from './status-events.ts';
@@ -74,6 +74,7 @@ export async function runPlan(parts: EngineContext, options: RunOptions): Promis
 
 function checkRunnable(parts: EngineContext, planId: string, ticketIds: readonly string[] | undefined): void {
   const plan = parts.store.plan(planId);
+  hooksOf(parts, plan);
   for (const ticketId of ticketIds ?? []) parts.store.ticket({ planId, ticketId });
   const problems = planProblems(plan, parts.store.view());
   if (problems.length > 0) {

@@ -4,6 +4,9 @@ export type { Plan, PlanEntry };
 
 export const PLAN_STATUSES = ['draft', 'active', 'paused', 'complete', 'archived'] as const;
 
+/** Values of `kind` in plan.json; a plan that a person wrote has none. */
+export const PLAN_KINDS = ['run', 'spec'] as const;
+
 /** Where tickets of a plan work. */
 export const WORKSPACES = ['own', 'shared', 'checkout'] as const;
 

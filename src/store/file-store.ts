@@ -28,6 +28,7 @@ import type {
   NoticeWish,
   StateRef,
   Store,
+  StoreOptions,
   StoreProblem,
   StoreView,
   Wanted,
@@ -48,10 +49,9 @@ export class FileStore implements Store {
   #glanced: { view: StoreView; at: number } | undefined;
   #deletedUsage: { stamp: string; tickets: Ticket[] } | undefined;
 
-  /** `once`: each file is read only once or so, and asking whether it has changed since would take as long. */
-  constructor(stateDir: string, { once = false } = {}) {
+  constructor(stateDir: string, { once = false, kinds }: StoreOptions = {}) {
     this.#layout = new Layout(stateDir);
-    this.#reader = new StateReader({ remembers: !once });
+    this.#reader = new StateReader({ remembers: !once, ...(kinds ? { kinds } : {}) });
   }
 
   view(): StoreView {

@@ -11,6 +11,25 @@ export interface StateRef {
   ticketId: string | null;
 }
 
+/** Checks the fields that plans of one kind have in addition to those of every plan. A zod schema is one. */
+export interface PlanSchema {
+  safeParse(
+    data: unknown,
+  ):
+    | { success: true }
+    | { success: false; error: { issues: readonly { path: readonly PropertyKey[]; message: string }[] } };
+}
+
+export interface StoreOptions {
+  /** Everything is read once or so: remembering it would cost more than it saves. */
+  once?: boolean;
+  /**
+   * Kinds of plans that this process knows, with the schemas of their own fields where they have one. A plan of another kind is
+   * a problem like a file that cannot be read: it is not in any view, and nothing changes it. Default: those of Signalbox.
+   */
+  kinds?: ReadonlyMap<string, PlanSchema | null>;
+}
+
 /** A plan or ticket that cannot be used. Only that one is held back. */
 export interface StoreProblem extends StateRef {
   /** Where it is, as a text for people; only the store itself may open it. */

@@ -1,16 +1,17 @@
 import { statSync } from 'node:fs';
 import type { z } from 'zod';
 import { InputError } from '../model/errors.ts';
-import type { Plan } from '../model/plan.ts';
+import { PLAN_KINDS, type Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { SCHEMA_VERSION } from '../model/version.ts';
+import type { PlanSchema } from './port.ts';
 import { quickPlan, quickTicket } from './quick.ts';
 import { missing, stateText, unreadable } from './state-text.ts';
 
-interface Cached<T> {
+interface Cached {
   stamp: string;
-  value: T | undefined;
-  problem: string | undefined;
+  value?: Plan | Ticket;
+  error?: unknown;
 }
 
 interface Schemas {
@@ -33,14 +34,10 @@ const KINDS = {
 } as const;
 
 /** Parses a state file; the error says which file, where and why. */
-export function parseState<K extends keyof Schemas>(
-  kind: K,
-  text: string,
-  path: string,
-): z.infer<Schemas[K]> {
+function parseState<K extends keyof Schemas>(kind: K, text: string, path: string): z.infer<Schemas[K]> {
   const problem = (message: string) =>
     new InputError('state/malformed', `${path}: ${message}`, {
-      hint: 'Mend or delete the file; everything else goes on.',
+      hint: HINT,
       details: { path },
     });
   let data: unknown;
@@ -60,19 +57,49 @@ export function parseState<K extends keyof Schemas>(
   if (!schema) throw new SchemasNeeded(`${path} has to be checked`);
   const parsed = schema.safeParse(data);
   if (parsed.success) return parsed.data as z.infer<Schemas[K]>;
-  const issue = parsed.error.issues[0];
+  throw problem(firstIssue(parsed.error));
+}
+
+type KnownKinds = ReadonlyMap<string, PlanSchema | null>;
+
+const OWN_KINDS: KnownKinds = new Map(PLAN_KINDS.map((kind) => [kind, null]));
+
+/** Throws for a plan of a kind that this process does not know, and for one that does not fit the schema of its kind. */
+function checkKind(plan: Plan, path: string, kinds: KnownKinds): void {
+  const { kind } = plan;
+  if (typeof kind !== 'string') return;
+  const details = { path };
+  if (!kinds.has(kind))
+    throw new InputError('state/kind', `${path}: kind: plans of kind "${kind}" are not known here`, {
+      hint: `Nothing changes the plan here. Use the program that it was made with; known kinds: ${[...kinds.keys()].join(', ')}.`,
+      details,
+    });
+  const parsed = kinds.get(kind)?.safeParse(plan);
+  if (parsed?.success === false)
+    throw new InputError('state/malformed', `${path}: ${firstIssue(parsed.error)}`, { hint: HINT, details });
+}
+
+const HINT = 'Fix or delete the file; everything else continues.';
+
+function firstIssue({
+  issues: [issue],
+}: {
+  issues: readonly { path: readonly PropertyKey[]; message: string }[];
+}): string {
   const where = issue?.path.length ? `${issue.path.join('.')}: ` : '';
-  throw problem(`${where}${issue?.message ?? 'does not fit the schema'}`);
+  return `${where}${issue?.message ?? 'does not fit the schema'}`;
 }
 
 /** Reads state files and remembers them until they change on disk. */
 export class StateReader {
-  readonly #cache = new Map<string, Cached<unknown>>();
+  readonly #cache = new Map<string, Cached>();
   readonly #written = new Map<string, string>();
   readonly #remembers: boolean;
+  readonly #kinds: KnownKinds;
 
-  constructor({ remembers = true } = {}) {
+  constructor({ remembers = true, kinds = OWN_KINDS }: { remembers?: boolean; kinds?: KnownKinds } = {}) {
     this.#remembers = remembers;
+    this.#kinds = kinds;
   }
 
   plan(path: string, id: string): Plan {
@@ -125,28 +152,33 @@ export class StateReader {
 
   remember(path: string, value: Plan | Ticket): void {
     const stamp = stampOf(path) ?? '';
-    this.#cache.set(path, { stamp, value, problem: undefined });
+    this.#cache.set(path, { stamp, value });
     this.#written.set(path, stamp);
   }
 
   #read<K extends keyof Schemas>(kind: K, path: string, plain = false): z.infer<Schemas[K]> {
-    if (!this.#remembers) return parseState(kind, stateText(path, { plain }), path);
+    if (!this.#remembers) return this.#parse(kind, stateText(path, { plain }), path);
     const stamp = stampOf(path);
     if (stamp === undefined) throw missing(path);
-    const cached = this.#cache.get(path) as Cached<z.infer<Schemas[K]>> | undefined;
+    const cached = this.#cache.get(path);
     if (cached?.stamp === stamp) {
-      if (cached.value !== undefined) return cached.value;
-      throw new InputError('state/malformed', cached.problem ?? path, { details: { path } });
+      if (cached.error) throw cached.error;
+      return cached.value as z.infer<Schemas[K]>;
     }
     try {
-      const value = parseState(kind, stateText(path), path);
-      this.#cache.set(path, { stamp, value, problem: undefined });
+      const value = this.#parse(kind, stateText(path), path);
+      this.#cache.set(path, { stamp, value });
       return value;
     } catch (error) {
-      if (error instanceof SchemasNeeded) throw error;
-      this.#cache.set(path, { stamp, value: undefined, problem: (error as Error).message });
+      if (!(error instanceof SchemasNeeded)) this.#cache.set(path, { stamp, error });
       throw error;
     }
+  }
+
+  #parse<K extends keyof Schemas>(kind: K, text: string, path: string): z.infer<Schemas[K]> {
+    const value = parseState(kind, text, path);
+    if (kind === 'plan') checkKind(value as Plan, path, this.#kinds);
+    return value;
   }
 }
 

@@ -62,7 +62,7 @@ describe.concurrent('a ticket file that cannot be used holds back that ticket al
     for (const id of ['bad0', 'bad5']) {
       const ended = await world.cli('pause', 'p', id);
       expect(ended.code).toBe(2);
-      expect(refusal(ended)).toMatch(/\n {3}(Mend or delete the file|Correct planId)/);
+      expect(refusal(ended)).toMatch(/\n {3}(Fix or delete the file|Correct planId)/);
     }
   });
 

@@ -175,4 +175,21 @@ describe('the engine', () => {
     for (const shared of ['plans', 'workflows', 'engines', 'locks'])
       expect(world.exists(`home/state/${shared}`), shared).toBe(false);
   });
+
+  it.concurrent('leaves a plan alone whose kind is not registered, whatever store it is in', async ({
+    world,
+  }) => {
+    prepare(world);
+    const store = new MemoryStore();
+    const plan = { id: 'p', status: 'active', repo: world.repo, tickets: [{ ticketId: 'a' }] };
+    const ticket = Ticket.parse({ planId: 'p', ticketId: 'a', title: 'a' });
+    await store.create({ ...Plan.parse(plan), kind: 'other' } as Plan, [ticket]);
+    const told: EngineEvent[] = [];
+    const parts = await partsOf(world, (event) => told.push(event), store);
+    await new Engine(parts, { ...OPTIONS, mode: 'once' }).run();
+    expect(told).toMatchObject([
+      { type: 'problem', planId: 'p', message: expect.stringContaining('"other"') },
+    ]);
+    expect(store.ticket({ planId: 'p', ticketId: 'a' })).toMatchObject({ status: 'queued', rev: ticket.rev });
+  });
 });

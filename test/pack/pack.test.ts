@@ -238,6 +238,7 @@ describe('the library', () => {
       'checkCombination',
       'checkExecutionConfig',
       'loadSettings',
+      'openEngine',
       'openParts',
       'parseBatches',
       'resolveRunOptions',
