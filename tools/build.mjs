@@ -32,7 +32,7 @@ const LOOK = new RegExp(
     'model/(claim|errors|ids|own-branch|plan|ticket|version)',
     'model/state/(asking|dependencies|explain|first-failure|superseded|turns)',
     'model/limits/(budget|usage)',
-    'model/text/count',
+    'model/text/plural',
     'model/plans/(plan-problems|view)',
     'machine/(environment|process-identity|lock|run)',
     'machine/files/(atomic|directory|regular)',

@@ -1,5 +1,5 @@
 import type { AttemptEnd } from '../model/state/outcome.ts';
-import { counted } from '../model/text/count.ts';
+import { plural } from '../model/text/plural.ts';
 import type { Expect } from '../model/workflow.ts';
 import { isShownState } from '../workspaces/index.ts';
 import type { PhaseContext } from './context.ts';
@@ -21,7 +21,7 @@ export async function missingEvidence(context: PhaseContext, expect: Expect): Pr
   if (seen.ahead < commits) {
     const all = await context.workspaces.evidence(worktree, base.commit);
     const dirty = all.dirty.length > 0 ? ` (${all.dirty.length} uncommitted files)` : '';
-    return `expected at least ${counted(commits, 'commit')} ahead of its base (${base.commit.slice(0, 7)}), found ${seen.ahead}${dirty}`;
+    return `expected at least ${plural(commits, 'commit')} ahead of its base (${base.commit.slice(0, 7)}), found ${seen.ahead}${dirty}`;
   }
   const tip = expect.own ? notedTip(context) : undefined;
   if (tip !== undefined && seen.head === tip)

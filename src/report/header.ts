@@ -3,7 +3,7 @@ import { storedRun } from '../features/issue-runs/results/stored-run.ts';
 import { issueName } from '../features/issue-runs/results/ticket-facts.ts';
 import type { Plan } from '../model/plan.ts';
 import type { PlansView } from '../model/plans/view.ts';
-import { counted } from '../model/text/count.ts';
+import { plural } from '../model/text/plural.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { type Naming, nameOf } from '../model/ticket-names.ts';
 import type { Store } from '../store/port.ts';
@@ -40,7 +40,7 @@ export function planHeader(
   style: Style,
 ): string[] {
   const tickets = ticketsIn(view, scope);
-  return headerLines(`${style.bold(scope.planId)}: ${counted(tickets.length, 'ticket')}`, tickets, {
+  return headerLines(`${style.bold(scope.planId)}: ${plural(tickets.length, 'ticket')}`, tickets, {
     style,
     withPlan: false,
   });
@@ -51,7 +51,7 @@ export function runHeader(store: Store, planId: string, look: Style): string[] {
   const plan = store.plan(planId);
   const tickets = ticketsIn(store.view(), { planId });
   const names = new Map(tickets.map((ticket) => [ticket.ticketId, issueName(ticket)]));
-  const count = counted(tickets.length, 'issue');
+  const count = plural(tickets.length, 'issue');
   return headerLines(`${look.bold(plan.id)}: ${count}, ${modeText(plan)}`, tickets, {
     style: look,
     withPlan: false,
@@ -66,6 +66,6 @@ function modeText(plan: Plan): string {
   const { concurrency } = config;
   const mode = modeOf(plan, config);
   const groups = new Set(plan.tickets.map(({ group }) => group)).size;
-  const name = mode === 'batch' ? `batch of ${counted(groups, 'group')}` : mode;
+  const name = mode === 'batch' ? `batch of ${plural(groups, 'group')}` : mode;
   return concurrency > 1 ? `${name} (concurrency ${concurrency})` : name;
 }

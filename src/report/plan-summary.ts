@@ -1,7 +1,7 @@
 import { parseRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { type PlansView, ticketOf } from '../model/plans/view.ts';
-import { counted } from '../model/text/count.ts';
+import { plural } from '../model/text/plural.ts';
 import { oneLine, type Style } from './style.ts';
 import { table } from './table.ts';
 
@@ -20,7 +20,7 @@ export function planSummary(
 ): string {
   const workflow = plan.workflow ?? defaults.defaultWorkflow;
   const agent = plan.agent ?? defaults.defaultAgent;
-  const count = counted(plan.tickets.length, 'ticket');
+  const count = plural(plan.tickets.length, 'ticket');
   const where =
     plan.repo === null ? '' : ` in ${oneLine(plan.repo, 200)}${from === null ? '' : `, from ${from}`}`;
   const head = `${oneLine(plan.name) || plan.id} (${plan.id}), ${plan.status}: ${count}${where}, workflow ${workflow}, agent ${agent}`;

@@ -11,7 +11,7 @@ import { keepSummary } from './spec-summary.ts';
 import { openTmuxView, type TmuxView } from './tmux/view.ts';
 
 /** What a run that was left to a daemon wants to be seen in. */
-export interface WantedWindows {
+interface WantedWindows {
   session: string;
   cwd: string;
   /** Which tmux server: as the terminal had it that the run was begun in. */

@@ -3,7 +3,7 @@ import type { SpecResult } from '../features/spec-runs/result.ts';
 import { unitOf } from '../features/spec-runs/unit.ts';
 import { usageOf } from '../model/limits/usage.ts';
 import { NO_REASON } from '../model/state/outcome.ts';
-import { counted } from '../model/text/count.ts';
+import { plural } from '../model/text/plural.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { duration, oneLine, type Style, usageText } from './style.ts';
 import { ticketMark } from './summary.ts';
@@ -11,7 +11,7 @@ import { fittingTable } from './table.ts';
 import { joined } from './width.ts';
 
 /** The counts, the cost and the time of a run, one line each; for the terminal and for the progress file. */
-export function summaryFacts(result: SpecResult): string[] {
+function summaryFacts(result: SpecResult): string[] {
   const { counts, usage, ms, changes } = result;
   const parts = [
     `${counts.complete} of ${counts.units} complete${counts.before > 0 ? ` (${counts.before} before this run)` : ''}`,
@@ -103,7 +103,7 @@ function unitFacts(counts: SpecResult['counts']): string[] {
     counts.halted > 0 ? `${counts.halted} halted` : '',
     counts.left > 0 ? `${counts.left} to do` : '',
     counts.unselected > 0 ? `${counts.unselected} not selected` : '',
-    `${counted(counts.attempts, 'attempt')} in this run`,
+    `${plural(counts.attempts, 'attempt')} in this run`,
   ];
 }
 

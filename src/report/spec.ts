@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import type { Spec, SpecProblem, SpecTask, Unit } from '../kiro/index.ts';
-import { counted } from '../model/text/count.ts';
+import { plural } from '../model/text/plural.ts';
 import { oneLine, type Style } from './style.ts';
 import { table } from './table.ts';
 
@@ -20,10 +20,10 @@ export function specText({ spec, units }: Shown, { look, cwd }: Near): string {
   const done = spec.all.filter((task) => task.done).length;
   const optional = spec.all.filter((task) => task.optional).length;
   const counts = [
-    counted(spec.all.length, 'task'),
+    plural(spec.all.length, 'task'),
     `${done} done`,
     ...(optional > 0 ? [`${optional} optional`] : []),
-    `${counted(units.length, 'unit')}, ${units.filter((unit) => !unit.done).length} to do`,
+    `${plural(units.length, 'unit')}, ${units.filter((unit) => !unit.done).length} to do`,
   ];
   const rows = units.map((unit, index) => [
     String(index + 1),

@@ -14,7 +14,7 @@ import type { StoreProblem, StoreView } from '../store/port.ts';
 import { untilNote } from './hold-time.ts';
 import { ago, oneLine, type Style, sayProblem, usageText } from './style.ts';
 
-export interface TicketStatus extends Explanation {
+interface TicketStatus extends Explanation {
   ticket: Ticket;
 }
 

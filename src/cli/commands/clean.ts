@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Stale } from '../../features/cleanup/clean.ts';
-import { counted } from '../../model/text/count.ts';
+import { plural } from '../../model/text/plural.ts';
 import type { Style } from '../../report/style.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, openRunner } from '../open.ts';
@@ -47,7 +47,7 @@ async function run(options: Options, io: Io): Promise<void> {
   io.out(conclusion(items, remove, all ? ' --all' : ''));
   if (others.length > 0)
     io.out(
-      `${counted(others.length, 'other repository', 'other repositories')} not looked at: signalbox clean --all`,
+      `${plural(others.length, 'other repository', 'other repositories')} not looked at: signalbox clean --all`,
     );
 }
 
@@ -75,8 +75,8 @@ function line(item: Stale, look: Style, named: Named): string {
 }
 
 function loss({ loses, bytes, ignored, removed }: Stale, named: Named): string {
-  const files = loses.files > 0 ? [counted(loses.files, 'uncommitted file')] : [];
-  const commits = loses.commits > 0 ? [counted(loses.commits, 'commit')] : [];
+  const files = loses.files > 0 ? [plural(loses.files, 'uncommitted file')] : [];
+  const commits = loses.commits > 0 ? [plural(loses.commits, 'commit')] : [];
   const lost = [...files, ...commits];
   if (lost.length > 0) return `deleting it would lose ${lost.join(' and ')}`;
   if (bytes !== null) return `${removed ? 'freed' : 'deleting it frees'} ${megabytes(bytes)}`;

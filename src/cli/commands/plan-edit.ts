@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import type { PlanEdit } from '../../features/plans/edit.ts';
 import { InputError } from '../../model/errors.ts';
 import type { EntryEdit, TicketEdit } from '../../model/plans/plan-edits.ts';
-import { counted } from '../../model/text/count.ts';
+import { plural } from '../../model/text/plural.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, positiveInteger } from '../open.ts';
 
@@ -111,7 +111,7 @@ async function make(planId: string, flags: Flags, io: Io): Promise<void> {
   });
   if (flags.json) return outJson(io, { plan, tickets, notes });
   for (const note of notes) io.out(`! ${note}`);
-  const count = counted(tickets.length, 'ticket');
+  const count = plural(tickets.length, 'ticket');
   io.out(`Plan ${planId} is a draft with ${count}. Look at it with: signalbox plan check ${planId}`);
 }
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { counted } from '../../model/text/count.ts';
+import { plural } from '../../model/text/plural.ts';
 import { type Io, outJson } from '../io.ts';
 import { openSettings } from '../open.ts';
 import type { SpecRunOptions } from './run-spec.ts';
@@ -185,7 +185,7 @@ async function check(dir: string, options: Options, io: Io): Promise<void> {
 }
 
 function count(errors: number, warnings: number): string {
-  const say = (number: number, word: string) => (number === 0 ? [] : [`${counted(number, word)}`]);
+  const say = (number: number, word: string) => (number === 0 ? [] : [`${plural(number, word)}`]);
   return [...say(errors, 'error'), ...say(warnings, 'warning')].join(', ');
 }
 

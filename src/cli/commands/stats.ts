@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Rate } from '../../features/issue-runs/logs/stats.ts';
 import type { Plan } from '../../model/plan.ts';
-import { counted } from '../../model/text/count.ts';
+import { plural } from '../../model/text/plural.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openStore } from '../open.ts';
 
@@ -50,7 +50,7 @@ async function show(options: GlobalOptions & { csv?: boolean }, io: Io): Promise
     ...Object.entries(stats.byMode).map(([name, rate]) => row(`  ${name}`, rate)),
     ...Object.entries(stats.byPhase).map(([name, rate]) => row(`phase ${name}`, rate)),
   ];
-  io.out(`${counted(stats.runs, 'run')}`);
+  io.out(`${plural(stats.runs, 'run')}`);
   io.out(table(['', 'count', 'success', 'average'], rows, style(io.color)));
   const failures = Object.entries(stats.failures).map(([name, count]) => `${name} ${count}`);
   if (failures.length > 0) io.out(`failures: ${failures.join(', ')}`);

@@ -3,7 +3,7 @@ import { resolve as resolvePath } from 'node:path';
 import type { Command } from 'commander';
 import type { Problem } from '../../config/file-problem.ts';
 import type { Settings } from '../../config/settings.ts';
-import { counted } from '../../model/text/count.ts';
+import { plural } from '../../model/text/plural.ts';
 import type { SearchPath } from '../../workflows/find.ts';
 import type { LoadedWorkflow } from '../../workflows/load.ts';
 import { type Io, outJson } from '../io.ts';
@@ -135,7 +135,7 @@ async function check(file: string | undefined, options: Options, io: Io): Promis
   for (const problem of checked.flatMap(({ problems }) => problems)) io.out(sayProblem(problem));
   const names = checked.map(({ name }) => name).join(', ');
   io.out(
-    count > 0 ? `${counted(count, 'problem')}.` : `No problems in ${names || 'any workflow: there is none'}.`,
+    count > 0 ? `${plural(count, 'problem')}.` : `No problems in ${names || 'any workflow: there is none'}.`,
   );
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { oldOutput, sweepOutput } from '../../engine/retention.ts';
 import { messageOf, WorkspaceError } from '../../model/errors.ts';
-import { counted } from '../../model/text/count.ts';
+import { plural } from '../../model/text/plural.ts';
 import { staleBranches } from './branches.ts';
 import { type Found, isLookedAt, type Stale, stale, takeCensus } from './inventory.ts';
 import { staleWorktrees } from './worktrees.ts';
@@ -43,7 +43,7 @@ function oldFiles(parts: EngineContext): Found[] {
   const found: Found[] = [];
   const output = oldOutput(parts);
   if (output.length > 0) {
-    const why = `output of ${counted(output.length, 'attempt')} beyond the retention setting; events and results stay`;
+    const why = `output of ${plural(output.length, 'attempt')} beyond the retention setting; events and results stay`;
     const item = stale('output', parts.machine.jobs, null, why);
     item.bytes = output.reduce((sum, { bytes }) => sum + bytes, 0);
     const remove = async () => {
@@ -56,7 +56,7 @@ function oldFiles(parts: EngineContext): Found[] {
   for (const path of filesIn(settings.logDir)) {
     const { mtimeMs, size } = statSync(path);
     if (Date.parse(parts.now()) - mtimeMs <= days * DAY_MS) continue;
-    const item = stale('log', path, null, `not written to for more than ${counted(days, 'day')}`);
+    const item = stale('log', path, null, `not written to for more than ${plural(days, 'day')}`);
     item.bytes = size;
     // A file that is deleted under its writer swallows everything written afterwards.
     if (daemon) item.keep = 'a daemon is running and may write to it';

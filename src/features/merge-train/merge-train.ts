@@ -11,7 +11,7 @@ import { findPulls, type LandedPull, landPulls, type Pulls } from './pull-reques
 import { findingsOf, type Returned, returnTicket } from './return-ticket.ts';
 import { leaving, type Placed, type Sorted, sortOut } from './sort-out.ts';
 
-export interface Landed {
+interface Landed {
   planId: string;
   ticketId: string;
   branch: string;

@@ -1,6 +1,6 @@
 import { SignalboxError } from '../../model/errors.ts';
 import { dependentsOf, firstRed } from '../../model/state/merge-order.ts';
-import { counted } from '../../model/text/count.ts';
+import { plural } from '../../model/text/plural.ts';
 import type { Track, Trains } from '../../workspaces/index.ts';
 import type { Already, LeftOut, TrainCar } from './cars.ts';
 import type { Verdict } from './checks.ts';
@@ -13,7 +13,7 @@ export interface Placed {
   commit: string;
 }
 
-export type Red = Extract<Verdict, { green: false }>;
+type Red = Extract<Verdict, { green: false }>;
 
 /** Why a car cannot go along. */
 export type Fault = { car: TrainCar; with: string[] } & ({ conflict: string[] } | { red: Red });
@@ -50,7 +50,7 @@ export async function sortOut(cars: readonly TrainCar[], options: SortOptions): 
     const end = chain.placed.at(-1);
     if (!end || !check) return merged(sorted, chain);
     say(
-      `Checking ${counted(sorted.placed.length + chain.placed.length, 'branch', 'branches')} on ${track.from}…`,
+      `Checking ${plural(sorted.placed.length + chain.placed.length, 'branch', 'branches')} on ${track.from}…`,
     );
     if ((await check(end.commit)).green) return merged(sorted, chain);
     if (!known) await mustBeGreen(check, options.track, say);

@@ -2,7 +2,7 @@ import type { Settings } from '../../config/settings.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
-import { counted } from '../../model/text/count.ts';
+import { plural } from '../../model/text/plural.ts';
 import { type Attempt, attemptKey, openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/port.ts';
 
@@ -87,7 +87,7 @@ function planNotice(plan: Plan): Keyed[] | undefined {
   const { completedAt } = plan;
   if (plan.status !== 'complete' || typeof completedAt !== 'string') return undefined;
   const count = plan.tickets.length;
-  const text = `${plan.id} is complete: ${counted(count, 'ticket')}.`;
+  const text = `${plan.id} is complete: ${plural(count, 'ticket')}.`;
   const about = { plan: plan.id, ticket: null, title: plan.name || plan.id, phase: null, reason: null };
   const notice = { event: 'complete' as const, text, ...about, at: completedAt };
   return [{ key: `complete ${completedAt}`, since: completedAt, notice }];

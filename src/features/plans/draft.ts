@@ -167,14 +167,14 @@ function plannedWork({ request, root, items: given, known, repos, now }: Work): 
   };
 }
 
-export interface Parent {
+interface Parent {
   parent: WorkItem;
   /** Ids of the sub-issues that it waits for. */
   subs: string[];
 }
 
 /** Lets issues wait for those of their sub-issues that are worked on, too: what is left of the whole comes last. */
-export function afterSubIssues(items: readonly WorkItem[]): { items: WorkItem[]; parents: Parent[] } {
+function afterSubIssues(items: readonly WorkItem[]): { items: WorkItem[]; parents: Parent[] } {
   const byKey = new Map(items.map((item) => [item.key, item]));
   const parents: Parent[] = [];
   for (const item of items) {

@@ -5,7 +5,7 @@ import { wayToFree } from '../../model/claim.ts';
 import { IllegalMoveError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
-import { counted } from '../../model/text/count.ts';
+import { plural } from '../../model/text/plural.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
 import { checkPlan } from './check.ts';
 
@@ -17,7 +17,7 @@ export async function approvePlan(parts: EngineContext, planId: string): Promise
   if (errors.length > 0) {
     throw new IllegalMoveError(
       'plan/broken',
-      `Plan "${planId}" has ${counted(errors.length, 'problem')}: ${errors[0]?.message}`,
+      `Plan "${planId}" has ${plural(errors.length, 'problem')}: ${errors[0]?.message}`,
       {
         hint: `See all of them with: signalbox plan check ${planId}`,
         details: { problems: errors },

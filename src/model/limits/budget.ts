@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { refKey } from '../ids.ts';
 import type { Plan } from '../plan.ts';
-import { counted } from '../text/count.ts';
+import { plural } from '../text/plural.ts';
 import { type Attempt, type Hold, openAttempt, type Ticket, type Usage } from '../ticket.ts';
 import type { Budget as BudgetSchema } from './budget-schema.ts';
 
@@ -164,7 +164,7 @@ export function usedUp(purses: readonly Purse[], unknown: Budgets['unknown'], no
 export interface UsedNow {
   usage: Usage | null;
   seconds: number;
-  /** Seconds since the purses were counted, for which others at work have gone on. */
+  /** Seconds since the purses were plural, for which others at work have gone on. */
   ago: number;
 }
 
@@ -222,7 +222,7 @@ function amount(key: (typeof MEASURES)[number], value: number): string {
     case 'seconds':
       return `${Math.round(value)} s`;
     case 'launches':
-      return counted(value, 'launch', 'launches');
+      return plural(value, 'launch', 'launches');
   }
 }
 

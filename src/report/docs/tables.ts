@@ -139,11 +139,11 @@ function isEmpty(value: unknown): boolean {
   return value === '' || (Array.isArray(value) && value.length === 0);
 }
 
-export function code(text: string): string {
+function code(text: string): string {
   return text === '' ? '' : `\`${text}\``;
 }
 
-export function markdownTable(head: string[], rows: string[][]): string {
+function markdownTable(head: string[], rows: string[][]): string {
   const line = (cells: string[]) =>
     `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
   return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n');

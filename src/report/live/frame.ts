@@ -168,7 +168,7 @@ export function elapsed(ms: number): string {
 }
 
 /** How far everything is, in one line; what has no room is left out, the least important first. */
-export function totals(state: LiveState, now: number, width: number): string {
+function totals(state: LiveState, now: number, width: number): string {
   const tickets = [...state.tickets.values()];
   const count = (...statuses: TicketStatus[]) =>
     tickets.filter((ticket) => statuses.includes(ticket.status)).length;
@@ -200,7 +200,7 @@ export function totals(state: LiveState, now: number, width: number): string {
   return cut(line(), width);
 }
 
-export const MARKS: Record<LiveRow['kind'], { sign: string; paint: keyof Style }> = {
+const MARKS: Record<LiveRow['kind'], { sign: string; paint: keyof Style }> = {
   running: { sign: '●', paint: 'cyan' },
   waiting: { sign: '◌', paint: 'yellow' },
   gate: { sign: '!', paint: 'yellow' },

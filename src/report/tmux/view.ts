@@ -306,7 +306,7 @@ function wayToWatch({ planId, ticketId }: TicketRef): string {
 const VARIABLES = /^(HOME|PATH|LANG|LC_\w+|TZ|NO_COLOR|SIGNALBOX_HOME|SIGNALBOX_CONFIG)$/;
 
 /** What a ticket's window runs. Panes have the server's variables, not ours: it gets those it needs and no others. */
-export function followerOf(
+function followerOf(
   { env, cli, cwd, stateDir }: Pick<TmuxViewOptions, 'env' | 'cli' | 'cwd' | 'stateDir'>,
   { planId, ticketId }: TicketRef,
 ): PaneCommand {
