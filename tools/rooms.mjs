@@ -45,4 +45,4 @@ export const BESIDE = {
 export const STORE_DOORS = ['port.ts', 'open.ts', 'open-for-reading.ts', 'inspect.ts'];
 
 /** Features that others may import. They import no feature themselves, except each other in this order: later ones import earlier ones. */
-export const SHARED_FEATURES = ['landed', 'checks', 'pull-requests', 'notifications'];
+export const SHARED_FEATURES = ['checks', 'pull-requests', 'landed', 'notifications'];

@@ -4,9 +4,9 @@ import { InputError } from '../model/errors.ts';
 import { branchProblem, defaultBranch, refKey } from '../model/ids.ts';
 import { type Plan, removedTickets, sharesWorkspace } from '../model/plan.ts';
 import { blockersOf, type PlansView, planOf } from '../model/plans/view.ts';
+import { endedInBase } from '../model/state/ended-merged.ts';
 import { type Ticket, tipOf } from '../model/ticket.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
-import { cameIntoBase } from './ended-merged.ts';
 
 export function workflowNameOf(ticket: Ticket, plan: Plan, settings: Settings): string {
   return ticket.workflow ?? plan.workflow ?? settings.defaultWorkflow;
@@ -122,7 +122,7 @@ function prerequisites(
   return blockersOf(view, ticket, plan).flatMap((blocker) => {
     const owner = planOf(view, blocker.planId);
     if (!blocker.branch || !owner || repoOf(blocker, owner, settings) !== repo) return [];
-    return [{ branch: blocker.branch, tip: tipOf(blocker), merged: cameIntoBase(blocker, view) }];
+    return [{ branch: blocker.branch, tip: tipOf(blocker), merged: endedInBase(blocker, view) }];
   });
 }
 

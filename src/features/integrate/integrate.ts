@@ -8,6 +8,7 @@ import { tipOf } from '../../model/ticket.ts';
 import { needsVerification, sayNotMerged } from '../../model/verdict.ts';
 import type { Integrated, WorkspaceSpec } from '../../workspaces/index.ts';
 import { WORK } from '../issue-runs/finished-work.ts';
+import { landed } from '../landed/landed.ts';
 import { ancestorsOf } from '../pull-requests/ticket-stack.ts';
 
 /** Merges a ticket's branch into the base it started from. */
@@ -63,8 +64,10 @@ export async function leftToVerify(parts: EngineContext, ref: TicketRef): Promis
 
 /** Whether the base, or what waits beside it to be brought in, has all of the work. */
 async function isMerged(parts: EngineContext, ticket: Ticket): Promise<boolean> {
-  const { store, settings, workspaces } = parts;
+  const { store, settings } = parts;
   const spec = workspaceSpec(ticket, store.plan(ticket.planId), settings, store.view());
   const tip = (await readTip(parts, spec)) ?? tipOf(ticket);
-  return tip !== null && workspaces.baseHas({ ...spec, recordedBase: ticket.base }, tip);
+  return (
+    tip !== null && (await landed(parts, { ...spec, tickets: [ticket], commit: tip }, ['history'])) !== null
+  );
 }

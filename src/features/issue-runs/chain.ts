@@ -3,6 +3,7 @@ import type { WorkItem } from '../../issues/index.ts';
 import { orderByDependencies } from '../../model/plans/order.ts';
 import { blockersOf, planOf } from '../../model/plans/view.ts';
 import { tipOf } from '../../model/ticket.ts';
+import { landed } from '../landed/landed.ts';
 import { WORK } from './finished-work.ts';
 import { type DoneBefore, type Resumed, type RunMode, sayItem } from './plan.ts';
 import { sourceKey } from './previous-runs.ts';
@@ -59,18 +60,15 @@ function workOf(input: ChainInput, item: WorkItem): Pick<DoneBefore, 'tip'> | un
   return part && !works && part.tip !== null ? part : undefined;
 }
 
-async function isInBase(
-  { workspaces, store }: EngineContext,
-  input: ChainInput,
-  item: WorkItem,
-  own: DoneBefore,
-) {
+async function isInBase(parts: EngineContext, input: ChainInput, item: WorkItem, own: DoneBefore) {
   if (own.merged || own.branch === null) return true;
   if (own.tip === null) return false;
-  const ticket = store.view().tickets.get(own.by);
-  const base = planOf(store.view(), ticket?.planId)?.base ?? null;
+  const view = parts.store.view();
+  const ticket = view.tickets.get(own.by);
+  const base = planOf(view, ticket?.planId)?.base ?? null;
   const { repo } = input.placeOf(item);
-  return workspaces.baseHas({ repo, branch: own.branch, base, recordedBase: null }, own.tip);
+  const work = { repo, branch: own.branch, base, recordedBase: null, tickets: [], commit: own.tip };
+  return (await landed(parts, work, ['history'])) !== null;
 }
 
 /** Whether a done link was built upon the other: it has its commits, or began with what there was of it elsewhere. */

@@ -1,12 +1,10 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { findPullRequests } from '../../github/index.ts';
-import { SignalboxError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { tipOf } from '../../model/ticket.ts';
 import { notMerged } from '../../model/verdict.ts';
 import type { Workflow } from '../../model/workflow.ts';
-import { forgeWork, pullNumberOf } from '../pull-requests/context.ts';
+import { whereIs } from '../landed/landed.ts';
 import type { DoneBefore, Resumed } from './plan.ts';
 import { type EarlierIssues, isNoted } from './previous-runs.ts';
 
@@ -39,7 +37,7 @@ export async function leftToDo(parts: EngineContext, input: LeftInput): Promise<
   const last = complete.at(-1);
   if (!last) return undefined;
   const covered = coveredBy(complete, workflow);
-  const place = await whereIs(parts, input.earlier, last);
+  const place = await placeOf(parts, input.earlier, last);
   const worked = covered.has(WORK);
   if (place === 'gone' && !(closed && worked)) return undefined;
   const missing = wanted.filter((phase) => {
@@ -71,7 +69,7 @@ export async function finishedWork(
   const complete = tickets.filter((ticket) => ticket.status === 'complete' && !isNoted(ticket));
   const last = complete.at(-1);
   if (!last || !coveredBy(complete, workflow).has(WORK)) return undefined;
-  return (await whereIs(parts, earlier, last)) === 'gone' ? undefined : last;
+  return (await placeOf(parts, earlier, last)) === 'gone' ? undefined : last;
 }
 
 /** Phases that went well and that nothing has gone before again since. */
@@ -89,28 +87,12 @@ function coveredBy(tickets: readonly Ticket[], { phases }: Workflow): Set<string
   return new Set(covered);
 }
 
-async function whereIs(parts: EngineContext, earlier: EarlierIssues, ticket: Ticket) {
+async function placeOf(parts: EngineContext, earlier: EarlierIssues, ticket: Ticket) {
   const { branch, base } = ticket;
   const repo = earlier.repoOf(ticket);
   if (branch === null || repo === undefined) return 'gone';
-  const spec = { repo, branch, base: earlier.planOf(ticket)?.base ?? null, recordedBase: base };
-  try {
-    const place = await parts.workspaces.whereabouts({ ...spec, tip: tipOf(ticket) });
-    return place === 'gone' && (await wasMerged(parts, ticket)) ? 'merged' : place;
-  } catch (error) {
-    // Its base or its repository is not there any more, or nobody can be asked.
-    if (error instanceof SignalboxError) return 'gone';
-    throw error;
-  }
-}
-
-/** Whether its pull request was merged; only asked where git does not tell. */
-async function wasMerged(parts: EngineContext, ticket: Ticket): Promise<boolean> {
-  const number = pullNumberOf(ticket);
-  if (number === null) return false;
-  const { head, gh } = await forgeWork(parts, ticket);
-  const pulls = await findPullRequests(head, gh);
-  return pulls.some((pull) => pull.number === number && pull.state === 'MERGED');
+  const planBase = earlier.planOf(ticket)?.base ?? null;
+  return whereIs(parts, ticket, { repo, branch, base: planBase, recordedBase: base });
 }
 
 function doneBefore(ticket: Ticket): Omit<DoneBefore, 'merged'> {

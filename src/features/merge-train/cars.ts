@@ -10,8 +10,7 @@ import { type Car, dependentsOf, inOrder } from '../../model/state/merge-order.t
 import { isOver, type Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/port.ts';
 import type { WorkspaceSpec } from '../../workspaces/index.ts';
-import { alreadyIn } from '../landed/already-in.ts';
-import { mergedByPull } from '../landed/merged-by-pull.ts';
+import { type Landed, landed } from '../landed/landed.ts';
 
 /** A branch that is ready to be merged, and the ticket that it goes back to otherwise. Its key is the branch. */
 export interface TrainCar extends Car {
@@ -77,10 +76,10 @@ export async function loadTrains(
     loads.set(key, load);
     const reason = notYet(parts, ready, view);
     const ref = refOf(tickets.at(-1) as Ticket);
-    const into = reason ? undefined : await alreadyIn(parts, { spec, tickets, base });
+    const already = reason ? null : await alreadyIn(parts, spec, tickets);
     const { branch } = spec;
     if (reason) load.left.push({ ...ref, branch, reason });
-    else if (into !== undefined) load.already.push({ ...ref, branch, into });
+    else if (already) load.already.push({ ...ref, branch, into: already.where });
     else load.cars.push(carOf(ready, ref, view));
   }
   for (const load of loads.values()) await arrange(parts, load, view, branches);
@@ -153,15 +152,30 @@ async function readyIn(
   return ready;
 }
 
-/** By its history, or by a pull request that was merged. */
+/** Whether nothing is left to merge: the base has the branch's commits, or the branch is gone. */
 async function isInBase(
   parts: EngineContext,
   spec: WorkspaceSpec,
   tickets: readonly Ticket[],
 ): Promise<boolean> {
-  if (await parts.workspaces.isMerged(mergeSpec(spec))) return true;
-  const tip = await parts.workspaces.tip(spec);
-  return tickets.some((ticket) => mergedByPull(parts, ticket, tip));
+  const commit = await parts.workspaces.tip(spec);
+  return (
+    commit === undefined ||
+    (await landed(parts, { ...spec, tickets, commit }, ['record', 'history'])) !== null
+  );
+}
+
+/** Where the work of complete tickets came by other commits than theirs. */
+async function alreadyIn(
+  parts: EngineContext,
+  spec: WorkspaceSpec,
+  tickets: readonly Ticket[],
+): Promise<Landed | null> {
+  const commit = await parts.workspaces.tip(spec);
+  if (commit === undefined || tickets.some(({ status }) => status !== 'complete')) return null;
+  // A train that merges pull requests looks up each of them anyway.
+  const asks = parts.settings.merge.pr ? [] : (['pull-request'] as const);
+  return landed(parts, { ...spec, tickets, commit }, ['changes', ...asks]);
 }
 
 async function placeOf(parts: EngineContext, ticket: Ticket, plan: Plan, view: StoreView) {
@@ -172,10 +186,6 @@ async function placeOf(parts: EngineContext, ticket: Ticket, plan: Plan, view: S
 
 function byOrder(entries: readonly PlanEntry[]): PlanEntry[] {
   return [...entries].sort((a, b) => a.order - b.order);
-}
-
-function mergeSpec({ repo, branch, base, recordedBase }: WorkspaceSpec) {
-  return { repo, branch, base, recordedBase: recordedBase ?? null };
 }
 
 /** An issue that was run again has its branch in two plans: the later one speaks for it. */
@@ -248,8 +258,7 @@ async function isOpen(parts: EngineContext, key: string, car: TrainCar, view: St
   if (!ticket?.base || !plan) return false;
   const spec = workspaceSpec(ticket, plan, parts.settings, view);
   if (spec.repo !== car.spec.repo || (await isInBase(parts, spec, [ticket]))) return false;
-  const base = await baseOf(parts, spec, plan);
-  return (await alreadyIn(parts, { spec, tickets: [ticket], base })) === undefined;
+  return (await alreadyIn(parts, spec, [ticket])) === null;
 }
 
 function refOf({ planId, ticketId }: TicketRef): TicketRef {

@@ -9,7 +9,7 @@ import {
 import { messageOf, SignalboxError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Track, TrackSpec, Trains } from '../../workspaces/index.ts';
-import { byPull } from '../landed/already-in.ts';
+import { byPullRequest } from '../landed/landed.ts';
 import { forgeWork } from '../pull-requests/context.ts';
 import { mergedPull } from '../pull-requests/find.ts';
 import { isStackedOn } from '../pull-requests/ticket-stack.ts';
@@ -52,7 +52,7 @@ export async function findPulls(
       (await mergedPull(parts, work, all));
     if (merged) {
       work.journal.settle('merge', { number: merged.number, url: merged.url });
-      already.push({ ...car.ref, branch: car.key, into: byPull(base, merged.number) });
+      already.push({ ...car.ref, branch: car.key, into: byPullRequest(base, merged.number) });
       continue;
     }
     if (open && open.headRefOid === tip) {

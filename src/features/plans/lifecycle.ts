@@ -7,6 +7,8 @@ import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
 import { plural } from '../../model/text/plural.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
+import type { WorkspaceSpec } from '../../workspaces/index.ts';
+import { landed } from '../landed/landed.ts';
 import { checkPlan } from './check.ts';
 
 /** Makes a draft active; refused while the check finds an error. */
@@ -40,7 +42,7 @@ export async function deletePlan(parts: EngineContext, planId: string, force: bo
     assertFree(parts, ticket);
     if (!ticket.base) continue;
     const spec = workspaceSpec(ticket, plan, parts.settings, view);
-    if (!force && !(await parts.workspaces.isMerged(spec))) {
+    if (!force && (await isUnmerged(parts, ticket, spec))) {
       const state = isOver(ticket) ? 'not merged' : `${ticket.status}, not merged`;
       throw new IllegalMoveError(
         'plan/unmerged',
@@ -64,6 +66,13 @@ export async function deletePlan(parts: EngineContext, planId: string, force: bo
   await keepPast(parts, ticketsOf(parts.store.view(), planId));
   await parts.store.deletePlan(planId);
   parts.machine.removeJobs(planId);
+}
+
+/** A branch that is gone has nothing left to merge. */
+async function isUnmerged(parts: EngineContext, ticket: Ticket, spec: WorkspaceSpec): Promise<boolean> {
+  const commit = await parts.workspaces.tip(spec);
+  if (commit === undefined) return false;
+  return (await landed(parts, { ...spec, tickets: [ticket], commit }, ['history'])) === null;
 }
 
 /** Refuses while anybody has a ticket: its agent, or a person in one of its sessions. */

@@ -1,0 +1,108 @@
+import type { EngineContext } from '../../engine/context.ts';
+import { findPullRequests, type PullRequest } from '../../github/index.ts';
+import { SignalboxError } from '../../model/errors.ts';
+import { endedMerged } from '../../model/state/ended-merged.ts';
+import { type Ticket, tipOf } from '../../model/ticket.ts';
+import type { BranchSpec, Whereabouts } from '../../workspaces/index.ts';
+import { forgeJournal, forgeWork, pullNumberOf } from '../pull-requests/context.ts';
+import { mergedPull } from '../pull-requests/find.ts';
+
+/** The work of one branch: the tickets that did it, and the commit that it ends with. */
+export interface Work extends BranchSpec {
+  tickets: readonly Ticket[];
+  commit: string;
+}
+
+/** How it can be known that work is in its base, cheapest first. */
+const WAYS = ['record', 'history', 'changes', 'pull-request'] as const;
+type Way = (typeof WAYS)[number];
+
+export interface Landed {
+  how: Way;
+  /** The base in words: `main`, `origin/main`, `main by pull request #3`. */
+  where: string;
+}
+
+/** Whether work is in the base that it is for, as far as the given ways show it. */
+export async function landed(
+  parts: EngineContext,
+  work: Work,
+  ways: readonly Way[] = WAYS,
+): Promise<Landed | null> {
+  for (const how of WAYS) {
+    const where = ways.includes(how) ? await ANSWERS[how](parts, work) : null;
+    if (where !== null) return { how, where };
+  }
+  return null;
+}
+
+const ANSWERS: Record<Way, (parts: EngineContext, work: Work) => Promise<string | null>> = {
+  /** A ticket's history or its forge journal has the merge of this commit. */
+  record: async (parts, work) =>
+    work.tickets.some((ticket) => isRecorded(parts, ticket, work.commit)) ? nameOf(work) : null,
+  /** The base, here or on origin, or its integration branch has the commit. */
+  history: async ({ workspaces }, work) =>
+    (await workspaces.baseHas(work, work.commit)) ? nameOf(work) : null,
+  /** The base has the branch's changes in other commits: squashed, rebased or picked. */
+  changes: async ({ workspaces }, work) => {
+    const base = await workspaces.mergeTarget({ repo: work.repo, base: baseOf(work) });
+    if (base === undefined) return null;
+    // The comparison merges, and must not leave its objects in the repository.
+    const trains = await workspaces.trains(work.repo, { dry: true });
+    try {
+      return await trains.takenIn({ base, branch: work.branch });
+    } finally {
+      trains.close();
+    }
+  },
+  /** GitHub merged the pull request of a ticket into the base, with all commits that are here. */
+  'pull-request': async (parts, work) => {
+    const base = await parts.workspaces.mergeTarget({ repo: work.repo, base: baseOf(work) });
+    for (const ticket of work.tickets) {
+      const pull = await mergedOnGitHub(parts, ticket);
+      if (pull && pull.baseRefName === base) return byPullRequest(base, pull.number);
+    }
+    return null;
+  },
+};
+
+const baseOf = ({ recordedBase, base }: BranchSpec) => recordedBase?.ref ?? base;
+const nameOf = (work: BranchSpec) => baseOf(work) ?? 'the base';
+
+export function byPullRequest(base: string, number: number): string {
+  return `${base} by pull request #${number}`;
+}
+
+function isRecorded(parts: EngineContext, ticket: Ticket, commit: string): boolean {
+  if (endedMerged(ticket) && (tipOf(ticket) ?? commit) === commit) return true;
+  return forgeJournal(parts, ticket).merged().includes(commit);
+}
+
+/** The merged pull request of a ticket that was pushed; undefined also where GitHub cannot be asked. */
+async function mergedOnGitHub(parts: EngineContext, ticket: Ticket): Promise<PullRequest | undefined> {
+  if (forgeJournal(parts, ticket).heads().length === 0) return undefined;
+  try {
+    return await mergedPullOf(parts, ticket);
+  } catch (error) {
+    if (error instanceof SignalboxError) return undefined;
+    throw error;
+  }
+}
+
+async function mergedPullOf(parts: EngineContext, ticket: Ticket): Promise<PullRequest | undefined> {
+  const work = await forgeWork(parts, ticket);
+  return mergedPull(parts, work, await findPullRequests(work.head, work.gh));
+}
+
+/** Where the work of a complete ticket is by now. GitHub is asked only where git does not find it. */
+export async function whereIs(parts: EngineContext, ticket: Ticket, spec: BranchSpec): Promise<Whereabouts> {
+  try {
+    const place = await parts.workspaces.whereabouts({ ...spec, tip: tipOf(ticket) });
+    if (place !== 'gone' || pullNumberOf(ticket) === null) return place;
+    return (await mergedPullOf(parts, ticket)) ? 'merged' : 'gone';
+  } catch (error) {
+    // The base or the repository is gone, or GitHub cannot be asked.
+    if (error instanceof SignalboxError) return 'gone';
+    throw error;
+  }
+}
