@@ -8,6 +8,7 @@ export default defineConfig({
   define: { __VERSION__: JSON.stringify('test') },
   test: {
     include: ['test/**/*.test.ts'],
+    tags: [{ name: 'full', description: 'Left out of `npm test` because it is slow.' }],
     exclude: [...configDefaults.exclude, 'test/system/**'],
     env: process.env.TMPDIR === undefined && fast ? { TMPDIR: fast } : {},
     // Tests wait with deadlines that grow with the load of the machine; this one is for a test that waits for nothing.

@@ -1,27 +1,22 @@
-// Proves the adapters against the real CLIs: node tools/agents/test.mjs [--if-reachable] [name...] [-- vitest arguments]
-// With --if-reachable, CLIs that cannot be installed because no registry answers are no failure.
+// Proves the adapters against the real CLIs: node tools/agents/test.mjs [name...] [-- vitest arguments]
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { commandOf, install } from './install.mjs';
+import { install } from './install.mjs';
 import { PINNED } from './pinned.mjs';
-import { registryAnswers } from './registry.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
-const HELP = `node tools/agents/test.mjs [--if-reachable] [name...] [-- vitest arguments]
+const HELP = `node tools/agents/test.mjs [name...] [-- vitest arguments]
 
 Installs the pinned agents and runs the contract suite over them; without names, all of them.
-  --if-reachable  no failure when they cannot be installed because no registry answers
-  name            ${Object.keys(PINNED).join(', ')}`;
+  name  ${Object.keys(PINNED).join(', ')}`;
 const args = process.argv.slice(2);
 const split = args.indexOf('--');
-const words = split < 0 ? args : args.slice(0, split);
-if (words.includes('--help') || words.includes('-h')) {
+const names = split < 0 ? args : args.slice(0, split);
+if (names.includes('--help') || names.includes('-h')) {
   console.log(HELP);
   process.exit(0);
 }
-const names = words.filter((word) => word !== '--if-reachable');
 const rest = split < 0 ? [] : args.slice(split + 1);
 const unknown = names.filter((name) => !Object.hasOwn(PINNED, name));
 if (unknown.length > 0) {
@@ -29,14 +24,6 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 const selected = names.length > 0 ? names : Object.keys(PINNED);
-const missing = selected.filter((name) => !existsSync(commandOf(name)));
-if (words.includes('--if-reachable') && missing.length > 0 && !registryAnswers()) {
-  console.log(
-    `SKIPPED: the adapters were not proven against ${selected.join(', ')}: ` +
-      `${missing.join(', ')} not installed, and the npm registry is not reachable.`,
-  );
-  process.exit(0);
-}
 try {
   for (const name of selected) install(name, { say: (line) => console.log(line) });
 } catch (error) {
@@ -49,14 +36,10 @@ const run = (env, file, ...more) =>
     stdio: 'inherit',
     env: { ...process.env, ...env },
   }).status ?? 1;
-// Whoever gives the suite only so much time wants to know how far it came.
-const progress = process.env.SIGNALBOX_CONTRACT_PROGRESS
-  ? ['--reporter', 'default', '--reporter', './tools/agents/progress.mjs']
-  : [];
 const prove = (group) =>
   run(
     { SIGNALBOX_CONTRACT_AGENTS: group.join(',') },
-    ...['node_modules/vitest/vitest.mjs', 'run', '--config', 'vitest.agents.config.ts', ...progress, ...rest],
+    ...['node_modules/vitest/vitest.mjs', 'run', '--config', 'vitest.agents.config.ts', ...rest],
   );
 const isSlow = (name) => PINNED[name].slow === true;
 const groups = [selected.filter((name) => !isSlow(name)), selected.filter(isSlow)];

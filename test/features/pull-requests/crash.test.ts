@@ -97,7 +97,7 @@ class Killer {
   }
 }
 
-describe('kill -9 in the middle of every phase of standard', () => {
+describe('kill -9 in the middle of every phase of standard', { tags: 'full' }, () => {
   for (const cut of [false, true]) {
     it(`${cut ? 'with the processes it started' : 'alone'}: one pull request, each comment once, nothing lost`, async ({
       world,

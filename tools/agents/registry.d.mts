@@ -1,1 +1,0 @@
-export function registryAnswers(options?: { env?: NodeJS.ProcessEnv; timeoutMs?: number }): boolean;
