@@ -32,6 +32,21 @@ export interface WorkItem {
   paths?: string[];
 }
 
+/** `#12` for numbered issues, the id otherwise. */
+export function sayItem(item: Pick<WorkItem, 'id' | 'number'>): string {
+  return item.number !== null && String(item.number) === item.id ? `#${item.number}` : item.id;
+}
+
+/** The same of an issue that nobody could read: what was typed is all that is known. */
+export function sayReference(reference: string): string {
+  return /^\d+$/.test(reference) ? `#${reference}` : reference;
+}
+
+/** An issue of another repository than the one we are in. */
+export function isForeign(item: Pick<WorkItem, 'id' | 'number' | 'repository'>): boolean {
+  return item.repository !== null && item.number !== null && item.id !== String(item.number);
+}
+
 /** Why one reference gave no item. */
 export interface SourceProblem {
   reference: string;

@@ -1,14 +1,14 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
+import type { IssuePlace } from '../../issues/checkouts.ts';
 import type { WorkItem } from '../../issues/index.ts';
+import { sayItem } from '../../issues/item.ts';
 import { InputError, WorkspaceError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids.ts';
 import { Plan } from '../../model/plan-schema.ts';
 import { planOf } from '../../model/plans/view.ts';
 import { Ticket } from '../../model/ticket-schema.ts';
 import type { BasedOn } from '../../workspaces/index.ts';
-import { sayItem } from './plan.ts';
-import type { IssuePlace } from './repositories.ts';
 import type { Refused } from './request.ts';
 
 export interface BasesInput {

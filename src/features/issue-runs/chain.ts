@@ -1,13 +1,14 @@
 import type { EngineContext } from '../../engine/context.ts';
+import type { IssuePlace } from '../../issues/checkouts.ts';
 import type { WorkItem } from '../../issues/index.ts';
+import { sayItem } from '../../issues/item.ts';
 import { orderByDependencies } from '../../model/plans/order.ts';
 import { blockersOf, planOf } from '../../model/plans/view.ts';
 import { tipOf } from '../../model/ticket.ts';
 import { landed } from '../landed/landed.ts';
 import { WORK } from './finished-work.ts';
-import { type DoneBefore, type Resumed, type RunMode, sayItem } from './plan.ts';
+import type { DoneBefore, Resumed, RunMode } from './plan.ts';
 import { sourceKey } from './previous-runs.ts';
-import type { IssuePlace } from './repositories.ts';
 import type { Refused } from './request.ts';
 
 export interface ChainInput {

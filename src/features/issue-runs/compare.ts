@@ -1,5 +1,7 @@
 import type { EngineContext } from '../../engine/context.ts';
+import type { IssuePlace } from '../../issues/checkouts.ts';
 import type { WorkItem } from '../../issues/index.ts';
+import { sayItem } from '../../issues/item.ts';
 import { type Claim, sayHolder } from '../../model/claim.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
@@ -7,9 +9,8 @@ import { isSuperseded } from '../../model/state/superseded.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
 import type { Workflow } from '../../model/workflow.ts';
 import { finishedWork, leftToDo } from './finished-work.ts';
-import { type DoneBefore, type Resumed, sayItem } from './plan.ts';
+import type { DoneBefore, Resumed } from './plan.ts';
 import { EarlierIssues, sourceKey } from './previous-runs.ts';
-import type { IssuePlace } from './repositories.ts';
 import type { IssueRunRequest, Refused } from './request.ts';
 
 /** What is known before issues are compared with earlier runs. */

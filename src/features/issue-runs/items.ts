@@ -1,4 +1,5 @@
 import type { EngineContext } from '../../engine/context.ts';
+import { type IssuePlace, placeItems } from '../../issues/checkouts.ts';
 import {
   type FetchResult,
   fetchItems,
@@ -7,10 +8,9 @@ import {
   referenceFromKey,
   type WorkItem,
 } from '../../issues/index.ts';
+import { isForeign, sayItem } from '../../issues/item.ts';
 import { InputError } from '../../model/errors.ts';
 import { runMode } from './options/issue-shape.ts';
-import { isForeign, sayItem } from './plan.ts';
-import { type IssuePlace, placeItems } from './repositories.ts';
 import type { IssueRunRequest, Refused } from './request.ts';
 
 export interface Collected {
@@ -32,7 +32,11 @@ export async function collectItems(parts: EngineContext, request: IssueRunReques
       ? await fetchItems(open, fetchOptions(parts, request))
       : { items: [], keys: new Map<string, string>(), problems: [] };
   const all = await joinNumbered([...known, ...fetched.items], fetchOptions(parts, request));
-  const { places, refused: elsewhere } = await placeItems(parts, request.cwd, all);
+  const { places, refused: elsewhere } = await placeItems(
+    { workspaces: parts.workspaces, repos: parts.settings.repos },
+    request.cwd,
+    all,
+  );
   const missing = fetched.problems.map(
     ({ reference, message, hint }): Refused => ({ reference, item: null, reason: message, hint }),
   );

@@ -1,4 +1,5 @@
 import type { WorkItem } from '../../issues/index.ts';
+import { sayItem } from '../../issues/item.ts';
 import { InputError } from '../../model/errors.ts';
 import { slug } from '../../model/ids.ts';
 import { Plan } from '../../model/plan-schema.ts';
@@ -113,21 +114,6 @@ function linksBefore(links: readonly WorkItem[], done: IssuePlanInput['done']): 
   const last = links.at(-1);
   const open = done.get(last?.key ?? '')?.merged ? links.findLast(({ key }) => !done.get(key)?.merged) : last;
   return [last, open].flatMap((each) => (each ? [each.id] : []));
-}
-
-/** `#12` for numbered issues, the id otherwise. */
-export function sayItem(item: Pick<WorkItem, 'id' | 'number'>): string {
-  return item.number !== null && String(item.number) === item.id ? `#${item.number}` : item.id;
-}
-
-/** The same of an issue that nobody could read: what was typed is all that is known. */
-export function sayReference(reference: string): string {
-  return /^\d+$/.test(reference) ? `#${reference}` : reference;
-}
-
-/** An issue of another repository than the one we are in. */
-export function isForeign(item: Pick<WorkItem, 'id' | 'number' | 'repository'>): boolean {
-  return item.repository !== null && item.number !== null && item.id !== String(item.number);
 }
 
 /** Phases that work goes through when all goes well. */

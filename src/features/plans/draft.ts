@@ -1,15 +1,15 @@
 import { basename, resolve } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
+import { placeItems } from '../../issues/checkouts.ts';
 import { collectWork } from '../../issues/collect.ts';
 import type { SourceProblem, WorkItem } from '../../issues/index.ts';
+import { sayItem } from '../../issues/item.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { Plan as PlanSchema } from '../../model/plan-schema.ts';
 import { orderByDependencies } from '../../model/plans/order.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { Ticket as TicketSchema } from '../../model/ticket-schema.ts';
-import { sayItem } from '../issue-runs/plan.ts';
-import { placeItems } from '../issue-runs/repositories.ts';
 import type { PlanEdit } from './edit.ts';
 import { parsed } from './edit.ts';
 
@@ -90,7 +90,11 @@ async function reposOf(
   root: string,
   items: readonly WorkItem[],
 ): Promise<Map<string, string>> {
-  const { places, refused } = await placeItems(parts, root, items);
+  const { places, refused } = await placeItems(
+    { workspaces: parts.workspaces, repos: parts.settings.repos },
+    root,
+    items,
+  );
   const [first] = refused;
   if (first) throw new InputError('plan/source', `${first.reason}.`, { hint: first.hint });
   return new Map([...places].flatMap(([key, { repo }]) => (repo === root ? [] : [[key, repo] as const])));

@@ -1,7 +1,7 @@
+import type { IssuePlace } from '../../../issues/checkouts.ts';
 import type { WorkItem } from '../../../issues/index.ts';
 import type { Wishes } from '../../../model/variant.ts';
 import type { RunMode } from '../plan.ts';
-import type { IssuePlace } from '../repositories.ts';
 import type { ExecutionConfig } from './execution-config.ts';
 import { applyRules } from './phases.ts';
 

@@ -1,9 +1,7 @@
-import type { EngineContext } from '../../engine/context.ts';
-import { parseRepository, repositoryText } from '../../github/gh/repository-name.ts';
-import type { WorkItem } from '../../issues/index.ts';
-import { messageOf, WorkspaceError } from '../../model/errors.ts';
-import { isForeign, sayItem } from './plan.ts';
-import type { Refused } from './request.ts';
+import { parseRepository, repositoryText } from '../github/gh/repository-name.ts';
+import { messageOf, WorkspaceError } from '../model/errors.ts';
+import type { Workspaces } from '../workspaces/index.ts';
+import { isForeign, sayItem, type WorkItem } from './item.ts';
 
 /** Where an issue is worked on. */
 export interface IssuePlace {
@@ -12,23 +10,30 @@ export interface IssuePlace {
   hasRemote: boolean;
 }
 
-export interface Placed {
+interface Placed {
   /** By key of the item. */
   places: Map<string, IssuePlace>;
-  refused: Refused[];
+  /** Issues whose repository has no checkout here. */
+  refused: { reference: string; item: WorkItem; reason: string; hint: string }[];
 }
 
-/** The repository of each issue: the one we are in, and for others what `repos` says. */
+interface Checkouts {
+  workspaces: Workspaces;
+  /** The setting of this name: local checkouts of other repositories. */
+  repos: Readonly<Record<string, string>>;
+}
+
+/** The checkout of each issue: the one at `cwd`, and for issues of other repositories what the setting `repos` says. */
 export async function placeItems(
-  parts: EngineContext,
+  { workspaces, repos }: Checkouts,
   cwd: string,
   items: readonly WorkItem[],
 ): Promise<Placed> {
-  const { root } = await parts.workspaces.checkRepo(cwd);
+  const { root } = await workspaces.checkRepo(cwd);
   const placed: Placed = { places: new Map(), refused: [] };
   for (const item of items) {
-    const path = isForeign(item) ? mappedPath(parts, item.repository) : root;
-    const place = path === undefined ? unmapped(item) : await open(parts, path);
+    const path = isForeign(item) ? mappedPath(repos, item.repository) : root;
+    const place = path === undefined ? unmapped(item) : await open(workspaces, path);
     if (typeof place === 'object') placed.places.set(item.key, place);
     else {
       const hint = `Say in the settings where it lies:\nrepos:\n  ${item.repository}: /path/to/its/checkout`;
@@ -38,9 +43,9 @@ export async function placeItems(
   return placed;
 }
 
-/** GitHub does not tell upper from lower case in names. */
-function mappedPath({ settings }: EngineContext, repository: string | null): string | undefined {
-  const same = Object.entries(settings.repos).find(([name]) => nameOf(name) === nameOf(repository ?? ''));
+/** GitHub ignores upper and lower case in names. */
+function mappedPath(repos: Checkouts['repos'], repository: string | null): string | undefined {
+  const same = Object.entries(repos).find(([name]) => nameOf(name) === nameOf(repository ?? ''));
   return same?.[1];
 }
 
@@ -53,7 +58,7 @@ function unmapped(item: WorkItem): string {
   return `${item.repository}#${item.number} is an issue of another repository, and "repos" does not say where that lies here`;
 }
 
-async function open({ workspaces }: EngineContext, path: string): Promise<IssuePlace | string> {
+async function open(workspaces: Workspaces, path: string): Promise<IssuePlace | string> {
   try {
     const { root } = await workspaces.checkRepo(path);
     return { repo: root, hasRemote: await workspaces.hasRemote(root) };
