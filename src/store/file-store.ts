@@ -1,27 +1,20 @@
-import {
-  appendFileSync,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeAtomic } from '../machine/files/atomic.ts';
 import { asStorageError, makeDirectory } from '../machine/files/directory.ts';
 import { withLock } from '../machine/lock.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/process-identity.ts';
-import { InputError, messageOf } from '../model/errors.ts';
+import { InputError } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
 import { idProblem, refKey, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { ChangeLog, keyOf } from './changes.ts';
+import { ChangeLog } from './changes.ts';
 import { FileHolder } from './claims.ts';
-import { appendEvent, readEvents } from './events.ts';
-import { DELETED, directories, isDirectory, isThere, Layout } from './layout.ts';
+import { appendLines, readLines } from './json-lines.ts';
+import { Layout } from './layout.ts';
 import { claimLines, type NoticeLine } from './notified.ts';
+import { DELETED, directories, isThere, readView, type Stamps, stampsIn } from './plan-files.ts';
 import type {
   Changed,
   Holder,
@@ -29,13 +22,12 @@ import type {
   StateRef,
   Store,
   StoreOptions,
-  StoreProblem,
   StoreView,
   Wanted,
 } from './port.ts';
 import { quickTicket } from './quick.ts';
-import { SchemasNeeded, StateReader, stampOf } from './read.ts';
-import { stateBytes, stateText, unreadable, unwritable } from './state-text.ts';
+import { StateReader, stampOf } from './read.ts';
+import { stateBytes, stateText, unwritable } from './state-text.ts';
 import { type PlanWatch, watchPlans } from './watch.ts';
 
 /** One JSON file per plan and per ticket, as planners write them. */
@@ -45,7 +37,7 @@ export class FileStore implements Store {
   readonly #watches = new Set<PlanWatch>();
   readonly #changes = new ChangeLog();
   /** What `changes` found last time: by plan or ticket, the stamp of its file. */
-  #stamps = new Map<string, { ref: StateRef; stamp: string | undefined }>();
+  #stamps: Stamps = new Map();
   #glanced: { view: StoreView; at: number } | undefined;
   #deletedUsage: { stamp: string; tickets: Ticket[] } | undefined;
 
@@ -55,63 +47,13 @@ export class FileStore implements Store {
   }
 
   view(): StoreView {
-    const view: StoreView = { plans: [], tickets: new Map(), problems: [] };
-    for (const id of directories(this.#layout.plans)) this.#viewPlan(id, view);
-    return view;
+    return readView(this.#layout, this.#reader);
   }
 
   glance(): StoreView {
     const now = performance.now();
     if (!this.#glanced || now - this.#glanced.at > GLANCE_MS) this.#glanced = { view: this.view(), at: now };
     return this.#glanced.view;
-  }
-
-  #viewPlan(id: string, view: StoreView): void {
-    const note = (ticketId: string | null, path: string, message: string) =>
-      view.problems.push({ planId: id, ticketId, path, message } satisfies StoreProblem);
-    const dir = join(this.#layout.plans, id);
-    const illegal = idProblem(id);
-    if (illegal) return void note(null, dir, `the plan directory's name ${illegal}`);
-    if (!isDirectory(dir)) return void note(null, dir, `${dir} ${NO_DIRECTORY}`);
-    const file = this.#layout.planFile(id);
-    let plan: Plan;
-    try {
-      plan = this.#reader.plan(file, id);
-    } catch (error) {
-      if (error instanceof SchemasNeeded) throw error;
-      return void note(null, file, messageOf(error));
-    }
-    view.plans.push(plan);
-    const listed = new Set(plan.tickets.map((entry) => entry.ticketId));
-    const tickets = this.#layout.ticketDir(id);
-    const found = this.#ticketFiles(tickets);
-    if (found instanceof InputError) note(null, tickets, messageOf(found));
-    const files = found instanceof InputError ? new Map<string, boolean>() : found;
-    for (const ticketId of listed) {
-      // Both ids are checked by now: joining them by hand counts when there are a thousand.
-      const path = `${tickets}/${ticketId}.json`;
-      try {
-        const plain = listed.size > MANY && files.get(`${ticketId}.json`) === true;
-        view.tickets.set(`${id}/${ticketId}`, this.#reader.ticket(path, id, ticketId, { plain }));
-      } catch (error) {
-        if (error instanceof SchemasNeeded) throw error;
-        // Where none of them can be reached, saying so once is enough.
-        if (files === found) note(ticketId, path, messageOf(error));
-      }
-    }
-    for (const name of files.keys()) {
-      if (!name.endsWith('.json') || listed.has(name.slice(0, -5))) continue;
-      note(name.slice(0, -5), join(tickets, name), 'the ticket is not listed in plan.json, so it is not run');
-    }
-  }
-
-  /** Names in a plan's tickets/, and of each whether it is plainly a file; or why they cannot be listed. */
-  #ticketFiles(path: string): Map<string, boolean> | InputError {
-    try {
-      return new Map(readdirSync(path, { withFileTypes: true }).map((entry) => [entry.name, entry.isFile()]));
-    } catch (error) {
-      return (error as NodeJS.ErrnoException).code === 'ENOENT' ? new Map() : unreadable(path, error);
-    }
   }
 
   hasPlan(id: string): boolean {
@@ -237,7 +179,7 @@ export class FileStore implements Store {
   async append(planId: string, event: StoredEvent): Promise<void> {
     const file = this.#layout.events(planId);
     try {
-      appendEvent(file, event);
+      appendLines(file, [event]);
     } catch (error) {
       throw asStorageError(error, this.#layout.root) === error
         ? (unwritable(file, error) ?? error)
@@ -246,7 +188,7 @@ export class FileStore implements Store {
   }
 
   events(planId: string): StoredEvent[] {
-    return readEvents(this.#layout.events(planId));
+    return readLines(this.#layout.events(planId));
   }
 
   watch(onChange: (changed: Changed) => void): () => void {
@@ -261,42 +203,19 @@ export class FileStore implements Store {
 
   changes(since?: string): { changed: Changed; cursor: string } {
     const before = this.#stamps;
-    this.#stamps = this.#scan();
+    this.#stamps = stampsIn(this.#layout.plans);
     for (const [key, { ref, stamp }] of this.#stamps)
       if (before.get(key)?.stamp !== stamp) this.#changes.note(ref);
     for (const [key, { ref }] of before) if (!this.#stamps.has(key)) this.#changes.note(ref);
     return this.#changes.since(since);
   }
 
-  #scan(): Map<string, { ref: StateRef; stamp: string | undefined }> {
-    const found = new Map<string, { ref: StateRef; stamp: string | undefined }>();
-    for (const planId of directories(this.#layout.plans)) {
-      const dir = join(this.#layout.plans, planId);
-      const add = (ref: StateRef, file: string) => {
-        let stamp: string | undefined;
-        try {
-          stamp = stampOf(file);
-        } catch (error) {
-          stamp = messageOf(error);
-        }
-        found.set(keyOf(ref), { ref, stamp });
-      };
-      add({ planId, ticketId: null }, join(dir, 'plan.json'));
-      const files = this.#ticketFiles(join(dir, 'tickets'));
-      for (const name of files instanceof InputError ? [] : files.keys())
-        if (name.endsWith('.json'))
-          add({ planId, ticketId: name.slice(0, -'.json'.length) }, join(dir, 'tickets', name));
-    }
-    return found;
-  }
-
   async claimNotices(planId: string, wish: NoticeWish): Promise<Wanted[]> {
     return this.#locked(`${planId}+notified`, () => {
       const file = this.#layout.notified(planId);
-      const text = existsSync(file) ? stateText(file) : '';
-      const lines = text.split('\n').flatMap((line) => parseLine<NoticeLine<ProcessIdentity>>(line) ?? []);
+      const lines = readLines<NoticeLine<ProcessIdentity>>(file);
       const { mine, fresh } = claimLines(lines, wish, { by: ownIdentity(), isAlive });
-      this.#noteNotices(planId, fresh);
+      appendLines(file, fresh);
       return mine;
     });
   }
@@ -307,15 +226,8 @@ export class FileStore implements Store {
     { state, now }: { state: 'sent' | 'failed'; now: string },
   ): Promise<void> {
     await this.#locked(`${planId}+notified`, () =>
-      this.#noteNotices(planId, [{ place, key, state, at: now }]),
+      appendLines(this.#layout.notified(planId), [{ place, key, state, at: now }]),
     );
-  }
-
-  /** A line break first: half a line that a crash left must not swallow the next one. */
-  #noteNotices(planId: string, lines: readonly NoticeLine<ProcessIdentity>[]): void {
-    if (lines.length === 0) return;
-    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
-    appendFileSync(this.#layout.notified(planId), `\n${text}`, { mode: 0o600 });
   }
 
   deletedUsage(): readonly Ticket[] {
@@ -407,15 +319,6 @@ export class FileStore implements Store {
   }
 }
 
-/** A line that a crash cut short is left out. */
-function parseLine<T>(line: string): T | undefined {
-  try {
-    return line === '' ? undefined : (JSON.parse(line) as T);
-  } catch {
-    return undefined;
-  }
-}
-
 function readUsage(file: string): Ticket[] {
   try {
     const all: unknown = JSON.parse(readFileSync(file, 'utf8'));
@@ -429,8 +332,3 @@ function readUsage(file: string): Ticket[] {
 
 /** How late another process's change may show in a glance; our own show at once. */
 const GLANCE_MS = 50;
-
-/** Of so many tickets it is enough that the directory calls them files; of fewer, their sizes are looked at, too. */
-const MANY = 100;
-
-const NO_DIRECTORY = 'is no directory of a plan that can be reached. Put the plan there, or move it away.';

@@ -1,0 +1,131 @@
+import { type Dirent, existsSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { InputError, messageOf } from '../model/errors.ts';
+import { idProblem } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import { keyOf } from './changes.ts';
+import type { Layout } from './layout.ts';
+import type { StateRef, StoreProblem, StoreView } from './port.ts';
+import { SchemasNeeded, type StateReader, stampOf } from './read.ts';
+import { unreadable } from './state-text.ts';
+
+/** With more tickets than this it is enough that the directory calls them files; with fewer, their sizes are checked, too. */
+const MANY = 100;
+
+const NO_DIRECTORY = 'is no directory of a plan that can be reached. Put the plan there, or move it away.';
+
+/** All plans and tickets, and what is wrong with those that cannot be used. */
+export function readView(layout: Layout, reader: StateReader): StoreView {
+  const view: StoreView = { plans: [], tickets: new Map(), problems: [] };
+  for (const id of directories(layout.plans)) viewPlan(id, view, layout, reader);
+  return view;
+}
+
+function viewPlan(id: string, view: StoreView, layout: Layout, reader: StateReader): void {
+  const note = (ticketId: string | null, path: string, message: string) =>
+    view.problems.push({ planId: id, ticketId, path, message } satisfies StoreProblem);
+  const dir = join(layout.plans, id);
+  const illegal = idProblem(id);
+  if (illegal) return void note(null, dir, `the plan directory's name ${illegal}`);
+  if (!isDirectory(dir)) return void note(null, dir, `${dir} ${NO_DIRECTORY}`);
+  const file = layout.planFile(id);
+  let plan: Plan;
+  try {
+    plan = reader.plan(file, id);
+  } catch (error) {
+    if (error instanceof SchemasNeeded) throw error;
+    return void note(null, file, messageOf(error));
+  }
+  view.plans.push(plan);
+  const listed = new Set(plan.tickets.map((entry) => entry.ticketId));
+  const tickets = layout.ticketDir(id);
+  const found = ticketFiles(tickets);
+  if (found instanceof InputError) note(null, tickets, messageOf(found));
+  const files = found instanceof InputError ? new Map<string, boolean>() : found;
+  for (const ticketId of listed) {
+    // Both ids are checked by now: joining them by hand counts when there are a thousand.
+    const path = `${tickets}/${ticketId}.json`;
+    try {
+      const plain = listed.size > MANY && files.get(`${ticketId}.json`) === true;
+      view.tickets.set(`${id}/${ticketId}`, reader.ticket(path, id, ticketId, { plain }));
+    } catch (error) {
+      if (error instanceof SchemasNeeded) throw error;
+      // Where none of them can be reached, saying so once is enough.
+      if (files === found) note(ticketId, path, messageOf(error));
+    }
+  }
+  for (const name of files.keys()) {
+    if (!name.endsWith('.json') || listed.has(name.slice(0, -5))) continue;
+    note(name.slice(0, -5), join(tickets, name), 'the ticket is not listed in plan.json, so it is not run');
+  }
+}
+
+/** Names in a plan's tickets/, and of each whether it is plainly a file; or why they cannot be listed. */
+function ticketFiles(path: string): Map<string, boolean> | InputError {
+  try {
+    return new Map(readdirSync(path, { withFileTypes: true }).map((entry) => [entry.name, entry.isFile()]));
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? new Map() : unreadable(path, error);
+  }
+}
+
+/** By plan or ticket, what changes when its file does. */
+export type Stamps = Map<string, { ref: StateRef; stamp: string | undefined }>;
+
+export function stampsIn(plans: string): Stamps {
+  const stamps: Stamps = new Map();
+  const add = (ref: StateRef, file: string) => stamps.set(keyOf(ref), { ref, stamp: stampOrProblem(file) });
+  for (const planId of directories(plans)) {
+    const tickets = join(plans, planId, 'tickets');
+    add({ planId, ticketId: null }, join(plans, planId, 'plan.json'));
+    const files = ticketFiles(tickets);
+    for (const name of files instanceof InputError ? [] : files.keys())
+      if (name.endsWith('.json')) add({ planId, ticketId: name.slice(0, -5) }, join(tickets, name));
+  }
+  return stamps;
+}
+
+function stampOrProblem(file: string): string | undefined {
+  try {
+    return stampOf(file);
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+/** In the name of a plan directory that is being deleted; no id has a "+". */
+export const DELETED = '+deleted.';
+
+/** Names that are, or look as if they were meant to be, directories of plans. */
+export function directories(path: string): string[] {
+  if (!existsSync(path)) return [];
+  return readdirSync(path, { withFileTypes: true })
+    .filter((entry) => mayBePlan(entry) && !entry.name.includes(DELETED))
+    .map((entry) => entry.name)
+    .sort();
+}
+
+/** A link counts, wherever it leads. A file with a dot in its name, such as a README.md, is somebody's own. */
+function mayBePlan(entry: Dirent): boolean {
+  return entry.isDirectory() || entry.isSymbolicLink() || !entry.name.includes('.');
+}
+
+export function isDirectory(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  } catch (error) {
+    // Links that lead in a circle, or to where we may not look.
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    return false;
+  }
+}
+
+/** What may not be looked at is there, too: reading it will tell why it cannot be read. */
+export function isThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    return true;
+  }
+}
