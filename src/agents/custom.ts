@@ -7,9 +7,9 @@ import type {
   ReadContext,
 } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
+import { stderrText, unfinished, wasSignalled } from './reading/errors.ts';
 import { extractTagged } from './reading/tagged.ts';
-import { stderrText, unfinished, wasSignalled } from './reading/unfinished.ts';
-import { requestEnv } from './request-env.ts';
+import { can } from './supports.ts';
 
 const TAIL = 64 * 1024;
 /** What the system takes as one argument, its closing zero included. */
@@ -20,14 +20,7 @@ const PLACEHOLDER = /\{(prompt|promptFile|model|session)\}/g;
 export const custom: AgentAdapter = {
   name: 'custom',
   program: null,
-  capabilities: {
-    resume: false,
-    schema: 'tagged',
-    model: true,
-    effort: true,
-    maxTurns: true,
-    allowedTools: true,
-  },
+  capabilities: can('tagged', 'model', 'effort', 'maxTurns', 'allowedTools'),
   access: ['read', 'write', 'full'],
   invocation,
   reader,
@@ -87,4 +80,16 @@ const MOST_LINES = 10;
 /** The end of what it printed, for one that tells its trouble there. */
 function lastLines(text: string): string {
   return stderrText(text.split('\n').slice(-MOST_LINES).join('\n'));
+}
+
+/** Everything an attempt asks for, for agents that are told by their environment. Names are unset when unasked. */
+export function requestEnv(request: AgentRequest): Record<string, string> {
+  const model = request.model ?? request.agent.model;
+  const env: Record<string, string> = { SIGNALBOX_ACCESS: request.access };
+  if (model) env.SIGNALBOX_MODEL = model;
+  if (request.effort) env.SIGNALBOX_EFFORT = request.effort;
+  if (request.maxTurns !== null) env.SIGNALBOX_MAX_TURNS = String(request.maxTurns);
+  if (request.allowedTools) env.SIGNALBOX_ALLOWED_TOOLS = request.allowedTools.join(',');
+  if (request.schema) env.SIGNALBOX_RESULT_SCHEMA = JSON.stringify(request.schema);
+  return env;
 }

@@ -1,3 +1,6 @@
+import type { Access, AgentConfig } from '../model/agent.ts';
+import { checkedSessionId } from './reading/stream-reader.ts';
+
 /** A flag to take out of a list of arguments. */
 export interface FlagRule {
   names: readonly string[];
@@ -6,7 +9,17 @@ export interface FlagRule {
   when?: RegExp;
 }
 
-export interface FoundFlag {
+/** Flags without a value, with spaces between them. */
+export function switches(...names: string[]): FlagRule {
+  return { names: names.join(' ').split(' '), takesValue: false };
+}
+
+/** Flags with a value. */
+export function options(...names: string[]): FlagRule {
+  return { ...switches(...names), takesValue: true };
+}
+
+interface FoundFlag {
   name: string;
   value: string | null;
 }
@@ -52,4 +65,61 @@ function spelling(arg: string, next: string | undefined, name: string, takesValu
   if (arg.startsWith(`${name}=`)) return { flag: { name, value: arg.slice(name.length + 1) }, extra: 0 };
   const short = name.length === 2 && arg.startsWith(name);
   return short ? { flag: { name, value: arg.slice(2) }, extra: 0 } : undefined;
+}
+
+/** The command line to continue a session in a terminal, without flags of headless runs. */
+export function resumeCommand(
+  { command, defaultArgs }: AgentConfig,
+  flag: string,
+  sessionId: string,
+  headless: readonly FlagRule[],
+): string[] {
+  return [command, flag, checkedSessionId(sessionId), ...takeFlags(defaultArgs, headless).kept];
+}
+
+/** Flags that say what an agent may do. They are the agent's default access, never passed beside a phase's own. */
+export const PERMISSION_FLAGS = {
+  claude: [
+    switches('--dangerously-skip-permissions --allow-dangerously-skip-permissions'),
+    options('--permission-mode'),
+  ],
+  codex: [
+    switches('--dangerously-bypass-approvals-and-sandbox --yolo --full-auto'),
+    options('--sandbox -s --ask-for-approval -a --approval-mode'),
+    { ...options('--config -c'), when: /^\s*(?:sandbox_mode|approval_policy)\s*=/ },
+  ],
+  opencode: [switches('--auto --dangerously-skip-permissions')],
+  gemini: [switches('--yolo -y'), options('--approval-mode --policy --admin-policy --allowed-tools')],
+} satisfies Record<string, readonly FlagRule[]>;
+
+export function permissionFlags(adapter: string): readonly FlagRule[] {
+  return PERMISSION_FLAGS[adapter as keyof typeof PERMISSION_FLAGS] ?? [];
+}
+
+const FULL_FLAGS = [
+  '--dangerously-skip-permissions',
+  '--dangerously-bypass-approvals-and-sandbox',
+  '--yolo',
+  '-y',
+  '--auto',
+];
+const LEVELS: Readonly<Record<string, Access>> = {
+  bypassPermissions: 'full',
+  yolo: 'full',
+  plan: 'read',
+  'danger-full-access': 'full',
+  'read-only': 'read',
+};
+
+/** What an agent may do where neither phase nor settings say so: by its permission flags, else `write`. */
+export function defaultAccess(agent: Pick<AgentConfig, 'adapter' | 'defaultArgs'>): Access {
+  const { found } = takeFlags(agent.defaultArgs, permissionFlags(agent.adapter));
+  const levels = found.map(levelOf);
+  return levels.find((level) => level === 'full') ?? levels.find((level) => level !== undefined) ?? 'write';
+}
+
+function levelOf(flag: FoundFlag): Access | undefined {
+  if (FULL_FLAGS.includes(flag.name)) return 'full';
+  const value = flag.value?.replace(/^[^=]*=/, '').replace(/["'\s]/g, '') ?? '';
+  return Object.hasOwn(LEVELS, value) ? LEVELS[value] : undefined;
 }

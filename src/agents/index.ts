@@ -1,4 +1,3 @@
-import { basename } from 'node:path';
 import type { AgentAdapter } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
 import type { PhaseOf } from '../model/workflow.ts';
@@ -10,10 +9,9 @@ import { opencode } from './opencode/opencode.ts';
 import { pi } from './pi/pi.ts';
 import { rehearsal } from './rehearsal.ts';
 
-export { addUsage } from '../model/limits/usage.ts';
-export { defaultAccess } from './access.ts';
-export { type OwnPlaces, ownPlaces, type Seed } from './places.ts';
-export { type LineSplitter, lineSplitter } from './reading/lines.ts';
+export { defaultAccess } from './flags.ts';
+export { ownPlaces, ownVariables, type Seed } from './places.ts';
+export { lineSplitter } from './reading/lines.ts';
 export { type Claimed, claimedBy, readSignal } from './reading/signals.ts';
 export {
   extractTagged,
@@ -22,8 +20,7 @@ export {
   taggedInstruction,
   taggedProblem,
 } from './reading/tagged.ts';
-export { type Validated, validateResult } from './reading/validate.ts';
-export { ownVariables } from './variables.ts';
+export { validateResult } from './reading/validate.ts';
 
 export const ADAPTERS: Readonly<Record<string, AgentAdapter>> = {
   claude,
@@ -42,12 +39,6 @@ export function adapterFor(name: string): AgentAdapter {
     hint: `Use one of: ${Object.keys(ADAPTERS).join(', ')}.`,
     details: { known: Object.keys(ADAPTERS) },
   });
-}
-
-/** The adapter of a command that names none: known CLIs by their name, anything else is `custom`. */
-export function guessAdapter(command: string): string {
-  const name = basename(command);
-  return ['claude', 'codex', 'opencode', 'pi', 'gemini'].includes(name) ? name : 'custom';
 }
 
 /** One sentence for every field of a phase that this adapter cannot honour. */

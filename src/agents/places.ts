@@ -10,7 +10,7 @@ export interface Seed {
 }
 
 /** A directory in which a CLI keeps login, settings and sessions. */
-export interface OwnDirectory {
+interface OwnDirectory {
   /** Below the home directory. */
   at: string;
   /** The variable that says otherwise, and where below its value. */
@@ -20,7 +20,7 @@ export interface OwnDirectory {
   shown: readonly string[];
 }
 
-export interface OwnPlaces {
+interface OwnPlaces {
   directories: readonly OwnDirectory[];
   /** Variables that say where they are inside the sandbox, relative to the home directory. */
   env: Readonly<Record<string, string>>;
@@ -123,4 +123,17 @@ const NONE: OwnPlaces = { directories: [], env: {} };
 /** What a CLI keeps of its own. In a sandbox it has these directories by ticket, and nothing of the user's to write to. */
 export function ownPlaces(adapter: string): OwnPlaces {
   return (Object.hasOwn(PLACES, adapter) ? PLACES[adapter] : undefined) ?? NONE;
+}
+
+/** Variables from which each CLI reads keys and settings, by name or pattern. Its agents get them and no other's. */
+const OWN: Readonly<Record<string, readonly string[]>> = {
+  claude: ['ANTHROPIC_*', 'CLAUDE_*', 'DISABLE_*', 'MAX_THINKING_TOKENS', 'API_TIMEOUT_MS', 'BASH_*'],
+  codex: ['OPENAI_*', 'CODEX_*', 'AZURE_OPENAI_*'],
+  opencode: ['OPENCODE_*', 'ANTHROPIC_*', 'OPENAI_*', 'GEMINI_*', 'GOOGLE_GENERATIVE_AI_*', 'OPENROUTER_*'],
+  pi: ['PI_*', 'ANTHROPIC_*', 'OPENAI_*', 'GEMINI_*', 'GROQ_*', 'MISTRAL_*', 'OPENROUTER_*', 'XAI_*'],
+  gemini: ['GEMINI_*', 'GOOGLE_*'],
+};
+
+export function ownVariables(adapter: string): readonly string[] {
+  return (Object.hasOwn(OWN, adapter) ? OWN[adapter] : undefined) ?? [];
 }

@@ -1,17 +1,10 @@
-import type {
-  AgentAdapter,
-  AgentError,
-  AgentEvent,
-  AgentReader,
-  AgentRequest,
-  Invocation,
-  ReadContext,
-} from '../model/agent.ts';
-import { ERROR_CLASSES, type ErrorClass, type Json, type Usage } from '../model/ticket.ts';
-import { asNumber, asText, type JsonObject, oneLine, parseObject } from './reading/json.ts';
-import { checkedSessionId, sessionIdOf } from './reading/session-id.ts';
-import { unfinished } from './reading/unfinished.ts';
-import { requestEnv } from './request-env.ts';
+import type { AgentAdapter, AgentError, AgentEvent, AgentRequest, Invocation } from '../model/agent.ts';
+import { asString, type JsonObject } from '../model/text/json.ts';
+import { ERROR_CLASSES, type Json } from '../model/ticket.ts';
+import { requestEnv } from './custom.ts';
+import type { Exit } from './reading/errors.ts';
+import { checkedSessionId, isoOf, oneLine, StreamReader, usageOf } from './reading/stream-reader.ts';
+import { can } from './supports.ts';
 
 const SCHEMA_FILE = 'schema.json';
 
@@ -19,17 +12,10 @@ const SCHEMA_FILE = 'schema.json';
 export const rehearsal: AgentAdapter = {
   name: 'rehearsal',
   program: null,
-  capabilities: {
-    resume: true,
-    schema: 'native',
-    model: true,
-    effort: true,
-    maxTurns: true,
-    allowedTools: true,
-  },
+  capabilities: can('native', 'resume', 'model', 'effort', 'maxTurns', 'allowedTools'),
   access: ['read', 'write', 'full'],
   invocation,
-  reader,
+  reader: (context) => new RehearsalReader('the rehearsal agent', context),
   interactive: () => null,
 };
 
@@ -55,89 +41,61 @@ function invocation(request: AgentRequest): Invocation {
   };
 }
 
-interface State {
-  sessionId: string | null;
-  text: string;
-  usage: Usage | null;
-  done: JsonObject | null;
-  error: AgentError | null;
-}
+class RehearsalReader extends StreamReader {
+  #done: JsonObject | null = null;
+  #error: AgentError | null = null;
 
-function reader(context: ReadContext): AgentReader {
-  const state: State = { sessionId: null, text: '', usage: null, done: null, error: null };
-  return {
-    line(line) {
-      const event = parseObject(line);
-      return event ? read(event, state) : [];
-    },
-    end(exit) {
-      const base = { sessionId: state.sessionId, usage: state.usage };
-      if (state.done && !state.error) {
-        const text = asText(state.done.text) ?? state.text;
-        return { ...base, ok: true, text, data: state.done.data as Json | undefined, error: null };
+  protected read(event: JsonObject): AgentEvent[] {
+    switch (event.type) {
+      case 'session':
+        return this.session(event.id);
+      case 'text': {
+        const text = asString(event.text);
+        return text === undefined ? [] : this.message(text);
       }
-      const error = state.error ?? unfinished('the rehearsal agent', exit, context.now);
-      return { ...base, ok: false, text: state.text, data: undefined, error };
-    },
-  };
-}
-
-function read(event: JsonObject, state: State): AgentEvent[] {
-  switch (event.type) {
-    case 'session': {
-      const id = sessionIdOf(event.id);
-      if (!id) return [];
-      state.sessionId = id;
-      return [{ type: 'session', id }];
+      case 'tool': {
+        const summary = oneLine(asString(event.summary) ?? '');
+        return [{ type: 'tool', name: asString(event.name) ?? 'tool', summary, done: event.done === true }];
+      }
+      case 'usage':
+        return this.used(
+          usageOf({
+            input: event.inputTokens,
+            output: event.outputTokens,
+            cacheRead: event.cacheReadTokens,
+            cacheWrite: event.cacheWriteTokens,
+            cost: event.costUsd,
+          }),
+        );
+      case 'limit': {
+        const message = asString(event.message) ?? 'The usage limit is reached.';
+        const resetAt = isoOf(event.resetAt);
+        const limit = { message, resetAt, sure: resetAt !== null };
+        this.#error = { class: 'limit', ...limit };
+        return [{ type: 'limit', ...limit }];
+      }
+      case 'result':
+        this.#done = event;
+        return [];
+      case 'error': {
+        const kind = ERROR_CLASSES.find((name) => name === event.class) ?? 'crash';
+        this.#error = { class: kind, message: asString(event.message) ?? 'The rehearsal agent failed.' };
+        return [];
+      }
+      default:
+        return [];
     }
-    case 'text': {
-      const text = asText(event.text);
-      if (text === undefined) return [];
-      state.text = text;
-      return [{ type: 'text', text }];
-    }
-    case 'tool': {
-      const summary = oneLine(asText(event.summary) ?? '');
-      return [{ type: 'tool', name: asText(event.name) ?? 'tool', summary, done: event.done === true }];
-    }
-    case 'usage':
-      state.usage = usageOf(event);
-      return [{ type: 'usage', usage: state.usage }];
-    case 'limit': {
-      const message = asText(event.message) ?? 'The usage limit is reached.';
-      const resetAt = isoOf(event.resetAt);
-      state.error = { class: 'limit', message, resetAt, sure: resetAt !== null };
-      return [{ type: 'limit', resetAt, sure: resetAt !== null, message }];
-    }
-    case 'result':
-      state.done = event;
-      return [];
-    case 'error':
-      state.error = {
-        class: classOf(event.class),
-        message: asText(event.message) ?? 'The rehearsal agent failed.',
-      };
-      return [];
-    default:
-      return [];
   }
-}
 
-function usageOf(event: JsonObject): Usage {
-  return {
-    inputTokens: asNumber(event.inputTokens) ?? null,
-    outputTokens: asNumber(event.outputTokens) ?? null,
-    cacheReadTokens: asNumber(event.cacheReadTokens) ?? null,
-    cacheWriteTokens: asNumber(event.cacheWriteTokens) ?? null,
-    costUsd: asNumber(event.costUsd) ?? null,
-  };
-}
+  protected failure(exit: Exit): AgentError | null {
+    return this.#error ?? (this.#done ? null : this.unfinished(exit));
+  }
 
-function classOf(value: unknown): ErrorClass {
-  return ERROR_CLASSES.find((name) => name === value) ?? 'crash';
-}
+  protected override finalText(ok: boolean): string {
+    return (ok ? asString(this.#done?.text) : undefined) ?? this.text;
+  }
 
-function isoOf(value: unknown): string | null {
-  const time = typeof value === 'string' ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(time) ? null : new Date(time).toISOString();
+  protected override data(): Json | undefined {
+    return this.#done?.data as Json | undefined;
+  }
 }

@@ -18,6 +18,22 @@ export interface Supports {
 /** `told`: the agent finds the value in its environment and does with it what it likes. */
 type Honoured = 'yes' | 'no' | 'told';
 
+/** The capabilities of an adapter that has these and no others. */
+export function can(
+  schema: AgentCapabilities['schema'],
+  ...abilities: Exclude<keyof AgentCapabilities, 'schema'>[]
+): AgentCapabilities {
+  const has = (ability: (typeof abilities)[number]) => abilities.includes(ability);
+  return {
+    schema,
+    resume: has('resume'),
+    model: has('model'),
+    effort: has('effort'),
+    maxTurns: has('maxTurns'),
+    allowedTools: has('allowedTools'),
+  };
+}
+
 const NONE = '–';
 
 export function supportsOf({ capabilities: can, program, access }: AgentAdapter): Supports {

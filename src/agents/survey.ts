@@ -1,13 +1,50 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { unusable } from '../config/doctor/programs.ts';
+import { type DoctorFinding, unusable } from '../config/doctor/programs.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Env } from '../machine/environment.ts';
 import { findExecutable, probe } from '../machine/programs.ts';
 import type { AgentConfig, AgentProgram } from '../model/agent.ts';
 import { ADAPTERS, adapterFor } from './index.ts';
 import { type Supports, supportsOf } from './supports.ts';
-import { standing, versionIn } from './versions.ts';
+
+const VERSION = /(\d+)\.(\d+)\.(\d+)(?:-([\w.-]+))?/;
+
+/** The first `1.2.3` in what a program prints when it is asked for its version. */
+export function versionIn(text: string): string | undefined {
+  return VERSION.exec(text)?.[0];
+}
+
+/** Below zero when `a` is older. A pre-release comes before its release. */
+export function compareVersions(a: string, b: string): number {
+  const [left, right] = [partsOf(a), partsOf(b)];
+  for (const [index, part] of left.numbers.entries()) {
+    const difference = part - (right.numbers[index] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  if (left.before === right.before) return 0;
+  if (left.before === null) return 1;
+  if (right.before === null) return -1;
+  return left.before.localeCompare(right.before, 'en', { numeric: true });
+}
+
+function partsOf(version: string): { numbers: number[]; before: string | null } {
+  const [, major, minor, patch, before] = VERSION.exec(version) ?? [];
+  return { numbers: [major, minor, patch].map(Number), before: before ?? null };
+}
+
+/** How a version stands to the oldest and the newest that passed the contract suite. */
+export function standing(
+  version: string,
+  [from, to]: readonly [from: string, to: string],
+): 'tested' | 'older' | 'newer' {
+  if (compareVersions(version, from) < 0) return 'older';
+  return compareVersions(version, to) > 0 ? 'newer' : 'tested';
+}
+
+export function rangeText([from, to]: readonly [from: string, to: string]): string {
+  return from === to ? from : `${from} to ${to}`;
+}
 
 /** One agent as it is found on this machine. */
 export interface SurveyedAgent {
@@ -105,4 +142,48 @@ function placeOf(file: string, moved: Readonly<Record<string, string>>, env: Env
     if (to && below !== undefined) return { path: join(to, below), shown: `$${name}/${below}` };
   }
   return env.HOME ? { path: join(env.HOME, file), shown: `~/${file}` } : undefined;
+}
+
+/** What is worth knowing about the agents that were found, and about those that were asked for and are not there. */
+export function agentFindings(surveyed: readonly SurveyedAgent[]): DoctorFinding[] {
+  return surveyed.flatMap((one) => {
+    const what = `agent ${one.agent}`;
+    const program = ADAPTERS[one.adapter]?.program ?? null;
+    const askedFor = one.isDefault || one.configured;
+    if (one.problem !== null && one.fix !== null && (askedFor || program))
+      return [{ level: one.isDefault ? 'bad' : 'warn', what, detail: one.problem, fix: one.fix }];
+    if (one.path === null) {
+      if (!askedFor) return [];
+      const install = program ? `Install it (npm install -g ${program.package})` : 'Install it';
+      const instead = one.isDefault
+        ? 'name another one in defaultAgent'
+        : `correct agents.${one.agent}.command`;
+      return [
+        {
+          level: one.isDefault ? 'bad' : 'warn',
+          what,
+          detail: `${one.command} not found`,
+          fix: `${install}, or ${instead}.`,
+        },
+      ];
+    }
+    const findings: DoctorFinding[] = [];
+    const warn = (detail: string, fix: string) => findings.push({ level: 'warn', what, detail, fix });
+    if (one.problem !== null && one.fix === null)
+      warn(
+        `${one.path} ${one.problem}`,
+        `Run it by hand to see why: ${[one.path, ...(program?.version ?? [])].join(' ')}`,
+      );
+    if (program && (one.standing === 'older' || one.standing === 'newer'))
+      warn(
+        `version ${one.version} is ${one.standing} than what was tested (${rangeText(program.tested)})`,
+        `It may work all the same. To have a tested one: npm install -g ${program.package}@${program.tested[1]}`,
+      );
+    if (program && one.login?.seen === false)
+      warn(
+        'no sign of a login',
+        `Log in with ${one.command}, or set ${program.login.env.join(' or ')}. Logins kept elsewhere are not seen.`,
+      );
+    return findings;
+  });
 }

@@ -1,7 +1,6 @@
 import { ADAPTERS } from '../agents/index.ts';
 import { SUPPORT_COLUMNS, supportsOf } from '../agents/supports.ts';
-import type { SurveyedAgent } from '../agents/survey.ts';
-import { rangeText } from '../agents/versions.ts';
+import { rangeText, type SurveyedAgent } from '../agents/survey.ts';
 import { oneLine, type Style } from './style.ts';
 import { table } from './table.ts';
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { codex } from '../../src/agents/codex/codex.ts';
-import { strictSchema } from '../../src/agents/codex/strict-schema.ts';
+import { codex, strictSchema } from '../../src/agents/codex/codex.ts';
 import { validateResult } from '../../src/agents/reading/validate.ts';
 import type { AgentConfig } from '../../src/model/agent.ts';
 import { agent, SCHEMA, valuesOf } from './invocation-support.ts';

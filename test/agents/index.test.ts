@@ -1,11 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  ADAPTERS,
-  adapterFor,
-  capabilityProblems,
-  defaultAccess,
-  guessAdapter,
-} from '../../src/agents/index.ts';
+import { ADAPTERS, adapterFor, capabilityProblems, defaultAccess } from '../../src/agents/index.ts';
+import { guessAdapter } from '../../src/config/builtin-agents.ts';
 import { AgentPhase, type PhaseOf } from '../../src/model/workflow.ts';
 
 const phase = (more: Record<string, unknown>): PhaseOf<'agent'> =>
@@ -34,7 +29,6 @@ describe('guessAdapter', () => {
     ['opencode', 'opencode'],
     ['gemini', 'gemini'],
     ['./scripts/claude-wrapper', 'custom'],
-    ['rehearsal', 'custom'],
     ['', 'custom'],
   ])('%j is %s', (command, adapter) => {
     expect(guessAdapter(command)).toBe(adapter);

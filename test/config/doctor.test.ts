@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
-import { agentFindings } from '../../src/agents/findings.ts';
-import { surveyAgents } from '../../src/agents/survey.ts';
+import { agentFindings, surveyAgents } from '../../src/agents/survey.ts';
 import { type DoctorOptions, examine, isHealthy } from '../../src/config/doctor/doctor.ts';
 import type { DoctorFinding } from '../../src/config/doctor/programs.ts';
 import { processStart } from '../../src/machine/process-identity.ts';

@@ -143,7 +143,7 @@ describe('workflow reference', () => {
   });
 
   it('has every variable that scripts and agents get', () => {
-    const set = ['src/phases/environment.ts', 'src/agents/request-env.ts'].flatMap((file) =>
+    const set = ['src/phases/environment.ts', 'src/agents/custom.ts'].flatMap((file) =>
       variablesIn(source(file)),
     );
     const marker = /MARKER = '(\w+)'/.exec(source('src/machine/jobs/job.ts'))?.[1] ?? '';

@@ -1,7 +1,9 @@
+import { join } from 'node:path';
 import type { AgentAdapter, AgentRequest, Invocation } from '../../model/agent.ts';
-import { PERMISSION_FLAGS } from '../access.ts';
-import { type FlagRule, takeFlags } from '../flags.ts';
-import { checkedSessionId } from '../reading/session-id.ts';
+import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from '../flags.ts';
+import { type Launcher, type LaunchFile, ownArgs, secretFile } from '../planning/launch.ts';
+import { checkedSessionId } from '../reading/stream-reader.ts';
+import { can } from '../supports.ts';
 import { claudeReader } from './reader.ts';
 
 /** Retrying and updating are the engine's business, and nothing but the work should go over the network. */
@@ -16,9 +18,9 @@ const QUIET = {
 const READ_MEMORY = { CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD: '1' };
 
 /** Flags that this adapter sets itself. */
-const OWN_FLAGS: readonly FlagRule[] = [
-  { names: ['--print', '-p', '--verbose', '--continue', '-c'], takesValue: false },
-  { names: ['--output-format', '--input-format', '--session-id', '--resume', '-r'], takesValue: true },
+const OWN_FLAGS = [
+  switches('--print -p --verbose --continue -c'),
+  options('--output-format --input-format --session-id --resume -r'),
 ];
 
 /** Tools that change files, leave the workspace or outlive the run; refused to a reading agent. */
@@ -65,28 +67,16 @@ export const claude: AgentAdapter = {
       full: 'no question is asked',
     },
   },
-  capabilities: {
-    resume: true,
-    schema: 'native',
-    model: true,
-    effort: true,
-    maxTurns: true,
-    allowedTools: true,
-  },
+  capabilities: can('native', 'resume', 'model', 'effort', 'maxTurns', 'allowedTools'),
   access: ['read', 'write', 'full'],
   invocation,
   reader: (context) => claudeReader(context),
-  interactive: (agent, sessionId) => [
-    agent.command,
-    '--resume',
-    checkedSessionId(sessionId),
-    ...takeFlags(agent.defaultArgs, OWN_FLAGS).kept,
-  ],
+  interactive: (agent, sessionId) => resumeCommand(agent, '--resume', sessionId, OWN_FLAGS),
 };
 
 function invocation(request: AgentRequest): Invocation {
   const { agent } = request;
-  const { kept } = takeFlags(agent.defaultArgs, [...OWN_FLAGS, ...(PERMISSION_FLAGS.claude ?? [])]);
+  const { kept } = takeFlags(agent.defaultArgs, [...OWN_FLAGS, ...PERMISSION_FLAGS.claude]);
   const model = request.model ?? agent.model;
   const argv = [agent.command, '-p', '--output-format', 'stream-json', '--verbose', ...kept];
   // Without the project's settings its CLAUDE.md is not read either, unless as that of one more directory.
@@ -155,3 +145,32 @@ function dollars(usd: number): string {
 function effortOf(effort: string): string {
   return effort === 'minimal' ? 'low' : effort;
 }
+
+/** Skills come as a plugin of this session alone. */
+export const planClaude: Launcher = ({ agent, dir, prompt, skills, mcpServers, writes }) => {
+  const plugin = join(dir, 'signalbox');
+  const hasServers = Object.keys(mcpServers).length > 0;
+  const manifest = { name: 'signalbox', version: '1.0.0', description: 'Plans and tickets of Signalbox' };
+  const files: LaunchFile[] = [
+    secretFile(plugin, '.claude-plugin/plugin.json', `${JSON.stringify(manifest)}\n`),
+    ...skills.map((skill) => ({ path: join(plugin, 'skills', skill.name), to: skill.dir })),
+  ];
+  if (hasServers) files.push(secretFile(dir, 'mcp.json', `${JSON.stringify({ mcpServers }, null, 2)}\n`));
+  return {
+    argv: [
+      agent.command,
+      ...ownArgs(agent, [...OWN_FLAGS, options('--max-turns --json-schema')]),
+      ...(agent.model ? ['--model', agent.model] : []),
+      '--append-system-prompt',
+      prompt,
+      '--plugin-dir',
+      plugin,
+      ...(hasServers ? ['--mcp-config', join(dir, 'mcp.json')] : []),
+      // Takes every argument up to the next flag, so it comes last.
+      ...(writes.length > 0 ? ['--add-dir', ...writes] : []),
+    ],
+    env: { ...agent.env },
+    files,
+    notes: [],
+  };
+};

@@ -1,6 +1,7 @@
 import { addUsage, subtractUsage } from '../../model/limits/usage.ts';
+import { asArray, asNumber, asObject, asString, type JsonObject } from '../../model/text/json.ts';
 import type { Usage } from '../../model/ticket.ts';
-import { asList, asNumber, asObject, asText, type JsonObject } from '../reading/json.ts';
+import { usageOf } from '../reading/stream-reader.ts';
 
 /** Messages whose lines may still come; only sub-agents at work at the same time mix theirs. */
 const MAX_MESSAGES = 200;
@@ -23,14 +24,14 @@ export class LiveUsage {
 
   /** True when a line told of more than was known. */
   add(message: JsonObject): boolean {
-    const id = asText(message.id);
+    const id = asString(message.id);
     const said = tokensIn(asObject(message.usage));
     if (id === undefined || !said) return false;
     const known = this.#messages.get(id);
     const characters = (known?.characters ?? 0) + lengthOf(message.content);
     const output = Math.max(said.outputTokens ?? 0, Math.ceil(characters / CHARACTERS_PER_TOKEN));
     const tokens = { ...said, outputTokens: Math.max(output, known?.usage.outputTokens ?? 0) };
-    const usage = { ...tokens, costUsd: listed(tokens, asText(message.model) ?? '') };
+    const usage = { ...tokens, costUsd: listed(tokens, asString(message.model) ?? '') };
     if (!known) this.#makeRoom();
     this.#messages.set(id, { usage, characters });
     const before = this.#total;
@@ -55,13 +56,13 @@ export class LiveUsage {
 /** The tokens of a message or of a whole turn, without dollars. */
 export function tokensIn(usage: JsonObject | undefined): Usage | null {
   if (!usage) return null;
-  return {
-    inputTokens: asNumber(usage.input_tokens) ?? null,
-    outputTokens: asNumber(usage.output_tokens) ?? null,
-    cacheReadTokens: asNumber(usage.cache_read_input_tokens) ?? null,
-    cacheWriteTokens: asNumber(usage.cache_creation_input_tokens) ?? null,
-    costUsd: null,
-  };
+  return usageOf({
+    input: usage.input_tokens,
+    output: usage.output_tokens,
+    cacheRead: usage.cache_read_input_tokens,
+    cacheWrite: usage.cache_creation_input_tokens,
+    cost: null,
+  });
 }
 
 /** Dollars by what earlier tokens of the same session cost; null when that was never told. */
@@ -110,9 +111,9 @@ function inAndOut(usage: Usage | null): number {
 
 function lengthOf(content: unknown): number {
   let length = 0;
-  for (const item of asList(content)) {
+  for (const item of asArray(content)) {
     const block = asObject(item) ?? {};
-    length += (asText(block.text) ?? asText(block.thinking) ?? '').length;
+    length += (asString(block.text) ?? asString(block.thinking) ?? '').length;
     if (block.input !== undefined) length += JSON.stringify(block.input).length;
   }
   return length;

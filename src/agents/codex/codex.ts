@@ -1,9 +1,18 @@
+import { join } from 'node:path';
 import type { Access, AgentAdapter, AgentRequest, Invocation } from '../../model/agent.ts';
-import { PERMISSION_FLAGS } from '../access.ts';
-import { type FlagRule, takeFlags } from '../flags.ts';
-import { checkedSessionId } from '../reading/session-id.ts';
+import { asArray, asObject, type JsonObject } from '../../model/text/json.ts';
+import { shellQuote } from '../../model/text/shell-quote.ts';
+import { options, PERMISSION_FLAGS, switches, takeFlags } from '../flags.ts';
+import {
+  type Launcher,
+  ownArgs,
+  type PlannerServer,
+  secretFile,
+  withSkillIndex,
+} from '../planning/launch.ts';
+import { checkedSessionId } from '../reading/stream-reader.ts';
+import { can } from '../supports.ts';
 import { codexReader } from './reader.ts';
-import { strictSchema } from './strict-schema.ts';
 
 const SCHEMA_FILE = 'schema.json';
 const SANDBOX: Readonly<Record<Exclude<Access, 'full'>, string>> = {
@@ -11,17 +20,10 @@ const SANDBOX: Readonly<Record<Exclude<Access, 'full'>, string>> = {
   write: 'workspace-write',
 };
 
-const OWN_FLAGS: readonly FlagRule[] = [
-  { names: ['--json', '--experimental-json', '--skip-git-repo-check'], takesValue: false },
-];
-const EXEC_ONLY_FLAGS: readonly FlagRule[] = [
-  { names: ['--ephemeral'], takesValue: false },
-  { names: ['--output-schema', '--output-last-message', '-o', '--color'], takesValue: true },
-];
-const SCHEMA_FLAGS: readonly FlagRule[] = [{ names: ['--output-schema'], takesValue: true }];
-const MODEL_FLAGS: readonly FlagRule[] = [{ names: ['--model', '-m'], takesValue: true }];
-const EFFORT_FLAGS: readonly FlagRule[] = [
-  { names: ['--config', '-c'], takesValue: true, when: /^\s*model_reasoning_effort\s*=/ },
+const OWN_FLAGS = [switches('--json --experimental-json --skip-git-repo-check')];
+const EXEC_ONLY_FLAGS = [
+  switches('--ephemeral'),
+  options('--output-schema --output-last-message -o --color'),
 ];
 
 /**
@@ -50,20 +52,13 @@ export const codex: AgentAdapter = {
       full: 'no sandbox',
     },
   },
-  capabilities: {
-    resume: true,
-    schema: 'native',
-    model: true,
-    effort: true,
-    maxTurns: false,
-    allowedTools: false,
-  },
+  capabilities: can('native', 'resume', 'model', 'effort'),
   access: ['read', 'write', 'full'],
   invocation,
   reader: (context) => codexReader(context),
   interactive: (agent, sessionId) => {
     const legacy = agent.defaultArgs.includes('--full-auto') || agent.defaultArgs.includes('--approval-mode');
-    const rules = [...OWN_FLAGS, ...EXEC_ONLY_FLAGS, ...(legacy ? (PERMISSION_FLAGS.codex ?? []) : [])];
+    const rules = [...OWN_FLAGS, ...EXEC_ONLY_FLAGS, ...(legacy ? PERMISSION_FLAGS.codex : [])];
     return [
       agent.command,
       'resume',
@@ -78,11 +73,11 @@ function invocation(request: AgentRequest): Invocation {
   const model = request.model ?? agent.model;
   const { kept } = takeFlags(agent.defaultArgs, [
     ...OWN_FLAGS,
-    ...(PERMISSION_FLAGS.codex ?? []),
+    ...PERMISSION_FLAGS.codex,
     // The CLI refuses a flag that is given twice.
-    ...(model ? MODEL_FLAGS : []),
-    ...(request.effort ? EFFORT_FLAGS : []),
-    ...(request.schema ? SCHEMA_FLAGS : []),
+    ...(model ? [options('--model -m')] : []),
+    ...(request.effort ? [{ ...options('--config -c'), when: /^\s*model_reasoning_effort\s*=/ }] : []),
+    ...(request.schema ? [options('--output-schema')] : []),
   ]);
   // Options stand before `resume`: it refuses some that `exec` takes.
   const argv = [agent.command, 'exec', '--json', '--skip-git-repo-check', ...accessArgs(request)];
@@ -110,12 +105,83 @@ function accessArgs({ access, resume, gitDirs }: AgentRequest): string[] {
   return args;
 }
 
-/** JSON strings are TOML strings. */
-function toml(text: string): string {
-  return JSON.stringify(text);
-}
-
 /** Not every release knows `max`; all know the one below it. */
 function effortOf(effort: string): string {
   return effort === 'max' ? 'xhigh' : effort;
+}
+
+/** Its configuration is arguments, which everybody can read: servers with keys are started by a file instead. */
+export const planCodex: Launcher = ({ agent, dir, prompt, skills, mcpServers, writes }) => {
+  const servers = Object.entries(mcpServers);
+  return {
+    argv: [
+      agent.command,
+      ...ownArgs(agent, [...OWN_FLAGS, ...EXEC_ONLY_FLAGS]),
+      ...(agent.model ? ['-m', agent.model] : []),
+      '-c',
+      `developer_instructions=${toml(withSkillIndex(prompt, skills))}`,
+      ...servers.flatMap(([name]) => [
+        '-c',
+        `mcp_servers.${name}={command="/bin/sh",args=[${toml(join(dir, `mcp-${name}.sh`))}],startup_timeout_sec=60}`,
+      ]),
+      ...writes.flatMap((path) => ['--add-dir', path]),
+    ],
+    env: { ...agent.env },
+    files: servers.map(([name, server]) => secretFile(dir, `mcp-${name}.sh`, starter(server))),
+    notes: [],
+  };
+};
+
+function starter({ command, args, env }: PlannerServer): string {
+  const variables = Object.entries(env).map(([name, value]) => `export ${name}=${shellQuote(value)}\n`);
+  return `${variables.join('')}exec ${[command, ...args].map(shellQuote).join(' ')}\n`;
+}
+
+/** JSON strings are TOML strings, but for characters that TOML wants escaped and JSON leaves. */
+function toml(text: string): string {
+  return JSON.stringify(text).replaceAll('\u007f', '\\u007f');
+}
+
+const LISTS = ['anyOf', 'oneOf', 'allOf', 'prefixItems'];
+const MAPS = ['$defs', 'definitions'];
+
+/**
+ * The same schema in the strict form the provider asks for: closed objects with every property required, and
+ * null allowed where one was optional. The check of the result reads such a null as "not given".
+ */
+export function strictSchema(schema: JsonObject): JsonObject {
+  return closed(schema) as JsonObject;
+}
+
+function closed(value: unknown): unknown {
+  const schema = asObject(value);
+  if (!schema) return value;
+  const strict: JsonObject = { ...schema };
+  for (const key of LISTS) if (Array.isArray(schema[key])) strict[key] = schema[key].map(closed);
+  for (const key of MAPS) {
+    const map = asObject(schema[key]);
+    if (map) strict[key] = mapValues(map, closed);
+  }
+  if (schema.items !== undefined) strict.items = closed(schema.items);
+  const properties = asObject(schema.properties);
+  if (properties) {
+    const required = asArray(schema.required);
+    strict.properties = mapValues(properties, (part, name) =>
+      required.includes(name) ? closed(part) : orNull(closed(part)),
+    );
+    strict.required = Object.keys(properties);
+  }
+  const isObject = schema.type === 'object' || (Array.isArray(schema.type) && schema.type.includes('object'));
+  if (isObject && schema.additionalProperties === undefined) strict.additionalProperties = false;
+  return strict;
+}
+
+function orNull(value: unknown): unknown {
+  const schema = asObject(value);
+  const types = Array.isArray(schema?.type) ? schema.type : [schema?.type];
+  return types.includes('null') ? value : { anyOf: [value, { type: 'null' }] };
+}
+
+function mapValues(map: JsonObject, fn: (value: unknown, name: string) => unknown): JsonObject {
+  return Object.fromEntries(Object.entries(map).map(([name, value]) => [name, fn(value, name)]));
 }

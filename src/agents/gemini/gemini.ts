@@ -1,33 +1,21 @@
+import { dirname, join, sep } from 'node:path';
 import type { Access, AgentAdapter, AgentRequest, Invocation } from '../../model/agent.ts';
-import { PERMISSION_FLAGS } from '../access.ts';
-import { type FlagRule, takeFlags } from '../flags.ts';
-import { checkedSessionId } from '../reading/session-id.ts';
+import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from '../flags.ts';
+import { type Launcher, ownArgs, secretFile, withSkillIndex } from '../planning/launch.ts';
+import { checkedSessionId } from '../reading/stream-reader.ts';
+import { can } from '../supports.ts';
 import { geminiReader } from './reader.ts';
 
 const POLICY_FILE = 'gemini-policy.toml';
 
 /** Flags that decide how a run goes on, and are ours to set. */
-export const OWN_FLAGS: readonly FlagRule[] = [
-  { names: ['--skip-trust', '--acp', '--experimental-acp', '--list-sessions'], takesValue: false },
-  {
-    names: [
-      '--output-format',
-      '-o',
-      '--prompt',
-      '-p',
-      '--prompt-interactive',
-      '-i',
-      '--resume',
-      '-r',
-      '--session-id',
-      '--session-file',
-      '--worktree',
-      '-w',
-    ],
-    takesValue: true,
-  },
+const OWN_FLAGS = [
+  switches('--skip-trust --acp --experimental-acp --list-sessions'),
+  options(
+    '--output-format -o --prompt -p --prompt-interactive -i --resume -r --session-id',
+    '--session-file --worktree -w',
+  ),
 ];
-const MODEL_FLAGS: readonly FlagRule[] = [{ names: ['--model', '-m'], takesValue: true }];
 
 const SHELL_RULE = '[[rule]]\ntoolName = "run_shell_command"\ndecision = "allow"\npriority = 900\n';
 const READ_RULE =
@@ -60,23 +48,11 @@ export const gemini: AgentAdapter = {
       full: 'no question is asked',
     },
   },
-  capabilities: {
-    resume: true,
-    schema: 'tagged',
-    model: true,
-    effort: false,
-    maxTurns: false,
-    allowedTools: false,
-  },
+  capabilities: can('tagged', 'resume', 'model'),
   access: ['read', 'write', 'full'],
   invocation,
   reader: (context) => geminiReader(context),
-  interactive: (agent, sessionId) => [
-    agent.command,
-    '--resume',
-    checkedSessionId(sessionId),
-    ...takeFlags(agent.defaultArgs, OWN_FLAGS).kept,
-  ],
+  interactive: (agent, sessionId) => resumeCommand(agent, '--resume', sessionId, OWN_FLAGS),
 };
 
 function invocation(request: AgentRequest): Invocation {
@@ -84,8 +60,8 @@ function invocation(request: AgentRequest): Invocation {
   const model = request.model ?? agent.model;
   const { kept } = takeFlags(agent.defaultArgs, [
     ...OWN_FLAGS,
-    ...(PERMISSION_FLAGS.gemini ?? []),
-    ...(model ? MODEL_FLAGS : []),
+    ...PERMISSION_FLAGS.gemini,
+    ...(model ? [options('--model -m')] : []),
   ]);
   const argv = [agent.command, '--output-format', 'stream-json', '--skip-trust', ...kept];
   if (request.resume) argv.push('--resume', checkedSessionId(request.resume));
@@ -113,4 +89,36 @@ function accessOf(access: Access): { args: string[]; policy: string | null } {
     case 'read':
       return { args: ['--approval-mode', 'default', ...policy], policy: READ_RULE };
   }
+}
+
+/**
+ * Its prompt is context of a directory that is taken along. File tools see only directories that were named, so skills
+ * and state are among them. Servers it takes from its own settings alone: other files it refuses unless root owns them.
+ */
+export const planGemini: Launcher = ({ agent, dir, prompt, skills, mcpServers, writes }) => {
+  const context = join(dir, 'context');
+  const along = [context, ...outermost(skills.map((skill) => dirname(skill.dir))), ...writes];
+  const servers = Object.keys(mcpServers);
+  return {
+    argv: [
+      agent.command,
+      ...ownArgs(agent, OWN_FLAGS),
+      ...(agent.model ? ['--model', agent.model] : []),
+      ...[...new Set(along)].flatMap((path) => ['--include-directories', path]),
+    ],
+    env: { ...agent.env },
+    files: [secretFile(context, 'GEMINI.md', withSkillIndex(prompt, skills))],
+    notes:
+      servers.length > 0
+        ? [
+            `gemini takes MCP servers from its own settings only; add ${servers.join(', ')} with: gemini mcp add`,
+          ]
+        : [],
+  };
+};
+
+/** It asks the person about each directory, so there should be few. */
+function outermost(paths: readonly string[]): string[] {
+  const all = [...new Set(paths)];
+  return all.filter((path) => !all.some((other) => path.startsWith(other + sep)));
 }

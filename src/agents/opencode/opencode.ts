@@ -1,25 +1,19 @@
+import { join } from 'node:path';
 import type { AgentAdapter, AgentRequest, Invocation } from '../../model/agent.ts';
-import { PERMISSION_FLAGS } from '../access.ts';
-import { type FlagRule, takeFlags } from '../flags.ts';
-import { checkedSessionId } from '../reading/session-id.ts';
+import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from '../flags.ts';
+import { type Launcher, ownArgs, secretFile } from '../planning/launch.ts';
+import { checkedSessionId } from '../reading/stream-reader.ts';
+import { can } from '../supports.ts';
 import { opencodeReader } from './reader.ts';
 
 const QUIET = { OPENCODE_DISABLE_AUTOUPDATE: '1' };
 
-const OWN_FLAGS: readonly FlagRule[] = [
-  {
-    names: ['--continue', '-c', '--fork', '--share', '--print-logs', '--interactive', '-i'],
-    takesValue: false,
-  },
-  { names: ['--format', '--session', '-s', '--log-level', '--dir', '--attach'], takesValue: true },
+const OWN_FLAGS = [
+  switches('--continue -c --fork --share --print-logs --interactive -i'),
+  options('--format --session -s --log-level --dir --attach'),
 ];
-const MODEL_FLAGS: readonly FlagRule[] = [{ names: ['--model', '-m'], takesValue: true }];
-const EFFORT_FLAGS: readonly FlagRule[] = [{ names: ['--variant'], takesValue: true }];
 /** Flags of `run` that the terminal interface does not know. */
-const RUN_ONLY_FLAGS: readonly FlagRule[] = [
-  { names: ['--auto', '--thinking'], takesValue: false },
-  { names: ['--variant', '--title', '--file', '-f', '--command'], takesValue: true },
-];
+const RUN_ONLY_FLAGS = [switches('--auto --thinking'), options('--variant --title --file -f --command')];
 
 /** No shell at all: a command that reads can write by redirection. */
 const READ_PERMISSION = { edit: 'deny', bash: 'deny', task: 'deny', external_directory: 'deny' };
@@ -47,23 +41,11 @@ export const opencode: AgentAdapter = {
       full: 'what it would ask is allowed',
     },
   },
-  capabilities: {
-    resume: true,
-    schema: 'tagged',
-    model: true,
-    effort: true,
-    maxTurns: false,
-    allowedTools: false,
-  },
+  capabilities: can('tagged', 'resume', 'model', 'effort'),
   access: ['read', 'write', 'full'],
   invocation,
   reader: (context) => opencodeReader(context),
-  interactive: (agent, sessionId) => [
-    agent.command,
-    '-s',
-    checkedSessionId(sessionId),
-    ...takeFlags(agent.defaultArgs, [...OWN_FLAGS, ...RUN_ONLY_FLAGS]).kept,
-  ],
+  interactive: (agent, sessionId) => resumeCommand(agent, '-s', sessionId, [...OWN_FLAGS, ...RUN_ONLY_FLAGS]),
 };
 
 function invocation(request: AgentRequest): Invocation {
@@ -71,9 +53,9 @@ function invocation(request: AgentRequest): Invocation {
   const model = request.model ?? agent.model;
   const { kept } = takeFlags(agent.defaultArgs, [
     ...OWN_FLAGS,
-    ...(PERMISSION_FLAGS.opencode ?? []),
-    ...(model ? MODEL_FLAGS : []),
-    ...(request.effort ? EFFORT_FLAGS : []),
+    ...PERMISSION_FLAGS.opencode,
+    ...(model ? [options('--model -m')] : []),
+    ...(request.effort ? [options('--variant')] : []),
   ]);
   const argv = [agent.command, 'run', '--format', 'json', '--print-logs', '--log-level', 'ERROR', ...kept];
   if (request.resume) argv.push('--session', checkedSessionId(request.resume));
@@ -92,3 +74,30 @@ function invocation(request: AgentRequest): Invocation {
     stopSignal: 'SIGTERM',
   };
 }
+
+/** One directory of configuration beside the user's own has prompt, skills and servers. */
+export const planOpencode: Launcher = ({ agent, dir, prompt, skills, mcpServers, env }) => {
+  const home = join(dir, 'opencode');
+  const mcp = Object.fromEntries(
+    Object.entries(mcpServers).map(([name, { command, args, env: environment }]) => [
+      name,
+      { type: 'local', command: [command, ...args], environment, enabled: true },
+    ]),
+  );
+  const config = { instructions: [join(dir, 'planner.md')], mcp };
+  const taken = agent.env.OPENCODE_CONFIG_DIR ?? env.OPENCODE_CONFIG_DIR;
+  return {
+    argv: [
+      agent.command,
+      ...ownArgs(agent, [...OWN_FLAGS, ...RUN_ONLY_FLAGS]),
+      ...(agent.model ? ['--model', agent.model] : []),
+    ],
+    env: { ...agent.env, OPENCODE_CONFIG_DIR: home },
+    files: [
+      secretFile(dir, 'planner.md', prompt),
+      secretFile(home, 'opencode.json', `${JSON.stringify(config, null, 2)}\n`),
+      ...skills.map((skill) => ({ path: join(home, 'skills', skill.name), to: skill.dir })),
+    ],
+    notes: taken ? [`Your OPENCODE_CONFIG_DIR (${taken}) is not used in this session.`] : [],
+  };
+};

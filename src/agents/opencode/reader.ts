@@ -1,156 +1,112 @@
-import type { AgentError, AgentEvent, AgentReader, AgentResult, ReadContext } from '../../model/agent.ts';
+import type { AgentError, AgentEvent, AgentReader, ReadContext } from '../../model/agent.ts';
 import { addUsage } from '../../model/limits/usage.ts';
+import { asNumber, asObject, asString, type JsonObject } from '../../model/text/json.ts';
 import type { Usage } from '../../model/ticket.ts';
-import { classify, errorOf, troubleEvent } from '../reading/classify.ts';
-import { asNumber, asObject, asText, type JsonObject, parseObject } from '../reading/json.ts';
+import { CUT_OFF, classify, type Exit, troubleEvent, wasSignalled } from '../reading/errors.ts';
 import { isoAfter } from '../reading/reset-time.ts';
-import { sessionIdOf } from '../reading/session-id.ts';
-import { resultInText } from '../reading/tagged.ts';
-import { summaryOf } from '../reading/tool-summary.ts';
-import { type Exit, unfinished, wasSignalled } from '../reading/unfinished.ts';
+import { StreamReader, usageOf } from '../reading/stream-reader.ts';
 
 /** A line of its log about a call of the model that failed; calls of the small model are only for titles. */
 const STREAM_ERROR =
   /message="stream error"(?!.*\bsmall=true).*\berror\.error="(?:\w+: )?((?:[^"\\]|\\.)*)"/g;
 
-interface State {
-  sessionId: string | null;
-  text: string;
-  /** Why the last step ended; null while one is under way. */
-  stop: string | null;
-  error: JsonObject | null;
-  /** It went on after an error, as after a full context: its exit code tells of the error all the same. */
-  recovered: boolean;
-  /** The limit it waits for, or the empty account it asks again and again, as its log told. */
-  trouble: AgentError | null;
-  usage: Usage | null;
-}
-
 /** There is no end event: a last step that ended by itself, and exit code 0 after it, are the end. */
 export function opencodeReader(context: ReadContext, zone?: string): AgentReader {
-  const state: State = {
-    sessionId: null,
-    text: '',
-    stop: null,
-    error: null,
-    recovered: false,
-    trouble: null,
-    usage: null,
-  };
-  return {
-    line(line) {
-      const event = parseObject(line);
-      return event ? [...sessionIn(event, state), ...read(event, state)] : [];
-    },
-    errorLine(line) {
-      const said = troubleIn(line);
-      const kind = said === undefined ? null : classify(said, null);
-      if (said === undefined || (kind !== 'limit' && kind !== 'billing')) return [];
-      state.trouble = errorOf(kind, said, context.now, zone);
-      return [troubleEvent(state.trouble)];
-    },
-    end(exit): AgentResult {
-      const base = { text: state.text, sessionId: state.sessionId, usage: state.usage };
-      if (state.stop === 'stop' && !state.error && endedWell(state, exit)) {
-        const data = context.wantsData ? resultInText(state.text) : undefined;
-        return { ...base, ok: true, data, error: null };
+  return new OpencodeReader('opencode', context, zone);
+}
+
+class OpencodeReader extends StreamReader {
+  /** Why the last step ended; null while one is under way. */
+  #stop: string | null = null;
+  #reported: JsonObject | null = null;
+  /** It went on after an error, as after a full context: its exit code is that of the error all the same. */
+  #recovered = false;
+  /** The limit it waits for, or the empty account it asks again and again, according to its log. */
+  #trouble: AgentError | null = null;
+
+  protected read(event: JsonObject): AgentEvent[] {
+    // Every line names the session; the first one begins it.
+    const begun = this.sessionId === null ? this.session(event.sessionID) : [];
+    return [...begun, ...this.#part(event.type, asObject(event.part) ?? {}, event)];
+  }
+
+  errorLine(line: string): AgentEvent[] {
+    const said = troubleIn(line);
+    const kind = said === undefined ? null : classify(said, null);
+    if (said === undefined || (kind !== 'limit' && kind !== 'billing')) return [];
+    this.#trouble = this.error(kind, said);
+    return [troubleEvent(this.#trouble)];
+  }
+
+  protected failure(exit: Exit): AgentError | null {
+    if (this.#reported) return this.#reportedError(this.#reported);
+    const good = exit.code === 0 || (this.#recovered && exit.code === 1);
+    if (this.#stop === 'stop' && good && !wasSignalled(exit)) return null;
+    // It continues in silence until it is stopped: the trouble is the reason, not the stop.
+    if (this.#trouble) return this.#trouble;
+    const trouble = troubleIn(exit.stderrTail);
+    const kind = trouble === undefined ? null : classify(trouble, null);
+    if (trouble !== undefined && kind && (kind === 'limit' || !wasSignalled(exit)))
+      return this.error(kind, trouble);
+    return this.#stop === 'length' ? CUT_OFF : this.unfinished(exit);
+  }
+
+  #part(type: unknown, part: JsonObject, event: JsonObject): AgentEvent[] {
+    switch (type) {
+      case 'step_start':
+        this.#stop = null;
+        this.#recovered ||= this.#reported !== null;
+        this.#reported = null;
+        this.#trouble = null;
+        return [];
+      case 'text': {
+        const text = asString(part.text);
+        return text === undefined ? [] : this.message(text);
       }
-      return { ...base, ok: false, data: undefined, error: failureOf(state, exit, context, zone) };
-    },
-  };
-}
-
-function endedWell({ recovered }: State, exit: Exit): boolean {
-  return !wasSignalled(exit) && (exit.code === 0 || (recovered && exit.code === 1));
-}
-
-/** Every line names the session; the first one tells of it. */
-function sessionIn(event: JsonObject, state: State): AgentEvent[] {
-  const id = sessionIdOf(event.sessionID);
-  if (!id || state.sessionId !== null) return [];
-  state.sessionId = id;
-  return [{ type: 'session', id }];
-}
-
-function read(event: JsonObject, state: State): AgentEvent[] {
-  const part = asObject(event.part) ?? {};
-  switch (event.type) {
-    case 'step_start':
-      state.stop = null;
-      state.recovered ||= state.error !== null;
-      state.error = null;
-      state.trouble = null;
-      return [];
-    case 'text': {
-      const text = asText(part.text);
-      if (text === undefined) return [];
-      state.text = text;
-      return [{ type: 'text', text }];
+      case 'tool_use':
+        // It only appears when it is over.
+        return [...this.startTool('', part.tool, asObject(part.state)?.input), ...this.endTool('')];
+      case 'step_finish': {
+        this.#stop = asString(part.reason) ?? 'unknown';
+        const usage = usageIn(part);
+        return usage ? this.used(addUsage(this.usage, usage)) : [];
+      }
+      case 'error':
+        this.#reported = asObject(event.error) ?? {};
+        return [];
+      default:
+        return [];
     }
-    case 'tool_use': {
-      // Told of only when it is over.
-      const name = asText(part.tool) ?? 'tool';
-      const summary = summaryOf(asObject(part.state)?.input);
-      return [
-        { type: 'tool', name, summary, done: false },
-        { type: 'tool', name, summary, done: true },
-      ];
-    }
-    case 'step_finish': {
-      state.stop = asText(part.reason) ?? 'unknown';
-      const usage = usageOf(part);
-      if (!usage) return [];
-      state.usage = addUsage(state.usage, usage);
-      return [{ type: 'usage', usage: state.usage }];
-    }
-    case 'error':
-      state.error = asObject(event.error) ?? {};
-      return [];
-    default:
-      return [];
+  }
+
+  #reportedError(error: JsonObject): AgentError {
+    const data = asObject(error.data) ?? {};
+    const name = asString(error.name) ?? '';
+    const message = asString(data.message) || name || 'opencode reported an error without a message.';
+    if (name === 'MessageAbortedError') return { class: 'interrupted', message };
+    const kind =
+      name === 'ContextOverflowError' ? 'context' : classify(message, asNumber(data.statusCode) ?? null);
+    const said = this.error(kind ?? (name === 'ProviderAuthError' ? 'auth' : 'crash'), message);
+    const after = Number(asString(asObject(data.responseHeaders)?.['retry-after']) ?? Number.NaN);
+    const resetAt = said.class === 'limit' ? isoAfter(this.context.now, after) : null;
+    return resetAt ? { ...said, resetAt, sure: true } : said;
   }
 }
 
-function usageOf(part: JsonObject): Usage | null {
+function usageIn(part: JsonObject): Usage | null {
   const tokens = asObject(part.tokens);
   if (!tokens) return null;
   const cache = asObject(tokens.cache);
   const output = asNumber(tokens.output);
-  return {
-    inputTokens: asNumber(tokens.input) ?? null,
-    outputTokens: output === undefined ? null : output + (asNumber(tokens.reasoning) ?? 0),
-    cacheReadTokens: asNumber(cache?.read) ?? null,
-    cacheWriteTokens: asNumber(cache?.write) ?? null,
-    costUsd: asNumber(part.cost) ?? null,
-  };
-}
-
-function failureOf(state: State, exit: Exit, context: ReadContext, zone?: string): AgentError {
-  if (state.error) return reported(state.error, context, zone);
-  // It goes on in silence until somebody stops it: the trouble is the reason, not the stop.
-  if (state.trouble) return state.trouble;
-  const trouble = troubleIn(exit.stderrTail);
-  const kind = trouble === undefined ? null : classify(trouble, null);
-  if (trouble !== undefined && kind && (kind === 'limit' || !wasSignalled(exit)))
-    return errorOf(kind, trouble, context.now, zone);
-  if (state.stop === 'length')
-    return { class: 'context', message: 'The answer was cut off at the length that the model allows.' };
-  return unfinished('opencode', exit, context.now);
+  return usageOf({
+    input: tokens.input,
+    output: output === undefined ? null : output + (asNumber(tokens.reasoning) ?? 0),
+    cacheRead: cache?.read,
+    cacheWrite: cache?.write,
+    cost: part.cost,
+  });
 }
 
 function troubleIn(log: string): string | undefined {
   return [...log.matchAll(STREAM_ERROR)].at(-1)?.[1];
-}
-
-function reported(error: JsonObject, context: ReadContext, zone?: string): AgentError {
-  const data = asObject(error.data) ?? {};
-  const name = asText(error.name) ?? '';
-  const message = asText(data.message) || name || 'opencode reported an error without a message.';
-  if (name === 'MessageAbortedError') return { class: 'interrupted', message };
-  const kind =
-    name === 'ContextOverflowError' ? 'context' : classify(message, asNumber(data.statusCode) ?? null);
-  const said = errorOf(kind ?? (name === 'ProviderAuthError' ? 'auth' : 'crash'), message, context.now, zone);
-  const after = Number(asText(asObject(data.responseHeaders)?.['retry-after']) ?? Number.NaN);
-  const resetAt = said.class === 'limit' ? isoAfter(context.now, after) : null;
-  return resetAt ? { ...said, resetAt, sure: true } : said;
 }

@@ -1,25 +1,20 @@
+import { join } from 'node:path';
 import type { AgentAdapter, AgentRequest, Invocation } from '../../model/agent.ts';
-import { type FlagRule, takeFlags } from '../flags.ts';
-import { checkedSessionId } from '../reading/session-id.ts';
+import { options, resumeCommand, switches, takeFlags } from '../flags.ts';
+import { type Launcher, ownArgs, secretFile } from '../planning/launch.ts';
+import { checkedSessionId } from '../reading/stream-reader.ts';
+import { can } from '../supports.ts';
 import { PI_EXTENSION } from './extension.ts';
 import { piReader } from './reader.ts';
 
 const EXTENSION_FILE = 'signalbox-pi.js';
 const QUIET = { PI_SKIP_VERSION_CHECK: '1', PI_TELEMETRY: '0' };
 
-const OWN_FLAGS: readonly FlagRule[] = [
-  {
-    names: ['--print', '-p', '--continue', '-c', '--resume', '-r', '--no-session'],
-    takesValue: false,
-  },
-  { names: ['--mode', '--session', '--fork', '--export'], takesValue: true },
+const OWN_FLAGS = [
+  switches('--print -p --continue -c --resume -r --no-session'),
+  options('--mode --session --fork --export'),
 ];
-const MODEL_FLAGS: readonly FlagRule[] = [{ names: ['--model'], takesValue: true }];
-const EFFORT_FLAGS: readonly FlagRule[] = [{ names: ['--thinking'], takesValue: true }];
-const TOOL_FLAGS: readonly FlagRule[] = [
-  { names: ['--tools', '-t'], takesValue: true },
-  { names: ['--no-tools', '-nt', '--no-builtin-tools', '-nbt'], takesValue: false },
-];
+const TOOL_FLAGS = [options('--tools -t'), switches('--no-tools -nt --no-builtin-tools -nbt')];
 
 /** pi has no permissions: what it may do is which tools it has. */
 const READ_TOOLS = 'read,grep,find,ls';
@@ -46,23 +41,11 @@ export const pi: AgentAdapter = {
       full: 'the same as write',
     },
   },
-  capabilities: {
-    resume: true,
-    schema: 'tagged',
-    model: true,
-    effort: true,
-    maxTurns: true,
-    allowedTools: false,
-  },
+  capabilities: can('tagged', 'resume', 'model', 'effort', 'maxTurns'),
   access: ['read', 'write', 'full'],
   invocation,
   reader: (context) => piReader(context),
-  interactive: (agent, sessionId) => [
-    agent.command,
-    '--session',
-    checkedSessionId(sessionId),
-    ...takeFlags(agent.defaultArgs, OWN_FLAGS).kept,
-  ],
+  interactive: (agent, sessionId) => resumeCommand(agent, '--session', sessionId, OWN_FLAGS),
 };
 
 function invocation(request: AgentRequest): Invocation {
@@ -71,8 +54,8 @@ function invocation(request: AgentRequest): Invocation {
   const reads = request.access === 'read';
   const { kept } = takeFlags(agent.defaultArgs, [
     ...OWN_FLAGS,
-    ...(model ? MODEL_FLAGS : []),
-    ...(request.effort ? EFFORT_FLAGS : []),
+    ...(model ? [options('--model')] : []),
+    ...(request.effort ? [options('--thinking')] : []),
     ...(reads ? TOOL_FLAGS : []),
   ]);
   const argv = [agent.command, '--mode', 'json', '-p', ...kept];
@@ -98,3 +81,20 @@ function invocation(request: AgentRequest): Invocation {
 function effortOf(effort: string): string {
   return effort === 'max' ? 'xhigh' : effort;
 }
+
+export const planPi: Launcher = ({ agent, dir, prompt, skills, mcpServers }) => {
+  const servers = Object.keys(mcpServers);
+  return {
+    argv: [
+      agent.command,
+      ...ownArgs(agent, OWN_FLAGS),
+      ...(agent.model ? ['--model', agent.model] : []),
+      '--append-system-prompt',
+      join(dir, 'planner.md'),
+      ...skills.flatMap((skill) => ['--skill', skill.dir]),
+    ],
+    env: { ...agent.env },
+    files: [secretFile(dir, 'planner.md', prompt)],
+    notes: servers.length > 0 ? [`pi has no MCP, so ${servers.join(', ')} cannot be used in it.`] : [],
+  };
+};

@@ -1,10 +1,8 @@
 import { join } from 'node:path';
 import type { AgentConfig } from '../../model/agent.ts';
-import { PERMISSION_FLAGS } from '../access.ts';
-import type { FlagRule } from '../flags.ts';
-import { takeFlags } from '../flags.ts';
+import { type FlagRule, permissionFlags, takeFlags } from '../flags.ts';
 
-export interface PlannerSkill {
+interface PlannerSkill {
   name: string;
   description: string;
   /** The directory with its SKILL.md. */
@@ -56,7 +54,7 @@ export function secretFile(dir: string, name: string, text: string): LaunchFile 
 
 /** The agent's own arguments without what belongs to headless calls, and without permissions: a person sits there. */
 export function ownArgs({ adapter, defaultArgs }: AgentConfig, headless: readonly FlagRule[]): string[] {
-  return takeFlags(defaultArgs, [...headless, ...(PERMISSION_FLAGS[adapter] ?? [])]).kept;
+  return takeFlags(defaultArgs, [...headless, ...permissionFlags(adapter)]).kept;
 }
 
 /** For CLIs that load no skills from a place of our choice: the agent reads the files itself. */

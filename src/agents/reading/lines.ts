@@ -3,7 +3,7 @@ const MAX_LINE = 8 * 1024 * 1024;
 const KEEP = 256 * 1024;
 const NEWLINE = 0x0a;
 
-export interface LineSplitter {
+interface LineSplitter {
   push(chunk: Buffer): void;
   /** Hands out a last line that had no newline. */
   flush(): void;

@@ -1,6 +1,6 @@
 import { hasFormat } from '../../model/text/formats.ts';
+import { asArray, asNumber, asObject, type JsonObject } from '../../model/text/json.ts';
 import { referredSchema } from '../../model/text/schema-ref.ts';
-import { asList, asNumber, asObject, type JsonObject } from './json.ts';
 
 /** What is wrong with a value, and where in it. */
 export interface ValueIssue {
@@ -109,7 +109,7 @@ function listIssues(rules: JsonObject, list: readonly unknown[], root: JsonObjec
     if (many !== undefined && number > many)
       say(`must have at most ${amount(many, 'entr')} that fit "contains"; found ${number}`);
   }
-  const leading = asList(rules.prefixItems);
+  const leading = asArray(rules.prefixItems);
   for (const [index, item] of list.entries()) {
     const part = index < leading.length ? leading[index] : rules.items;
     if (part !== undefined) found.push(...valueIssues(part, item, root, [...at, index]));
@@ -125,7 +125,7 @@ function objectIssues(rules: JsonObject, object: JsonObject, root: JsonObject, a
     found.push({ path: at, message: `must have at least ${amount(least, 'propert')}` });
   if (most !== undefined && names.length > most)
     found.push({ path: at, message: `must have at most ${amount(most, 'propert')}` });
-  for (const name of asList(rules.required))
+  for (const name of asArray(rules.required))
     if (typeof name === 'string' && !Object.hasOwn(object, name))
       found.push({ path: [...at, name], message: 'is missing' });
   const properties = asObject(rules.properties) ?? {};
@@ -149,7 +149,7 @@ function composedIssues(rules: JsonObject, value: unknown, root: JsonObject, at:
     if (part === undefined) throw new Error(`"$ref" leads to no schema: ${rules.$ref}`);
     found.push(...valueIssues(part, value, root, at));
   }
-  for (const part of asList(rules.allOf)) found.push(...valueIssues(part, value, root, at));
+  for (const part of asArray(rules.allOf)) found.push(...valueIssues(part, value, root, at));
   if (Array.isArray(rules.anyOf)) {
     const ways = rules.anyOf.map((part) => valueIssues(part, value, root, at));
     if (!ways.some((issues) => issues.length === 0)) found.push(noWay(ways, at));

@@ -1,9 +1,9 @@
 import { messageOf } from '../../model/errors.ts';
+import { asArray, asObject, type JsonObject } from '../../model/text/json.ts';
 import type { Json } from '../../model/ticket.ts';
-import { asList, asObject, type JsonObject } from './json.ts';
 import { fits, type ValueIssue, valueIssues } from './schema-value.ts';
 
-export type Validated = { ok: true; value: Json } | { ok: false; problem: string };
+type Validated = { ok: true; value: Json } | { ok: false; problem: string };
 
 /** Checks a result against its JSON Schema. The value comes back as it was, save nulls that stand for "not given". */
 export function validateResult(schema: JsonObject, value: unknown): Validated {
@@ -26,7 +26,7 @@ function withoutOptionalNulls(schema: unknown, value: unknown, root: JsonObject)
   const object = asObject(value);
   if (!object) return value;
   const properties = asObject(rules.properties) ?? {};
-  const required = asList(rules.required);
+  const required = asArray(rules.required);
   const entries = Object.entries(object)
     .filter(
       ([name, part]) => part !== null || required.includes(name) || !refusesNull(properties, name, root),

@@ -65,8 +65,7 @@ async function doctor(options: Options, io: Io): Promise<void> {
 }
 
 async function lookAtAgents(settings: Settings, io: Io) {
-  const { surveyAgents } = await import('../../agents/survey.ts');
-  const { agentFindings } = await import('../../agents/findings.ts');
+  const { agentFindings, surveyAgents } = await import('../../agents/survey.ts');
   const agents = await surveyAgents({ settings, env: io.env });
   return { agents, findings: agentFindings(agents) };
 }

@@ -1,3 +1,5 @@
+export type JsonObject = Record<string, unknown>;
+
 /** The value, or undefined when the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
@@ -7,10 +9,33 @@ export function parseJson(text: string): unknown {
   }
 }
 
-export function asRecord(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {};
+/** The object on a line, or undefined for anything else: a stream may hold warnings and torn lines. */
+export function parseObject(line: string): JsonObject | undefined {
+  return line.trimStart().startsWith('{') ? asObject(parseJson(line)) : undefined;
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+// The next three give undefined for a value of another type.
+
+export function asObject(value: unknown): JsonObject | undefined {
+  return isObject(value) ? value : undefined;
+}
+
+export function asString(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+export function asNumber(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+}
+
+// And these an empty value.
+
+export function asRecord(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
 }
 
 export function asArray(value: unknown): unknown[] {

@@ -1,6 +1,6 @@
 import { ADAPTERS } from '../../agents/index.ts';
 import { SUPPORT_COLUMNS, supportsOf } from '../../agents/supports.ts';
-import { rangeText } from '../../agents/versions.ts';
+import { rangeText } from '../../agents/survey.ts';
 import { settingsDocRows } from '../../config/describe.ts';
 import { ACCESS } from '../../model/workflow.ts';
 import { jsonSchemas } from '../../workflows/json-schemas.ts';

@@ -1,4 +1,4 @@
-import { asList, asObject, asText, type JsonObject } from '../../../src/agents/reading/json.ts';
+import { asArray, asObject, asString, type JsonObject } from '../../../src/model/text/json.ts';
 import {
   epochOf,
   type Message,
@@ -17,15 +17,15 @@ export const anthropic: Protocol = {
   name: 'anthropic',
   matches: (path) => /\/v1\/messages(\?|$)/.test(path),
   read: (body) => ({
-    model: asText(body.model) ?? '',
-    effort: asText(asObject(body.output_config)?.effort) ?? null,
+    model: asString(body.model) ?? '',
+    effort: asString(asObject(body.output_config)?.effort) ?? null,
     messages: [
       { role: 'system', text: textOf(body.system) },
-      ...asList(body.messages).flatMap((item) => messagesOf(asObject(item) ?? {})),
+      ...asArray(body.messages).flatMap((item) => messagesOf(asObject(item) ?? {})),
     ],
-    tools: asList(body.tools).flatMap((item) => {
+    tools: asArray(body.tools).flatMap((item) => {
       const tool = asObject(item) ?? {};
-      const name = asText(tool.name);
+      const name = asString(tool.name);
       return name ? [{ name, parameters: asObject(tool.input_schema) ?? {}, freeform: false }] : [];
     }),
     wantsJson: asObject(body.output_format) !== undefined,
@@ -98,17 +98,17 @@ function blockFrames({ blocks }: Said, index: number): string[] {
 function messagesOf(message: JsonObject): Message[] {
   const role = message.role === 'assistant' ? 'assistant' : 'user';
   if (typeof message.content === 'string') return [{ role, text: message.content }];
-  return asList(message.content).flatMap((item): Message[] => {
+  return asArray(message.content).flatMap((item): Message[] => {
     const block = asObject(item) ?? {};
     if (block.type === 'tool_result') return [{ role: 'tool', text: textOf(block.content) }];
-    return block.type === 'text' ? [{ role, text: asText(block.text) ?? '' }] : [];
+    return block.type === 'text' ? [{ role, text: asString(block.text) ?? '' }] : [];
   });
 }
 
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
-  return asList(value)
-    .map((item) => asText(asObject(item)?.text) ?? '')
+  return asArray(value)
+    .map((item) => asString(asObject(item)?.text) ?? '')
     .join('\n');
 }
 

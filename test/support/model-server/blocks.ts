@@ -1,4 +1,4 @@
-import { asObject, type JsonObject } from '../../../src/agents/reading/json.ts';
+import { asObject, type JsonObject } from '../../../src/model/text/json.ts';
 import type { Asked, Block, OfferedTool } from './protocol.ts';
 import type { Action, Answer } from './scenario.ts';
 

@@ -1,4 +1,4 @@
-import { asList, asObject, asText, type JsonObject } from '../../../src/agents/reading/json.ts';
+import { asArray, asObject, asString, type JsonObject } from '../../../src/model/text/json.ts';
 import { refuseAsOpenAi } from './openai-refusal.ts';
 import { type Message, type Protocol, pieces, type Said, sse } from './protocol.ts';
 
@@ -7,12 +7,12 @@ export const chat: Protocol = {
   name: 'chat',
   matches: (path) => /\/chat\/completions(\?|$)/.test(path),
   read: (body) => ({
-    model: asText(body.model) ?? '',
-    effort: asText(body.reasoning_effort) ?? null,
-    messages: asList(body.messages).map((item) => messageOf(asObject(item) ?? {})),
-    tools: asList(body.tools).flatMap((item) => {
+    model: asString(body.model) ?? '',
+    effort: asString(body.reasoning_effort) ?? null,
+    messages: asArray(body.messages).map((item) => messageOf(asObject(item) ?? {})),
+    tools: asArray(body.tools).flatMap((item) => {
       const tool = asObject(asObject(item)?.function) ?? {};
-      const name = asText(tool.name);
+      const name = asString(tool.name);
       return name ? [{ name, parameters: asObject(tool.parameters) ?? {}, freeform: false }] : [];
     }),
     wantsJson: asObject(body.response_format)?.type === 'json_schema',
@@ -85,10 +85,10 @@ function messageOf(message: JsonObject): Message {
   const text =
     typeof message.content === 'string'
       ? message.content
-      : asList(message.content)
-          .map((part) => asText(asObject(part)?.text) ?? '')
+      : asArray(message.content)
+          .map((part) => asString(asObject(part)?.text) ?? '')
           .join('\n');
-  const role = asText(message.role);
+  const role = asString(message.role);
   if (role === 'assistant' || role === 'tool' || role === 'user') return { role, text };
   return { role: 'system', text };
 }

@@ -1,4 +1,4 @@
-import { asList, asObject, asText, type JsonObject } from '../../../src/agents/reading/json.ts';
+import { asArray, asObject, asString, type JsonObject } from '../../../src/model/text/json.ts';
 import { type Message, type Protocol, pieces, type Refusal, type Said, STATUS, sse } from './protocol.ts';
 import type { Failure } from './scenario.ts';
 
@@ -13,12 +13,12 @@ export const gemini: Protocol = {
     effort: null,
     messages: [
       { role: 'system', text: textOf(asObject(body.systemInstruction)) },
-      ...asList(body.contents).flatMap((item) => messagesOf(asObject(item) ?? {})),
+      ...asArray(body.contents).flatMap((item) => messagesOf(asObject(item) ?? {})),
     ],
-    tools: asList(body.tools).flatMap((item) =>
-      asList(asObject(item)?.functionDeclarations).flatMap((each) => {
+    tools: asArray(body.tools).flatMap((item) =>
+      asArray(asObject(item)?.functionDeclarations).flatMap((each) => {
         const tool = asObject(each) ?? {};
-        const name = asText(tool.name);
+        const name = asString(tool.name);
         const parameters = asObject(tool.parametersJsonSchema) ?? asObject(tool.parameters) ?? {};
         return name ? [{ name, parameters, freeform: false }] : [];
       }),
@@ -68,19 +68,19 @@ function chunk({ model, id, usage }: Said, parts: JsonObject[], last: boolean) {
 }
 
 function messagesOf(content: JsonObject): Message[] {
-  return asList(content.parts).flatMap((item): Message[] => {
+  return asArray(content.parts).flatMap((item): Message[] => {
     const part = asObject(item) ?? {};
     const response = asObject(part.functionResponse);
     if (response) return [{ role: 'tool', text: JSON.stringify(response.response ?? null) }];
-    const text = asText(part.text);
+    const text = asString(part.text);
     if (text === undefined) return [];
     return [{ role: content.role === 'model' ? 'assistant' : 'user', text }];
   });
 }
 
 function textOf(content: JsonObject | undefined): string {
-  return asList(content?.parts)
-    .map((part) => asText(asObject(part)?.text) ?? '')
+  return asArray(content?.parts)
+    .map((part) => asString(asObject(part)?.text) ?? '')
     .join('\n');
 }
 

@@ -1,4 +1,4 @@
-import { asList, asObject, asText, type JsonObject } from '../../../src/agents/reading/json.ts';
+import { asArray, asObject, asString, type JsonObject } from '../../../src/model/text/json.ts';
 import { refuseAsOpenAi } from './openai-refusal.ts';
 import {
   type Block,
@@ -15,13 +15,13 @@ export const responses: Protocol = {
   name: 'responses',
   matches: (path) => /\/responses(\?|$)/.test(path),
   read: (body) => ({
-    model: asText(body.model) ?? '',
-    effort: asText(asObject(body.reasoning)?.effort) ?? null,
+    model: asString(body.model) ?? '',
+    effort: asString(asObject(body.reasoning)?.effort) ?? null,
     messages: [
-      { role: 'system', text: asText(body.instructions) ?? '' },
-      ...asList(body.input).flatMap((item) => messagesOf(asObject(item) ?? {})),
+      { role: 'system', text: asString(body.instructions) ?? '' },
+      ...asArray(body.input).flatMap((item) => messagesOf(asObject(item) ?? {})),
     ],
-    tools: asList(body.tools).flatMap((item) => toolsOf(asObject(item) ?? {})),
+    tools: asArray(body.tools).flatMap((item) => toolsOf(asObject(item) ?? {})),
     wantsJson: asObject(asObject(body.text)?.format)?.type === 'json_schema',
     stream: body.stream === true,
   }),
@@ -81,7 +81,7 @@ function itemOf(said: Said, block: Block, index: number) {
 }
 
 function toolsOf(tool: JsonObject): OfferedTool[] {
-  const name = asText(tool.name);
+  const name = asString(tool.name);
   if (!name || (tool.type !== 'function' && tool.type !== 'custom')) return [];
   return [{ name, parameters: asObject(tool.parameters) ?? {}, freeform: tool.type === 'custom' }];
 }
@@ -94,8 +94,8 @@ function messagesOf(item: JsonObject): Message[] {
   const text =
     typeof item.content === 'string'
       ? item.content
-      : asList(item.content)
-          .map((part) => asText(asObject(part)?.text) ?? '')
+      : asArray(item.content)
+          .map((part) => asString(asObject(part)?.text) ?? '')
           .join('\n');
   const role = item.role === 'assistant' || item.role === 'user' ? item.role : 'system';
   return [{ role, text }];

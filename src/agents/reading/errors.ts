@@ -5,11 +5,11 @@ import { resetFromProse, tellsWait } from './reset-time.ts';
 /** No time brings these back, whatever else is said. */
 const EMPTY =
   /credit balance|insufficient_quota|payment required|\bcredits? (?:\w+ ){0,3}(?:depleted|exhausted|used up)|(?:insufficient|out of|no more|not enough) (?:\w+ )?(?:credits?|funds|balance)/i;
-/** Words of an empty account and of a limit alike: whoever says when to come back means a limit. */
+/** Words of an empty account and of a limit alike: a message that says when to come back means a limit. */
 const QUOTA = /\bquota\b|\brate limit/i;
 const BY_TIME = /\b(?:daily|hourly) quota|\bper ?(?:day|hour|minute)/i;
 
-/** First match wins. What a status code cannot tell (a usage limit, a full context, an empty account) stands above it. */
+/** First match wins. What a status code cannot say (a usage limit, a full context, an empty account) goes before it. */
 const TELLING: [ErrorClass, RegExp][] = [
   ['limit', /hit your .{0,40}\blimit\b|usage limit (?:has been )?reached/i],
   [
@@ -42,7 +42,7 @@ const GENERAL: [ErrorClass, RegExp][] = [
   ],
 ];
 
-/** Whether a text tells of an account with nothing left in it, even when it is only the beginning of one. */
+/** Whether a text, or the beginning of one, says that an account has nothing left. */
 export function isEmptied(message: string): boolean {
   return EMPTY.test(message);
 }
@@ -61,7 +61,7 @@ export function errorOf(kind: ErrorClass, message: string, now: string, zone?: s
   return { class: kind, message: text, resetAt: resetFromProse(text, now, zone), sure: false };
 }
 
-/** What a CLI that tries again by itself is found to be in: a limit that it waits for, or a refusal for good. */
+/** The event for the trouble of a CLI that tries again by itself: a limit that it waits for, or a final refusal. */
 export function troubleEvent({ class: kind, message, resetAt }: AgentError): AgentEvent {
   return kind === 'limit'
     ? { type: 'limit', resetAt: resetAt ?? null, sure: false, message }
@@ -79,4 +79,50 @@ function byStatus(status: number | null): ErrorClass | null {
   if (status === 413) return 'context';
   if (status === 429) return 'limit';
   return status === 408 || status >= 500 ? 'overloaded' : null;
+}
+
+export interface Exit {
+  code: number | null;
+  signal: string | null;
+  stderrTail: string;
+}
+
+const USAGE =
+  /unknown (?:option|argument|command)|unexpected argument|unrecognized|invalid value|required argument|cannot be used with|error loading config|invalid configuration/i;
+const NO_SESSION = /no (?:conversation|saved session|recorded session|session|rollout) found|already in use/i;
+const NOISE =
+  /^(?:Reading additional input from stdin|WARNING: proceeding|Warning: (?:Basic terminal|256-color)|YOLO mode|\[STARTUP\]|Ripgrep is not available)/;
+/** What shells and supervisors make of HUP, INT, KILL and TERM. */
+const SIGNAL_CODES = new Set([129, 130, 137, 143]);
+
+export function wasSignalled(exit: Exit): boolean {
+  return exit.signal !== null || (exit.code !== null && SIGNAL_CODES.has(exit.code));
+}
+
+/** The answer reached the length that the model allows. */
+export const CUT_OFF: AgentError = {
+  class: 'context',
+  message: 'The answer was cut off at the length that the model allows.',
+};
+
+/** The error of a process that ended without its CLI's end event. */
+export function unfinished(cli: string, exit: Exit, now: string): AgentError {
+  if (wasSignalled(exit)) {
+    const how = exit.signal ?? `exit code ${exit.code}`;
+    return { class: 'interrupted', message: `${cli} was stopped (${how}) before it had finished.` };
+  }
+  const tail = stderrText(exit.stderrTail);
+  const said = tail === '' ? '' : ` It said: ${tail}`;
+  const message = `${cli} ended with exit code ${exit.code ?? 'unknown'} and no result.${said}`;
+  if (exit.code === 126 || exit.code === 127 || USAGE.test(tail)) return { class: 'config', message };
+  if (NO_SESSION.test(tail)) return { class: 'protocol', message };
+  const kind = tail === '' ? null : classify(tail, null);
+  if (kind) return errorOf(kind, message, now);
+  return { class: exit.code === 0 ? 'protocol' : 'crash', message };
+}
+
+/** The last words on stderr, without lines a CLI prints on every run. */
+export function stderrText(tail: string): string {
+  const lines = tail.split('\n').filter((line) => line.trim() !== '' && !NOISE.test(line));
+  return lines.join('\n').trim().slice(-2000);
 }

@@ -1,0 +1,169 @@
+import type { AgentError, AgentEvent, AgentReader, AgentResult, ReadContext } from '../../model/agent.ts';
+import { InputError } from '../../model/errors.ts';
+import { asNumber, asObject, asString, type JsonObject, parseObject } from '../../model/text/json.ts';
+import type { ErrorClass, Json, Usage } from '../../model/ticket.ts';
+import { type Exit, errorOf, unfinished } from './errors.ts';
+import { resultInText } from './tagged.ts';
+
+const MAX_OPEN_TOOLS = 1000;
+
+/** What readers of all CLIs with a JSON object per line have in common. */
+export abstract class StreamReader implements AgentReader {
+  protected readonly context: ReadContext;
+  protected sessionId: string | null = null;
+  /** The last message. */
+  protected text = '';
+  protected usage: Usage | null = null;
+  readonly #cli: string;
+  readonly #zone: string | undefined;
+  readonly #tools = new Map<string, { name: string; summary: string }>();
+
+  /** `zone` is the time zone of clock times in messages; by default that of the machine. */
+  constructor(cli: string, context: ReadContext, zone?: string) {
+    this.#cli = cli;
+    this.context = context;
+    this.#zone = zone;
+  }
+
+  line(line: string): AgentEvent[] {
+    const event = parseObject(line);
+    return event ? this.read(event) : [];
+  }
+
+  end(exit: Exit): AgentResult {
+    const error = this.failure(exit);
+    const base = {
+      sessionId: this.sessionId,
+      usage: this.totalUsage(),
+      text: this.finalText(error === null),
+    };
+    if (error) return { ...base, ok: false, data: undefined, error };
+    return { ...base, ok: true, data: this.data(base.text), error: null };
+  }
+
+  protected abstract read(event: JsonObject): AgentEvent[];
+
+  /** Why the run failed; null when it ended well. */
+  protected abstract failure(exit: Exit): AgentError | null;
+
+  protected finalText(_ok: boolean): string {
+    return this.text;
+  }
+
+  protected data(text: string): Json | undefined {
+    return this.context.wantsData ? resultInText(text) : undefined;
+  }
+
+  protected totalUsage(): Usage | null {
+    return this.usage;
+  }
+
+  /** A session that is known already, or something that is no session id, gives no event. */
+  protected session(value: unknown, about: { model?: string | null } = {}): AgentEvent[] {
+    const id = typeof value === 'string' && SESSION_ID.test(value) ? value : null;
+    if (!id || id === this.sessionId) return [];
+    this.sessionId = id;
+    return [{ type: 'session', id, ...about }];
+  }
+
+  protected message(text: string): AgentEvent[] {
+    this.text = text;
+    return [{ type: 'text', text }];
+  }
+
+  /** Null says nothing new. */
+  protected used(usage: Usage | null): AgentEvent[] {
+    this.usage = usage ?? this.usage;
+    return this.usage ? [{ type: 'usage', usage: this.usage }] : [];
+  }
+
+  /** A tool without an id has no end. */
+  protected startTool(id: string | undefined, name: unknown, input: unknown): AgentEvent[] {
+    const tool = { name: asString(name) ?? 'tool', summary: summaryOf(input) };
+    const oldest = this.#tools.keys().next().value;
+    if (this.#tools.size >= MAX_OPEN_TOOLS && oldest !== undefined) this.#tools.delete(oldest);
+    if (id !== undefined) this.#tools.set(id, tool);
+    return [{ type: 'tool', ...tool, done: false }];
+  }
+
+  protected endTool(id: string | undefined): AgentEvent[] {
+    const tool = id === undefined ? undefined : this.#tools.get(id);
+    if (id === undefined || !tool) return [];
+    this.#tools.delete(id);
+    return [{ type: 'tool', ...tool, done: true }];
+  }
+
+  protected error(kind: ErrorClass, message: string): AgentError {
+    return errorOf(kind, message, this.context.now, this.#zone);
+  }
+
+  /** The error of a run without an end event. */
+  protected unfinished(exit: Exit): AgentError {
+    return unfinished(this.#cli, exit, this.context.now);
+  }
+}
+
+const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,199}$/;
+
+/** An id on its way into a command line: anything that could be read as an option or a path is refused. */
+export function checkedSessionId(id: string): string {
+  if (SESSION_ID.test(id)) return id;
+  throw new InputError('agent/session-id', `${JSON.stringify(id.slice(0, 60))} is not a session id.`, {
+    hint: 'Session ids hold letters, digits, ".", "_", ":" and "-"; see `signalbox sessions`.',
+  });
+}
+
+/** Counts out of a stream; null for what is no number. */
+export function usageOf(counts: {
+  input: unknown;
+  output: unknown;
+  cacheRead: unknown;
+  cacheWrite: unknown;
+  cost: unknown;
+}): Usage {
+  const count = (value: unknown) => asNumber(value) ?? null;
+  return {
+    inputTokens: count(counts.input),
+    outputTokens: count(counts.output),
+    cacheReadTokens: count(counts.cacheRead),
+    cacheWriteTokens: count(counts.cacheWrite),
+    costUsd: count(counts.cost),
+  };
+}
+
+const TELLING = ['command', 'file_path', 'filePath', 'notebook_path', 'path'].concat([
+  'pattern',
+  'url',
+  'query',
+  'description',
+  'prompt',
+]);
+
+/** What a tool call is about, by the input that says most. */
+function summaryOf(input: unknown): string {
+  const object = asObject(input) ?? {};
+  for (const key of TELLING) {
+    const text = asString(object[key]);
+    if (text) return oneLine(text);
+  }
+  return '';
+}
+
+/** One line of at most `max` characters, for views. */
+export function oneLine(text: string, max = 160): string {
+  const flat = text
+    .slice(0, max * 4)
+    .replace(/\s+/g, ' ')
+    .trim();
+  return flat.length > max ? `${flat.slice(0, max - 1)}…` : flat;
+}
+
+export function warning(message: string): AgentEvent {
+  return { type: 'warning', message };
+}
+
+/** An ISO time out of a stream; null for anything else. */
+export function isoOf(value: unknown): string | null {
+  const time = typeof value === 'string' ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(time) ? null : new Date(time).toISOString();
+}
