@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { EngineContext } from '../../engine/context.ts';
-import type { Trainload } from '../../features/merge-train/cars.ts';
+import type { Trainload } from '../../features/merge-train/collect-branches.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { signalCode, stopOnSignals } from '../event-view.ts';
 import { type Io, outJson } from '../io.ts';
@@ -47,7 +47,7 @@ async function merge(planId: string | null, options: Options, io: Io): Promise<v
     ...(options.wait === undefined ? {} : { 'merge.waitSeconds': options.wait }),
   };
   const parts = await openRunner(io, options, 'merge', { flags });
-  const { loadTrains } = await import('../../features/merge-train/cars.ts');
+  const { loadTrains } = await import('../../features/merge-train/collect-branches.ts');
   const loads = await loadTrains(parts, { planId, cwd: io.cwd });
   if (options.dryRun) return preview(parts, loads, options, io);
   const abort = new AbortController();

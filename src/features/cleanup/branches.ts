@@ -3,34 +3,38 @@ import { messageOf, WorkspaceError } from '../../model/errors.ts';
 import { isSuperseded } from '../../model/state/superseded.ts';
 import { type BranchSpec, whyKeepBranch } from '../../workspaces/index.ts';
 import {
-  type Census,
-  type Counted,
   type Found,
-  isLookedAt,
+  type Inventory,
+  type InventoryTicket,
+  isCovered,
   needsBranch,
   sayDone,
   stale,
 } from './inventory.ts';
 import type { StaleWorktrees } from './worktrees.ts';
 
-/** Branches of tickets that are done or gone; those that their base has are safe to delete. */
+/** Branches of tickets that are done or deleted. Merged ones are safe to delete. */
 export async function staleBranches(
   parts: EngineContext,
-  census: Census,
+  inventory: Inventory,
   worktrees: StaleWorktrees,
 ): Promise<Found[]> {
   const wanted = new Map<string, { spec: BranchSpec; commonDir: string; why: string }>();
   const add = (spec: BranchSpec, commonDir: string | null, why: string) => {
-    if (commonDir !== null && isLookedAt(census, commonDir) && !needsBranch(census, commonDir, spec.branch))
+    if (
+      commonDir !== null &&
+      isCovered(inventory, commonDir) &&
+      !needsBranch(inventory, commonDir, spec.branch)
+    )
       wanted.set(`${commonDir}\n${spec.branch}`, { spec, commonDir, why });
   };
   for (const spec of worktrees.orphans) {
-    const [commonDir] = [...census.repos].find(([, root]) => root === spec.repo) ?? [null];
+    const [commonDir] = [...inventory.repos].find(([, root]) => root === spec.repo) ?? [null];
     add(spec, commonDir, 'the ticket it was for is gone');
   }
-  // Of several runs of one issue, what is said is of one that came to an end.
-  const late = ({ ticket }: Counted) => Number(!isSuperseded(ticket));
-  for (const { ticket, done, spec, commonDir } of census.tickets.toSorted((a, b) => late(a) - late(b)))
+  // If an issue has several runs, the reason names one that ended.
+  const late = ({ ticket }: InventoryTicket) => Number(!isSuperseded(ticket));
+  for (const { ticket, done, spec, commonDir } of inventory.tickets.toSorted((a, b) => late(a) - late(b)))
     if (done && spec && ticket.base) add(spec, commonDir, sayDone(ticket));
   const going = worktrees.found.filter(({ item }) => item.keep === null).map(({ item }) => item.name);
   const found: Found[] = [];

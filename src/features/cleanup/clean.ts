@@ -5,24 +5,28 @@ import { oldOutput, sweepOutput } from '../../engine/retention.ts';
 import { messageOf, WorkspaceError } from '../../model/errors.ts';
 import { plural } from '../../model/text/plural.ts';
 import { staleBranches } from './branches.ts';
-import { type Found, isLookedAt, type Stale, stale, takeCensus } from './inventory.ts';
+import { type Found, isCovered, type Stale, stale, takeInventory } from './inventory.ts';
 import { staleWorktrees } from './worktrees.ts';
 
 export type { Stale };
 
 const DAY_MS = 86_400_000;
 
-/** Lists what is left behind; with `remove` it also removes what is safe to remove, and nothing else. */
+/** Lists what is left over; with `remove`, also removes what can be removed without loss. */
 export async function clean(
   parts: EngineContext,
   options: { cwd: string; remove: boolean; all: boolean },
 ): Promise<{ items: Stale[]; notes: string[]; others: string[] }> {
-  const census = await takeCensus(parts, options.cwd, options.all);
-  const worktrees = await staleWorktrees(parts, census, options.cwd);
-  const found = [...worktrees.found, ...(await staleBranches(parts, census, worktrees)), ...oldFiles(parts)];
+  const inventory = await takeInventory(parts, options.cwd, options.all);
+  const worktrees = await staleWorktrees(parts, inventory, options.cwd);
+  const found = [
+    ...worktrees.found,
+    ...(await staleBranches(parts, inventory, worktrees)),
+    ...oldFiles(parts),
+  ];
   if (options.remove) for (const each of found) await removeOne(each);
-  const others = [...census.repos].flatMap(([dir, root]) => (isLookedAt(census, dir) ? [] : [root]));
-  return { items: found.map(({ item }) => item), notes: census.notes, others };
+  const others = [...inventory.repos].flatMap(([dir, root]) => (isCovered(inventory, dir) ? [] : [root]));
+  return { items: found.map(({ item }) => item), notes: inventory.notes, others };
 }
 
 async function removeOne({ item, remove }: Found): Promise<void> {
@@ -36,7 +40,7 @@ async function removeOne({ item, remove }: Found): Promise<void> {
   }
 }
 
-/** Output of attempts as the retention setting has it, and logs of the same age. */
+/** Output of attempts beyond the retention setting, and log files of the same age. */
 function oldFiles(parts: EngineContext): Found[] {
   const { settings } = parts;
   const { days } = settings.retention;
@@ -58,7 +62,7 @@ function oldFiles(parts: EngineContext): Found[] {
     if (Date.parse(parts.now()) - mtimeMs <= days * DAY_MS) continue;
     const item = stale('log', path, null, `not written to for more than ${plural(days, 'day')}`);
     item.bytes = size;
-    // A file that is deleted under its writer swallows everything written afterwards.
+    // Everything that the daemon writes to a deleted file is lost.
     if (daemon) item.keep = 'a daemon is running and may write to it';
     const remove = async () => {
       rmSync(path, { force: true });

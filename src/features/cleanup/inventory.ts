@@ -10,47 +10,47 @@ import { isOver, type Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/port.ts';
 import type { WorkspaceSpec } from '../../workspaces/index.ts';
 
-/** A plan that is not here may be another installation's: its worktree counts as left behind only after this long. */
+/** An unknown plan may belong to another installation: its worktree counts as left over only after this time. */
 const QUIET_MS = 3_600_000;
 
-/** A ticket with where its work is; null where that cannot be told. */
-export interface Counted {
+/** A ticket and where its work is; null where that is unknown. */
+export interface InventoryTicket {
   ticket: Ticket;
-  /** Over or superseded, and nobody is at work on it or its plan. */
+  /** Over or superseded, and no engine works on it or its plan. */
   done: boolean;
   spec: WorkspaceSpec | null;
   commonDir: string | null;
 }
 
-/** All tickets and repositories, as far as they decide what is still needed. */
-export interface Census {
+/** All tickets and repositories, to decide what is still needed. */
+export interface Inventory {
   view: StoreView;
-  tickets: Counted[];
+  tickets: InventoryTicket[];
   /** By shared git directory, each with one of its checkouts. */
   repos: Map<string, string>;
-  /** The one repository that is looked at; null for all of them. */
+  /** The only repository to clean; null for all. */
   only: string | null;
   notes: string[];
 }
 
-/** Inside a repository, and unless `all` is wanted, only that one is looked at. */
-export async function takeCensus(parts: EngineContext, cwd: string, all = false): Promise<Census> {
+/** Inside a repository it covers only that one, unless `all` is set. */
+export async function takeInventory(parts: EngineContext, cwd: string, all = false): Promise<Inventory> {
   const view = parts.store.view();
-  const census: Census = { view, tickets: [], repos: new Map(), only: null, notes: [] };
+  const inventory: Inventory = { view, tickets: [], repos: new Map(), only: null, notes: [] };
   const gone = new Set<string>();
   for (const ticket of view.tickets.values()) {
     const plan = planOf(view, ticket.planId);
     if (!plan) continue;
     const spec = specOf(parts, ticket, plan, view);
-    const found = spec ? await openRepo(parts, census, spec.repo) : null;
+    const found = spec ? await openRepo(parts, inventory, spec.repo) : null;
     if (found instanceof WorkspaceError) gone.add(messageOf(found));
     const commonDir = typeof found === 'string' ? found : null;
-    census.tickets.push({ ticket, done: isDone(parts, ticket, plan), spec, commonDir });
+    inventory.tickets.push({ ticket, done: isDone(parts, ticket, plan), spec, commonDir });
   }
-  const here = await openRepo(parts, census, cwd);
-  if (!all && typeof here === 'string') census.only = here;
-  else census.notes.push(...gone);
-  return census;
+  const here = await openRepo(parts, inventory, cwd);
+  if (!all && typeof here === 'string') inventory.only = here;
+  else inventory.notes.push(...gone);
+  return inventory;
 }
 
 function specOf(parts: EngineContext, ticket: Ticket, plan: Plan, view: StoreView): WorkspaceSpec | null {
@@ -64,7 +64,7 @@ function specOf(parts: EngineContext, ticket: Ticket, plan: Plan, view: StoreVie
 
 async function openRepo(
   parts: EngineContext,
-  { repos }: Census,
+  { repos }: Inventory,
   path: string,
 ): Promise<string | WorkspaceError> {
   try {
@@ -77,7 +77,7 @@ async function openRepo(
   }
 }
 
-/** Of an issue that a newer run has, that one decides. */
+/** A superseded ticket is done: the newer run of its issue counts. */
 function isDone({ holder }: EngineContext, ticket: Ticket, plan: Plan): boolean {
   const held = [ticket.claim, plan.claim].some((claim) => claim && holder.isLive(claim));
   return (isOver(ticket) || isSuperseded(ticket)) && !held;
@@ -88,17 +88,17 @@ export function sayDone(ticket: Ticket): string {
   return `${refKey(ticket)} is ${isSuperseded(ticket) ? ticket.hold?.reason : ticket.status}`;
 }
 
-export function isLookedAt({ only }: Census, commonDir: string): boolean {
+export function isCovered({ only }: Inventory, commonDir: string): boolean {
   return only === null || only === commonDir;
 }
 
-/** Whether a ticket that is not done works at the path. */
-export function needsPath({ tickets }: Census, path: string): boolean {
+/** Whether an unfinished ticket works at the path. */
+export function needsPath({ tickets }: Inventory, path: string): boolean {
   return tickets.some(({ done, spec }) => !done && spec && real(spec.path) === real(path));
 }
 
-/** Whether a ticket that is not done works on the branch, starts from it or builds upon it. */
-export function needsBranch({ tickets }: Census, commonDir: string, branch: string): boolean {
+/** Whether an unfinished ticket works on the branch, starts from it or builds upon it. */
+export function needsBranch({ tickets }: Inventory, commonDir: string, branch: string): boolean {
   return tickets.some(
     ({ done, spec, commonDir: own }) =>
       !done && spec && own === commonDir && [spec.branch, spec.base, ...spec.stackOn].includes(branch),
@@ -108,7 +108,7 @@ export function needsBranch({ tickets }: Census, commonDir: string, branch: stri
 /** Why the worktree of an owner (`plan/ticket`) is no longer needed; undefined while it may be. */
 export function whyStale(
   parts: EngineContext,
-  census: Census,
+  inventory: Inventory,
   { owner, usedAt, left }: { owner: string; usedAt: number; left: boolean },
 ): string | undefined {
   const { store, settings } = parts;
@@ -118,10 +118,10 @@ export function whyStale(
     const quiet = left || Date.parse(parts.now()) - usedAt > QUIET_MS;
     return quiet ? `there is no plan ${ref.planId} in ${settings.stateDir}` : undefined;
   }
-  const counted = census.tickets.find(({ ticket }) => refKey(ticket) === owner);
+  const counted = inventory.tickets.find(({ ticket }) => refKey(ticket) === owner);
   if (counted) return counted.done ? sayDone(counted.ticket) : undefined;
-  // A plan or ticket that cannot be read may well be alive.
-  const plan = planOf(census.view, ref.planId);
+  // A plan or ticket that cannot be read may still be in use.
+  const plan = planOf(inventory.view, ref.planId);
   const listed = plan?.tickets.some(({ ticketId }) => ticketId === ref.ticketId);
   if (!plan || listed || store.exists(ref)) return undefined;
   return `plan ${ref.planId} no longer has a ticket ${ref.ticketId}`;
@@ -131,15 +131,15 @@ function real(path: string): string {
   return existsSync(path) ? realpathSync.native(path) : path;
 }
 
-/** Something that nobody needs any more. */
+/** Something that is no longer needed. */
 export interface Stale {
   kind: 'worktree' | 'slot' | 'branch' | 'output' | 'log';
   /** Path, or the name of a branch. */
   name: string;
   repo: string | null;
-  /** Why it counts as left behind. */
+  /** Why it counts as left over. */
   why: string;
-  /** What would be gone for good. */
+  /** What removing it would lose for good. */
   loses: { files: number; commits: number };
   bytes: number | null;
   /** Ignored files and directories that go with it. */
@@ -149,10 +149,10 @@ export interface Stale {
   removed: boolean;
 }
 
-/** A stale thing and how to get rid of it. */
+/** A stale item and how to remove it. */
 export interface Found {
   item: Stale;
-  /** Removes it after another look, or says why not. */
+  /** Removes it after checking again, or says why not. */
   remove(): Promise<string | null>;
 }
 

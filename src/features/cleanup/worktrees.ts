@@ -2,7 +2,15 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import type { BranchSpec, KnownWorktree, ReleaseSpec } from '../../workspaces/index.ts';
-import { type Census, type Found, isLookedAt, needsPath, stale, takeCensus, whyStale } from './inventory.ts';
+import {
+  type Found,
+  type Inventory,
+  isCovered,
+  needsPath,
+  stale,
+  takeInventory,
+  whyStale,
+} from './inventory.ts';
 
 export interface StaleWorktrees {
   found: Found[];
@@ -12,20 +20,20 @@ export interface StaleWorktrees {
 
 export async function staleWorktrees(
   parts: EngineContext,
-  census: Census,
+  inventory: Inventory,
   cwd: string,
 ): Promise<StaleWorktrees> {
   const all: StaleWorktrees = { found: [], orphans: [] };
-  for (const [commonDir, repo] of census.repos) {
-    if (!isLookedAt(census, commonDir)) continue;
+  for (const [commonDir, repo] of inventory.repos) {
+    if (!isCovered(inventory, commonDir)) continue;
     for (const known of await parts.workspaces.list(repo)) {
       if (known.kind === 'slot') all.found.push(slot(parts, repo, known));
       if (known.kind === 'aside') all.found.push(await aside(parts, repo, known));
-      if (known.kind !== 'worktree' || !known.created || needsPath(census, known.path)) continue;
-      const why = whyStale(parts, census, known);
+      if (known.kind !== 'worktree' || !known.created || needsPath(inventory, known.path)) continue;
+      const why = whyStale(parts, inventory, known);
       if (why === undefined) continue;
       all.found.push(await worktree(parts, { repo, known, why, cwd }));
-      const counted = census.tickets.some(
+      const counted = inventory.tickets.some(
         ({ ticket }) => `${ticket.planId}/${ticket.ticketId}` === known.owner,
       );
       if (!counted) all.orphans.push({ repo, branch: known.branch, base: null, recordedBase: known.base });
@@ -54,7 +62,7 @@ async function worktree(parts: EngineContext, { repo, known, why, cwd }: Worktre
     branch: known.branch,
     owner: known.owner,
     worktreeRoot: rootOf(known),
-    // Removed for good, caches too: what is in them is looked at as well.
+    // Caches are deleted with it, so they are examined, too.
     slots: 0,
     caches: [],
   };
@@ -65,7 +73,7 @@ async function worktree(parts: EngineContext, { repo, known, why, cwd }: Worktre
   return {
     item,
     remove: async () => {
-      const now = await takeCensus(parts, cwd);
+      const now = await takeInventory(parts, cwd);
       if (needsPath(now, known.path) || whyStale(parts, now, known) === undefined)
         return 'it is in use again';
       const done = await parts.workspaces.release(spec);
@@ -74,7 +82,7 @@ async function worktree(parts: EngineContext, { repo, known, why, cwd }: Worktre
   };
 }
 
-/** A free worktree that the next ticket would take. */
+/** A warm worktree for the next ticket. */
 function slot(parts: EngineContext, repo: string, { path }: KnownWorktree): Found {
   return {
     item: stale('slot', path, repo, 'it is free, kept warm for the next ticket'),
@@ -93,7 +101,7 @@ async function aside(parts: EngineContext, repo: string, { path }: KnownWorktree
   return { item, remove: async () => item.keep };
 }
 
-/** The directory that worktrees go to, as far as path and branch tell. */
+/** The worktree root, derived from path and branch. */
 function rootOf({ path, branch }: KnownWorktree): string {
   return path.endsWith(`/${branch}`) ? path.slice(0, -branch.length - 1) : dirname(path);
 }

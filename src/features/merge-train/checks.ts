@@ -9,7 +9,7 @@ import type { Scratch, ScratchSpec, Trains } from '../../workspaces/index.ts';
 import { checksOf } from '../checks/checks.ts';
 import type { Check } from '../checks/whole-runs.ts';
 
-/** What the checks said of a commit. */
+/** The result of the checks on a commit. */
 export type Verdict =
   | { green: true }
   | {
@@ -18,7 +18,7 @@ export type Verdict =
       message: string;
       /** The end of what it printed. */
       tail: string;
-      /** All that it printed; gone when the train is over. */
+      /** All that it printed; deleted at the end of the train. */
       logFile: string;
     };
 
@@ -29,7 +29,7 @@ export interface CheckOptions {
   say(line: string): void;
 }
 
-/** Runs the project's checks on commits, in a worktree of its own that is made when it is first needed. */
+/** Runs the project's checks on commits, in a scratch worktree that is created on first use. */
 export class TrainChecks {
   readonly #parts: EngineContext;
   readonly #options: CheckOptions;
@@ -44,7 +44,7 @@ export class TrainChecks {
     this.#options = options;
   }
 
-  /** The same files get the same verdict, whatever commit has them. */
+  /** Commits with the same files are checked once. */
   async check(commit: string): Promise<Verdict> {
     const tree = await this.#options.trains.treeOf(commit);
     const known = this.#verdicts.get(tree);
@@ -68,7 +68,7 @@ export class TrainChecks {
     return { green: true };
   }
 
-  /** Clears what a train that was killed has left: checks that still run, and the worktree that they run in. */
+  /** First stops checks that a killed train left running, and removes their worktree. */
   async open(): Promise<Scratch> {
     if (this.#scratch) return this.#scratch;
     const { trains, scratch } = this.#options;
@@ -86,7 +86,7 @@ export class TrainChecks {
     say(`$ ${command}`);
     this.commands.add(command);
     const dir = join(this.#jobs, String(++this.#count));
-    // One stream, so that the log reads as a terminal would have shown it.
+    // One stream keeps the order in which a terminal would have shown the output.
     const argv = ['/bin/sh', '-c', `exec 2>&1\n${script}`];
     const { exited } = startJob({ dir, argv, cwd, env, stdin: null, stopSignal: 'SIGTERM' });
     const seconds = settings.timeouts.scriptSeconds;

@@ -3,13 +3,13 @@ import { SignalboxError } from '../../model/errors.ts';
 import type { Track, TrackSpec, Trains } from '../../workspaces/index.ts';
 import { NO_CHECKS } from '../checks/checks.ts';
 import { Notifier } from '../notifications/notify.ts';
-import type { Already, LeftOut, TrainCar, Trainload } from './cars.ts';
-import { isReady } from './cars.ts';
 import { TrainChecks } from './checks.ts';
+import type { Already, LeftOut, TrainCar, Trainload } from './collect-branches.ts';
+import { isReady } from './collect-branches.ts';
+import { leaving, type Placed, type Sorted, sortOut } from './find-bad-branches.ts';
 import { patienceOf } from './objections.ts';
 import { findPulls, type LandedPull, landPulls, type Pulls } from './pull-requests.ts';
 import { findingsOf, type Returned, returnTicket } from './return-ticket.ts';
-import { leaving, type Placed, type Sorted, sortOut } from './sort-out.ts';
 
 interface Landed {
   planId: string;
@@ -18,13 +18,13 @@ interface Landed {
   pullRequest: LandedPull | null;
 }
 
-/** What became of a train. */
+/** The result of a train. */
 export interface TrainResult {
   repo: string;
   base: string;
   /** What was moved: the base, its integration branch, or `origin/<base>`. */
   target: string;
-  /** Where that is now. */
+  /** Its commit now. */
   commit: string;
   /** The command that brings it into a checkout of the base. */
   fastForward: string | null;
@@ -40,16 +40,16 @@ export interface TrainResult {
 }
 
 export interface TrainOptions {
-  /** Merge pull requests on the forge instead of branches here. */
+  /** Merge pull requests on GitHub instead of local branches. */
   pr: boolean;
   signal: AbortSignal;
   say(line: string): void;
 }
 
-/** A base that others keep moving is given up after so many times. */
-const TRIES = 5;
+/** How often the train starts over because the base has moved. */
+const MAX_TRIES = 5;
 
-/** Merges the branches of a load that go together, and sends the others back to their tickets. */
+/** Merges the branches that pass together, and sends the others back to their tickets. */
 export function runTrain(parts: EngineContext, load: Trainload, options: TrainOptions): Promise<TrainResult> {
   return parts.workspaces.withTrainLock(load.repo, async () => {
     const trains = await parts.workspaces.trains(load.repo);
@@ -94,7 +94,7 @@ interface Drive extends TrainOptions {
 async function drive(parts: EngineContext, load: Trainload, options: Drive): Promise<TrainResult> {
   const { trains, checks, pr, say } = options;
   const spec: TrackSpec = { base: load.base, recordedBase: null, remote: pr };
-  // Another merge may have sent one back while this one waited for its turn.
+  // Another merge may have sent tickets back while this one waited for the lock.
   const still = load.cars.filter(({ ref }) => isReady(parts, parts.store.ticket(ref)));
   const patience = patienceOf(parts, options);
   const found =
@@ -112,11 +112,15 @@ async function drive(parts: EngineContext, load: Trainload, options: Drive): Pro
     waiting.push(...landed.left);
     if (landed.stale) {
       const out = new Set([...landed.landed, ...landed.left].map(({ branch }) => branch));
-      if (out.size === 0 && tries++ === TRIES)
-        throw new SignalboxError('merge/moving', `${track.from} moved ${TRIES} times during the checks.`, {
-          hint: 'Run the merge again when there is less going on.',
-          details: { landed: done },
-        });
+      if (out.size === 0 && tries++ === MAX_TRIES)
+        throw new SignalboxError(
+          'merge/moving',
+          `${track.from} moved ${MAX_TRIES} times during the checks.`,
+          {
+            hint: 'Run the merge again when there is less going on.',
+            details: { landed: done },
+          },
+        );
       cars = cars.filter(({ key }) => !out.has(key));
       say(
         landed.left.length > 0
@@ -151,7 +155,7 @@ interface Landing {
   track: Track;
   landed: Landed[];
   left: LeftOut[];
-  /** What is left in the train must be checked again. */
+  /** The rest of the train must be checked again. */
   stale: boolean;
 }
 
@@ -191,7 +195,7 @@ function tell(
   return { ...car.ref, branch: car.key, pullRequest };
 }
 
-/** After the landing, so that whoever mends it finds there what it does not go together with. */
+/** Runs after the merge, so that the base has the work that a returned branch must be fixed against. */
 async function giveBack(
   parts: EngineContext,
   { faults }: Sorted,
@@ -200,7 +204,7 @@ async function giveBack(
   const returned: Returned[] = [];
   const left: LeftOut[] = [];
   for (const fault of faults) {
-    // An engine has it, and its own look at the pull request sees what is wrong with it.
+    // An engine polls its pull request and will react to the same problem.
     if (fault.car.waiting) {
       left.push(leaving(fault.car, findingsOf(fault, onto).message));
       continue;

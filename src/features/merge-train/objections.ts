@@ -13,7 +13,7 @@ import { refKey } from '../../model/ids.ts';
 import type { ForgeWork } from '../pull-requests/context.ts';
 import { troubleOf } from '../pull-requests/errors.ts';
 import { watchPull } from '../pull-requests/watch.ts';
-import type { TrainCar } from './cars.ts';
+import type { TrainCar } from './collect-branches.ts';
 
 /** A car with the pull request that would be merged. */
 export interface Candidate {
@@ -22,21 +22,21 @@ export interface Candidate {
   number: number;
 }
 
-/** Where a train may merge, and whose branches it may put pull requests on top of. */
+/** Where pull requests are merged. */
 export interface Destination {
   base: string;
-  /** Whether a branch is another ticket's: only such a base is ours to change. */
+  /** Whether a branch belongs to another ticket: only such a base of a pull request may be changed. */
   isOurs(branch: string, car: TrainCar): boolean;
 }
 
-/** What stands against merging a pull request. */
+/** A reason not to merge a pull request. */
 export interface Objection {
   reason: string;
-  /** Nobody is against it yet: its checks run, or GitHub cannot be asked now. */
+  /** It may pass: checks still run, or GitHub cannot be asked now. */
   passing?: 'checks' | 'later';
 }
 
-/** Asks GitHub anew what stands against merging these, all at once; by branch. */
+/** Asks GitHub again for reasons not to merge these, in one query; by branch. */
 export async function objections(
   parts: EngineContext,
   candidates: readonly Candidate[],
@@ -88,22 +88,22 @@ async function against(
   };
 }
 
-/** Its own workflow goes on with whatever else people said. */
+/** What people said since, which the ticket's own workflow will answer. */
 async function newsOf(parts: EngineContext, car: TrainCar): Promise<string | undefined> {
   const standing = await watchPull(parts, car.ref, 'merge');
   const said = 'outcome' in standing && (standing.outcome === 'changes' || standing.outcome === 'moved');
   return said ? standing.message.split('\n').slice(0, 2).join(' ') : undefined;
 }
 
-/** How long a train waits for checks that still run on GitHub. */
+/** How long a train waits for checks on GitHub. */
 export interface Patience {
   seconds: number;
   signal: AbortSignal;
   say(line: string): void;
 }
 
-/** Somebody may sit in front of it: so often is looked at least, one question for all of them. */
-const EVERY_SECONDS = 15;
+/** The longest interval between two queries: a person may be waiting at the terminal. */
+const MAX_INTERVAL_SECONDS = 15;
 
 export function patienceOf(
   { settings }: EngineContext,
@@ -112,7 +112,7 @@ export function patienceOf(
   return { seconds: settings.merge.waitSeconds, signal, say };
 }
 
-/** What stands against merging these once their checks have ended, or when the time is over. */
+/** Reasons not to merge these, once their checks have ended or the time is over. */
 export async function lastObjections(
   parts: EngineContext,
   candidates: readonly Candidate[],
@@ -122,7 +122,7 @@ export async function lastObjections(
   let found = await objections(parts, candidates, to);
   if (!patience) return found;
   const end = Date.parse(parts.now()) + patience.seconds * 1000;
-  const every = Math.min(parts.settings.forge.cacheSeconds, EVERY_SECONDS) * 1000;
+  const every = Math.min(parts.settings.forge.cacheSeconds, MAX_INTERVAL_SECONDS) * 1000;
   for (let told = ''; ; ) {
     const running = candidates.filter(({ car }) => found.get(car.key)?.passing === 'checks');
     const left = end - Date.parse(parts.now());
@@ -136,7 +136,7 @@ export async function lastObjections(
   }
 }
 
-/** A limit or an outage during the wait says nothing new. */
+/** While GitHub cannot be asked, the last answer counts. */
 async function lookAgain(
   parts: EngineContext,
   candidates: readonly Candidate[],

@@ -1,7 +1,7 @@
 import type { EngineContext } from '../../engine/context.ts';
-import type { Already, LeftOut, Trainload } from './cars.ts';
+import type { Already, LeftOut, Trainload } from './collect-branches.ts';
+import { sortOut } from './find-bad-branches.ts';
 import { findPulls } from './pull-requests.ts';
-import { sortOut } from './sort-out.ts';
 
 export interface Preview {
   repo: string;
@@ -13,7 +13,7 @@ export interface Preview {
   already: Already[];
 }
 
-/** What a train would merge and in which order, and where it would come to conflicts. Changes nothing. */
+/** The branches that a train would merge, in order and with their conflicts. Changes nothing. */
 export async function previewTrain(
   parts: EngineContext,
   load: Trainload,

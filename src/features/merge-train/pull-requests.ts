@@ -13,10 +13,10 @@ import { byPullRequest } from '../landed/landed.ts';
 import { forgeWork } from '../pull-requests/context.ts';
 import { mergedPull } from '../pull-requests/find.ts';
 import { isStackedOn } from '../pull-requests/ticket-stack.ts';
-import type { Already, LeftOut, TrainCar } from './cars.ts';
-import { isReady } from './cars.ts';
+import type { Already, LeftOut, TrainCar } from './collect-branches.ts';
+import { isReady } from './collect-branches.ts';
+import { leaving, needing, type Placed } from './find-bad-branches.ts';
 import { type Candidate, type Destination, lastObjections, objections, type Patience } from './objections.ts';
-import { leaving, needing, type Placed } from './sort-out.ts';
 
 /** The pull requests of a train's cars, by branch. */
 export interface Pulls {
@@ -27,11 +27,11 @@ export interface Pulls {
 interface FindOptions {
   trains: Pick<Trains, 'tipOf'>;
   base: string;
-  /** Null: checks that still run are not waited for. */
+  /** Null: does not wait for running checks. */
   patience: Patience | null;
 }
 
-/** Which cars have a pull request that may be merged as it is; the others stay, each with its reason. */
+/** Finds the cars whose pull request can be merged now; the others are left out, each with a reason. */
 export async function findPulls(
   parts: EngineContext,
   cars: readonly TrainCar[],
@@ -46,7 +46,7 @@ export async function findPulls(
     const all = await findPullRequests(work.head, work.gh);
     const tip = await trains.tipOf(car.key);
     const open = all.find(({ state }) => state === 'OPEN');
-    // Squashed or rebased, its commits are not in the base, and yet it is done.
+    // A squashed or rebased pull request leaves no commit of the branch in the base.
     const merged =
       all.find(({ state, headRefOid }) => state === 'MERGED' && headRefOid === tip) ??
       (await mergedPull(parts, work, all));
@@ -92,14 +92,14 @@ export interface LandedPull {
 
 export interface LandedPulls {
   landed: (Placed & LandedPull)[];
-  /** Refused by GitHub, and those that need one of them. */
+  /** Those that GitHub refused, and those that need one of them. */
   left: LeftOut[];
-  /** The others must be checked again: they were checked on top of what is not there, or of less than there is. */
+  /** The others must be checked again: the base is not what they were checked with. */
   stale: boolean;
 }
 
 interface LandOptions {
-  /** All that could still land, those that were taken out of the train included. */
+  /** All that could still be merged, also those taken out of the train. */
   cars: readonly TrainCar[];
   trains: Trains;
   spec: TrackSpec;
@@ -107,8 +107,8 @@ interface LandOptions {
 }
 
 /**
- * Merges the pull requests of a train in order, each only while the base has exactly what it was checked with. The first
- * that GitHub refuses ends it.
+ * Merges the pull requests of a train in order, each only while the base is exactly what it was checked with. Stops at the
+ * first one that GitHub refuses.
  */
 export async function landPulls(
   parts: EngineContext,
@@ -151,10 +151,10 @@ async function landPull(
   const candidate = open.get(car.key);
   if (!candidate)
     throw new SignalboxError('merge/no-pull-request', `${refKey(car.ref)} has no pull request.`);
-  // Its own workflow may have gone on with it, and then an agent is at work on what would be merged.
+  // Its own workflow may have continued: then an agent is working on the branch.
   if (!isReady(parts, parts.store.ticket(car.ref)))
     throw new SignalboxError('merge/moved', 'it is being worked on again');
-  // The checks take their time, and people go on talking.
+  // Reviews may have come in during the checks.
   const against = (await objections(parts, [candidate], to)).get(car.key);
   if (against) throw new SignalboxError('merge/objection', against.reason);
   const { work, pull } = candidate;

@@ -6,21 +6,21 @@ import { tellStatus } from '../../engine/status-events.ts';
 import { type Findings, sendBack } from '../../model/state/send-back.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { excerpt } from '../../phases/excerpt.ts';
-import type { Fault } from './sort-out.ts';
+import type { Fault } from './find-bad-branches.ts';
 
 /** A ticket that a merge has sent back. */
 export interface Returned {
   planId: string;
   ticketId: string;
   branch: string;
-  /** The phase it goes on with; null when a person has to decide. */
+  /** The phase it continues with; null when a person has to decide. */
   phase: string | null;
   reason: string;
   /** Files that both sides changed, when that was the reason. */
   conflict: string[];
 }
 
-/** Sends the ticket of a faulty branch back to work; undefined when somebody has moved it meanwhile. */
+/** Sends the ticket of a faulty branch back to work; undefined when the ticket has changed in the meantime. */
 export async function returnTicket(
   parts: EngineContext,
   fault: Fault,
@@ -55,7 +55,7 @@ export async function returnTicket(
   };
 }
 
-/** What the agent reads that is to mend it: where the others' work is now, and what went wrong. */
+/** What the agent that fixes it is told: where the others' work is now, and what went wrong. */
 export function findingsOf(fault: Fault, onto: string): Findings {
   if ('conflict' in fault) {
     const message = `conflicts with ${onto} in ${fault.conflict.join(', ')}`;

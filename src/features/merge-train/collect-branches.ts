@@ -12,30 +12,30 @@ import type { StoreView } from '../../store/port.ts';
 import type { WorkspaceSpec } from '../../workspaces/index.ts';
 import { type Landed, landed } from '../landed/landed.ts';
 
-/** A branch that is ready to be merged, and the ticket that it goes back to otherwise. Its key is the branch. */
+/** A branch in the train, and the ticket that gets it back if it cannot be merged. Its key is the branch's name. */
 export interface TrainCar extends Car {
   ref: TicketRef;
   title: string;
   spec: WorkspaceSpec;
-  /** Its ticket is not complete: it waits until somebody merges its pull request. */
+  /** Its ticket is not complete: it waits for the merge of its pull request. */
   waiting: boolean;
 }
 
 export interface LeftOut extends TicketRef {
   branch: string;
   reason: string;
-  /** Only because checks of its pull request still run. */
+  /** The only reason is that checks of its pull request still run. */
   pending?: true;
 }
 
-/** A branch whose work is in the base already, though its history does not show it. */
+/** A branch whose work is already in the base, by other commits. */
 export interface Already extends TicketRef {
   branch: string;
   /** Where it is, in words: `main`, or `main by pull request #3`. */
   into: string;
 }
 
-/** What is to be merged into one base of one repository. */
+/** The branches to merge into one base of one repository. */
 export interface Trainload {
   repo: string;
   /** The base branch. */
@@ -53,8 +53,8 @@ interface Ready {
 }
 
 /**
- * The complete tickets of a plan, or of all plans of the repository, whose work its base has not got yet; for pull
- * requests also those that wait for nothing but their merge.
+ * Collects the branches of complete tickets whose work is not in their base yet: of one plan, or of all plans of the
+ * repository. Where pull requests are merged, tickets that only wait for their merge count as well.
  */
 export async function loadTrains(
   parts: EngineContext,
@@ -129,10 +129,10 @@ async function readyIn(
 ): Promise<Ready[]> {
   const byBranch = new Map<string, Ready>();
   for (const ticket of ticketsOf(view, { ...plan, tickets: byOrder(plan.tickets) })) {
-    // Without a base it never had a branch.
+    // A ticket without a base never had a branch.
     if (!ticket.base) continue;
     const place = await placeOf(parts, ticket, plan, view).catch((error: unknown) => {
-      // What cannot be told to be of this repository is not asked for.
+      // A ticket whose repository is unknown is not one of this repository.
       if (only !== null && error instanceof SignalboxError) return null;
       throw error;
     });
@@ -188,13 +188,13 @@ function byOrder(entries: readonly PlanEntry[]): PlanEntry[] {
   return [...entries].sort((a, b) => a.order - b.order);
 }
 
-/** An issue that was run again has its branch in two plans: the later one speaks for it. */
+/** An issue that was run again has the same branch in two plans: the later plan counts. */
 function newest(found: readonly Ready[]): Ready[] {
   const latest = new Map(found.map((ready) => [`${ready.commonDir}\n${ready.spec.branch}`, ready]));
   return found.filter((ready) => latest.get(`${ready.commonDir}\n${ready.spec.branch}`) === ready);
 }
 
-/** Why a branch with finished work must wait all the same. */
+/** Why a branch with finished work cannot be merged yet. */
 function notYet(parts: EngineContext, { plan, tickets, spec }: Ready, view: StoreView): string | undefined {
   const open = tickets.find((ticket) => !isReady(parts, ticket));
   if (open) return `${open.ticketId} works on the same branch and is ${open.status}`;
@@ -220,7 +220,7 @@ function blockersOf(ticket: Ticket, plan: Plan): TicketRef[] {
   return (entry?.blockedBy ?? []).map((text) => parseRef(text, plan.id));
 }
 
-/** Puts the cars in order and leaves out those that need what is neither in the base nor in the train. */
+/** Puts the cars in order, and leaves out those that need work which is neither in the base nor in the train. */
 async function arrange(
   parts: EngineContext,
   load: Trainload,
@@ -265,7 +265,7 @@ function refOf({ planId, ticketId }: TicketRef): TicketRef {
   return { planId, ticketId };
 }
 
-/** Complete, or approved and waiting for the merge of its pull request where those are merged. */
+/** Complete; where pull requests are merged, also waiting for nothing but that merge. */
 export function isReady(parts: EngineContext, ticket: Ticket): boolean {
   return ticket.status === 'complete' || (parts.settings.merge.pr && awaitsMerge(parts, ticket));
 }
@@ -278,7 +278,7 @@ function awaitsMerge(parts: EngineContext, ticket: Ticket): boolean {
   return phase?.type === 'poll' && phase.command === 'pull-request-poll.sh' && phase.args?.[0] === 'merge';
 }
 
-/** Whoever stops a run may meet a look at the pull request; that changes nothing about the work. A pause is meant. */
+/** A run may be stopped while it polls a pull request: the work is still ready. A ticket that was paused by itself is not. */
 function stoppedWithRun(parts: EngineContext, { planId, status, hold }: Ticket): boolean {
   return status === 'paused' && hold?.reason === stoppedTogether(parts.store.plan(planId));
 }

@@ -2,42 +2,43 @@ import { SignalboxError } from '../../model/errors.ts';
 import { dependentsOf, firstRed } from '../../model/state/merge-order.ts';
 import { plural } from '../../model/text/plural.ts';
 import type { Track, Trains } from '../../workspaces/index.ts';
-import type { Already, LeftOut, TrainCar } from './cars.ts';
 import type { Verdict } from './checks.ts';
+import type { Already, LeftOut, TrainCar } from './collect-branches.ts';
 
-/** A car in its place: the commit has everything up to it. */
+/** A car that is merged on top of those before it. */
 export interface Placed {
   car: TrainCar;
   /** The branch's own commit. */
   tip: string;
+  /** The merge of all cars up to this one. */
   commit: string;
 }
 
 type Red = Extract<Verdict, { green: false }>;
 
-/** Why a car cannot go along. */
+/** Why a car is taken out of the train. */
 export type Fault = { car: TrainCar; with: string[] } & ({ conflict: string[] } | { red: Red });
 
-/** A train in which everything goes together, and what had to be taken out of it. */
+/** The cars that pass together, and those that were taken out. */
 export interface Sorted {
   placed: Placed[];
   faults: Fault[];
   left: LeftOut[];
-  /** What they would bring is there already. */
+  /** The base already has their changes. */
   already: Already[];
 }
 
 interface SortOptions {
   trains: Pick<Trains, 'couple' | 'has' | 'tipOf'>;
   track: Pick<Track, 'tip' | 'from'>;
-  /** Null: only conflicts count. */
+  /** Null: only looks for conflicts. */
   check: ((commit: string) => Promise<Verdict>) | null;
   say(line: string): void;
 }
 
 /**
- * Finds the cars that go together. All are merged one on top of the other and checked once; when that is red, the car with
- * which it becomes so is found by halving, taken out, and those behind it are tried again without it.
+ * Finds the cars that pass together. Merges all on top of each other and checks the result once. If that fails, finds the
+ * first failing car by bisection, takes it out, and tries those behind it again.
  */
 export async function sortOut(cars: readonly TrainCar[], options: SortOptions): Promise<Sorted> {
   const { track, say } = options;
@@ -65,7 +66,7 @@ export async function sortOut(cars: readonly TrainCar[], options: SortOptions): 
     if (verdict.green) throw new SignalboxError('merge/unsteady', 'The checks do not say the same twice.');
     const front = chain.placed.slice(0, red - 1);
     const faulty = todo.indexOf(culprit.car);
-    // Whatever stood in front of it is settled; what comes behind is tried again without it.
+    // Everything before the culprit is settled; the rest is tried again without it.
     const before = new Set(todo.slice(0, faulty));
     sorted.placed.push(...front);
     sorted.faults.push(...chain.faults.filter(({ car }) => before.has(car)));
@@ -82,7 +83,7 @@ export async function sortOut(cars: readonly TrainCar[], options: SortOptions): 
   return sorted;
 }
 
-/** Checks that say what the last of them found. */
+/** Reports the result of each check. */
 function told(
   check: NonNullable<SortOptions['check']>,
   tell: (word: string) => void,
@@ -94,7 +95,7 @@ function told(
   };
 }
 
-/** A base that is red by itself says nothing about those who are merged into it. */
+/** If the base itself fails, no branch is to blame. */
 async function mustBeGreen(
   check: (commit: string) => Promise<Verdict>,
   { tip, from }: Pick<Track, 'tip' | 'from'>,
@@ -116,7 +117,7 @@ interface Chain {
   already: { car: TrainCar; note: Already }[];
 }
 
-/** Merges one after the other on top of what is placed. One that conflicts is left out, with those that need it. */
+/** Merges the cars one by one. Leaves out those that conflict, and those that need them. */
 async function couple(
   cars: readonly TrainCar[],
   base: readonly Placed[],
@@ -132,7 +133,7 @@ async function couple(
       ours = coupled.commit;
       chain.placed.push({ car, ...coupled });
     } else if ('nothing' in coupled && !(await isNothing(trains, track, ours, { branch, message }))) {
-      // Only others in the train have the same, and they may not get there: it goes along.
+      // Other cars bring the same changes, but may still be taken out: it stays in the train.
       chain.placed.push({ car, tip: coupled.tip, commit: ours });
     } else if ('nothing' in coupled) {
       chain.already.push({ car, note: { ...car.ref, branch, into: track.from } });
@@ -148,7 +149,7 @@ async function couple(
   return chain;
 }
 
-/** Whether a branch that brings nothing to the train would bring nothing to the base either. */
+/** Whether a branch that adds nothing to the train adds nothing to the base either. */
 async function isNothing(
   trains: SortOptions['trains'],
   { tip }: SortOptions['track'],
@@ -158,7 +159,7 @@ async function isNothing(
   return ours === tip || 'nothing' in (await trains.couple(tip, car));
 }
 
-/** Cars that wait for another one or have its commits. */
+/** Cars that wait for the culprit or contain its commits. */
 export async function needing(
   cars: readonly TrainCar[],
   culprit: TrainCar,
