@@ -9,7 +9,7 @@ import type { IssueResult, RunResult } from '../features/issue-runs/types.ts';
 import { ticketsOf } from '../model/plans/view.ts';
 import type { Opened } from './opened-run.ts';
 
-/** What a run came to, without what was in force for it. */
+/** The result of a run, without its configuration. */
 export type Course = Omit<RunResult, 'exitCode' | 'config' | 'mergedOptions' | 'wallClockDurationSeconds'> & {
   /** How long its parts before this one took. */
   spentBefore?: number;
@@ -34,14 +34,14 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
     }));
   // This part may be killed: those before it are on record then.
   if (spentBefore > 0) await spend(spentBefore);
-  // Where everything was done before, there is nothing to leave to anybody.
+  // A run whose issues are all complete leaves nothing for a daemon.
   const detached =
     config.detach && ticketsOf(parts.store.view(), planId).some(({ status }) => status !== 'complete');
   if (detached) {
     open.write((log) => log.update(), planId);
     await letGo(parts, planId);
   } else {
-    // At once: whoever is killed while agents end has said how it ended.
+    // Written at once: a kill while agents end must not leave the log unfinished.
     const onAbort = () => open.write((log) => log.finish({ aborted: true }), planId);
     signal?.addEventListener('abort', onAbort, { once: true });
     try {
@@ -60,7 +60,7 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
   const tickets = ticketsOf(parts.store.view(), planId);
   const results = tickets.map((ticket) => issueResult(ticket, plan));
   if (!detached) await spend(atLeast(spentBefore + open.seconds(), results));
-  // Whoever stops what is done has stopped nothing.
+  // A signal after the last issue completed has stopped nothing.
   const aborted = signal?.aborted === true && tickets.some(({ status }) => status !== 'complete');
   if (!detached) open.write((log) => log.finish({ aborted }), planId);
   return {
@@ -73,7 +73,7 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
   };
 }
 
-/** How many issues of the run are at work at once is up to its plan. A cap that nobody has set gives way to what was asked for. */
+/** The plan limits how many of its issues run at once. The default of maxConcurrency gives way to an explicit --concurrency. */
 function capOf({ maxConcurrency, origin }: Settings, concurrency: number): number {
   return origin.maxConcurrency === 'default' ? Math.max(maxConcurrency, concurrency) : maxConcurrency;
 }

@@ -15,13 +15,13 @@ export interface Opened {
   log: RunLogWriter | null;
   /** Seconds since it was opened. */
   seconds(): number;
-  /** Writes the log where there is one. One that cannot be written is told of and given up; the work goes on. */
+  /** Writes the log, if there is one. A log that cannot be written is reported once and given up; the work continues. */
   write(how: (log: RunLogWriter) => void, planId: string): void;
 }
 
 type Listeners = Pick<OrchestratorConfig, 'onEvent' | 'onProgress' | 'signal'>;
 
-/** The engine's parts, with everybody who wants to know told of every event. */
+/** Opens the engine and sends every event to the stream, the callbacks and the log. */
 export function openRun(
   { settings, env }: { settings: Settings; env: Env },
   { onEvent, onProgress, signal }: Listeners,

@@ -87,7 +87,7 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
       parts.listen({ type: 'problem', planId: plan.id, ticketId: null, path: null, message });
   }
   const tickets = prepared.tickets.map((ticket) => inWorktree(ticket, input.worktrees));
-  // Another run that began at the same time was first: what it has is refused at the second look.
+  // A run that began at the same time was faster: prepare again, which refuses the issues it has.
   if (!(await startIssueRun(parts, { ...prepared, tickets, plan: { ...plan, run } }, signal)))
     return runIssues(given, input);
   if (given.onPhasePlan) tellPhases(prepared, given.onPhasePlan);
@@ -128,7 +128,7 @@ function isUnderWay({ store, holder }: EngineContext, runId: string): boolean {
   return storedRun(plan)?.detached === true || (plan.claim !== null && holder.isLive(plan.claim));
 }
 
-/** Deletes state that nobody goes on with. Worktrees with work in them stay, and the next run of their issue has them. */
+/** Deletes temporary state. Worktrees with work in them stay, and the next run of their issue uses them. */
 export async function forgetRun(
   { settings, env }: Pick<RunInput, 'settings' | 'env'>,
   tell: (planId: string, message: string) => void,

@@ -47,7 +47,7 @@ import { resolveRunOptions } from './run-options.ts';
 import type { OrchestratorConfig, RunSurroundings } from './run-types.ts';
 import { getSettings, type SignalboxSettings } from './settings.ts';
 
-/** What it takes to go on with a run; its options are known. */
+/** What resuming a run needs; its options are stored. */
 export interface ResumeInit extends RunSurroundings {
   settings: SignalboxSettings;
   /** Called with every line that the command line would print, without colours; may throw. Nothing is printed without it. */
@@ -58,7 +58,7 @@ export interface ResumeInit extends RunSurroundings {
 
 export interface RunInit extends ResumeInit {
   options: RunOptions;
-  /** What the project is, as `getManifest()` tells it; missing: as it stands in the project. */
+  /** The project's manifest, as `getManifest()` returns it; default: read from the project. */
   manifest?: ManifestOfRun;
   baseBranch?: string;
   /** Called once for each issue that is run, before its first phase, with the phases ahead when all goes well; may throw. */
@@ -132,7 +132,7 @@ export class RunOrchestrator {
     const kept = { settings: { ...settings, stateDir }, env };
     const known = issueNumbers.flatMap((number) => {
       const info = this.#config.issueInfoMap.get(number);
-      // Nobody can work on an issue that says nothing.
+      // An issue without title and body gives an agent nothing to do.
       return info && `${info.title}${info.body ?? ''}`.trim() !== '' ? [numberedItem(number, info)] : [];
     });
     try {
@@ -184,7 +184,7 @@ export class RunOrchestrator {
     return RunOrchestrator.#whole(init, config, mergedOptions, (orchestrator) => orchestrator.#run(input));
   }
 
-  /** Goes on with a run that was stopped, or whose process is gone, as it began: in its mode, with its options, in its log. */
+  /** Continues a run that was stopped or whose process is gone, with its own mode, options and log. */
   static async resume(init: ResumeInit, runId: string): Promise<RunResult> {
     checkResume(init, runId);
     const { settings } = init;
@@ -273,7 +273,7 @@ export class RunOrchestrator {
   }
 }
 
-/** A command cannot go on with what was kept in a temporary place only. */
+/** No command can continue a run whose state was temporary. */
 function withoutCommand({ next, notMerged, ...result }: IssueResult): IssueResult {
   return {
     ...result,

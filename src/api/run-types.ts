@@ -24,20 +24,20 @@ export interface OrchestratorServices {
   logWriter?: RunLogWriter | null;
   /** null: state is kept in a temporary directory and forgotten. */
   stateManager?: { stateDir: string } | null;
-  /** Stops the run as `signal` does: whoever shuts the program down has one signal for all of it. */
+  /** Stops the run as `signal` does, for programs with one shutdown signal for everything. */
   shutdownManager?: { readonly signal: AbortSignal } | null | undefined;
 }
 
 export interface OrchestratorConfig extends RunSurroundings {
   config: ExecutionConfig;
-  /** What `config` was made of. Its `batch` says the groups; a mode in it that `config` does not have is refused. */
+  /** The options that `config` was made of. Its `batch` has the groups; a mode that `config` does not have is refused. */
   options?: RunOptions;
-  /** Labels and texts say what an issue depends on, as those of GitHub do. */
+  /** Dependencies are read from labels and bodies, as for GitHub issues. */
   issueInfoMap: ReadonlyMap<number, IssueInfo>;
   worktreeMap?: ReadonlyMap<number | string, WorktreeInfo>;
   services?: OrchestratorServices;
   settings?: SignalboxSettings;
-  /** Goes before what the project's files tell. */
+  /** Overrides what is detected from the project's files. */
   packageManager?: string | null;
   /** Goes before `config.base`. */
   baseBranch?: string;

@@ -22,7 +22,7 @@ export interface AgentEntry {
   sandboxProcesses?: number;
 }
 
-/** Agents that work without an entry; an entry of the same name changes only what it says. */
+/** Agents that work without an entry; an entry of the same name changes only the fields it has. */
 export function builtInAgents(packageDir: string): Record<string, AgentEntry & { command: string }> {
   return {
     claude: { command: 'claude' },
@@ -34,14 +34,14 @@ export function builtInAgents(packageDir: string): Record<string, AgentEntry & {
   };
 }
 
-/** Merges an entry over the built-in one of that name; undefined when neither says which command to run. */
+/** Merges an entry over the built-in one of that name; undefined when neither names a command. */
 export function resolveAgent(name: string, entry: AgentEntry, packageDir: string): AgentConfig | undefined {
   const builtIns = builtInAgents(packageDir);
   const builtIn = Object.hasOwn(builtIns, name) ? builtIns[name] : undefined;
   const said = entry.command ?? builtIn?.command;
   if (said === undefined) return undefined;
   const adapter = entry.adapter ?? guessAdapter(said);
-  // Ours is on nobody's PATH.
+  // The rehearsal agent is not on PATH.
   const isOurs = said === 'rehearsal' && adapter === 'rehearsal';
   return {
     name,

@@ -15,12 +15,12 @@ export interface ValueProblem {
 export interface CheckContext {
   /** Relative paths are relative to this directory. */
   base: string;
-  /** What `~` stands for. */
+  /** The directory that `~` means. */
   userHome: string;
   fail(problem: ValueProblem): never;
 }
 
-/** What every ref name is made of; git refuses more, but nothing that looks like an option or an expression. */
+/** The characters of a ref name. Git refuses more than this; an option or an expression is refused here. */
 export const REF = '^[^-\\s~^:?*[\\\\][^\\s~^:?*[\\\\]*$';
 
 /** Gives back the value with its paths resolved; whatever is wrong goes to `fail`, which throws. */
@@ -157,7 +157,7 @@ export function unknownKey(path: (string | number)[], name: string, known: reado
   };
 }
 
-/** An empty value stands for an empty mapping: all its entries are commented out. */
+/** An empty value counts as an empty mapping: all its entries are commented out. */
 export function isMapping(value: unknown): value is Record<string, unknown> | null {
   return value === null || (typeof value === 'object' && !Array.isArray(value));
 }

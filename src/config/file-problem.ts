@@ -1,7 +1,7 @@
 import { InputError } from '../model/errors.ts';
 import type { Path, Place } from './yaml-source.ts';
 
-/** Something wrong in a content file, at the place a person has to mend. */
+/** Something wrong in a content file, with its position. */
 export interface Problem {
   file: string;
   line: number;

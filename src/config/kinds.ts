@@ -85,7 +85,7 @@ export function found(value: unknown): string {
   return value.trim() === '' ? 'an empty text' : `the text ${JSON.stringify(cut(value))}`;
 }
 
-/** What is said of a bad number that a flag sets: the same sentence for the flag, files, variables and callers. */
+/** The message for a bad number; the same for flags, files, variables and library callers. */
 export function refusal(kind: Kind & { is: 'whole' }, value: unknown): string {
   const plain = typeof value === 'number' || (typeof value === 'string' && value.trim() !== '');
   const shown = plain ? String(value) : (JSON.stringify(value) ?? 'nothing');
@@ -162,7 +162,7 @@ export interface Row {
   flag?: string | null;
   /** The flag's short form. */
   letter?: string;
-  /** What the help says of the flag, where `about` does not fit: of a switch that is on, what happens without it. */
+  /** The flag's help text, where `about` does not fit: for a switch that is on, what happens without it. */
   help?: string;
   /** Of settings of runs: the option's name, where it is not the key's. */
   option?: string;

@@ -90,7 +90,7 @@ function paths(
   });
 }
 
-/** A key of a group that stands alone: `agentSeconds` or `timeouts.agentSeconds` for `timeouts: {agentSeconds}`. */
+/** A key of a group written alone: `agentSeconds` or `timeouts.agentSeconds` for `timeouts: {agentSeconds}`. */
 function misplaced(name: string): ValueProblem | undefined {
   const row = ROWS.find(({ key }) => key.includes('.') && (key === name || key.endsWith(`.${name}`)));
   if (!row) return undefined;
@@ -143,7 +143,7 @@ function given(row: Row & { key: Key }, name: string, value: unknown, cwd: strin
   return { key: row.key, value: checked, origin: name, where: name, parts: {} };
 }
 
-/** Checks a value that stands in no file: `name` is the variable, flag or option it came from. */
+/** Checks a value that comes from no file; `name` is the variable, flag or option it came from. */
 export function checkGiven(
   kind: Kind,
   name: string,

@@ -19,7 +19,7 @@ export interface LoadOptions {
   flags?: Flags;
   /** Where the bundled workflows, prompts, scripts and skills are. */
   packageDir: string;
-  /** Leave all files aside, to go on when one of them is broken; state and logs stay where they are. */
+  /** Ignore all config files, to continue when one is broken; state and logs stay where they are. */
   withoutFiles?: boolean;
 }
 
@@ -67,7 +67,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
   return settings;
 }
 
-/** Of a config file that cannot be used: what it says about where state and logs are. */
+/** The state and log directories of a config file that is otherwise unusable. */
 async function leftOver(
   options: LoadOptions,
   user: string,
@@ -92,7 +92,7 @@ async function readLayer(config: ConfigFile, user: string, home: string): Promis
   for (const { key, value, where } of entries) {
     const row: Row = TABLE[key];
     if (row.runs) requireTrust(config, home, `${where}: "${key}" decides ${row.decides ?? 'what is run'}`);
-    // A signalbox.yaml always says where plans are; that it may be looked at is told by `untrusted`.
+    // A signalbox.yaml always decides where plans are; `untrusted` marks that they may only be shown.
     if (key === 'stateDir' && config.file.endsWith('settings.json'))
       requireTrust(config, home, `${where}: "${key}" decides where plans come from`);
     const leaves =

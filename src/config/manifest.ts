@@ -5,7 +5,7 @@ import { readText, repositoryOf } from './paths.ts';
 
 export interface Manifest {
   version: 1;
-  /** What the project is written for: node, python, rust…; null when nothing tells. */
+  /** The project's stack: node, python, rust…; null when unknown. */
   stack: string | null;
   packageManager: string | null;
 }
@@ -13,7 +13,7 @@ export interface Manifest {
 export interface ProjectManifest extends Manifest {
   /** Top of the project. */
   root: string;
-  /** The file it was read from; null where nobody ran `signalbox init`. */
+  /** The file it was read from; null before `signalbox init`. */
   file: string | null;
 }
 
@@ -60,7 +60,7 @@ const MANAGERS: Readonly<Record<string, readonly [file: string | RegExp, manager
   dotnet: [[/./, 'dotnet']],
 };
 
-/** What `init` wrote down for the project a directory is in; what is missing there is told from the files. */
+/** The manifest that `init` wrote for the project of a directory; missing values are detected from the files. */
 export function readManifest(directory: string): ProjectManifest {
   const root = repositoryOf(directory) ?? directory;
   const file = join(root, '.signalbox', 'manifest.json');
@@ -102,7 +102,7 @@ function parseManifest(text: string, file: string): Pick<Manifest, 'stack' | 'pa
   return { stack, packageManager };
 }
 
-/** Tells stack and package manager from the files at the top of a project. */
+/** Detects stack and package manager from the files at the top of a project. */
 export function detectManifest(dir: string): Manifest {
   const files = existsSync(dir) ? readdirSync(dir) : [];
   const first = (rules: readonly [string | RegExp, string][]) =>
@@ -115,7 +115,7 @@ export function detectManifest(dir: string): Manifest {
   return { version: 1, stack, packageManager };
 }
 
-/** `"packageManager": "pnpm@9.1.0"` of package.json; a broken file tells nothing. */
+/** `"packageManager": "pnpm@9.1.0"` of package.json; undefined for a broken file. */
 function declaredManager(dir: string): string | null {
   const declared = /"packageManager"\s*:\s*"([a-z]+)@/.exec(readText(join(dir, 'package.json')) ?? '');
   return declared?.[1] ?? null;

@@ -13,7 +13,7 @@ export function homeDir(env: Env, cwd: string): string {
 export interface ConfigFile {
   file: string;
   text: string;
-  /** `project`: found in the working directory, so somebody else may have written it. */
+  /** `project`: found in the working directory, so its author may not be the user. */
   kind: 'given' | 'home' | 'project';
 }
 
@@ -24,8 +24,8 @@ interface Where {
 }
 
 /**
- * The places a config file may be, in order. SIGNALBOX_CONFIG does as -C: it is how the engine tells the commands
- * that run inside a worktree which file is in force. A SIGNALBOX_HOME without a config.yaml takes the user's own
+ * The places a config file may be, in order. SIGNALBOX_CONFIG works like -C: the engine sets it for
+ * commands that run inside a worktree. A SIGNALBOX_HOME without a config.yaml takes the user's own
  * settings; state and logs stay in it all the same.
  */
 export function configChain({ cwd, env, configPath }: Where): Pick<ConfigFile, 'file' | 'kind'>[] {
@@ -52,7 +52,7 @@ export function findConfig(where: Where): ConfigFile | null {
   return null;
 }
 
-/** `.signalbox/settings.json` of the repository one stands in. */
+/** `.signalbox/settings.json` of the repository that contains `cwd`. */
 export function projectFile(cwd: string, home: string): ConfigFile | null {
   const top = repositoryOf(cwd);
   if (top === null || join(top, '.signalbox') === home) return null;
@@ -70,8 +70,8 @@ export function setsNothing(text: string): boolean {
 export const DEFAULT_STATE = 'state';
 
 /**
- * The state directory where nobody has set anything. Undefined means no more than "load the settings": most commands
- * that only look would spend their time on that.
+ * The state directory when no setting is made. Undefined means "load the settings", which would take most of the time
+ * of a command that only shows something.
  */
 export function plainStateDir(where: Where): string | undefined {
   const { cwd, env } = where;

@@ -19,7 +19,7 @@ export interface RunFlag {
   flags: string;
   option: string;
   about: string;
-  /** Says what is the case anyway unless settings say otherwise: accepted, not shown in the help. */
+  /** Repeats the default: accepted, but not shown in the help. */
   hidden: boolean;
   /** May be given several times; the values make a list. */
   repeat: boolean;

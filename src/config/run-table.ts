@@ -5,7 +5,7 @@ import type { Kind, Row } from './kinds.ts';
 const flag = { is: 'boolean' } as const;
 const text = { is: 'text' } as const;
 
-/** What issue runs do when nobody says otherwise. The key behind `run.` is the option's name too. */
+/** Defaults of issue runs. The key after `run.` is also the option's name. */
 export const RUN_ROWS = {
   'run.concurrency': {
     kind: { is: 'whole', min: 1, flag: '--concurrency' },
@@ -162,7 +162,7 @@ export interface RunOnlyRow {
   letter?: string;
 }
 
-/** What only one run can be told, not the settings: by the name of the option. */
+/** Options that only a run has, not the settings, by name. */
 export const RUN_ONLY = {
   phases: { kind: text, about: 'phases to run, by commas; the others are skipped' },
   chain: { kind: flag, about: 'in the order of dependencies, each from the branch of the one before' },

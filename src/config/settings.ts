@@ -31,13 +31,13 @@ export interface Settings extends Omit<Tree<''>, 'agents' | 'mcpServers'> {
   /** By key (and `agents.<name>`): `default`, `<file>:<line>`, a variable, or a flag. */
   origin: Record<string, string>;
   configFile: string | null;
-  /** A repository's own config file that nobody has trusted yet: its state may be looked at, not run. */
+  /** A repository's own config file that is not trusted yet: its state can be shown, but not run. */
   untrusted: string | null;
   home: string;
-  /** What `~` stands for. */
+  /** The directory that `~` means. */
   userHome: string;
-  /** Where the package with its bundled content lies. */
+  /** The directory of the package with its bundled content. */
   packageDir: string;
-  /** Directories in the order they are looked at: the user's own, then the bundled ones. */
+  /** Directories in search order: the user's own, then the bundled ones. */
   searchPath: { workflows: string[]; prompts: string[]; scripts: string[]; skills: string[] };
 }

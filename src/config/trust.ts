@@ -29,7 +29,7 @@ export function isTrusted(dir: string, home: string): boolean {
   return readTrusted(home).includes(realDirectory(dir));
 }
 
-/** Remembers a directory; says whether it is new, and its real path. */
+/** Records a directory as trusted. Returns its real path and whether it is new. */
 export function trust(dir: string, home: string): { dir: string; added: boolean } {
   const real = realDirectory(dir);
   const known = readTrusted(home);

@@ -41,7 +41,7 @@ export function parseYaml(text: string, file: string): YamlSource {
   };
 }
 
-/** A settings file: YAML, or JSON in which `//` and slash-star comments may stand. */
+/** A settings file: YAML, or JSON with `//` and slash-star comments. */
 export function parseSettings(text: string, file: string): YamlSource {
   return parseYaml(file.endsWith('.json') ? blankComments(text, file) : text, file);
 }
@@ -115,7 +115,7 @@ function keyText(key: unknown): string {
   return String((key as { value?: unknown } | null)?.value);
 }
 
-/** An empty value has a range of no length; the key's place says more. */
+/** An empty value has an empty range, so its key's position is used. */
 function startOf(node: unknown): number | undefined {
   const range = (node as Node | null)?.range;
   return range && range[1] > range[0] ? range[0] : undefined;

@@ -30,7 +30,7 @@ export interface DoctorOptions extends ProgramOptions {
   checkWorkflows(settings: Settings): Promise<WorkflowReport[]>;
 }
 
-/** Looks at everything a run needs. Leaves everything as it was, and never throws for what it finds. */
+/** Checks everything that a run needs. Changes nothing, and never throws for what it finds. */
 export async function examine(options: DoctorOptions): Promise<DoctorFinding[]> {
   const findings = await Promise.all([
     nodeFinding(options.nodeVersion),

@@ -15,7 +15,7 @@ export function stateFinding(stateDir: string): DoctorFinding {
     if (!statSync(there).isDirectory())
       throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' });
     accessSync(there, constants.W_OK | constants.X_OK);
-    // File systems of the kernel's own say yes to root, and take nothing all the same.
+    // /proc and /sys report themselves as writable to root and still refuse files.
     rmdirSync(mkdtempSync(join(there, '.signalbox-doctor-')));
     const detail = there === stateDir ? stateDir : `${stateDir} (will be made)`;
     return { level: 'ok', what: 'state', detail, fix: null };
@@ -60,7 +60,7 @@ const VARIABLES = ['GH_TOKEN', 'GITHUB_TOKEN', 'GH_ENTERPRISE_TOKEN', 'GITHUB_EN
 /** What is left of the file after a logout. */
 const NOBODY = '{}\n'.length;
 
-/** Whether gh is there, and whether somebody seems to be logged in. Nothing is read and nobody is asked. */
+/** Whether gh is installed and seems to be logged in. Reads no login and asks no server. */
 export async function ghFinding(options: ProgramOptions): Promise<DoctorFinding> {
   const { env, settings } = options;
   const why = 'Only workflows that open pull requests need it';

@@ -96,21 +96,21 @@ export async function agentFinding(
 ): Promise<DoctorFinding> {
   const isDefault = agent.name === settings.defaultAgent;
   const what = `agent ${agent.name}`;
-  // Entries may bring their own PATH, and that is where the engine will look.
+  // An entry may set its own PATH, and the engine searches that one.
   const own = { ...env, ...agent.env };
   const file = findExecutable(agent.command, own);
   const trouble = unusable(agent, own);
   if (trouble) return { level: isDefault ? 'bad' : 'warn', what, ...trouble };
   if (file) {
     if (agent.adapter === 'rehearsal') return { level: 'ok', what, detail: `bundled (${file})`, fix: null };
-    // Nobody knows what a command of one's own does with `--version`: it might begin to work.
+    // A custom command may not know `--version` and start to work instead.
     if (agent.adapter === 'custom') return { level: 'ok', what, detail: `found (${file})`, fix: null };
     return versionFinding(what, [file, '--version'], await probe(file, ['--version'], own, timeoutMs));
   }
   return { level: isDefault ? 'bad' : 'warn', what, ...missing(agent, isDefault) };
 }
 
-/** What is said of an agent whose program is not there or cannot be started; undefined when it can. */
+/** Why an agent's program cannot be started; undefined when it can. */
 export function missingProgram(
   { settings, env }: Omit<ProgramOptions, 'timeoutMs'>,
   agent: AgentConfig,

@@ -25,11 +25,11 @@ export interface BasesInput {
 export interface Based {
   items: WorkItem[];
   refused: Refused[];
-  /** What is to be told of issues that go on all the same, by their id. */
+  /** Notes about issues that are run all the same, by their id. */
   notes: Map<string, string>;
 }
 
-/** A base that somebody names must exist, and must be what the branches of the issues began at, where there are any. */
+/** A named base must exist, and existing branches of the issues must have begun at it. */
 export async function checkBases(parts: EngineContext, input: BasesInput): Promise<Based> {
   const { items, base, force } = input;
   const based: Based = { items: [], refused: [], notes: new Map() };

@@ -36,14 +36,14 @@ export function progressFeed(
 /** Called with an issue and the phases ahead of it when all goes well. What it throws is ignored. */
 export type PhasePlanCallback = (issue: number | string, phases: readonly string[]) => void;
 
-/** Tells which phases are ahead of each issue that is to be run. */
+/** Reports the phases ahead of each issue of the run. */
 export function tellPhases({ items, phases, tickets }: PreparedRun, callback: PhasePlanCallback): void {
   const call = harmless(callback);
   const done = new Set(tickets.filter(({ status }) => status === 'complete').map((each) => each.ticketId));
   for (const { id, number } of items) if (!done.has(id)) call(number ?? id, phases.get(id) ?? []);
 }
 
-/** A caller's function that cannot stop the work: what it throws, now or later, goes to `tell` and no further. */
+/** Wraps a caller's function so that it cannot stop the work: what it throws or rejects with goes to `tell` only. */
 export function harmless<A extends unknown[]>(
   callback: (...args: A) => unknown,
   tell: (error: unknown) => void = () => undefined,

@@ -22,7 +22,7 @@ export interface ChainInput {
 
 /**
  * Only links that were done one upon the other are skipped. One without the finished work of the link before it is taken
- * out of those that are done; the names of these are given back with what is to be told of them.
+ * out of those that are done; their names are returned with a note for each.
  */
 export async function openLooseLinks(parts: EngineContext, input: ChainInput): Promise<Map<string, string>> {
   const { items, done, supersedes } = input;

@@ -25,7 +25,7 @@ export interface Facts {
 export interface Compared {
   wanted: WorkItem[];
   done: Map<string, DoneBefore>;
-  /** Where issues go on of which a part is done, by item key. */
+  /** Phases from which partly finished issues continue, by item key. */
   resumed: Map<string, Resumed>;
   /** Tickets of earlier runs that this one takes the place of, by item key. */
   supersedes: Map<string, string[]>;
@@ -33,7 +33,7 @@ export interface Compared {
   branches: Map<string, string>;
 }
 
-/** Looks at what earlier runs made of these issues: done, under way elsewhere, or to be taken over. */
+/** Compares the issues with earlier runs: done, under way elsewhere, or to be taken over. */
 export async function compareIssues(
   parts: EngineContext,
   request: IssueRunRequest,
@@ -83,7 +83,7 @@ export async function compareIssues(
   return compared;
 }
 
-/** It waits for an answer in a run that nobody has given up, or has one and only has to be gone on with. */
+/** It waits for an answer in an earlier run, or has the answer and only needs to be resumed. */
 function isAtGate(ticket: Ticket, earlier: EarlierIssues): boolean {
   const plan = earlier.planOf(ticket);
   if (plan?.kind !== 'run' || (plan.status !== 'active' && plan.status !== 'paused')) return false;
@@ -119,7 +119,7 @@ export async function finishedOutside(
   return finished;
 }
 
-/** Whether another engine has got one of these issues since they were looked at. */
+/** Whether another engine has taken one of these issues since they were compared. */
 export async function isTaken(
   parts: EngineContext,
   plan: Plan,

@@ -10,7 +10,7 @@ import { type EarlierIssues, isNoted } from './previous-runs.ts';
 
 /** The phase that does the work: nothing is built upon an issue without it. */
 export const WORK = 'exec';
-/** Phases that are there for another one: once that has gone well, nobody needs them any more. */
+/** Phases that only prepare another one: once that succeeded, they are not needed. */
 const SERVES: Record<string, string> = { spec: WORK, testgen: WORK, smart_tests: 'checks' };
 
 /** What is left to do of an issue: nothing, a part of what is wanted now, or (undefined) all of it. */
@@ -23,7 +23,7 @@ export interface LeftInput {
   workflow: Workflow;
   /** Phases that are wanted now, in their order. */
   wanted: readonly string[];
-  /** Nobody waits for it any more. */
+  /** It no longer waits. */
   closed: boolean;
 }
 

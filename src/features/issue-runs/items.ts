@@ -130,7 +130,7 @@ function waitsForNamed(item: WorkItem, { reference, locked, waiting, reason }: R
   return { reference: sayItem(item), item, reason: `depends on ${reference}, which ${which}`, hint };
 }
 
-/** Why one of these could not be looked at, without the full stop; undefined when all were. */
+/** Why one of these could not be read, without the full stop; undefined when all were. */
 function unread(found: FetchResult | null, open: readonly string[]): string | undefined {
   const key = open.find((each) => !found?.items.some((item) => item.key === each));
   const about = (reference: string) => key?.endsWith(reference.replace(/^.*#/, '#')) === true;
@@ -162,7 +162,7 @@ function waits(
   };
 }
 
-/** A number alone stands for an issue of the repository that we are in. */
+/** A number alone is an issue of the current repository. */
 function sayKey(key: string, item: WorkItem): string {
   const bare = numberOfKey(key);
   if (bare !== undefined) return `#${bare}`;

@@ -21,7 +21,7 @@ export interface DoneBefore {
   merged: boolean;
 }
 
-/** Where an issue goes on of which earlier runs have done a part. */
+/** The phase from which a partly finished issue continues. */
 export interface Resumed {
   phase: string;
   /** Phases before, which count as entered. */
@@ -52,7 +52,7 @@ export interface IssuePlanInput {
   /** Where an item of another repository is worked on; null for the plan's own. */
   repoOf(item: WorkItem): string | null;
   base: string | null;
-  /** Installs what worktrees need; null: what the lock files tell. */
+  /** Installs the dependencies of worktrees; null: the lock files decide. */
   packageManager: string | null;
   concurrency: number;
   agent: string | null;

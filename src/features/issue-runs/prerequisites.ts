@@ -30,7 +30,7 @@ interface Look {
   view: StoreView;
   earlier: EarlierIssues;
   found: Found;
-  /** Branches that were looked at. */
+  /** Branches that were checked. */
   seen: Set<string>;
 }
 
@@ -64,7 +64,7 @@ export async function withPrerequisitesNow(
   return changed ? { ...spec, ...found } : null;
 }
 
-/** The last attempt went well, or the work is done: it goes on with what it began with. */
+/** The last attempt succeeded, or the work is done: it keeps what it began with. */
 function isUnderWay(ticket: Ticket): boolean {
   const ended = endedOf(ticket);
   const worked = ended.some(({ phase, status }) => phase === WORK && status === 'success');
@@ -102,7 +102,7 @@ async function lookAt(look: Look, blocker: Ticket): Promise<void> {
   if (news) found.stackThere[branch] = news;
 }
 
-/** What could not be asked is told, and the work goes on from what is here. */
+/** A question without an answer is reported, and the work continues from what is local. */
 async function asked<T>(look: Look, branch: string, ask: () => Promise<T>): Promise<T | 'unknown'> {
   const { signal } = look.spec;
   try {

@@ -41,7 +41,7 @@ export class EarlierIssues {
     return found;
   }
 
-  /** Those of an issue that is known only by what others say of it, wherever it is worked on: of files, here and by the id alone. */
+  /** Tickets of an issue that is only mentioned, in any repository; for files, in this one and by id alone. */
   async mentioned(key: string, repo: string): Promise<Ticket[]> {
     const [, id] = /^markdown:([^/]+)$/.exec(key) ?? [];
     if (!key.startsWith('markdown:')) return this.#tickets.filter((ticket) => sourceKey(ticket) === key);

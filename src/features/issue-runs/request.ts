@@ -26,7 +26,7 @@ export interface Refused {
   hint?: string | undefined;
   /** Who has it, when another engine does. */
   locked?: { pid: number; hostname: string; startedAt: string; command: string };
-  /** It waits in an earlier run for somebody to approve it. */
+  /** It waits for approval in an earlier run. */
   waiting?: boolean;
   /** It could be run, but not after what comes before it. */
   notStarted?: boolean;
@@ -41,6 +41,6 @@ export interface PreparedRun {
   workflows: { hash: string; text: string }[];
   /** Phases that are ahead of each ticket when all goes well, by its id. */
   phases: Map<string, string[]>;
-  /** What is to be told of a ticket when the run begins, by its id. */
+  /** Notes to report when the run begins, by ticket id. */
   notes: Map<string, string>;
 }

@@ -134,7 +134,7 @@ async function repositoryAt(parts: EngineContext, cwd: string): Promise<string> 
 /**
  * Writes the plan, takes over from earlier runs, and makes the workspaces of everything that can start. The plan is ours
  * from the beginning, so that a daemon leaves it alone. False, and nothing is written, when another run that began at the
- * same time has one of the issues: look again then.
+ * same time has one of the issues: prepare again.
  */
 export async function startIssueRun(
   parts: EngineContext,

@@ -34,7 +34,7 @@ export interface IssueResult {
   loopTriggered: boolean;
   /** How qa judged the work that is done. */
   verdict?: string;
-  /** What there is to say of it where it is not READY_FOR_MERGE: the criteria that are not met or not verified. */
+  /** Where the verdict is not READY_FOR_MERGE: the criteria that are not met or not verified. */
   reservation?: string;
   /** Why work that was to be merged was left on its branch, and the command that merges it. */
   notMerged?: string;
@@ -53,15 +53,15 @@ export interface IssueResult {
   locked?: { pid: number; hostname: string; startedAt: string; command: string };
   /** None of its phases has begun. */
   notStarted?: boolean;
-  /** It waits for somebody to approve it: nothing has failed. */
+  /** It waits for approval; nothing has failed. */
   waiting?: boolean;
-  /** Somebody stopped it: nothing has failed. */
+  /** It was stopped; nothing has failed. */
   stopped?: boolean;
   /** A newer run has taken its place: nothing has failed here. */
   superseded?: boolean;
   /** It waits for its turn: nothing has failed. Only where a run was left to a daemon. */
   pending?: boolean;
-  /** How to go on with it: a command, or what to change. */
+  /** How to continue: a command, or what to change. */
   next?: string;
   usage: Usage | null;
 }

@@ -7,7 +7,7 @@ import { storedRun } from '../results/stored-run.ts';
 import { checkLogPlace } from './log-files.ts';
 import { openRunLog, type RunLogWriter } from './run-log.ts';
 
-/** Keeps the logs of runs that an engine without a terminal goes on with. Feed it every event; what goes wrong is told. */
+/** Writes the logs of runs that a daemon continues. Takes every event; problems are reported as events. */
 export function followLogs(
   parts: Pick<EngineContext, 'store' | 'now'>,
   tell: (event: EngineEvent) => void,

@@ -71,7 +71,7 @@ function isLog({ path, runId }: LogFile): boolean {
   return 'log' in read && read.log.runId === runId;
 }
 
-/** A repository may have links in it that somebody else has put there: a log in it stays in it. */
+/** A repository may contain links to other places; a log inside the repository must stay inside it. */
 export function checkLogPlace(file: string, repo: string): void {
   if (!isWithin(repo, file)) return;
   let dir = dirname(file);

@@ -33,9 +33,9 @@ export interface RunLog {
     failed: number;
     /** Neither passed nor failed: nothing of these has begun. */
     notStarted: number;
-    /** Nor these: they wait for somebody to approve them. */
+    /** Neither passed nor failed: these wait for approval. */
     waiting: number;
-    /** Nor these: somebody stopped them. */
+    /** Neither passed nor failed: these were stopped. */
     stopped: number;
     aborted: boolean;
     totalDurationSeconds: number;

@@ -34,7 +34,7 @@ export interface RunLogOptions {
   refused?: readonly IssueResult[];
 }
 
-/** One file per run, rewritten whole whenever a phase or an issue ends, so that a kill loses nothing. A run that goes on later goes on in its file. */
+/** One file per run, rewritten whole whenever a phase or an issue ends, so that a kill loses nothing. A resumed run continues its file. */
 export function openRunLog(
   parts: Pick<EngineContext, 'store' | 'now'>,
   options: RunLogOptions,
@@ -72,7 +72,7 @@ export interface RunLogInput {
   others?: readonly IssueLog[];
 }
 
-/** A run as its log tells it. */
+/** The content of a run's log. */
 export function runLog(input: RunLogInput): RunLog {
   const { plan, tickets, config, startTime, endTime, aborted, others = [] } = input;
   const own = tickets.map((ticket) =>
@@ -119,7 +119,7 @@ export function runLog(input: RunLogInput): RunLog {
 
 export type NamedMode = 'batch' | 'chain' | 'sequential' | 'parallel';
 
-/** What a run is called wherever it is told of. */
+/** The mode's name in every report. */
 export function modeOf(plan: Plan, config: ExecutionConfig): NamedMode {
   if (storedRun(plan)?.batched) return 'batch';
   return runMode(config);
@@ -134,7 +134,7 @@ function makePlace(path: string): void {
     });
   try {
     makeDirectory(path, 0o777);
-    // Nobody wants to commit logs, or to see them among their changes.
+    // Logs should not show up as changes of the repository.
     if (isNew) writeFileSync(join(path, '.gitignore'), '*\n', { flag: 'wx' });
   } catch (error) {
     // Another run that begins at the same time was quicker.
@@ -149,7 +149,7 @@ function picture({ store }: Pick<EngineContext, 'store'>, planId: string): { pla
   return { plan, tickets: ticketsOf(store.view(), plan) };
 }
 
-/** Undefined where somebody broke it: what it can be made of is in the store. */
+/** Undefined when it cannot be read: the store has what is needed to write it again. */
 function earlierPart(path: string): RunLog | undefined {
   if (!existsSync(path)) return undefined;
   const read = parseLog(readFileSync(path, 'utf8'));
@@ -164,7 +164,7 @@ function issueLog(result: IssueResult, labels: string[], over: boolean): IssueLo
   return { ...result, labels, status: statusOf(result, over) };
 }
 
-/** Nothing happens to it while the others go on. */
+/** It does not move by itself while others run. */
 function rests(ticket: Ticket): boolean {
   return isOver(ticket) || ticket.status === 'needs_attention';
 }

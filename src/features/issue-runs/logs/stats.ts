@@ -48,7 +48,7 @@ export function readRunLogs(dir: string): { logs: RunLog[]; unreadable: Unreadab
   return { logs, unreadable };
 }
 
-/** Runs that left no log: what is known of them is in the store. `isHeld` tells those that are still under way. */
+/** Runs that left no log: what is known of them is in the store. `isHeld` is true for those still under way. */
 export function storedLogs(
   view: StoreView,
   repo: string,
@@ -74,7 +74,7 @@ function isOf({ repo }: Plan, top: string): boolean {
   return repo === top || (repo !== null && repositoryOf(repo) === top);
 }
 
-/** What a finished run adds to the stats: issues that were done before, never began, were stopped or wait say nothing. */
+/** The issues of a finished run that count for the stats: not those done before, never begun, stopped or waiting. */
 export function countedIssues(log: RunLog): IssueLog[] {
   return log.endTime === null
     ? []

@@ -7,7 +7,7 @@ interface Rule {
   when(options: RunOptions): boolean;
   says(options: RunOptions): string;
   hint: string;
-  /** True where settings may say the one half: only what one person asked for at once can contradict itself. */
+  /** True where one half may come from settings: only options of one call can contradict each other. */
   asked?: true;
 }
 

@@ -2,11 +2,11 @@ import { fromText } from '../../../config/check.ts';
 import { found } from '../../../config/kinds.ts';
 import { InputError } from '../../../model/errors.ts';
 
-/** Layers from lowest to highest. A key that is missing or undefined in a layer says nothing there. */
+/** Layers from lowest to highest. A key that is missing or undefined in a layer is not set there. */
 export interface ConfigLayers<T extends object> {
   defaults: T;
   settings?: Given<T>;
-  /** Texts are read as the type of the default, when that is a number or a boolean; an empty one says nothing then. */
+  /** Texts are read as the type of the default, when that is a number or a boolean; an empty text then counts as not set. */
   env?: { [K in keyof T]?: T[K] | string | undefined };
   explicit?: Given<T>;
 }

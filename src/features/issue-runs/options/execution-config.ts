@@ -23,7 +23,7 @@ export interface ExecutionConfig {
   qaGate: boolean;
   /** Issues at once; 1 when `sequential`. */
   concurrency: number;
-  /** Several issues, not sequential. With a concurrency of 1 they are run one by one, and a failure stops nobody. */
+  /** Several issues, not sequential. With a concurrency of 1 they run one by one, and a failure does not stop the others. */
   parallel: boolean;
   verbose: boolean;
   quiet: boolean;
@@ -81,7 +81,7 @@ export function buildExecutionConfig(
   };
 }
 
-/** The list as asked for; phases that were switched on stand around the work they are about. */
+/** The requested phases, with those that options add in their place in the workflow. */
 function phasesOf(options: { phases?: string; testgen: boolean; securityReview: boolean }): IssuePhase[] {
   const asked = options.phases === undefined ? DEFAULT_PHASES : parsePhases(options.phases);
   if (!asked.includes('exec')) return [...asked];

@@ -59,7 +59,7 @@ function pairs(part: string): [string, string][] {
   return [[part.slice(0, cut), part.slice(cut + 1).trim()]];
 }
 
-/** What flags say of a phase goes before what settings say of it. */
+/** Flags override settings, phase by phase. */
 export function phasePolicies(
   settings: Record<string, PhasePolicy>,
   { models, efforts }: { models?: string | undefined; efforts?: string | undefined },
@@ -101,7 +101,7 @@ export function applyRules(
   };
 }
 
-/** Rules without what somebody has said no to for this run. */
+/** Label rules without the phases that this run switches off. */
 export function rulesWithout(
   rules: readonly LabelRule[],
   no: { phases: readonly IssuePhase[]; qualityLoop: boolean },

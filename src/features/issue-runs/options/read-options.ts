@@ -10,7 +10,7 @@ import { namesNothing } from './batches.ts';
 import { parsePhases } from './phases.ts';
 import type { RunOptions } from './types.ts';
 
-/** By the option's name, what lies in a group by a dotted one: `rotation.maxFiles`. */
+/** Values by option name; options of a group have dotted names: `rotation.maxFiles`. */
 export type Values = Record<string, unknown>;
 
 const NEGATED = { noLog: 'logJson', noSmartTests: 'smartTests', noRetry: 'retry', noPr: 'pr' } as const;
@@ -20,7 +20,7 @@ const KNOWN = new Set([
   ...Object.keys(NEGATED),
 ]);
 
-/** Options that lie in a group, which must hold nothing else. */
+/** The options of the group `rotation`, which accepts no others. */
 const ROTATION: Kind = {
   is: 'object',
   fields: Object.fromEntries(

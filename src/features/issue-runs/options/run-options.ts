@@ -34,7 +34,7 @@ export function mergeRunOptions(
   return result;
 }
 
-/** Options that were merged before, or by nobody: what is missing is taken from the settings. */
+/** Completes options that may have been merged before: missing ones come from the settings. */
 export function completeOptions(options: RunOptions, settings: SettingsOfRuns): MergedRunOptions {
   const home = userHome({});
   return merge(settingsValues(settings, home), {}, readOptions(options, home, 'option'));
@@ -51,7 +51,7 @@ function merge(settings: Values, variables: Values, explicit: Values): MergedRun
   return nested(new ConfigResolver<Values>(layers).resolve()) as unknown as MergedRunOptions;
 }
 
-/** What a layer says without saying it, to overrule the layers below. */
+/** What the options of a layer imply, so that it overrides the layers below. */
 function implied(layer: Values): Values {
   const many = typeof layer.concurrency === 'number' && layer.concurrency > 1;
   return {

@@ -11,7 +11,7 @@ type OfRun = { [K in keyof typeof RUN_ONLY]: ValueOf<(typeof RUN_ONLY)[K]['kind'
 
 type Given<T> = { [K in keyof T]?: T[K] | undefined };
 
-/** What one run is told. Every key may be left out or undefined: settings, variables and defaults say it then. */
+/** Options of one run. A key that is missing or undefined comes from variables, settings or defaults. */
 export interface RunOptions extends Given<Omit<OfSettings, 'rotation'>>, Given<Omit<OfRun, 'phases'>> {
   /** `spec,exec,qa`, or a list. */
   phases?: string | readonly string[] | undefined;
@@ -23,7 +23,7 @@ export interface RunOptions extends Given<Omit<OfSettings, 'rotation'>>, Given<O
   noPr?: boolean | undefined;
 }
 
-/** Everything that settings can say is said. */
+/** Options after merging: every setting has a value. */
 export interface MergedRunOptions extends OfSettings, Partial<Omit<OfRun, 'phases'>> {
   phases?: string;
 }

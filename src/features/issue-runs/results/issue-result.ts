@@ -14,7 +14,7 @@ import { GATE, storedRun } from './stored-run.ts';
 const PULL_REQUEST = 'pull_request';
 const INTEGRATE = 'integrate';
 
-/** What an issue came to. The one place where success is decided: the ticket is complete, or it is not. */
+/** The result of an issue. Success is decided here alone: the ticket is complete, or it is not. */
 export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
   const source = ticket.source as { number?: number | null; already?: boolean } | undefined;
   const ended = ticket.phaseHistory.filter(
@@ -114,7 +114,7 @@ function judgedAs(
   };
 }
 
-/** As `signalbox integrate` has told it. */
+/** As `signalbox integrate` printed it. */
 function fastForwardOf(attempts: readonly Attempt[]): { fastForward?: string } {
   const merged = attempts.findLast(({ phase }) => phase === INTEGRATE);
   const [, command] = /^To bring it into your checkout: (.+)$/m.exec(merged?.output ?? '') ?? [];
@@ -130,7 +130,7 @@ function isWaiting({ status }: Ticket): boolean {
   return status === 'queued' || status === 'ready';
 }
 
-/** The command that goes on with a ticket; none where only others keep it waiting. */
+/** The command that continues a ticket; none while it only waits for others. */
 function nextOf(ticket: Ticket, halted: boolean): { next?: string } {
   const { planId, ticketId } = ticket;
   const resume = `signalbox resume ${planId}`;
@@ -152,7 +152,7 @@ function nextOf(ticket: Ticket, halted: boolean): { next?: string } {
   }
 }
 
-/** `Phase exec failed`, or why it never came to that. */
+/** `Phase exec failed`, or why no phase ran. */
 export function reasonOf(ticket: Ticket): string {
   if (ticket.status === 'paused') return ticket.hold?.reason ?? 'paused';
   if (ticket.hold?.kind === 'gate') return 'waits for approval';
@@ -215,7 +215,7 @@ export function atLeast(seconds: number, results: readonly Pick<IssueResult, 'du
   return Math.max(seconds, ...results.map(({ durationSeconds }) => durationSeconds));
 }
 
-/** A gate's attempt lasts until somebody answers: nothing works in it. */
+/** A gate's attempt lasts until a person answers; no time counts as work. */
 function workedIn({ phase, startedAt, completedAt }: Attempt): number {
   if (completedAt === null || phase === GATE) return 0;
   return Math.max(0, Date.parse(completedAt) - Date.parse(startedAt)) / 1000;

@@ -10,7 +10,7 @@ import type { ManifestOfRun } from '../types.ts';
 
 /** The phase of the issue workflow that waits for a person. */
 export const GATE = 'qa_gate';
-/** What a run leaves in its plan, so that it can go on as it began. */
+/** What a run stores in its plan, so that it can be resumed unchanged. */
 export interface StoredRun {
   config: ExecutionConfig;
   /** What was asked for; missing for runs of callers that bring their own configuration. */
@@ -22,7 +22,7 @@ export interface StoredRun {
   /** Its issues came in groups. */
   batched: boolean;
   manifest: ManifestOfRun;
-  /** How long its parts took so far, as far as they came to their end. */
+  /** How long its finished parts took. */
   spentSeconds: number;
 }
 
@@ -36,7 +36,7 @@ export function storedRun(plan: Plan): StoredRun | undefined {
   return config && { config, options, log, detached, batched, manifest, spentSeconds };
 }
 
-/** Seconds that a run took so far: its parts that came to their end, and one that was killed up to its last sign of life. */
+/** Seconds that a run took so far: its finished parts, and a killed one up to its last activity. */
 export function spentOn(parts: EngineContext, planId: string): number {
   const { store, holder } = parts;
   const plan = store.plan(planId);
@@ -49,7 +49,7 @@ export function spentOn(parts: EngineContext, planId: string): number {
   return spent + Math.max(0, ...signs.map((sign) => sign - began)) / 1000;
 }
 
-/** When an attempt was last at work. Its agent may work on after the run was killed; a gate waits for somebody and does nothing. */
+/** When an attempt was last active. Its agent may continue after the run was killed; a gate only waits. */
 function signOf({ machine, now }: EngineContext, ticket: Ticket, attempt: Attempt): string {
   const { phase, startedAt, completedAt } = attempt;
   if (phase === GATE) return startedAt;
