@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { CliCall } from '../support/cli-call.ts';
 import { ROOT } from './markdown.ts';
 
 export const CLI = join(ROOT, 'dist', 'cli.cjs');
@@ -50,10 +51,11 @@ export function run(
   });
 }
 
+/** A command, inside this process. */
 export function signalbox(
   args: readonly string[],
   home: string,
   env: NodeJS.ProcessEnv = {},
 ): Promise<Ended> {
-  return run(process.execPath, [CLI, ...args], { cwd: home, env: { ...environment(home), ...env } });
+  return new CliCall(args, { cwd: home, env: { ...environment(home), ...env } }).ended;
 }

@@ -1,8 +1,6 @@
 import { rmSync } from 'node:fs';
 import { scratch, signalbox } from './cli.ts';
 
-const AT_ONCE = 4;
-
 /** A command as its own help describes it. */
 export interface Help {
   name: string;
@@ -38,10 +36,8 @@ async function ask(path: string[], home: string): Promise<Help> {
   }
   const listed = /^Commands:\n((?: {2}.*\n)+)/m.exec(out)?.[1] ?? '';
   const names = [...listed.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name = '']) => name);
-  const found: Help[] = [];
-  const left = names.filter((name) => name !== 'help');
-  while (left.length > 0)
-    found.push(...(await Promise.all(left.splice(0, AT_ONCE).map((name) => ask([...path, name], home)))));
+  const others = names.filter((name) => name !== 'help');
+  const found = await Promise.all(others.map((name) => ask([...path, name], home)));
   return {
     name: path.join(' '),
     required: words.filter((word) => word.startsWith('<')).length,
