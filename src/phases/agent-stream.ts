@@ -1,0 +1,131 @@
+import { lineSplitter } from '../agents/index.ts';
+import type { AgentAdapter, AgentEvent, AgentReader, AgentResult } from '../model/agent.ts';
+import { totalUsage } from '../model/limits/usage.ts';
+import type { Hold, Usage } from '../model/ticket.ts';
+import type { PhaseOf } from '../model/workflow.ts';
+import type { PhaseContext } from './context.ts';
+import type { JobRun } from './run-job.ts';
+
+/** An agent that has used up its budget may be about to end: it gets this long, unless it starts another tool. */
+const LAST_WORDS_MS = 250;
+
+const NO_USAGE_YET: Usage = {
+  inputTokens: 0,
+  outputTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  costUsd: 0,
+};
+
+interface StreamOptions {
+  adapter: AgentAdapter;
+  usageBefore: Usage | null;
+  wantsData: boolean;
+  /** What earlier turns of the same attempt have used. */
+  spent: Usage | null;
+  /** Asked all the time, because time passes between two reports: why the agent must end. */
+  overBudget(usage: Usage | null): Hold | null;
+}
+
+/** What an agent's CLI prints: shown as it comes, and judged for whether the agent is busy, waits or has to end. */
+export class AgentStream {
+  readonly #context: PhaseContext<PhaseOf<'agent'>>;
+  readonly #options: StreamOptions;
+  readonly #reader: AgentReader;
+  #spent: Usage | null;
+  #toolsOpen = 0;
+  #limited = false;
+  #answered = false;
+  #endBy = Number.POSITIVE_INFINITY;
+  #session: string | null = null;
+  /** The CLI asked for a permission that nobody can give. */
+  refused = false;
+  /** The budget that is used up. */
+  broke: Hold | null = null;
+
+  constructor(context: PhaseContext<PhaseOf<'agent'>>, options: StreamOptions) {
+    this.#context = context;
+    this.#options = options;
+    this.#spent = options.spent;
+    const { adapter, usageBefore, wantsData } = options;
+    // The time is read when it is needed: "in an hour" counts from the moment at which it was said.
+    this.#reader = adapter.reader({
+      get now() {
+        return context.now();
+      },
+      usageBefore,
+      wantsData,
+    });
+  }
+
+  /** Follows a job; `flush` after it has ended. */
+  follow(): Pick<JobRun, 'onOutput' | 'onErrors' | 'isBusy' | 'isWaiting' | 'isOver'> & { flush(): void } {
+    const reader = this.#reader;
+    const show = (events: readonly AgentEvent[]) => {
+      for (const event of events) this.#show(event);
+    };
+    const lines = lineSplitter((line) => show(reader.line(line)));
+    const errors = lineSplitter((line) => show(reader.errorLine?.(line) ?? []));
+    return {
+      onOutput: (chunk) => lines.push(chunk),
+      ...(reader.errorLine ? { onErrors: (chunk: Buffer) => errors.push(chunk) } : {}),
+      isBusy: () => this.#toolsOpen > 0,
+      isWaiting: () => this.#limited,
+      isOver: () => this.refused || this.#isBroke(),
+      flush: () => lines.flush(),
+    };
+  }
+
+  /** What the agent came to. */
+  end(exit: Parameters<AgentReader['end']>[0]): AgentResult {
+    return this.#reader.end(exit);
+  }
+
+  sessionOf({ sessionId }: AgentResult): string | null {
+    return this.#session ?? sessionId;
+  }
+
+  /** A limit that was met before the model answered cost nothing; later, the cost is not known. */
+  usageOf({ usage, error }: AgentResult): Usage | null {
+    return usage === null && error?.class === 'limit' && !this.#answered ? NO_USAGE_YET : usage;
+  }
+
+  #show(event: AgentEvent): void {
+    const { onSession, onText, onTool } = this.#context;
+    // Any other event shows that it is at work again.
+    this.#limited = event.type === 'limit' || (this.#limited && event.type === 'warning');
+    this.refused = event.type === 'refused';
+    this.#answered ||= event.type === 'text' || event.type === 'tool';
+    switch (event.type) {
+      case 'session':
+        this.#session = event.id;
+        return onSession(event.id);
+      case 'usage':
+        return this.#spend(event.usage);
+      case 'text':
+        return onText(event.text);
+      case 'tool':
+        this.#toolsOpen = Math.max(0, this.#toolsOpen + (event.done ? -1 : 1));
+        if (this.broke) this.#endBy = Number.NEGATIVE_INFINITY;
+        return onTool(event.name, event.summary, event.done);
+      default:
+        return undefined;
+    }
+  }
+
+  #spend(usage: Usage): void {
+    const soFar = totalUsage([this.#options.spent, usage]) ?? usage;
+    this.#spent = soFar;
+    this.#context.onUsage(soFar);
+    this.#isBroke();
+  }
+
+  #isBroke(): boolean {
+    if (this.broke === null) {
+      this.broke = this.#options.overBudget(this.#spent);
+      if (this.broke)
+        this.#endBy = this.#toolsOpen > 0 ? Number.NEGATIVE_INFINITY : performance.now() + LAST_WORDS_MS;
+    }
+    return performance.now() > this.#endBy;
+  }
+}
