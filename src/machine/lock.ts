@@ -62,7 +62,7 @@ function tryCreate(path: string): boolean {
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    // Created but not written, as on a full disk: nobody holds it.
+    // Created but not written, as on a full disk: no process holds it.
     remove(path);
     throw error;
   }
@@ -77,7 +77,7 @@ function remove(path: string): void {
   }
 }
 
-/** Removes a dead holder's lock. Only the holder of the second file may do so, and it looks again first. */
+/** Removes a dead holder's lock. Only the holder of the second file may do so, after another check. */
 function breakStale(path: string): boolean {
   if (!isStale(path)) return false;
   const breaker = `${path}.break`;

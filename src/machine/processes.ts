@@ -2,7 +2,7 @@ import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:f
 import { setTimeout as delay } from 'node:timers/promises';
 import { run } from './run.ts';
 
-/** Sends a signal; false when nobody is there any more. A negative pid is a process group. */
+/** Sends a signal; false when there is no such process any more. A negative pid is a process group. */
 export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(pid, signal);
@@ -44,7 +44,7 @@ function carries(pid: number, wanted: string): boolean {
   try {
     fd = openSync(`/proc/${pid}/environ`, 'r');
   } catch {
-    // It is gone, or somebody else's.
+    // It has ended, or belongs to another user.
     return false;
   }
   try {

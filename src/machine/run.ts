@@ -10,7 +10,7 @@ export interface RunOptions {
   /** Null: no limit. */
   timeoutMs?: number | null | undefined;
   signal?: AbortSignal | undefined;
-  /** How long the program may go on after an abort. */
+  /** How long the program may continue after an abort. */
   abortGraceMs?: number | undefined;
   /** A program that prints more than this on one stream is ended. */
   maxBytes?: number | undefined;

@@ -26,7 +26,7 @@ import type {
   Wanted,
 } from './port.ts';
 import { quickTicket } from './quick.ts';
-import { StateReader, stampOf } from './read.ts';
+import { StateReader, stampOf } from './state-reader.ts';
 import { stateBytes, stateText, unwritable } from './state-text.ts';
 import { type PlanWatch, watchPlans } from './watch.ts';
 
@@ -292,7 +292,7 @@ export class FileStore implements Store {
     return value;
   }
 
-  /** For what changes more than one ticket: the next glance looks anew. */
+  /** For changes of more than one ticket: the next glance reads everything again. */
   async #lockedAnew<T>(name: string, fn: () => T): Promise<T> {
     const result = await this.#locked(name, fn);
     this.#glanced = undefined;
@@ -309,7 +309,7 @@ export class FileStore implements Store {
     }
   }
 
-  /** A full or read-only disk is told as such; the previous state is intact because every write is a rename. */
+  /** Explains a full or read-only disk. The previous state is intact because every write is a rename. */
   #guard<T>(fn: () => T): T {
     try {
       return fn();

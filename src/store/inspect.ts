@@ -15,7 +15,7 @@ const SCHEMAS = { plan: Plan, ticket: Ticket };
 const FIELDS = { plan: Object.keys(Plan.shape), ticket: Object.keys(Ticket.shape) };
 const ENTRY_FIELDS = Object.keys(PlanEntry.shape);
 
-/** Everything in a state file that does not fit its schema, and fields whose names look like slips. */
+/** Everything in a state file that does not fit its schema, and fields whose names are probably misspelt. */
 export function inspectState(store: Pick<Store, 'text'>, ref: StateRef): FileIssue[] {
   const kind = ref.ticketId === null ? 'plan' : 'ticket';
   const fail = (message: string): FileIssue[] => [{ path: null, message, severity: 'error' }];

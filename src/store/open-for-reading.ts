@@ -1,6 +1,6 @@
 import { FileStore } from './file-store.ts';
 import type { Store, StoreView } from './port.ts';
-import { SchemasNeeded } from './read.ts';
+import { SchemasNeeded } from './state-reader.ts';
 
 /**
  * Opens the shared state for a command that only shows it. The schemas take longer to load than a thousand plain tickets take
@@ -17,7 +17,7 @@ export async function openForReading(stateDir: string): Promise<{ store: Store; 
   }
 }
 
-/** For a command that goes on reading: what is written later may not be plain. */
+/** For a command that continues to read: what is written later may not be plain. */
 export async function loadSchemas(): Promise<void> {
   await import('./schemas.ts');
 }

@@ -6,7 +6,7 @@ import type { Plan } from '../model/plan.ts';
 import { keyOf } from './changes.ts';
 import type { Layout } from './layout.ts';
 import type { StateRef, StoreProblem, StoreView } from './port.ts';
-import { SchemasNeeded, type StateReader, stampOf } from './read.ts';
+import { SchemasNeeded, type StateReader, stampOf } from './state-reader.ts';
 import { unreadable } from './state-text.ts';
 
 /** With more tickets than this it is enough that the directory calls them files; with fewer, their sizes are checked, too. */
@@ -96,7 +96,7 @@ function stampOrProblem(file: string): string | undefined {
 /** In the name of a plan directory that is being deleted; no id has a "+". */
 export const DELETED = '+deleted.';
 
-/** Names that are, or look as if they were meant to be, directories of plans. */
+/** Names of directories of plans, and of what was probably meant to be one. */
 export function directories(path: string): string[] {
   if (!existsSync(path)) return [];
   return readdirSync(path, { withFileTypes: true })
@@ -105,7 +105,7 @@ export function directories(path: string): string[] {
     .sort();
 }
 
-/** A link counts, wherever it leads. A file with a dot in its name, such as a README.md, is somebody's own. */
+/** A link counts, whatever it points to. A file with a dot in its name, such as a README.md, does not. */
 function mayBePlan(entry: Dirent): boolean {
   return entry.isDirectory() || entry.isSymbolicLink() || !entry.name.includes('.');
 }

@@ -74,7 +74,7 @@ export interface NoticeWish {
 /** One process that claims tickets and plans. Its heartbeat lets other hosts see that it is alive. */
 export interface Holder {
   readonly by: string;
-  /** Fences writes: whoever finds another token in a ticket's claim must not write any more. */
+  /** Fences writes: a process that finds another token in a ticket's claim must not write it any more. */
   readonly token: string;
   claim(now: string): Claim;
   /** Starts the heartbeat. */

@@ -62,7 +62,7 @@ const TROUBLE: Readonly<Record<string, readonly [reason: string, fix: string]>> 
   EPERM: ['permission denied', 'Give yourself the permission to read and write it.'],
   EISDIR: ['it is a directory', FREE],
   ENOTEMPTY: ['it is a directory', FREE],
-  ENOTDIR: ['a file lies where a directory belongs', FREE],
+  ENOTDIR: ['a file is where a directory belongs', FREE],
   ENOENT: ['its directory is gone', 'Put the plan back, or delete what is left of it.'],
   ELOOP: ['its links lead in a circle', FREE],
   ENXIO: ['it is not a file', FREE],
@@ -91,7 +91,7 @@ function troubled(kind: string, path: string, what: string, error: unknown): Inp
 /** The fix is in the message, too: a list of problems has nothing else. */
 function refused(kind: string, path: string, what: string, fix: string): InputError {
   return new InputError(`state/${kind}`, `${path} ${what}. ${fix}`, {
-    hint: 'Everything else goes on.',
+    hint: 'Everything else continues.',
     details: { path },
   });
 }

@@ -159,7 +159,7 @@ describe.concurrent('what lies where files and directories of a plan belong hold
     [
       'tickets',
       (path) => writeFileSync(path, ''),
-      'cannot be read: a file lies where a directory',
+      'cannot be read: a file is where a directory',
       'Move away',
     ],
     [

@@ -23,12 +23,12 @@ describe('files that cannot be used', () => {
     [
       'of another ticket',
       '{"planId":"p","ticketId":"other","title":"T"}',
-      /calls itself "p\/other" but lies at "p\/bad"/,
+      /calls itself "p\/other" but is stored as "p\/bad"/,
     ],
     [
       'of another plan',
       '{"planId":"q","ticketId":"bad","title":"T"}',
-      /calls itself "q\/bad" but lies at "p\/bad"/,
+      /calls itself "q\/bad" but is stored as "p\/bad"/,
     ],
     ['with an illegal status', '{"planId":"p","ticketId":"bad","title":"T","status":"done"}', /status: /],
     [
@@ -146,7 +146,7 @@ describe('what is not a file of a plan or ticket', () => {
         return state.path('bad/tickets');
       },
       null,
-      /cannot be read: a file lies where a directory belongs\. Move away what is in the way\./,
+      /cannot be read: a file is where a directory belongs\. Move away what is in the way\./,
     ],
     [
       'tickets/ as links in a circle',

@@ -54,7 +54,7 @@ export interface Place {
 
 const STATE: Place = { name: 'the state directory', setting: 'stateDir' };
 
-/** A full or read-only disk told as such; any other error as it is. */
+/** Explains a full or read-only disk; returns any other error as it is. */
 export function asStorageError(error: unknown, root: string, { name, setting } = STATE): unknown {
   const code = (error as NodeJS.ErrnoException).code ?? '';
   const reason = REASONS[code];

@@ -59,7 +59,7 @@ export function readRegular(path: string): Buffer | undefined {
 
 /**
  * The first entry of a git directory that git would wait for: neither file nor directory. A link is one of them, too,
- * unless links may lead to what is not; and a directory that lies too deep for a path.
+ * unless links may lead to what is not; and a directory that is too deep for a path.
  */
 export async function oddEntry(root: string, links: 'odd' | 'followed' = 'odd'): Promise<string | undefined> {
   let left = MOST_ENTRIES;
@@ -90,7 +90,7 @@ function leadsOn(root: string, name: string): boolean {
   }
 }
 
-/** Removes named pipes, sockets and devices below a directory. They hold nothing, and whoever made them has ended. */
+/** Removes named pipes, sockets and devices below a directory. They hold nothing, and the process that made them has ended. */
 export async function removeSpecial(root: string): Promise<void> {
   for (const entry of (await entriesOf(root)) ?? []) {
     const path = join(root, entry.name);
@@ -113,7 +113,7 @@ async function entriesOf(path: string): Promise<Dirent[] | null> {
 
 /**
  * Removes what an agent may have filled without end, or nested deeper than a path can say: a process of its own does,
- * while the engine goes on.
+ * while the engine continues.
  */
 export async function sweepAway(...paths: readonly string[]): Promise<void> {
   const directories = paths.filter((path) => {

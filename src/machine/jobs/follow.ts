@@ -78,7 +78,7 @@ async function untilGone(options: FollowOptions): Promise<JobResult> {
   }
   if (stop) await stopJob(dir, stop);
   else await sweepJob(dir);
-  // Of a job that was stopped nobody needs the rest; of one that ended, all of it, unless a person is waiting.
+  // The rest of the output matters only when the job ended by itself, and only until a stop is asked for.
   let cut = false;
   for (let read = reader.pull(); !stop && read.printed && !cut; read = reader.pull()) {
     await turn();
@@ -125,7 +125,7 @@ function startOf(dir: string): { wall: number; mono: number } {
   return { wall, mono: performance.now() - age };
 }
 
-/** Ends early by the signal or by whoever is given the way to. Nothing is left waiting: a job may run for hours. */
+/** Ends early by the signal or by the given function. Leaves no listener behind: a job may run for hours. */
 function pause(ms: number, signal: AbortSignal, giveWake: (done: () => void) => void): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();

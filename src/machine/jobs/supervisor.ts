@@ -26,7 +26,7 @@ const CLOSED_ON_EXEC = 0o2000000;
 const room = Buffer.alloc(64);
 
 /**
- * Files that whoever started this process left open, a lock or a directory, would reach what it starts: a way around
+ * Files that the parent of this process left open, such as a lock or a directory, would reach what it starts: a way around
  * the walls of a sandbox. Node takes care of the first few alone, and elsewhere than on Linux of all.
  */
 function inheritedFiles(): number[] {

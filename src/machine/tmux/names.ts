@@ -12,7 +12,7 @@ export function sessionName(text: string, fallback = 'signalbox'): string {
   return [...name].slice(0, MAX_NAME).join('').replace(/-+$/, '') || fallback;
 }
 
-/** What to tell somebody who asked for a name that tmux cannot have; undefined where it can. */
+/** A note about a session name that tmux cannot use; undefined when it can. */
 export function renamedText(wanted: string): string | undefined {
   const name = sessionName(wanted);
   return name === wanted

@@ -11,13 +11,13 @@ export interface TmuxPane {
   ticket: string | null;
   /** Its command has ended; the text is still there. */
   dead: boolean;
-  /** Somebody looks at its window. */
+  /** A client shows its window. */
   watched: boolean;
 }
 
 export interface TmuxSession {
   socket: string;
-  /** Whose it is: null where nobody of us has made it. */
+  /** Which run made it; null: a person did. */
   owner: string | null;
   /** Somebody is attached to it. */
   attached: boolean;
@@ -94,7 +94,7 @@ function checked(pane: string, answer = pane): string {
   return pane;
 }
 
-/** Makes a session nobody needs to be attached to. Its windows are opened after its options are set, so that they have them. */
+/** Makes a detached session. Its windows are opened after its options are set, so that they have them. */
 export async function makeSession(
   tmux: Tmux,
   name: string,

@@ -124,7 +124,7 @@ export class StateReader {
       const own = `${ticket.planId}/${ticket.ticketId}`;
       throw new InputError(
         'state/mismatch',
-        `${path}: the ticket calls itself "${own}" but lies at "${planId}/${ticketId}"`,
+        `${path}: the ticket calls itself "${own}" but is stored as "${planId}/${ticketId}"`,
         {
           hint: 'Correct planId and ticketId, or move the file.',
           details: { path },
@@ -134,7 +134,7 @@ export class StateReader {
     return ticket;
   }
 
-  /** True when nobody else has written the file since this process did. Having read it does not count. */
+  /** True when no other process has written the file since this one did. Having read it does not count. */
   owns(path: string): boolean {
     const written = this.#written.get(path);
     if (written === undefined) return false;
