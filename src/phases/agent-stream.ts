@@ -99,17 +99,18 @@ export class AgentStream {
     switch (event.type) {
       case 'session':
         this.#session = event.id;
-        return onSession(event.id);
+        onSession(event.id);
+        break;
       case 'usage':
-        return this.#spend(event.usage);
+        this.#spend(event.usage);
+        break;
       case 'text':
-        return onText(event.text);
+        onText(event.text);
+        break;
       case 'tool':
         this.#toolsOpen = Math.max(0, this.#toolsOpen + (event.done ? -1 : 1));
         if (this.broke) this.#endBy = Number.NEGATIVE_INFINITY;
-        return onTool(event.name, event.summary, event.done);
-      default:
-        return undefined;
+        onTool(event.name, event.summary, event.done);
     }
   }
 
