@@ -1,4 +1,6 @@
 import {
+  type Action,
+  type Actions,
   type EngineContext,
   type OpenOptions,
   openEngine as open,
@@ -6,8 +8,31 @@ import {
 } from '../engine/context.ts';
 import { issuesKind } from '../features/issue-runs/plan-kind.ts';
 import { Notifier } from '../features/notifications/notify.ts';
+import type { ForgeStep } from '../features/pull-requests/actions.ts';
 import { specKind } from '../features/spec-runs/plan-kind.ts';
 import type { PLAN_KINDS } from '../model/plan.ts';
+
+/** Implementations of the bundled actions. Each is loaded when a ticket first needs it. */
+const ACTIONS: Actions = {
+  checks: async (call) => (await import('../features/checks/checks.ts')).checksAction(call),
+  'related-tests': async (call) => (await import('../features/checks/related-tests.ts')).relatedAction(call),
+  integrate: async (call) =>
+    (await import('../features/integrate/integrate.ts')).integrateStep({ ...call, inPhase: true }),
+  'spec-tick': async (call) =>
+    (await import('../features/spec-runs/tick.ts')).tickStep({ ...call, inPhase: true }),
+  'push-branch': onGithub('push-branch'),
+  'pull-request': onGithub('pull-request'),
+  'sync-branch': onGithub('sync-branch'),
+  'answer-review': onGithub('answer-review'),
+  'merge-pull-request': onGithub('merge-pull-request'),
+  'pull-request-poll': onGithub('pull-request-poll'),
+  'pull-request-review': onGithub('pull-request-review'),
+};
+
+function onGithub(step: ForgeStep): Action {
+  return async (call) =>
+    (await import('../features/pull-requests/actions.ts')).forgeStep(step, { ...call, inPhase: true });
+}
 
 /** Plans that people write, by hand or with a planner. */
 const ticketsKind: PlanKind = { kind: null, hooks: () => ({}) };
@@ -27,5 +52,6 @@ export function openEngine({
   return open(options, {
     kinds: [...Object.values(KINDS), ...kinds],
     notifications: (context) => new Notifier(context),
+    actions: ACTIONS,
   });
 }

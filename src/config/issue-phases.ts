@@ -2,6 +2,9 @@
 export const ISSUE_PHASES = ['spec', 'testgen', 'exec', 'security_review', 'qa'] as const;
 export type IssuePhase = (typeof ISSUE_PHASES)[number];
 
+/** The phase that does the work: nothing is built upon an issue without it. */
+export const WORK_PHASE: IssuePhase = 'exec';
+
 /** Those that run without being asked for. */
 export const DEFAULT_PHASES: readonly IssuePhase[] = ['spec', 'exec', 'qa'];
 /** Those that an option or a label adds. */

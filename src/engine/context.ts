@@ -1,10 +1,13 @@
 import type { Settings } from '../config/settings.ts';
 import { Machine } from '../machine/machine.ts';
+import type { ActionInputs, ActionName } from '../model/actions.ts';
 import { InputError, messageOf, SignalboxError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { TRANSIENT } from '../model/events.ts';
+import type { TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { type Redact, redactAll } from '../model/text/redact.ts';
+import type { ActionEnd, Place } from '../phases/index.ts';
 import { redactorOf, secretKeeper } from '../sandbox/secrets.ts';
 import { openStore } from '../store/open.ts';
 import type { Holder, PlanSchema, Store, StoreView } from '../store/port.ts';
@@ -26,6 +29,10 @@ export interface EngineContext {
   env: Record<string, string>;
   /** The job that this process belongs to, if an engine started it: what it starts ends with that job. */
   job?: string | undefined;
+  /** Ends what an action has under way; only an action's own context has it. */
+  signal?: AbortSignal | undefined;
+  /** Bundled steps that phases of type `action` name. */
+  actions: Actions;
   now(): string;
   /** Rings the terminal's bell; undefined without a terminal. */
   bell?: (() => void) | undefined;
@@ -39,6 +46,23 @@ export interface EngineContext {
   /** Tells people what happens to plans; undefined: they are not told. */
   notifications?: ((context: EngineContext) => Notifications) | undefined;
 }
+
+/** What an action works with. */
+export interface ActionCall {
+  /** Settings are those of the ticket's repository; programs that are started carry the mark of the attempt's job. */
+  parts: EngineContext;
+  ref: TicketRef;
+  phase: string;
+  place: Place;
+  inputs: ActionInputs;
+}
+
+/** A bundled step. It looks before it acts, so that running it again after a crash comes to the same end. */
+export type Action = (call: ActionCall) => Promise<ActionEnd>;
+export type Actions = Readonly<Partial<Record<ActionName, Action>>>;
+
+/** The end of a step that does its work in this process; `data` is what `--json` prints of it. */
+export type StepEnd = Exclude<ActionEnd, { job: unknown }> & { data: unknown };
 
 /** A kind of plan, as it is registered where the engine is opened. */
 export interface PlanKind {
@@ -61,6 +85,7 @@ export interface Notifications {
 export interface EngineFeatures {
   kinds: readonly PlanKind[];
   notifications?: (context: EngineContext) => Notifications;
+  actions?: Actions;
 }
 
 export interface OpenOptions {
@@ -75,7 +100,10 @@ export interface OpenOptions {
 }
 
 /** Makes the context for one process. */
-export function openEngine(options: OpenOptions, { kinds, notifications }: EngineFeatures): EngineContext {
+export function openEngine(
+  options: OpenOptions,
+  { kinds, notifications, actions = {} }: EngineFeatures,
+): EngineContext {
   const { settings, by, listen, bell } = options;
   const known = kinds.flatMap(({ kind, schema }) => (kind === null ? [] : [[kind, schema ?? null] as const]));
   const store = options.store ?? openStore(settings.stateDir, { kinds: new Map(known) });
@@ -108,6 +136,7 @@ export function openEngine(options: OpenOptions, { kinds, notifications }: Engin
     crash: crashPoints(given),
     kinds: hooks,
     notifications,
+    actions,
   };
   for (const each of kinds) {
     if (hooks.has(each.kind)) throw new Error(`The plan kind "${each.kind}" is registered twice.`);

@@ -10,13 +10,26 @@ export const CRASH_POINTS = [
 ] as const;
 /** The same for merges. */
 export const MERGE_CRASH_POINTS = ['merge:checked', 'merge:landed', 'merge:returned'] as const;
+/** And for actions: before and after each effect that is not on a forge. */
+export const ACTION_CRASH_POINTS = [
+  'integrate:ready',
+  'integrate:done',
+  'sync:ready',
+  'sync:taken',
+  'tick:ready',
+  'tick:written',
+  'tick:done',
+  'action:done',
+] as const;
 /** A person's agent waits to be noted. */
 type SessionCrashPoint = 'session:waits';
-/** And for what is done on a forge: meant and not done, or done and not recorded. */
+/** What is done on a forge. Each has two crash points: it is meant and not done, or done and not recorded. */
+export const FORGE_EFFECTS = ['push', 'create', 'edit', 'comment', 'merge'] as const;
 export type ForgeCrashPoint = `forge:${string}`;
 export type CrashPoint =
   | (typeof CRASH_POINTS)[number]
   | (typeof MERGE_CRASH_POINTS)[number]
+  | (typeof ACTION_CRASH_POINTS)[number]
   | SessionCrashPoint
   | ForgeCrashPoint;
 

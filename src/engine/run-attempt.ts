@@ -7,6 +7,7 @@ import type { TicketEvent } from '../model/state/reduce.ts';
 import { redactAll } from '../model/text/redact.ts';
 import { type Attempt, attemptKey, openAttempt, type Ticket, type Usage } from '../model/ticket.ts';
 import { afterStraying, type PhaseContext, type Place, perform } from '../phases/index.ts';
+import { runAction } from './actions.ts';
 import { admission, agentOf, allowanceOf, endedBefore, launchesOf } from './admission.ts';
 import { type EngineContext, emit, hooksOf } from './context.ts';
 import { neighbours } from './hidden-paths.ts';
@@ -87,7 +88,7 @@ async function runAttempt(
   const context = phaseContext(parts, input, { attempt, place, recorder });
   const agent = step.phase.type === 'agent' ? context.agentName : null;
   if (fresh) emit(parts, { type: 'attempt:start', agent, kind: step.phase.type, ...about });
-  else if (step.phase.type === 'agent' || step.phase.type === 'script')
+  else if (step.phase.type !== 'poll' && step.phase.type !== 'gate')
     emit(parts, { type: 'attempt:adopt', ...about });
   const end = await endOf(parts, context, { agent, refused });
   parts.crash('attempt:performed');
@@ -150,6 +151,7 @@ function phaseContext(
     others: () => neighbours(parts, journal.ticket),
     settings: parts.settings,
     workspaces: parts.workspaces,
+    act: (request) => runAction(parts, { ref: refOf(ticket), phase: phase.id, request }),
     jobDir: parts.machine.job(ticket, attempt),
     resumed: !fresh,
     signal,

@@ -22,13 +22,13 @@ export interface Context {
 const LOCK_TIMEOUT_MS = 180_000;
 
 /** Serialises what git races with itself on: add, move, remove, prune and fetch of one repository. */
-export function lockRepo<T>(repo: Repo, fn: () => T | Promise<T>): Promise<T> {
-  return withLock(join(repo.commonDir, 'signalbox.lock'), fn, { timeoutMs: LOCK_TIMEOUT_MS });
+export function lockRepo<T>(repo: Repo, fn: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
+  return withLock(join(repo.commonDir, 'signalbox.lock'), fn, { timeoutMs: LOCK_TIMEOUT_MS, signal });
 }
 
 /** Serialises merges, which neither wait for worktrees nor hold them up. */
-export function lockMerges<T>(repo: Repo, fn: () => T | Promise<T>): Promise<T> {
-  return withLock(join(repo.commonDir, 'signalbox-merge.lock'), fn, { timeoutMs: LOCK_TIMEOUT_MS });
+export function lockMerges<T>(repo: Repo, fn: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
+  return withLock(join(repo.commonDir, 'signalbox-merge.lock'), fn, { timeoutMs: LOCK_TIMEOUT_MS, signal });
 }
 
 export function createTurns(): Context['inTurn'] {

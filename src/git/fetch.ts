@@ -43,7 +43,7 @@ export function isRecent(at: number): boolean {
 
 /** Origin's branch as it is now, however recently it was looked at; throws when that cannot be had. */
 export async function fetchAnew(context: Context, repo: Repo, branch: string): Promise<void> {
-  await lockRepo(repo, () => fetchNow(context, repo, branch, true));
+  await lockRepo(repo, () => fetchNow(context, repo, branch, true), context.git.signal);
 }
 
 /** Gets a branch's commits and moves no ref; for a git that writes its objects elsewhere. */

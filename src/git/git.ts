@@ -17,6 +17,8 @@ export interface Patience {
   signal?: AbortSignal | undefined;
   timeoutMs?: number | undefined;
   graceMs?: number | undefined;
+  /** Once aborted, no further call begins. */
+  strict?: boolean | undefined;
 }
 
 /** Where a call works. Both are named, so that neither discovery nor a planted core.worktree decides. */
@@ -64,6 +66,8 @@ export interface Git {
   adopt(commonDir: string): void;
   /** Finds out what the next call will need to know of the place. */
   prepare(at: Place): Promise<void>;
+  /** Ends waits for locks, where no further call may begin. */
+  readonly signal: AbortSignal | undefined;
   /** The same with calls that have so much patience. */
   patient(patience: Patience): Git;
 }
@@ -124,6 +128,7 @@ export function createGit(options: CreateGit): Git {
       async prepare(at: Place) {
         await plantedDrivers(at, patience);
       },
+      signal: patience.strict ? patience.signal : undefined,
       patient: (more: Patience) => withPatience({ ...patience, ...more }),
     });
   return withPatience({});
@@ -139,6 +144,7 @@ interface CallOptions {
 
 async function runGit(command: string, args: readonly string[], options: CallOptions): Promise<GitResult> {
   const { cwd, env, input, patience } = options;
+  if (patience.strict) patience.signal?.throwIfAborted();
   const timeoutMs = options.timeoutMs ?? patience.timeoutMs ?? TIMEOUT_MS;
   const { signal, graceMs: abortGraceMs = GRACE_MS } = patience;
   const end = await run(command, args, {

@@ -14,7 +14,6 @@ export {
 } from './pull-request.ts';
 export {
   objectionTo,
-  type PullWait,
   pendingChecks,
   type Standing,
   standingOf,

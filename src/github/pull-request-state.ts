@@ -1,23 +1,8 @@
+import type { PullOutcome, PullWait } from '../model/actions.ts';
 import { capital, cleanLine, cleanText } from '../model/text/clean.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
 import { type FeedbackItem, feedbackOf, type Listening } from './feedback.ts';
 import { isHeard, type Watched } from './watched.ts';
-
-/** What somebody waits for: that it is opened, reviewed, merged, or over in whatever way. */
-export const PULL_WAITS = ['open', 'review', 'merge', 'end'] as const;
-export type PullWait = (typeof PULL_WAITS)[number];
-
-export type PullOutcome =
-  | 'open'
-  | 'merged'
-  | 'unmerged'
-  | 'closed'
-  | 'deleted'
-  | 'moved'
-  | 'conflict'
-  | 'changes'
-  | 'red'
-  | 'approved';
 
 export interface Standing {
   outcome: PullOutcome;

@@ -58,14 +58,15 @@ export async function seePull(
   };
   const known = fresh();
   if (known) return known;
-  return inTurn(file, async () => {
+  const look = async () => {
     // Another process may have asked while this one waited for its turn.
     const meanwhile = fresh();
     if (meanwhile) return meanwhile;
     const low = new BudgetBook(options.stateDir).low(options.repository.host, options.reserve, options.now());
     if (low) return { later: budgetText(low) };
     return ask(file, watch, options, others());
-  });
+  };
+  return inTurn(file, look, options.gh.signal);
 }
 
 /** Forgets what is known of a branch: something was just done that changes it. */
@@ -83,9 +84,9 @@ export function lastSeen(options: Kept, branch: string): Watched | null {
   return pulls.find(({ state }) => state === 'OPEN') ?? pulls[0] ?? null;
 }
 
-function inTurn<T>(file: string, work: () => T | Promise<T>): Promise<T> {
+function inTurn<T>(file: string, work: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  return withLock(`${file}.lock`, work, { timeoutMs: TURN_MS });
+  return withLock(`${file}.lock`, work, { timeoutMs: TURN_MS, signal });
 }
 
 async function ask(

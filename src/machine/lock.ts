@@ -8,6 +8,8 @@ const queues = new Map<string, Promise<unknown>>();
 export interface LockOptions {
   /** Give up after this long; the error names the holder. */
   timeoutMs?: number;
+  /** Aborting ends the wait with the signal's reason; what already holds the lock runs to its end. */
+  signal?: AbortSignal | undefined;
 }
 
 /**
@@ -27,8 +29,8 @@ export async function withLock<T>(
   const tail = before ? before.then(() => turn) : turn;
   queues.set(path, tail);
   try {
-    if (before) await before;
-    await acquire(path, options.timeoutMs ?? 10_000);
+    if (before) await untilAborted(before, options.signal);
+    await acquire(path, options);
     try {
       return await fn();
     } finally {
@@ -40,9 +42,21 @@ export async function withLock<T>(
   }
 }
 
-async function acquire(path: string, timeoutMs: number): Promise<void> {
+/** Waits for a promise that never rejects, or rejects at once when the wait is aborted. */
+function untilAborted(wait: Promise<unknown>, signal: AbortSignal | undefined): Promise<unknown> {
+  if (!signal) return wait;
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) return abort();
+    signal.addEventListener('abort', abort, { once: true });
+    wait.then(resolve).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+async function acquire(path: string, { timeoutMs = 10_000, signal }: LockOptions): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   for (let wait = 1; !tryCreate(path); wait = Math.min(wait * 2, 50)) {
+    signal?.throwIfAborted();
     if (breakStale(path)) continue;
     if (performance.now() > deadline) {
       const holder = readHolder(path);

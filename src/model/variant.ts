@@ -24,11 +24,11 @@ function adapt(phase: Phase, wishes: Wishes): Phase {
   const visits = wishes.loops?.phase === phase.id ? { maxVisits: wishes.loops.visits } : {};
   if (phase.type === 'terminal') return phase;
   if (phase.type === 'gate') {
-    const { command: _, args: __, intervalSeconds: ___, ...asks } = phase;
-    return wishes.looks === false ? asks : phase;
+    const nowhere = { command: undefined, args: undefined, action: undefined, with: undefined };
+    return wishes.looks === false ? { ...phase, ...nowhere, intervalSeconds: undefined } : phase;
   }
   const once = wishes.retry ? {} : { retry: undefined, maxRetries: undefined };
-  if (phase.type === 'script')
+  if (phase.type === 'script' || phase.type === 'action')
     return { ...phase, ...once, ...(wishes.retry ? {} : { waits: false }), ...visits };
   if (phase.type !== 'agent') return { ...phase, ...once, ...visits };
   const model = wishes.models[phase.id] ?? wishes.models['*'];

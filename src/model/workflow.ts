@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ACTION_NAMES, ActionInputs, type ActionName } from './actions.ts';
 import { EFFORTS } from './efforts.ts';
 import { Budget } from './limits/budget-schema.ts';
 
@@ -81,18 +82,34 @@ const attempts = {
     .optional()
     .describe('Context values: `stdout`, `result.<field>`, or a shell command'),
 };
-const command = {
-  command: Name.describe('Script file, looked up in scriptDir and then among the bundled ones'),
-  args: z.array(z.string()).default([]).describe('Templates, passed as arguments without a shell'),
-};
+const command = Name.describe('Script file, looked up in scriptDir and then among the bundled ones');
+const args = z.array(z.string()).describe('Templates, passed as arguments without a shell');
+const action = z
+  .enum(ACTION_NAMES)
+  .describe('Bundled step that runs inside the engine; a script of its name in scriptDir runs instead');
+const inputs = ActionInputs.optional().describe('Inputs of the action');
+const waits = z
+  .boolean()
+  .optional()
+  .describe('Whether “not now”, exit code 75 of a script, is waited out; default yes');
 
 export const ScriptPhase = z.strictObject({
   ...common,
   type: z.literal('script'),
-  ...command,
+  command,
+  args: args.default([]),
   ...attempts,
   idleSeconds: Seconds.optional().describe('Stop when nothing was printed for this long'),
-  waits: z.boolean().optional().describe('Whether exit code 75, “not now”, is waited out; default yes'),
+  waits,
+  ...edges,
+});
+export const ActionPhase = z.strictObject({
+  ...common,
+  type: z.literal('action'),
+  action,
+  with: inputs,
+  ...attempts,
+  waits,
   ...edges,
 });
 export const AgentPhase = z.strictObject({
@@ -158,7 +175,10 @@ export const AgentPhase = z.strictObject({
 export const PollPhase = z.strictObject({
   ...common,
   type: z.literal('poll'),
-  ...command,
+  command: command.optional(),
+  args: args.default([]),
+  action: action.optional(),
+  with: inputs,
   intervalSeconds: Seconds.optional().describe('Time between two looks; default pollInterval'),
   timeoutSeconds: Seconds.optional().describe('Longest wait in all; default one day'),
   notify: z
@@ -177,15 +197,17 @@ export const GatePhase = z.strictObject({
   command: Name.optional().describe(
     'Script that looks whether somebody answered elsewhere: exit code 0 with the decision in its first line, 1 for not yet',
   ),
-  args: z.array(z.string()).optional().describe('Templates, passed to the script without a shell'),
-  intervalSeconds: Seconds.optional().describe('Time between two looks of the script; default pollInterval'),
+  args: args.optional(),
+  action: action.optional(),
+  with: inputs,
+  intervalSeconds: Seconds.optional().describe('Time between two looks; default pollInterval'),
   timeoutSeconds: Seconds.optional().describe('Take the failure edge when nobody answered for this long'),
   onFailure: edges.onFailure,
   on: z.record(z.string(), PhaseId).describe('Next phase by decision'),
   found: z
     .array(z.string())
     .optional()
-    .describe('Those of `on` that only the script can tell; no person can give them as an answer'),
+    .describe('Those of `on` that only the script or action can tell; no person can give them as an answer'),
 });
 export const TerminalPhase = z.strictObject({
   id: common.id,
@@ -196,6 +218,7 @@ export const TerminalPhase = z.strictObject({
 
 export const Phase = z.discriminatedUnion('type', [
   ScriptPhase,
+  ActionPhase,
   AgentPhase,
   PollPhase,
   GatePhase,
@@ -235,10 +258,10 @@ export function edgesOf(phase: Phase): Record<string, string> {
 /** What an exit code alone can say. */
 export const EXIT_OUTCOMES = ['success', 'failure', 'timeout'];
 
-/** How a script says that trying again would change nothing: exit code 65. Without an edge of its own it is a failure. */
+/** Trying again would change nothing: exit code 65 of a script. Without an edge of its own it is a failure. */
 export const REFUSED = 'refused';
 
-/** The outcomes of a poll that its script has to name. */
+/** The outcomes of a poll that its script or action has to name. */
 export function ownOutcomes(phase: PhaseOf<'poll'>): string[] {
   return Object.keys(phase.on ?? {}).filter((outcome) => !EXIT_OUTCOMES.includes(outcome));
 }
@@ -267,6 +290,16 @@ export function retryOf(phase: Phase): RetryRule {
 /** The script of a phase; undefined for phases without one. */
 export function commandOf(phase: Phase): string | undefined {
   return 'command' in phase ? phase.command : undefined;
+}
+
+/** The action of a phase; undefined for phases without one. */
+export function actionOf(phase: Phase): ActionName | undefined {
+  return 'action' in phase ? phase.action : undefined;
+}
+
+/** Whether a phase looks outside for its answer by itself. */
+export function looksOutside(phase: Phase): boolean {
+  return commandOf(phase) !== undefined || actionOf(phase) !== undefined;
 }
 
 /** What a person may answer. */

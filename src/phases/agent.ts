@@ -17,13 +17,11 @@ import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { Json } from '../model/ticket.ts';
 import { type PhaseOf, resultSchemaOf } from '../model/workflow.ts';
 import { MAX_PROMPT_BYTES, renderPhasePrompt } from '../workflows/index.ts';
-import { factsOf, failure, parked } from './agent-facts.ts';
 import { hasBegun, land, nativeCap, ownBudget } from './budget-ending.ts';
 import { cutShortBy, type PhaseContext, variablesOf } from './context.ts';
-import { excerpt } from './excerpt.ts';
-import { BEFORE, fingerprint, judge, notedBefore } from './judge-attempt.ts';
-import { cleanHead, HEAD_BEFORE, takenOut } from './only-read.ts';
-import { TIP_BEFORE, tipBefore } from './own-work.ts';
+import { cleanHead, HEAD_BEFORE, TIP_BEFORE, takenOut, tipBefore } from './evidence.ts';
+import { BEFORE, factsOf, failure, fingerprint, judge, notedBefore, parked } from './judge-attempt.ts';
+import { excerpt } from './output.ts';
 import { chooseSession } from './session.ts';
 import { AttemptConfigError, readNote, type Turn, type TurnEnd, takeTurn } from './turn.ts';
 

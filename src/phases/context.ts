@@ -1,8 +1,12 @@
+import { ownVariables } from '../agents/index.ts';
 import type { Settings } from '../config/settings.ts';
+import type { ActionInputs, ActionName } from '../model/actions.ts';
+import type { AgentConfig } from '../model/agent.ts';
 import type { Plan } from '../model/plan.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
+import { allowedEnvironment } from '../model/text/environment.ts';
 import type { Attempt, Hold, Ticket, Usage } from '../model/ticket.ts';
-import { firstPhase, type Phase } from '../model/workflow.ts';
+import { firstPhase, type Phase, type PhaseOf } from '../model/workflow.ts';
 import type { PinnedWorkflow } from '../workflows/index.ts';
 import { templateVariables } from '../workflows/index.ts';
 import type { Workspaces } from '../workspaces/index.ts';
@@ -35,6 +39,23 @@ export interface Allowance {
   launch(): Hold | null;
 }
 
+/** What an action is asked to do. */
+export interface ActionRequest {
+  action: ActionName;
+  inputs: ActionInputs;
+  place: Place;
+  jobDir: string;
+  /** What a script in its place would get. Programs that the action starts get it, too. */
+  env: Record<string, string>;
+  /** Once aborted, the action begins nothing more. */
+  signal: AbortSignal;
+}
+
+/** What an action printed and its exit code, or the command that does the work as a job. */
+export type ActionEnd =
+  | { exit: number; out?: string | undefined; err?: string | undefined }
+  | { job: readonly string[] };
+
 /** Everything an executor may use. It performs one attempt and says how it ended; it never touches the store. */
 export interface PhaseContext<P extends Phase = Phase> {
   ticket: Ticket;
@@ -53,6 +74,8 @@ export interface PhaseContext<P extends Phase = Phase> {
   others?: () => Promise<readonly string[]>;
   settings: Settings;
   workspaces: Workspaces;
+  /** Runs an action inside the engine. Rejects when it fails, or when it was stopped. */
+  act(request: ActionRequest): Promise<ActionEnd>;
   /** Directory of this attempt's job. */
   jobDir: string;
   /** True when the attempt was begun by an engine that is gone: take over what it left. */
@@ -129,4 +152,38 @@ function sentBackBy({ workflow }: PinnedWorkflow, before: Attempt[], attempt: At
   const first = firstPhase(workflow);
   const decides = first.id === last?.phase && first.type === 'agent' && first.access === 'read';
   return positive || (decides && last.status === 'success') ? undefined : last;
+}
+
+/** What an agent gets of our own environment: no token of forge or tracker, unless its config or the phase names it. */
+export function agentEnvironment(
+  context: PhaseContext<PhaseOf<'agent'>>,
+  agent: AgentConfig,
+  promptFile: string,
+): Record<string, string> {
+  const asked = [...ownVariables(agent.adapter), ...(agent.envAllow ?? []), ...(context.phase.env ?? [])];
+  const env = allowedEnvironment(context.env, asked);
+  return { ...phaseEnvironment({ ...context, env }, promptFile), ...agent.env };
+}
+
+/** Variables every agent and script gets. */
+export function phaseEnvironment(
+  { ticket, phase, attempt, place, settings, env, jobDir }: PhaseContext,
+  promptFile = `${jobDir}/prompt.md`,
+): Record<string, string> {
+  return {
+    ...env,
+    SIGNALBOX_PLAN: ticket.planId,
+    SIGNALBOX_TICKET: ticket.ticketId,
+    SIGNALBOX_PHASE: phase.id,
+    SIGNALBOX_VISIT: String(attempt.visit),
+    SIGNALBOX_ATTEMPT: String(attempt.attempt),
+    SIGNALBOX_WORKTREE: place.worktree,
+    SIGNALBOX_BRANCH: place.branch,
+    SIGNALBOX_BASE: place.base.commit,
+    SIGNALBOX_PROMPT_FILE: promptFile,
+    SIGNALBOX_STATE_DIR: settings.stateDir,
+    ...(settings.configFile ? { SIGNALBOX_CONFIG: settings.configFile } : {}),
+    SIGNALBOX_NODE: process.execPath,
+    SIGNALBOX_CLI: `${settings.packageDir}/dist/cli.cjs`,
+  };
 }

@@ -1,9 +1,11 @@
+import { dirname, join } from 'node:path';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import { plural } from '../model/text/plural.ts';
-import type { Expect } from '../model/workflow.ts';
+import { attemptKey } from '../model/ticket.ts';
+import type { Expect, PhaseOf } from '../model/workflow.ts';
 import { isShownState } from '../workspaces/index.ts';
 import type { PhaseContext } from './context.ts';
-import { notedTip } from './own-work.ts';
+import { readNote } from './turn.ts';
 
 /** What the engine itself sees of an agent's work, against what the phase expects. Undefined when all is there. */
 export async function missingEvidence(context: PhaseContext, expect: Expect): Promise<string | undefined> {
@@ -93,4 +95,78 @@ export function matches(file: string, pattern: string): boolean {
     .replace(/[.+^${}()|[\]\\]/g, '\\$&')
     .replace(/\*\*\/|\*\*|\*|\?/g, (glob) => GLOBS[glob] ?? '');
   return new RegExp(`^${body}(?:/.*)?$`).test(file);
+}
+
+/** Kept beside the job of a phase whose own commits count: where the branch was when it was entered first. */
+export const TIP_BEFORE = 'tip.txt';
+
+/** Undefined where no phase before it was to commit anything: then all that is ahead of the base counts. */
+export async function tipBefore(context: PhaseContext<PhaseOf<'agent'>>): Promise<string | undefined> {
+  const { ticket, phase, pinned, place, workspaces } = context;
+  if (!phase.expect?.own) return undefined;
+  const writers = pinned.workflow.phases.flatMap((each) =>
+    each.type === 'agent' && each.expect?.commits && each.id !== phase.id ? [each.id] : [],
+  );
+  if (!ticket.phaseHistory.some((entry) => entry.status === 'success' && writers.includes(entry.phase)))
+    return undefined;
+  return (
+    notedTip(context) ??
+    (await workspaces.evidence(place.worktree, place.base.commit, { dirty: false, files: false })).head
+  );
+}
+
+/** What the first attempt of all noted. */
+export function notedTip({ ticket, phase, jobDir }: PhaseContext): string | undefined {
+  for (const entry of ticket.phaseHistory) {
+    if (entry.phase !== phase.id) continue;
+    const dir = join(dirname(jobDir), attemptKey(entry).replaceAll('#', '.'));
+    const noted = readNote(dir, TIP_BEFORE);
+    if (noted !== undefined) return noted.trim();
+  }
+  return undefined;
+}
+
+/** Kept beside the job of a phase that may only read in a tree of others: the commit that it was clean at. */
+export const HEAD_BEFORE = 'head.txt';
+
+/** The commit of a tree that others use, too; undefined where it is nobody else's, or holds work that is not committed. */
+export async function cleanHead({
+  rules,
+  workspaces,
+  place,
+  jobDir,
+}: PhaseContext): Promise<string | undefined> {
+  const noted = readNote(jobDir, HEAD_BEFORE);
+  if (!rules || noted !== undefined) return noted;
+  const { head, dirty } = await workspaces.evidence(place.worktree, place.base.commit, { files: false });
+  return dirty.length === 0 ? head : undefined;
+}
+
+/**
+ * Takes out of a tree of others what an attempt left there that may only read, however it ended: it would be taken for
+ * the work of whoever comes next. It is kept on a ref, and told.
+ */
+export async function takenOut(context: PhaseContext, end: AttemptEnd): Promise<AttemptEnd> {
+  const to = readNote(context.jobDir, HEAD_BEFORE);
+  if (!context.rules || to === undefined || end.type === 'waiting') return end;
+  const strayed = await cameBack(context);
+  const { repo, branch, worktree: path } = context.place;
+  const { planId, ticketId } = context.ticket;
+  const { keptAt } = await context.workspaces.rewind({
+    repo,
+    path,
+    branch,
+    to,
+    keepAt: context.rules.keepAt,
+    message: `What ${context.phase.id} of ${planId}/${ticketId} left, which may only read`,
+  });
+  const put = keptAt ? `the tree is as it was, and what was done to it is kept at ${keptAt}` : null;
+  const said = [strayed, put].filter(Boolean).join('; ');
+  if (said === '') return end;
+  if (end.type === 'failed') {
+    const { message } = end.error;
+    return { ...end, error: { ...end.error, message: `${message}; ${put ?? strayed}` } };
+  }
+  context.onText(said);
+  return end;
 }

@@ -1,17 +1,17 @@
 import type { JobResult } from '../machine/jobs/follow.ts';
+import { EXIT } from '../model/actions.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
-import { decisionsOf, type PhaseOf } from '../model/workflow.ts';
+import { decisionsOf, looksOutside, type PhaseOf } from '../model/workflow.ts';
 import { renderArg } from '../workflows/index.ts';
 import { type PhaseContext, variablesOf } from './context.ts';
-import { lastWords } from './excerpt.ts';
-import { lookOnce } from './run-script-once.ts';
-import { NOT_NOW } from './script.ts';
+import { lastWords } from './output.ts';
+import { lookOnce } from './script.ts';
 
 type Gate = PhaseContext<PhaseOf<'gate'>>;
 
 /**
- * Asks a person. Comes back to take the failure edge when a deadline has passed and, where it has a script, to look
- * whether somebody answered elsewhere. A look that fails answers nothing: the question stays open.
+ * Asks a person. Comes back to take the failure edge when a deadline has passed and, where it names a script or action,
+ * to look whether the question was answered elsewhere. A look that fails answers nothing: the question stays open.
  */
 export async function performGate(context: Gate): Promise<AttemptEnd> {
   const { phase, attempt } = context;
@@ -23,7 +23,8 @@ export async function performGate(context: Gate): Promise<AttemptEnd> {
     const message = `nobody answered for ${phase.timeoutSeconds} s`;
     return { type: 'failed', outcome: 'timeout', error: { class: 'timeout', message } };
   }
-  const seen = phase.command === undefined ? null : await look(context, phase.command);
+  const looks = looksOutside(phase);
+  const seen = looks ? await look(context) : null;
   if (seen && 'decision' in seen) {
     const { decision, message } = seen;
     const captured = { [`${phase.id}_decision`]: decision, [`${phase.id}_message`]: message };
@@ -36,27 +37,27 @@ export async function performGate(context: Gate): Promise<AttemptEnd> {
   // An open question has no choices to name.
   const asks = decisions === 'answer' ? question.trim() : `${question.trim()} (${decisions})`;
   const reason = seen?.problem ? `${asks}; could not look for an answer: ${seen.problem}` : asks;
-  const looks = phase.command !== undefined;
   return { type: 'waiting', gate: true, reason, until: nextLook(context, deadline), looks };
 }
 
 function nextLook({ phase, settings, now }: Gate, deadline: number | null): string | null {
   const interval = Math.max(phase.intervalSeconds ?? settings.pollInterval, 0.05) * 1000;
-  const times = [deadline, phase.command === undefined ? null : Date.parse(now()) + interval];
+  const times = [deadline, looksOutside(phase) ? Date.parse(now()) + interval : null];
   const [first] = times.filter((time) => time !== null).sort((a, b) => a - b);
   return first === undefined ? null : new Date(first).toISOString();
 }
 
 type Seen = { decision: string; message: string } | { problem: string | null };
 
-async function look(context: Gate, command: string): Promise<Seen> {
+async function look(context: Gate): Promise<Seen> {
   const { phase, place } = context;
-  const poll = { id: phase.id, type: 'poll', command, args: phase.args ?? [] } as const;
+  const { id, command, args = [], action, with: inputs } = phase;
+  const poll = { id, type: 'poll', command, args, action, with: inputs } as const;
   // The question may be open for weeks: the repository is there, whatever became of the worktree.
   const result = await lookOnce({ ...context, phase: poll, place: { ...place, worktree: place.repo } });
   if (result?.reason !== 'exited')
     return { problem: result?.reason === 'timeout' ? 'it took too long' : null };
-  if (result.exit.code === 1 || result.exit.code === NOT_NOW) return { problem: null };
+  if (result.exit.code === 1 || result.exit.code === EXIT.notNow) return { problem: null };
   if (result.exit.code !== 0) return { problem: said(result) };
   const [decision = '', ...rest] = result.stdoutTail.trim().split('\n');
   if (Object.hasOwn(phase.on, decision.trim()))

@@ -7,9 +7,9 @@ import { performAgent, unexpected } from './agent.ts';
 import type { PhaseContext } from './context.ts';
 import { performGate } from './gate.ts';
 import { performPoll } from './poll.ts';
-import { performScript } from './script.ts';
+import { performStep } from './script.ts';
 
-export type { EvidenceRules, PhaseContext, Place } from './context.ts';
+export type { ActionEnd, ActionRequest, EvidenceRules, PhaseContext, Place } from './context.ts';
 export { afterStraying } from './evidence.ts';
 
 /** Performs one attempt. An exception is a failed attempt like any other; only a state that cannot be written is not. */
@@ -34,7 +34,8 @@ function execute(context: PhaseContext): Promise<AttemptEnd> {
     case 'agent':
       return performAgent({ ...context, phase });
     case 'script':
-      return performScript({ ...context, phase });
+    case 'action':
+      return performStep({ ...context, phase });
     case 'poll':
       return performPoll({ ...context, phase });
     case 'gate':

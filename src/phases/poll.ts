@@ -1,10 +1,11 @@
+import type { JobResult } from '../machine/jobs/follow.ts';
+import { EXIT } from '../model/actions.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
-import type { PhaseOf } from '../model/workflow.ts';
+import { ownOutcomes, type PhaseOf } from '../model/workflow.ts';
 import type { PhaseContext } from './context.ts';
-import { printedOutcome } from './printed-outcome.ts';
+import { capture, excerpt } from './output.ts';
 import { endOfJob } from './run-job.ts';
-import { lookOnce } from './run-script-once.ts';
-import { exitFailure, finishCommand, NOT_NOW } from './script.ts';
+import { exitFailure, finishStep, lookOnce } from './script.ts';
 
 /** Looks once: 0 is ready, 1 is not yet, 75 is that nothing could be seen, anything else has failed. The time in all is counted from the first look. */
 export async function performPoll(context: PhaseContext<PhaseOf<'poll'>>): Promise<AttemptEnd> {
@@ -19,8 +20,8 @@ export async function performPoll(context: PhaseContext<PhaseOf<'poll'>>): Promi
   if (early?.type === 'interrupted' || !result)
     return early ?? { type: 'interrupted', reason: 'stopped', deliberate: true };
   if (result.reason === 'exited' && result.exit.code === 0)
-    return (await printedOutcome(context, result)) ?? finishCommand(context, result);
-  const unseen = result.exit.code === NOT_NOW;
+    return (await printedOutcome(context, result)) ?? finishStep(context, result);
+  const unseen = result.exit.code === EXIT.notNow;
   if (result.reason === 'exited' && result.exit.code !== 1 && !unseen) return exitFailure(result);
   if (waited >= wall) {
     return {
@@ -40,4 +41,31 @@ export async function performPoll(context: PhaseContext<PhaseOf<'poll'>>): Promi
     ...(phase.notify && !unseen ? { person: true } : {}),
     reason: said ? `${phase.id}: ${said}` : `${phase.id}: not ready yet`,
   };
+}
+
+/**
+ * The end of a poll that names outcomes of its own: the first printed line says which one, and what is
+ * below it is captured as `stdout`. Undefined for a poll that is simply ready.
+ */
+async function printedOutcome(
+  context: PhaseContext<PhaseOf<'poll'>>,
+  result: JobResult,
+): Promise<AttemptEnd | undefined> {
+  const known = ownOutcomes(context.phase);
+  if (known.length === 0) return undefined;
+  const [first = '', ...rest] = result.stdoutTail.trim().split('\n');
+  const outcome = first.trim();
+  const text = rest.join('\n').trim();
+  const all = context.phase.onSuccess || context.phase.on?.success ? [...known, 'success'] : known;
+  if (!all.includes(outcome)) {
+    const message = `it said ${JSON.stringify(outcome.slice(0, 80))}, which is none of ${all.join(', ')}`;
+    return {
+      type: 'failed',
+      error: { class: 'protocol', message },
+      output: excerpt(result.stdoutTail, 'end'),
+    };
+  }
+  const captured = await capture(context, { stdout: text, result: undefined });
+  if (!captured.ok) return { ...captured.end, output: excerpt(text, 'start') };
+  return { type: 'done', outcome, captured: captured.values, output: excerpt(text, 'start') };
 }

@@ -1,4 +1,5 @@
 import { followJob, type JobResult } from '../machine/jobs/follow.ts';
+import { isInProcess, stopInProcess } from '../machine/jobs/in-process.ts';
 import { type JobSpec, readJob, startJob } from '../machine/jobs/job.ts';
 import { stopJob } from '../machine/jobs/stop.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
@@ -20,34 +21,49 @@ export interface JobRun {
 const NOTHING = { exit: { code: null, signal: null }, ms: 0, stdoutTail: '', stderrTail: '' };
 
 /**
- * Runs a job to its end, or takes over one that an earlier engine began: a live one is followed where it is, a finished
- * one is read, and of a dead one nothing may be left running. Null means that it was lost and has to run again.
+ * Runs a job to its end, or takes over one that an earlier engine began. Null means that it was lost and has to run again.
  */
 export async function runJob(context: PhaseContext, run: JobRun): Promise<JobResult | null> {
-  const follow = (exited?: Promise<void>) =>
-    followJob({
-      dir: run.dir,
-      ...(exited ? { exited } : {}),
-      wallMs: run.wallSeconds * 1000,
-      idleMs: run.idleSeconds === null ? null : run.idleSeconds * 1000,
-      ...(run.onOutput ? { onOutput: run.onOutput } : {}),
-      ...(run.onErrors ? { onErrors: run.onErrors } : {}),
-      ...(run.isBusy ? { isBusy: run.isBusy } : {}),
-      ...(run.isWaiting ? { isWaiting: run.isWaiting } : {}),
-      ...(run.isOver ? { isOver: run.isOver } : {}),
-      signal: context.signal,
-    });
-  const found = context.resumed ? readJob(run.dir).state : 'none';
-  if (found === 'running' || found === 'ended') return follow();
-  if (found === 'lost') {
-    await stopJob(run.dir, 'lost');
-    return null;
-  }
+  const adopted = await adoptJob(context, run);
+  if (adopted !== undefined) return adopted;
   const spec = await run.spec();
   if (context.signal.aborted) return { ...NOTHING, reason: 'stopped' };
   const { exited } = startJob({ ...spec, dir: run.dir });
   context.onProcess();
-  return follow(exited);
+  return follow(context, run, exited);
+}
+
+/**
+ * Takes over a job that an earlier engine began: a live one is followed where it is, a finished one is read, and of a dead
+ * one nothing may be left running. Undefined when there is none.
+ */
+export async function adoptJob(
+  context: PhaseContext,
+  run: Omit<JobRun, 'spec'>,
+): Promise<JobResult | null | undefined> {
+  const found = context.resumed ? readJob(run.dir).state : 'none';
+  if (found === 'none') return undefined;
+  // What an engine does itself ends with it, also where this process is that engine and began anew.
+  if (found !== 'ended' && isInProcess(run.dir)) await stopInProcess(run.dir, 'lost');
+  else if (found === 'lost') await stopJob(run.dir, 'lost');
+  else return follow(context, run);
+  return null;
+}
+
+function follow(
+  { signal }: PhaseContext,
+  { dir, wallSeconds, idleSeconds, ...watchers }: Omit<JobRun, 'spec'>,
+  exited?: Promise<void>,
+): Promise<JobResult> {
+  const idleMs = idleSeconds === null ? null : idleSeconds * 1000;
+  return followJob({
+    dir,
+    wallMs: wallSeconds * 1000,
+    idleMs,
+    signal,
+    ...watchers,
+    ...(exited ? { exited } : {}),
+  });
 }
 
 /** The ends that mean the same for every kind of process; undefined when it ended by itself. */

@@ -1,36 +1,55 @@
-import type { JobResult } from '../machine/jobs/follow.ts';
+import { isInProcess, stopInProcess } from '../machine/jobs/in-process.ts';
 import { readJob } from '../machine/jobs/job.ts';
+import { stopJob } from '../machine/jobs/stop.ts';
+import { ACTIONS, EXIT, scriptInstead } from '../model/actions.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
-import type { PhaseOf } from '../model/workflow.ts';
+import { actionOf, type PhaseOf } from '../model/workflow.ts';
 import { renderArg } from '../workflows/index.ts';
-import { capture } from './capture.ts';
-import { type PhaseContext, variablesOf } from './context.ts';
-import { phaseEnvironment } from './environment.ts';
-import { excerpt, lastWords } from './excerpt.ts';
+import { runAction, type StepResult } from './action.ts';
+import { type PhaseContext, phaseEnvironment, variablesOf } from './context.ts';
+import { capture, excerpt, lastWords } from './output.ts';
 import { endOfJob, type JobRun, runJob } from './run-job.ts';
 
-type Command = PhaseOf<'script'> | PhaseOf<'poll'>;
+/** Phases that name a script or an action. */
+type Step = PhaseOf<'script' | 'action' | 'poll'>;
 
-/** How to run a phase's script: arguments are templates and never see a shell. */
-export function scriptJob(
-  context: PhaseContext<Command>,
+/** Runs what a phase names: an action in this process, unless a script of the user's replaces it, or a script as a job. */
+async function runStep(
+  context: PhaseContext<Step>,
   wallSeconds: number,
   idleSeconds: number | null,
-): JobRun {
-  const { phase, pinned, place, jobDir } = context;
+): Promise<StepResult | null> {
+  const { phase, pinned } = context;
+  const limits = { wallSeconds, idleSeconds };
+  const action = actionOf(phase);
+  if (action === undefined) {
+    const { command = '', args } = phase as PhaseOf<'script' | 'poll'>;
+    return runJob(context, { ...limits, ...scriptJob(context, command, args) });
+  }
+  const inputs = ('with' in phase && phase.with) || {};
+  const instead = scriptInstead(action);
+  if (pinned.scripts[instead] === undefined) return runAction(context, { action, inputs }, limits);
+  return runJob(context, { ...limits, ...scriptJob(context, instead, ACTIONS[action].args?.(inputs) ?? []) });
+}
+
+/** How to run a script: arguments are templates and never see a shell. */
+function scriptJob(
+  context: PhaseContext,
+  command: string,
+  args: readonly string[],
+): Pick<JobRun, 'dir' | 'spec'> {
+  const { pinned, place, jobDir } = context;
   return {
     dir: jobDir,
-    wallSeconds,
-    idleSeconds,
     spec: async () => {
       const variables = variablesOf(context);
-      const path = pinned.scripts[phase.command];
-      if (!path) throw new Error(`script ${phase.command} was not found when the workflow was loaded`);
-      const args = await Promise.all(phase.args.map((arg) => renderArg(arg, variables)));
+      const path = pinned.scripts[command];
+      if (!path) throw new Error(`script ${command} was not found when the workflow was loaded`);
+      const words = await Promise.all(args.map((arg) => renderArg(arg, variables)));
       return {
-        argv: [path, ...args],
+        argv: [path, ...words],
         cwd: place.worktree,
-        env: phaseEnvironment(context, `${jobDir}/prompt.md`),
+        env: phaseEnvironment(context),
         stdin: null,
         // The variable is the same for everything that runs, so it never names a file that is not there.
         files: { 'prompt.md': '' },
@@ -40,35 +59,41 @@ export function scriptJob(
   };
 }
 
-/** Exit code 0 is success, 75 is not now, 65 a failure for good; everything else is tried again first. */
-export async function performScript(context: PhaseContext<PhaseOf<'script'>>): Promise<AttemptEnd> {
+/** Looks once, for a poll or gate. A look has no effect that could be lost: one that was cut off is ended and repeated. */
+export async function lookOnce(context: PhaseContext<PhaseOf<'poll'>>): Promise<StepResult | null> {
+  const { jobDir, resumed, settings } = context;
+  const { state } = readJob(jobDir);
+  if (resumed && (state === 'running' || state === 'lost'))
+    await (isInProcess(jobDir) ? stopInProcess : stopJob)(jobDir, 'lost');
+  return runStep({ ...context, resumed: false }, settings.timeouts.pollCheckSeconds, null);
+}
+
+/** Performs a script or action. Exit code 0 is success, 75 is not now, 65 is refused; any other failure is retried first. */
+export async function performStep(context: PhaseContext<PhaseOf<'script' | 'action'>>): Promise<AttemptEnd> {
   const { phase, settings } = context;
   const wall = phase.timeoutSeconds ?? settings.timeouts.scriptSeconds;
-  const idle = phase.idleSeconds ?? null;
+  const idle = ('idleSeconds' in phase && phase.idleSeconds) || null;
   // One that said "not now" is run again; it is the same attempt still.
   const before = context.resumed ? readJob(context.jobDir) : undefined;
   const resumed = context.resumed && !(before?.state === 'ended' && isNotNow(before.exit));
-  const result = await runJob({ ...context, resumed }, scriptJob(context, wall, idle));
+  const result = await runStep({ ...context, resumed }, wall, idle);
   const early = endOfJob(result, wall, idle);
   if (early || !result) return { ...(early as AttemptEnd), output: result ? outputOf(result) : null };
   if (isNotNow(result.exit) && phase.waits !== false) return notNow(context, result);
-  if (result.exit.code === NO_USE) return exitFailure(result, 'refused');
+  if (result.exit.code === EXIT.refused) return exitFailure(result, 'refused');
   if (result.exit.code !== 0) return exitFailure(result);
-  return finishCommand(context, result);
+  return finishStep(context, result);
 }
 
-/** As sysexits.h has them: a failure that passes by itself, and one that is in what it was given. */
-export const NOT_NOW = 75;
-const NO_USE = 65;
 const PAUSE_MS = 60_000;
 const LONGEST_MS = 86_400_000;
 
 function isNotNow({ code }: { code: number | null }): boolean {
-  return code === NOT_NOW;
+  return code === EXIT.notNow;
 }
 
 /** Waits without a slot, until the time in the first line that it printed or for a minute; after a day it has failed. */
-function notNow(context: PhaseContext<PhaseOf<'script'>>, result: JobResult): AttemptEnd {
+function notNow(context: PhaseContext<PhaseOf<'script' | 'action'>>, result: StepResult): AttemptEnd {
   const { phase, attempt } = context;
   const now = Date.parse(context.now());
   if (now - Date.parse(attempt.startedAt) >= LONGEST_MS) return exitFailure(result);
@@ -86,19 +111,19 @@ function notNow(context: PhaseContext<PhaseOf<'script'>>, result: JobResult): At
   };
 }
 
-export async function finishCommand(context: PhaseContext<Command>, result: JobResult): Promise<AttemptEnd> {
+export async function finishStep(context: PhaseContext<Step>, result: StepResult): Promise<AttemptEnd> {
   const captured = await capture(context, { stdout: result.stdoutTail, result: undefined });
   if (!captured.ok) return { ...captured.end, output: outputOf(result) };
   return { type: 'done', outcome: 'success', captured: captured.values, output: outputOf(result) };
 }
 
-export function exitFailure(result: JobResult, kind: 'exit' | 'refused' = 'exit'): AttemptEnd {
+export function exitFailure(result: StepResult, kind: 'exit' | 'refused' = 'exit'): AttemptEnd {
   const how = result.exit.signal
     ? `was killed by ${result.exit.signal}`
     : `exited with code ${result.exit.code}`;
   const last = lastWords(result.stderrTail) || lastWords(result.stdoutTail);
-  // One that says by its code that it refuses has said why.
-  const message = last && kind === 'exit' ? `${how}: ${last}` : last || how;
+  // One that says by its code that it refuses has said why, and an action has no exit code that people know.
+  const message = last && kind === 'exit' && !result.isAction ? `${how}: ${last}` : last || how;
   return {
     type: 'failed',
     error: { class: kind, message },
@@ -106,7 +131,7 @@ export function exitFailure(result: JobResult, kind: 'exit' | 'refused' = 'exit'
   };
 }
 
-function outputOf(result: JobResult): string {
+function outputOf(result: StepResult): string {
   return excerpt(
     [result.stdoutTail.trimEnd(), result.stderrTail.trimEnd()].filter(Boolean).join('\n'),
     'end',

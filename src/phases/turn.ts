@@ -8,8 +8,7 @@ import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { AgentStream } from './agent-stream.ts';
-import type { PhaseContext } from './context.ts';
-import { agentEnvironment } from './environment.ts';
+import { agentEnvironment, type PhaseContext } from './context.ts';
 import { endOfJob, type JobRun, runJob } from './run-job.ts';
 import { enterSandbox, leaveSandbox, sandboxesOthers, sandboxProblem } from './sandbox.ts';
 

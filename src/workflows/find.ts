@@ -1,7 +1,9 @@
 import type { Dirent } from 'node:fs';
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join, sep } from 'node:path';
+import { scriptInstead } from '../model/actions.ts';
 import { InputError } from '../model/errors.ts';
+import { actionOf, type Phase } from '../model/workflow.ts';
 
 /** Where content is looked up: user directories first, the bundled one last. The first directory that has a file wins. */
 export interface SearchPath {
@@ -20,6 +22,18 @@ export function findPrompt(name: string, dirs: readonly string[]): Promise<strin
 
 export function findScript(name: string, dirs: readonly string[]): Promise<string | undefined> {
   return findFile('script', name, dirs);
+}
+
+/** The user's script that runs instead of a phase's action. The bundled directory, which comes last, has only the originals. */
+export async function insteadOf(
+  phase: Phase,
+  dirs: readonly string[],
+): Promise<{ name: string; path: string } | undefined> {
+  const action = actionOf(phase);
+  if (action === undefined) return undefined;
+  const name = scriptInstead(action);
+  const path = await findScript(name, dirs.slice(0, -1));
+  return path === undefined ? undefined : { name, path };
 }
 
 /** Text of a prompt file with the path it came from, or undefined when no directory has it. */

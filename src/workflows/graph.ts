@@ -1,4 +1,4 @@
-import { edgesOf, type Phase, type Workflow } from '../model/workflow.ts';
+import { actionOf, edgesOf, type Phase, type Workflow } from '../model/workflow.ts';
 import { outcomesOf, reachability } from './check/edges.ts';
 
 /** Where an edge leads; `end` says that the ticket is over there. */
@@ -95,16 +95,25 @@ function kindOf(phase: Phase): string {
   return most === undefined ? phase.type : `${phase.type} ≤${most}`;
 }
 
+/** The step that a node stands for, where its id does not say so. */
+function stepOf(phase: Phase): string {
+  const action = actionOf(phase);
+  return action === undefined || action === phase.id ? '' : `<br/>${action}`;
+}
+
 function endOf(phase: Extract<Phase, { type: 'terminal' }>): string {
   return phase.notify ? '■ needs attention' : '■ complete';
 }
 
 function shape(phase: Phase): string {
-  const text = label(`${phase.id}<br/>${phase.type === 'terminal' ? endOf(phase).slice(2) : kindOf(phase)}`);
+  const text = label(
+    `${phase.id}<br/>${phase.type === 'terminal' ? endOf(phase).slice(2) : `${kindOf(phase)}${stepOf(phase)}`}`,
+  );
   switch (phase.type) {
     case 'agent':
       return `([${text}])`;
     case 'script':
+    case 'action':
       return `[${text}]`;
     case 'poll':
       return `[/${text}/]`;

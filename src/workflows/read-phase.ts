@@ -3,6 +3,7 @@ import { found } from '../config/kinds.ts';
 import type { Path } from '../config/yaml-source.ts';
 import { didYouMean } from '../model/text/near.ts';
 import {
+  ActionPhase,
   AgentPhase,
   GatePhase,
   type Phase,
@@ -14,6 +15,7 @@ import { isMapping, issueFinding } from './schema-words.ts';
 
 export const PHASE_SCHEMAS = {
   script: ScriptPhase,
+  action: ActionPhase,
   agent: AgentPhase,
   poll: PollPhase,
   gate: GatePhase,

@@ -1,11 +1,12 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { problemsError } from '../config/file-problem.ts';
+import { scriptInstead } from '../model/actions.ts';
 import { InputError } from '../model/errors.ts';
 import { didYouMean } from '../model/text/near.ts';
-import { commandOf, type Workflow } from '../model/workflow.ts';
+import { actionOf, commandOf, type Phase, type Workflow } from '../model/workflow.ts';
 import { checkLoaded, listWorkflows } from './check/check.ts';
-import { findScript, readPrompt, type SearchPath, workflowFiles } from './find.ts';
+import { findScript, insteadOf, readPrompt, type SearchPath, workflowFiles } from './find.ts';
 import { readClosure } from './partials.ts';
 import { type PinnedWorkflow, pinWorkflow, sorted } from './pin.ts';
 
@@ -80,6 +81,8 @@ async function collect(
   for (const phase of workflow.phases) {
     const command = commandOf(phase);
     if (command !== undefined) scripts[command] = (await findScript(command, searchPath.scripts)) ?? '';
+    const instead = await insteadOf(phase, searchPath.scripts);
+    if (instead) scripts[instead.name] = instead.path;
     if (phase.type !== 'agent') continue;
     const name = phase.promptTemplate;
     const found = name === undefined ? undefined : await readPrompt(name, searchPath.prompts);
@@ -89,14 +92,21 @@ async function collect(
   return { prompts: sorted(prompts), scripts: sorted(scripts) };
 }
 
+/** Scripts that a phase names, or that would run instead of its action. */
+function scriptNames(phase: Phase): string[] {
+  const action = actionOf(phase);
+  return [commandOf(phase) ?? [], action ? scriptInstead(action) : []].flat();
+}
+
 /** Changes with every file that could change the answer, also one that appears in an earlier directory. */
 async function stampOf(
   searchPath: SearchPath,
-  { prompts, scripts }: ResolvedWorkflow,
+  { prompts, workflow }: ResolvedWorkflow,
 ): Promise<{ stamp: string; newest: number }> {
   const files = await Promise.all(searchPath.workflows.map(workflowFiles));
   const inDirs = (dirs: readonly string[], names: object) =>
     dirs.flatMap((dir) => Object.keys(names).map((name) => join(dir, name)));
+  const scripts = Object.fromEntries(workflow.phases.flatMap(scriptNames).map((name) => [name, '']));
   const paths = [
     ...files.flat(),
     ...inDirs(searchPath.prompts, prompts),

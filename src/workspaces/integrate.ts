@@ -27,7 +27,7 @@ export async function integrateBranch(context: Context, spec: IntegrateSpec): Pr
   checkBranch(spec.branch);
   if (spec.base !== null) checkBranch(spec.base, 'base branch');
   const repo = await context.repo(spec.repo);
-  return lockMerges(repo, async () => {
+  const merge = async () => {
     for (let tries = 1; ; tries += 1) {
       try {
         return await integrateOnce(context, repo, spec);
@@ -37,7 +37,8 @@ export async function integrateBranch(context: Context, spec: IntegrateSpec): Pr
           throw error;
       }
     }
-  });
+  };
+  return lockMerges(repo, merge, context.git.signal);
 }
 
 /** True when the base, here or on origin, or its integration branch has all of the branch, or the branch is gone. */

@@ -125,6 +125,7 @@ function writingTo(aside: string, git: Git, repo: Repo): Git {
       discover: git.discover,
       adopt: git.adopt,
       prepare: git.prepare,
+      signal: git.signal,
       patient: (patience: Patience) => writingTo(aside, git.patient(patience), repo),
     },
   );

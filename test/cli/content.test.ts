@@ -1,3 +1,4 @@
+import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { errorIn, it, refusal, setUp, write } from './support.ts';
@@ -19,13 +20,30 @@ describe.concurrent('workflow', () => {
     setUp(world);
     const { out } = await world.cli('workflow', 'show', 'local');
     expect(out).toContain('implement.md');
-    expect(out).toContain('checks.sh');
+    expect(out).toMatch(/^ {2}checks +Runs the project’s own checks as one job$/m);
     expect(await world.json('workflow', 'show', 'work')).toMatchObject({
       name: 'work',
       workflow: { name: 'work' },
     });
     expect((await world.cli('workflow', 'graph', 'work', '--mermaid')).out).toMatch(/^flowchart|^graph/m);
     expect((await world.cli('workflow', 'graph', 'work')).out).toContain('build');
+  });
+
+  it('check names scripts that run instead of actions', async ({ world }) => {
+    setUp(world);
+    const path = world.script('checks.sh', 'exit 0');
+    const { code, out } = await world.cli('workflow', 'check', 'local');
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: `local: phase "checks" runs ${path} instead of the action "checks".\nNo problems in local.\n`,
+    });
+    expect(await world.json('workflow', 'check', 'local')).toMatchObject([
+      { name: 'local', problems: [], notes: [expect.stringContaining(path)] },
+    ]);
+    chmodSync(path, 0o644);
+    expect((await world.cli('workflow', 'check', 'local')).out).toContain(
+      `The script ${path} is not executable.`,
+    );
   });
 
   it('check ends with 1 and names file, line and column', async ({ world }) => {

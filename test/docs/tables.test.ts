@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ADAPTERS } from '../../src/agents/index.ts';
 import { ROWS } from '../../src/config/table.ts';
-import { CRASH_POINTS } from '../../src/engine/crash-points.ts';
+import { ACTION_CRASH_POINTS, CRASH_POINTS, FORGE_EFFECTS } from '../../src/engine/crash-points.ts';
 import { LEASE_MS, RENEW_MS } from '../../src/model/claim.ts';
 import { PLAN_STATUSES } from '../../src/model/plan.ts';
 import { Plan, PlanEntry } from '../../src/model/plan-schema.ts';
@@ -143,7 +143,7 @@ describe('workflow reference', () => {
   });
 
   it('has every variable that scripts and agents get', () => {
-    const set = ['src/phases/environment.ts', 'src/agents/custom.ts'].flatMap((file) =>
+    const set = ['src/phases/context.ts', 'src/agents/custom.ts'].flatMap((file) =>
       variablesIn(source(file)),
     );
     const marker = /MARKER = '(\w+)'/.exec(source('src/machine/jobs/job.ts'))?.[1] ?? '';
@@ -178,6 +178,9 @@ describe('architecture', () => {
 
   it('has every crash point', () => {
     expect(firstColumn(ARCHITECTURE, 'Crash point')).toEqual([...CRASH_POINTS]);
+    const named = [...doc(ARCHITECTURE).text.matchAll(/`((?:integrate|sync|tick|action|forge):[a-z-]+)`/g)];
+    const forge = FORGE_EFFECTS.flatMap((effect) => [`forge:${effect}-meant`, `forge:${effect}-done`]);
+    expect(named.map(([, point]) => point)).toEqual([...ACTION_CRASH_POINTS, ...forge]);
   });
 
   it('draws every status of tickets and attempts, and no other', () => {

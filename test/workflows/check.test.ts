@@ -127,7 +127,7 @@ describe('rules of one phase', () => {
     [
       'how a gate looks, without a script that does',
       phases('{id: g, type: gate, intervalSeconds: 5, on: {ok: d}}', D),
-      ['3:25: "intervalSeconds" of a gate needs a "command".'],
+      ['3:25: "intervalSeconds" of a gate needs a "command" or an "action".'],
     ],
     [
       'outcomes a script cannot have',

@@ -1,7 +1,12 @@
 import type { Command } from 'commander';
-import { InputError, SignalboxError } from '../../model/errors.ts';
+import type { StepEnd } from '../../engine/context.ts';
+import { InputError } from '../../model/errors.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, openSettings } from '../open.ts';
+
+interface CheckOptions extends GlobalOptions {
+  related?: boolean;
+}
 
 export function register(program: Command, io: Io): void {
   program
@@ -16,8 +21,7 @@ export function register(program: Command, io: Io): void {
       '\nIn a phase it works on the ticket’s worktree, elsewhere on the current directory.\n\nExamples:\n  $ signalbox checks\n  $ signalbox checks --related',
     )
     .action(async (_options: unknown, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions & { related?: boolean }>();
-      return options.related ? related(options, io) : checks(options, io);
+      return checks(command.optsWithGlobals<CheckOptions>(), io);
     });
   program
     .command('integrate')
@@ -32,42 +36,34 @@ export function register(program: Command, io: Io): void {
     );
 }
 
-async function checks(options: GlobalOptions, io: Io): Promise<void> {
-  const settings = await openSettings(io, options);
-  const { checksOf, NO_CHECKS, runChecks } = await import('../../features/checks/checks.ts');
+async function checks(options: CheckOptions, io: Io): Promise<void> {
   const cwd = io.env.SIGNALBOX_WORKTREE ?? io.cwd;
-  const commands = checksOf(settings.checks, cwd);
-  const results = await runChecks(commands, { cwd, env: io.env, ...outputs(options, io) });
-  const failed = results.find((result) => result.code !== 0);
-  if (options.json) outJson(io, { ok: !failed, results });
-  else if (commands.length === 0) io.out(NO_CHECKS);
-  else if (failed) io.err(`✗ ${failed.command} exited with code ${failed.code}`);
-  else io.out(`✓ ${results.length} passed`);
-  if (failed) io.exit(1);
+  const { checks, notes } = options.related ? await related(cwd, io) : await whole(options, cwd, io);
+  const { runChecks, reportChecks } = await import('../../features/checks/checks.ts');
+  const stderr = io.stderr.fd;
+  if (options.json) {
+    const done = await reportChecks(checks, { cwd, env: io.env, stdout: stderr, stderr, notes });
+    const ok = done.results.every(({ code }) => code === 0);
+    outJson(io, options.related ? { ok, ...done } : { ok, results: done.results });
+    if (!ok) io.exit(1);
+  } else if (checks.length === 0) for (const note of notes) io.out(note);
+  else io.exit(await runChecks(checks, { cwd, env: io.env, stdout: io.stdout.fd, stderr, notes }));
 }
 
-/** Commands are printed to the same stream as what they print: a log would show them in another order otherwise. */
-function outputs({ json }: GlobalOptions, io: Io) {
-  const { stdout, stderr } = io;
-  return { say: json ? io.err : io.out, stdout: json ? stderr.fd : stdout.fd, stderr: stderr.fd };
+async function whole(options: GlobalOptions, cwd: string, io: Io) {
+  const settings = await openSettings(io, options);
+  const { checksOf, NO_CHECKS } = await import('../../features/checks/checks.ts');
+  const checks = await checksOf(settings.checks, cwd);
+  return { checks, notes: checks.length === 0 ? [NO_CHECKS] : [] };
 }
 
-async function related(options: GlobalOptions, io: Io): Promise<void> {
-  const { runRelated } = await import('../../features/checks/related-tests.ts');
-  const { SIGNALBOX_WORKTREE: worktree, SIGNALBOX_BASE: base } = io.env;
-  const { results, notes } = await runRelated({
-    cwd: worktree ?? io.cwd,
-    base: (worktree !== undefined && base) || null,
-    env: io.env,
-    ...outputs(options, io),
-  });
-  const failed = results.find((result) => result.code !== 0);
-  if (options.json) outJson(io, { ok: !failed, results, notes });
-  else for (const note of notes) io.out(note);
-  if (failed) {
-    if (!options.json) io.err(`✗ ${failed.command} exited with code ${failed.code}`);
-    io.exit(1);
-  } else if (!options.json && results.length > 0) io.out(`✓ ${results.length} passed`);
+async function related(cwd: string, { env }: Io) {
+  const [{ relatedTests }, { createWorkspaces }] = await Promise.all([
+    import('../../features/checks/related-tests.ts'),
+    import('../../workspaces/index.ts'),
+  ]);
+  const base = (env.SIGNALBOX_WORKTREE !== undefined && env.SIGNALBOX_BASE) || null;
+  return relatedTests(createWorkspaces({ env }), cwd, base);
 }
 
 async function integrate(
@@ -78,41 +74,22 @@ async function integrate(
 ): Promise<void> {
   const ref = ticketHere(io, planId, ticketId);
   const parts = await openEngine(io, options, 'integrate');
-  const { integrateTicket, leftToVerify } = await import('../../features/integrate/integrate.ts');
-  // By hand it is a person who merges.
-  const left = io.env.SIGNALBOX_JOB === undefined ? undefined : await leftToVerify(parts, ref);
-  if (left !== undefined) return options.json ? outJson(io, { left }) : io.out(left);
-  const done = await refusing(io, () => integrateTicket(parts, ref));
-  if (!done) return;
-  if (options.json) outJson(io, done);
-  if ('conflict' in done) {
-    if (!options.json)
-      io.err(
-        `Conflict with the base in ${done.conflict.join(', ')}. Merge ${done.target} into ${done.branch}, resolve, and commit.`,
-      );
-    return io.exit(1);
-  }
-  if (options.json) return;
-  io.out(`${done.target} is now at ${done.commit.slice(0, 10)}.`);
-  if (done.fastForward) io.out(`To bring it into your checkout: ${done.fastForward}`);
+  const { integrateStep } = await import('../../features/integrate/integrate.ts');
+  outStep(io, options, await integrateStep({ parts, ref, inPhase: inPhase(io) }));
 }
 
-/** In a phase, what no ticket is to blame for goes to a person: an agent that is sent back could mend nothing. */
-async function refusing<T>(io: Io, act: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await act();
-  } catch (error) {
-    const isTheirs = error instanceof SignalboxError && NOBODYS_FAULT.has(error.code);
-    if (!isTheirs || io.env.SIGNALBOX_JOB === undefined) throw error;
-    io.err(`❌ ${error.message} ${error.hint ?? ''}`);
-    io.exit(REFUSED);
-    return undefined;
-  }
+/** Whether a script of a phase calls: it gets exit codes that the engine understands. */
+export function inPhase({ env }: Io): boolean {
+  return env.SIGNALBOX_JOB !== undefined;
 }
 
-const NOBODYS_FAULT = new Set(['merge/base-conflict', 'workspace/no-base-branch', 'workspace/target-busy']);
-/** How a script says that trying again would change nothing. */
-const REFUSED = 65;
+/** Shows how a step ended. */
+export function outStep(io: Io, { json }: GlobalOptions, { exit, out, err, data }: StepEnd): void {
+  if (json && data !== null) outJson(io, data);
+  else if (out) io.out(out);
+  if (err && !(json && data !== null)) io.err(err);
+  if (exit !== 0) io.exit(exit);
+}
 
 /** The ticket named on the command line, or the one whose phase this runs in. */
 export function ticketHere(

@@ -118,18 +118,15 @@ async function tick(
   options: Options,
   io: Io,
 ): Promise<void> {
-  const [{ ticketHere }, { openEngine }, { tickUnit }] = await Promise.all([
+  const [{ inPhase, outStep, ticketHere }, { openEngine }, { tickStep }] = await Promise.all([
     import('./checks.ts'),
     import('../open.ts'),
     import('../../features/spec-runs/tick.ts'),
   ]);
   const ref = ticketHere(io, planId, ticketId);
+  const parts = await openEngine(io, options, 'tick');
   const { SIGNALBOX_PHASE: phase } = io.env;
-  const done = await tickUnit(await openEngine(io, options, 'tick'), ref, { phase });
-  if (options.json) return outJson(io, done);
-  const all = [...done.ticked, ...done.already];
-  const boxless = done.boxless.length > 0 ? ` ${done.boxless.join(', ')} has no box.` : '';
-  io.out(`${all.length > 0 ? `Ticked ${all.join(', ')} in ${done.file}.` : ''}${boxless}`.trim());
+  outStep(io, options, await tickStep({ parts, ref, phase, inPhase: inPhase(io) }));
 }
 
 async function check(dir: string, options: Options, io: Io): Promise<void> {
@@ -139,9 +136,10 @@ async function check(dir: string, options: Options, io: Io): Promise<void> {
   const { units, problems: more } = unitsOf(spec, wanted);
   const { emptyCheckpoints, projectOf } = await import('../../features/spec-runs/checkpoints.ts');
   const place = { root: projectOf(spec.dir), file: spec.files.tasks };
-  const hasCheckpoint = emptyCheckpoints(units, { ...place, configured: [] }).length > 0;
+  const hasCheckpoint = (await emptyCheckpoints(units, { ...place, configured: [] })).length > 0;
   const configured = hasCheckpoint ? (await openSettings(io, options)).checks : [];
-  const problems = [...spec.problems, ...more, ...emptyCheckpoints(units, { ...place, configured })];
+  const empty = await emptyCheckpoints(units, { ...place, configured });
+  const problems = [...spec.problems, ...more, ...empty];
   const errors = problems.filter(({ severity }) => severity === 'error');
   if (errors.length > 0) io.exit(UNUSABLE);
   if (options.json) {

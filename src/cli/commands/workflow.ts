@@ -99,6 +99,8 @@ async function show(name: string, options: Options, io: Io): Promise<void> {
   if (options.json) return outJson(io, { name, file, hash, workflow, prompts, scripts });
   const { drawing } = await import('../../workflows/graph.ts');
   const { findPrompt } = await import('../../workflows/find.ts');
+  const { ACTIONS } = await import('../../model/actions.ts');
+  const { actionOf } = await import('../../model/workflow.ts');
   const { prompts: dirs } = await searchPathOf(options, io);
   io.out(`${workflow.name}${workflow.description ? `: ${workflow.description}` : ''}`);
   io.out(`${file}\n`);
@@ -106,7 +108,9 @@ async function show(name: string, options: Options, io: Io): Promise<void> {
   const promptRows = await Promise.all(
     Object.keys(prompts).map(async (prompt) => [prompt, (await findPrompt(prompt, dirs)) ?? '']),
   );
+  const actions = workflow.phases.flatMap((phase) => actionOf(phase) ?? []);
   for (const [title, rows] of [
+    ['Actions', [...new Set(actions)].map((action) => [action, ACTIONS[action].does])],
     ['Prompts', promptRows],
     ['Scripts', Object.entries(scripts)],
   ] as const) {
@@ -133,6 +137,7 @@ async function check(file: string | undefined, options: Options, io: Io): Promis
   if (count > 0) io.exit(1);
   if (options.json) return outJson(io, checked);
   for (const problem of checked.flatMap(({ problems }) => problems)) io.out(sayProblem(problem));
+  for (const note of checked.flatMap(({ notes }) => notes)) io.out(note);
   const names = checked.map(({ name }) => name).join(', ');
   io.out(
     count > 0 ? `${plural(count, 'problem')}.` : `No problems in ${names || 'any workflow: there is none'}.`,
@@ -143,26 +148,29 @@ interface Checked {
   file: string;
   name: string;
   problems: Problem[];
+  /** What is right but may surprise. */
+  notes: string[];
 }
 
 async function checkEvery(settings: Settings): Promise<Checked[]> {
   const { listWorkflows } = await import('../../workflows/check/check.ts');
   const listed = await listWorkflows(settings.searchPath.workflows);
-  return Promise.all(
-    listed.map(async ({ loaded, problems }) => ({
-      file: loaded.file,
-      name: loaded.name,
-      problems: [...problems, ...(await allProblems(loaded, settings))],
-    })),
-  );
+  return Promise.all(listed.map(({ loaded, problems }) => checkRead(loaded, settings, problems)));
 }
 
-async function allProblems(loaded: LoadedWorkflow, settings: Settings): Promise<Problem[]> {
-  const [{ checkLoaded }, { agentProblems }] = await Promise.all([
+async function checkRead(
+  loaded: LoadedWorkflow,
+  settings: Settings,
+  found: readonly Problem[] = [],
+): Promise<Checked> {
+  const [{ checkLoaded, notesOn }, { agentProblems }] = await Promise.all([
     import('../../workflows/check/check.ts'),
     import('../../features/plans/workflow-agents.ts'),
   ]);
-  return [...(await checkLoaded(loaded, settings.searchPath)), ...agentProblems(loaded, settings.agents)];
+  const { file, name } = loaded;
+  const own = await checkLoaded(loaded, settings.searchPath);
+  const problems = [...found, ...own, ...agentProblems(loaded, settings.agents)];
+  return { file, name, problems, notes: await notesOn(loaded, settings.searchPath) };
 }
 
 /** A path that exists is a file; anything else is a name. */
@@ -172,8 +180,7 @@ async function checkOne(file: string, settings: Settings, io: Io): Promise<Check
   const { loadWorkflow } = await import('../../workflows/load.ts');
   const path = resolvePath(io.cwd, file);
   if (existsSync(path) && statSync(path).isFile()) {
-    const loaded = await loadWorkflow({ file, text: readFileSync(path, 'utf8') });
-    return { file, name: loaded.name, problems: await allProblems(loaded, settings) };
+    return checkRead(await loadWorkflow({ file, text: readFileSync(path, 'utf8') }), settings);
   }
   const all = await listWorkflows(searchPath.workflows);
   const found = all.filter(({ loaded, shadowedBy }) => loaded.name === file && !shadowedBy);
@@ -186,8 +193,11 @@ async function checkOne(file: string, settings: Settings, io: Io): Promise<Check
       searchPath.workflows,
     );
   }
-  const problems = [...found.flatMap((one) => one.problems), ...(await allProblems(first.loaded, settings))];
-  return { file: first.loaded.file, name: first.loaded.name, problems };
+  return checkRead(
+    first.loaded,
+    settings,
+    found.flatMap((one) => one.problems),
+  );
 }
 
 async function resolve(name: string, options: Options, io: Io) {

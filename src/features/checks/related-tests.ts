@@ -1,24 +1,25 @@
-import { type SpawnOptions, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { basename, dirname, extname, join, relative } from 'node:path';
+import type { Action } from '../../engine/context.ts';
+import { EXIT } from '../../model/actions.ts';
 import { messageOf, WorkspaceError } from '../../model/errors.ts';
-import { createWorkspaces } from '../../workspaces/index.ts';
-import type { CheckResult } from './checks.ts';
-import { findRunner, pytestEnvironment, type Runner } from './test-runners.ts';
-
-/** One call of a test runner. */
-export interface RelatedRun {
-  cwd: string;
-  argv: string[];
-  /** Exit codes that mean success. */
-  ok: readonly number[];
-}
+import { shellWord } from '../../model/text/shell-quote.ts';
+import type { Workspaces } from '../../workspaces/index.ts';
+import { checkJob } from './checks.ts';
+import { findRunner, type Runner } from './test-runners.ts';
+import { type Check, NO_PYTEST_CACHES } from './whole-runs.ts';
 
 export interface RelatedPlan {
-  runs: RelatedRun[];
-  /** What could not be told. */
+  checks: Check[];
+  /** What could not be found out. */
   notes: string[];
 }
+
+/** Runs the tests that the ticket's changes touch as one job. What cannot be found out is no failure: the full checks come later. */
+export const relatedAction: Action = async ({ parts, place }) => {
+  const { checks, notes } = await relatedTests(parts.workspaces, place.worktree, place.base.commit || null);
+  return checks.length === 0 ? { exit: EXIT.done, out: notes.join('\n') } : { job: checkJob(checks, notes) };
+};
 
 /** More files than this are as good as everything. */
 const MAX_FILES = 500;
@@ -33,9 +34,10 @@ const PYTHON_TEST = /(^|\/)(test_[^/]*|[^/]*_test)\.py$/;
  */
 export function planRelated(root: string, changed: readonly string[]): RelatedPlan {
   const groups = new Map<string, { runner: Runner; files: string[] }>();
+  const runnerFor = runnerFinder(root);
   let homeless = 0;
   for (const file of changed) {
-    const runner = runnerFor(root, file);
+    const runner = runnerFor(file);
     if (!runner) {
       homeless += 1;
       continue;
@@ -45,11 +47,11 @@ export function planRelated(root: string, changed: readonly string[]): RelatedPl
     groups.set(key, group);
     group.files.push(relative(runner.dir, join(root, file)));
   }
-  const plan: RelatedPlan = { runs: [], notes: [] };
+  const plan: RelatedPlan = { checks: [], notes: [] };
   for (const { runner, files } of groups.values()) {
     const argv = argvFor(runner, files);
     if (typeof argv === 'string') plan.notes.push(argv);
-    else plan.runs.push({ cwd: runner.dir, argv, ok: runner.name === 'pytest' ? [0, 5] : [0] });
+    else plan.checks.push(checkOf(runner, argv));
   }
   if (changed.length > 0 && homeless === changed.length)
     plan.notes.push('No test runner was recognised, so it cannot be told which tests are related.');
@@ -57,13 +59,39 @@ export function planRelated(root: string, changed: readonly string[]): RelatedPl
   return plan;
 }
 
-function runnerFor(root: string, file: string): Runner | undefined {
-  const kind = extname(file) === '.py' ? 'python' : extname(file) === '.go' ? 'go' : 'node';
-  for (let dir = dirname(join(root, file)); ; dir = dirname(dir)) {
-    const runner = existsSync(dir) ? findRunner(dir, kind, root) : undefined;
-    if (runner) return runner;
-    if (dir === root || dir === dirname(dir)) return undefined;
-  }
+function checkOf({ name, dir: cwd }: Runner, argv: readonly string[]): Check {
+  const [file = '', ...args] = argv;
+  const isModule = args[1] === 'pytest';
+  const missing = isModule ? 'pytest' : file;
+  return {
+    command: [file.includes('/node_modules/') ? relative(cwd, file) : file, ...args].join(' '),
+    cwd,
+    // 5: pytest found no tests.
+    ok: name === 'pytest' ? [0, 5] : [0],
+    needs: {
+      script: isModule ? `${shellWord(file)} -c 'import pytest'` : `command -v ${shellWord(file)}`,
+      note: `${missing} is not installed, so the tests related to ${cwd} were not run.`,
+    },
+    script: `${name === 'pytest' ? `${NO_PYTEST_CACHES}\n` : ''}exec ${argv.map(shellWord).join(' ')}`,
+  };
+}
+
+/** Of the nearest directory above a file that has one; each directory is looked at once. */
+function runnerFinder(root: string): (file: string) => Runner | undefined {
+  const known = new Map<string, Runner | undefined>();
+  const at = (dir: string, kind: 'python' | 'go' | 'node'): Runner | undefined => {
+    const key = `${kind}\n${dir}`;
+    if (known.has(key)) return known.get(key);
+    const own = existsSync(dir) ? findRunner(dir, kind, root) : undefined;
+    const isTop = dir === root || dir === dirname(dir);
+    const runner = own ?? (isTop ? undefined : at(dirname(dir), kind));
+    known.set(key, runner);
+    return runner;
+  };
+  return (file) => {
+    const kind = extname(file) === '.py' ? 'python' : extname(file) === '.go' ? 'go' : 'node';
+    return at(dirname(join(root, file)), kind);
+  };
 }
 
 /** The arguments, or the reason why there is nothing to run. */
@@ -120,70 +148,17 @@ function goPackage(file: string): string {
   return dir === '' || dir === '.' ? '.' : `./${dir}`;
 }
 
-export interface RelatedOptions {
-  cwd: string;
-  /** The commit that the work started from; null: where the branch left the base. */
-  base: string | null;
-  env: NodeJS.ProcessEnv;
-  say(line: string): void;
-  /** File descriptors for what the runners print. */
-  stdout: number | 'ignore';
-  stderr: number | 'ignore';
-}
-
-export interface RelatedResult {
-  results: CheckResult[];
-  notes: string[];
-}
-
-/** Runs them, up to the first failure. What cannot be told is no failure: the full checks come later. */
-export async function runRelated(options: RelatedOptions): Promise<RelatedResult> {
-  const { cwd, base, env, say, stdout, stderr } = options;
-  const plan = await planAt(cwd, base, env);
-  const results: CheckResult[] = [];
-  for (const { cwd: at, argv, ok } of plan.runs) {
-    const [file = '', ...args] = argv;
-    const command = [file.includes('/node_modules/') ? relative(at, file) : file, ...args].join(' ');
-    say(`$ ${command}`);
-    const options = { cwd: at, env: pytestEnvironment(env) };
-    // Python says by an ordinary failure that it has no such module.
-    const lacks = args[1] === 'pytest' && (await exitOf(file, ['-c', 'import pytest'], options)) === 1;
-    const code = lacks
-      ? undefined
-      : await exitOf(file, args, { ...options, stdio: ['ignore', stdout, stderr] });
-    if (code === undefined) {
-      const missing = lacks ? 'pytest' : file;
-      plan.notes.push(`${missing} is not installed, so the tests related to ${at} were not run.`);
-      continue;
-    }
-    const passed = code !== null && ok.includes(code);
-    results.push({ command, code: passed ? 0 : code });
-    if (!passed) break;
-  }
-  return { results, notes: plan.notes };
-}
-
-/** Undefined where there is no such program. */
-function exitOf(
-  file: string,
-  args: readonly string[],
-  options: SpawnOptions,
-): Promise<number | null | undefined> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(file, args, { stdio: 'ignore', ...options });
-    child.once('error', (error: NodeJS.ErrnoException) =>
-      error.code === 'ENOENT' ? resolve(undefined) : reject(error),
-    );
-    child.once('exit', (status) => resolve(status));
-  });
-}
-
-async function planAt(cwd: string, base: string | null, env: NodeJS.ProcessEnv): Promise<RelatedPlan> {
+/** The tests that are related to what changed since the base; null: since the branch left the base. */
+export async function relatedTests(
+  workspaces: Workspaces,
+  cwd: string,
+  base: string | null,
+): Promise<RelatedPlan> {
   try {
-    const { root, files } = await createWorkspaces({ env }).changedFiles(cwd, base);
+    const { root, files } = await workspaces.changedFiles(cwd, base);
     return planRelated(root, files);
   } catch (error) {
     if (!(error instanceof WorkspaceError)) throw error;
-    return { runs: [], notes: [`It cannot be told what has changed: ${messageOf(error)}`] };
+    return { checks: [], notes: [`It cannot be told what has changed: ${messageOf(error)}`] };
   }
 }

@@ -129,9 +129,3 @@ function pytestCommand(dir: string): string[] {
   if (existsSync(join(dir, 'poetry.lock'))) return ['poetry', 'run', 'pytest'];
   return ['python3', '-m', 'pytest'];
 }
-
-/** Nothing of its own is left in the worktree; what the user wants of pytest stays. */
-export function pytestEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const options = ['-p no:cacheprovider', env.PYTEST_ADDOPTS ?? ''].join(' ').trim();
-  return { ...env, PYTHONDONTWRITEBYTECODE: '1', PYTEST_ADDOPTS: options };
-}

@@ -1,15 +1,44 @@
-import type { EngineContext } from '../../engine/context.ts';
+import { WORK_PHASE } from '../../config/issue-phases.ts';
+import type { ActionCall, EngineContext, StepEnd } from '../../engine/context.ts';
 import { readTip } from '../../engine/prepare-workspace.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
-import { WorkspaceError } from '../../model/errors.ts';
+import { EXIT } from '../../model/actions.ts';
+import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { tipOf } from '../../model/ticket.ts';
 import { needsVerification, sayNotMerged } from '../../model/verdict.ts';
 import type { Integrated, WorkspaceSpec } from '../../workspaces/index.ts';
-import { WORK } from '../issue-runs/finished-work.ts';
 import { landed } from '../landed/landed.ts';
 import { ancestorsOf } from '../pull-requests/ticket-stack.ts';
+
+/** What only a person can put right: an agent that is sent back could fix nothing. */
+const NOT_THE_TICKETS = new Set(['merge/base-conflict', 'workspace/no-base-branch', 'workspace/target-busy']);
+
+/** Merges a ticket's branch for a phase or for a person, who may also merge what is still to be verified. */
+export async function integrateStep({
+  parts,
+  ref,
+  inPhase,
+}: Pick<ActionCall, 'parts' | 'ref'> & { inPhase: boolean }): Promise<StepEnd> {
+  const left = inPhase ? await leftToVerify(parts, ref) : undefined;
+  if (left !== undefined) return { exit: EXIT.done, out: left, data: { left } };
+  try {
+    const data = await integrateTicket(parts, ref);
+    const { target, branch } = data;
+    if ('conflict' in data) {
+      const err = `Conflict with the base in ${data.conflict.join(', ')}. Merge ${target} into ${branch}, resolve, and commit.`;
+      return { exit: EXIT.failed, err, data };
+    }
+    const lines = [`${target} is now at ${data.commit.slice(0, 10)}.`];
+    if (data.fastForward) lines.push(`To bring it into your checkout: ${data.fastForward}`);
+    return { exit: EXIT.done, out: lines.join('\n'), data };
+  } catch (error) {
+    const isRefused = error instanceof SignalboxError && NOT_THE_TICKETS.has(error.code);
+    if (!isRefused || !inPhase) throw error;
+    return { exit: EXIT.refused, err: `❌ ${explained(error)}`, data: null };
+  }
+}
 
 /** Merges a ticket's branch into the base it started from. */
 export async function integrateTicket(
@@ -20,9 +49,12 @@ export async function integrateTicket(
   const ticket = store.ticket(ref);
   const plan = store.plan(ref.planId);
   const spec = workspaceSpec(ticket, plan, settings, store.view());
-  // Where the run does no work itself, nobody has seen yet that there is any.
-  if (plan.kind === 'run' && ticket.skipPhases.includes(WORK)) await checkWork(parts, spec, ticket.base);
+  // A run that leaves out the work has not checked that there is any.
+  if (plan.kind === 'run' && ticket.skipPhases.includes(WORK_PHASE))
+    await checkWork(parts, spec, ticket.base);
+  parts.crash('integrate:ready');
   const done = await workspaces.integrate({ ...spec, message: ticket.title, recordedBase: ticket.base });
+  parts.crash('integrate:done');
   return { ...done, branch: spec.branch };
 }
 
@@ -37,7 +69,7 @@ async function checkWork(
   throw new WorkspaceError(
     'workspace/no-work',
     `${branch} has no commit that ${base.ref} does not have: there is nothing to merge.`,
-    { hint: `Do the work first: name ${WORK} in --phases.`, details: { branch } },
+    { hint: `Do the work first: name ${WORK_PHASE} in --phases.`, details: { branch } },
   );
 }
 

@@ -1,3 +1,4 @@
+import { WORK_PHASE } from '../../config/issue-phases.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import type { IssuePlace } from '../../issues/checkouts.ts';
 import type { WorkItem } from '../../issues/index.ts';
@@ -6,7 +7,6 @@ import { orderByDependencies } from '../../model/plans/order.ts';
 import { blockersOf, planOf } from '../../model/plans/view.ts';
 import { tipOf } from '../../model/ticket.ts';
 import { landed } from '../landed/landed.ts';
-import { WORK } from './finished-work.ts';
 import type { DoneBefore, Resumed, RunMode } from './plan.ts';
 import { sourceKey } from './previous-runs.ts';
 import type { Refused } from './request.ts';
@@ -57,7 +57,7 @@ function workOf(input: ChainInput, item: WorkItem): Pick<DoneBefore, 'tip'> | un
   if (own) return own;
   const part = input.resumed.get(item.key);
   const ahead = input.ahead(item);
-  const works = part && ahead.slice(ahead.indexOf(part.phase)).includes(WORK);
+  const works = part && ahead.slice(ahead.indexOf(part.phase)).includes(WORK_PHASE);
   return part && !works && part.tip !== null ? part : undefined;
 }
 

@@ -1,3 +1,4 @@
+import { WORK_PHASE } from '../../config/issue-phases.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Ticket } from '../../model/ticket.ts';
@@ -8,10 +9,8 @@ import { whereIs } from '../landed/landed.ts';
 import type { DoneBefore, Resumed } from './plan.ts';
 import { type EarlierIssues, isNoted } from './previous-runs.ts';
 
-/** The phase that does the work: nothing is built upon an issue without it. */
-export const WORK = 'exec';
 /** Phases that only prepare another one: once that succeeded, they are not needed. */
-const SERVES: Record<string, string> = { spec: WORK, testgen: WORK, smart_tests: 'checks' };
+const SERVES: Record<string, string> = { spec: WORK_PHASE, testgen: WORK_PHASE, smart_tests: 'checks' };
 
 /** What is left to do of an issue: nothing, a part of what is wanted now, or (undefined) all of it. */
 export type Left = { done: DoneBefore } | { from: Resumed } | undefined;
@@ -38,7 +37,7 @@ export async function leftToDo(parts: EngineContext, input: LeftInput): Promise<
   if (!last) return undefined;
   const covered = coveredBy(complete, workflow);
   const place = await placeOf(parts, input.earlier, last);
-  const worked = covered.has(WORK);
+  const worked = covered.has(WORK_PHASE);
   if (place === 'gone' && !(closed && worked)) return undefined;
   const missing = wanted.filter((phase) => {
     const other = SERVES[phase];
@@ -68,7 +67,7 @@ export async function finishedWork(
 ): Promise<Ticket | undefined> {
   const complete = tickets.filter((ticket) => ticket.status === 'complete' && !isNoted(ticket));
   const last = complete.at(-1);
-  if (!last || !coveredBy(complete, workflow).has(WORK)) return undefined;
+  if (!last || !coveredBy(complete, workflow).has(WORK_PHASE)) return undefined;
   return (await placeOf(parts, earlier, last)) === 'gone' ? undefined : last;
 }
 

@@ -1,3 +1,4 @@
+import { WORK_PHASE } from '../../config/issue-phases.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { refOf } from '../../engine/status-events.ts';
 import { branchOf, repoOf, type TicketWorkspace } from '../../engine/ticket-defaults.ts';
@@ -9,7 +10,6 @@ import type { StoreView } from '../../store/port.ts';
 import type { StackedThere } from '../../workspaces/index.ts';
 import { forgeWork, ownBaseOf } from '../pull-requests/context.ts';
 import { isLeftOver, localTip, ticketPull } from '../pull-requests/find.ts';
-import { WORK } from './finished-work.ts';
 import { EarlierIssues, isNoted, sourceKey } from './previous-runs.ts';
 import { lastPushed } from './pushed-commits.ts';
 
@@ -67,7 +67,7 @@ export async function withPrerequisitesNow(
 /** The last attempt succeeded, or the work is done: it keeps what it began with. */
 function isUnderWay(ticket: Ticket): boolean {
   const ended = endedOf(ticket);
-  const worked = ended.some(({ phase, status }) => phase === WORK && status === 'success');
+  const worked = ended.some(({ phase, status }) => phase === WORK_PHASE && status === 'success');
   return worked || ended.at(-1)?.status === 'success';
 }
 

@@ -60,7 +60,7 @@ export class TrainChecks {
     const scratch = await this.open();
     this.#unlessStopped();
     await scratch.show(commit);
-    for (const check of checksOf(configured, scratch.path)) {
+    for (const check of await checksOf(configured, scratch.path)) {
       this.#unlessStopped();
       const verdict = await this.#check(check, scratch.path);
       if (!verdict.green) return verdict;

@@ -2,6 +2,7 @@ import type { EngineContext } from '../../engine/context.ts';
 import { knownPinned } from '../../engine/pinned-workflow.ts';
 import { stoppedTogether } from '../../engine/stopped-tickets.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
+import { scriptInstead } from '../../model/actions.ts';
 import { IllegalMoveError, InputError, SignalboxError } from '../../model/errors.ts';
 import { parseRef, refKey, type TicketRef } from '../../model/ids.ts';
 import type { Plan, PlanEntry } from '../../model/plan.ts';
@@ -275,7 +276,9 @@ function awaitsMerge(parts: EngineContext, ticket: Ticket): boolean {
     return false;
   const workflow = knownPinned(parts, ticket)?.workflow;
   const phase = workflow?.phases.find(({ id }) => id === ticket.currentPhase);
-  return phase?.type === 'poll' && phase.command === 'pull-request-poll.sh' && phase.args?.[0] === 'merge';
+  if (phase?.type !== 'poll') return false;
+  if (phase.action === 'pull-request-poll') return phase.with?.for === 'merge';
+  return phase.command === scriptInstead('pull-request-poll') && phase.args[0] === 'merge';
 }
 
 /** A run may be stopped while it polls a pull request: the work is still ready. A ticket that was paused by itself is not. */

@@ -5,7 +5,7 @@ import { pinnedFor } from '../../engine/pinned-workflow.ts';
 import { tellStatus } from '../../engine/status-events.ts';
 import { type Findings, sendBack } from '../../model/state/send-back.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { excerpt } from '../../phases/excerpt.ts';
+import { excerpt } from '../../phases/output.ts';
 import type { Fault } from './find-bad-branches.ts';
 
 /** A ticket that a merge has sent back. */

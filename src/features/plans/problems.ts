@@ -1,5 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, ifKnown, repoOf, workspaceSpec } from '../../engine/ticket-defaults.ts';
+import { scriptInstead } from '../../model/actions.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 import { defaultBranch, idProblem, refKey } from '../../model/ids.ts';
 import { exclude } from '../../model/own-branch.ts';
@@ -7,7 +8,7 @@ import type { Plan } from '../../model/plan.ts';
 import { hasBegun } from '../../model/plans/plan-edits.ts';
 import { planOf, ticketsOf } from '../../model/plans/view.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import type { Workflow } from '../../model/workflow.ts';
+import { actionOf, commandOf, type Workflow } from '../../model/workflow.ts';
 import { inspectState } from '../../store/inspect.ts';
 import type { StoreView } from '../../store/port.ts';
 
@@ -45,7 +46,9 @@ export async function noMergeTarget(
   plan: Plan,
   { workflow, ticket, view }: { workflow: Workflow; ticket: Ticket; view: StoreView },
 ): Promise<Finding[]> {
-  const merges = workflow.phases.find((phase) => phase.type === 'script' && phase.command === MERGES);
+  const merges = workflow.phases.find(
+    (phase) => actionOf(phase) === 'integrate' || commandOf(phase) === scriptInstead('integrate'),
+  );
   if (!merges || ticket.skipPhases.includes(merges.id) || hasBegun(ticket)) return [];
   const spec = ifKnown(() => workspaceSpec(ticket, plan, parts.settings, view));
   try {
@@ -65,8 +68,6 @@ export async function noMergeTarget(
     },
   ];
 }
-
-const MERGES = 'integrate.sh';
 
 /** Unfinished tickets of other plans that work on the same branch. */
 function sameBranch(parts: EngineContext, plan: Plan, ticket: Ticket, view: StoreView): Finding[] {

@@ -107,7 +107,7 @@ async function postComment(
   const { repository } = head;
   // One that was cut off may still arrive at GitHub; then it is found, and not made again.
   const open = journal.unsettled().find(({ what, facts }) => what === 'comment' && facts.key === key);
-  if (open) await arrival(Date.parse(open.at), () => findComment({ repository, number, key }, gh));
+  if (open) await arrival(Date.parse(open.at), gh.signal, () => findComment({ repository, number, key }, gh));
   const bodyFile = join(dir, 'comment.md');
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   writeFileSync(bodyFile, `${markOf(key)}\n${inert(text, MOST_COMMENT)}\n`, { mode: 0o600 });
@@ -117,10 +117,14 @@ async function postComment(
 }
 
 /** Ends as soon as a comment is found that was begun then, or when it will not come any more. */
-async function arrival(begun: number, find: () => Promise<string | undefined>): Promise<void> {
+async function arrival(
+  begun: number,
+  signal: AbortSignal | undefined,
+  find: () => Promise<string | undefined>,
+): Promise<void> {
   const end = Math.min(begun, Date.now()) + ARRIVAL_MS;
   while (Date.now() < end && (await find()) === undefined)
-    await delay(Math.max(0, Math.min(LOOK_MS, end - Date.now())));
+    await delay(Math.max(0, Math.min(LOOK_MS, end - Date.now())), undefined, { signal });
 }
 
 /** What the agent said at the end, as the workflow captured it. */

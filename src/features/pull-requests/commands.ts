@@ -37,6 +37,7 @@ export async function syncTicket(
   const work = await forgeWork(parts, ref);
   const { spec, journal, head } = work;
   const known = journal.heads().at(-1)?.commit ?? null;
+  parts.crash('sync:ready');
   const done = await parts.workspaces.catchUp({
     repo: spec.repo,
     path: spec.path,
@@ -45,6 +46,7 @@ export async function syncTicket(
     base: pullBaseOf(parts, work),
     takeTheirs,
   });
+  parts.crash('sync:taken');
   // From now on this is what the branch had: who takes it away rewrites the branch.
   const open = done.state === 'conflict' || done.state === 'rewritten';
   if (!open && done.there !== known) journal.note('found', { commit: done.there });

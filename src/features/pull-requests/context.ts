@@ -44,8 +44,9 @@ export async function forgeWork(
 }
 
 /** How gh is run: in a phase it carries the mark of the phase's job, and ends with it. */
-export function ghOptions({ settings, env, job }: EngineContext, cwd: string): GhOptions {
-  return { gh: settings.ghCommand, cwd, env: job === undefined ? env : { ...env, [MARKER]: job } };
+export function ghOptions({ settings, env, job, signal }: EngineContext, cwd: string): GhOptions {
+  const marked = job === undefined ? env : { ...env, [MARKER]: job };
+  return { gh: settings.ghCommand, cwd, env: marked, ...(signal ? { signal } : {}) };
 }
 
 export function forgeJournal(parts: EngineContext, ref: TicketRef): ForgeJournal {

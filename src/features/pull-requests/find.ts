@@ -1,5 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { type OurWork, ourPull, type PullRequest, type PullWait } from '../../github/index.ts';
+import { type OurWork, ourPull, type PullRequest } from '../../github/index.ts';
+import type { PullWait } from '../../model/actions.ts';
 import { type ForgeWork, pullNumberOf } from './context.ts';
 
 /** The commit that a ticket's branch has here; undefined before there is one. */

@@ -4,13 +4,13 @@ import { repositoryText } from '../../github/gh/repository-name.ts';
 import {
   type ForgeJournal,
   ourPull,
-  type PullWait,
   type Standing,
   seePull,
   standingOf,
   type Watch,
   type Watched,
 } from '../../github/index.ts';
+import type { PullWait } from '../../model/actions.ts';
 import { InputError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import { planOf } from '../../model/plans/view.ts';

@@ -6,12 +6,12 @@ import { checksOf, NO_CHECKS } from '../checks/checks.ts';
 import { unitOf } from './unit.ts';
 
 /** Checkpoints that nothing would be run for: they would be ticked as they are. */
-export function emptyCheckpoints(
+export async function emptyCheckpoints(
   units: readonly Unit[],
   { configured, root, file }: { configured: readonly string[] | null; root: string; file: string },
-): SpecProblem[] {
+): Promise<SpecProblem[]> {
   const open = units.filter(({ open }) => open.length > 0 && open.every(({ checkpoint }) => checkpoint));
-  if (open.length === 0 || hasChecks(configured, root)) return [];
+  if (open.length === 0 || (await hasChecks(configured, root))) return [];
   return open.map(({ id, root: { line } }) => ({
     file,
     line,
@@ -24,9 +24,9 @@ export function emptyCheckpoints(
 }
 
 /** A package.json that cannot be read is told by the checks themselves. */
-function hasChecks(configured: readonly string[] | null, root: string): boolean {
+async function hasChecks(configured: readonly string[] | null, root: string): Promise<boolean> {
   try {
-    return checksOf(configured, root).length > 0;
+    return (await checksOf(configured, root)).length > 0;
   } catch {
     return true;
   }

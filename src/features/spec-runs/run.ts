@@ -113,7 +113,7 @@ export async function prepareSpecRun(parts: EngineContext, request: SpecRunReque
   const spec: Spec = text === original.text ? original : { ...original, ...withTasks(original, text) };
   const { units, problems: more } = unitsOf(spec, request.units);
   const { checks: configured } = parts.settings;
-  const empty = emptyCheckpoints(units, { configured, root, file: spec.files.tasks });
+  const empty = await emptyCheckpoints(units, { configured, root, file: spec.files.tasks });
   const problems = [...spec.problems, ...more, ...empty];
   refuseErrors(problems);
   if (before) refuseMoved(before, request.inPlace);

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { EngineContext } from '../../engine/context.ts';
+import type { ActionCall, EngineContext, StepEnd } from '../../engine/context.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import {
   type KnownDone,
@@ -12,7 +12,8 @@ import {
   withTicks,
 } from '../../kiro/index.ts';
 import { writeAtomic } from '../../machine/files/atomic.ts';
-import { IllegalMoveError, InputError } from '../../model/errors.ts';
+import { EXIT } from '../../model/actions.ts';
+import { explained, IllegalMoveError, InputError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
 import { openAttempt, type Ticket } from '../../model/ticket.ts';
@@ -27,6 +28,25 @@ export interface TickedUnit {
   /** Tasks without a box. */
   boxless: string[];
   commit: string | null;
+}
+
+/** Ticks a unit's boxes for a phase or for a person. A box that cannot be ticked stays so: a phase is refused. */
+export async function tickStep({
+  parts,
+  ref,
+  phase,
+  inPhase,
+}: Pick<ActionCall, 'parts' | 'ref'> & { phase: string | undefined; inPhase: boolean }): Promise<StepEnd> {
+  try {
+    const data = await tickUnit(parts, ref, { phase });
+    const all = [...data.ticked, ...data.already];
+    const boxless = data.boxless.length > 0 ? ` ${data.boxless.join(', ')} has no box.` : '';
+    const out = `${all.length > 0 ? `Ticked ${all.join(', ')} in ${data.file}.` : ''}${boxless}`.trim();
+    return { exit: EXIT.done, out, data };
+  } catch (error) {
+    if (!inPhase || !(error instanceof InputError)) throw error;
+    return { exit: EXIT.refused, err: `❌ ${explained(error)}`, data: null };
+  }
 }
 
 /**
@@ -81,9 +101,12 @@ export async function tickUnit(
       }
     }),
   );
+  parts.crash('tick:ready');
   for (const { path, done } of changes)
     if (done.text !== (path === file ? found : users)) writeAtomic(path, done.text, 0o644);
+  parts.crash('tick:written');
   const commit = await commitAs(`Tick ${unit.id} of ${kept.name}`);
+  parts.crash('tick:done');
   const last = changes.at(-1)?.done ?? { ticked: [], already: [], boxless: [] };
   const { ticked, already, boxless } = last;
   return { file: outside ? original : file, ticked, already, boxless, commit };

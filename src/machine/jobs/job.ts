@@ -77,7 +77,9 @@ export function startJob(spec: JobSpec): { exited: Promise<void> } {
 
 /** What the files of a job say about it. */
 export function readJob(dir: string): JobState {
-  const command = readJson<{ host: string; boot: string }>(join(dir, 'command.json'));
+  const command = readJson<{ host: string; boot: string; engine?: ProcessIdentity }>(
+    join(dir, 'command.json'),
+  );
   const startedAt = timeOf(join(dir, 'command.json'));
   if (!command || !startedAt) return { state: 'none' };
   const exit = readExit(dir);
@@ -85,7 +87,7 @@ export function readJob(dir: string): JobState {
     const reason = readStop(dir)?.reason ?? 'exited';
     return { state: 'ended', exit, reason, startedAt, endedAt: timeOf(join(dir, 'exit.json')) ?? startedAt };
   }
-  const identity = readIdentity(dir, command);
+  const identity = readIdentity(dir, command) ?? command.engine;
   // Without a pid file the supervisor has not begun yet, or never will: only its parent can tell.
   if (!identity) return { state: 'lost', startedAt };
   if (isAlive(identity) === false) return readExit(dir) ? readJob(dir) : { state: 'lost', startedAt };

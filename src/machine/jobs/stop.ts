@@ -51,9 +51,12 @@ export async function stopJob(dir: string, reason: EndReason, graceMs = GRACE_MS
   // One that seems lost may have been started so recently that it has not said yet who it is.
   const { state } = readJob(dir);
   if (state === 'running' || state === 'lost') noteReason(dir, reason);
-  const command = readJson<{ host: string; boot: string; stopSignal: 'SIGTERM' | 'SIGINT' }>(
-    join(dir, 'command.json'),
-  );
+  const command = readJson<{
+    host: string;
+    boot: string;
+    engine?: object;
+    stopSignal: 'SIGTERM' | 'SIGINT';
+  }>(join(dir, 'command.json'));
   if (!command) return;
   const identity = await identityOf(dir, command);
   if (identity && isAlive(identity)) {
@@ -101,7 +104,9 @@ function noteReason(dir: string, reason: EndReason): void {
 }
 
 /** The supervisor writes its pid first thing; give one that was only just started the time to. */
-async function identityOf(dir: string, command: { host: string; boot: string }) {
+async function identityOf(dir: string, command: { host: string; boot: string; engine?: object }) {
+  // The engine itself is never the one to stop.
+  if (command.engine) return undefined;
   for (let i = 0; i < 20; i++) {
     const identity = readIdentity(dir, command);
     if (identity || existsSync(join(dir, 'exit.json'))) return identity;

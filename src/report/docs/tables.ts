@@ -2,7 +2,9 @@ import { ADAPTERS } from '../../agents/index.ts';
 import { SUPPORT_COLUMNS, supportsOf } from '../../agents/supports.ts';
 import { rangeText } from '../../agents/survey.ts';
 import { settingsDocRows } from '../../config/describe.ts';
+import { ACTION_NAMES, ACTIONS, PULL_WAITS } from '../../model/actions.ts';
 import { ACCESS } from '../../model/workflow.ts';
+
 import { jsonSchemas } from '../../workflows/json-schemas.ts';
 import { PHASE_SCHEMAS } from '../../workflows/read-phase.ts';
 import { TEMPLATE_VARIABLES } from '../../workflows/variables.ts';
@@ -20,6 +22,7 @@ export function docTables(): DocTables {
         'workflow-fields': workflowTable(),
         'phase-fields': phaseTable(),
         'nested-fields': nestedTable(),
+        actions: actionTable(),
       },
     },
     'docs/prompts.md': { title: 'Prompts', sections: { variables: variableTable() } },
@@ -63,6 +66,18 @@ function nestedTable(): string {
     return rowsOf(schema).map((row) => [code(`${name}.${row.name}`), row.value, row.meaning]);
   });
   return markdownTable(['Field', 'Value', 'Meaning'], cells);
+}
+
+function actionTable(): string {
+  const cells = ACTION_NAMES.map((name) => {
+    const { does, in: types, inputs = [], outcomes } = ACTIONS[name];
+    const ends = inputs.includes('for')
+      ? PULL_WAITS.map((awaited) => `${code(`for: ${awaited}`)}: ${outcomes({ for: awaited }).join(', ')}`)
+      : outcomes({});
+    const between = inputs.includes('for') ? '; ' : ', ';
+    return [code(name), types.join(', '), inputs.map(code).join(', '), ends.join(between), does];
+  });
+  return markdownTable(['Action', 'Phases', 'Inputs', 'Outcomes', 'Does'], cells);
 }
 
 function variableTable(): string {

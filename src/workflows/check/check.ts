@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { type Finding, type Problem, placed, tidy } from '../../config/file-problem.ts';
 import { messageOf } from '../../model/errors.ts';
-import type { Workflow } from '../../model/workflow.ts';
-import { type SearchPath, workflowFiles } from '../find.ts';
+import { actionOf, type Workflow } from '../../model/workflow.ts';
+import { insteadOf, type SearchPath, workflowFiles } from '../find.ts';
 import { type LoadedWorkflow, loadWorkflow, type WorkflowSource } from '../load.ts';
 import { checkGraph, checkTargets } from './edges.ts';
 import { checkPhase } from './phase.ts';
@@ -24,6 +24,19 @@ export async function checkLoaded(loaded: LoadedWorkflow, dirs: ContentDirs): Pr
     [...loaded.problems, ...placed(loaded, findings), ...(await checkContent(loaded, dirs))],
     loaded.file,
   );
+}
+
+/** What is no problem, but may surprise: scripts of the user's that run instead of actions. */
+export async function notesOn(loaded: LoadedWorkflow, { scripts }: ContentDirs): Promise<string[]> {
+  const notes = loaded.phases.map(async (phase) => {
+    const instead = phase && (await insteadOf(phase, scripts));
+    return instead && phase
+      ? [
+          `${loaded.name}: phase "${phase.id}" runs ${instead.path} instead of the action "${actionOf(phase)}".`,
+        ]
+      : [];
+  });
+  return (await Promise.all(notes)).flat();
 }
 
 function checkIds(loaded: LoadedWorkflow): Finding[] {

@@ -1,7 +1,8 @@
 import type { Finding } from '../../config/file-problem.ts';
 import type { Path } from '../../config/yaml-source.ts';
+import { ACTIONS } from '../../model/actions.ts';
 import { didYouMean } from '../../model/text/near.ts';
-import { edgesOf, type Phase, type Workflow } from '../../model/workflow.ts';
+import { EXIT_OUTCOMES, edgesOf, type Phase, type Workflow } from '../../model/workflow.ts';
 
 /** Edges of one phase with the place each is written at. */
 export function edgePaths(phase: Phase, index: number): { outcome: string; target: string; path: Path }[] {
@@ -129,7 +130,8 @@ function canEnd(phase: Phase): boolean {
 /** Outcomes a phase can produce by itself, as far as its fields tell. */
 export function outcomesOf(phase: Exclude<Phase, { type: 'terminal' }>): string[] {
   if (phase.type === 'gate') return Object.keys(phase.on);
-  if (phase.type !== 'agent') return ['success', 'failure', 'timeout'];
+  if (phase.type === 'action') return [...ACTIONS[phase.action].outcomes(phase.with ?? {}), 'timeout'];
+  if (phase.type !== 'agent') return EXIT_OUTCOMES;
   const listed = outcomeEnum(phase.output);
   if (listed) return listed;
   const named = Object.keys(edgesOf(phase)).filter(

@@ -1,9 +1,12 @@
 import type { Finding } from '../../config/file-problem.ts';
 import type { Path } from '../../config/yaml-source.ts';
+import { ACTIONS } from '../../model/actions.ts';
 import { didYouMean, nearest } from '../../model/text/near.ts';
 import {
+  actionOf,
   EXIT_OUTCOMES,
   edgesOf,
+  looksOutside,
   ownOutcomes,
   type Phase,
   type PhaseOf,
@@ -12,6 +15,7 @@ import {
 } from '../../model/workflow.ts';
 import { article } from '../read-phase.ts';
 import { isReserved } from '../variables.ts';
+import { checkStep } from './action.ts';
 import { edgePaths, outcomeEnum } from './edges.ts';
 import { hasField, outputProblem } from './output-schema.ts';
 import { checkIdle } from './unused-fields.ts';
@@ -28,7 +32,7 @@ export function checkPhase(phase: Phase, index: number): Finding[] {
       const hint = 'For example "on: {approve: integrate, reject: implement}".';
       findings.push({ path: [...at, 'on'], message: 'A gate needs at least one decision.', hint });
     }
-    return [...findings, ...checkLook(phase, at), ...checkFound(phase, at)];
+    return [...findings, ...checkLook(phase, at), ...checkStep(phase, at), ...checkFound(phase, at)];
   }
   findings.push(...checkCaptures(phase, at));
   if (phase.type === 'agent')
@@ -38,31 +42,47 @@ export function checkPhase(phase: Phase, index: number): Finding[] {
       ...checkOutput(phase, index),
       ...checkCriteria(phase, at),
     ];
-  // A poll may have outcomes of its own, which its script names; one that is nearly another is a slip of the pen.
+  if (phase.type !== 'script') findings.push(...checkStep(phase, at));
+  const action = actionOf(phase);
+  if (action !== undefined) {
+    const own = ACTIONS[action].outcomes(('with' in phase && phase.with) || {});
+    const allowed = [...new Set([...own, ...(phase.type === 'poll' ? EXIT_OUTCOMES : ['timeout'])])];
+    return [...findings, ...checkOutcomes(phase, index, allowed, `The action "${action}"`)];
+  }
+  // The script of a poll may name outcomes of its own; one that is nearly another is a slip of the pen.
   const own = phase.type === 'poll' ? ownOutcomes(phase) : [];
   if (phase.type === 'script') own.push(REFUSED);
   const allowed = [...EXIT_OUTCOMES, ...own.filter((name) => nearest(name, EXIT_OUTCOMES) === undefined)];
   return [...findings, ...checkOutcomes(phase, index, allowed, `${article(phase.type, true)} phase`)];
 }
 
-function checkFound({ on, found = [] }: PhaseOf<'gate'>, at: Path): Finding[] {
-  const unknown = found.filter((name) => !Object.hasOwn(on, name));
-  return unknown.map((name) => ({
-    path: [...at, 'found'],
-    message: `"${name}" is none of the decisions in "on".`,
-    hint: `Decisions: ${Object.keys(on).join(', ')}.`,
-  }));
+/** What only a look can find must lead somewhere, and an action can find what its table says. */
+function checkFound({ on, found = [], action, with: inputs = {} }: PhaseOf<'gate'>, at: Path): Finding[] {
+  const path: Path = [...at, 'found'];
+  const own = action && ACTIONS[action].outcomes(inputs);
+  return found.flatMap((name) => {
+    if (!Object.hasOwn(on, name)) {
+      const hint = `Decisions: ${Object.keys(on).join(', ')}.`;
+      return [{ path, message: `"${name}" is none of the decisions in "on".`, hint }];
+    }
+    if (!own || own.includes(name)) return [];
+    const message = `The action "${action}" cannot find "${name}".${didYouMean(name, own)}`;
+    return [{ path, message, hint: `It finds ${own.join(', ')}.` }];
+  });
 }
 
 /** How to look says nothing about a gate that never looks. */
 function checkLook(phase: PhaseOf<'gate'>, at: Path): Finding[] {
-  if (phase.command !== undefined) return [];
-  const idle = (['args', 'intervalSeconds', 'found'] as const).filter((key) => phase[key] !== undefined);
+  const keys = ['args', 'intervalSeconds', 'found'] as const;
+  const idle = keys.filter(
+    (key) =>
+      phase[key] !== undefined && (key === 'args' ? phase.command === undefined : !looksOutside(phase)),
+  );
   return idle.map((key) => ({
     path: [...at, key],
     on: 'key',
-    message: `"${key}" of a gate needs a "command".`,
-    hint: 'Name the script that looks for an answer, or delete it.',
+    message: `"${key}" of a gate needs a "command"${key === 'args' ? '' : ' or an "action"'}.`,
+    hint: 'Name what looks for an answer, or delete it.',
   }));
 }
 

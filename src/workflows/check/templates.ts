@@ -3,7 +3,7 @@ import type { Path } from '../../config/yaml-source.ts';
 import { InputError } from '../../model/errors.ts';
 import { composeCommand } from '../../model/text/shell-quote.ts';
 import { capturesOf, commandOf, type Phase, type Workflow } from '../../model/workflow.ts';
-import { readPrompt } from '../find.ts';
+import { insteadOf, readPrompt } from '../find.ts';
 import type { LoadedWorkflow } from '../load.ts';
 import type { TemplateKind } from '../templates/engine.ts';
 import { inspectTemplate, type TemplateFault, type TemplatePlace } from '../templates/inspect.ts';
@@ -50,6 +50,8 @@ async function contentOf(phase: Phase, index: number, dirs: ContentDirs) {
     for (const [i, text] of (phase.args ?? []).entries())
       templates.push({ text, kind: 'text', path: [...at, 'args', i] });
   }
+  const instead = await insteadOf(phase, dirs.scripts);
+  if (instead) findings.push(...(await scriptFinding(instead.name, [...at, 'action'], dirs.scripts)));
   if (phase.type === 'agent' && phase.promptTemplate !== undefined) {
     const path: Path = [...at, 'promptTemplate'];
     const found = await promptOrFinding(phase.promptTemplate, path, dirs.prompts);

@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { checksOf, runChecks } from '../../../src/features/checks/checks.ts';
+import { checksOf, reportChecks } from '../../../src/features/checks/checks.ts';
 
 let root: string;
 beforeEach(() => {
@@ -41,14 +41,9 @@ const calls = () =>
     : [];
 
 async function run(path = process.env.PATH) {
-  const checks = checksOf(null, root);
-  return runChecks(checks, {
-    cwd: root,
-    env: { PATH: path, HOME: root },
-    say: () => undefined,
-    stdout: 2,
-    stderr: 2,
-  });
+  const env = { PATH: path, HOME: root };
+  const checks = await checksOf(null, root);
+  return (await reportChecks(checks, { cwd: root, env, stdout: 2, stderr: 2 })).results;
 }
 
 const SCRIPTS = '{"scripts": {"test": "true"}}';
@@ -97,15 +92,15 @@ describe('the checks of a project that has none configured', () => {
       ['npm run test', 'cd svc && python3 -m pytest', 'go test ./...'],
     ],
   ];
-  it.each(ROWS)('are found: %s', (_name, files, wanted) => {
+  it.each(ROWS)('are found: %s', async (_name, files, wanted) => {
     write(files);
-    expect(checksOf(null, root).map(({ command }) => command)).toEqual(wanted);
-    expect(checksOf(['x'], root)).toEqual([{ command: 'x', script: 'x' }]);
+    expect((await checksOf(null, root)).map(({ command }) => command)).toEqual(wanted);
+    expect(await checksOf(['x'], root)).toEqual([{ command: 'x', script: 'x' }]);
   });
 
-  it('name a package.json that cannot be read', () => {
+  it('name a package.json that cannot be read', async () => {
     write({ 'package.json': '{"scripts": ' });
-    expect(() => checksOf(null, root)).toThrow(`${join(root, 'package.json')} cannot be read: `);
+    await expect(checksOf(null, root)).rejects.toThrow(`${join(root, 'package.json')} cannot be read: `);
   });
 
   it('run everything, each in its directory', async () => {

@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { planRelated, runRelated } from '../../../src/features/checks/related-tests.ts';
+import { reportChecks } from '../../../src/features/checks/checks.ts';
+import { planRelated, relatedTests } from '../../../src/features/checks/related-tests.ts';
+import { createWorkspaces } from '../../../src/workspaces/index.ts';
 import { GIT_ENV, git } from '../../support/repo.ts';
 
 let root: string;
@@ -22,8 +24,8 @@ function write(files: Record<string, unknown>): void {
 
 /** `directory: command` of what would run. */
 function plan(...changed: string[]): string[] {
-  return planRelated(root, changed).runs.map(
-    ({ cwd, argv }) => `${cwd.slice(root.length + 1) || '.'}: ${argv.join(' ').replaceAll(`${root}/`, '')}`,
+  return planRelated(root, changed).checks.map(
+    ({ cwd = '', command }) => `${cwd.slice(root.length + 1) || '.'}: ${command.replaceAll(`${root}/`, '')}`,
   );
 }
 
@@ -114,7 +116,7 @@ describe('related tests', () => {
       'node_modules/.bin/vitest': '',
     });
     expect(plan('packages/a/src/x.ts', 'packages/b/y.ts', 'service/test_z.py', 'packages/c/z.ts')).toEqual([
-      'packages/a: node_modules/.bin/vitest related --run --passWithNoTests ./src/x.ts',
+      'packages/a: ../../node_modules/.bin/vitest related --run --passWithNoTests ./src/x.ts',
       'packages/b: npx --no-install jest --passWithNoTests --findRelatedTests ./y.ts',
       'service: python3 -m pytest ./test_z.py',
     ]);
@@ -147,17 +149,9 @@ describe('related tests', () => {
 
 describe('running them', () => {
   const run = async (base: string | null = null, path?: string) => {
-    const said: string[] = [];
     const env = { PATH: path ?? process.env.PATH, ...GIT_ENV, HOME: root };
-    const done = await runRelated({
-      cwd: root,
-      base,
-      env,
-      say: (line) => said.push(line),
-      stdout: 'ignore',
-      stderr: 'ignore',
-    });
-    return { ...done, said };
+    const { checks, notes } = await relatedTests(createWorkspaces({ env }), root, base);
+    return reportChecks(checks, { cwd: root, env, stdout: 'ignore', stderr: 'ignore', notes });
   };
 
   function repo(files: Record<string, unknown>): string {
@@ -171,7 +165,7 @@ describe('running them', () => {
   it('vitest runs the tests that import what changed, and no others', async () => {
     const modules = fileURLToPath(new URL('../../../node_modules', import.meta.url));
     const spec = (name: string, sum: number) =>
-      `import { expect, it } from 'vitest';\nimport { ${name} } from '../../engine/${name}.ts';\nit('${name}', () => expect(${name}).toBe(${sum}));\n`;
+      `import { expect, it } from 'vitest';\nimport { ${name} } from './${name}.ts';\nit('${name}', () => expect(${name}).toBe(${sum}));\n`;
     const base = repo({
       'package.json': { type: 'module', scripts: { test: 'vitest run' } },
       'a.ts': 'export const a = 1;\n',
@@ -183,7 +177,7 @@ describe('running them', () => {
     write({ 'a.ts': 'export const a = 0 + 1;\n' });
     const command = 'node_modules/.bin/vitest related --run --passWithNoTests ./a.ts';
     // The test of b would fail.
-    expect(await run(base)).toEqual({ results: [{ command, code: 0 }], notes: [], said: [`$ ${command}`] });
+    expect(await run(base)).toEqual({ results: [{ command, code: 0 }], notes: [] });
     write({ 'a.ts': 'export const a = 7;\n' });
     expect(await run(base)).toMatchObject({ results: [{ command, code: 1 }] });
   });

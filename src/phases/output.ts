@@ -2,11 +2,10 @@ import { existsSync } from 'node:fs';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { ErrorClass, Json } from '../model/ticket.ts';
 import { renderCommand } from '../workflows/index.ts';
-import { type PhaseContext, variablesOf } from './context.ts';
-import { phaseEnvironment } from './environment.ts';
+import { type PhaseContext, phaseEnvironment, variablesOf } from './context.ts';
 import { endOfJob, runJob } from './run-job.ts';
 
-const MOST_BYTES = 64 * 1024;
+const MAX_CAPTURED_BYTES = 64 * 1024;
 const TIMEOUT_SECONDS = 60;
 
 export type Captured = { ok: true; values: Record<string, Json> } | { ok: false; end: AttemptEnd };
@@ -49,7 +48,7 @@ async function run(
 ): Promise<{ stdout: string } | { end: AttemptEnd }> {
   const dir = `${context.jobDir}.capture-${name}`;
   const chunks: Buffer[] = [];
-  let room = MOST_BYTES;
+  let room = MAX_CAPTURED_BYTES;
   const result = await runJob(
     { ...context, resumed: context.resumed && existsSync(dir) },
     {
@@ -64,7 +63,7 @@ async function run(
       spec: async () => ({
         argv: ['/bin/sh', '-c', await renderCommand(source, variablesOf(context))],
         cwd: context.place.worktree,
-        env: phaseEnvironment(context, `${context.jobDir}/prompt.md`),
+        env: phaseEnvironment(context),
         stdin: null,
         stopSignal: 'SIGTERM',
       }),
@@ -81,4 +80,29 @@ async function run(
 
 function failed(kind: ErrorClass, name: string, what: string): { end: AttemptEnd } {
   return { end: { type: 'failed', error: { class: kind, message: `capture "${name}" ${what}` } } };
+}
+
+/** What a ticket keeps of an attempt's output; all of it stays in the job's files. */
+const MAX_KEPT_CHARS = 4096;
+
+export function excerpt(text: string, keep: 'start' | 'end'): string {
+  if (text.length <= MAX_KEPT_CHARS) return text;
+  return keep === 'start' ? `${text.slice(0, MAX_KEPT_CHARS)}…` : `…${text.slice(-MAX_KEPT_CHARS)}`;
+}
+
+/** The last thing that a command said: its last line with the one it belongs to, as errors have their hint below them. */
+export function lastWords(text: string): string {
+  const lines = text.trimEnd().split('\n');
+  const said = lines.slice(
+    Math.max(
+      lines.findLastIndex((line) => /^\S/.test(line)),
+      lines.length - 3,
+    ),
+  );
+  const whole = /^\S/.test(said[0] ?? '') ? said : said.slice(-1);
+  return whole
+    .map((line) => line.trim())
+    .join(' ')
+    .replace(/^❌ /, '')
+    .slice(0, 300);
 }

@@ -1,0 +1,123 @@
+import type { ActionCall, StepEnd } from '../../engine/context.ts';
+import { isFatal } from '../../engine/context.ts';
+import { type ActionName, EXIT } from '../../model/actions.ts';
+import { InputError, SignalboxError } from '../../model/errors.ts';
+import type { CaughtUp } from '../../workspaces/index.ts';
+import { answerReview } from './answer-review.ts';
+import { mergeTicketPull, pushTicket, syncTicket } from './commands.ts';
+import { isForGood, troubleOf } from './errors.ts';
+import { openPullRequest } from './open.ts';
+import { reviewOf } from './review.ts';
+import { watchPull } from './watch.ts';
+
+export type Call = Pick<ActionCall, 'parts' | 'ref' | 'inputs'> & {
+  /** False for a person at the command line, who sees every error. */
+  inPhase: boolean;
+};
+type Step = (call: Call) => Promise<StepEnd>;
+
+/** What is done for a ticket on GitHub. Phases and the command line call the same steps. */
+const STEPS = {
+  'push-branch': async ({ parts, ref }) => {
+    const data = await pushTicket(parts, ref);
+    return { exit: EXIT.done, out: data.commit, data };
+  },
+  'pull-request': async ({ parts, ref }) => {
+    const data = await openPullRequest(parts, ref);
+    return { exit: EXIT.done, out: data.url, data };
+  },
+  'sync-branch': async ({ parts, ref, inputs, inPhase }) => {
+    const data = await syncTicket(parts, ref, { takeTheirs: inputs.theirs === true });
+    return { ...syncEnd(data, inPhase), data };
+  },
+  'answer-review': async ({ parts, ref }) => {
+    const data = await answerReview(parts, ref);
+    return { exit: EXIT.done, out: data.url, data };
+  },
+  'merge-pull-request': async ({ parts, ref }) => {
+    const data = await mergeTicketPull(parts, ref);
+    return { exit: EXIT.done, out: data.url, data };
+  },
+} as const satisfies Partial<Record<ActionName, Step>>;
+
+/** Steps that only look, for polls and gates. */
+const LOOKS = {
+  'pull-request-poll': async ({ parts, ref, inputs, inPhase }) => {
+    const data = await watchPull(parts, ref, inputs.for ?? 'review');
+    // A phase would only be sent round once more.
+    if ('unsolved' in data && data.unsolved !== undefined && inPhase)
+      throw new SignalboxError('forge/unsolved', data.unsolved, {
+        hint: 'Merge the base into the branch by hand and push it.',
+      });
+    if (!('waiting' in data)) return { exit: EXIT.done, out: `${data.outcome}\n${data.message}`, data };
+    return { exit: data.unseen && inPhase ? EXIT.notNow : EXIT.waiting, out: data.waiting, data };
+  },
+  'pull-request-review': async ({ parts, ref }) => {
+    const data = await reviewOf(parts, ref);
+    if ('waiting' in data) return { exit: EXIT.waiting, out: data.waiting, data };
+    return { exit: EXIT.done, out: `${data.decision}\n${data.message}`, data };
+  },
+} as const satisfies Partial<Record<ActionName, Step>>;
+
+export type ForgeStep = keyof typeof STEPS | keyof typeof LOOKS;
+
+export async function forgeStep(name: ForgeStep, call: Call): Promise<StepEnd> {
+  if (name in LOOKS) return look(LOOKS[name as keyof typeof LOOKS], call);
+  return waitingOut(call, () => STEPS[name as keyof typeof STEPS](call));
+}
+
+/** What passes by itself is no failure of a phase: its end says when to try again. What never passes is refused. */
+export async function waitingOut(
+  { parts, inPhase }: Pick<Call, 'parts' | 'inPhase'>,
+  step: () => Promise<StepEnd>,
+): Promise<StepEnd> {
+  try {
+    return await step();
+  } catch (error) {
+    if (!inPhase) throw error;
+    if (isForGood(error)) return { exit: EXIT.refused, err: said(error, ' '), data: null };
+    const trouble = await troubleOf(parts, error);
+    if (!trouble) throw error;
+    return { exit: EXIT.notNow, out: `${trouble.until}\n${trouble.reason}`, data: null };
+  }
+}
+
+/** A look that fails has an exit code of its own: 1 says that there is nothing new. */
+async function look(step: Step, call: Call): Promise<StepEnd> {
+  try {
+    return await step(call);
+  } catch (error) {
+    const isShown = error instanceof InputError && !call.inPhase;
+    if (!(error instanceof SignalboxError) || isShown || isFatal(error)) throw error;
+    return { exit: EXIT.unusable, err: said(error, '\n   '), data: null };
+  }
+}
+
+function said({ message, hint }: SignalboxError, between: string): string {
+  return `❌ ${[message, ...(hint?.split('\n') ?? [])].join(between)}`;
+}
+
+function syncEnd(done: CaughtUp, inPhase: boolean): Omit<StepEnd, 'data'> {
+  const no = inPhase ? EXIT.refused : EXIT.failed;
+  switch (done.state) {
+    case 'same':
+      return { exit: EXIT.done, out: 'Nobody else pushed.' };
+    case 'advanced':
+      return { exit: EXIT.done, out: `Took over ${done.by} commits that were pushed on top.` };
+    case 'merged':
+      return { exit: EXIT.done, out: `Merged ${done.by} commits that were pushed meanwhile.` };
+    case 'taken': {
+      const kept = done.keptAt ? ` Ours is kept at ${done.keptAt}.` : '';
+      return { exit: EXIT.done, out: `Took the branch as it is on origin.${kept}` };
+    }
+    case 'conflict':
+      return { exit: no, err: `What was pushed conflicts with the work here in ${done.files.join(', ')}.` };
+    case 'rewritten': {
+      const there = done.there.slice(0, 10);
+      return {
+        exit: no,
+        err: `Somebody rewrote the branch on origin: it is at ${there} without our commits.`,
+      };
+    }
+  }
+}

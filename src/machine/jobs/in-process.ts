@@ -1,0 +1,47 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { bootId, ownIdentity } from '../process-identity.ts';
+import { markedProcesses } from '../processes.ts';
+import { type EndReason, MARKER, readJson } from './job.ts';
+import { stopJob } from './stop.ts';
+
+/** Programs that a killed engine had started get this long to end by themselves: a killed git leaves lock files behind. */
+const LEFTOVER_MS = 2_000;
+
+/** Records work that this process does itself as a job, so that `logs` and the next engine find it like any other. */
+export function beginInProcess(dir: string, { argv, cwd }: { argv: readonly string[]; cwd: string }): void {
+  rmSync(dir, { recursive: true, force: true });
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const record = { argv, cwd, env: [], marker: dir, stopSignal: 'SIGTERM', host: hostname(), boot: bootId() };
+  write(dir, 'prompt.md', '');
+  write(dir, 'command.json', JSON.stringify({ ...record, engine: ownIdentity() }));
+}
+
+/** The exit record comes last, as the supervisor writes it. */
+export function endInProcess(
+  dir: string,
+  { code, stdout, stderr }: { code: number; stdout: string; stderr: string },
+): void {
+  write(dir, 'stdout', stdout);
+  write(dir, 'stderr', stderr);
+  write(dir, 'exit.json', `{"code":${code}}\n`);
+}
+
+/** Whether a job's work is or was done by an engine itself. */
+export function isInProcess(dir: string): boolean {
+  return readJson<{ engine?: object }>(join(dir, 'command.json'))?.engine !== undefined;
+}
+
+/** Ends what is left of work whose engine is gone or no longer waits for it. */
+export async function stopInProcess(dir: string, reason: EndReason): Promise<void> {
+  const deadline = performance.now() + (reason === 'lost' ? LEFTOVER_MS : 0);
+  while (performance.now() < deadline && (await markedProcesses(`${MARKER}=${dir}`)).length > 0)
+    await delay(20);
+  await stopJob(dir, reason);
+}
+
+function write(dir: string, name: string, text: string): void {
+  writeFileSync(join(dir, name), text, { mode: 0o600 });
+}
