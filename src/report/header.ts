@@ -14,7 +14,7 @@ import { cells, spread } from './width.ts';
 const LONGEST_TITLE = 100;
 const MOST = 20;
 
-/** What a live view begins with: a line about the whole, and which tickets there are. */
+/** The header of a live view: a line about the run, and its tickets. */
 export function headerLines(
   about: string,
   tickets: readonly Ticket[],
@@ -33,7 +33,7 @@ export function headerLines(
   ];
 }
 
-/** The same for a plan, or some of its tickets. */
+/** The header for a plan, or for some of its tickets. */
 export function planHeader(
   view: PlansView,
   scope: { planId: string; ticketIds?: readonly string[] },
@@ -46,7 +46,7 @@ export function planHeader(
   });
 }
 
-/** What a live view of issues begins with: the run, its mode, and which issues it has. */
+/** The header for an issue run: its mode and its issues. */
 export function runHeader(store: Store, planId: string, look: Style): string[] {
   const plan = store.plan(planId);
   const tickets = ticketsIn(store.view(), { planId });

@@ -10,11 +10,11 @@ export interface LineOptions extends Naming {
   /** Show what agents say and do. */
   verbose: boolean;
   now: number;
-  /** Cells that the names take, for lines that stand below each other. */
+  /** The width of the names' column. */
   names?: number;
 }
 
-/** One line for an event, or undefined for those that a person need not see. */
+/** One line for an event; undefined for events that are not shown. */
 export function lineOf(event: EngineEvent, options: LineOptions): string | undefined {
   const { style } = options;
   const { planId } = event;
@@ -111,7 +111,7 @@ function statusLine(
     case 'queued':
       return reason === null ? undefined : `${style.dim('◌')} ${who} ${oneLine(reason)}`;
     case 'running':
-      // A hold is of somebody else who has it.
+      // The hold names another engine that has it.
       return reason === null ? undefined : `${style.dim('◌')} ${who} ${oneLine(reason)}`;
   }
 }

@@ -21,7 +21,7 @@ export interface LogOptions {
   redact: Redact;
 }
 
-/** A log that can be asked for more: every call returns the lines that have come since. */
+/** A log to follow: every call of `more` returns the new lines. */
 export function createLog(store: Store, machine: Machine, options: LogOptions): { more(): string[] } {
   return options.ticketId === null
     ? eventLog(store, options)
@@ -67,14 +67,14 @@ function ticketLog(
   };
 }
 
-/** What one attempt printed, in readable form, up to now. */
+/** The readable output of one attempt so far. */
 class AttemptLog {
   readonly #dir: string;
   readonly #attempt: Attempt;
   readonly #json: boolean;
   readonly #style: Style;
   readonly #redact: Redact;
-  /** Of what goes over several lines. */
+  /** For output in which a secret may span several lines. */
   readonly #printed: Readonly<Record<'stdout' | 'stderr', Redact>>;
   readonly #offsets = new Map<string, number>();
   readonly #lines: string[] = [];
@@ -116,7 +116,7 @@ class AttemptLog {
     return this.#lines.splice(0);
   }
 
-  /** How to read its output is on record only once its process has been started. */
+  /** Created late: the record of how to read the output exists only once the process has started. */
   #output(): ReturnType<typeof lineSplitter> {
     this.#splitter ??= lineSplitter(readable(this.#dir, this.#attempt, (text) => this.#say('stdout', text)));
     return this.#splitter;
@@ -157,13 +157,13 @@ function endOf(attempt: Attempt): string {
   return `${attempt.status}${outcome}${attempt.error ? `: ${attempt.error.message}` : ''}${tail}`;
 }
 
-/** One line, with the place where it begins: agents write lists and code. */
+/** One line that keeps its indentation: agents write lists and code. */
 function indented(line: string): string {
   const { length } = /^[ \t]{0,40}/.exec(line)?.[0].replaceAll('\t', '  ') ?? '';
   return `${' '.repeat(length)}${oneLine(line, 2000)}`.trimEnd();
 }
 
-/** The last line for somebody who follows a ticket until it rests. */
+/** The last line of `logs --follow`, when the ticket has stopped moving. */
 export function restLine(ticket: Ticket, { json, style }: Pick<LogOptions, 'json' | 'style'>): string {
   const { status } = ticket;
   const reason = ticket.hold?.reason ?? ticket.error ?? '';
@@ -172,7 +172,7 @@ export function restLine(ticket: Ticket, { json, style }: Pick<LogOptions, 'json
   return style.bold(`── ${oneLine(ticket.ticketId)} ${status.replaceAll('_', ' ')}${why}`);
 }
 
-/** Agents speak in protocols of their own: shows what they say and do. Anything else is shown as it is. */
+/** Turns the protocol of an agent into text; other output is shown as it is. */
 function readable(dir: string, attempt: Attempt, say: (text: string) => void): (line: string) => void {
   const adapterName = readJson<{ agent?: { adapter: string } }>(join(dir, 'command.json'))?.agent?.adapter;
   if (!attempt.agent || !adapterName) return say;

@@ -10,7 +10,7 @@ interface Defaults {
   defaultAgent: string;
 }
 
-/** A plan in words, for the person who is to approve it: what, where, by whom, and in which order. */
+/** A summary of a plan for the person who approves it. */
 export function planSummary(
   plan: Plan,
   view: Pick<PlansView, 'tickets'>,
@@ -47,7 +47,7 @@ export function planSummary(
     : `${head}\n${table(['round', 'ticket', 'title', 'criteria', ''], rows, look)}`;
 }
 
-/** How many tickets come before each one at the least; those of a round may run side by side. */
+/** The round of each ticket: tickets of one round may run at the same time. */
 function rounds(plan: Plan): Map<string, number> {
   const before = new Map(
     plan.tickets.map(({ ticketId, blockedBy }) => [
@@ -59,7 +59,7 @@ function rounds(plan: Plan): Map<string, number> {
     ]),
   );
   const found = new Map<string, number>();
-  // What waits for itself is never found.
+  // Tickets in a cycle get no round.
   for (let known = -1; known !== found.size; ) {
     known = found.size;
     for (const [id, blockers] of before) {

@@ -10,28 +10,28 @@ import { ticketsOf } from '../model/plans/view.ts';
 import { keepSummary } from './spec-summary.ts';
 import { openTmuxView, type TmuxView } from './tmux/view.ts';
 
-/** What a run that was left to a daemon wants to be seen in. */
+/** The tmux windows that a run asked for before a daemon took it over. */
 interface WantedWindows {
   session: string;
   cwd: string;
-  /** Which tmux server: as the terminal had it that the run was begun in. */
+  /** Names the tmux server of the terminal that the run was started in. */
   env: { TMUX?: string | undefined; TMUX_TMPDIR?: string | undefined };
 }
 
 export interface SpecFollower {
   listen(event: EngineEvent): void;
-  /** Waits until everything is shown and told that has happened. */
+  /** Waits until all windows and summaries are up to date. */
   close(): Promise<void>;
 }
 
 export interface FollowOptions {
   env: Env;
   cli: readonly string[];
-  /** Says what went wrong with windows; the work goes on whatever it is. */
+  /** Called with problems of the windows; they do not stop the work. */
   onProblem(message: string): void;
 }
 
-/** Does for specs that an engine without a terminal goes on with what their own run would: windows, and the summary. */
+/** Shows windows and keeps the summary of specs that an engine without a terminal runs. */
 export function followSpecs(parts: EngineContext, options: FollowOptions): SpecFollower {
   const views = new Map<string, TmuxView | null>();
   const waiting = new Set<string>();
@@ -59,7 +59,7 @@ export function followSpecs(parts: EngineContext, options: FollowOptions): SpecF
   return {
     listen(event) {
       if (event.type === 'problem') return;
-      // Every run may want others, or none.
+      // Every run names its own windows.
       if (event.type === 'plan:status') views.delete(event.planId);
       if (event.type === 'attempt:start' || event.type === 'attempt:adopt' || event.type === 'ticket:status')
         view(event.planId)?.listen(event);
@@ -96,7 +96,7 @@ function windowsOf(
   });
 }
 
-/** When nothing of it moves any more, its plan gets what the run came to. A run with a terminal does so itself. */
+/** Keeps the summary when nothing moves any more. A run with a terminal does this itself. */
 async function tellEnd(parts: EngineContext, plan: Plan): Promise<void> {
   const own = ticketsOf(parts.store.view(), plan);
   if (plan.claim !== null || plan.status === 'archived' || !specRests(plan, own)) return;

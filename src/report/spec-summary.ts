@@ -5,12 +5,12 @@ import { usageOf } from '../model/limits/usage.ts';
 import { NO_REASON } from '../model/state/outcome.ts';
 import { plural } from '../model/text/plural.ts';
 import type { Ticket } from '../model/ticket.ts';
+import { ticketMark } from './run-summary.ts';
 import { duration, oneLine, type Style, usageText } from './style.ts';
-import { ticketMark } from './summary.ts';
 import { fittingTable } from './table.ts';
 import { joined } from './width.ts';
 
-/** The counts, the cost and the time of a run, one line each; for the terminal and for the progress file. */
+/** Counts, cost and time of a run, one line each. */
 function summaryFacts(result: SpecResult): string[] {
   const { counts, usage, ms, changes } = result;
   const parts = [
@@ -36,7 +36,7 @@ function uncheckedText({ unchecked }: SpecResult): string {
   return `${one ? 'checkpoint' : 'checkpoints'} ${unchecked.join(', ')} ${one ? 'was' : 'were'} ticked without a check, since there are none`;
 }
 
-/** Keeps in its plan what a run came to, for `status` and the progress file; one that did nothing leaves the last one's. */
+/** Keeps the summary in the plan, for `status` and the progress file. A run that did nothing keeps the last one. */
 export async function keepSummary(parts: EngineContext, result: SpecResult): Promise<void> {
   const planId = result.plan.id;
   const ended = { at: parts.now(), lines: summaryFacts(result) };
@@ -46,7 +46,7 @@ export async function keepSummary(parts: EngineContext, result: SpecResult): Pro
   await parts.flush(planId);
 }
 
-/** What a run of a spec came to: a row for each unit, the changes, and the way on. */
+/** The result of a spec run: a row per unit, the changes, and how to continue. */
 export function specSummary(result: SpecResult, look: Style, columns?: number): string {
   const { tickets, plan, halted, counts, changes, usage, ms } = result;
   const shown = worthShowing(tickets);
@@ -85,7 +85,7 @@ export function specSummary(result: SpecResult, look: Style, columns?: number): 
 const MOST = 60;
 const MOST_ALIKE = 20;
 
-/** Of many units: the last that are complete, the next to come, and all that are neither. */
+/** Of many units: the latest complete ones, the next ones, and all that need attention. */
 function worthShowing(tickets: readonly Ticket[]): readonly Ticket[] {
   if (tickets.length <= MOST) return tickets;
   const of = (status: Ticket['status']) => tickets.filter((ticket) => ticket.status === status);
@@ -107,7 +107,7 @@ function unitFacts(counts: SpecResult['counts']): string[] {
   ];
 }
 
-/** What a unit was given is done, and the rest of it was not selected. */
+/** Its selected tasks are done; the others were not selected. */
 function isPartly(ticket: Ticket): boolean {
   return ticket.status === 'complete' && (unitOf(ticket)?.leftOut ?? []).length > 0;
 }

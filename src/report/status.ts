@@ -30,7 +30,7 @@ export interface StatusInput {
   daemon: boolean;
 }
 
-/** Plans with their tickets in order, each with why it is not moving and what comes next. */
+/** Plans with their tickets in order, each with the reason why it waits and the next command. */
 export function statusOf({ view: stored, isLive, daemon }: StatusInput): PlanStatus[] {
   const view = asSeen(stored, isLive);
   const newer = newerRuns(view);
@@ -53,7 +53,7 @@ export function statusOf({ view: stored, isLive, daemon }: StatusInput): PlanSta
   });
 }
 
-/** What a person can do for a ticket that others wait for. Nothing in an archived plan will ever move: it is left out. */
+/** The command that frees tickets which wait for this one. A ticket of an archived plan is taken out of their list. */
 function wayFor(
   { ticket, plan, waiter }: NonNullable<ReturnType<typeof stuckBlocker>>,
   engine: boolean,
@@ -66,7 +66,7 @@ function wayFor(
   return `signalbox plan edit ${theirs.id} ${entry.ticketId} --blocked-by "${rest.join(',')}"`;
 }
 
-/** With gates that an engine looks at right now as what they are: questions. */
+/** Shows a gate that an engine is checking right now as the question that it is. */
 function asSeen(view: StoreView, isLive: StatusInput['isLive']): StoreView {
   const tickets = new Map(view.tickets);
   for (const [key, ticket] of tickets) {
@@ -76,7 +76,7 @@ function asSeen(view: StoreView, isLive: StatusInput['isLive']): StoreView {
   return { ...view, tickets };
 }
 
-/** The runs that have taken the place of tickets, by these. */
+/** The newer runs that superseded tickets, by ticket. */
 function newerRuns({ tickets }: StoreView): Map<string, string> {
   const newer = new Map<string, string>();
   for (const { planId, supersedes } of tickets.values())
@@ -84,7 +84,7 @@ function newerRuns({ tickets }: StoreView): Map<string, string> {
   return newer;
 }
 
-/** An issue that a newer run has is gone on with there. */
+/** A superseded issue continues in the newer run. */
 function told(ticket: Ticket, { why, next }: Explanation, newer: ReadonlyMap<string, string>): Explanation {
   const run = newer.get(refKey(ticket));
   if (run === undefined || ticket.status === 'complete') return { why, next };
@@ -92,12 +92,12 @@ function told(ticket: Ticket, { why, next }: Explanation, newer: ReadonlyMap<str
   return { why: why.includes(by) ? why : `${why}; ${by}`, next: `signalbox status --plan ${run}` };
 }
 
-/** As `--json` tells it: the ticket's own fields with the two that explain it. */
+/** The form for `--json`: the ticket's own fields, `why` and `next`. */
 export function statusJson({ plan, tickets, problems }: PlanStatus) {
   return { plan, tickets: tickets.map(({ ticket, why, next }) => ({ ...ticket, why, next })), problems };
 }
 
-/** Files whose plan could not be read at all. */
+/** Problems whose plan could not be read. */
 export function homeless(view: StoreView): StoreProblem[] {
   const known = new Set(view.plans.map((plan) => plan.id));
   return view.problems.filter((problem) => !known.has(problem.planId));
@@ -144,7 +144,7 @@ export function planLines(
   return lines;
 }
 
-/** What the last run of a spec came to. */
+/** The summary of a spec's last run. */
 function lastRun(plan: Plan): string[] {
   const { lines = [] } = (plan.ended ?? {}) as { lines?: string[] };
   return lines.length === 0 ? [] : ['  Last run:', ...lines.map((line) => `    ${oneLine(line, 200)}`)];
@@ -167,7 +167,7 @@ function tellTicket({ ticket, why, next }: TicketStatus, page: Page): void {
     `  ${mark} ${ticket.ticketId.padEnd(width)}  ${status.padEnd(15)}${ticket.since ? since : ''}  ${oneLine(ticket.title, 60)}`,
   );
   const indent = ' '.repeat(width + 6);
-  // A time belongs to the reason that has it: a plan that is paused has none.
+  // The time belongs to the hold's own reason, not to that of a paused plan.
   const until = ticket.hold && why.includes(ticket.hold.reason) ? untilNote(ticket.hold, now) : '';
   if (why) lines.push(`${indent}${oneLine(why, detailed ? 4000 : 320)}${until}`);
   if (next) lines.push(`${indent}${style.dim(`→ ${next}`)}`);
@@ -187,7 +187,7 @@ function tellTicket({ ticket, why, next }: TicketStatus, page: Page): void {
   if (used) lines.push(`${indent}${used}`);
 }
 
-/** A wait has lasted since it began, however often somebody looked meanwhile. */
+/** A poll or gate has waited since its attempt started, however often it was checked. */
 function howLong(ticket: Ticket, now: number): string {
   const { status, hold } = ticket;
   const open = hold?.kind === 'gate' || hold?.kind === 'poll' ? openAttempt(ticket) : undefined;

@@ -1,4 +1,4 @@
-/** Colours that vanish when nobody would see them. */
+/** Colours; plain text when they are off. */
 export interface Style {
   dim(text: string): string;
   bold(text: string): string;
@@ -29,6 +29,14 @@ export function duration(ms: number): string {
   const minutes = Math.floor(seconds / 60);
   if (minutes < 60) return `${minutes}m ${Math.floor(seconds % 60)}s`;
   return `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
+}
+
+/** `5s`, `1m 15s`, `1h 2m`. */
+export function wholeSeconds(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds}s`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes}m ${seconds % 60}s` : `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
 }
 
 export function ago(from: string | null, now: number): string {
@@ -88,7 +96,7 @@ export function oneLine(text: string, max = 160): string {
   return flat.length > max ? `${flat.slice(0, max - 1)}…` : flat;
 }
 
-/** A problem of the store with its file, unless the message has it already. */
+/** A problem of the store with its file, unless the message names it. */
 export function sayProblem({ path, message }: { path: string; message: string }): string {
   return message.includes(path) ? message : `${path}: ${message}`;
 }

@@ -1,7 +1,7 @@
 import type { Style } from './style.ts';
 import { cells, spread } from './width.ts';
 
-/** Columns aligned by what one sees, not by bytes; empty columns are left out. */
+/** Columns aligned by their width on the screen; empty columns are left out. */
 export function table(header: readonly string[], rows: readonly (readonly string[])[], style: Style): string {
   const { head, body } = filled(header, rows);
   const widths = head.map((cell, column) =>
@@ -16,13 +16,13 @@ export function table(header: readonly string[], rows: readonly (readonly string
 }
 
 export interface Fit {
-  /** Columns of the terminal; missing where nothing has to fit. */
+  /** Columns of the terminal; missing if there is no limit. */
   columns?: number | undefined;
-  /** So many cells of a row stand beside each other in any case. */
+  /** This many cells of a row always stay on one line. */
   lead: number;
 }
 
-/** The table where it fits, else a block per row: its first cells, and below them a line for each other one. */
+/** The table if it fits, else a block per row: the first cells, then a line for each other cell. */
 export function fittingTable(
   header: readonly string[],
   rows: readonly (readonly string[])[],
@@ -43,7 +43,7 @@ export function fittingTable(
       if (value === '') return [];
       const [one = '', ...more] = fold(value, room);
       const name = names[at] ?? '';
-      // What fits nowhere stands alone, whole, so that it can be copied.
+      // A word that is too long gets lines of its own, unbroken, so that it can be copied.
       if (cells(one) > room)
         return [`${INDENT}${style.dim(name)}`, ...fold(value, room).map((line) => INDENT + line)];
       const under = INDENT + ' '.repeat(key) + GAP;
@@ -55,7 +55,7 @@ export function fittingTable(
 const INDENT = '   ';
 const GAP = '  ';
 
-/** Broken between words. */
+/** Breaks a text between words. */
 function fold(text: string, room: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {

@@ -3,7 +3,7 @@ const WIDE =
 const NOTHING = /[\p{Mn}\p{Me}\p{Cf}]/u;
 const EMOJI_STYLE = '\ufe0f';
 
-/** Cells that a text without colours takes in a terminal; in doubt too many, so that a line never wraps. */
+/** The width of a text without colours in a terminal. In doubt it is too large, so that a line never wraps. */
 export function cells(text: string): number {
   let sum = 0;
   for (const char of text) sum += cellsOf(char);
@@ -17,7 +17,7 @@ function cellsOf(char: string): number {
   return WIDE.test(char) ? 2 : 1;
 }
 
-/** The text if it fits into so many cells, else as much of its beginning as fits with an ellipsis. */
+/** Cuts a text to a width, with an ellipsis. */
 export function cut(text: string, most: number): string {
   if (cells(text) <= most) return text;
   if (most <= 0) return '';
@@ -31,10 +31,10 @@ export function cut(text: string, most: number): string {
   return `${kept.trimEnd()}…`;
 }
 
-/** Facts in one line, or in as many as the width needs; none is broken in two. */
+/** Joins facts in one line, or in several where the width needs it; no fact is broken. */
 export function joined(facts: readonly string[], width = Number.POSITIVE_INFINITY): string {
   const lines: string[] = [];
-  // Usage is two facts in one.
+  // The text of usage has two facts.
   for (const fact of facts.flatMap((each) => each.split(SEPARATOR)))
     if (lines.length > 0 && cells(`${lines.at(-1)}${SEPARATOR}${fact}`) <= width)
       lines.push(`${lines.pop()}${SEPARATOR}${fact}`);
@@ -44,7 +44,7 @@ export function joined(facts: readonly string[], width = Number.POSITIVE_INFINIT
 
 const SEPARATOR = ' · ';
 
-/** Exactly so many cells. */
+/** Pads or cuts a text to exactly this width. */
 export function spread(text: string, width: number, align: 'left' | 'right' = 'left'): string {
   const short = cut(text, width);
   const space = ' '.repeat(Math.max(0, width - cells(short)));

@@ -71,7 +71,7 @@ async function lookAtAgents(settings: Settings, io: Io) {
 }
 
 async function printAgents(agents: SurveyedAgent[], findings: DoctorFinding[], io: Io): Promise<void> {
-  const { agentsText } = await import('../../report/agents.ts');
+  const { agentsText } = await import('../../report/agents-table.ts');
   const { style } = await import('../../report/style.ts');
   io.out(agentsText(agents, style(io.color)));
   if (findings.length > 0) io.out('');

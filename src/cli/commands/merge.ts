@@ -77,7 +77,7 @@ async function run(
 ): Promise<void> {
   const [{ runTrain }, { trainText }, { isTrusted }] = await Promise.all([
     import('../../features/merge-train/merge-train.ts'),
-    import('../../report/train.ts'),
+    import('../../report/merge-train.ts'),
     import('../../config/trust.ts'),
   ]);
   const { pr } = parts.settings.merge;
@@ -102,7 +102,7 @@ async function preview(
 ): Promise<void> {
   const [{ previewTrain }, { previewText }] = await Promise.all([
     import('../../features/merge-train/preview.ts'),
-    import('../../report/train.ts'),
+    import('../../report/merge-train.ts'),
   ]);
   const previews = [];
   for (const load of loads) previews.push(await previewTrain(parts, load, { pr: parts.settings.merge.pr }));

@@ -232,7 +232,7 @@ async function preview(
     });
   }
   const [{ specText, specProblemText }, { style }, { noteOf }] = await Promise.all([
-    import('../../report/spec.ts'),
+    import('../../report/spec-text.ts'),
     import('../../report/style.ts'),
     import('../../features/spec-runs/run.ts'),
   ]);

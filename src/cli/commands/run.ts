@@ -213,6 +213,6 @@ async function show(
     const line = { type: 'result', ok, stopped, planId: plan.id, plan: plan.status, problems, tickets };
     return io.out(JSON.stringify(line));
   }
-  const { summary } = await import('../../report/summary.ts');
+  const { summary } = await import('../../report/run-summary.ts');
   io.out(summary({ ...result, ms, stopped }, style(io.color), io.columns?.()));
 }

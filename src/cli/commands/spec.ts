@@ -169,7 +169,7 @@ async function check(dir: string, options: Options, io: Io): Promise<void> {
     return;
   }
   const [{ specText, specProblemText }, { style }] = await Promise.all([
-    import('../../report/spec.ts'),
+    import('../../report/spec-text.ts'),
     import('../../report/style.ts'),
   ]);
   const look = style(io.color);

@@ -34,10 +34,9 @@ async function show(options: GlobalOptions & { csv?: boolean }, io: Io): Promise
   const stats = runStats(logs, unreadable);
   if (options.json) return outJson(io, stats);
   if (stats.runs === 0) return io.out('No finished runs are known here yet.');
-  const [{ table }, { style }, { wholeSeconds }] = await Promise.all([
+  const [{ table }, { style, wholeSeconds }] = await Promise.all([
     import('../../report/table.ts'),
     import('../../report/style.ts'),
-    import('../../report/run-lines.ts'),
   ]);
   const row = (name: string, rate: Rate) => [
     name,

@@ -18,9 +18,9 @@ import { listWorkflows, readPrompt, renderPrompt } from '../../workflows/index.t
 import { listSkills } from '../../workflows/skills.ts';
 
 export interface PlanningWish {
-  /** Of `agents`; the first installed one otherwise. */
+  /** A name in `agents`; default: the first installed one. */
   agent?: string | undefined;
-  /** Root of the repository the plan is about; null where that is to be found out. */
+  /** Root of the repository that the plan is about; null if unknown. */
   repo: string | null;
   workflow?: string | undefined;
 }
@@ -39,7 +39,7 @@ export interface PlanningSession extends LaunchPlan {
   cwd: string;
 }
 
-/** How a planning session is started with this agent: prompt, skills, servers and our own command on its PATH. */
+/** How to start a planning session: prompt, skills, MCP servers, and `signalbox` on its PATH. */
 export async function planningSession(
   settings: Settings,
   wish: PlanningWish,
@@ -82,7 +82,7 @@ export async function planningSession(
   };
 }
 
-/** `${NAME}` in arguments and variables of servers stands for the user's variable, so that no key need be in a file. */
+/** Replaces `${NAME}` in arguments and variables of servers, so that keys need not be in a file. */
 function filledServers(
   servers: Readonly<Record<string, PlannerServer>>,
   env: PlanningPlace['env'],
@@ -102,7 +102,7 @@ function filledServers(
   return { servers: Object.fromEntries(filled), notes: [...notes] };
 }
 
-/** The agent that was asked for, else the first that is installed, pi first. */
+/** The wanted agent, else the first installed one; pi comes first. */
 function plannerAgent(
   settings: Settings,
   wanted: string | undefined,
@@ -141,7 +141,7 @@ function plannerAgent(
   });
 }
 
-/** Built-in ones in their order, then others that use one of these CLIs. */
+/** Built-in agents in their order, then others that use one of these CLIs. */
 function planners(agents: Settings['agents']): AgentConfig[] {
   const order = Object.keys(LAUNCHERS);
   const place = ({ name }: AgentConfig) => (order.includes(name) ? order.indexOf(name) : order.length);

@@ -28,7 +28,7 @@ export async function checkPlan(parts: EngineContext, planId: string): Promise<P
   const files = fileProblems(parts, planId, view);
   const plan = planOf(view, planId);
   if (!plan) {
-    // Not there at all is an answer of its own.
+    // A plan that does not exist is another error.
     if (files.length === 0) store.plan(planId);
     return files;
   }
@@ -55,7 +55,7 @@ export async function checkPlan(parts: EngineContext, planId: string): Promise<P
     const { ticketId } = ticket;
     for (const finding of await checkTicket(parts, plan, ticket, view)) {
       const shared = finding.file === planFile;
-      // Every ticket that leaves it to the plan meets the same.
+      // A wrong value of the plan is found by every ticket that uses it.
       if (shared && ofPlan.has(finding.message)) continue;
       if (shared) ofPlan.add(finding.message);
       add(shared ? null : ticketId, { file: fileOf(ticketId), ...finding });
@@ -98,7 +98,7 @@ async function checkTicket(
 ): Promise<Finding[]> {
   const problems: Finding[] = [];
   const planFile = parts.store.location({ planId: plan.id, ticketId: null });
-  /** A value that the ticket leaves to its plan is wrong there. */
+  /** A value that comes from the plan has to be fixed in the plan's file. */
   const whereOf = (field: 'repo' | 'workflow') =>
     ticket[field] === null ? { path: field, file: planFile } : { path: field };
   const attempt = async (place: string, more: Partial<Finding>, fn: () => unknown) => {
@@ -114,7 +114,7 @@ async function checkTicket(
     await parts.workspaces.checkRepo(repo);
     await attempt('branch', { path: 'branch' }, () => branchOf(ticket));
     if (!hasBegun(ticket)) problems.push(...(await obstacles(parts, plan, ticket, view)));
-    // One that was held before it had a place still has to find its base.
+    // A ticket that was held before it had a workspace still needs its base.
     else if (ticket.base === null && ticket.status !== 'complete')
       problems.push(...(await obstacles(parts, plan, ticket, view)).filter(({ path }) => path === 'base'));
   });
@@ -133,7 +133,7 @@ async function checkTicket(
     for (const phase of workflow.phases) {
       if (phase.type !== 'agent') continue;
       const name = agentOf(parts, phase, ticket, plan);
-      // Told once already, where it is written.
+      // Already reported for the ticket or the plan that names it.
       if (name === ticket.agent && !Object.hasOwn(parts.settings.agents, name)) continue;
       if (name === plan.agent && !Object.hasOwn(parts.settings.agents, name)) continue;
       await attempt(`phase ${phase.id}`, { path: 'workflow' }, () => checkAgent(parts, name, phase));
@@ -148,7 +148,7 @@ async function checkTicket(
   return problems;
 }
 
-/** No agent would be started with it. */
+/** A prompt with this description would be refused. */
 function tooLong(
   { planId, ticketId, description }: Ticket,
   workflow: Workflow,
@@ -165,7 +165,7 @@ function tooLong(
   return [{ place: 'description', path: 'description', message, hint }];
 }
 
-/** What will not move by itself although nothing in the files is wrong. */
+/** Tickets that need a person although their files are right. */
 function held(ticket: Ticket): Finding[] {
   const { status, hold, error, planId, ticketId } = ticket;
   const waits = status === 'failed' || (status === 'needs_attention' && hold?.kind !== 'gate');
@@ -181,7 +181,7 @@ function unknownAgent({ settings }: EngineContext, name: string): string {
   return `Agent "${name}" is not configured (known: ${known.join(', ')}).${didYouMean(name, known)}`;
 }
 
-/** Told of the plan as a whole, once; it may be installed before the phase comes. */
+/** Only a warning, once for the plan: the program may be installed before the phase starts. */
 function notInstalled({ settings, env }: EngineContext, name: string, file: string): Finding[] {
   const agent = Object.hasOwn(settings.agents, name) ? settings.agents[name] : undefined;
   const missing = agent && missingProgram({ settings, env }, agent);

@@ -3,7 +3,7 @@ import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { IllegalMoveError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 
-/** A ticket's work against what it started from. */
+/** The diff of a ticket's work against its base. */
 export async function diffTicket(
   parts: EngineContext,
   ref: TicketRef,

@@ -18,7 +18,7 @@ export interface DraftRequest {
   /** Issues, files and spec directories; none makes an empty plan. */
   from: readonly string[];
   cwd: string;
-  /** Any directory of the repository; null where none is known yet. */
+  /** Any directory of the repository; null if unknown. */
   repo: string | null;
   edit?: PlanEdit;
   unit?: 'parent' | 'leaf';
@@ -33,7 +33,7 @@ export interface Drafted {
   notes: string[];
 }
 
-/** A draft plan from issues, files or a spec, without a model. All of it can be had, or nothing is written. */
+/** Creates a draft plan from issues, files or a spec, without a model. Writes nothing if one of them cannot be read. */
 export async function draftPlan(parts: EngineContext, request: DraftRequest): Promise<Drafted> {
   const { store } = parts;
   if (store.hasPlan(request.planId))
@@ -64,7 +64,7 @@ export async function draftPlan(parts: EngineContext, request: DraftRequest): Pr
   return { ...drafted, notes: [...notes, ...said, ...drafted.notes] };
 }
 
-/** After what was given, as far as it is in the plan; a spec goes by its own name. */
+/** The plan's name: the spec's name, or the issues that it has. */
 function nameOf({ from, cwd }: DraftRequest, items: readonly WorkItem[]): string {
   const [only = '', ...others] = from;
   const isSpec = (text: string) => items.some(({ key }) => key.startsWith(`kiro:${resolve(cwd, text)}#`));
@@ -84,7 +84,7 @@ function notHad(problems: readonly SourceProblem[]): InputError {
   });
 }
 
-/** Where issues of other repositories are worked on, by key. */
+/** Local checkouts of other repositories' issues, by key. */
 async function reposOf(
   parts: EngineContext,
   root: string,
@@ -177,7 +177,7 @@ interface Parent {
   subs: string[];
 }
 
-/** Lets issues wait for those of their sub-issues that are worked on, too: what is left of the whole comes last. */
+/** Lets issues wait for their sub-issues in the plan: what is left of the parent comes last. */
 function afterSubIssues(items: readonly WorkItem[]): { items: WorkItem[]; parents: Parent[] } {
   const byKey = new Map(items.map((item) => [item.key, item]));
   const parents: Parent[] = [];
@@ -194,7 +194,7 @@ function afterSubIssues(items: readonly WorkItem[]): { items: WorkItem[]; parent
   return { items: items.map(({ key }) => byKey.get(key) as WorkItem), parents };
 }
 
-/** Whether something waits for another, by whatever way. */
+/** Whether an item waits for another, directly or not. */
 function needs(items: ReadonlyMap<string, WorkItem>, from: WorkItem, key: string): boolean {
   const seen = new Set<string>();
   const open = [from.key];

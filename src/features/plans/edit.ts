@@ -23,7 +23,7 @@ export type PlanEdit = Partial<
   >
 >;
 
-/** Adds a ticket to a plan. Nothing is written when it, or what it waits for, is not right. */
+/** Adds a ticket to a plan. Writes nothing if a value or a dependency is wrong. */
 export async function addTicket(
   parts: EngineContext,
   ref: TicketRef,
@@ -46,7 +46,7 @@ export async function addTicket(
   return ticket;
 }
 
-/** Changes what a planner may change of a ticket and of its place in the plan. */
+/** Changes fields of a ticket and of its entry in the plan. */
 export async function editTicket(
   parts: EngineContext,
   ref: TicketRef,
@@ -95,7 +95,7 @@ export async function editPlan(parts: EngineContext, planId: string, edit: PlanE
   return parts.store.updatePlan(planId, (latest) => parsed(PlanSchema, { ...latest, ...edit }, 'edit'));
 }
 
-/** Takes a ticket out of its plan; one that has begun stays, since its work does. */
+/** Removes a ticket that has not begun from its plan. */
 export async function removeTicket(parts: EngineContext, ref: TicketRef): Promise<void> {
   const { store } = parts;
   const plan = store.plan(ref.planId);
@@ -118,7 +118,7 @@ export async function removeTicket(parts: EngineContext, ref: TicketRef): Promis
     return { ...latest, tickets: latest.tickets.filter(({ ticketId }) => ticketId !== ref.ticketId) };
   });
   try {
-    // An engine may have begun it until the plan no longer listed it.
+    // An engine may have started it before the plan was changed.
     if (!unreadable) checkUnbegun(store.ticket(ref));
   } catch (error) {
     if (entry) await store.updatePlan(ref.planId, withEntry(entry));
@@ -152,7 +152,7 @@ function taken({ planId, ticketId }: TicketRef): InputError {
   });
 }
 
-/** Refuses what would make the plan impossible to run; what was wrong before is left to the check. */
+/** Refuses new dependency problems; `plan check` reports the old ones. */
 function checkWaits(before: Plan, after: Plan, parts: EngineContext): void {
   const others = parts.store.view().plans.filter(({ id }) => id !== after.id);
   const known = new Set(dependencyProblems(before, others).map(({ message }) => message));
@@ -171,7 +171,7 @@ interface Schema<T> {
     | { success: false; error: { issues: { path: PropertyKey[]; message: string }[] } };
 }
 
-/** A value that was put together from what a person typed for `plan new`, `add` or `edit`, in the form of its schema. */
+/** Parses what a person typed for `plan new`, `plan add` or `plan edit`. */
 export function parsed<T>(schema: Schema<T>, value: unknown, by: 'new' | 'add' | 'edit'): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;

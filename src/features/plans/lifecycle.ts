@@ -11,7 +11,7 @@ import type { WorkspaceSpec } from '../../workspaces/index.ts';
 import { landed } from '../landed/landed.ts';
 import { checkPlan } from './check.ts';
 
-/** Makes a draft active; refused while the check finds an error. */
+/** Makes a draft active; refuses while the check finds an error. */
 export async function approvePlan(parts: EngineContext, planId: string): Promise<Plan> {
   const before = parts.store.plan(planId);
   if (before.status !== 'draft') throw move(before, 'approve', ['draft']);
@@ -34,7 +34,7 @@ export async function archivePlan(parts: EngineContext, planId: string): Promise
   return setStatus(parts, planId, 'archived', ['draft', 'active', 'paused', 'complete'], 'archive');
 }
 
-/** Deletes a plan that would take nothing with it; names what it would otherwise lose. */
+/** Deletes a plan; refuses when work would be lost. */
 export async function deletePlan(parts: EngineContext, planId: string, force: boolean): Promise<void> {
   const plan = parts.store.plan(planId);
   const view = parts.store.view();
@@ -75,7 +75,7 @@ async function isUnmerged(parts: EngineContext, ticket: Ticket, spec: WorkspaceS
   return (await landed(parts, { ...spec, tickets: [ticket], commit }, ['history'])) === null;
 }
 
-/** Refuses while anybody has a ticket: its agent, or a person in one of its sessions. */
+/** Refuses while an engine or a person's session has the ticket. */
 function assertFree(parts: EngineContext, ticket: Ticket): void {
   const { claim, planId, ticketId } = ticket;
   if (!claim || !parts.holder.isLive(claim)) return;

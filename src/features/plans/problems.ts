@@ -12,7 +12,7 @@ import { actionOf, commandOf, type Workflow } from '../../model/workflow.ts';
 import { inspectState } from '../../store/inspect.ts';
 import type { StoreView } from '../../store/port.ts';
 
-/** What its branch and worktree would run into. */
+/** What would keep a ticket's branch and worktree from being created. */
 export async function obstacles(
   parts: EngineContext,
   plan: Plan,
@@ -40,7 +40,7 @@ export async function obstacles(
   ];
 }
 
-/** Work that is to be merged, and nothing to merge it into: found out before agents have done it. */
+/** Reports a missing merge target before agents do the work. */
 export async function noMergeTarget(
   parts: EngineContext,
   plan: Plan,
@@ -54,7 +54,7 @@ export async function noMergeTarget(
   try {
     if (!spec || (await parts.workspaces.mergeTarget(spec)) !== undefined) return [];
   } catch (error) {
-    // What is wrong with the base or the repository is told already.
+    // A wrong base or repository is reported elsewhere.
     if (error instanceof WorkspaceError) return [];
     throw error;
   }
@@ -106,11 +106,11 @@ export interface Problem {
   severity: 'error' | 'warning';
 }
 
-/** A problem of one ticket, before it is known whose; its file is the ticket's unless it says another. */
+/** A problem before its ticket is filled in; the default file is the ticket's. */
 export type Finding = Pick<Problem, 'place' | 'message'> &
   Partial<Pick<Problem, 'path' | 'hint' | 'severity' | 'file'>>;
 
-/** What makes files unreadable, all of it with its place, and fields that look like slips. */
+/** Everything that makes files unreadable, and fields that look misspelt. */
 export function fileProblems(parts: EngineContext, planId: string, view: StoreView): Problem[] {
   const { store } = parts;
   const found: Problem[] = [];
@@ -125,7 +125,7 @@ export function fileProblems(parts: EngineContext, planId: string, view: StoreVi
     if (of !== planId) continue;
     told.add(path);
     const isOwn = [planId, ticketId ?? planId].every((id) => idProblem(id) === undefined);
-    // A problem of a directory is told as it is.
+    // A problem of a directory is reported as it is.
     if (!isOwn || store.location({ planId, ticketId }) !== path || !inspected(ticketId, path))
       found.push({ ticketId, place: path, file: path, path: null, message, severity: 'error' });
   }

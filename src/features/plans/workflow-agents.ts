@@ -4,7 +4,7 @@ import type { Settings } from '../../config/settings.ts';
 import { didYouMean } from '../../model/text/near.ts';
 import type { LoadedWorkflow } from '../../workflows/load.ts';
 
-/** What is wrong with the agents that phases name themselves; those of tickets and plans are the plan's business. */
+/** Problems of agents that phases name themselves; `plan check` reports those of tickets and plans. */
 export function agentProblems(loaded: LoadedWorkflow, agents: Settings['agents']): Problem[] {
   const findings = loaded.phases.flatMap((phase, index): Finding[] => {
     if (phase?.type !== 'agent' || phase.agent === undefined) return [];

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { jsonSchemas } from '../../workflows/json-schemas.ts';
 import { agentDocTables, type DocTables, docTables } from './tables.ts';
 
-/** Everything made from the code: JSON Schemas for editors and the tables of the docs. Path → text as it should be. */
+/** All generated files: JSON Schemas and documents with generated tables, by path. */
 export function generated(root: string, documents: DocTables = allTables()): Record<string, string> {
   const files: Record<string, string> = {};
   for (const [name, schema] of Object.entries(jsonSchemas())) {
@@ -17,7 +17,7 @@ export function generated(root: string, documents: DocTables = allTables()): Rec
   return files;
 }
 
-/** Writes the files that are not current and returns their names; with `check` it writes nothing. */
+/** Writes the files that are not up to date and returns their names; with `check` it writes nothing. */
 export function generate(root: string, options: { check: boolean }): string[] {
   const stale = Object.entries(generated(root)).filter(([file, text]) => {
     const path = join(root, file);
@@ -30,7 +30,7 @@ export function generate(root: string, options: { check: boolean }): string[] {
   return stale.map(([file]) => file);
 }
 
-/** Replaces what stands between a pair of markers; a document without them gets them at its end. */
+/** Replaces the text between a pair of markers; adds the markers at the end if they are missing. */
 function fill(text: string, [name, table]: [string, string]): string {
   const begin = `<!-- generated:${name} -->`;
   const end = '<!-- /generated -->';

@@ -11,7 +11,7 @@ import { TEMPLATE_VARIABLES } from '../../workflows/variables.ts';
 
 type Schema = Record<string, unknown>;
 
-/** Tables of the docs that come from the code, by document and by the name of their place in it. */
+/** Generated tables, by document and section. */
 export type DocTables = Record<string, { title: string; sections: Record<string, string> }>;
 
 export function docTables(): DocTables {
@@ -38,7 +38,7 @@ function workflowTable(): string {
   );
 }
 
-/** One row for each field and meaning, with the phase types that have it; required ones in bold. */
+/** One row per field and meaning, with the phase types that have it; bold where it is required. */
 function phaseTable(): string {
   const rows = new Map<string, { types: string[]; cells: [string, string, string] }>();
   for (const [type, schema] of phaseSchemas()) {

@@ -8,8 +8,8 @@ import { ticketOf } from '../../model/plans/view.ts';
 import { isSuperseded } from '../../model/state/superseded.ts';
 import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/port.ts';
-import { type Mark, RunLines } from '../run-lines.ts';
 import { style } from '../style.ts';
+import { type Mark, RunLines } from './progress-lines.ts';
 import { dryRunLines, issueSummary } from './summary.ts';
 
 export interface IssueLinesOptions {
@@ -18,7 +18,7 @@ export interface IssueLinesOptions {
   verbose: boolean;
 }
 
-/** The lines of a run of issues, with what its store knows of them. */
+/** The progress lines of an issue run, with names and reasons from its store. */
 export class IssueLines {
   readonly #store: Store;
   readonly #lines: RunLines;
@@ -78,7 +78,7 @@ export interface RunOutputOptions {
   output(line: string): void;
   stateDir: string;
   verbose: boolean;
-  /** The result alone. */
+  /** Print only the result. */
   quiet: boolean;
 }
 
@@ -88,9 +88,9 @@ export interface RunOutput {
   close(): void;
 }
 
-/** What the command line prints of a run, line by line and without colours, for a caller who wants to show it. */
+/** The lines that the command line prints for a run, without colours, for callers of the library. */
 export function runOutput({ output, stateDir, verbose, quiet }: RunOutputOptions): RunOutput {
-  // Who cannot take one line may well take the next: the result comes last.
+  // A callback that throws once still gets the next lines, the result last.
   const show = harmless(output);
   const out = (text: string) => {
     for (const line of text.split('\n')) show(line);

@@ -1,17 +1,16 @@
 import type { IssueResult, PlannedIssue, RunResult } from '../../features/issue-runs/types.ts';
-import { wholeSeconds } from '../run-lines.ts';
-import { oneLine, type Style, usageText } from '../style.ts';
+import { oneLine, type Style, usageText, wholeSeconds } from '../style.ts';
 import { fittingTable } from '../table.ts';
 import { cells } from '../width.ts';
 
-/** Reasons end with the way out: what is not read on a terminal has them whole. */
+/** Reasons end with the hint, so piped output has them in full. */
 const SHOWN_WHY = 300;
 const PIPED_WHY = 4000;
 
 const nameOf = ({ issueNumber, id }: { issueNumber: number; id: string }) =>
   issueNumber && id === String(issueNumber) ? `#${issueNumber}` : id;
 
-/** What a run came to: a row per issue, then for each that is not done what is wrong and how to go on. */
+/** The result of a run: a row per issue, then how to continue with each that is not done. */
 export function issueSummary(result: RunResult, look: Style, columns?: number): string[] {
   const { results, planId } = result;
   const lines = [...tableOf(results, look, columns)];
@@ -38,7 +37,7 @@ export function issueSummary(result: RunResult, look: Style, columns?: number): 
   return lines;
 }
 
-/** The command that goes on with an issue; on lines of its own where it has no room beside the name. */
+/** The command that continues an issue; on its own line if the terminal is too narrow. */
 function wayOn(issue: IssueResult, planId: string | null, columns: number | undefined): string[] {
   const [next = '', ...more] = issue.next?.split('\n') ?? [];
   const name = nameOf(issue);
@@ -74,9 +73,9 @@ function tableOf(results: readonly IssueResult[], style: Style, columns: number 
   return ['', fittingTable(header, rows, { style, columns, lead: 3 }), ''];
 }
 
-/** `Phase exec failed: nothing was committed`; a reason that says it all stands alone. */
+/** `Phase exec failed: nothing was committed`; other reasons need no cause. */
 function whyOf({ abortReason = '', cause, notStarted }: IssueResult): string {
-  // Said already where its time stands.
+  // The time column already says so.
   if (notStarted && abortReason === 'not started') return '';
   return cause && /^Phase \w+ failed$/.test(abortReason) ? `${abortReason}: ${cause}` : abortReason;
 }
@@ -92,7 +91,7 @@ function timeOf(issue: IssueResult): string {
   return issue.notStarted ? 'not started' : wholeSeconds(issue.durationSeconds * 1000);
 }
 
-/** What would be done, and with what was refused why. */
+/** What a run would do, and what it refuses. */
 export function dryRunLines(planned: readonly PlannedIssue[], refused: readonly IssueResult[]): string[] {
   const lines = planned.flatMap((each) => {
     const name = nameOf({ ...each, id: each.issue });

@@ -10,25 +10,25 @@ import type { LiveState, LiveTicket } from './state.ts';
 export interface FrameView extends Naming {
   columns: number;
   rows: number;
-  /** At least so many rows of the screen are above the block. */
+  /** The minimum number of screen rows above the block. */
   above: number;
   style: Style;
 }
 
 const GAP = '  ';
-/** The block survives any change down to so many columns, or from less than twice as many to half of them, */
+/** The block stays erasable when the terminal shrinks to this many columns, or to half of its columns, */
 const NARROW = 40;
-/** but not below these: nobody reads there. */
+/** but not below this width. */
 const LEAST = 24;
 const MOST_PIECES = 3;
-/** Fewer cells of a text say nothing. */
+/** A shorter text is left out. */
 const READABLE = 8;
 const PHASE_MOST = 24;
 /** `1.2k · $0.01` */
 const brief = (usage: string): string => usage.replace(' tokens · ', ' · ');
 /** `$0.01`, or the tokens where the cost is unknown. */
 const briefest = (usage: string): string => usage.split(' · ').at(-1) ?? '';
-/** From roomy to tight: between columns, least for a phase, least for the text beside usage, how usage is told. */
+/** From wide to narrow: gap, minimum width of the phase, minimum width of the text beside usage, form of usage. */
 const LAYOUTS = [
   { gap: GAP, least: 11, text: 18, told: (usage: string) => usage },
   { gap: GAP, least: 11, text: 0, told: brief },
@@ -39,8 +39,8 @@ const LAYOUTS = [
 const RANK: LiveRow['kind'][] = ['running', 'waiting', 'gate', 'queued'];
 
 /**
- * The live block: a rule, a row per ticket that runs or waits, the totals. No line is as wide as the terminal, and
- * what has no room is counted.
+ * The live block: a rule, a row per ticket that runs or waits, and the totals. No line is as wide as the terminal. Rows
+ * that do not fit are counted.
  */
 export function frame(state: LiveState, view: FrameView, now: number): string[] {
   const tickets = [...state.tickets.values()];
@@ -59,8 +59,8 @@ export function frame(state: LiveState, view: FrameView, now: number): string[] 
 }
 
 /**
- * What scrolls out of the screen cannot be erased. So the block is narrow enough for the rows above it to make room when
- * a narrower terminal breaks its lines; the rule is never broken, so it may be all that a lower terminal keeps.
+ * Lines that scroll off the screen cannot be erased. So the block is narrow enough that its wrapped lines still fit on the
+ * screen when the terminal gets narrower. The rule never wraps, so it may be all that a lower terminal keeps.
  */
 function room({ columns, rows, above }: FrameView, lines: number) {
   const narrow = Math.max(LEAST, Math.min(NARROW, Math.ceil(columns / 2)));
@@ -68,12 +68,12 @@ function room({ columns, rows, above }: FrameView, lines: number) {
   const ruled = height >= Math.min(3, lines);
   const more = Math.floor(Math.min(above, rows - height) / (ruled ? height - 1 : height));
   const pieces = Math.min(1 + more, ruled ? MOST_PIECES : 2);
-  // A wide character may leave the last cell of a piece empty; some terminals wrap as soon as the last column is filled.
+  // A wide character may leave the last cell empty; some terminals wrap as soon as the last column is filled.
   const width = Math.max(1, Math.min(columns - 1, pieces * (narrow - 1) + 1));
   return { width, height, rule: ruled ? '─'.repeat(Math.max(1, Math.min(narrow, columns - 1))) : '' };
 }
 
-/** As many rows as there is room for, the running ones first; their order stays. What is left is counted where that costs little. */
+/** Keeps the rows that fit, running ones first, in their order. Counts the others if there is a row for that. */
 function choose(rows: readonly LiveRow[], room: number): { kept: LiveRow[]; left: number } {
   if (rows.length <= room) return { kept: [...rows], left: 0 };
   const byRank = [...rows].sort((a, b) => RANK.indexOf(a.kind) - RANK.indexOf(b.kind));
@@ -81,7 +81,7 @@ function choose(rows: readonly LiveRow[], room: number): { kept: LiveRow[]; left
   return { kept: rows.filter((row) => chosen.has(row)), left: room > 2 ? rows.length - chosen.size : 0 };
 }
 
-/** Columns aligned; where there is little room, usage and text are shortened, then the text goes, then the usage. */
+/** Aligns columns. In a narrow terminal, usage and text are shortened, then the text is dropped, then the usage. */
 function lay(rows: readonly LiveRow[], size: { width: number; name: number }, style: Style): string[] {
   const { width, name } = size;
   const widest = (text: (row: LiveRow) => string) => Math.max(0, ...rows.map((row) => cells(text(row))));
@@ -102,7 +102,7 @@ function lay(rows: readonly LiveRow[], size: { width: number; name: number }, st
       spread(row.phase, phase),
       style.dim(spread(row.time, time, 'right')),
     ];
-    // A row without usage may have its place for text.
+    // A row without usage has more room for text.
     const used = told(row.usage);
     const text = rest - (used === '' ? 0 : gap.length + usage);
     if (text >= READABLE) parts.push(spread(plain(row.text), text));
@@ -111,12 +111,12 @@ function lay(rows: readonly LiveRow[], size: { width: number; name: number }, st
   });
 }
 
-/** Invisible characters could join or turn what stands beside them. */
+/** Invisible characters could change how their neighbours are shown. */
 function plain(text: string): string {
   return oneLine(text, 1000).replace(/\p{Cf}/gu, '');
 }
 
-/** What the live block says about one ticket. */
+/** The row of one ticket in the live block. */
 export interface LiveRow {
   kind: 'running' | 'waiting' | 'gate' | 'queued';
   name: string;
@@ -126,7 +126,7 @@ export interface LiveRow {
   usage: string;
 }
 
-/** Undefined for a ticket that neither runs nor waits for something to come. */
+/** Undefined for a ticket that neither runs nor waits. */
 export function liveRow(ticket: LiveTicket, naming: Naming, now: number): LiveRow | undefined {
   const { hold } = ticket;
   const row = {
@@ -158,7 +158,7 @@ export function liveRow(ticket: LiveTicket, naming: Naming, now: number): LiveRo
   }
 }
 
-/** Whole seconds, so that nothing changes more often: `9s`, `4m 06s`, `2h 03m`. */
+/** Whole seconds, so that the block changes once a second: `9s`, `4m 06s`, `2h 03m`. */
 export function elapsed(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   const two = (value: number) => String(value).padStart(2, '0');
@@ -167,7 +167,7 @@ export function elapsed(ms: number): string {
   return `${Math.floor(seconds / 3600)}h ${two(Math.floor(seconds / 60) % 60)}m`;
 }
 
-/** How far everything is, in one line; what has no room is left out, the least important first. */
+/** The totals in one line; the least important ones are dropped first if it is too wide. */
 function totals(state: LiveState, now: number, width: number): string {
   const tickets = [...state.tickets.values()];
   const count = (...statuses: TicketStatus[]) =>

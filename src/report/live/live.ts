@@ -18,9 +18,9 @@ export interface Screen {
 export interface LiveOptions extends Naming {
   screen: Screen;
   style: Style;
-  /** Takes out of a line what could act on the terminal. */
+  /** Removes control sequences from a line. */
   safe: (line: string) => string;
-  /** Also scroll what the live rows already show: starts, sessions, what agents say and do. */
+  /** Also print what the live rows show: starts, sessions, what agents say and do. */
   verbose: boolean;
   /** The tickets as the store has them now, in order. */
   tickets: () => Iterable<Ticket>;
@@ -28,7 +28,7 @@ export interface LiveOptions extends Naming {
 
 const REDRAW_MS = 100;
 const TICK_MS = 1000;
-/** The rows show these, and change too often to be kept as lines. */
+/** Shown in the rows only; too frequent for lines. */
 const IN_ROW: ReadonlySet<EngineEvent['type']> = new Set([
   'attempt:start',
   'attempt:session',
@@ -37,27 +37,27 @@ const IN_ROW: ReadonlySet<EngineEvent['type']> = new Set([
   'attempt:usage',
 ]);
 
-/** From the block's first row down. Not all of the screen in one: tmux and others would keep it in the scrollback. */
+/** Erases from the block's first row down. Erasing the whole screen would make tmux and others keep it in the scrollback. */
 const ERASE = '\r\u001b[2K\u001b[C\u001b[J\r';
 
-/** Events scroll by as plain lines; below them stands a small block that is drawn anew when it changes. */
+/** Prints events as plain lines, and below them a small block that is redrawn when it changes. */
 export class Live {
   readonly #options: LiveOptions;
   readonly #state = liveState(Date.now());
   #lines: string[] = [];
-  /** The block as it stands on the screen. */
+  /** The block on the screen. */
   #drawn: string[] = [];
-  /** The terminal may have broken it or taken rows of it away. */
+  /** The terminal may have wrapped or cut the block. */
   #damaged = false;
-  /** At least so many rows were above the block on the screen when it was drawn. */
+  /** The minimum number of rows above the block when it was drawn. */
   #above = 0;
-  /** And so many are still, whatever sizes the terminal has had since. */
+  /** The same now, after all changes of the terminal's size. */
   #left = 0;
   #drawnAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   #due = Number.POSITIVE_INFINITY;
   #closed = false;
-  /** The terminal is somebody else's for a while. */
+  /** The shell has the terminal for now. */
   #away = false;
 
   constructor(options: LiveOptions) {
@@ -75,30 +75,30 @@ export class Live {
     if (line !== undefined) this.print(line);
   }
 
-  /** Lines that are no event. */
+  /** Prints lines that are not events. */
   print(text: string): void {
     this.#lines.push(...this.#options.safe(text).split('\n'));
     if (this.#closed) this.#put([]);
     else this.#redraw();
   }
 
-  /** The terminal has another size. */
+  /** The terminal's size has changed. */
   resized(): void {
     const { screen } = this.#options;
     const grown = rowsOf(this.#drawn, screen.columns()) - this.#drawn.length;
-    // tmux keeps the last rows on the screen, empty ones too: as many as the block grows by leave it at the top.
+    // tmux keeps the last rows, empty ones too: as many rows as the block grows by scroll off at the top.
     this.#left = Math.max(0, Math.min(this.#left, this.#above - grown, screen.rows() - 1));
     this.#damaged = true;
     this.#redraw();
   }
 
-  /** Somebody else has changed something in the store. */
+  /** The store was changed from outside. */
   changed(): void {
     refresh(this.#state, this.#options.tickets(), Date.now());
     this.#redraw();
   }
 
-  /** Takes the block away until `back`: the shell writes here meanwhile. */
+  /** Removes the block until `back` is called: the shell has the terminal. */
   leave(): void {
     if (this.#closed || this.#away) return;
     this.#away = true;
@@ -107,7 +107,7 @@ export class Live {
     this.#put([]);
   }
 
-  /** Draws the block anew, below whatever stands there now. */
+  /** Draws the block again, below what is on the screen now. */
   back(): void {
     this.#away = false;
     this.#above = 0;
@@ -115,7 +115,7 @@ export class Live {
     this.#redraw();
   }
 
-  /** Leaves the lines and takes the block away. */
+  /** Keeps the lines and removes the block. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -123,18 +123,18 @@ export class Live {
     this.#put([]);
   }
 
-  /** Lines that scroll by stand in columns as far as the names are of a reasonable length. */
+  /** The width of the names' column in printed lines; very long names do not count. */
   #names(): number {
     const widths = [...this.#state.tickets.values()].map((ticket) => cells(nameOf(ticket, this.#options)));
     return Math.min(24, Math.max(0, ...widths));
   }
 
-  /** Soon, but not more often than ten times a second. */
+  /** Redraws soon, at most ten times a second. */
   #redraw(): void {
     if (!this.#closed && !this.#away) this.#wakeAt(Math.max(performance.now(), this.#drawnAt + REDRAW_MS));
   }
 
-  /** By a clock that nobody sets. */
+  /** Uses the monotonic clock. */
   #wakeAt(time: number): void {
     if (time >= this.#due) return;
     clearTimeout(this.#timer);
@@ -152,7 +152,7 @@ export class Live {
     this.#wakeAt(this.#drawnAt + TICK_MS);
   }
 
-  /** One write: the block away, the new lines, the new block. */
+  /** Erases the block, prints new lines and draws the new block, in one write. */
   #put(block: string[]): void {
     const { screen } = this.#options;
     const lines = this.#lines.splice(0);
@@ -168,8 +168,8 @@ export class Live {
 }
 
 /**
- * The block with the cursor back at its beginning, which stays there however the terminal breaks lines anew; rows below
- * the cursor are what it gives up first when it becomes lower. A line that is too wide already is cut, not wrapped.
+ * Draws the block and moves the cursor back to its beginning. There it stays when the terminal wraps lines again, and a
+ * terminal that gets lower drops the rows below the cursor first. A line that is too wide is cut, not wrapped.
  */
 function standing(block: readonly string[]): string {
   if (block.length === 0) return '';
@@ -180,7 +180,7 @@ function standing(block: readonly string[]): string {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colours have no width
 const COLOURS = /\u001b\[[0-9;]*m/g;
 
-/** Rows that the lines take, at most, where the terminal breaks them anew: a wide character may leave a cell empty. */
+/** The maximum number of rows after the terminal wraps the lines again: a wide character may leave a cell empty. */
 function rowsOf(lines: readonly string[], columns: number): number {
   const widths = lines.map((line) => cells(line.replace(COLOURS, '')));
   const rows = widths.map((width) =>

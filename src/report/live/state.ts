@@ -5,28 +5,28 @@ import { type PlansView, ticketsOf } from '../../model/plans/view.ts';
 import { saysHolder } from '../../model/state/held.ts';
 import { type Hold, openAttempt, type Ticket, type TicketStatus, type Usage } from '../../model/ticket.ts';
 
-/** One ticket as the live view knows it. */
+/** A ticket in the live view. */
 export interface LiveTicket extends TicketRef {
   status: TicketStatus;
   hold: Hold | null;
-  /** It is a unit of a spec: these come one after the other. */
+  /** A unit of a spec: units run one after the other. */
   inTurn?: boolean;
-  /** When the attempt, or else the wait, began. */
+  /** Start of the attempt or of the wait. */
   since: number;
   phase: string | null;
   visit: number;
   attempt: number;
   /** The last thing its agent said or did. */
   activity: string;
-  /** Of attempts that have ended. */
+  /** Usage of attempts that have ended. */
   used: Usage | null;
-  /** Of the open attempt, so far. */
+  /** Usage of the open attempt so far. */
   using: Usage | null;
 }
 
 export interface LiveState {
   startedAt: number;
-  /** By refKey, in the order in which they are shown. */
+  /** By refKey, in display order. */
   tickets: Map<string, LiveTicket>;
 }
 
@@ -34,7 +34,7 @@ export function liveState(startedAt: number): LiveState {
   return { startedAt, tickets: new Map() };
 }
 
-/** Takes over what the store says, in its order. Of a ticket that runs here the events know more, so it stays. */
+/** Takes over the tickets of the store, in their order. A ticket that runs here stays: events know more about it. */
 export function refresh(state: LiveState, tickets: Iterable<Ticket>, now: number): void {
   const before = new Map(state.tickets);
   state.tickets.clear();
@@ -50,12 +50,12 @@ export function refresh(state: LiveState, tickets: Iterable<Ticket>, now: number
   for (const [key, gone] of before) if (gone.status === 'running') state.tickets.set(key, gone);
 }
 
-/** Somebody else has it still, as was told: the store does not say so, but knows what they do. */
+/** Another engine still holds it: that is known from an event, not from the store. */
 function isHeld({ status, hold }: LiveTicket, ticket: Ticket): boolean {
   return hold !== null && saysHolder(hold.reason) && ticket.claim !== null && ticket.status === status;
 }
 
-/** The tickets that an engine with this scope looks after, in order; without a scope those of all active plans. */
+/** The tickets in the scope of an engine, in order; without a scope those of all active plans. */
 export function ticketsIn(
   view: PlansView,
   scope: { planId: string; ticketIds?: readonly string[] } | null,
@@ -88,13 +88,13 @@ function fromStore(ticket: Ticket, seen: number): LiveTicket {
   };
 }
 
-/** What an event changes in the picture. */
+/** Applies an event. */
 export function observe(state: LiveState, event: EngineEvent, now: number): void {
   if (!('phase' in event)) return;
   const ticket = find(state, event, now);
   switch (event.type) {
     case 'ticket:status':
-      // Told again, the same wait is as long as it was.
+      // The same wait that is reported again keeps its start.
       if (!isSameWait(ticket, event)) ticket.since = now;
       ticket.status = event.status;
       ticket.hold = event.hold;
@@ -144,7 +144,7 @@ function begin(ticket: LiveTicket, event: { phase: string; visit: number; attemp
   ticket.activity = '';
 }
 
-/** The store is asked before an unknown ticket's first event is observed; one that it does not list starts empty. */
+/** A ticket that the store did not list starts empty. */
 function find(state: LiveState, { planId, ticketId }: TicketRef, now: number): LiveTicket {
   const key = refKey({ planId, ticketId });
   const found = state.tickets.get(key);

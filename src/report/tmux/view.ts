@@ -19,46 +19,46 @@ import { refKey, type TicketRef } from '../../model/ids.ts';
 import { isRest } from '../../model/state/next.ts';
 
 export interface TmuxViewOptions {
-  /** Name of the session; made safe here. */
+  /** Name of the session; it is made safe for tmux. */
   session: string;
   stateDir: string;
-  /** The repository whose work is shown: a session of that name which shows another's is left alone. */
+  /** The repository whose work is shown. A session of this name that shows another repository is not used. */
   repo?: string | null | undefined;
   cwd: string;
-  /** The run's own. Add SIGNALBOX_CONFIG where a config file was named in another way. */
+  /** The run's environment. Add SIGNALBOX_CONFIG if a config file was named in another way. */
   env: Env;
-  /** How our own command is called: `[node, cli.cjs]`. */
+  /** The command line of signalbox: `[node, cli.cjs]`. */
   cli: readonly string[];
-  /** A server of its own, as `tmux -L`. */
+  /** The tmux server, as for `tmux -L`. */
   socketName?: string | undefined;
-  /** Most windows; above it the oldest finished ones are closed. */
+  /** Maximum number of windows; the oldest finished ones are closed above it. */
   limit?: number | undefined;
   /**
-   * Called at most once with the first thing that went wrong, and once when a window of work under way is closed; the work
-   * goes on whatever it is. Must not throw.
+   * Called at most once with the first problem, and once when a window of running work is closed. The work continues in
+   * both cases. Must not throw.
    */
   onProblem(message: string): void;
-  /** Called when the windows are in a session of another name than was asked for. Must not throw. */
+  /** Called when the windows are in a session of another name. Must not throw. */
   onMoved?(message: string): void;
   timeoutMs?: number | undefined;
-  /** Between two looks whether the session is still there. */
+  /** Interval of checks that the session still exists. */
   lookEveryMs?: number | undefined;
 }
 
 export interface TmuxView {
   session: string;
-  /** Why there are no windows, where the user wants none. */
+  /** Why there are no windows, if the user turned them off. */
   off: string | null;
-  /** Takes every event, throws nothing and waits for nothing. */
+  /** Takes every event. Never throws or waits. */
   listen(event: EngineEvent): void;
-  /** Waits until the windows asked for are there, as long as one call of tmux may take. They stay. */
+  /** Waits for open windows at most as long as one tmux call may take. The windows stay. */
   close(): Promise<void>;
 }
 
 const LIMIT = 12;
 const LOOK_MS = 5_000;
 
-/** A tmux session with a window per ticket that follows its log. Only shows: nothing of the work depends on it. */
+/** A tmux session with a window per ticket that follows its log. The work does not depend on it. */
 export function openTmuxView(options: TmuxViewOptions): TmuxView {
   const session = sessionName(options.session);
   if (!tmuxOff(options.env)) return new Windows(options, session);
@@ -70,31 +70,31 @@ class Windows implements TmuxView {
   readonly off = null;
   readonly #wanted: string;
   readonly #owner: string | null;
-  /** What is put behind the name: others may have sessions of it. */
+  /** Added to the name if another repository has a session of that name. */
   #number = 1;
   readonly #options: TmuxViewOptions;
   readonly #tmux: Tmux;
   readonly #machine: Machine;
-  /** Tickets whose window was opened and which have not rested since. */
+  /** Tickets with an open window that have not stopped since. */
   readonly #shown = new Set<string>();
   readonly #resting = new Set<string>();
-  /** Tickets that have rested since the last look; their windows are still there unless somebody closed them. */
+  /** Tickets that stopped since the last check; a missing window of theirs was closed by hand. */
   readonly #rested = new Set<string>();
   readonly #recorded = new Set<string>();
-  /** What to look after next, by ticket: an attempt that starts while its ticket is waiting here adds nothing. */
+  /** Tickets that need a window, each at most once. */
   readonly #waiting = new Map<string, TicketRef>();
   #latest: TicketRef | undefined;
-  /** The windows have to be counted; and the last time there were too many. */
+  /** Windows must be counted again; the last count was above the limit. */
   #count = false;
   #tooMany = false;
-  /** The session has to be looked for: somebody may end it in the middle of a phase. */
+  /** The session must be checked: it may be closed during a phase. */
   #look = false;
   #looks: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
   #seen = false;
   #told = false;
   #toldClosed = false;
-  /** There is no tmux, or nobody waits for it any more. */
+  /** There is no tmux, or closing took too long. */
   #over = false;
   readonly #abort = new AbortController();
 
@@ -153,7 +153,7 @@ class Windows implements TmuxView {
     });
   }
 
-  /** One thing after the other, and none of it in the turn of whoever told us. */
+  /** Handles one item after the other, never inside the caller's turn. */
   async #work(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
     while (this.#busy) {
@@ -236,7 +236,7 @@ class Windows implements TmuxView {
     return session;
   }
 
-  /** The session that is ours or nobody's, if there is one; what others of us have made is passed by. */
+  /** The session that is ours or has no owner; sessions of other repositories are skipped. */
   async #own(): Promise<TmuxSession | undefined> {
     for (;;) {
       const found = await readSession(this.#tmux, this.session);
@@ -245,7 +245,7 @@ class Windows implements TmuxView {
     }
   }
 
-  /** What we close ourselves is not looked for; a window whose command has ended is still there. */
+  /** Reports a window that was closed by hand. A window whose command has ended still exists. */
   #missClosed({ panes }: TmuxSession): void {
     const there = new Set(panes.map(({ ticket }) => ticket));
     const closed = [...this.#rested, ...this.#shown].find((ticket) => !there.has(ticket));
@@ -305,7 +305,7 @@ function wayToWatch({ planId, ticketId }: TicketRef): string {
 
 const VARIABLES = /^(HOME|PATH|LANG|LC_\w+|TZ|NO_COLOR|SIGNALBOX_HOME|SIGNALBOX_CONFIG)$/;
 
-/** What a ticket's window runs. Panes have the server's variables, not ours: it gets those it needs and no others. */
+/** The command of a ticket's window. Panes inherit the server's environment, so it sets the variables that it needs. */
 function followerOf(
   { env, cli, cwd, stateDir }: Pick<TmuxViewOptions, 'env' | 'cli' | 'cwd' | 'stateDir'>,
   { planId, ticketId }: TicketRef,
@@ -317,19 +317,19 @@ function followerOf(
 }
 
 export interface Scene {
-  /** All panes of the session, other people's too. */
+  /** All panes of the session, also foreign ones. */
   panes: readonly TmuxPane[];
-  /** Tickets that move no more by themselves, as far as events told. */
+  /** Tickets that do not move by themselves. */
   resting: ReadonlySet<string>;
-  /** Most windows of tickets; those of tickets under way do not count as too many. */
+  /** Maximum number of windows; windows of running tickets are never closed. */
   limit: number;
 }
 
 export type Step = { do: 'open' } | { do: 'restart'; pane: string } | { do: 'nothing' };
 
 /**
- * What a ticket's window needs when an attempt starts. `fresh`: this is its first attempt, or the first after a rest;
- * otherwise a window that is not there was closed by hand, and stays closed.
+ * What to do with a ticket's window when an attempt starts. `fresh`: the first attempt, or the first after a stop. Otherwise
+ * a missing window was closed by hand and stays closed.
  */
 export function windowStep(panes: readonly TmuxPane[], ticket: string, fresh: boolean): Step {
   const own = panes.find((pane) => pane.ticket === ticket);
@@ -337,7 +337,7 @@ export function windowStep(panes: readonly TmuxPane[], ticket: string, fresh: bo
   return fresh ? { do: 'open' } : { do: 'nothing' };
 }
 
-/** Panes to close so that the limit holds: finished ones that nobody looks at, the oldest first. */
+/** Panes to close above the limit: finished ones that are not on screen, oldest first. */
 export function surplus({ panes, resting, limit }: Scene): string[] {
   const ours = panes.filter((pane) => pane.ticket !== null);
   const finished = ours
@@ -346,7 +346,7 @@ export function surplus({ panes, resting, limit }: Scene): string[] {
   return finished.slice(0, Math.max(0, ours.length - limit)).map((pane) => pane.id);
 }
 
-/** Ids count upwards. */
+/** Pane ids count up. */
 function age(pane: TmuxPane): number {
   return Number(pane.id.slice(1));
 }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { describe, expect } from 'vitest';
 import type { RunInit } from '../../../src/api/run-orchestrator.ts';
 import { RunOrchestrator } from '../../../src/api/run-orchestrator.ts';
-import { RunLines } from '../../../src/report/run-lines.ts';
+import { RunLines } from '../../../src/report/issue-runs/progress-lines.ts';
 import { EXEC, IssueWorld, inCode, it, settingsOf } from './support.ts';
 
 describe('callbacks that fail', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { EngineEvent } from '../../../src/model/events.ts';
-import { RunLines } from '../../../src/report/run-lines.ts';
+import { RunLines } from '../../../src/report/issue-runs/progress-lines.ts';
 import { attemptOf, status } from '../../report/samples.ts';
 import { EXEC_FLAGS, it, NumberedWorld, titled } from './support.ts';
 

@@ -4,7 +4,7 @@ import { rangeText, type SurveyedAgent } from '../agents/survey.ts';
 import { oneLine, type Style } from './style.ts';
 import { table } from './table.ts';
 
-/** Two tables: what is installed, and what each adapter that is used can do. */
+/** Two tables: installed agents, and what their adapters can do. */
 export function agentsText(surveyed: readonly SurveyedAgent[], style: Style): string {
   const found = table(
     ['AGENT', 'ADAPTER', 'VERSION', 'TESTED', 'LOGGED IN', 'FOUND'],

@@ -1,24 +1,24 @@
-import type { EngineEvent } from '../model/events.ts';
-import { isVerbal, saysHolder } from '../model/state/held.ts';
-import { withNames } from '../model/ticket-names.ts';
-import { wentWell } from '../model/verdict.ts';
-import { endOf } from './hold-time.ts';
-import { clock, oneLine, usageText, whichAttempt } from './style.ts';
+import type { EngineEvent } from '../../model/events.ts';
+import { isVerbal, saysHolder } from '../../model/state/held.ts';
+import { withNames } from '../../model/ticket-names.ts';
+import { wentWell } from '../../model/verdict.ts';
+import { endOf } from '../hold-time.ts';
+import { clock, oneLine, usageText, whichAttempt, wholeSeconds } from '../style.ts';
 
 const HEARTBEAT_MS = 60_000;
 
 export interface RunLinesOptions {
   /** One whole line, in one write. */
   out(line: string): void;
-  /** Milliseconds that never go back. */
+  /** Monotonic milliseconds. */
   clock(): number;
-  /** How an issue is called: `#100`, or its id. */
+  /** The name of an issue: `#100`, or its id. */
   nameOf(ticketId: string): string;
-  /** Milliseconds that were worked on an issue. */
+  /** Milliseconds of work on an issue. */
   msOf(ticketId: string): number;
   /** Why an issue failed, in a few words. */
   reasonOf(ticketId: string): string;
-  /** What a person should know of a phase that went well, or of an issue that is complete. */
+  /** Remarks about a phase that succeeded, or about an issue that is complete. */
   remarksOf?(ticketId: string, phase: string | null): readonly string[];
   /** Show what agents say and do. */
   verbose: boolean;
@@ -26,7 +26,7 @@ export interface RunLinesOptions {
 
 export type Mark = '⏳' | '✓' | '✗' | '‖';
 
-/** The progress of a run of issues as plain lines: the reference for every other view, and what pipes get. */
+/** The progress of an issue run as plain lines. */
 export class RunLines {
   readonly #options: RunLinesOptions;
   readonly #marks = new Map<string, Mark>();
@@ -41,7 +41,7 @@ export class RunLines {
     this.#lastLine = this.#start;
   }
 
-  /** `details` shows what is known of each phase, where one issue runs at a time and lines of several cannot mix. */
+  /** `details` shows more of each phase, for runs of one issue at a time. */
   begin(marks: ReadonlyMap<string, Mark>, details = false): void {
     this.#details = details;
     for (const [id, mark] of marks) this.#marks.set(id, mark);
@@ -50,7 +50,7 @@ export class RunLines {
     this.#timer.unref();
   }
 
-  /** Says that it is alive after a minute of silence. */
+  /** Prints a heartbeat after a minute without output. */
   beat(): void {
     const now = this.#options.clock();
     if (now - this.#lastLine < HEARTBEAT_MS) return;
@@ -112,7 +112,7 @@ export class RunLines {
     this.#say(`● ${name}: ${event.phase} ✗`);
   }
 
-  /** What is known of a phase that has ended. */
+  /** Details of a phase that has ended. */
   #known(event: Extract<EngineEvent, { type: 'attempt:end' }>): void {
     const { ticketId, outcome, error, usage } = event;
     const verdict = outcome !== null && outcome !== 'success' && outcome !== 'failure';
@@ -125,7 +125,7 @@ export class RunLines {
     if (this.#details && text !== '') this.#about(ticketId, text);
   }
 
-  /** Unlike details these are always shown. */
+  /** Remarks are always shown, details are not. */
   #remark(ticketId: string, phase: string | null): void {
     for (const text of this.#options.remarksOf?.(ticketId, phase) ?? []) this.#about(ticketId, text);
   }
@@ -176,12 +176,4 @@ export class RunLines {
 function again(event: { visit: number; attempt: number }): string {
   const text = whichAttempt(event, 'round');
   return text ? ` (${text})` : '';
-}
-
-/** `5s`, `1m 15s`, `1h 2m`. */
-export function wholeSeconds(ms: number): string {
-  const seconds = Math.round(ms / 1000);
-  if (seconds < 60) return `${seconds}s`;
-  const minutes = Math.floor(seconds / 60);
-  return minutes < 60 ? `${minutes}m ${seconds % 60}s` : `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
 }

@@ -11,11 +11,11 @@ interface Shown {
 
 interface Near {
   look: Style;
-  /** Paths below it are shown from here. */
+  /** Paths are shown relative to it. */
   cwd: string;
 }
 
-/** A spec for a terminal: its tasks, then what would run in which order. */
+/** A spec for the terminal: its tasks, then its units in order. */
 export function specText({ spec, units }: Shown, { look, cwd }: Near): string {
   const done = spec.all.filter((task) => task.done).length;
   const optional = spec.all.filter((task) => task.optional).length;
@@ -71,7 +71,7 @@ function taskLine(task: SpecTask, look: Style): string {
   return `${sign} ${look.cyan(task.id)}  ${oneLine(task.title, 80)}${end}`;
 }
 
-/** `file:line:column: error: text`, the way out below it. */
+/** `file:line:column: error: text`, with the hint below it. */
 export function specProblemText(problem: SpecProblem, { look, cwd }: Near): string {
   const { file, line, column, severity, message, hint } = problem;
   const word = severity === 'error' ? look.red('error') : look.yellow('warning');

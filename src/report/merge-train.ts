@@ -3,7 +3,7 @@ import type { Preview } from '../features/merge-train/preview.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
 
-/** What became of a merge, a line for each ticket. `trusted`: the repository's own settings may name commands. */
+/** The result of a merge, a line per ticket. `trusted`: the repository's own settings may name commands. */
 export function trainText(result: TrainResult, { trusted }: { trusted: boolean }): string {
   const { landed, returned, left, already, target, commit, fastForward, unchecked } = result;
   const name = column([...landed, ...returned, ...left, ...already]);
@@ -30,7 +30,7 @@ export function trainText(result: TrainResult, { trusted }: { trusted: boolean }
   return lines.join('\n');
 }
 
-/** Names of tickets, all as wide as the widest. */
+/** Ticket names padded to the widest. */
 function column(refs: readonly TicketRef[]): (ref: TicketRef) => string {
   const width = Math.max(0, ...refs.map((ref) => refKey(ref).length));
   return (ref) => refKey(ref).padEnd(width);

@@ -7,14 +7,14 @@ import { joined } from './width.ts';
 
 const BRING = /^To bring it into your checkout: (git -C .+ signalbox\/\S+)$/m;
 
-/** What a run came to: a row per ticket, the reason and the way on for each that is not complete. */
+/** The result of a run: a row per ticket, with the reason for each that is not complete. */
 export function summary(
   run: {
     plan: Plan;
     tickets: readonly Ticket[];
     wanted: number;
     problems: readonly string[];
-    /** Who else has a ticket, by its id. */
+    /** Other holders of tickets, by ticket id. */
     held: ReadonlyMap<string, string>;
     ms: number;
     stopped: boolean;
@@ -50,7 +50,7 @@ export function summary(
   return lines.join('\n');
 }
 
-/** What `integrate` said where it could not move a branch that somebody has checked out; once per repository. */
+/** Commands that `integrate` printed because the base is checked out; once per repository. */
 function bringingIn(tickets: readonly Ticket[]): Set<string> {
   const said = tickets.flatMap(({ phaseHistory }) =>
     phaseHistory.flatMap(({ agent, status, output }) =>
