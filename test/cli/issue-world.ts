@@ -34,14 +34,13 @@ export class IssueWorld {
     return this.world.invoke(args, this.env, this.world.repo).ended;
   }
 
-  /** Ids of all runs, oldest first. */
+  /** Ids of all runs, oldest first. Those of one second have no order in their names. */
   runs(): string[] {
-    const plans = join(this.world.stateDir, 'plans');
-    return this.world.exists('home/state/plans')
-      ? readdirSync(plans)
-          .filter((name) => name.startsWith('run-'))
-          .sort()
-      : [];
+    if (!this.world.exists('home/state/plans')) return [];
+    const names = readdirSync(join(this.world.stateDir, 'plans')).filter((name) => name.startsWith('run-'));
+    const created = (id: string) =>
+      this.world.exists(`home/state/plans/${id}/plan.json`) ? (this.world.readPlan(id).createdAt ?? '') : '';
+    return names.sort((a, b) => created(a).localeCompare(created(b)));
   }
 
   /** The one run there is, as soon as there is one. */
