@@ -27,6 +27,9 @@ export function roomProblems(src) {
     inCycles: cycles().map((cycle) => `import cycle: ${cycle.join(' → ')}`),
     largeFolders: largeFolders(),
     sameName: sameNames(),
+    startsProcesses: files
+      .filter(startsProcesses)
+      .map((file) => `src/${file}: processes are started by src/machine/run.ts or as jobs`),
     touchesProcess: files
       .filter(touchesProcess)
       .map((file) => `src/${file}: only src/cli touches the process`),
@@ -134,6 +137,14 @@ export function roomProblems(src) {
     const groups = new Map();
     for (const item of items) groups.set(key(item), [...(groups.get(key(item)) ?? []), item]);
     return groups;
+  }
+
+  /** The command line starts what takes over its terminal, and its daemon. */
+  function startsProcesses(file) {
+    return (
+      !['machine', 'cli', 'rehearsal'].includes(roomOf(file)) &&
+      /from 'node:child_process'/.test(texts.get(file))
+    );
   }
 
   function touchesProcess(file) {

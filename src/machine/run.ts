@@ -104,6 +104,35 @@ export function run(file: string, args: readonly string[], options: RunOptions =
   });
 }
 
+export interface ShownOptions {
+  cwd: string;
+  env: Env;
+  /** Open files of this process. */
+  stdout: number | 'ignore';
+  stderr: number | 'ignore';
+  /** Whether the program has something to say to us, on file descriptor 3. */
+  report?: boolean;
+}
+
+/** Runs a program that prints to open files of this process. It stays in this process's group, so that Ctrl-C reaches it. */
+export function runShown(
+  file: string,
+  args: readonly string[],
+  { cwd, env, stdout, stderr, report = false }: ShownOptions,
+): Promise<{ code: number | null; report: string }> {
+  return new Promise((resolve, reject) => {
+    const stdio = ['ignore', stdout, stderr, report ? 'pipe' : 'ignore'] as const;
+    const child = spawn(file, args, { cwd, env: { ...env }, stdio: [...stdio] });
+    let said = '';
+    child.stdio[3]?.on('data', (chunk: Buffer) => {
+      said += chunk;
+    });
+    child.once('error', reject);
+    // What the program leaves running may keep the report open: it is waited for only where one is wanted.
+    child.once(report ? 'close' : 'exit', (code: number | null) => resolve({ code, report: said }));
+  });
+}
+
 /** The output of a quick system command that is needed at once; empty when it fails. */
 export function runSync(file: string, args: readonly string[]): string {
   const { status, stdout } = spawnSync(file, args, { encoding: 'utf8', timeout: 2_000 });

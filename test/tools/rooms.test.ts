@@ -64,6 +64,14 @@ describe('the rules of the rooms', () => {
     expect(problems(files)).toEqual({ insideStore: ['src/engine/a.ts must not import src/store/layout.ts'] });
   });
 
+  it('lets one room start processes, and the command line hand over its terminal', () => {
+    const text = "import { spawn } from 'node:child_process';";
+    const files = { 'git/a.ts': text, 'machine/run.ts': text, 'cli/b.ts': text };
+    expect(problems(files)).toEqual({
+      startsProcesses: ['src/git/a.ts: processes are started by src/machine/run.ts or as jobs'],
+    });
+  });
+
   it('refuses a cycle, also one of types and of a lazy import', () => {
     const files = {
       'model/a.ts': "import type { B } from './b.ts';\nexport type A = B;",

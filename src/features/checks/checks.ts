@@ -1,8 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Action } from '../../engine/context.ts';
+import { runShown } from '../../machine/run.ts';
 import { EXIT } from '../../model/actions.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
 import { scriptRunner } from '../../workspaces/setup/install.ts';
@@ -100,9 +99,8 @@ export interface CheckRun {
 
 /** Runs the job for a person; resolves with its exit code. */
 export async function runChecks(checks: readonly Check[], run: CheckRun): Promise<number> {
-  const child = start(checkJob(checks, run.notes), run, 'ignore');
-  const [code] = (await once(child, 'exit')) as [number | null];
-  return code ?? 1;
+  const [file = '', ...args] = checkJob(checks, run.notes);
+  return (await runShown(file, args, run)).code ?? 1;
 }
 
 /** The same for a program: what became of each command, and notes about those that could not be run. */
@@ -110,26 +108,14 @@ export async function reportChecks(
   checks: readonly Check[],
   run: CheckRun,
 ): Promise<{ results: CheckResult[]; notes: string[] }> {
-  const child = start(checkJob(checks, [], 'report'), run, 'pipe');
-  let codes = '';
-  child.stdio[3]?.on('data', (chunk: Buffer) => {
-    codes += chunk;
-  });
-  await once(child, 'close');
+  const [file = '', ...args] = checkJob(checks, [], 'report');
+  const { report } = await runShown(file, args, { ...run, report: true });
   const results: CheckResult[] = [];
   const notes = [...(run.notes ?? [])];
-  for (const [index, code] of codes.split('\n').slice(0, -1).entries()) {
+  for (const [index, code] of report.split('\n').slice(0, -1).entries()) {
     const { command = '', needs } = checks[index] ?? {};
     if (code === 'skipped') notes.push(needs?.note ?? '');
     else results.push({ command, code: Number(code) });
   }
   return { results, notes };
-}
-
-function start(
-  [file = '', ...args]: readonly string[],
-  { cwd, env, stdout, stderr }: CheckRun,
-  report: 'pipe' | 'ignore',
-): ChildProcess {
-  return spawn(file, args, { cwd, env, stdio: ['ignore', stdout, stderr, report] });
 }
