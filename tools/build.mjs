@@ -29,7 +29,7 @@ if (process.argv.includes('--if-stale') && isCurrent()) process.exit(0);
 const library = { 'lib/settings': 'src/api/settings.ts', 'lib/manifest': 'src/api/manifest.ts' };
 const LOOK = new RegExp(
   `src/(${[
-    'model/(claim|errors|ids|own-branch|plan|ticket|version)',
+    'model/(claim|errors|extra-fields|ids|own-branch|plan|ticket|version)',
     'model/state/(asking|dependencies|explain|first-failure|superseded|turns)',
     'model/limits/(budget|usage)',
     'model/text/plural',
@@ -40,10 +40,10 @@ const LOOK = new RegExp(
     'config/paths',
     'report/(hold-time|status|style)',
     'cli/(open|io|commands/status)',
-  ].join('|')})\\.ts$`,
+  ].join('|')})\\.ts$|schemas/(plan|ticket)\\.schema\\.json$`,
 );
 const SETTINGS =
-  /src\/(config\/(?!yaml-source|file-problem|init|describe|manifest)[\w-]+|model\/(efforts|text\/near))\.ts$/;
+  /src\/(config\/(?!yaml-source|file-problem|init|describe|manifest)[\w-]+|model\/(efforts|issue-phases|text\/near))\.ts$/;
 // What loads slowly and is needed by few commands. The others load it where they first use it.
 const SLOW =
   /\b(node_(?:child_process|crypto|dns|http|https|net|readline|stream|timers_promises|url|v8|zlib))(?:\.| = (require\("[\w:/]+"\)))/g;
@@ -127,6 +127,7 @@ function isCurrent() {
     'tools/build.mjs',
     'tools/packs.mjs',
     'tools/first-runs.mjs',
+    ...readdirSync(join(root, 'schemas')).map((name) => join('schemas', name)),
     ...readdirSync(join(root, 'src'), { recursive: true }).map((name) => join('src', name)),
   ];
   return inputs.every((name) => statSync(join(root, name)).mtimeMs <= built);

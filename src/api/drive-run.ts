@@ -28,10 +28,9 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
   const { parts } = open;
   const { planId, config, signal, refused = [], spentBefore = 0 } = run;
   const spend = (spentSeconds: number) =>
-    parts.store.updatePlan(planId, (latest) => ({
-      ...latest,
-      run: { ...(latest.run as object | undefined), spentSeconds },
-    }));
+    parts.store.updatePlan(planId, (latest) =>
+      latest.kind === 'run' ? { ...latest, run: { ...latest.run, spentSeconds } } : latest,
+    );
   // This part may be killed: those before it are on record then.
   if (spentBefore > 0) await spend(spentBefore);
   // A run whose issues are all complete leaves nothing for a daemon.

@@ -79,7 +79,7 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
   const top = repositoryOf(plan.repo ?? cwd) ?? cwd;
   const file = input.log ? resolve(top, input.log.path, `${plan.id}.json`) : null;
   const spentSeconds = open.seconds();
-  const run = { ...(plan.run as object), log: file, detached: config.detach, spentSeconds };
+  const run = { ...plan.run, log: file, detached: config.detach, spentSeconds };
   if (file && input.log) {
     checkLogPlace(file, top);
     open.log = openRunLog(parts, { path: file, planId: plan.id, config, refused, spentSeconds });

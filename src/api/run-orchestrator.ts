@@ -193,7 +193,8 @@ export class RunOrchestrator {
     checkSignal(init.signal);
     const parts = openEngine({ settings, env, by: 'run' });
     const stored = storedRun(parts.store.plan(runId));
-    const mergedOptions = stored?.options ?? resolveRunOptions({}, settings, { env });
+    const asked = stored?.options as MergedRunOptions | null | undefined;
+    const mergedOptions = asked ?? resolveRunOptions({}, settings, { env });
     const kept = stored?.config ?? buildExecutionConfig(mergedOptions, settings, 1);
     const config = { ...kept, detach: false };
     return RunOrchestrator.#whole(init, config, mergedOptions, async (orchestrator) => {

@@ -1,3 +1,4 @@
+import { jsonText } from '../model/extra-fields.ts';
 /** Where a command writes. */
 export interface OutputStream {
   /** For the programs that a command starts. */
@@ -67,7 +68,7 @@ export function inherited({ stdin, stdout, stderr }: Io): [number, number, numbe
 }
 
 export function outJson(io: Io, value: unknown): void {
-  io.out(JSON.stringify(value, null, 2));
+  io.out(jsonText(value, 2));
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: taking them out is the point

@@ -1,4 +1,4 @@
-import { ISSUE_PHASES } from './issue-phases.ts';
+import { ISSUE_PHASES } from '../model/issue-phases.ts';
 
 /** What a setting may hold: plain data, so that checks, types, JSON Schema and docs all come from it. */
 export type Kind =

@@ -1,5 +1,5 @@
 import { EFFORTS } from '../model/efforts.ts';
-import { OPTIONAL_PHASES } from './issue-phases.ts';
+import { OPTIONAL_PHASES } from '../model/issue-phases.ts';
 import type { Kind, Row } from './kinds.ts';
 
 const flag = { is: 'boolean' } as const;

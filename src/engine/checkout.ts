@@ -5,13 +5,18 @@ import { type JobState, readJob } from '../machine/jobs/job.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import { ticketsOf } from '../model/plans/view.ts';
-import { notOf, type TreeLeft } from '../model/state/tree-left.ts';
 import { attemptKey, isOver, openAttempt, type Ticket } from '../model/ticket.ts';
+import type { TreeLeft } from '../model/ticket-schema.ts';
 import { type EngineContext, isFatal } from './context.ts';
 import type { TicketWorkspace } from './ticket-defaults.ts';
 import type { Journal } from './ticket-writer.ts';
 
 // Tickets that work in the user's own checkout: telling the user's files and commits from those of an agent.
+
+/** What of a tree, as it is now, was not there in this form when the ticket stopped. */
+export function notOf(left: TreeLeft | undefined, now: TreeLeft): string[] {
+  return Object.entries(now.files).flatMap(([file, sum]) => (left?.files[file] === sum ? [] : [file]));
+}
 
 /** A checkout as it is: its commit, and what is not committed by its content. */
 async function readCheckout(parts: EngineContext, path: string): Promise<TreeLeft> {
@@ -44,10 +49,6 @@ export async function recordLeft(
     const message = `what it left in ${path} cannot be told: ${messageOf(error)}`;
     parts.listen({ type: 'problem', planId, ticketId, message, path });
   }
-}
-
-function leftOf(ticket: Ticket): TreeLeft | undefined {
-  return ticket.left as TreeLeft | undefined;
 }
 
 /** Its engine was killed and could not record what the agent left. A ticket at a gate has an open attempt as well. */
@@ -98,7 +99,7 @@ async function howLeft(
   path: string,
   now: TreeLeft,
 ): Promise<TreeLeft | undefined> {
-  const recorded = leftOf(ticket);
+  const recorded = ticket.left;
   if (!wasKilled(ticket)) return recorded;
   const traces = await tracesOf(parts, ticket, path, now);
   return traces ?? (recorded?.after === lastKey(ticket) ? recorded : undefined);
@@ -107,7 +108,7 @@ async function howLeft(
 /** Changes from now on are the user's, even where the origin of the earlier ones is unknown. */
 async function recordKnown(parts: EngineContext, ticket: Ticket, left: TreeLeft): Promise<void> {
   const after = lastKey(ticket);
-  if (leftOf(ticket)?.after === after || !wasKilled(ticket)) return;
+  if (ticket.left?.after === after || !wasKilled(ticket)) return;
   await parts.store.updateTicket(ticket, (latest) => ({ ...latest, left: { ...left, after } }));
 }
 

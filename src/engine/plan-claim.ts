@@ -1,6 +1,6 @@
 import { type Claim, sayOther } from '../model/claim.ts';
 import { HeldError, IllegalMoveError } from '../model/errors.ts';
-import type { Plan } from '../model/plan.ts';
+import { type Plan, withDetached } from '../model/plan.ts';
 import { ticketsOf } from '../model/plans/view.ts';
 import type { EngineContext } from './context.ts';
 
@@ -48,8 +48,7 @@ export async function claimToResume(
     const time = now();
     const { starts } = latest;
     return {
-      ...latest,
-      run: { ...(latest.run as object | undefined), detached: leave },
+      ...withDetached(latest, leave),
       ...(starts ? { starts: { ...starts, since: time } } : {}),
       status: 'active',
       pausedBy: null,
@@ -71,7 +70,6 @@ export async function letGo(parts: EngineContext, planId: string): Promise<void>
 export function isWithDaemon(parts: EngineContext, planId: string): boolean {
   const daemon = parts.holder.daemon();
   if (!daemon) return false;
-  const { detached } = (parts.store.plan(planId).run ?? {}) as { detached?: boolean };
-  if (detached) return true;
+  if (parts.store.plan(planId).run?.detached) return true;
   return ticketsOf(parts.store.view(), planId).some(({ claim }) => claim?.token === daemon.token);
 }

@@ -69,10 +69,7 @@ export function workspaceSpec(
     mergedOn: before.flatMap(({ branch, merged }) => (merged ? [branch] : [])),
     stackTips: Object.fromEntries(before.flatMap(({ branch, tip }) => (tip ? [[branch, tip]] : []))),
     owner: refKey(ticket),
-    takesOver: [
-      ...((ticket.supersedes as string[] | undefined) ?? []),
-      ...(shared ? others(ticket, plan) : []),
-    ],
+    takesOver: [...(ticket.supersedes ?? []), ...(shared ? others(ticket, plan) : [])],
     shared,
     inPlace: plan.workspace === 'checkout',
     hooks: settings.hooks.afterCreate,
@@ -103,8 +100,7 @@ function others(ticket: Ticket, plan: Plan): string[] {
 /** Dependencies are installed where the plan asks for it and the settings have no commands of their own. */
 function installOf(plan: Plan, settings: Settings, repo: string): WorkspaceSpec['install'] {
   if (settings.hooks.afterCreate.length > 0 || plan.install !== true) return undefined;
-  const named = typeof plan.packageManager === 'string' && repo === plan.repo ? plan.packageManager : null;
-  return { packageManager: named };
+  return { packageManager: repo === plan.repo ? (plan.packageManager ?? null) : null };
 }
 
 function expand(path: string, settings: Settings): string {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** The right of one engine process to drive a ticket, a plan or the daemon's seat. */
-export const Claim = z.looseObject({
+export const Claim = z.object({
   /** Unique for every engine process; fences writes of one that lost its claim. */
   token: z.string(),
   host: z.string(),
@@ -14,6 +14,6 @@ export const Claim = z.looseObject({
   by: z.string(),
   renewedAt: z.string(),
   /** A program that the holder has started and that goes on should the holder die: it keeps the claim alive. */
-  agent: z.looseObject({ pid: z.number().int(), started: z.string() }).optional(),
+  agent: z.object({ pid: z.number().int(), started: z.string() }).optional(),
 });
 export type Claim = z.infer<typeof Claim>;

@@ -3,6 +3,11 @@ import { InputError } from './errors.ts';
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 const MAX_ID = 100;
 
+/** The rules of ids and branches as far as editors can check them by a JSON Schema. */
+export const ID_PATTERN = '^(?!.*\\.\\.)(?!.*\\.(?:lock)?$)[A-Za-z0-9][A-Za-z0-9._-]{0,99}$';
+export const BRANCH_PATTERN =
+  '^(?!-|/|refs/|@$|HEAD$)(?!.*(?:\\.\\.|@\\{|//))(?!.*[/.]$)(?!(?:.*/)?\\.)(?!.*\\.lock(?:/|$))[^\\x00-\\x20\\x7f~^:?*[\\\\]{1,200}$';
+
 /** Says why a text cannot be an id, or undefined when it can. Ids become file names, so the rule is strict. */
 export function idProblem(text: string): string | undefined {
   if (text.length === 0) return 'is empty';

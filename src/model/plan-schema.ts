@@ -1,11 +1,18 @@
 import { z } from 'zod';
 import { Claim } from './claim-schema.ts';
 import { Branch, Id } from './id-schemas.ts';
+import { IssueRun } from './issue-run-schema.ts';
 import { Budget } from './limits/budget-schema.ts';
-import { PLAN_STATUSES, WORKSPACES } from './plan.ts';
+import { asRecord } from './text/json.ts';
+import { type Every, UnitTicket } from './ticket-schema.ts';
 import { SCHEMA_VERSION } from './version.ts';
 
-export const PlanEntry = z.looseObject({
+export const PLAN_STATUSES = ['draft', 'active', 'paused', 'complete', 'archived'] as const;
+
+/** Where tickets of a plan work. */
+const WORKSPACES = ['own', 'shared', 'checkout'] as const;
+
+export const PlanEntry = z.object({
   ticketId: Id.describe('The ticket file tickets/<ticketId>.json'),
   order: z.number().default(0).describe('Lower starts first among tickets that are ready at the same time'),
   blockedBy: z
@@ -24,7 +31,8 @@ export const PlanEntry = z.looseObject({
 });
 export type PlanEntry = z.infer<typeof PlanEntry>;
 
-export const Plan = z.looseObject({
+/** What every plan has; a kind of plan adds its own fields. */
+export const PlanBase = z.object({
   schema: z.number().int().default(SCHEMA_VERSION).describe('Schema version of this file'),
   rev: z.number().int().default(0).describe('Counts writes; owned by the runner'),
   id: Id.describe('Same as the directory name'),
@@ -62,7 +70,7 @@ export const Plan = z.looseObject({
     ),
   delaySeconds: z.number().min(0).optional().describe('Wait between two tickets, more or less; default 0'),
   starts: z
-    .looseObject({ max: z.number().int().positive(), since: z.string() })
+    .object({ max: z.number().int().positive(), since: z.string() })
     .optional()
     .describe('At most `max` tickets begin after `since`. Owned by the runner'),
   budget: Budget.optional().describe(
@@ -73,5 +81,132 @@ export const Plan = z.looseObject({
   claim: Claim.nullable()
     .default(null)
     .describe('The foreground run that holds this plan; owned by the runner'),
+  pausedBy: z.string().nullable().optional().describe('Who or what paused it; owned by the runner'),
+  pausedAt: z.string().optional().describe('When it was last paused; owned by the runner'),
+  completedAt: z.string().nullable().optional().describe('When it was complete; owned by the runner'),
 });
-export type Plan = z.infer<typeof Plan>;
+
+/** A plan of tickets that a person or a planner wrote. */
+export const TicketPlan = PlanBase.extend({ kind: z.never().optional() });
+
+const installs = {
+  install: z.boolean().optional().describe('Install what the project needs in new worktrees'),
+  packageManager: z.string().nullable().optional().describe('Null: the lock files decide'),
+};
+
+export const IssueRunPlan = PlanBase.extend({
+  kind: z.literal('run').describe('A run of issues'),
+  ...installs,
+  run: IssueRun.prefault({}),
+});
+
+/** What a plan keeps of its spec. Paths are those of the user's own files. */
+export const PlanSpec = z.object({
+  name: z.string(),
+  dir: z.string().describe('Real path of the directory'),
+  beside: z
+    .string()
+    .optional()
+    .describe('Where the two files are that show its runs, if not beside the directory'),
+  inTree: z.string().describe('Where its files are in the worktree, from the top'),
+  tracked: z
+    .boolean()
+    .describe(
+      'False: git does not have it, so it is copied into the worktree and ticked at its own place too',
+    ),
+  files: z
+    .object({ tasks: z.string(), others: z.array(z.string()) })
+    .describe('Names of tasks.md and of the other files that exist'),
+  list: z.string().optional().describe('Where tasks.md is in the worktree, if it is a link'),
+  brought: z
+    .record(z.string(), z.string())
+    .optional()
+    .describe('Sums of the other files as they were last copied into the worktree'),
+  text: z.string().describe('tasks.md as it was when the plan was last brought up to date'),
+  pending: z
+    .string()
+    .optional()
+    .describe('An edited tasks.md that is committed when the unit in the worktree is done'),
+  base: z.string().nullable().describe('Where the spec’s branch began'),
+  startedAt: z.string(),
+  aside: z
+    .array(UnitTicket)
+    .optional()
+    .describe('Begun in earlier runs and not selected in this one; their work is on refs'),
+  gone: z
+    .array(z.string())
+    .optional()
+    .describe('Ids of tickets that the plan once had; the worktree may still be noted as theirs'),
+  parents: z
+    .record(z.string(), z.array(z.string()))
+    .optional()
+    .describe('Parents that are ticked with their children, by the ids of those that were open at the start'),
+  unselected: z.number().int().optional().describe('Open units that this run was not asked for'),
+});
+export type PlanSpec = z.infer<typeof PlanSpec>;
+
+export const SpecRunPlan = PlanBase.extend({
+  kind: z.literal('spec').describe('A run of a spec'),
+  ...installs,
+  spec: PlanSpec,
+  run: z.object({ detached: z.boolean().default(false).describe('Left to a daemon') }).prefault({}),
+  windows: z
+    .object({
+      session: z.string(),
+      cwd: z.string(),
+      env: z.object({ TMUX: z.string().optional(), TMUX_TMPDIR: z.string().optional() }),
+    })
+    .nullable()
+    .optional()
+    .describe('The tmux windows that an engine without a terminal opens for it'),
+  shown: z
+    .object({ tmux: z.boolean(), session: z.string().nullable() })
+    .optional()
+    .describe('How its run is shown, for whoever resumes it'),
+  ended: z
+    .object({ at: z.string(), lines: z.array(z.string()) })
+    .optional()
+    .describe('What its last run came to'),
+});
+
+export const Plan = z.union([TicketPlan, IssueRunPlan, SpecRunPlan]);
+export type Plan = Every<z.infer<typeof Plan>>;
+export type IssueRunPlan = Extract<Plan, { kind: 'run' }>;
+export type SpecRunPlan = Extract<Plan, { kind: 'spec' }>;
+
+export interface SchemaError {
+  issues: readonly { path: readonly PropertyKey[]; message: string }[];
+}
+export type SafeParsed<T> = { success: true; data: T } | { success: false; error: SchemaError };
+
+/**
+ * Checks the fields that plans of one kind have in addition to those of every plan. A zod schema is one. Where it returns data,
+ * other fields are extra ones.
+ */
+export interface PlanSchema {
+  safeParse(data: unknown): { success: true; data?: unknown } | { success: false; error: SchemaError };
+}
+
+/** The schema of a plan as it was read from a file; undefined for kinds that are not ours. */
+export function planSchemaFor(data: unknown): z.ZodType<Plan> | undefined {
+  switch (asRecord(data).kind) {
+    case 'run':
+      return IssueRunPlan;
+    case 'spec':
+      return SpecRunPlan;
+    default:
+      return typeof asRecord(data).kind === 'string' ? undefined : TicketPlan;
+  }
+}
+
+/** Checks a plan of any kind; `added` is for the fields of kinds that are not ours. */
+export function safeParsePlan(data: unknown, added: PlanSchema | null): SafeParsed<Plan> {
+  const own = planSchemaFor(data);
+  if (own) return own.safeParse(data);
+  const common = PlanBase.extend({ kind: z.string() }).safeParse(data);
+  if (!common.success) return common;
+  const more = added?.safeParse(data) ?? { success: true, data: {} };
+  if (!more.success) return more;
+  // Only the program that registered the kind knows the type.
+  return { success: true, data: { ...asRecord(more.data ?? data), ...common.data } as unknown as Plan };
+}

@@ -1,11 +1,40 @@
 import { z } from 'zod';
 import { Claim } from './claim-schema.ts';
 import { Branch, Id } from './id-schemas.ts';
+import { IssueSource } from './issue-run-schema.ts';
 import { Budget } from './limits/budget-schema.ts';
-import { ATTEMPT_STATUSES, HOLD_KINDS, TICKET_STATUSES } from './ticket.ts';
+import { TicketUnit } from './spec-run-schema.ts';
+import { asRecord } from './text/json.ts';
 import { SCHEMA_VERSION } from './version.ts';
 
-export const Hold = z.looseObject({
+export const TICKET_STATUSES = [
+  'queued',
+  'ready',
+  'running',
+  'paused',
+  'complete',
+  'failed',
+  'needs_attention',
+] as const;
+
+export const HOLD_KINDS = [
+  'blocked',
+  'poll',
+  'limit',
+  'backoff',
+  'gate',
+  'delay',
+  'starts',
+  'budget',
+  'memory',
+  'stopped',
+  'broken',
+] as const;
+
+/** `limit` and `interrupted` attempts consumed nothing: the phase runs again as if they had not been. */
+export const ATTEMPT_STATUSES = ['running', 'success', 'failure', 'skipped', 'interrupted', 'limit'] as const;
+
+export const Hold = z.object({
   kind: z.enum(HOLD_KINDS),
   reason: z.string(),
   until: z.string().nullable().default(null),
@@ -27,7 +56,7 @@ export const Hold = z.looseObject({
 });
 export type Hold = z.infer<typeof Hold>;
 
-export const Usage = z.looseObject({
+export const Usage = z.object({
   inputTokens: z.number().nullable().default(null),
   outputTokens: z.number().nullable().default(null),
   cacheReadTokens: z.number().nullable().default(null),
@@ -36,7 +65,7 @@ export const Usage = z.looseObject({
 });
 export type Usage = z.infer<typeof Usage>;
 
-export const Attempt = z.looseObject({
+export const Attempt = z.object({
   phase: z.string(),
   visit: z.number().int().default(1),
   attempt: z.number().int().default(1),
@@ -49,7 +78,7 @@ export const Attempt = z.looseObject({
   agent: z.string().nullable().default(null),
   sessionId: z.string().nullable().default(null),
   usage: Usage.nullable().default(null),
-  error: z.looseObject({ class: z.string(), message: z.string() }).nullable().default(null),
+  error: z.object({ class: z.string(), message: z.string() }).nullable().default(null),
   /** How often its agent was started, where that is more than once. */
   launches: z.number().int().optional(),
   /** How often a poll has looked. */
@@ -68,7 +97,16 @@ export type Attempt = z.infer<typeof Attempt>;
 export const Json = z.json();
 export type Json = z.infer<typeof Json>;
 
-export const Ticket = z.looseObject({
+/** How a ticket left a tree that people work in, too. */
+export const TreeLeft = z.object({
+  head: z.string(),
+  files: z.record(z.string(), z.string()).describe('What was not committed, with a sum of its content each'),
+  after: z.string().optional().describe('The attempt that left it so; set where that was found out later'),
+});
+export type TreeLeft = z.infer<typeof TreeLeft>;
+
+/** What every ticket has. One that a person or a planner wrote has no more; other origins add fields. */
+export const TicketBase = z.object({
   schema: z.number().int().default(SCHEMA_VERSION).describe('Schema version of this file'),
   rev: z.number().int().default(0).describe('Counts writes; owned by the runner'),
   planId: Id.describe('The plan this ticket belongs to'),
@@ -129,11 +167,47 @@ export const Ticket = z.looseObject({
     ),
   error: z.string().nullable().default(null).describe('The last error, in one sentence'),
   base: z
-    .looseObject({ ref: z.string(), commit: z.string() })
+    .object({ ref: z.string(), commit: z.string() })
     .nullable()
     .default(null)
     .describe('What the branch started from'),
   workflowHash: z.string().nullable().default(null).describe('Content hash of the workflow it started with'),
   claim: Claim.nullable().default(null).describe('The engine that drives it'),
+  left: TreeLeft.optional().describe('How it left a checkout that people work in, too'),
+  rewound: z
+    .object({ at: z.string(), ref: z.string().nullable().optional() })
+    .nullable()
+    .optional()
+    .describe('When its work was taken out of the worktree, and the ref that keeps it'),
+  tip: z.string().nullable().optional().describe('The last commit of its work, once it is complete'),
 });
-export type Ticket = z.infer<typeof Ticket>;
+
+/** A ticket made from an issue. */
+export const IssueTicket = TicketBase.extend({
+  source: IssueSource,
+  supersedes: z.array(z.string()).optional().describe('Tickets of earlier runs that this one replaces'),
+  supersededBy: z.string().optional().describe('The newer run that has its issue'),
+});
+
+/** A unit of a spec. */
+export const UnitTicket = TicketBase.extend({
+  unit: TicketUnit,
+  retold: z.string().optional().describe('When its text changed while it was under way'),
+});
+
+export const Ticket = z.union([UnitTicket, IssueTicket, TicketBase]);
+export type Ticket = Every<z.infer<typeof Ticket>>;
+export type UnitTicket = Extract<Ticket, { unit: TicketUnit }>;
+
+/** The schema of a ticket as it was read from a file. Fields of people that only look like an origin are extra fields. */
+export function ticketSchemaFor(data: unknown): z.ZodType<Ticket> {
+  const { unit, source } = asRecord(data);
+  if (Array.isArray(asRecord(unit).tasks)) return UnitTicket;
+  return IssueSource.safeParse(source).success ? IssueTicket : TicketBase;
+}
+
+/** A union whose members can all be asked for the fields of the others: those are undefined. */
+export type Every<U, K extends PropertyKey = KeyOf<U>> = U extends unknown
+  ? U & { [P in Exclude<K, keyof U>]?: undefined }
+  : never;
+type KeyOf<U> = U extends unknown ? keyof U : never;

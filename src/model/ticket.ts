@@ -1,31 +1,8 @@
-import type { Attempt, Hold, Json, Ticket, Usage } from './ticket-schema.ts';
+import type { Attempt, Hold, Json, Ticket, UnitTicket, Usage } from './ticket-schema.ts';
 
-export type { Attempt, Hold, Json, Ticket, Usage };
+export type { Attempt, Hold, Json, Ticket, UnitTicket, Usage };
 
-export const TICKET_STATUSES = [
-  'queued',
-  'ready',
-  'running',
-  'paused',
-  'complete',
-  'failed',
-  'needs_attention',
-] as const;
-export type TicketStatus = (typeof TICKET_STATUSES)[number];
-
-export const HOLD_KINDS = [
-  'blocked',
-  'poll',
-  'limit',
-  'backoff',
-  'gate',
-  'delay',
-  'starts',
-  'budget',
-  'memory',
-  'stopped',
-  'broken',
-] as const;
+export type TicketStatus = Ticket['status'];
 
 /** Classes of what can go wrong in an attempt; they decide whether trying again makes sense. */
 export const ERROR_CLASSES = [
@@ -51,9 +28,6 @@ export const ERROR_CLASSES = [
   'merge',
 ] as const;
 export type ErrorClass = (typeof ERROR_CLASSES)[number];
-
-/** `limit` and `interrupted` attempts consumed nothing: the phase runs again as if they had not been. */
-export const ATTEMPT_STATUSES = ['running', 'success', 'failure', 'skipped', 'interrupted', 'limit'] as const;
 
 export function openAttempt(ticket: Ticket): Attempt | undefined {
   const last = ticket.phaseHistory.at(-1);

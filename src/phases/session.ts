@@ -44,14 +44,12 @@ export function chooseSession(
 
 /** A session that knows a tree which was taken back since is of no use. */
 function isOfThisTree(ticket: Ticket, entry: Attempt): boolean {
-  const { rewound } = ticket as { rewound?: { at: string } | null };
-  return !rewound || Date.parse(entry.startedAt) >= Date.parse(rewound.at);
+  return !ticket.rewound || Date.parse(entry.startedAt) >= Date.parse(ticket.rewound.at);
 }
 
 /** What is wanted has been put in other words since, so that the session has to be told again. */
 function isOutdated(ticket: Ticket, entry: Attempt): boolean {
-  const { retold } = ticket as { retold?: string };
-  return retold !== undefined && Date.parse(retold) >= Date.parse(entry.startedAt);
+  return ticket.retold !== undefined && Date.parse(ticket.retold) >= Date.parse(entry.startedAt);
 }
 
 /** One that ran out of context would only do so again. */

@@ -1,7 +1,6 @@
 import type { EngineContext } from '../engine/context.ts';
 import { specResult } from '../features/spec-runs/result.ts';
 import { specRests } from '../features/spec-runs/state.ts';
-import { specOf } from '../features/spec-runs/unit.ts';
 import type { Env } from '../machine/environment.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
@@ -9,14 +8,6 @@ import type { Plan } from '../model/plan.ts';
 import { ticketsOf } from '../model/plans/view.ts';
 import { keepSummary } from './spec-summary.ts';
 import { openTmuxView, type TmuxView } from './tmux/view.ts';
-
-/** The tmux windows that a run asked for before a daemon took it over. */
-interface WantedWindows {
-  session: string;
-  cwd: string;
-  /** Names the tmux server of the terminal that the run was started in. */
-  env: { TMUX?: string | undefined; TMUX_TMPDIR?: string | undefined };
-}
 
 export interface SpecFollower {
   listen(event: EngineEvent): void;
@@ -42,7 +33,7 @@ export function followSpecs(parts: EngineContext, options: FollowOptions): SpecF
     const known = views.get(planId);
     if (known !== undefined) return known;
     const plan = planOf(planId);
-    const made = plan && specOf(plan) ? windowsOf(parts, plan, options) : null;
+    const made = plan?.spec ? windowsOf(parts, plan, options) : null;
     views.set(planId, made);
     return made;
   };
@@ -50,7 +41,7 @@ export function followSpecs(parts: EngineContext, options: FollowOptions): SpecF
     waiting.delete(planId);
     try {
       const plan = planOf(planId);
-      if (plan && specOf(plan)) await tellEnd(parts, plan);
+      if (plan?.spec) await tellEnd(parts, plan);
     } catch (error) {
       const message = `the summary cannot be made: ${messageOf(error)}`;
       parts.listen({ type: 'problem', planId, ticketId: null, message, path: null });
@@ -80,7 +71,7 @@ function windowsOf(
   plan: Plan,
   { env, cli, onProblem }: FollowOptions,
 ): TmuxView | null {
-  const wanted = plan.windows as WantedWindows | null | undefined;
+  const wanted = plan.windows;
   if (!wanted) return null;
   const { TMUX: _, TMUX_TMPDIR: __, ...rest } = env;
   const { stateDir, configFile } = parts.settings;

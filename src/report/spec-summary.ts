@@ -1,6 +1,6 @@
 import type { EngineContext } from '../engine/context.ts';
 import type { SpecResult } from '../features/spec-runs/result.ts';
-import { unitOf } from '../features/spec-runs/unit.ts';
+import { updateSpecPlan } from '../features/spec-runs/unit.ts';
 import { usageOf } from '../model/limits/usage.ts';
 import { NO_REASON } from '../model/state/outcome.ts';
 import { plural } from '../model/text/plural.ts';
@@ -40,7 +40,7 @@ function uncheckedText({ unchecked }: SpecResult): string {
 export async function keepSummary(parts: EngineContext, result: SpecResult): Promise<void> {
   const planId = result.plan.id;
   const ended = { at: parts.now(), lines: summaryFacts(result) };
-  await parts.store.updatePlan(planId, (latest) =>
+  await updateSpecPlan(parts, planId, (latest) =>
     result.counts.attempts === 0 && latest.ended ? latest : { ...latest, ended },
   );
   await parts.flush(planId);
@@ -109,11 +109,11 @@ function unitFacts(counts: SpecResult['counts']): string[] {
 
 /** Its selected tasks are done; the others were not selected. */
 function isPartly(ticket: Ticket): boolean {
-  return ticket.status === 'complete' && (unitOf(ticket)?.leftOut ?? []).length > 0;
+  return ticket.status === 'complete' && (ticket.unit?.leftOut ?? []).length > 0;
 }
 
 function leftOutText(ticket: Ticket): string {
-  const ids = unitOf(ticket)?.leftOut ?? [];
+  const ids = ticket.unit?.leftOut ?? [];
   if (ids.length === 0) return '';
   return oneLine(`not selected and not done: ${ids.join(', ')}`, 300);
 }

@@ -80,7 +80,7 @@ function asSeen(view: StoreView, isLive: StatusInput['isLive']): StoreView {
 function newerRuns({ tickets }: StoreView): Map<string, string> {
   const newer = new Map<string, string>();
   for (const { planId, supersedes } of tickets.values())
-    if (Array.isArray(supersedes)) for (const key of supersedes) newer.set(String(key), planId);
+    for (const key of supersedes ?? []) newer.set(key, planId);
   return newer;
 }
 
@@ -125,7 +125,7 @@ export function planLines(
   for (const status of ['running', 'failed', 'needs_attention', 'paused'] as const) {
     if (counts[status]) facts.push(`${counts[status]} ${status.replace('_', ' ')}`);
   }
-  const { unselected = 0 } = (plan.spec ?? {}) as { unselected?: number };
+  const unselected = plan.spec?.unselected ?? 0;
   if (unselected > 0) facts.push(`${unselected} not selected`);
   const usage = usageText(totalUsage(tickets.map(({ ticket }) => usageOf(ticket))));
   if (usage) facts.push(usage);
@@ -146,7 +146,7 @@ export function planLines(
 
 /** The summary of a spec's last run. */
 function lastRun(plan: Plan): string[] {
-  const { lines = [] } = (plan.ended ?? {}) as { lines?: string[] };
+  const lines = plan.ended?.lines ?? [];
   return lines.length === 0 ? [] : ['  Last run:', ...lines.map((line) => `    ${oneLine(line, 200)}`)];
 }
 

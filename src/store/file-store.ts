@@ -6,6 +6,7 @@ import { withLock } from '../machine/lock.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/process-identity.ts';
 import { InputError } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
+import { jsonText } from '../model/extra-fields.ts';
 import { idProblem, refKey, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
@@ -283,7 +284,7 @@ export class FileStore implements Store {
 
   #write<T extends Plan | Ticket>(file: string, value: T): T {
     try {
-      writeAtomic(file, `${JSON.stringify(value, null, 2)}\n`);
+      writeAtomic(file, `${jsonText(value, 2)}\n`);
     } catch (error) {
       // We hold a lock, so the state directory can be written: this plan alone is in trouble.
       throw unwritable(file, error) ?? asStorageError(error, this.#layout.root);

@@ -1,8 +1,10 @@
 import { InputError, messageOf } from '../model/errors.ts';
-import { Plan, PlanEntry } from '../model/plan-schema.ts';
+import { PlanBase, PlanEntry, planSchemaFor } from '../model/plan-schema.ts';
+import { asRecord } from '../model/text/json.ts';
 import { nearest } from '../model/text/near.ts';
-import { Ticket } from '../model/ticket-schema.ts';
+import { TicketBase, ticketSchemaFor } from '../model/ticket-schema.ts';
 import type { StateRef, Store } from './port.ts';
+import { unknownKind } from './state-reader.ts';
 
 export interface FileIssue {
   /** `tickets[2].order`; null for the file as a whole. */
@@ -11,8 +13,8 @@ export interface FileIssue {
   severity: 'error' | 'warning';
 }
 
-const SCHEMAS = { plan: Plan, ticket: Ticket };
-const FIELDS = { plan: Object.keys(Plan.shape), ticket: Object.keys(Ticket.shape) };
+const SCHEMAS = { plan: planSchemaFor, ticket: ticketSchemaFor };
+const FIELDS = { plan: Object.keys(PlanBase.shape), ticket: Object.keys(TicketBase.shape) };
 const ENTRY_FIELDS = Object.keys(PlanEntry.shape);
 
 /** Everything in a state file that does not fit its schema, and fields whose names are probably misspelt. */
@@ -29,8 +31,9 @@ export function inspectState(store: Pick<Store, 'text'>, ref: StateRef): FileIss
     const isMissing = error instanceof InputError && error.code === 'state/missing';
     return fail(isMissing ? 'the file is missing' : messageOf(error));
   }
-  const parsed = SCHEMAS[kind].safeParse(data);
-  const issues = (parsed.error?.issues ?? []).map(
+  const schema = SCHEMAS[kind](data);
+  if (!schema) return fail(unknownKind(String(asRecord(data).kind)));
+  const issues = (schema.safeParse(data).error?.issues ?? []).map(
     ({ path, message }): FileIssue => ({ path: pathText(path) || null, message, severity: 'error' }),
   );
   return [...issues, ...slips(data, FIELDS[kind], []), ...(kind === 'plan' ? entrySlips(data) : [])];

@@ -1,6 +1,6 @@
 import { type Dirent, existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { InputError, messageOf } from '../model/errors.ts';
+import { InputError, messageOf, SignalboxError } from '../model/errors.ts';
 import { idProblem } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { keyOf } from './changes.ts';
@@ -22,8 +22,10 @@ export function readView(layout: Layout, reader: StateReader): StoreView {
 }
 
 function viewPlan(id: string, view: StoreView, layout: Layout, reader: StateReader): void {
-  const note = (ticketId: string | null, path: string, message: string) =>
-    view.problems.push({ planId: id, ticketId, path, message } satisfies StoreProblem);
+  const note = (ticketId: string | null, path: string, what: unknown) => {
+    const problem: StoreProblem = { planId: id, ticketId, path, message: messageOf(what) };
+    view.problems.push(what instanceof SignalboxError ? { ...problem, code: what.code } : problem);
+  };
   const dir = join(layout.plans, id);
   const illegal = idProblem(id);
   if (illegal) return void note(null, dir, `the plan directory's name ${illegal}`);
@@ -34,13 +36,13 @@ function viewPlan(id: string, view: StoreView, layout: Layout, reader: StateRead
     plan = reader.plan(file, id);
   } catch (error) {
     if (error instanceof SchemasNeeded) throw error;
-    return void note(null, file, messageOf(error));
+    return void note(null, file, error);
   }
   view.plans.push(plan);
   const listed = new Set(plan.tickets.map((entry) => entry.ticketId));
   const tickets = layout.ticketDir(id);
   const found = ticketFiles(tickets);
-  if (found instanceof InputError) note(null, tickets, messageOf(found));
+  if (found instanceof InputError) note(null, tickets, found);
   const files = found instanceof InputError ? new Map<string, boolean>() : found;
   for (const ticketId of listed) {
     // Both ids are checked by now: joining them by hand counts when there are a thousand.
@@ -51,7 +53,7 @@ function viewPlan(id: string, view: StoreView, layout: Layout, reader: StateRead
     } catch (error) {
       if (error instanceof SchemasNeeded) throw error;
       // Where none of them can be reached, saying so once is enough.
-      if (files === found) note(ticketId, path, messageOf(error));
+      if (files === found) note(ticketId, path, error);
     }
   }
   for (const name of files.keys()) {

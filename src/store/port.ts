@@ -3,21 +3,13 @@ import { InputError } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
 import type { TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
+import type { PlanSchema } from '../model/plan-schema.ts';
 import type { Ticket } from '../model/ticket.ts';
 
 /** Names a plan (`ticketId` is null) or one of its tickets. */
 export interface StateRef {
   planId: string;
   ticketId: string | null;
-}
-
-/** Checks the fields that plans of one kind have in addition to those of every plan. A zod schema is one. */
-export interface PlanSchema {
-  safeParse(
-    data: unknown,
-  ):
-    | { success: true }
-    | { success: false; error: { issues: readonly { path: readonly PropertyKey[]; message: string }[] } };
 }
 
 export interface StoreOptions {
@@ -35,6 +27,8 @@ export interface StoreProblem extends StateRef {
   /** Where it is, as a text for people; only the store itself may open it. */
   path: string;
   message: string;
+  /** Of the error, where one was thrown. */
+  code?: string;
 }
 
 export interface StoreView {

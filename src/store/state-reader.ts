@@ -1,10 +1,11 @@
 import { statSync } from 'node:fs';
-import type { z } from 'zod';
 import { InputError } from '../model/errors.ts';
+import { keepExtra } from '../model/extra-fields.ts';
 import { PLAN_KINDS, type Plan } from '../model/plan.ts';
+import type { PlanSchema, SafeParsed, SchemaError } from '../model/plan-schema.ts';
+import { asRecord } from '../model/text/json.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { SCHEMA_VERSION } from '../model/version.ts';
-import type { PlanSchema } from './port.ts';
 import { quickPlan, quickTicket } from './quick.ts';
 import { missing, stateText, unreadable } from './state-text.ts';
 
@@ -14,9 +15,15 @@ interface Cached {
   error?: unknown;
 }
 
+interface Kinds {
+  plan: Plan;
+  ticket: Ticket;
+}
+
 interface Schemas {
-  plan: z.ZodType<Plan>;
-  ticket: z.ZodType<Ticket>;
+  /** `added`: the schema of the fields that plans of this kind add, where the kind is not one of ours. */
+  plan(data: unknown, added: PlanSchema | null): SafeParsed<Plan>;
+  ticket(data: unknown): SafeParsed<Ticket>;
 }
 
 let schemas: Schemas | undefined;
@@ -28,13 +35,17 @@ export function useSchemas(given: Schemas): void {
 /** A file is not plain enough to be read without the schemas: import ./schemas.ts and read again. */
 export class SchemasNeeded extends Error {}
 
-const KINDS = {
-  plan: { quick: quickPlan, schema: () => schemas?.plan },
-  ticket: { quick: quickTicket, schema: () => schemas?.ticket },
-} as const;
+const QUICK: { [K in keyof Kinds]: (data: unknown) => Kinds[K] | undefined } = {
+  plan: quickPlan,
+  ticket: quickTicket,
+};
+
+type KnownKinds = ReadonlyMap<string, PlanSchema | null>;
+
+const OWN_KINDS: KnownKinds = new Map(PLAN_KINDS.map((kind) => [kind, null]));
 
 /** Parses a state file; the error says which file, where and why. */
-function parseState<K extends keyof Schemas>(kind: K, text: string, path: string): z.infer<Schemas[K]> {
+function parseState<K extends keyof Kinds>(what: K, text: string, path: string, kinds: KnownKinds): Kinds[K] {
   const problem = (message: string) =>
     new InputError('state/malformed', `${path}: ${message}`, {
       hint: HINT,
@@ -47,45 +58,32 @@ function parseState<K extends keyof Schemas>(kind: K, text: string, path: string
     if (text.trim() === '') throw problem('the file is empty');
     throw problem(`not valid JSON (${(error as Error).message})`);
   }
-  const version = (data as { schema?: unknown } | null)?.schema;
+  const { schema: version, kind } = asRecord(data);
   if (typeof version === 'number' && version > SCHEMA_VERSION) {
     throw problem(`written by a newer Signalbox (schema ${version}; this one reads up to ${SCHEMA_VERSION})`);
   }
-  const plain = KINDS[kind].quick(data);
-  if (plain) return plain as z.infer<Schemas[K]>;
-  const schema = KINDS[kind].schema();
-  if (!schema) throw new SchemasNeeded(`${path} has to be checked`);
-  const parsed = schema.safeParse(data);
-  if (parsed.success) return parsed.data as z.infer<Schemas[K]>;
+  const isOfKind = what === 'plan' && typeof kind === 'string';
+  if (isOfKind && !kinds.has(kind))
+    throw new InputError('state/kind', `${path}: ${unknownKind(kind)}`, {
+      hint: `Nothing changes the plan here. Use the program that it was made with; known kinds: ${[...kinds.keys()].join(', ')}.`,
+      details: { path },
+    });
+  const plain = QUICK[what](data);
+  if (plain) return plain;
+  if (!schemas) throw new SchemasNeeded(`${path} has to be checked`);
+  const added = isOfKind ? (kinds.get(kind) ?? null) : null;
+  const parsed = schemas[what](data, added) as SafeParsed<Kinds[K]>;
+  if (parsed.success) return keepExtra(data, parsed.data);
   throw problem(firstIssue(parsed.error));
 }
 
-type KnownKinds = ReadonlyMap<string, PlanSchema | null>;
-
-const OWN_KINDS: KnownKinds = new Map(PLAN_KINDS.map((kind) => [kind, null]));
-
-/** Throws for a plan of a kind that this process does not know, and for one that does not fit the schema of its kind. */
-function checkKind(plan: Plan, path: string, kinds: KnownKinds): void {
-  const { kind } = plan;
-  if (typeof kind !== 'string') return;
-  const details = { path };
-  if (!kinds.has(kind))
-    throw new InputError('state/kind', `${path}: kind: plans of kind "${kind}" are not known here`, {
-      hint: `Nothing changes the plan here. Use the program that it was made with; known kinds: ${[...kinds.keys()].join(', ')}.`,
-      details,
-    });
-  const parsed = kinds.get(kind)?.safeParse(plan);
-  if (parsed?.success === false)
-    throw new InputError('state/malformed', `${path}: ${firstIssue(parsed.error)}`, { hint: HINT, details });
+export function unknownKind(kind: string): string {
+  return `kind: plans of kind "${kind}" are not known here`;
 }
 
 const HINT = 'Fix or delete the file; everything else continues.';
 
-function firstIssue({
-  issues: [issue],
-}: {
-  issues: readonly { path: readonly PropertyKey[]; message: string }[];
-}): string {
+function firstIssue({ issues: [issue] }: SchemaError): string {
   const where = issue?.path.length ? `${issue.path.join('.')}: ` : '';
   return `${where}${issue?.message ?? 'does not fit the schema'}`;
 }
@@ -156,29 +154,23 @@ export class StateReader {
     this.#written.set(path, stamp);
   }
 
-  #read<K extends keyof Schemas>(kind: K, path: string, plain = false): z.infer<Schemas[K]> {
-    if (!this.#remembers) return this.#parse(kind, stateText(path, { plain }), path);
+  #read<K extends keyof Kinds>(what: K, path: string, plain = false): Kinds[K] {
+    if (!this.#remembers) return parseState(what, stateText(path, { plain }), path, this.#kinds);
     const stamp = stampOf(path);
     if (stamp === undefined) throw missing(path);
     const cached = this.#cache.get(path);
     if (cached?.stamp === stamp) {
       if (cached.error) throw cached.error;
-      return cached.value as z.infer<Schemas[K]>;
+      return cached.value as Kinds[K];
     }
     try {
-      const value = this.#parse(kind, stateText(path), path);
+      const value = parseState(what, stateText(path), path, this.#kinds);
       this.#cache.set(path, { stamp, value });
       return value;
     } catch (error) {
       if (!(error instanceof SchemasNeeded)) this.#cache.set(path, { stamp, error });
       throw error;
     }
-  }
-
-  #parse<K extends keyof Schemas>(kind: K, text: string, path: string): z.infer<Schemas[K]> {
-    const value = parseState(kind, text, path);
-    if (kind === 'plan') checkKind(value as Plan, path, this.#kinds);
-    return value;
   }
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { settingsJsonSchema } from '../config/describe.ts';
-import { Plan } from '../model/plan-schema.ts';
-import { Ticket } from '../model/ticket-schema.ts';
+import { Plan, PlanBase } from '../model/plan-schema.ts';
+import { Ticket, TicketBase } from '../model/ticket-schema.ts';
 import { Workflow } from '../model/workflow.ts';
 
 export type SchemaName = 'config' | 'plan' | 'ticket' | 'workflow';
@@ -13,10 +13,28 @@ export function jsonSchemas(): Record<SchemaName, Record<string, unknown>> {
   workflow.required = (workflow.required as string[]).filter((key) => key !== 'name');
   return {
     config: settingsJsonSchema(),
-    plan: schemaOf(Plan, 'Signalbox plan'),
-    ticket: schemaOf(Ticket, 'Signalbox ticket'),
+    plan: unionOf(PlanBase, Plan.options, 'Signalbox plan'),
+    ticket: unionOf(TicketBase, Ticket.options, 'Signalbox ticket'),
     workflow,
   };
+}
+
+/** The fields that all members have, and beside them a list with those that each of the members adds. */
+function unionOf(base: z.ZodObject, members: readonly z.ZodObject[], title: string): Record<string, unknown> {
+  const common = schemaOf(base, title);
+  const defs = { ...(common.$defs as object | undefined) };
+  const anyOf = members.map((member) => {
+    const {
+      properties,
+      required = [],
+      $defs = {},
+    } = schemaOf(member, title) as z.core.JSONSchema.ObjectSchema;
+    Object.assign(defs, $defs);
+    const isOwn = (key: string) => !(key in base.shape);
+    const own = Object.entries(properties ?? {}).filter(([key]) => isOwn(key));
+    return { properties: Object.fromEntries(own), required: required.filter(isOwn) };
+  });
+  return { ...common, $defs: defs, anyOf };
 }
 
 function schemaOf(type: z.ZodType, title: string): Record<string, unknown> {

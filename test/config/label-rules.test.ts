@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_PHASES, ISSUE_PHASES, OPTIONAL_PHASES } from '../../src/config/issue-phases.ts';
 import { TABLE } from '../../src/config/table.ts';
 import { applyRules, type LabelRule, rulesWithout } from '../../src/features/issue-runs/options/phases.ts';
+import { DEFAULT_PHASES, ISSUE_PHASES, OPTIONAL_PHASES } from '../../src/model/issue-phases.ts';
 
 const rules = structuredClone(TABLE['run.rules'].default) as unknown as LabelRule[];
 const base = { phases: DEFAULT_PHASES, qualityLoop: false, autoDetectPhases: true, rules };

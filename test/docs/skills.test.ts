@@ -2,8 +2,8 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { basename, dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
-import { Plan, PlanEntry } from '../../src/model/plan-schema.ts';
-import { Ticket } from '../../src/model/ticket-schema.ts';
+import { Plan, PlanBase, PlanEntry } from '../../src/model/plan-schema.ts';
+import { Ticket, TicketBase } from '../../src/model/ticket-schema.ts';
 import { listSkills } from '../../src/workflows/skills.ts';
 import { run, scratch, signalbox } from './cli.ts';
 import { commandProblem, readHelp } from './help.ts';
@@ -95,7 +95,7 @@ describe('skills', () => {
     const [, planId, ticketId] =
       /^plans\/([\w-]+)\/(?:plan|tickets\/([\w-]+))\.json$/.exec(block.title ?? '') ?? [];
     expect(planId, 'its title says where it belongs').toBeDefined();
-    const shape = ticketId === undefined ? Plan.shape : Ticket.shape;
+    const shape = ticketId === undefined ? PlanBase.shape : TicketBase.shape;
     expect(Object.keys(data).filter((key) => !(key in shape))).toEqual([]);
     if (ticketId !== undefined) {
       expect(Ticket.parse(data)).toMatchObject({ planId, ticketId });
@@ -115,8 +115,8 @@ describe('skills', () => {
     const named = table?.rows.flatMap(([cell = '']) => codes(cell)) ?? [];
     expect(named.length).toBeGreaterThan(8);
     const known = [
-      ...Object.keys(Plan.shape),
-      ...Object.keys(Ticket.shape),
+      ...Object.keys(PlanBase.shape),
+      ...Object.keys(TicketBase.shape),
       ...Object.keys(PlanEntry.shape).map((name) => `tickets[].${name}`),
     ];
     expect(named.filter((name) => !known.includes(name))).toEqual([]);

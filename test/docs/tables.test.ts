@@ -5,12 +5,17 @@ import { ADAPTERS } from '../../src/agents/index.ts';
 import { ROWS } from '../../src/config/table.ts';
 import { ACTION_CRASH_POINTS, CRASH_POINTS, FORGE_EFFECTS } from '../../src/engine/crash-points.ts';
 import { LEASE_MS, RENEW_MS } from '../../src/model/claim.ts';
-import { PLAN_STATUSES } from '../../src/model/plan.ts';
-import { Plan, PlanEntry } from '../../src/model/plan-schema.ts';
+import { PLAN_STATUSES, Plan, PlanBase, PlanEntry } from '../../src/model/plan-schema.ts';
 import { legalCommands } from '../../src/model/state/commands.ts';
 import { HOPELESS } from '../../src/model/state/outcome.ts';
-import { ATTEMPT_STATUSES, ERROR_CLASSES, HOLD_KINDS, TICKET_STATUSES } from '../../src/model/ticket.ts';
-import { Ticket } from '../../src/model/ticket-schema.ts';
+import { ERROR_CLASSES } from '../../src/model/ticket.ts';
+import {
+  ATTEMPT_STATUSES,
+  HOLD_KINDS,
+  TICKET_STATUSES,
+  Ticket,
+  TicketBase,
+} from '../../src/model/ticket-schema.ts';
 import { ACCESS, Phase } from '../../src/model/workflow.ts';
 import { codes, DOCS, doc, firstColumn, ROOT, tables } from './markdown.ts';
 import { eventTypes, knownVariables, scenarioWords, source, sourceFiles, variablesIn } from './source.ts';
@@ -36,8 +41,18 @@ describe('plans and tickets', () => {
       rows.map(([cell = '']) => codes(cell)[0]),
     );
     const entries = Object.keys(PlanEntry.shape).map((key) => `tickets[].${key}`);
-    expect(sorted(plan as string[])).toEqual(sorted([...Object.keys(Plan.shape), ...entries]));
-    expect(sorted(ticket as string[])).toEqual(sorted(Object.keys(Ticket.shape)));
+    expect(sorted(plan as string[])).toEqual(sorted([...Object.keys(PlanBase.shape), ...entries]));
+    expect(sorted(ticket as string[])).toEqual(sorted(Object.keys(TicketBase.shape)));
+  });
+
+  it('has every field that runs add to them', () => {
+    const added = [
+      ...Plan.options.flatMap(({ shape }) => Object.keys(shape).filter((key) => !(key in PlanBase.shape))),
+      ...Ticket.options.flatMap(({ shape }) =>
+        Object.keys(shape).filter((key) => !(key in TicketBase.shape)),
+      ),
+    ];
+    expect(sorted(firstColumn(PLANS, 'Run field'))).toEqual(sorted(new Set(added)));
   });
 
   it('says which fields are required', () => {
@@ -48,7 +63,10 @@ describe('plans and tickets', () => {
       rows.filter(([, preset]) => preset === 'required').map(([cell = '']) => codes(cell)[0] ?? ''),
     );
     const entry = required(PlanEntry).map((key) => `tickets[].${key}`);
-    expect(marked.map(sorted)).toEqual([sorted([...required(Plan), ...entry]), sorted(required(Ticket))]);
+    expect(marked.map(sorted)).toEqual([
+      sorted([...required(PlanBase), ...entry]),
+      sorted(required(TicketBase)),
+    ]);
   });
 
   it('calls reserved only those fields that nothing reads', () => {

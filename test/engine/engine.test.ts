@@ -41,10 +41,10 @@ describe('the engine', () => {
     const ref = { planId: 'p', ticketId: 'a' };
     const pause = somebodyElse.updateTicket(ref, (ticket) => ({ ...ticket, status: 'paused' }));
     // Our own write follows before the file system has told anybody about the other one.
-    const own = parts.store.updateTicket(ref, (ticket) => ({ ...ticket, note: 'ours' }));
+    const own = parts.store.updateTicket(ref, (ticket) => ({ ...ticket, description: 'ours' }));
     await Promise.all([pause, own]);
     await running;
-    expect(world.ticket('p', 'a')).toMatchObject({ status: 'paused', claim: null, note: 'ours' });
+    expect(world.ticket('p', 'a')).toMatchObject({ status: 'paused', claim: null, description: 'ours' });
   });
 
   it.concurrent('sees a pause that it has already read while looking for something else', async ({

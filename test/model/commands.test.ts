@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { IllegalMoveError } from '../../src/model/errors.ts';
 import { command, legalCommands, type TicketCommand } from '../../src/model/state/commands.ts';
-import { TICKET_STATUSES, type Ticket } from '../../src/model/ticket.ts';
+import type { Ticket } from '../../src/model/ticket.ts';
+import { TICKET_STATUSES } from '../../src/model/ticket-schema.ts';
 import { at, attempt, CLAIM, history, NOW, running, script, ticket, workflow } from './build.ts';
 
 const flow = workflow(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Plan } from '../../src/model/plan.ts';
-import { PLAN_STATUSES } from '../../src/model/plan.ts';
+import { PLAN_STATUSES } from '../../src/model/plan-schema.ts';
 import { blockedBy, eligible, type Limits, type Picture } from '../../src/model/state/eligible.ts';
 import { within } from '../support/within.ts';
 import { at, attempt, NOW, plan, ticket } from './build.ts';

@@ -152,12 +152,24 @@ describe('explain', () => {
   });
 });
 
+const SPEC = {
+  name: 's',
+  dir: '/s',
+  inTree: 's',
+  tracked: true,
+  files: { tasks: 'tasks.md', others: [] },
+  text: '',
+  base: null,
+  startedAt: '2026-01-01T00:00:00.000Z',
+};
+
 describe('explain of a spec', () => {
   it.each([
     ['one that waits', ticket({ status: 'queued' }), 'no engine is running'],
     ['one that a killed run left', running('a'), 'its engine is gone'],
   ])('names the command that goes on with it: %s', (_name, of, why) => {
-    const said = explain(of, plan({ status: 'active', kind: 'spec' }), { driven: false, engine: false });
+    const spec = plan({ status: 'active', kind: 'spec', spec: SPEC });
+    const said = explain(of, spec, { driven: false, engine: false });
     expect(said).toEqual({ why, next: expect.stringContaining('signalbox resume p') });
   });
 });

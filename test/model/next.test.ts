@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isDue, next } from '../../src/model/state/next.ts';
-import { TICKET_STATUSES } from '../../src/model/ticket.ts';
+import { TICKET_STATUSES } from '../../src/model/ticket-schema.ts';
 import { at, attempt, NOW, running, script, ticket, workflow } from './build.ts';
 
 const flow = workflow(script('a', { onSuccess: 'b' }), script('b'), { id: 'end', type: 'terminal' });

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseRef, refKey } from '../../src/model/ids.ts';
-import { PLAN_STATUSES, type Plan, type PlanEntry } from '../../src/model/plan.ts';
+import type { Plan, PlanEntry } from '../../src/model/plan.ts';
+import { PLAN_STATUSES } from '../../src/model/plan-schema.ts';
 import { type Decision, eligible, type Limits, type Picture } from '../../src/model/state/eligible.ts';
 import { isDue } from '../../src/model/state/next.ts';
 import type { Ticket } from '../../src/model/ticket.ts';

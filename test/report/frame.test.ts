@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { TICKET_STATUSES } from '../../src/model/ticket.ts';
+import { TICKET_STATUSES } from '../../src/model/ticket-schema.ts';
 import { elapsed, frame } from '../../src/report/live/frame.ts';
 import { type LiveState, type LiveTicket, liveState } from '../../src/report/live/state.ts';
 import { style } from '../../src/report/style.ts';

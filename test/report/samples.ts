@@ -6,7 +6,7 @@ import { Ticket } from '../../src/model/ticket-schema.ts';
 export const START = Date.parse('2026-03-01T12:00:00.000Z');
 
 export function ticket(ticketId: string, more: Partial<Ticket> = {}): Ticket {
-  return { ...Ticket.parse({ planId: 'tea', ticketId, title: ticketId }), ...more };
+  return Ticket.parse({ planId: 'tea', ticketId, title: ticketId, ...more });
 }
 
 export function usage(tokens: number, costUsd: number | null = null): Usage {

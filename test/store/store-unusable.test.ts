@@ -49,7 +49,7 @@ describe('files that cannot be used', () => {
         const { plans, tickets, problems } = state.store.view();
         expect(plans.map((plan) => plan.id)).toEqual(['p', 'q']);
         expect([...tickets.keys()]).toEqual(['p/good', 'q/t']);
-        expect(problems).toEqual([
+        expect(problems).toMatchObject([
           { planId: 'p', ticketId: 'bad', path, message: expect.stringMatching(why) },
         ]);
         expect(problems[0]?.message).toContain(path);
@@ -86,7 +86,9 @@ describe('files that cannot be used', () => {
     const { plans, tickets, problems } = state.store.view();
     expect(plans.map((plan) => plan.id)).toEqual(['q']);
     expect([...tickets.keys()]).toEqual(['q/t']);
-    expect(problems).toEqual([{ planId: 'p', ticketId: null, path, message: expect.stringMatching(why) }]);
+    expect(problems).toMatchObject([
+      { planId: 'p', ticketId: null, path, message: expect.stringMatching(why) },
+    ]);
   });
 
   it('a plan directory without a plan, or with a name that is no id, is named', () => {
@@ -97,7 +99,7 @@ describe('files that cannot be used', () => {
     writeFileSync(state.path('note.txt'), 'not a plan');
     const { plans, problems } = state.store.view();
     expect(plans.map((plan) => plan.id)).toEqual(['p']);
-    expect(problems).toEqual([
+    expect(problems).toMatchObject([
       {
         planId: 'a b',
         ticketId: null,
@@ -118,7 +120,7 @@ describe('files that cannot be used', () => {
     state.plan('p', ['a']);
     state.write('p/plan.json', { id: 'p', tickets: [{ ticketId: 'a' }, { ticketId: 'gone' }] });
     const extra = state.ticket('p', 'extra');
-    expect(state.store.view().problems).toEqual([
+    expect(state.store.view().problems).toMatchObject([
       {
         planId: 'p',
         ticketId: 'gone',

@@ -18,8 +18,9 @@ import { Ticket } from '../../src/model/ticket-schema.ts';
 import { writeExecutable } from './agents.ts';
 import { makeRepo } from './repo.ts';
 
-type TicketInput = Partial<Ticket> & { blockedBy?: string[]; order?: number };
-type PlanInput = Partial<Omit<Plan, 'tickets'>> & { tickets: Record<string, TicketInput> };
+type TicketInput = Partial<Ticket> & Record<string, unknown> & { blockedBy?: string[]; order?: number };
+type PlanInput = Partial<Omit<Plan, 'tickets'>> &
+  Record<string, unknown> & { tickets: Record<string, TicketInput> };
 type Config = Record<string, unknown> & { agents?: Record<string, unknown> };
 
 /** A scratch home, a scratch repository and everything a person or planner would write into them. */
@@ -105,11 +106,13 @@ export class ScratchHome {
   }
 
   readPlan(id: string): Plan {
-    return Plan.parse(JSON.parse(readFileSync(this.planFile(id), 'utf8')));
+    const data: object = JSON.parse(readFileSync(this.planFile(id), 'utf8'));
+    return { ...data, ...Plan.parse(data) };
   }
 
   ticket(planId: string, ticketId: string): Ticket {
-    return Ticket.parse(JSON.parse(readFileSync(this.ticketFile(planId, ticketId), 'utf8')));
+    const data: object = JSON.parse(readFileSync(this.ticketFile(planId, ticketId), 'utf8'));
+    return { ...data, ...Ticket.parse(data) };
   }
 
   worktree(planId: string, ticketId: string): string {

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { PreparedSpec, SpecRunRequest } from '../../features/spec-runs/run.ts';
 import type { UnitOptions } from '../../kiro/index.ts';
 import type { EngineEvent } from '../../model/events.ts';
+import { jsonText } from '../../model/extra-fields.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
 import type { TmuxView } from '../../report/tmux/view.ts';
 import { eventView, goOnUnread, signalCode, stopOnSignals } from '../event-view.ts';
@@ -132,7 +133,7 @@ async function follow(
     if (options.json) {
       const { plan, tickets, ...facts } = result;
       const line = { type: 'result', ok: exitCode === 0, planId, plan: plan.status, ...facts, exitCode };
-      io.out(JSON.stringify({ ...line, tickets }));
+      io.out(jsonText({ ...line, tickets }));
     } else io.out(specSummary(result, style(io.color), io.columns?.()));
   } finally {
     view.close();
@@ -163,7 +164,8 @@ async function keepShown(
   { tmux, tmuxSession }: SpecRunOptions,
 ): Promise<void> {
   const shown = { tmux: tmux !== false, session: tmuxSession ?? null };
-  await parts.store.updatePlan(planId, (latest) => ({ ...latest, shown }));
+  const { updateSpecPlan } = await import('../../features/spec-runs/unit.ts');
+  await updateSpecPlan(parts, planId, (latest) => ({ ...latest, shown }));
 }
 
 async function shownAs(
@@ -172,7 +174,7 @@ async function shownAs(
   io: Io,
 ): Promise<Pick<SpecRunOptions, 'tmux' | 'tmuxSession'>> {
   const { store } = await openState(io, options);
-  const { shown } = store.plan(planId) as { shown?: { tmux: boolean; session: string | null } };
+  const { shown } = store.plan(planId);
   return {
     tmux: options.tmux !== false && shown?.tmux !== false,
     ...(shown?.session ? { tmuxSession: shown.session } : {}),
@@ -186,8 +188,9 @@ async function handOver(
   options: SpecRunOptions,
   io: Io,
 ): Promise<void> {
-  const [{ tmuxOff, renamedText }, { letGo }, { ensureDaemon }] = await Promise.all([
+  const [{ tmuxOff, renamedText }, { updateSpecPlan }, { letGo }, { ensureDaemon }] = await Promise.all([
     import('../../machine/tmux/names.ts'),
+    import('../../features/spec-runs/unit.ts'),
     import('../../engine/plan-claim.ts'),
     import('./daemon.ts'),
   ]);
@@ -197,7 +200,7 @@ async function handOver(
   const renamed = renamedText(session);
   if (shown && options.tmuxSession && renamed) io.err(`tmux: ${renamed}`);
   const windows = shown ? { session, cwd: io.cwd, env: { TMUX, TMUX_TMPDIR } } : null;
-  await parts.store.updatePlan(planId, (latest) => ({ ...latest, windows, run: { detached: true } }));
+  await updateSpecPlan(parts, planId, (latest) => ({ ...latest, windows, run: { detached: true } }));
   await letGo(parts, planId);
   await parts.flush(planId);
   const started = await ensureDaemon(options, io);

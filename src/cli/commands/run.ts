@@ -5,6 +5,7 @@ import { flagOfOption, runFlags } from '../../config/run-flags.ts';
 import type { RunResult } from '../../engine/run-plan.ts';
 import { InputError } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
+import { jsonText } from '../../model/extra-fields.ts';
 import type { TicketRef } from '../../model/ids.ts';
 import { planOf } from '../../model/plans/view.ts';
 import { answerTo } from '../../model/state/explain.ts';
@@ -211,7 +212,7 @@ async function show(
   if (options.json) {
     const { plan, tickets, problems, ok } = result;
     const line = { type: 'result', ok, stopped, planId: plan.id, plan: plan.status, problems, tickets };
-    return io.out(JSON.stringify(line));
+    return io.out(jsonText(line));
   }
   const { summary } = await import('../../report/run-summary.ts');
   io.out(summary({ ...result, ms, stopped }, style(io.color), io.columns?.()));

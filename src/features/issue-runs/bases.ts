@@ -5,9 +5,9 @@ import type { WorkItem } from '../../issues/index.ts';
 import { sayItem } from '../../issues/item.ts';
 import { InputError, WorkspaceError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids.ts';
-import { Plan } from '../../model/plan-schema.ts';
+import { TicketPlan } from '../../model/plan-schema.ts';
 import { planOf } from '../../model/plans/view.ts';
-import { Ticket } from '../../model/ticket-schema.ts';
+import { TicketBase } from '../../model/ticket-schema.ts';
 import type { BasedOn } from '../../workspaces/index.ts';
 import type { Refused } from './request.ts';
 
@@ -62,8 +62,8 @@ async function look(
 ): Promise<BasedOn> {
   const { workspaces, settings, store } = parts;
   const view = store.view();
-  const plan = Plan.parse({ id: 'run', name: 'run', createdAt: parts.now(), repo, tickets: [] });
-  const ticket = Ticket.parse({ planId: plan.id, ticketId: item.id, title: item.title, branch });
+  const plan = TicketPlan.parse({ id: 'run', name: 'run', createdAt: parts.now(), repo, tickets: [] });
+  const ticket = TicketBase.parse({ planId: plan.id, ticketId: item.id, title: item.title, branch });
   const { path } = workspaceSpec(ticket, plan, settings, view);
   const before = [...view.tickets.values()].findLast((each) => {
     const own = each.repo ?? planOf(view, each.planId)?.repo;

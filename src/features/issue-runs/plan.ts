@@ -2,9 +2,10 @@ import type { WorkItem } from '../../issues/index.ts';
 import { sayItem } from '../../issues/item.ts';
 import { InputError } from '../../model/errors.ts';
 import { slug } from '../../model/ids.ts';
-import { Plan } from '../../model/plan-schema.ts';
+import type { IssueRun } from '../../model/issue-run-schema.ts';
+import { IssueRunPlan } from '../../model/plan-schema.ts';
 import { orderByDependencies } from '../../model/plans/order.ts';
-import { Ticket } from '../../model/ticket-schema.ts';
+import { IssueTicket, type Ticket } from '../../model/ticket-schema.ts';
 import { type Phase, phaseOf, positiveEdge, type Workflow } from '../../model/workflow.ts';
 
 export type RunMode = 'parallel' | 'sequential' | 'chain';
@@ -65,11 +66,11 @@ export interface IssuePlanInput {
   now: string;
   createdBy: string;
   /** Kept with the plan, for `resume` and for logs. */
-  run: Record<string, unknown>;
+  run: Partial<IssueRun>;
 }
 
 /** Issues as a plan: modes are dependencies, groups and limits, nothing else. */
-export function planIssues(input: IssuePlanInput): { plan: Plan; tickets: Ticket[] } {
+export function planIssues(input: IssuePlanInput): { plan: IssueRunPlan; tickets: Ticket[] } {
   const { items, mode } = input;
   const { order, cycles, missing } = orderByDependencies(items);
   if (cycles[0]) {
@@ -88,7 +89,7 @@ export function planIssues(input: IssuePlanInput): { plan: Plan; tickets: Ticket
     const blockedBy = [...new Set([...own, ...before])];
     return { ticketId: item.id, order: index, blockedBy, group: groupOf.get(item.key) ?? 0 };
   });
-  const plan = Plan.parse({
+  const plan = IssueRunPlan.parse({
     id: input.planId,
     name: order.map((item) => sayItem(item)).join(' '),
     createdAt: input.now,
@@ -136,7 +137,7 @@ export function branchOfItem(item: Pick<WorkItem, 'id' | 'title'>): string {
 function ticketOf(input: IssuePlanInput, item: WorkItem): Ticket {
   const before = input.done.get(item.key);
   const part = input.resumed.get(item.key);
-  return Ticket.parse({
+  return IssueTicket.parse({
     planId: input.planId,
     ticketId: item.id,
     title: item.title,

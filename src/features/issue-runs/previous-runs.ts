@@ -96,10 +96,10 @@ async function commonDirOf({ workspaces }: EngineContext, path: string): Promise
 }
 
 export function sourceKey(ticket: Ticket): string | undefined {
-  return (ticket.source as { key?: string } | undefined)?.key;
+  return ticket.source?.key;
 }
 
 /** It was complete before its run, which only took note of it. */
 export function isNoted(ticket: Ticket): boolean {
-  return (ticket.source as { already?: boolean } | undefined)?.already === true;
+  return ticket.source?.already === true;
 }

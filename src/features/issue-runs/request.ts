@@ -1,5 +1,5 @@
 import type { WorkItem } from '../../issues/index.ts';
-import type { Plan } from '../../model/plan.ts';
+import type { IssueRunPlan } from '../../model/plan.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import type { ExecutionConfig } from './options/execution-config.ts';
 
@@ -33,7 +33,7 @@ export interface Refused {
 }
 
 export interface PreparedRun {
-  plan: Plan;
+  plan: IssueRunPlan;
   tickets: Ticket[];
   items: WorkItem[];
   refused: Refused[];

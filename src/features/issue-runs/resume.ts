@@ -45,15 +45,19 @@ export async function adoptFinished(parts: EngineContext, planId: string): Promi
     const work = await finishedWork(parts, { tickets, earlier, workflow });
     if (!work) continue;
     const { pr_url } = work.context;
-    await store.updateTicket(ticket, (latest) => ({
-      ...settle(latest, now(), { status: 'complete', error: null }),
-      currentPhase: null,
-      branch: work.branch,
-      worktree: null,
-      tip: tipOf(work),
-      context: { ...latest.context, ...(pr_url === undefined ? {} : { pr_url }) },
-      source: { ...(latest.source as object), already: true },
-    }));
+    await store.updateTicket(ticket, (latest) => {
+      const done = settle(latest, now(), { status: 'complete', error: null });
+      if (!done.source) return done;
+      return {
+        ...done,
+        currentPhase: null,
+        branch: work.branch,
+        worktree: null,
+        tip: tipOf(work),
+        context: { ...done.context, ...(pr_url === undefined ? {} : { pr_url }) },
+        source: { ...done.source, already: true },
+      };
+    });
   }
 }
 

@@ -170,10 +170,10 @@ export async function startIssueRun(
 }
 
 async function supersede(parts: EngineContext, ticket: Ticket): Promise<void> {
-  for (const key of (ticket.supersedes as string[] | undefined) ?? []) {
+  for (const key of ticket.supersedes ?? []) {
     const [planId = '', ticketId = ''] = key.split('/');
     await parts.store.updateTicket({ planId, ticketId }, (old) => {
-      if (old.status === 'failed') return { ...old, supersededBy: ticket.planId };
+      if (old.status === 'failed' && old.source) return { ...old, supersededBy: ticket.planId };
       if (isOver(old)) return old;
       return settle(old, parts.now(), { status: 'paused', hold: supersededHold(ticket.planId) });
     });

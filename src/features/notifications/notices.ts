@@ -85,7 +85,7 @@ function firstOf({ phaseHistory, retries }: Ticket, open: Attempt): Attempt {
 
 function planNotice(plan: Plan): Keyed[] | undefined {
   const { completedAt } = plan;
-  if (plan.status !== 'complete' || typeof completedAt !== 'string') return undefined;
+  if (plan.status !== 'complete' || !completedAt) return undefined;
   const count = plan.tickets.length;
   const text = `${plan.id} is complete: ${plural(count, 'ticket')}.`;
   const about = { plan: plan.id, ticket: null, title: plan.name || plan.id, phase: null, reason: null };

@@ -6,10 +6,10 @@ import type { SourceProblem, WorkItem } from '../../issues/index.ts';
 import { sayItem } from '../../issues/item.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
-import { Plan as PlanSchema } from '../../model/plan-schema.ts';
+import { TicketPlan } from '../../model/plan-schema.ts';
 import { orderByDependencies } from '../../model/plans/order.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { Ticket as TicketSchema } from '../../model/ticket-schema.ts';
+import { IssueTicket } from '../../model/ticket-schema.ts';
 import type { PlanEdit } from './edit.ts';
 import { parsed } from './edit.ts';
 
@@ -137,9 +137,9 @@ function plannedWork({ request, root, items: given, known, repos, now }: Work): 
       blockedBy: [...new Set(item.dependsOn.flatMap((key) => ids.get(key) ?? []))],
     })),
   };
-  const plan = parsed(PlanSchema, wanted, 'new');
+  const plan = parsed(TicketPlan, wanted, 'new');
   const tickets = order.map((item) =>
-    TicketSchema.parse({
+    IssueTicket.parse({
       planId: request.planId,
       ticketId: item.id,
       title: item.title,

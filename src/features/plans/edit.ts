@@ -1,8 +1,9 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { IllegalMoveError, InputError } from '../../model/errors.ts';
+import { keepExtra, withExtra } from '../../model/extra-fields.ts';
 import type { TicketRef } from '../../model/ids.ts';
 import type { Plan, PlanEntry } from '../../model/plan.ts';
-import { Plan as PlanSchema } from '../../model/plan-schema.ts';
+import { TicketPlan } from '../../model/plan-schema.ts';
 import {
   checkEdit,
   checkEditable,
@@ -14,7 +15,7 @@ import {
 import { entryOf, ticketsOf } from '../../model/plans/view.ts';
 import { dependencyProblems } from '../../model/state/dependencies.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { Ticket as TicketSchema } from '../../model/ticket-schema.ts';
+import { TicketBase, ticketSchemaFor } from '../../model/ticket-schema.ts';
 
 export type PlanEdit = Partial<
   Pick<
@@ -33,7 +34,7 @@ export async function addTicket(
   const { store } = parts;
   const plan = store.plan(ref.planId);
   checkEditable(plan);
-  const ticket = parsed(TicketSchema, { ...ref, ...edit }, 'add');
+  const ticket = parsed(TicketBase, { ...ref, ...edit }, 'add');
   if (plan.tickets.some(({ ticketId }) => ticketId === ref.ticketId)) throw taken(ref);
   const order = entry.order ?? Math.max(0, ...plan.tickets.map((each) => each.order)) + 1;
   const listed = withEntry({ ticketId: ref.ticketId, blockedBy: [], group: 0, ...entry, order });
@@ -72,7 +73,7 @@ export async function editTicket(
   if (old && entry.blockedBy) checkWaits(plan, changed(plan), parts);
   const ticket = await store.updateTicket(ref, (latest) => {
     checkEdit(latest, fields);
-    return parsed(TicketSchema, { ...latest, ...edit }, 'edit');
+    return parsed(ticketSchemaFor(latest), { ...latest, ...edit }, 'edit');
   });
   if (Object.keys(entry).length > 0) await store.updatePlan(ref.planId, changed);
   return ticket;
@@ -92,7 +93,7 @@ export async function editPlan(parts: EngineContext, planId: string, edit: PlanE
       `${begun[0]?.ticketId} of plan "${planId}" has begun, so ${moves.join(', ')} of the plan cannot be changed.`,
       { hint: 'Set it on the tickets that have not begun: signalbox plan edit <plan> <ticket> …' },
     );
-  return parts.store.updatePlan(planId, (latest) => parsed(PlanSchema, { ...latest, ...edit }, 'edit'));
+  return parts.store.updatePlan(planId, (latest) => parsed(TicketPlan, { ...latest, ...edit }, 'edit'));
 }
 
 /** Removes a ticket that has not begun from its plan. */
@@ -173,8 +174,9 @@ interface Schema<T> {
 
 /** Parses what a person typed for `plan new`, `plan add` or `plan edit`. */
 export function parsed<T>(schema: Schema<T>, value: unknown, by: 'new' | 'add' | 'edit'): T {
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
+  const raw = withExtra(value);
+  const result = schema.safeParse(raw);
+  if (result.success) return keepExtra(raw, result.data);
   const [issue] = result.error.issues;
   const where = issue?.path.join('.') || 'The value';
   throw new InputError('plan/value', `${where}: ${issue?.message.replace(/\.$/, '')}.`, {

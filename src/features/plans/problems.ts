@@ -73,7 +73,7 @@ export async function noMergeTarget(
 function sameBranch(parts: EngineContext, plan: Plan, ticket: Ticket, view: StoreView): Finding[] {
   const branch = branchOf(ticket);
   const repo = repoOf(ticket, plan, parts.settings);
-  const own = (ticket.supersedes as string[] | undefined) ?? [];
+  const own = ticket.supersedes ?? [];
   for (const other of view.plans) {
     if (other.id === plan.id || other.status === 'archived' || other.status === 'complete') continue;
     for (const found of ticketsOf(view, other)) {

@@ -1,19 +1,16 @@
-import { z } from 'zod';
 import type { RepositoryName } from '../../github/gh/repository-name.ts';
 import { type BodyFacts, type Criterion, issueReference, type Tracked } from '../../github/index.ts';
 import { judgedIn, judgementOf } from '../../model/criteria.ts';
 import type { Json, Ticket } from '../../model/ticket.ts';
 import type { Stack } from './ticket-stack.ts';
 
-const Source = z.looseObject({
-  number: z.number().int().positive().nullable().catch(null),
-  repository: z.string().nullable().catch(null),
-  labels: z.array(z.string()).catch([]),
-});
-
 /** What the tracker says about a ticket; nothing for one that a planner wrote. */
-export function trackedOf(ticket: Ticket): Tracked {
-  return Source.parse(ticket.source ?? {});
+export function trackedOf({ source }: Ticket): Tracked {
+  return {
+    number: source?.number ?? null,
+    repository: source?.repository ?? null,
+    labels: source?.labels ?? [],
+  };
 }
 
 /** `#12` where it has a number, else its id. */

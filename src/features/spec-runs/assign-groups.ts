@@ -2,7 +2,6 @@ import type { EngineContext } from '../../engine/context.ts';
 import { Assignment, type Unit } from '../../kiro/index.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { assigned, isNews } from './assignments.ts';
-import { unitOf } from './unit.ts';
 
 /** Most units that one agent is asked about at once: more would be answered carelessly. */
 const MOST = 50;
@@ -30,7 +29,7 @@ export function decidedWith(ticket: Ticket): Map<string, Assignment> {
   return new Map(
     Object.entries(said).flatMap(([id, value]) => {
       const { type, owner, criticality, reason } = (value ?? {}) as Record<string, unknown>;
-      const of = unitOf(ticket)?.asked?.[id];
+      const of = ticket.unit?.asked?.[id];
       const about = { by: 'agent', ...(reason ? { reason } : {}), ...(of ? { of } : {}) };
       const form = { type, owner_agent: owner, criticality, ...about };
       const parsed = Assignment.safeParse(form);
@@ -50,21 +49,21 @@ export async function giveOwners(
 ): Promise<Ticket[]> {
   const together = new Map(tickets.flatMap((ticket) => [...decidedWith(ticket)]));
   const wanted = (ticket: Ticket): Assignment | undefined => {
-    const id = unitOf(ticket)?.id ?? ticket.ticketId;
+    const id = ticket.unit?.id ?? ticket.ticketId;
     if (ticket.phaseHistory.length > 0 || ticket.status !== 'queued' || ticket.claim) return undefined;
     const own = byHand.get(id);
     const isOpen = ticket.context.unit_type === undefined;
     // What stands in the file of an agent's earlier decision is no person's word where there is none any more.
     if (own && isNews(ticket, own) && (!isOpen || own.by === 'person')) return { ...own, by: 'person' };
     const decided = together.get(id);
-    return isOpen && decided?.of === unitOf(ticket)?.hash ? decided : undefined;
+    return isOpen && decided?.of === ticket.unit?.hash ? decided : undefined;
   };
   return Promise.all(
     tickets.map(async (ticket) => {
       if (!wanted(ticket)) return ticket;
       return parts.store.updateTicket(ticket, (latest) => {
         const assignment = wanted(latest);
-        const checkpoint = unitOf(latest)?.checkpoint ?? false;
+        const checkpoint = latest.unit?.checkpoint ?? false;
         return assignment
           ? { ...latest, ...assigned(latest, { open: [{ checkpoint }] }, assignment) }
           : latest;

@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path';
 import type { SpecProblem, Unit } from '../../kiro/index.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { checksOf, NO_CHECKS } from '../checks/checks.ts';
-import { unitOf } from './unit.ts';
 
 /** Checkpoints that nothing would be run for: they would be ticked as they are. */
 export async function emptyCheckpoints(
@@ -41,7 +40,7 @@ export function projectOf(dir: string): string {
 /** Ids of checkpoints that a run has ticked although nothing was run for them. */
 export function tickedUnchecked(tickets: readonly Ticket[], since: string): string[] {
   return tickets.flatMap((ticket) => {
-    const unit = unitOf(ticket);
+    const unit = ticket.unit;
     const last = ticket.phaseHistory.findLast(({ phase }) => phase === 'checks');
     const empty = last?.output?.trim() === NO_CHECKS && Date.parse(last.startedAt) >= Date.parse(since);
     return unit?.checkpoint && ticket.status === 'complete' && empty ? [unit.id] : [];

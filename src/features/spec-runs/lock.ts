@@ -14,7 +14,6 @@ import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
 import { type Hold, openAttempt } from '../../model/ticket.ts';
 import { openStore } from '../../store/open.ts';
-import { specOf } from './unit.ts';
 
 /** Who works on a spec, for runs that do not share a state directory. */
 interface SpecLock extends Claim {
@@ -35,7 +34,7 @@ export interface SpecPlace {
 }
 
 export function placeOf(plan: Plan, branch: string | null): SpecPlace | undefined {
-  const kept = specOf(plan);
+  const kept = plan.spec;
   if (!kept || !plan.repo) return undefined;
   return { ...kept, repo: plan.repo, tree: plan.workspace === 'checkout' ? plan.repo : (branch ?? '') };
 }

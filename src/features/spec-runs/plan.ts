@@ -1,10 +1,11 @@
 import type { Assignment, Spec, Unit } from '../../kiro/index.ts';
-import type { Plan } from '../../model/plan.ts';
-import { Plan as PlanSchema } from '../../model/plan-schema.ts';
+import { parseKeepingExtra } from '../../model/extra-fields.ts';
+import type { Plan, PlanSpec } from '../../model/plan.ts';
+import { SpecRunPlan } from '../../model/plan-schema.ts';
 import { editOpen } from '../../model/state/walk.ts';
-import type { Ticket } from '../../model/ticket.ts';
+import type { Ticket, UnitTicket } from '../../model/ticket.ts';
 import { anew, renewed, ticketFor } from './ticket.ts';
-import { type PlanSpec, ticksOf, unitOf } from './unit.ts';
+import { ticksOf } from './unit.ts';
 
 export interface SpecPlanInput {
   planId: string;
@@ -92,7 +93,7 @@ export function planSpec(input: SpecPlanInput): SpecPlan {
   const others = kept.map(({ ticketId }) => ({ ticketId, order: 0, blockedBy: [], group: 0 }));
   result.tickets = [...kept, ...result.tickets];
   const done = result.tickets.every((ticket) => ticket.status === 'complete');
-  const away = [...aside.values(), ...result.aside.map((ticket) => putAway(ticket, input.now))];
+  const away = [...aside.values(), ...result.aside.flatMap((ticket) => putAway(ticket, input.now))];
   const removed = [...result.dropped, ...result.aside].map(({ ticketId }) => ticketId);
   const gone = [...new Set([...(input.kept.gone ?? []), ...removed])];
   const spec: PlanSpec = { ...input.kept, aside: away, gone };
@@ -101,18 +102,18 @@ export function planSpec(input: SpecPlanInput): SpecPlan {
 }
 
 /** What is kept of a ticket that nobody goes on with. */
-function putAway(ticket: Ticket, now: string): Ticket {
+function putAway(ticket: Ticket, now: string): UnitTicket[] {
   const closed = editOpen(ticket, (attempt) => ({ ...attempt, status: 'interrupted', completedAt: now }));
-  return { ...closed, base: null, claim: null };
+  return closed.unit ? [{ ...closed, base: null, claim: null }] : [];
 }
 
-function byUnit(tickets: readonly Ticket[]): Map<string, Ticket> {
-  return new Map(tickets.map((ticket) => [unitOf(ticket)?.id ?? ticket.ticketId, ticket]));
+function byUnit<T extends Ticket>(tickets: readonly T[]): Map<string, T> {
+  return new Map(tickets.map((ticket) => [ticket.unit?.id ?? ticket.ticketId, ticket]));
 }
 
 function planFor(input: SpecPlanInput, tickets: Plan['tickets'], done: boolean): Plan {
   const { before, now } = input;
-  return PlanSchema.parse({
+  return parseKeepingExtra(SpecRunPlan, {
     createdAt: now,
     createdBy: 'spec',
     ...before?.plan,

@@ -5,18 +5,18 @@ import { releaseWorkspace } from '../../engine/prepare-workspace.ts';
 import { putBack } from '../../engine/shared-tree.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { mergedTasks } from '../../kiro/index.ts';
-import type { Plan } from '../../model/plan.ts';
+import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
 import { ticketInTree } from '../../model/state/turns.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { bringSpec, excludeFiles } from './tree.ts';
-import { besideSpec, engineTicks, type PlanSpec, specOf } from './unit.ts';
+import { besideSpec, engineTicks, updateSpecPlan } from './unit.ts';
 
 /** Makes the tree and brings the spec into it, unless a unit's work lies in it. */
 export async function prepareTree(parts: EngineContext, planId: string): Promise<void> {
   const { store, workspaces, settings } = parts;
   const plan = store.plan(planId);
-  const kept = specOf(plan);
+  const kept = plan.spec;
   const view = store.view();
   const tickets = ticketsOf(view, plan);
   const open = tickets.find((ticket) => ticket.status !== 'complete');
@@ -27,7 +27,7 @@ export async function prepareTree(parts: EngineContext, planId: string): Promise
   excludeFiles(commonDir, root, besideSpec(kept));
   if (ticketInTree(view, plan)) {
     const pending = readFileSync(join(kept.dir, kept.files.tasks), 'utf8');
-    await store.updatePlan(planId, (latest) => ({ ...latest, spec: { ...kept, pending } }));
+    await updateSpecPlan(parts, planId, (latest) => ({ ...latest, spec: { ...kept, pending } }));
     return;
   }
   const spec = workspaceSpec(ticket, plan, settings, view);
@@ -35,7 +35,8 @@ export async function prepareTree(parts: EngineContext, planId: string): Promise
   const made = plan.workspace === 'checkout' ? null : await workspaces.ensure(spec);
   const base = kept.base ?? made?.base.commit ?? (await workspaces.head(spec.path)).commit;
   const brought = await bringSpec(parts, spec, kept, engineTicks(plan, tickets));
-  await store.updatePlan(planId, (latest) => ({ ...latest, spec: { ...brought, base, pending: undefined } }));
+  const now = { ...brought, base, pending: undefined };
+  await updateSpecPlan(parts, planId, (latest) => ({ ...latest, spec: now }));
   if (!open) await releaseWorkspace(parts, ticket, spec);
 }
 

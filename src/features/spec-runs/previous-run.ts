@@ -16,7 +16,7 @@ import {
 } from '../../kiro/index.ts';
 import { InputError } from '../../model/errors.ts';
 import { branchProblem, idProblem, slug } from '../../model/ids.ts';
-import type { Plan } from '../../model/plan.ts';
+import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { ticketOf } from '../../model/plans/view.ts';
 import { didYouMean } from '../../model/text/near.ts';
 import type { Ticket } from '../../model/ticket.ts';
@@ -24,7 +24,7 @@ import { decidedWith } from './assign-groups.ts';
 import type { SpecRunRequest } from './run.ts';
 import { assignmentOf } from './state.ts';
 import { placeInTree, STATE_FILE } from './tree.ts';
-import { engineTicks, type PlanSpec, specOf, unitOf } from './unit.ts';
+import { engineTicks } from './unit.ts';
 
 export function freePlanId(parts: EngineContext, name: string): string {
   for (let number = 1; ; number += 1) {
@@ -95,7 +95,7 @@ export function treeOf(
 }
 
 export function keptOf(spec: Spec, dir: string, root: string, plan: Plan | undefined, now: string): PlanSpec {
-  const before = plan && specOf(plan);
+  const before = plan?.spec;
   const linked = join(realpathSync.native(dirname(spec.dir)), basename(spec.dir));
   const beside = linked === dir ? before?.beside : dirname(linked);
   const others = [spec.files.requirements, spec.files.design].flatMap((file) =>
@@ -164,7 +164,7 @@ export function knownOwners(
 ): Map<string, Assignment> {
   const decided = before.flatMap((ticket) => {
     const own = assignmentOf(ticket);
-    const id = unitOf(ticket)?.id;
+    const id = ticket.unit?.id;
     return [...decidedWith(ticket), ...(own && id ? [[id, own] as const] : [])];
   });
   const known = new Map(decided);

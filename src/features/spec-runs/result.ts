@@ -6,7 +6,6 @@ import { ticketsOf } from '../../model/plans/view.ts';
 import type { Ticket, Usage } from '../../model/ticket.ts';
 import { tickedUnchecked } from './checkpoints.ts';
 import { haltedTicket, haltReason, WORK_PHASES } from './state.ts';
-import { specOf } from './unit.ts';
 
 export interface SpecResult {
   plan: Plan;
@@ -61,7 +60,7 @@ export async function specResult(
     failed: failed.length,
     halted: halted ? 1 : 0,
     left: tickets.length - complete.length - failed.length - (halted ? 1 : 0),
-    unselected: specOf(plan)?.unselected ?? 0,
+    unselected: plan.spec?.unselected ?? 0,
     attempts: during.filter(({ phase, status }) => WORK_PHASES.includes(phase) && status !== 'limit').length,
   };
   const paused = of('paused').length > 0;
@@ -85,7 +84,7 @@ async function changesOf(
   plan: Plan,
   tickets: readonly Ticket[],
 ): Promise<Pick<SpecResult, 'changes' | 'branchGone'>> {
-  const base = specOf(plan)?.base;
+  const base = plan.spec?.base;
   const [ticket] = tickets;
   if (!base || !ticket) return { changes: '', branchGone: false };
   const spec = workspaceSpec(ticket, plan, parts.settings, parts.store.view());

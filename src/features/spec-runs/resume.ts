@@ -9,7 +9,6 @@ import { lockSpec, placeOf } from './lock.ts';
 import { refuseDirty, refuseLost, sayPlan } from './refusals.ts';
 import { setGoing } from './run.ts';
 import { haltedTicket } from './state.ts';
-import { specOf } from './unit.ts';
 
 /** Answers the unit that has halted; it goes on with whoever runs the plan. */
 export async function answerHalt(parts: EngineContext, planId: string, answer: string): Promise<string> {
@@ -62,7 +61,7 @@ async function refuseChanged(parts: EngineContext, plan: Plan): Promise<void> {
 
 function specPlan(parts: EngineContext, planId: string): Plan {
   const plan = parts.store.plan(planId);
-  if (specOf(plan)) return plan;
+  if (plan.spec) return plan;
   throw new InputError('spec/none', `"${planId}" is not a run of a spec.`, {
     hint: `Answer a gate with: signalbox respond ${planId} <ticket> <decision> "…"`,
   });

@@ -47,7 +47,7 @@ import {
   refuseStanding,
 } from './refusals.ts';
 import { checkBase, refuseBeside, repositoryOf } from './repository.ts';
-import { besideSpec, ownersOf, specOf } from './unit.ts';
+import { besideSpec, ownersOf } from './unit.ts';
 import { openParents, unitHash } from './unit-text.ts';
 
 export interface SpecRunRequest {
@@ -95,7 +95,7 @@ export async function prepareSpecRun(parts: EngineContext, request: SpecRunReque
   checkAgents(parts, request);
   const view = parts.store.view();
   const found = view.plans.find(
-    (plan) => specOf(plan)?.dir === dir && plan.repo === root && plan.status !== 'archived',
+    (plan) => plan.spec?.dir === dir && plan.repo === root && plan.status !== 'archived',
   );
   if (found) {
     refuseHeld(parts, found);

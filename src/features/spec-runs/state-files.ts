@@ -21,7 +21,7 @@ import { unlockSpec } from './lock.ts';
 import { strangerIn } from './previous-run.ts';
 import { assignmentOf, progressOf, specRests, stateOf } from './state.ts';
 import { PROGRESS_FILE, STATE_FILE } from './tree.ts';
-import { besideSpec, ownersOf, specOf } from './unit.ts';
+import { besideSpec, ownersOf } from './unit.ts';
 
 const TOLD: ReadonlySet<EngineEvent['type']> = new Set([
   'attempt:start',
@@ -65,8 +65,8 @@ export class SpecFiles {
       const { store } = this.#parts;
       if (!store.hasPlan(planId)) return;
       const plan = store.plan(planId);
-      if (!specOf(plan)) this.#others.add(planId);
-      if (!specOf(plan) || plan.status === 'archived') return;
+      if (!plan.spec) this.#others.add(planId);
+      if (!plan.spec || plan.status === 'archived') return;
       const view = store.view();
       const tickets = ticketsOf(view, plan);
       await writeSpecFiles(this.#parts, plan, tickets);
@@ -82,7 +82,7 @@ export class SpecFiles {
 }
 
 async function writeSpecFiles(parts: EngineContext, plan: Plan, found: readonly Ticket[]): Promise<void> {
-  const kept = specOf(plan);
+  const kept = plan.spec;
   const place = kept && besideSpec(kept);
   if (!place || !existsSync(place)) return;
   const key = createHash('sha256').update(place).digest('hex').slice(0, 16);

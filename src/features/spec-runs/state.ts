@@ -1,7 +1,6 @@
 import type { Assignment, Progress, ProgressEntry, SpecState } from '../../kiro/index.ts';
-import type { Plan } from '../../model/plan.ts';
+import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { type Attempt, openAttempt, type Ticket } from '../../model/ticket.ts';
-import { type PlanSpec, type TicketUnit, unitOf } from './unit.ts';
 
 /** Phases in which an agent does a unit's work. */
 export const WORK_PHASES: readonly string[] = ['implement', 'review'];
@@ -36,23 +35,23 @@ function isComplete({ status }: Plan, { unselected = 0 }: PlanSpec): boolean {
 export function stateOf(plan: Plan, kept: PlanSpec, tickets: readonly Ticket[], now: string): SpecState {
   const halted = haltedTicket(tickets);
   const idsOf = (status: Ticket['status']) =>
-    tickets.filter((ticket) => ticket.status === status).flatMap((ticket) => unitOf(ticket)?.ids ?? []);
+    tickets.filter((ticket) => ticket.status === status).flatMap((ticket) => ticket.unit?.ids ?? []);
   return {
     spec: kept.dir,
     plan: plan.id,
     completed: withParents(idsOf('complete'), kept),
-    failed: tickets.flatMap((ticket) => (ticket.status === 'failed' ? (unitOf(ticket)?.id ?? []) : [])),
+    failed: tickets.flatMap((ticket) => (ticket.status === 'failed' ? (ticket.unit?.id ?? []) : [])),
     halted: halted !== undefined,
     halted_at: halted?.since ?? null,
-    halted_task: halted ? (unitOf(halted)?.id ?? halted.ticketId) : null,
+    halted_task: halted ? (halted.unit?.id ?? halted.ticketId) : null,
     halt_reason: halted ? haltReason(halted) : null,
     started_at: kept.startedAt,
-    completed_at: isComplete(plan, kept) ? String(plan.completedAt ?? now) : null,
+    completed_at: isComplete(plan, kept) ? (plan.completedAt ?? now) : null,
     updated_at: now,
     assignments: Object.fromEntries(
       tickets.flatMap((ticket) => {
         const assignment = assignmentOf(ticket);
-        return assignment ? [[unitOf(ticket)?.id ?? ticket.ticketId, assignment]] : [];
+        return assignment ? [[ticket.unit?.id ?? ticket.ticketId, assignment]] : [];
       }),
     ),
   };
@@ -68,9 +67,9 @@ function withParents(ids: readonly string[], { parents = {} }: PlanSpec): string
 
 /** Whose a unit is, and who says so; undefined while nobody has decided. */
 export function assignmentOf(
-  ticket: Pick<Ticket, 'context' | 'phaseHistory'> & { unit?: unknown },
+  ticket: Pick<Ticket, 'context' | 'phaseHistory' | 'unit'>,
 ): Assignment | undefined {
-  const { hash } = (ticket.unit ?? {}) as Partial<TicketUnit>;
+  const { hash } = ticket.unit ?? {};
   const { unit_type, owner, criticality, assigned_by, assign_reason } = ticket.context;
   const fallback = ticket.phaseHistory.findLast(({ phase }) => phase === 'fallback');
   if (typeof unit_type === 'string' && typeof owner === 'string') {
@@ -100,13 +99,13 @@ export function assignmentOf(
 export function progressOf(plan: Plan, kept: PlanSpec, tickets: readonly Ticket[]): Progress {
   const attempts = tickets.flatMap((ticket) => iterationsOf(ticket).map((attempt) => ({ ticket, attempt })));
   attempts.sort((a, b) => a.attempt.startedAt.localeCompare(b.attempt.startedAt));
-  const { at = null, lines = [] } = (plan.ended ?? {}) as { at?: string; lines?: string[] };
+  const { at, lines = [] } = plan.ended ?? {};
   return {
     spec: kept.name,
     path: kept.dir,
     startedAt: kept.startedAt,
     entries: attempts.map(({ ticket, attempt }, index) => entryOf(ticket, attempt, index + 1)),
-    completedAt: isComplete(plan, kept) ? String(plan.completedAt ?? at ?? '') : null,
+    completedAt: isComplete(plan, kept) ? (plan.completedAt ?? at ?? '') : null,
     summary: lines,
   };
 }
@@ -123,7 +122,7 @@ function entryOf(ticket: Ticket, attempt: Attempt, iteration: number): ProgressE
   const { status, message } = said(ticket, attempt, isLast);
   return {
     iteration,
-    id: unitOf(ticket)?.id ?? ticket.ticketId,
+    id: ticket.unit?.id ?? ticket.ticketId,
     title: ticket.title,
     status,
     at: attempt.completedAt ?? attempt.startedAt,

@@ -19,7 +19,7 @@ import { ticketsOf } from '../../model/plans/view.ts';
 import { openAttempt, type Ticket } from '../../model/ticket.ts';
 import { placeOfFile, realOf } from './file-location.ts';
 import { bringPending } from './tree.ts';
-import { engineTicks, specOf, unitOf } from './unit.ts';
+import { engineTicks } from './unit.ts';
 
 export interface TickedUnit {
   file: string;
@@ -60,7 +60,7 @@ export async function tickUnit(
 ): Promise<TickedUnit> {
   const { store, settings, workspaces } = parts;
   const ticket = store.ticket(ref);
-  const unit = unitOf(ticket);
+  const unit = ticket.unit;
   if (unit) refuseUndone(ticket, phase);
   if (unit) refuseTreeless(parts, ticket);
   if (unit) refuseVanished(parts, ticket, unit.id);
@@ -68,7 +68,7 @@ export async function tickUnit(
   if (unit) await putListBack(parts, ticket);
   if (unit) await bringFitting(parts, ticket, unit.tasks);
   const plan = store.plan(ref.planId);
-  const kept = specOf(plan);
+  const kept = plan.spec;
   if (!kept || !unit)
     throw new InputError('spec/none', `${refKey(ref)} is no unit of a spec.`, {
       hint: 'Only tickets of a run of a spec have boxes to tick.',
@@ -132,7 +132,7 @@ function refuseTreeless({ store, settings }: EngineContext, ticket: Ticket): voi
   const plan = store.plan(ticket.planId);
   const { path } = workspaceSpec(ticket, plan, settings, store.view());
   if (existsSync(join(path, '.git'))) return;
-  const kept = specOf(plan);
+  const kept = plan.spec;
   const own = kept && !kept.tracked ? join(kept.dir, kept.files.tasks) : null;
   throw new IllegalMoveError('spec/no-tree', `${refKey(ticket)} cannot be ticked: ${path} is gone.`, {
     hint: own
@@ -145,7 +145,7 @@ function refuseTreeless({ store, settings }: EngineContext, ticket: Ticket): voi
 /** A list that git does not have is the only one that keeps its ticks: where it is gone, they would be lost with the tree. */
 function refuseVanished({ store, settings }: EngineContext, ticket: Ticket, id: string): void {
   const plan = store.plan(ticket.planId);
-  const kept = specOf(plan);
+  const kept = plan.spec;
   if (!kept || kept.tracked) return;
   const original = join(kept.dir, kept.files.tasks);
   const { path } = workspaceSpec(ticket, plan, settings, store.view());
@@ -161,7 +161,7 @@ function refuseVanished({ store, settings }: EngineContext, ticket: Ticket, id: 
 /** Something else may have come to the place of a list, such as a directory of its name. */
 function refuseNoFile({ store, settings }: EngineContext, ticket: Ticket, id: string): void {
   const plan = store.plan(ticket.planId);
-  const kept = specOf(plan);
+  const kept = plan.spec;
   if (!kept) return;
   const { path } = workspaceSpec(ticket, plan, settings, store.view());
   for (const dir of [join(path, kept.inTree), kept.dir]) {
@@ -181,7 +181,7 @@ async function bringFitting(
   wanted: readonly TaskIdentity[],
 ): Promise<void> {
   const plan = parts.store.plan(ticket.planId);
-  const kept = specOf(plan);
+  const kept = plan.spec;
   if (kept?.pending === undefined || !fits(kept.pending, wanted)) return;
   const spec = workspaceSpec(ticket, plan, parts.settings, parts.store.view());
   const found = readFileSync(join(spec.path, kept.inTree, kept.files.tasks), 'utf8');
@@ -206,7 +206,7 @@ function fits(text: string, wanted: readonly TaskIdentity[]): boolean {
 /** A list that an agent has deleted is there again as it was, with the ticks of what is complete. */
 async function putListBack({ store, settings, workspaces }: EngineContext, ticket: Ticket): Promise<void> {
   const plan = store.plan(ticket.planId);
-  const kept = specOf(plan);
+  const kept = plan.spec;
   if (!kept || kept.text === '') return;
   const view = store.view();
   const { path } = workspaceSpec(ticket, plan, settings, view);

@@ -1,15 +1,17 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Unit } from '../../kiro/index.ts';
+import type { TicketUnit } from '../../model/spec-run-schema.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
-import { Ticket as TicketSchema } from '../../model/ticket-schema.ts';
+import { UnitTicket } from '../../model/ticket-schema.ts';
 import { assigned, overridden } from './assignments.ts';
 import type { SpecPlanInput } from './plan.ts';
-import { type TicketUnit, ticksOf, unitOf } from './unit.ts';
+import { ticksOf } from './unit.ts';
 import { describeUnit, ticketIdOf, unitHash } from './unit-text.ts';
 
 /** A unit that is met for the first time. */
 export function ticketFor(input: SpecPlanInput, unit: Unit): Ticket {
   const fields = fieldsOf(input, unit);
-  return TicketSchema.parse({
+  return UnitTicket.parse({
     planId: input.planId,
     ticketId: ticketIdOf(unit.id),
     status: unit.done ? 'complete' : 'queued',
@@ -23,7 +25,7 @@ export function ticketFor(input: SpecPlanInput, unit: Unit): Ticket {
 function fieldsOf(input: SpecPlanInput, unit: Unit) {
   const { worktree } = input;
   const { ids: together = [], asked = {} } = input.together.get(unit.id) ?? {};
-  const others = together.length > 0 ? { together, asked } : {};
+  const others = together.length > 0 ? { together: [...together], asked: { ...asked } } : {};
   const described: TicketUnit = { ...describeUnit(input.spec, unit), ...others };
   return { title: unit.title, description: described.work, branch: input.branch, worktree, unit: described };
 }
@@ -43,7 +45,7 @@ export function renewed(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
     return old.status === 'complete'
       ? whole(input, unit, old)
       : { ...old, status: 'complete', hold: null, error: null, since: input.now };
-  const same = unitOf(old)?.hash === unitHash(unit);
+  const same = old.unit?.hash === unitHash(unit);
   if (old.status === 'complete' && same) return old;
   const asks = waits && old.hold?.kind === 'gate';
   const goesOn = begun && (same || (!isOver(old) && (!waits || asks)));
@@ -54,9 +56,8 @@ export function renewed(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
 
 /** What was left out of a complete unit may have been done since. */
 function whole(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
-  const known = unitOf(old);
-  if (!known?.leftOut) return old;
-  const { leftOut: _, ...rest } = known;
+  if (!old.unit?.leftOut) return old;
+  const { leftOut: _, ...rest } = old.unit;
   const { ids, leftOut } = describeUnit(input.spec, unit);
   return { ...old, unit: { ...rest, ids, ...(leftOut ? { leftOut } : {}) } };
 }
@@ -64,15 +65,17 @@ function whole(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
 /** A ticket under way with what its unit says now; a session that knows other words is told the new ones. */
 function retold(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
   const { title, description, unit: now } = fieldsOf(input, unit);
-  const { together, asked, done, ...was } = unitOf(old) ?? ({} as Partial<TicketUnit>);
+  if (!old.unit) return anew(input, unit, old);
+  const { together, asked, done, ...was } = old.unit;
   const kept = { ...(together ? { together } : {}), ...(asked ? { asked } : {}), ...(done ? { done } : {}) };
   const { together: _, asked: __, ...words } = now;
-  if (old.title === title && JSON.stringify(was) === JSON.stringify(words)) return old;
+  if (old.title === title && isDeepStrictEqual(was, words)) return old;
   return { ...old, title, description, unit: { ...words, ...kept }, retold: input.now };
 }
 
 /** A known ticket from the beginning; what it has done and what became of its attempts is kept. */
 export function anew(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
+  if (!old.unit) return ticketFor(input, unit);
   const fields = fieldsOf(input, unit);
   const { tries: _, left: __, ...rest } = old;
   const fresh = {

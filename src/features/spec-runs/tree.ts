@@ -5,11 +5,11 @@ import type { EngineContext } from '../../engine/context.ts';
 import { mergedTasks, type TaskIdentity } from '../../kiro/index.ts';
 import { writeAtomic } from '../../machine/files/atomic.ts';
 import { InputError } from '../../model/errors.ts';
-import type { Plan } from '../../model/plan.ts';
+import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
 import type { WorkspaceSpec } from '../../workspaces/index.ts';
 import { placeOfFile, realOf, writeAt } from './file-location.ts';
-import { engineTicks, type PlanSpec, specOf } from './unit.ts';
+import { engineTicks, updateSpecPlan } from './unit.ts';
 
 export const STATE_FILE = 'SEQUENTIAL_STATE.json';
 export const PROGRESS_FILE = 'SEQUENTIAL_PROGRESS.md';
@@ -75,11 +75,11 @@ export async function bringPending(
   workspace: WorkspaceSpec,
 ): Promise<boolean> {
   const plan = parts.store.plan(id);
-  const { pending, ...kept } = specOf(plan) ?? {};
-  if (pending === undefined || !('dir' in kept)) return false;
+  if (plan.spec?.pending === undefined) return false;
+  const { pending, ...kept } = plan.spec;
   const ticks = engineTicks(plan, ticketsOf(parts.store.view(), plan));
-  const brought = await bringSpec(parts, workspace, kept as PlanSpec, ticks, pending);
-  await parts.store.updatePlan(id, (latest) => ({ ...latest, spec: brought }));
+  const brought = await bringSpec(parts, workspace, kept, ticks, pending);
+  await updateSpecPlan(parts, id, (latest) => ({ ...latest, spec: brought }));
   return true;
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { identityOf, isWork, promptParts, type Spec, type Unit, withDescendants } from '../../kiro/index.ts';
 import { idProblem, slug } from '../../model/ids.ts';
-import type { TicketUnit } from './unit.ts';
+import type { TicketUnit } from '../../model/spec-run-schema.ts';
 
 /** A unit as its ticket keeps it. */
 export function describeUnit(spec: Spec, unit: Unit): TicketUnit {

@@ -1,89 +1,32 @@
 import { dirname, join } from 'node:path';
 import type { Settings } from '../../config/settings.ts';
+import type { EngineContext } from '../../engine/context.ts';
 import { failedRef } from '../../engine/shared-tree.ts';
 import type { TaskIdentity } from '../../kiro/index.ts';
-import type { Plan } from '../../model/plan.ts';
+import type { Plan, PlanSpec, SpecRunPlan } from '../../model/plan.ts';
 import { type PlansView, ticketsOf } from '../../model/plans/view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import type { EvidenceRules } from '../../phases/index.ts';
 
-/** What a ticket keeps of the unit that it stands for. */
-export interface TicketUnit {
-  id: string;
-  /** The tasks that are to be ticked. */
-  tasks: TaskIdentity[];
-  /** Tasks of it that the engine has ticked before, in an earlier cut of the unit. */
-  done?: readonly TaskIdentity[];
-  /** All ids that are done with the unit, its own first unless something of it was left out. */
-  ids: string[];
-  /** Open tasks of it that were not selected. */
-  leftOut?: readonly string[];
-  work: string;
-  context: string;
-  requirements: string;
-  design: string;
-  verify: string[];
-  checkpoint: boolean;
-  /** Units that are to be assigned with it. */
-  together?: readonly string[];
-  /** What each of those was about when it was asked for: their hashes. */
-  asked?: Readonly<Record<string, string>>;
-  /** Changes when what is wanted does. */
-  hash: string;
-}
-
-/** What a plan keeps of its spec. Paths are those of the user's own files. */
-export interface PlanSpec {
-  name: string;
-  /** Real path of the directory. */
-  dir: string;
-  /** Where the two files lie that show its runs, where that is not beside it: a link to it is. */
-  beside?: string | undefined;
-  /** Where its files are in the tree that the work happens in, from the top of it. */
-  inTree: string;
-  /** False: git does not have it, so it is copied into the tree and ticked at its own place too. */
-  tracked: boolean;
-  /** Names of tasks.md and of the others that there are. */
-  files: { tasks: string; others: string[] };
-  /** Where tasks.md is in the tree, where it is a link. */
-  list?: string | undefined;
-  /** Sums of the others as they were last brought into the tree. */
-  brought?: Readonly<Record<string, string>> | undefined;
-  /** tasks.md as it was when the plan was last brought up to date. */
-  text: string;
-  /** An edited tasks.md that goes to the branch when the unit whose work lies in the tree is done. */
-  pending?: string | undefined;
-  /** Where the spec's branch began. */
-  base: string | null;
-  startedAt: string;
-  /** Begun in earlier runs and not selected in this one. Their work is on refs, and nobody goes on with them. */
-  aside?: readonly Ticket[];
-  /** Ids of tickets that the plan had once; the tree may still be noted as theirs. */
-  gone?: readonly string[];
-  /** Parents that are ticked with what is in them, by the ids of the children that were open when the run began. */
-  parents?: Readonly<Record<string, readonly string[]>>;
-  /** Open units of the spec that this run was not asked for. */
-  unselected?: number;
-}
-
 /** What the engine has done for a ticket: the latest of each task counts. */
 export function ticksOf(ticket: Ticket): TaskIdentity[] {
-  const unit = unitOf(ticket);
+  const unit = ticket.unit;
   const now = ticket.status === 'complete' ? (unit?.tasks ?? []) : [];
   return [...new Map([...(unit?.done ?? []), ...now].map((task) => [task.id, task])).values()];
 }
 
 /** Tasks that the engine itself knows to be done. */
 export function engineTicks(plan: Plan, tickets: readonly Ticket[]): TaskIdentity[] {
-  return [...(specOf(plan)?.aside ?? []), ...tickets].flatMap(ticksOf);
+  return [...(plan.spec?.aside ?? []), ...tickets].flatMap(ticksOf);
 }
 
-export function unitOf(ticket: Ticket): TicketUnit | undefined {
-  return ticket.unit as TicketUnit | undefined;
-}
-
-export function specOf(plan: Plan): PlanSpec | undefined {
-  return plan.kind === 'spec' ? (plan.spec as PlanSpec) : undefined;
+/** Changes the plan of a spec; any other plan stays as it is. */
+export function updateSpecPlan(
+  { store }: Pick<EngineContext, 'store'>,
+  planId: string,
+  change: (plan: SpecRunPlan) => SpecRunPlan,
+): Promise<Plan> {
+  return store.updatePlan(planId, (latest) => (latest.kind === 'spec' ? change(latest) : latest));
 }
 
 /** Where the files lie that show a spec's runs. */
@@ -93,8 +36,8 @@ export function besideSpec({ dir, beside }: PlanSpec): string {
 
 /** A unit has to change something besides its spec, unless it is a review or a checkpoint. */
 export function evidenceRules(ticket: Ticket, plan: Plan): EvidenceRules | null {
-  const unit = unitOf(ticket);
-  const spec = specOf(plan);
+  const unit = ticket.unit;
+  const spec = plan.spec;
   if (!unit || !spec) return null;
   const free = unit.checkpoint || ticket.context.unit_type === 'review';
   const own = [spec.files.tasks, ...spec.files.others].map((name) => join(spec.inTree, name));
@@ -112,8 +55,8 @@ export function unitVariables(
   settings: Settings,
   view: Pick<PlansView, 'tickets'>,
 ): Record<string, unknown> | null {
-  const unit = unitOf(ticket);
-  const spec = specOf(plan);
+  const unit = ticket.unit;
+  const spec = plan.spec;
   if (!unit || !spec) return null;
   return {
     id: unit.id,
@@ -137,7 +80,7 @@ const MAX_OTHER = 600;
 function otherUnits(ids: readonly string[], plan: Plan, view: Pick<PlansView, 'tickets'>): string {
   const known = new Map(
     ticketsOf(view, plan).flatMap((ticket) => {
-      const unit = unitOf(ticket);
+      const unit = ticket.unit;
       return unit ? [[unit.id, { title: ticket.title, work: unit.work }] as const] : [];
     }),
   );
@@ -161,7 +104,7 @@ function lessons(plan: Plan, ticket: Ticket, view: Pick<PlansView, 'tickets'>): 
     .sort((a, b) => (a.since ?? '').localeCompare(b.since ?? ''));
   const lines = done.flatMap((other) => {
     const lesson = learnedIn(other.context.summary);
-    return lesson === '' ? [] : [`- ${unitOf(other)?.id ?? other.ticketId}: ${lesson}`];
+    return lesson === '' ? [] : [`- ${other.unit?.id ?? other.ticketId}: ${lesson}`];
   });
   while (lines.join('\n').length > MAX_LESSONS) lines.shift();
   return lines.join('\n');

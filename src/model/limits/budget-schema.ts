@@ -7,3 +7,4 @@ export const Budget = z.strictObject({
   seconds: z.number().min(0).optional().describe('Time that agents are at work, in seconds'),
   launches: z.number().int().min(0).optional().describe('How often an agent is started'),
 });
+export type Budget = z.infer<typeof Budget>;

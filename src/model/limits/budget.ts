@@ -1,11 +1,8 @@
-import type { z } from 'zod';
 import { refKey } from '../ids.ts';
 import type { Plan } from '../plan.ts';
 import { plural } from '../text/plural.ts';
 import { type Attempt, type Hold, openAttempt, type Ticket, type Usage } from '../ticket.ts';
-import type { Budget as BudgetSchema } from './budget-schema.ts';
-
-export type Budget = z.infer<typeof BudgetSchema>;
+import type { Budget } from './budget-schema.ts';
 
 const SCOPES = ['phase', 'ticket', 'plan', 'day'] as const;
 type Scope = (typeof SCOPES)[number];

@@ -55,7 +55,7 @@ export function checkEdit(ticket: Ticket, fields: readonly string[]): void {
 
 /** Throws unless tickets of this plan are a planner's to change. */
 export function checkEditable(plan: Plan): void {
-  if (typeof plan.kind === 'string')
+  if (plan.kind)
     throw new IllegalMoveError(
       'plan/made',
       `Plan "${plan.id}" was made by a ${plan.kind} run, which owns its tickets.`,

@@ -13,5 +13,5 @@ export function isSuperseded({ hold }: Ticket): boolean {
 export function newerRunOf(ticket: Ticket): string | undefined {
   if (isSuperseded(ticket)) return ticket.hold?.supersededBy;
   const { status, supersededBy } = ticket;
-  return status === 'failed' && typeof supersededBy === 'string' ? supersededBy : undefined;
+  return status === 'failed' ? supersededBy : undefined;
 }

@@ -157,7 +157,7 @@ function earlierPart(path: string): RunLog | undefined {
 }
 
 function labelsOf(ticket: Ticket): string[] {
-  return (ticket.source as { labels?: string[] } | undefined)?.labels ?? [];
+  return ticket.source?.labels ?? [];
 }
 
 function issueLog(result: IssueResult, labels: string[], over: boolean): IssueLog {

@@ -1,6 +1,6 @@
-import { type IssuePhase, issuePhase } from '../../../config/issue-phases.ts';
 import { flagOfOption } from '../../../config/run-flags.ts';
 import { InputError } from '../../../model/errors.ts';
+import { type IssuePhase, issuePhase } from '../../../model/issue-phases.ts';
 import type { RunOptions } from './types.ts';
 
 interface Rule {

@@ -1,48 +1,15 @@
 import { findAgent } from '../../../config/builtin-agents.ts';
-import { DEFAULT_PHASES, type IssuePhase, inOrder, issuePhase } from '../../../config/issue-phases.ts';
 import { checkGiven } from '../../../config/layers.ts';
 import { TABLE } from '../../../config/table.ts';
 import { InputError } from '../../../model/errors.ts';
+import { DEFAULT_PHASES, type IssuePhase, inOrder, issuePhase } from '../../../model/issue-phases.ts';
+import type { ExecutionConfig } from '../../../model/issue-run-schema.ts';
 import { checkMerged } from './combinations.ts';
-import type { LabelRule } from './phases.ts';
-import { type PhasePolicies, parsePhases, phasePolicies } from './phases.ts';
+import { parsePhases, phasePolicies } from './phases.ts';
 import { completeOptions } from './run-options.ts';
 import type { RunOptions, SettingsOfRuns } from './types.ts';
 
-/** How the phases of a run are executed; made by `buildExecutionConfig`, never by hand in two places. */
-export interface ExecutionConfig {
-  /** In the order of the workflow; labels may add to them, by `rules`. */
-  phases: IssuePhase[];
-  /** Seconds one phase may take. */
-  phaseTimeout: number;
-  qualityLoop: boolean;
-  maxIterations: number;
-  /** One issue at a time, and none after the first failure. True for chains. */
-  sequential: boolean;
-  chain: boolean;
-  qaGate: boolean;
-  /** Issues at once; 1 when `sequential`. */
-  concurrency: number;
-  /** Several issues, not sequential. With a concurrency of 1 they run one by one, and a failure does not stop the others. */
-  parallel: boolean;
-  verbose: boolean;
-  quiet: boolean;
-  noSmartTests: boolean;
-  dryRun: boolean;
-  /** A daemon runs it; the caller has to see that there is one. */
-  detach: boolean;
-  force: boolean;
-  retry: boolean;
-  /** Missing: the default agent. */
-  agent?: string;
-  /** Missing: the default branch. */
-  base?: string;
-  pr: boolean;
-  integrate: boolean;
-  phasePolicies: PhasePolicies;
-  autoDetectPhases: boolean;
-  rules: LabelRule[];
-}
+export type { ExecutionConfig };
 
 /** The configuration of a run of `issueCount` issues. Throws an InputError for anything that cannot be meant. */
 export function buildExecutionConfig(

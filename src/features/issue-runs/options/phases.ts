@@ -1,14 +1,11 @@
-import { ISSUE_PHASES, type IssuePhase, inOrder, issuePhase } from '../../../config/issue-phases.ts';
 import type { RunSettings } from '../../../config/settings.ts';
 import { EFFORTS } from '../../../model/efforts.ts';
 import { InputError } from '../../../model/errors.ts';
+import { ISSUE_PHASES, type IssuePhase, inOrder, issuePhase } from '../../../model/issue-phases.ts';
+import type { ExecutionConfig, PhasePolicy } from '../../../model/issue-run-schema.ts';
 import { didYouMean } from '../../../model/text/near.ts';
 
-export interface PhasePolicy {
-  model?: string;
-  effort?: (typeof EFFORTS)[number];
-}
-export type PhasePolicies = Partial<Record<IssuePhase, PhasePolicy>>;
+type PhasePolicies = ExecutionConfig['phasePolicies'];
 
 /** `spec,exec,qa` in the order of the workflow; unknown and doubled names are refused. */
 export function parsePhases(text: string): IssuePhase[] {

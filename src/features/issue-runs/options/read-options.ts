@@ -1,10 +1,10 @@
-import { ISSUE_PHASES } from '../../../config/issue-phases.ts';
 import type { Kind } from '../../../config/kinds.ts';
 import { checkGiven } from '../../../config/layers.ts';
 import { flagOfOption, optionOf, RUN_SETTINGS } from '../../../config/run-flags.ts';
 import { RUN_ONLY, type RunOnlyRow } from '../../../config/run-table.ts';
 import { flagOf } from '../../../config/table.ts';
 import { InputError } from '../../../model/errors.ts';
+import { ISSUE_PHASES } from '../../../model/issue-phases.ts';
 import { didYouMean } from '../../../model/text/near.ts';
 import { namesNothing } from './batches.ts';
 import { parsePhases } from './phases.ts';

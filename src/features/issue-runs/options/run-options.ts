@@ -1,7 +1,7 @@
-import { OPTIONAL_PHASES } from '../../../config/issue-phases.ts';
 import { checkGiven, variableLayer } from '../../../config/layers.ts';
 import { optionOf, RUN_SETTINGS } from '../../../config/run-flags.ts';
 import { type Env, userHome } from '../../../machine/environment.ts';
+import { OPTIONAL_PHASES } from '../../../model/issue-phases.ts';
 import { checkCombination, checkMerged } from './combinations.ts';
 import { ConfigResolver } from './config-resolver.ts';
 import { rulesWithout } from './phases.ts';

@@ -16,7 +16,7 @@ const INTEGRATE = 'integrate';
 
 /** The result of an issue. Success is decided here alone: the ticket is complete, or it is not. */
 export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
-  const source = ticket.source as { number?: number | null; already?: boolean } | undefined;
+  const { source } = ticket;
   const ended = ticket.phaseHistory.filter(
     (entry) => entry.completedAt !== null && entry.status !== 'skipped',
   );
@@ -122,8 +122,7 @@ function fastForwardOf(attempts: readonly Attempt[]): { fastForward?: string } {
 }
 
 function isPending(ticket: Ticket, plan: Plan): boolean {
-  const { detached } = (plan.run ?? {}) as { detached?: boolean };
-  return detached === true && (isWaiting(ticket) || ticket.status === 'running');
+  return plan.run?.detached === true && (isWaiting(ticket) || ticket.status === 'running');
 }
 
 function isWaiting({ status }: Ticket): boolean {

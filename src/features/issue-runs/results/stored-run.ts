@@ -1,39 +1,21 @@
 import { endedBefore } from '../../../engine/admission.ts';
 import type { EngineContext } from '../../../engine/context.ts';
 import { readJob } from '../../../machine/jobs/job.ts';
+import type { ExecutionConfig, IssueRun } from '../../../model/issue-run-schema.ts';
 import type { Plan } from '../../../model/plan.ts';
 import { ticketsOf } from '../../../model/plans/view.ts';
 import type { Attempt, Ticket } from '../../../model/ticket.ts';
-import type { ExecutionConfig } from '../options/execution-config.ts';
-import type { MergedRunOptions } from '../options/types.ts';
-import type { ManifestOfRun } from '../types.ts';
 
 /** The phase of the issue workflow that waits for a person. */
 export const GATE = 'qa_gate';
-/** What a run stores in its plan, so that it can be resumed unchanged. */
-export interface StoredRun {
-  config: ExecutionConfig;
-  /** What was asked for; missing for runs of callers that bring their own configuration. */
-  options: MergedRunOptions | null;
-  /** File of the JSON log. */
-  log: string | null;
-  /** Left to a daemon. */
-  detached: boolean;
-  /** Its issues came in groups. */
-  batched: boolean;
-  manifest: ManifestOfRun;
-  /** How long its finished parts took. */
-  spentSeconds: number;
-}
 
-/** Undefined for plans that are no runs of issues. */
-export function storedRun(plan: Plan): StoredRun | undefined {
-  if (plan.kind !== 'run') return undefined;
-  const kept = (plan.run ?? {}) as Partial<StoredRun>;
-  const { config, options = null, log = null, detached = false } = kept;
-  const { manifest = { stack: null, packageManager: null } } = kept;
-  const { batched = Boolean(options?.batch), spentSeconds = 0 } = kept;
-  return config && { config, options, log, detached, batched, manifest, spentSeconds };
+/** Undefined for plans that are no runs of issues, and for runs whose configuration is not known. */
+export function storedRun(
+  plan: Plan,
+): (IssueRun & { config: ExecutionConfig; batched: boolean }) | undefined {
+  if (plan.kind !== 'run' || !plan.run.config) return undefined;
+  const { config, batched = Boolean(plan.run.options?.batch) } = plan.run;
+  return { ...plan.run, config, batched };
 }
 
 /** Seconds that a run took so far: its finished parts, and a killed one up to its last activity. */

@@ -5,12 +5,11 @@ import { NO_CHECKS } from '../../checks/checks.ts';
 import type { WorktreeInfo } from '../types.ts';
 
 export function numberOf(ticket: Ticket): number | null {
-  return (ticket.source as { number?: number | null } | undefined)?.number ?? null;
+  return ticket.source?.number ?? null;
 }
 
 export function infoOf(ticket: Ticket): { title: string; labels: string[] } {
-  const { labels = [] } = (ticket.source ?? {}) as { labels?: string[] };
-  return { title: ticket.title, labels };
+  return { title: ticket.title, labels: ticket.source?.labels ?? [] };
 }
 
 /** A ticket in the worktree that its caller has made for it, if he has. */
@@ -35,8 +34,7 @@ export function worktreesOf(tickets: readonly Ticket[]): Map<number | string, Wo
 
 /** How an issue is called where people read: `#100`, or its id. */
 export function issueName({ ticketId, source }: Ticket): string {
-  const { number } = (source ?? {}) as { number?: unknown };
-  return String(number) === ticketId ? `#${ticketId}` : ticketId;
+  return String(source?.number) === ticketId ? `#${ticketId}` : ticketId;
 }
 
 /** What a tick alone would hide: of a phase of an issue, or of the issue. */

@@ -1,0 +1,75 @@
+/** Holds what people added to an object of a file themselves. Spreading the object keeps it; JSON.stringify leaves it out. */
+const EXTRA = Symbol('extra fields');
+
+interface Extra {
+  /** All keys of the object as the file has them, so that the extra ones can go back to their places. */
+  order: readonly string[];
+  fields: Readonly<Fields>;
+}
+
+type Fields = { [key: string]: unknown; [EXTRA]?: Extra };
+
+/** The fields of a plan, a ticket or an object inside one that no schema knows. */
+export function extraFields(value: object): Readonly<Record<string, unknown>> {
+  return (value as Fields)[EXTRA]?.fields ?? {};
+}
+
+/** Checks data by a schema, and keeps the fields that the schema does not know aside, at every level. */
+export function parseKeepingExtra<T>(schema: { parse(data: unknown): T }, data: unknown): T {
+  const raw = withExtra(data);
+  return keepExtra(raw, schema.parse(raw));
+}
+
+/** What a schema made of `raw`, with the fields that the schema left out kept aside. */
+export function keepExtra<T>(raw: unknown, known: T): T {
+  return keep(raw, known) as T;
+}
+
+function keep(raw: unknown, known: unknown): unknown {
+  if (Array.isArray(raw) && Array.isArray(known)) return known.map((each, index) => keep(raw[index], each));
+  if (!isFields(raw) || !isFields(known)) return known;
+  const result = mapValues(known, (each, key) => keep(raw[key], each));
+  const order = Object.keys(raw).filter((key) => raw[key] !== undefined);
+  const extra = order.filter((key) => !Object.hasOwn(known, key));
+  return extra.length === 0 ? result : setAside(result, order, raw, extra);
+}
+
+/** Notes in `known` the fields `extra` of `raw`. */
+export function setAside<T extends object>(
+  known: T,
+  order: readonly string[],
+  raw: Readonly<Record<string, unknown>>,
+  extra: readonly string[],
+): T {
+  const fields = Object.fromEntries(extra.map((key) => [key, raw[key]]));
+  return Object.assign(known, { [EXTRA]: { order, fields } satisfies Extra });
+}
+
+/** As the file has it: with the extra fields of all objects inside where people wrote them. */
+export function withExtra(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withExtra);
+  if (!isFields(value)) return value;
+  const known = mapValues(value, withExtra);
+  const extra = value[EXTRA];
+  if (!extra) return known;
+  const all = { ...extra.fields, ...known };
+  const placed = extra.order.filter((key) => Object.hasOwn(all, key));
+  const rest = Object.keys(known).filter((key) => !extra.order.includes(key));
+  return Object.fromEntries([...placed, ...rest].map((key) => [key, all[key]]));
+}
+
+/** The JSON text of something that may have plans or tickets in it. */
+export function jsonText(value: unknown, indent?: number): string {
+  return JSON.stringify(withExtra(value), null, indent);
+}
+
+function mapValues(fields: Fields, change: (value: unknown, key: string) => unknown): Fields {
+  return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, change(value, key)]));
+}
+
+/** Plain objects only: others, such as a Map or an Error, are as they are. */
+function isFields(value: unknown): value is Fields {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}

@@ -1,0 +1,43 @@
+import { describe, expect, expectTypeOf, it } from 'vitest';
+import type { Plan, PlanSpec } from '../../src/model/plan.ts';
+import type { TicketUnit } from '../../src/model/spec-run-schema.ts';
+import type { Attempt, Hold, Ticket } from '../../src/model/ticket.ts';
+import { plan as makePlan, ticket as makeTicket } from './build.ts';
+
+// `npm run typecheck` fails where a line below a @ts-expect-error compiles.
+describe('types of plans and tickets', () => {
+  it('know no misspelt field', () => {
+    const plan = makePlan({ id: 'p' });
+    const ticket = makeTicket();
+    // @ts-expect-error
+    expect(plan.knid === 'spec').toBe(false);
+    // @ts-expect-error
+    expect(ticket.stauts).toBeUndefined();
+    // @ts-expect-error
+    expect(plan.tickets[0]?.tiketId).toBeUndefined();
+    // @ts-expect-error
+    const hold: Hold = { kind: 'poll', reason: 'r', until: null, resaon: 'x' };
+    // @ts-expect-error
+    const kind: Plan['kind'] = 'sprint';
+    // @ts-expect-error
+    const changed: Ticket = { ...ticket, stauts: 'ready' };
+    expect([hold, kind, changed].length).toBe(3);
+    expectTypeOf<Attempt>().not.toHaveProperty('oucome');
+  });
+
+  it('are unions on the kind and on the origin', () => {
+    const plan: Plan = makePlan({ id: 'p' });
+    if (plan.kind === 'spec') expectTypeOf(plan.spec).toEqualTypeOf<PlanSpec>();
+    else expectTypeOf(plan.spec).toEqualTypeOf<undefined>();
+    if (plan.kind === undefined) expectTypeOf(plan.run).toEqualTypeOf<undefined>();
+    expectTypeOf<Plan['kind']>().toEqualTypeOf<undefined | 'run' | 'spec'>();
+    const ticket: Ticket = makeTicket();
+    if (ticket.unit) {
+      expectTypeOf(ticket.unit).toEqualTypeOf<TicketUnit>();
+      expectTypeOf(ticket.source).toEqualTypeOf<undefined>();
+    }
+    // @ts-expect-error A unit of a spec has no issue.
+    const both: Ticket = { ...ticket, unit: {} as TicketUnit, source: {} };
+    expect(both.planId).toBe(ticket.planId);
+  });
+});

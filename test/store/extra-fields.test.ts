@@ -1,0 +1,198 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { extraFields } from '../../src/model/extra-fields.ts';
+import { State } from './scratch.ts';
+
+type Data = Record<string, unknown>;
+
+const time = '2026-01-01T00:00:00.000Z';
+const claim = { token: 't', host: 'h', boot: 'b', pid: 1, started: '9', by: 'run', renewedAt: time };
+const attempt = {
+  phase: 'a',
+  status: 'success',
+  startedAt: time,
+  usage: { inputTokens: 1 },
+  error: { class: 'exit', message: 'm' },
+  criteria: [{ criterion: 'c', met: true, evidence: 'e' }],
+};
+const unit = {
+  id: '1',
+  tasks: [{ id: '1', title: 'x', numbered: true }],
+  ids: ['1'],
+  work: '',
+  context: '',
+  requirements: '',
+  design: '',
+  verify: [],
+  checkpoint: false,
+  hash: 'h',
+};
+const ticket = {
+  planId: 'p',
+  ticketId: 't',
+  title: 'T',
+  hold: { kind: 'poll', reason: 'r' },
+  phaseHistory: [attempt, { phase: 'b', status: 'failure', startedAt: time }],
+  base: { ref: 'main', commit: 'c' },
+  claim: { ...claim, agent: { pid: 2, started: '3' } },
+  left: { head: 'c', files: { a: 's' } },
+};
+const TICKETS = [
+  ticket,
+  { ...ticket, unit },
+  { ...ticket, source: { key: 'k', number: 1, labels: ['bug'] }, supersedes: [] },
+];
+const plan = {
+  id: 'p',
+  tickets: [{ ticketId: 't', order: 1 }, { ticketId: 'u' }],
+  starts: { max: 2, since: time },
+  claim,
+};
+const PLANS = [
+  plan,
+  {
+    ...plan,
+    kind: 'run',
+    run: {
+      config: {
+        phases: ['exec'],
+        phaseTimeout: 1,
+        maxIterations: 1,
+        concurrency: 1,
+        rules: [{ labels: ['a'] }],
+      },
+      manifest: { stack: null },
+      missing: [{ key: 'a', on: 'b' }],
+    },
+  },
+  {
+    ...plan,
+    kind: 'spec',
+    spec: {
+      name: 's',
+      dir: '/s',
+      inTree: 's',
+      tracked: true,
+      files: { tasks: 'tasks.md', others: [] },
+      text: '',
+      base: null,
+      startedAt: time,
+      aside: [{ ...ticket, unit }],
+    },
+    windows: { session: 's', cwd: '/', env: {} },
+    ended: { at: time, lines: [] },
+  },
+];
+
+/** Records, where every key is known. */
+const RECORDS = ['context', 'retries', 'visits', 'files', 'asked'];
+
+/** Puts fields of a person into every object, each at a random place. The names count up, so that none occurs twice. */
+function withOwn(value: unknown, places: () => number, key = ''): unknown {
+  if (Array.isArray(value)) return value.map((each) => withOwn(each, places));
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([name, each]): [string, unknown] => [
+    name,
+    withOwn(each, places, name),
+  ]);
+  if (RECORDS.includes(key) && !('tasks' in value)) return Object.fromEntries(entries);
+  for (let left = places() % 3; left > 0; left--) {
+    const place = places();
+    const own = [null, 'text', 7, ['a', { b: 1 }], { deep: { er: [] } }][place % 5];
+    entries.splice(place % (entries.length + 1), 0, [`x-${place}-${left}`, own]);
+  }
+  return Object.fromEntries(entries);
+}
+
+/** What was there before is there in the same order, whatever the program has added. */
+function keepsOrder(before: unknown, after: unknown): void {
+  if (Array.isArray(before)) {
+    before.forEach((each, index) => {
+      keepsOrder(each, (after as unknown[])[index]);
+    });
+    return;
+  }
+  if (typeof before !== 'object' || before === null) return;
+  const keys = Object.keys(before);
+  if (keys.some((key) => key.startsWith('x-')))
+    expect(Object.keys(after as Data).filter((key) => keys.includes(key))).toEqual(keys);
+  for (const key of keys) keepsOrder((before as Data)[key], (after as Data)[key]);
+}
+
+const places = fc.infiniteStream(fc.nat(1000)).map((stream) => () => stream.next().value ?? 0);
+
+describe('fields that people add themselves', () => {
+  it.each([
+    ['a ticket', 0],
+    ['a unit of a spec', 1],
+    ['an issue', 2],
+  ])('stay where they are in %s, at every level, through every write', async (_name, index) => {
+    const state = new State();
+    state.plan('p');
+    await fc.assert(
+      fc.asyncProperty(places, async (next) => {
+        const given = withOwn(TICKETS[index], next);
+        const file = state.write('p/tickets/t.json', given);
+        const ref = { planId: 'p', ticketId: 't' };
+        const read = state.store.ticket(ref);
+        expect(Object.keys(read).filter((key) => key.startsWith('x-'))).toEqual([]);
+        for (const title of ['one', 'two'])
+          await state.store.updateTicket(ref, (latest) => ({ ...latest, title, description: 'new' }));
+        const written: unknown = JSON.parse(readFileSync(file, 'utf8'));
+        expect(written).toMatchObject({ ...(given as Data), title: 'two', description: 'new' });
+        keepsOrder(given, written);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it.each([
+    ['a plan', 0],
+    ['the plan of an issue run', 1],
+    ['the plan of a spec run', 2],
+  ])('stay where they are in %s, at every level, through every write', async (_name, index) => {
+    const state = new State();
+    state.plan('p', ['t', 'u']);
+    await fc.assert(
+      fc.asyncProperty(places, async (next) => {
+        const given = withOwn(PLANS[index], next);
+        const file = state.write('p/plan.json', given);
+        for (const name of ['one', 'two'])
+          await state.store.updatePlan('p', (latest) => ({ ...latest, name, status: 'paused' }));
+        const written: unknown = JSON.parse(readFileSync(file, 'utf8'));
+        expect(written).toMatchObject({ ...(given as Data), name: 'two', status: 'paused' });
+        keepsOrder(given, written);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('are in one place in memory, also those that only look like an origin', () => {
+    const state = new State();
+    state.plan('p', ['t'], { run: 'make', colour: 'red' });
+    state.ticket('p', 't', { source: 'the meeting', unit: 'cm', 'x-mine': 1 });
+    const read = state.store.ticket({ planId: 'p', ticketId: 't' });
+    expect(extraFields(read)).toEqual({ source: 'the meeting', unit: 'cm', 'x-mine': 1 });
+    expect([read.source, read.unit]).toEqual([undefined, undefined]);
+    expect(extraFields(state.store.plan('p'))).toEqual({ run: 'make', colour: 'red' });
+  });
+});
+
+describe('a plan of an unknown kind', () => {
+  it('is held back and never rewritten', async () => {
+    const state = new State();
+    state.plan('p', ['t'], { kind: 'sprint', length: 14 });
+    state.plan('q');
+    const before = readFileSync(state.path('p/plan.json'), 'utf8');
+    const { plans, problems } = state.store.view();
+    expect(plans.map(({ id }) => id)).toEqual(['q']);
+    expect(problems).toMatchObject([{ planId: 'p', ticketId: null, code: 'state/kind' }]);
+    expect(problems[0]?.message).toContain('plans of kind "sprint" are not known here');
+    await expect(state.store.updatePlan('p', (plan) => ({ ...plan, name: 'x' }))).rejects.toMatchObject({
+      code: 'state/kind',
+      hint: expect.stringContaining('Nothing changes the plan'),
+    });
+    expect(readFileSync(state.path('p/plan.json'), 'utf8')).toBe(before);
+  });
+});
