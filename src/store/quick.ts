@@ -32,13 +32,12 @@ export function quickPlan(data: unknown): Plan | undefined {
 }
 
 const SCHEMAS: Readonly<Record<'plan' | 'ticket', Union>> = { plan: planSchema, ticket: ticketSchema };
-const readers = new Map<string, Reader>();
+const readers: Record<keyof typeof SCHEMAS, Reader[]> = { plan: [], ticket: [] };
 
 /** `member`: which of the forms that the schema has. */
 function read(name: keyof typeof SCHEMAS, member: number, data: Data): unknown {
-  const key = `${name} ${member}`;
-  const reader = readers.get(key) ?? readerOf(name, member);
-  readers.set(key, reader);
+  readers[name][member] ??= readerOf(name, member);
+  const reader = readers[name][member];
   return reader.fits(data) ? (reader.complete?.(data as never) ?? data) : undefined;
 }
 
@@ -108,12 +107,13 @@ function compileNamed(name: string, named: Named): Reader {
   return reader;
 }
 
+/** Only one of them may complete something: then whether it is meant shows in that the value is an object or a list. */
 function anyOf(readers: Reader[]): Reader {
-  const fits = (value: unknown) => readers.some((reader) => reader.fits(value));
-  if (!readers.some(({ complete }) => complete)) return { fits };
+  const [completer, another] = readers.filter(({ complete }) => complete);
+  if (another) return NEVER;
   return {
-    fits,
-    complete: (value: never) => readers.find((reader) => reader.fits(value))?.complete?.(value) ?? value,
+    fits: (value) => readers.some((reader) => reader.fits(value)),
+    complete: completer?.complete && ((value: never) => (value ? completer.complete?.(value) : value)),
   };
 }
 
@@ -160,7 +160,21 @@ function object(schema: Schema, named: Named): Reader {
   // All keys at once: objects to which many are added one by one become slow.
   const preset = fields.filter((field) => field.required || field.preset !== undefined);
   const template: Data = Object.fromEntries(preset.map((field) => [field.key, field.preset]));
-  const inside = fields.filter((field) => field.complete || typeof field.preset === 'object');
+  const hasPresets = fields.some((field) => field.preset !== undefined);
+  const fresh = fields.filter((field) => typeof field.preset === 'object' && field.preset !== null);
+  const inside = fields.filter((field) => field.complete);
+  const fill = (value: Data): Data => {
+    if (!hasPresets && inside.length === 0) return value;
+    const result: Data = hasPresets ? Object.assign({ ...template }, value) : { ...value };
+    for (const { key, preset } of fresh)
+      if (value[key] === undefined)
+        result[key] = Array.isArray(preset) ? [...preset] : { ...(preset as Data) };
+    for (const { key, complete } of inside) {
+      const field = result[key];
+      if (typeof field === 'object' && field !== null) result[key] = complete?.(field as never);
+    }
+    return result;
+  };
   return {
     fits(value) {
       if (!isObject(value)) return false;
@@ -171,26 +185,15 @@ function object(schema: Schema, named: Named): Reader {
       return !isClosed || Object.keys(value).every((key) => known.has(key));
     },
     complete(value: Data) {
+      let hasExtra = false;
+      for (const key in value) hasExtra ||= !known.has(key);
+      if (!hasExtra) return fill(value);
       const order = Object.keys(value);
+      const own = Object.fromEntries(Object.entries(value).filter(([key]) => known.has(key)));
       const extra = order.filter((key) => !known.has(key));
-      const own = extra.length === 0 ? value : pick(value, known);
-      const result = Object.assign({ ...template }, own);
-      for (const { key, complete, preset } of inside) {
-        const field = result[key] === preset ? copyOf(preset) : result[key];
-        if (field !== undefined) result[key] = complete && field ? complete(field as never) : field;
-      }
-      return extra.length === 0 ? result : setAside(result, order, value, extra);
+      return setAside({ ...fill(own) }, order, value, extra);
     },
   };
-}
-
-function copyOf(value: unknown): unknown {
-  if (Array.isArray(value)) return [...value];
-  return isObject(value) ? { ...value } : value;
-}
-
-function pick(value: Data, keys: ReadonlySet<string>): Data {
-  return Object.fromEntries(Object.entries(value).filter(([key]) => keys.has(key)));
 }
 
 /** Data of ours has no `__proto__`; what becomes of it is for the zod schema to say. */
