@@ -1,10 +1,10 @@
-import { WORK_PHASE } from '../../config/issue-phases.ts';
 import type { ActionCall, EngineContext, StepEnd } from '../../engine/context.ts';
 import { readTip } from '../../engine/prepare-workspace.ts';
 import { workspaceSpec } from '../../engine/ticket-defaults.ts';
 import { EXIT } from '../../model/actions.ts';
 import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids.ts';
+import { WORK_PHASE } from '../../model/issue-phases.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { tipOf } from '../../model/ticket.ts';
 import { needsVerification, sayNotMerged } from '../../model/verdict.ts';

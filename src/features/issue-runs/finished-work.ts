@@ -1,6 +1,6 @@
-import { WORK_PHASE } from '../../config/issue-phases.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { refKey } from '../../model/ids.ts';
+import { WORK_PHASE } from '../../model/issue-phases.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { tipOf } from '../../model/ticket.ts';
 import { notMerged } from '../../model/verdict.ts';

@@ -1,9 +1,9 @@
-import { WORK_PHASE } from '../../config/issue-phases.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { refOf } from '../../engine/status-events.ts';
 import { branchOf, repoOf, type TicketWorkspace } from '../../engine/ticket-defaults.ts';
 import { findPullRequests } from '../../github/index.ts';
 import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';
+import { WORK_PHASE } from '../../model/issue-phases.ts';
 import { blockersOf, planOf } from '../../model/plans/view.ts';
 import type { Attempt, Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/port.ts';
