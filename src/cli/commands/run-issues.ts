@@ -57,7 +57,7 @@ async function watched(
   work: (init: ResumeInit) => Promise<RunResult>,
 ): Promise<void> {
   const { json = false, plain = false, quiet, verbose } = options;
-  const [{ IssueLines }, { runHeader }, { issueName }, { openStore }] = await Promise.all([
+  const [{ issueLines }, { runHeader }, { issueName }, { openStore }] = await Promise.all([
     import('../../report/issue-runs/output.ts'),
     import('../../report/header.ts'),
     import('../../features/issue-runs/results/ticket-facts.ts'),
@@ -71,7 +71,7 @@ async function watched(
   };
   const view = await eventView(io, { json, plain, verbose, withPlan: false, called });
   io.onUnread = goOnUnread;
-  const lines = new IssueLines({ store, out: io.out, verbose });
+  const lines = issueLines({ store, out: io.out, verbose });
   const listen = (event: EngineEvent) => {
     if (event.type === 'plan:status' && planId === '') {
       planId = event.planId;

@@ -67,11 +67,11 @@ export async function sortOut(cars: readonly TrainCar[], options: SortOptions): 
     const front = chain.placed.slice(0, red - 1);
     const faulty = todo.indexOf(culprit.car);
     // Everything before the culprit is settled; the rest is tried again without it.
-    const before = new Set(todo.slice(0, faulty));
+    const before = new Set(todo.slice(0, faulty).map(({ key }) => key));
     sorted.placed.push(...front);
-    sorted.faults.push(...chain.faults.filter(({ car }) => before.has(car)));
-    sorted.left.push(...chain.left.filter(({ car }) => before.has(car)).map(({ note }) => note));
-    sorted.already.push(...chain.already.filter(({ car }) => before.has(car)).map(({ note }) => note));
+    sorted.faults.push(...chain.faults.filter(({ car }) => before.has(car.key)));
+    sorted.left.push(...chain.left.filter(({ branch }) => before.has(branch)));
+    sorted.already.push(...chain.already.filter(({ branch }) => before.has(branch)));
     const others = sorted.placed.map(({ car }) => car.ref.ticketId);
     sorted.faults.push({ car: culprit.car, with: others, red: verdict });
     say(`✗ ${culprit.car.ref.ticketId}: ${verdict.message}`);
@@ -110,20 +110,13 @@ async function mustBeGreen(
   });
 }
 
-interface Chain {
-  placed: Placed[];
-  faults: Fault[];
-  left: { car: TrainCar; note: LeftOut }[];
-  already: { car: TrainCar; note: Already }[];
-}
-
 /** Merges the cars one by one. Leaves out those that conflict, and those that need them. */
 async function couple(
   cars: readonly TrainCar[],
   base: readonly Placed[],
   { trains, track }: SortOptions,
-): Promise<Chain> {
-  const chain: Chain = { placed: [], faults: [], left: [], already: [] };
+): Promise<Sorted> {
+  const chain: Sorted = { placed: [], faults: [], left: [], already: [] };
   let ours = base.at(-1)?.commit ?? track.tip;
   let open = [...cars];
   for (let car = open.shift(); car; car = open.shift()) {
@@ -136,13 +129,13 @@ async function couple(
       // Other cars bring the same changes, but may still be taken out: it stays in the train.
       chain.placed.push({ car, tip: coupled.tip, commit: ours });
     } else if ('nothing' in coupled) {
-      chain.already.push({ car, note: { ...car.ref, branch, into: track.from } });
+      chain.already.push({ ...car.ref, branch, into: track.from });
     } else {
       const others = [...base, ...chain.placed].map((placed) => placed.car.ref.ticketId);
       chain.faults.push({ car, with: others, conflict: coupled.conflict });
       const behind = await needing(open, car, coupled.tip, { trains });
       const culprit = car;
-      chain.left.push(...behind.map((each) => ({ car: each, note: waits(each, culprit) })));
+      chain.left.push(...behind.map((each) => waits(each, culprit)));
       open = open.filter((each) => !behind.includes(each));
     }
   }
@@ -175,12 +168,12 @@ export async function needing(
   return cars.filter((car) => stacked.includes(car.key) || waiting.includes(car));
 }
 
-function merged(sorted: Sorted, chain: Chain): Sorted {
+function merged(sorted: Sorted, chain: Sorted): Sorted {
   return {
     placed: [...sorted.placed, ...chain.placed],
     faults: [...sorted.faults, ...chain.faults],
-    left: [...sorted.left, ...chain.left.map(({ note }) => note)],
-    already: [...sorted.already, ...chain.already.map(({ note }) => note)],
+    left: [...sorted.left, ...chain.left],
+    already: [...sorted.already, ...chain.already],
   };
 }
 

@@ -34,22 +34,19 @@ export async function checkPlan(parts: EngineContext, planId: string): Promise<P
   }
   const planFile = store.location({ planId, ticketId: null });
   const problems = [...files];
-  const add = (ticketId: string | null, { file, path = null, severity = 'error', ...rest }: Finding) =>
-    problems.push({ ticketId, file: file ?? planFile, path, severity, ...rest });
-  const fileOf = (ticketId: string) => store.location({ planId, ticketId });
+  const add = (ticketId: string | null, { place, message, hint, ...rest }: Finding) => {
+    const { file = store.location({ planId, ticketId }), path = place, severity = 'error' } = rest;
+    problems.push({ ticketId, place, file, path, message, hint, severity });
+  };
   for (const { ticketId, message, path, in: where } of planProblems(plan, view)) {
-    const own = where === 'ticket' && ticketId !== null;
-    add(ticketId, {
-      place: own ? (path ?? 'ticket') : 'plan.json: tickets',
-      message,
-      path: path ?? 'tickets',
-      ...(own ? { file: fileOf(ticketId) } : {}),
-    });
+    if (where === 'ticket' && ticketId !== null)
+      add(ticketId, { place: path ?? 'ticket', path: path ?? 'tickets', message });
+    else add(ticketId, { place: 'plan.json: tickets', path: path ?? 'tickets', message, file: planFile });
   }
   if (plan.tickets.length === 0)
     add(null, { place: 'plan.json: tickets', path: 'tickets', message: 'The plan has no tickets.' });
   if (plan.agent !== null && !Object.hasOwn(parts.settings.agents, plan.agent))
-    add(null, { place: 'agent', path: 'agent', message: unknownAgent(parts, plan.agent) });
+    add(null, { place: 'agent', message: unknownAgent(parts, plan.agent) });
   const ofPlan = new Set<string>();
   for (const ticket of ticketsOf(view, plan)) {
     const { ticketId } = ticket;
@@ -58,21 +55,17 @@ export async function checkPlan(parts: EngineContext, planId: string): Promise<P
       // A wrong value of the plan is found by every ticket that uses it.
       if (shared && ofPlan.has(finding.message)) continue;
       if (shared) ofPlan.add(finding.message);
-      add(shared ? null : ticketId, { file: fileOf(ticketId), ...finding });
+      add(shared ? null : ticketId, finding);
     }
     if (ticket.title.trim() === '')
       add(ticketId, {
         place: 'title',
-        path: 'title',
-        file: fileOf(ticketId),
         message: 'The ticket has no title.',
         hint: `Give it one: signalbox plan edit ${planId} ${ticketId} --title "…"`,
       });
     if (ticket.acceptanceCriteria.length === 0)
       add(ticketId, {
         place: 'acceptanceCriteria',
-        path: 'acceptanceCriteria',
-        file: fileOf(ticketId),
         message: 'The ticket has no acceptance criteria.',
         hint: 'Say how one can tell that it is done; agents and reviews go by it.',
         severity: 'warning',
@@ -81,8 +74,6 @@ export async function checkPlan(parts: EngineContext, planId: string): Promise<P
   for (const { a, b, paths } of overlaps(plan, view))
     add(b, {
       place: 'paths',
-      path: 'paths',
-      file: fileOf(b),
       message: `${a} and ${b} may run at once and both will change ${[...new Set(paths)].join(' and ')}.`,
       hint: `Let one wait for the other (blockedBy), or cut the work differently.`,
       severity: 'warning',
@@ -99,8 +90,7 @@ async function checkTicket(
   const problems: Finding[] = [];
   const planFile = parts.store.location({ planId: plan.id, ticketId: null });
   /** A value that comes from the plan has to be fixed in the plan's file. */
-  const whereOf = (field: 'repo' | 'workflow') =>
-    ticket[field] === null ? { path: field, file: planFile } : { path: field };
+  const whereOf = (field: 'repo' | 'workflow') => (ticket[field] === null ? { file: planFile } : {});
   const attempt = async (place: string, more: Partial<Finding>, fn: () => unknown) => {
     try {
       await fn();
@@ -112,15 +102,15 @@ async function checkTicket(
   await attempt('repo', whereOf('repo'), async () => {
     const repo = repoOf(ticket, plan, parts.settings);
     await parts.workspaces.checkRepo(repo);
-    await attempt('branch', { path: 'branch' }, () => branchOf(ticket));
+    await attempt('branch', {}, () => branchOf(ticket));
     if (!hasBegun(ticket)) problems.push(...(await obstacles(parts, plan, ticket, view)));
     // A ticket that was held before it had a workspace still needs its base.
     else if (ticket.base === null && ticket.status !== 'complete')
-      problems.push(...(await obstacles(parts, plan, ticket, view)).filter(({ path }) => path === 'base'));
+      problems.push(...(await obstacles(parts, plan, ticket, view)).filter(({ place }) => place === 'base'));
   });
   problems.push(...held(ticket));
   if (ticket.agent !== null && !Object.hasOwn(parts.settings.agents, ticket.agent))
-    problems.push({ place: 'agent', path: 'agent', message: unknownAgent(parts, ticket.agent) });
+    problems.push({ place: 'agent', message: unknownAgent(parts, ticket.agent) });
   await attempt('workflow', whereOf('workflow'), async () => {
     const { workflow, prompts } = await pinnedFor(parts, ticket, plan);
     if (!isOver(ticket)) problems.push(...tooLong(ticket, workflow, prompts));
@@ -129,7 +119,7 @@ async function checkTicket(
       ['skipPhases', ticket.skipPhases],
       ['currentPhase', ticket.currentPhase === null ? [] : [ticket.currentPhase]],
     ] as const)
-      await attempt(field, { path: field }, () => checkPhaseNames(workflow, names));
+      await attempt(field, {}, () => checkPhaseNames(workflow, names));
     for (const phase of workflow.phases) {
       if (phase.type !== 'agent') continue;
       const name = agentOf(parts, phase, ticket, plan);
@@ -143,7 +133,7 @@ async function checkTicket(
   });
   for (const path of ticket.paths ?? []) {
     const problem = pathProblem(path);
-    if (problem) problems.push({ place: 'paths', path: 'paths', message: `The path "${path}" ${problem}.` });
+    if (problem) problems.push({ place: 'paths', message: `The path "${path}" ${problem}.` });
   }
   return problems;
 }
@@ -162,7 +152,7 @@ function tooLong(
   if (![...own, ...Object.values(prompts)].some((text) => /\bdescription\b/.test(text))) return [];
   const message = `The description has ${bytes} bytes; a prompt may have at most ${MAX_PROMPT_BYTES}.`;
   const hint = `Shorten it: signalbox plan edit ${planId} ${ticketId} --description-file <file>`;
-  return [{ place: 'description', path: 'description', message, hint }];
+  return [{ place: 'description', message, hint }];
 }
 
 /** Tickets that need a person although their files are right. */
@@ -173,7 +163,7 @@ function held(ticket: Ticket): Finding[] {
   const word = status === 'failed' ? 'has failed' : 'needs attention';
   const message = `The ticket ${word}: ${error ?? hold?.reason ?? 'a person must look'}`;
   const hint = `Once that is put right: signalbox retry ${planId} ${ticketId}`;
-  return [{ place: 'status', path: 'status', message, hint, severity: 'warning' }];
+  return [{ place: 'status', message, hint, severity: 'warning' }];
 }
 
 function unknownAgent({ settings }: EngineContext, name: string): string {

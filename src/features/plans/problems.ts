@@ -28,7 +28,6 @@ export async function obstacles(
     ...sameBranch(parts, plan, ticket, view),
     ...found.map(({ field, message, hint }) => ({
       place: field,
-      path: field,
       message,
       hint,
       // A branch that only origin has is fetched when the work begins.
@@ -61,7 +60,6 @@ export async function noMergeTarget(
   return [
     {
       place: 'base',
-      path: 'base',
       file: parts.store.location({ planId: plan.id, ticketId: null }),
       message: `The work would start from a commit on no branch, and phase "${merges.id}" could not merge it.`,
       hint: 'Set `base` of the plan to a branch.',
@@ -86,7 +84,7 @@ function sameBranch(parts: EngineContext, plan: Plan, ticket: Ticket, view: Stor
         theirs === branch
           ? `Branch "${branch}" is also the branch of ${name}, which is ${found.status}.`
           : `Git cannot have branch "${branch}" beside "${theirs}" of ${name}, which is ${found.status}.`;
-      return [{ place: 'branch', path: 'branch', message, hint: 'Give one of the two another branch.' }];
+      return [{ place: 'branch', message, hint: 'Give one of the two another branch.' }];
     }
   }
   return [];
@@ -106,7 +104,7 @@ export interface Problem {
   severity: 'error' | 'warning';
 }
 
-/** A problem before its ticket is filled in; the default file is the ticket's. */
+/** A problem before its ticket is filled in. Defaults: the ticket's file, `place` as the path, an error. */
 export type Finding = Pick<Problem, 'place' | 'message'> &
   Partial<Pick<Problem, 'path' | 'hint' | 'severity' | 'file'>>;
 

@@ -6,72 +6,51 @@ import type { RunResult } from '../../features/issue-runs/types.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { ticketOf } from '../../model/plans/view.ts';
 import { isSuperseded } from '../../model/state/superseded.ts';
+import type { Ticket } from '../../model/ticket.ts';
 import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/port.ts';
 import { style } from '../style.ts';
 import { type Mark, RunLines } from './progress-lines.ts';
 import { dryRunLines, issueSummary } from './summary.ts';
 
-export interface IssueLinesOptions {
+interface IssueLinesOptions {
   store: Store;
   out(line: string): void;
   verbose: boolean;
 }
 
 /** The progress lines of an issue run, with names and reasons from its store. */
-export class IssueLines {
-  readonly #store: Store;
-  readonly #lines: RunLines;
-  #planId = '';
+export function issueLines({ store, out, verbose }: IssueLinesOptions) {
+  let planId = '';
+  const known = <T>(ticketId: string, read: (ticket: Ticket) => T, otherwise: T): T => {
+    const ticket = ticketOf(store.view(), { planId, ticketId });
+    return ticket ? read(ticket) : otherwise;
+  };
+  const lines = new RunLines({
+    out,
+    clock: () => performance.now(),
+    verbose,
+    nameOf: (id) => known(id, issueName, id),
+    msOf: (id) => known(id, (ticket) => workedSeconds(ticket) * 1000, 0),
+    reasonOf: (id) => known(id, reasonOf, ''),
+    remarksOf: (id, phase) => known(id, (ticket) => remarksOf(ticket, phase), []),
+  });
+  return {
+    begin(id: string): void {
+      planId = id;
+      const plan = store.plan(id);
+      const marks = plan.tickets.map(({ ticketId }) => [ticketId, known(ticketId, markOf, '⏳')] as const);
+      lines.begin(new Map(marks), storedRun(plan)?.config.sequential);
+    },
+    listen: (event: EngineEvent): void => lines.listen(event),
+    close: (): void => lines.close(),
+  };
+}
 
-  constructor({ store, out, verbose }: IssueLinesOptions) {
-    this.#store = store;
-    this.#lines = new RunLines({
-      out,
-      clock: () => performance.now(),
-      verbose,
-      nameOf: (id) => {
-        const ticket = this.#ticket(id);
-        return ticket ? issueName(ticket) : id;
-      },
-      msOf: (id) => {
-        const ticket = this.#ticket(id);
-        return ticket ? workedSeconds(ticket) * 1000 : 0;
-      },
-      reasonOf: (id) => {
-        const ticket = this.#ticket(id);
-        return ticket ? reasonOf(ticket) : '';
-      },
-      remarksOf: (id, phase) => {
-        const ticket = this.#ticket(id);
-        return ticket ? remarksOf(ticket, phase) : [];
-      },
-    });
-  }
-
-  begin(planId: string): void {
-    this.#planId = planId;
-    const marks: Record<string, Mark> = { complete: '✓', failed: '✗' };
-    const plan = this.#store.plan(planId);
-    const of = plan.tickets.map(({ ticketId }) => {
-      const ticket = this.#ticket(ticketId);
-      const rests = ticket && isSuperseded(ticket) ? '‖' : '⏳';
-      return [ticketId, marks[ticket?.status ?? ''] ?? rests] as const;
-    });
-    this.#lines.begin(new Map(of), storedRun(plan)?.config.sequential);
-  }
-
-  listen(event: EngineEvent): void {
-    this.#lines.listen(event);
-  }
-
-  close(): void {
-    this.#lines.close();
-  }
-
-  #ticket(id: string) {
-    return ticketOf(this.#store.view(), { planId: this.#planId, ticketId: id });
-  }
+function markOf(ticket: Ticket): Mark {
+  if (ticket.status === 'complete') return '✓';
+  if (ticket.status === 'failed') return '✗';
+  return isSuperseded(ticket) ? '‖' : '⏳';
 }
 
 export interface RunOutputOptions {
@@ -95,7 +74,7 @@ export function runOutput({ output, stateDir, verbose, quiet }: RunOutputOptions
   const out = (text: string) => {
     for (const line of text.split('\n')) show(line);
   };
-  const lines = new IssueLines({ store: openStore(stateDir), out, verbose });
+  const lines = issueLines({ store: openStore(stateDir), out, verbose });
   let begun = false;
   return {
     listen(event) {
