@@ -1,5 +1,5 @@
 import { sayHolder, wayToFree } from '../model/claim.ts';
-import { HeldError } from '../model/errors.ts';
+import { HeldError, IllegalMoveError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { EngineContext } from './context.ts';
 import { workspaceSpec } from './ticket-defaults.ts';
@@ -40,4 +40,29 @@ export async function releaseFor(parts: EngineContext, ref: TicketRef, insidePha
   if (released.released)
     return { ok: true, path: spec.path, message: `${spec.path} was given back; branch ${spec.branch} stays` };
   return { ok: false, path: spec.path, message: `Kept ${spec.path}: ${released.reason}` };
+}
+
+/** The diff of a ticket's work against its base. */
+export async function diffTicket(
+  parts: EngineContext,
+  ref: TicketRef,
+  stat: boolean,
+): Promise<{ base: string; branch: string; text: string }> {
+  const { store, settings, workspaces } = parts;
+  const ticket = store.ticket(ref);
+  if (!ticket.base) {
+    throw new IllegalMoveError(
+      'ticket/unstarted',
+      `${refKey(ref)} has no workspace yet: it is ${ticket.status}.`,
+      {
+        hint: `See: signalbox status --plan ${ref.planId}`,
+      },
+    );
+  }
+  const spec = workspaceSpec(ticket, store.plan(ref.planId), settings, store.view());
+  return {
+    base: ticket.base.commit,
+    branch: spec.branch,
+    text: await workspaces.diff(spec, ticket.base.commit, { stat }),
+  };
 }

@@ -27,7 +27,7 @@ async function show(
   io: Io,
 ): Promise<void> {
   const parts = await openEngine(io, options, 'diff');
-  const { diffTicket } = await import('../../features/plans/diff.ts');
+  const { diffTicket } = await import('../../engine/workspace-commands.ts');
   const diff = await diffTicket(parts, { planId, ticketId }, options.stat === true);
   if (options.json) outJson(io, diff);
   else io.out(diff.text.trimEnd() || `${planId}/${ticketId} has changed nothing yet.`);
