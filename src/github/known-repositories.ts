@@ -20,8 +20,8 @@ export function noteFact(file: string, key: string, value: object): void {
 export class KnownRepositories {
   readonly #file: string;
 
-  constructor(stateDir: string) {
-    this.#file = join(stateDir, 'forge', 'repositories.json');
+  constructor(cacheDir: string) {
+    this.#file = join(cacheDir, 'repositories.json');
   }
 
   get(address: string): RepositoryName | undefined {

@@ -29,8 +29,8 @@ export function readBudget(value: unknown): Budget | null {
 export class BudgetBook {
   readonly #file: string;
 
-  constructor(stateDir: string) {
-    this.#file = join(stateDir, 'forge', 'budget.json');
+  constructor(cacheDir: string) {
+    this.#file = join(cacheDir, 'budget.json');
   }
 
   all(): KnownBudget[] {

@@ -12,7 +12,7 @@ import { MAX_WATCHES, queryWatches, type Watch, withEarlier } from './watch-quer
 import type { Watched } from './watched.ts';
 
 interface SnapshotOptions {
-  stateDir: string;
+  cacheDir: string;
   repository: RepositoryName;
   /** Answers younger than this are good enough. */
   maxAgeSeconds: number;
@@ -39,7 +39,7 @@ const FORMAT = 2;
 /** Longer than one question may take. */
 const TURN_MS = 90_000;
 
-type Kept = Pick<SnapshotOptions, 'stateDir' | 'repository'>;
+type Kept = Pick<SnapshotOptions, 'cacheDir' | 'repository'>;
 
 /**
  * The pull requests of one branch, from one query for everything that is waited for in the repository. A recent answer
@@ -62,7 +62,7 @@ export async function seePull(
     // Another process may have asked while this one waited for its turn.
     const meanwhile = fresh();
     if (meanwhile) return meanwhile;
-    const low = new BudgetBook(options.stateDir).low(options.repository.host, options.reserve, options.now());
+    const low = new BudgetBook(options.cacheDir).low(options.repository.host, options.reserve, options.now());
     if (low) return { later: budgetText(low) };
     return ask(file, watch, options, others());
   };
@@ -95,8 +95,8 @@ async function ask(
   options: SnapshotOptions,
   others: readonly Watch[],
 ): Promise<Seen> {
-  const { repository, gh, now, stateDir } = options;
-  const budgets = new BudgetBook(stateDir);
+  const { repository, gh, now, cacheDir } = options;
+  const budgets = new BudgetBook(cacheDir);
   const all = read(file);
   for (const [branch, stored] of all) if (!isFresh(stored, options)) all.delete(branch);
   const rest = others.filter(({ branch }) => branch !== watch.branch && !all.has(branch));
@@ -130,10 +130,10 @@ function isFresh({ at }: Stored, { maxAgeSeconds, now }: SnapshotOptions): boole
 }
 
 /** A readable name that is different for repositories whose names differ in characters that a file cannot have. */
-function fileOf({ stateDir, repository }: Kept): string {
+function fileOf({ cacheDir, repository }: Kept): string {
   const text = repositoryText(repository).toLowerCase();
   const hash = createHash('sha256').update(`${repository.host}/${text}`).digest('hex').slice(0, 10);
-  return join(stateDir, 'forge', `${text.replace(/[^a-z0-9._-]/g, '-').slice(0, 80)}-${hash}.json`);
+  return join(cacheDir, `${text.replace(/[^a-z0-9._-]/g, '-').slice(0, 80)}-${hash}.json`);
 }
 
 /** What cannot be read is asked again: nothing is kept here alone. */

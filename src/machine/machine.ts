@@ -39,6 +39,11 @@ export class Machine {
     return join(this.stateDir, 'fingerprints.json');
   }
 
+  /** What was last heard from GitHub: states of pull requests, names of repositories, the rate limit. */
+  get githubCache(): string {
+    return join(this.stateDir, 'forge');
+  }
+
   /** All directories of jobs. */
   get jobs(): string {
     return join(this.stateDir, 'jobs');

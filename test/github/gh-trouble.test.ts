@@ -40,7 +40,7 @@ describe('what is waited out', () => {
     bench.gh.change((state) => Object.assign(state.rateLimit, { remaining: 0, resetAt }));
     const error = new GhError('rate-limited', 'No.', { details: { host: 'github.com' } });
     expect(await troubleOf(parts, error)).toMatchObject({ until: resetAt });
-    const book = new BudgetBook(world.stateDir);
+    const book = new BudgetBook(parts.machine.githubCache);
     expect(book.low('github.com', 0, parts.now())).toMatchObject({ remaining: 0, resetAt });
   });
 });

@@ -146,8 +146,11 @@ function textOf(file: string, { cwd }: Io): string {
 
 async function budget(options: GlobalOptions, io: Io): Promise<void> {
   const { stateDir } = await openSettings(io, options);
-  const { BudgetBook } = await import('../../github/rate-limit.ts');
-  const known = new BudgetBook(stateDir).all();
+  const [{ BudgetBook }, { Machine }] = await Promise.all([
+    import('../../github/rate-limit.ts'),
+    import('../../machine/machine.ts'),
+  ]);
+  const known = new BudgetBook(new Machine(stateDir).githubCache).all();
   if (options.json) return outJson(io, known);
   if (known.length === 0) return io.out('GitHub has not been asked yet.');
   for (const { host, remaining, limit, cost, resetAt, at } of known)

@@ -42,16 +42,17 @@ export async function objections(
   candidates: readonly Candidate[],
   to: Destination,
 ): Promise<Map<string, Objection>> {
-  const { stateDir, forge } = parts.settings;
+  const { forge } = parts.settings;
+  const cacheDir = parts.machine.githubCache;
   const watches = candidates.map(({ car, work, number }): Watch => {
     return { branch: car.key, number, owner: work.head.owner };
   });
   for (const { car, work } of candidates)
-    await forgetPull({ stateDir, repository: work.head.repository }, car.key);
+    await forgetPull({ cacheDir, repository: work.head.repository }, car.key);
   const found = new Map<string, Objection>();
   for (const [index, { car, work, number }] of candidates.entries()) {
     const watch = watches[index] as Watch;
-    const options = { stateDir, repository: work.head.repository, gh: work.gh, now: () => parts.now() };
+    const options = { cacheDir, repository: work.head.repository, gh: work.gh, now: () => parts.now() };
     const ages = { maxAgeSeconds: Math.max(forge.cacheSeconds, 5), reserve: forge.reserve };
     const seen = await seePull(watch, { ...options, ...ages }, () => watches.slice(index + 1));
     const pull = 'later' in seen ? undefined : seen.pulls.find((each) => each.number === number);

@@ -170,6 +170,6 @@ async function landPull(
     await mergePullRequest({ head, number, commit: tip, method }, gh);
     return { number, url };
   });
-  await forgetPull({ stateDir: parts.settings.stateDir, repository: head.repository }, car.key);
+  await forgetPull({ cacheDir: parts.machine.githubCache, repository: head.repository }, car.key);
   return { number, url };
 }

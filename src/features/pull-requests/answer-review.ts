@@ -56,7 +56,10 @@ export async function answerReview(parts: EngineContext, ref: TicketRef): Promis
   }
   const answered = work.journal.answered();
   if (feedback?.ids.some((id) => !answered.has(id))) work.journal.note('answered', { ids: feedback.ids });
-  await forgetPull({ stateDir: parts.settings.stateDir, repository: work.head.repository }, work.spec.branch);
+  await forgetPull(
+    { cacheDir: parts.machine.githubCache, repository: work.head.repository },
+    work.spec.branch,
+  );
   return { number, url, pushed, comment };
 }
 

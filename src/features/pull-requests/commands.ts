@@ -21,7 +21,7 @@ async function push(
 ): Promise<Pushed> {
   const wish = { ...spec, known: journal.heads().at(-1)?.commit ?? null, again };
   const pushed = await journal.record('push', { branch: spec.branch }, () => parts.workspaces.push(wish));
-  await forgetPull({ stateDir: parts.settings.stateDir, repository: head.repository }, spec.branch);
+  await forgetPull({ cacheDir: parts.machine.githubCache, repository: head.repository }, spec.branch);
   return pushed;
 }
 
@@ -51,7 +51,7 @@ export async function syncTicket(
   const open = done.state === 'conflict' || done.state === 'rewritten';
   if (!open && done.there !== known) journal.note('found', { commit: done.there });
   if (done.state === 'merged') await push(parts, work, false);
-  else await forgetPull({ stateDir: parts.settings.stateDir, repository: head.repository }, spec.branch);
+  else await forgetPull({ cacheDir: parts.machine.githubCache, repository: head.repository }, spec.branch);
   return done;
 }
 
@@ -99,6 +99,6 @@ export async function mergeTicketPull(parts: EngineContext, ref: TicketRef): Pro
     await mergePullRequest({ head, number, commit: own.tip, method }, gh);
     return { number, url };
   });
-  await forgetPull({ stateDir: parts.settings.stateDir, repository: head.repository }, branch);
+  await forgetPull({ cacheDir: parts.machine.githubCache, repository: head.repository }, branch);
   return { number, url, merged: true };
 }

@@ -37,7 +37,7 @@ export async function forgeWork(
   const spec = workspaceSpec(ticket, plan, settings, view);
   const origin = parseRemote(await workspaces.pushUrl(spec.repo));
   const gh = { ...ghOptions(parts, spec.repo), ...(signal ? { signal } : {}) };
-  const repository = await ownRepository(gh, new KnownRepositories(settings.stateDir));
+  const repository = await ownRepository(gh, new KnownRepositories(parts.machine.githubCache));
   const head: Head = { repository, branch: spec.branch, owner: origin?.owner ?? null };
   const dir = parts.machine.jobsOf(ref);
   return { ref, ticket, plan, spec, head, gh, journal: forgeJournal(parts, ref), dir };
@@ -67,7 +67,7 @@ export function pullNumberOf(ticket: Ticket): number | null {
 
 /** The branch that the pull request is to be merged into, as far as it is known. */
 export function pullBaseOf(parts: EngineContext, { ticket, head, spec }: ForgeWork): string | null {
-  const seen = lastSeen({ stateDir: parts.settings.stateDir, repository: head.repository }, spec.branch);
+  const seen = lastSeen({ cacheDir: parts.machine.githubCache, repository: head.repository }, spec.branch);
   return seen?.base || ownBaseOf(ticket, spec);
 }
 

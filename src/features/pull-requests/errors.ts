@@ -43,9 +43,8 @@ export async function troubleOf(parts: EngineContext, error: unknown): Promise<T
   if (error.failure !== 'rate-limited') return { reason: error.message, until: soon() };
   const { host } = error.details;
   const where = typeof host === 'string' ? host : 'github.com';
-  const { stateDir } = parts.settings;
   const until = error.resetAt ?? (await endOfLimit(parts, where)) ?? soon();
-  new BudgetBook(stateDir).exhausted(where, until, parts.now());
+  new BudgetBook(parts.machine.githubCache).exhausted(where, until, parts.now());
   return { reason: `GitHub takes no more questions until ${until}`, until };
 }
 

@@ -83,7 +83,7 @@ export async function openPullRequest(
   const bodyFile = join(dir, 'pull-request.md');
   const wanted = { parts, ticket, spec, head, stack, base, gh, journal, bodyFile };
   const done = open ? await update(wanted, open) : await create(wanted);
-  await forgetPull({ stateDir: settings.stateDir, repository: head.repository }, spec.branch);
+  await forgetPull({ cacheDir: parts.machine.githubCache, repository: head.repository }, spec.branch);
   return { ...done, pushed };
 }
 

@@ -43,12 +43,12 @@ export async function watchPull(parts: EngineContext, ref: TicketRef, awaited: P
 async function look(parts: EngineContext, ref: TicketRef, awaited: PullWait): Promise<Watching> {
   const work = await forgeWork(parts, ref);
   const { head, gh, spec, journal } = work;
-  const { stateDir, forge } = parts.settings;
+  const { forge } = parts.settings;
   const tip = await localTip(parts, work);
   const ours = ourWork(work, tip, awaited);
   const watch: Watch = { branch: spec.branch, number: ours.number, owner: head.owner };
   const options = {
-    stateDir,
+    cacheDir: parts.machine.githubCache,
     repository: head.repository,
     maxAgeSeconds: forge.cacheSeconds,
     reserve: forge.reserve,
