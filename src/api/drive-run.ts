@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import { letGo } from '../engine/plan-claim.ts';
+import { letGo } from '../engine/plan-transitions.ts';
 import { runPlan } from '../engine/run-plan.ts';
 import type { ExecutionConfig } from '../features/issue-runs/options/execution-config.ts';
 import { atLeast, issueResult } from '../features/issue-runs/results/issue-result.ts';

@@ -4,7 +4,7 @@ import { repositoryOf } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { stopperOf } from '../engine/stopped-tickets.ts';
-import { workspaceSpec } from '../engine/ticket-defaults.ts';
+import { workspaceFor } from '../engine/ticket-defaults.ts';
 import { tellPhases } from '../features/issue-runs/callbacks.ts';
 import { checkLogPlace, type Rotation, rotateLogs } from '../features/issue-runs/logs/log-files.ts';
 import { openRunLog, type RunLogWriter } from '../features/issue-runs/logs/run-log.ts';
@@ -140,7 +140,7 @@ export async function forgetRun(
       const plan = planOf(view, ticket.planId);
       if (!plan) continue;
       try {
-        await workspaces.giveUp(workspaceSpec(ticket, plan, settings, view));
+        await workspaces.giveUp(workspaceFor(ticket, plan, settings, view));
       } catch (error) {
         tell(plan.id, explained(error));
       }

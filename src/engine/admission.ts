@@ -21,15 +21,15 @@ import { type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { firstPhase, type Phase, type PhaseOf, phaseOf } from '../model/workflow.ts';
 import type { Allowance } from '../phases/context.ts';
 import { type EngineContext, hooksOf } from './context.ts';
-import { pastOf } from './deleted-usage.ts';
+import { deletedUsage } from './deleted-usage.ts';
 import { knownPinned } from './pinned-workflow.ts';
 
-/** A scenario's player is no model's client. */
+/** The rehearsal agent needs far less memory than a client of a model. */
 const REHEARSAL_MB = 80;
 const REFRESH_MS = 1_000;
 
-/** One look at all tickets, with what was found out about them on the way. */
-export interface Look {
+/** All tickets at one moment, with sums and limits that are computed once. */
+export interface Overview {
   tickets: Ticket[];
   sums: Map<string, Sum>;
   limits: Map<string, AccountLimit | null>;
@@ -37,7 +37,7 @@ export interface Look {
   atWork: Ticket[];
 }
 
-export function lookAt(tickets: Iterable<Ticket>): Look {
+export function overviewOf(tickets: Iterable<Ticket>): Overview {
   const all = [...tickets];
   const atWork = all.filter((ticket) => ticket.claim && openAttempt(ticket)?.agent);
   return { tickets: all, sums: new Map(), limits: new Map(), atWork };
@@ -50,13 +50,13 @@ export function agentOf(parts: EngineContext, phase: Phase | undefined, ticket: 
   return own ?? ofKind() ?? ticket.agent ?? plan.agent ?? parts.settings.defaultAgent;
 }
 
-/** Whether an agent may start on a phase now: the one that is named, one that stands in for it, or nobody. */
+/** Whether an agent may start on a phase now: the named one, a substitute, or none. */
 export function admission(
   parts: EngineContext,
   plan: Plan,
   ticket: Ticket,
   phase: PhaseOf<'agent'>,
-  look: Look = lookAt(othersAnd(parts, ticket)),
+  overview: Overview = overviewOf(othersAnd(parts, ticket)),
 ): Admission {
   const { settings, now } = parts;
   return admit({
@@ -66,30 +66,30 @@ export function admission(
     agent: agentOf(parts, phase, ticket, plan),
     agents: settings.agents,
     suits: (agent) => suits(parts, agent, phase),
-    ...look,
+    ...overview,
     budgets: settings.budgets,
     pending: pendingLaunches(parts),
-    crowded: (agent) => roomFor(parts, agent, ticket, look),
+    crowded: (agent) => roomFor(parts, agent, ticket, overview),
     now: now(),
   });
 }
 
-/** Of a ticket that is held back by an earlier answer: what the answer is now. Undefined when that cannot be told. */
+/** The present answer for a ticket that an earlier one holds back. Undefined when it cannot be known. */
 export function stillHeld(
   parts: EngineContext,
   plan: Plan,
   ticket: Ticket,
-  look: Look,
+  overview: Overview,
 ): Hold | null | undefined {
   const workflow = knownPinned(parts, ticket)?.workflow;
   if (!workflow) return undefined;
   const phase = phaseOf(workflow, ticket.currentPhase ?? firstPhase(workflow).id);
   if (phase?.type !== 'agent') return null;
-  const answer = admission(parts, plan, ticket, phase, look);
+  const answer = admission(parts, plan, ticket, phase, overview);
   return 'hold' in answer ? redactAll(answer.hold, parts.redact) : null;
 }
 
-/** What an attempt may use, watched while it runs: others draw on the same budgets meanwhile. */
+/** What an attempt may use. Checked while it runs, because other tickets use the same budgets. */
 export function allowanceOf(
   parts: EngineContext,
   plan: Plan,
@@ -97,19 +97,19 @@ export function allowanceOf(
   phase: PhaseOf<'agent'>,
 ): Allowance | null {
   const { settings, store, now } = parts;
-  const look = (): Purse[] => {
+  const pursesNow = (): Purse[] => {
     const latest = planOf(store.glance(), plan.id) ?? plan;
     const tickets = othersAnd(parts, ticket);
-    // A person may raise the budget of a ticket under way.
+    // A person may raise the budget of a running ticket.
     const current = ticketOf(store.glance(), ticket)?.budget ?? ticket.budget;
     const asked = { ...ticket, budget: current };
     const pending = pendingLaunches(parts);
     const { budgets } = settings;
     return pursesOf({ plan: latest, ticket: asked, phase, tickets, budgets, pending, now: now() });
   };
-  let purses = look();
+  let purses = pursesNow();
   if (purses.length === 0) return null;
-  let looked = performance.now();
+  let readAt = performance.now();
   const key = refKey(ticket);
   const open = openAttempt(ticket);
   const began = Date.parse(open?.startedAt ?? now());
@@ -117,28 +117,28 @@ export function allowanceOf(
   return {
     usd: leftOf(purses, 'usd'),
     over: (usage) => {
-      if (performance.now() - looked > REFRESH_MS) {
-        purses = look();
-        looked = performance.now();
+      if (performance.now() - readAt > REFRESH_MS) {
+        purses = pursesNow();
+        readAt = performance.now();
       }
       const time = now();
       const seconds = Math.max(0, Date.parse(time) - began) / 1000;
-      return overdrawn(purses, { usage, seconds, ago: (performance.now() - looked) / 1000 }, time);
+      return overdrawn(purses, { usage, seconds, ago: (performance.now() - readAt) / 1000 }, time);
     },
     launch: () => {
-      const hold = noLaunchLeft(look(), launchesOf(jobDir), now());
+      const hold = noLaunchLeft(pursesNow(), launchesOf(jobDir), now());
       if (!hold) parts.machine.memory.again(key);
       return hold;
     },
   };
 }
 
-/** How often an attempt has started its agent: a turn that mends the result or winds up is a process of its own. */
+/** How often an attempt has started its agent: a turn that repairs the result or commits at the end is another process. */
 export function launchesOf(jobDir: string): number {
   return 1 + turnsOf(jobDir).length;
 }
 
-/** When all that an attempt had started was over; undefined while something of it runs. */
+/** When the last process of an attempt ended; undefined while one runs. */
 export function endedBefore(jobDir: string): string | undefined {
   const signs = [jobDir, ...turnsOf(jobDir)].map(lastSign);
   const known = signs.filter((sign) => sign !== undefined);
@@ -149,7 +149,7 @@ function turnsOf(jobDir: string): string[] {
   return ['repair', 'landing'].map((turn) => `${jobDir}.${turn}`).filter((dir) => existsSync(dir));
 }
 
-/** What this engine has decided to start, or started again, and no ticket's history tells yet. */
+/** Starts of agents that are decided and not in any ticket's history yet. */
 function pendingLaunches({ machine, store }: EngineContext): Pending[] {
   const { tickets } = store.glance();
   return [...machine.memory.agents].flatMap(([key, { attempts, more }]) => {
@@ -163,7 +163,7 @@ function pendingLaunches({ machine, store }: EngineContext): Pending[] {
 function othersAnd(parts: EngineContext, ticket: Ticket): Ticket[] {
   const key = refKey(ticket);
   const others = [...parts.store.glance().tickets].flatMap(([each, other]) => (each === key ? [] : [other]));
-  return [...others, ...pastOf(parts), ticket];
+  return [...others, ...deletedUsage(parts), ticket];
 }
 
 function suits({ settings }: EngineContext, name: string, phase: PhaseOf<'agent'>): boolean {
@@ -173,11 +173,11 @@ function suits({ settings }: EngineContext, name: string, phase: PhaseOf<'agent'
   return capabilityProblems(adapterFor(agent.adapter), asked).length === 0;
 }
 
-function roomFor(parts: EngineContext, agent: string, ticket: Ticket, look: Look): string | null {
+function roomFor(parts: EngineContext, agent: string, ticket: Ticket, overview: Overview): string | null {
   const time = Date.parse(parts.now());
   const others = new Map<string, { agent: string; age: number }>();
   for (const [key, each] of parts.machine.memory.agents) others.set(key, { agent: each.agent, age: 0 });
-  for (const each of look.atWork) {
+  for (const each of overview.atWork) {
     const open = openAttempt(each);
     if (open?.agent) others.set(refKey(each), { agent: open.agent, age: time - Date.parse(open.startedAt) });
   }

@@ -9,7 +9,7 @@ import { attemptKey, isOver, openAttempt, type Ticket } from '../model/ticket.ts
 import type { TreeLeft } from '../model/ticket-schema.ts';
 import { type EngineContext, isFatal } from './context.ts';
 import type { TicketWorkspace } from './ticket-defaults.ts';
-import type { Journal } from './ticket-writer.ts';
+import type { TicketWriter } from './ticket-writer.ts';
 
 // Tickets that work in the user's own checkout: telling the user's files and commits from those of an agent.
 
@@ -121,7 +121,7 @@ function lastKey(ticket: Ticket): string {
 export async function checkCheckout(
   parts: EngineContext,
   plan: Plan,
-  { found, journal, workspace }: { found: Ticket; journal: Journal; workspace: TicketWorkspace },
+  { found, writer, workspace }: { found: Ticket; writer: TicketWriter; workspace: TicketWorkspace },
 ): Promise<void> {
   const others = ticketsOf(parts.store.view(), plan).filter(({ ticketId }) => ticketId !== found.ticketId);
   const changes = await usersChanges(parts, plan, [found, ...others]);
@@ -132,7 +132,7 @@ export async function checkCheckout(
     });
   const base = await baseAfterUser(parts, found, workspace.path);
   const { branch, path: worktree } = workspace;
-  if (base) await journal.apply({ type: 'base', base, branch, worktree });
+  if (base) await writer.apply({ type: 'base', base, branch, worktree });
 }
 
 /** The user's commits since a ticket stopped neither count as its work nor are taken out: it continues from them. */

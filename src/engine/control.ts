@@ -8,19 +8,19 @@ import { blockedBy } from '../model/state/eligible.ts';
 import { runCommand } from '../model/state/explain.ts';
 import { type Json, openAttempt, type Ticket } from '../model/ticket.ts';
 import { phaseOf, type Workflow } from '../model/workflow.ts';
-import { completeUnwatched } from './complete-plan.ts';
 import { type EngineContext, emit } from './context.ts';
 import { pinnedFor } from './pinned-workflow.ts';
+import { completeUnwatched } from './plan-transitions.ts';
 import { recordTip, releaseWorkspace } from './prepare-workspace.ts';
 import { recoverOrphan } from './recovery.ts';
-import { tellStatus } from './status-events.ts';
+import { reportStatus } from './status-events.ts';
 import { stoppedIn, stoppedTogether } from './stopped-tickets.ts';
-import { workspaceSpec } from './ticket-defaults.ts';
+import { workspaceFor } from './ticket-defaults.ts';
 
 type Wish =
   | { type: 'stop' }
   | { type: 'resume' }
-  /** `goesOnBy`: the pause is only a step of another wish. */
+  /** `goesOnBy`: the pause is only a step of another command. */
   | { type: 'pause'; goesOnBy?: string }
   /** `latest`: with the workflow as it is now, instead of the one the ticket started with. */
   | { type: 'retry'; latest?: boolean }
@@ -28,10 +28,10 @@ type Wish =
   | { type: 'respond'; decision: string; message: string };
 
 const STOP_TIMEOUT_MS = 30_000;
-/** How long a skip may take once what ran is gone. */
+/** How long a skip may take after the ticket's processes have ended. */
 const SKIP_MARGIN_MS = 10_000;
 
-/** Carries out what a person wants of a ticket, and returns when it is true: a paused ticket's processes are gone. */
+/** Carries out a person's command and returns when it is true: the processes of a paused ticket have ended. */
 export async function control(parts: EngineContext, ref: TicketRef, wish: Wish, by: string): Promise<Ticket> {
   const { store, now } = parts;
   const plan = store.plan(ref.planId);
@@ -48,7 +48,7 @@ export async function control(parts: EngineContext, ref: TicketRef, wish: Wish, 
   );
   const cmd = commandOf(wish, by, isUnblocked(parts, plan, ref));
   if (wish.type === 'skip' && before.status === 'running') {
-    // Ask the model first, so that an unknown phase does not stop anything.
+    // Checked first, so that an unknown phase does not stop anything.
     command(workflow, { ...before, status: 'ready', phaseHistory: [] }, cmd, now());
     const goesOnBy = new Date(Date.parse(now()) + STOP_TIMEOUT_MS + SKIP_MARGIN_MS).toISOString();
     await control(parts, ref, { type: 'pause', goesOnBy }, by);
@@ -56,7 +56,7 @@ export async function control(parts: EngineContext, ref: TicketRef, wish: Wish, 
   const restart = wish.type === 'retry' && hasPrerequisites(plan, ref);
   const move = (ticket: Ticket) => {
     const done = command(workflow, ticket, cmd, now());
-    // What it waits for may be new, or have moved on: its branch is looked at as when it began.
+    // Its prerequisites may have changed, so its branch is prepared as at the start.
     const moved = restart ? { ...done, base: null } : done;
     return latest ? { ...moved, workflowHash: hash } : moved;
   };
@@ -66,18 +66,18 @@ export async function control(parts: EngineContext, ref: TicketRef, wish: Wish, 
       : await store.updateTicket(ref, move);
   const { type, ...detail } = wish;
   emit(parts, { type: 'command', command: type, detail: detail as Record<string, Json>, ...ref });
-  tellStatus(parts, before, after);
-  // No engine will come by once more.
+  reportStatus(parts, before, after);
+  // No engine will drive it again.
   if (after.status === 'complete') {
-    const spec = workspaceSpec(after, plan, parts.settings, store.view());
-    await recordTip(parts, after, spec);
-    await releaseWorkspace(parts, after, spec);
+    const workspace = workspaceFor(after, plan, parts.settings, store.view());
+    await recordTip(parts, after, workspace);
+    await releaseWorkspace(parts, after, workspace);
     await completeUnwatched(parts, ref.planId);
   }
   return wish.type === 'pause' || wish.type === 'stop' ? untilStopped(parts, ref) : after;
 }
 
-/** Nobody but the person in it can end a session: waiting for that would look like hanging. */
+/** Only the person in a session can end it: a command that waited for that would seem to hang. */
 function refuseInSession({ holder }: EngineContext, { claim, planId, ticketId }: Ticket): void {
   if (claim?.by !== 'session' || !holder.isLive(claim)) return;
   const ref = { planId, ticketId };
@@ -92,7 +92,7 @@ function hasPrerequisites(plan: Plan, { ticketId }: TicketRef): boolean {
   return !sharesWorkspace(plan) && entry !== undefined && entry.blockedBy.length > 0;
 }
 
-/** A gate that looks for answers elsewhere is at it for a moment now and then; the person's answer waits that long. */
+/** A gate with a command checks for answers from time to time; a person's answer waits until such a check has ended. */
 async function onceLooked(
   parts: EngineContext,
   ref: TicketRef,
@@ -103,7 +103,7 @@ async function onceLooked(
   const deadline = performance.now() + lookMs + STOP_TIMEOUT_MS;
   for (;;) {
     let looks = false;
-    // Asked within the write: the next look may begin at any time.
+    // Checked within the write: the next check may begin at any time.
     const after = await parts.store.updateTicket(ref, (ticket) => {
       const gate = phaseOf(workflow, openAttempt(ticket)?.phase ?? '')?.type === 'gate';
       const live = ticket.claim !== null && parts.holder.isLive(ticket.claim);
@@ -135,7 +135,7 @@ function isUnblocked(parts: EngineContext, plan: Plan, ref: TicketRef): boolean 
   return !entry || blockedBy(parts.store.view(), plan, entry) === null;
 }
 
-/** Waits for the engine that drives the ticket to let go of it; does its work when there is none. */
+/** Waits until the engine that drives the ticket has released it; without one, does what that engine would do. */
 export async function untilStopped(parts: EngineContext, ref: TicketRef): Promise<Ticket> {
   const { store, holder } = parts;
   const deadline = performance.now() + STOP_TIMEOUT_MS;
@@ -153,7 +153,7 @@ export async function untilStopped(parts: EngineContext, ref: TicketRef): Promis
         'ticket/stopping',
         `${refKey(ref)} is paused, but its engine has not stopped the agent yet.`,
         {
-          hint: 'Look again with: signalbox status',
+          hint: 'Overview again with: signalbox status',
           details: { holder: ticket.claim },
         },
       );
@@ -162,7 +162,7 @@ export async function untilStopped(parts: EngineContext, ref: TicketRef): Promis
   }
 }
 
-/** Resolves at the next change on disk, or soon. */
+/** Resolves at the next change in the store, or after a moment. */
 function changed(parts: EngineContext): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
@@ -175,7 +175,7 @@ function changed(parts: EngineContext): Promise<void> {
   });
 }
 
-/** Pausing a plan stops what runs for it and leaves its tickets as they are, so that resuming needs no list. */
+/** Stops what runs for a plan and leaves its tickets' status as it is, so that resuming needs no list. */
 export async function pausePlan(parts: EngineContext, planId: string, by: string): Promise<Plan> {
   const plan = await parts.store.updatePlan(planId, (latest) => {
     if (latest.status !== 'active') throw illegalPlan(latest, 'pause', 'active');
@@ -196,7 +196,7 @@ export async function resumePlan(parts: EngineContext, planId: string): Promise<
     return { ...latest, status: 'active', pausedBy: null };
   });
   emit(parts, { type: 'plan:status', planId, status: plan.status });
-  // What was stopped together with the plan goes on with it; what somebody paused by itself does not.
+  // Tickets that were stopped with the plan continue with it; those that a person paused do not.
   const together = stoppedTogether(before);
   for (const ticket of ticketsOf(parts.store.view(), planId)) {
     if (ticket.status !== 'paused' || ticket.hold?.reason !== together) continue;

@@ -1,4 +1,4 @@
-/** Places where a test can end the process as a power cut would. Named after what has just become true. */
+/** Points at which a test can kill the process. Named after what has just become true. */
 export const CRASH_POINTS = [
   'ticket:claimed',
   'workspace:ready',

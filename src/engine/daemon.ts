@@ -5,9 +5,9 @@ import { Engine } from './engine.ts';
 export interface DaemonOptions {
   maxConcurrency: number;
   lookEveryMs: number;
-  /** Aborting stops the agents; their tickets go on at the next start. */
+  /** Aborting stops the agents; their tickets continue at the next start. */
   signal: AbortSignal;
-  /** Called once the seat is taken. */
+  /** Called once this process is the daemon. */
   onSeat?: (claim: Claim) => void;
 }
 
@@ -28,7 +28,7 @@ export async function runDaemon(parts: EngineContext, options: DaemonOptions): P
   }
 }
 
-/** One look: starts what can start, waits for what it started, and ends. */
+/** Starts what can start, waits for it, and ends. */
 export async function runTick(parts: EngineContext, options: Omit<DaemonOptions, 'onSeat'>): Promise<void> {
   const { maxConcurrency, lookEveryMs, signal } = options;
   const engine = new Engine(parts, { mode: 'once', maxConcurrency, lookEveryMs });

@@ -1,11 +1,11 @@
 import type { Attempt, Ticket } from '../model/ticket.ts';
 import type { EngineContext } from './context.ts';
 
-/** Longer than a day's budget asks, and than it takes most accounts to be under no limit any more. */
+/** Longer than a daily budget needs, and than most usage limits last. */
 const KEPT_MS = 7 * 86_400_000;
 
-/** Before tickets are deleted: what their agents used and met still counts for the day and for their accounts. */
-export async function keepPast(parts: EngineContext, tickets: readonly Ticket[]): Promise<void> {
+/** Called before tickets are deleted: what their agents used still counts for daily budgets and usage limits. */
+export async function keepUsage(parts: EngineContext, tickets: readonly Ticket[]): Promise<void> {
   const { store, now } = parts;
   const time = now();
   if (!tickets.some((ticket) => essence(ticket, time))) return;
@@ -16,8 +16,8 @@ export async function keepPast(parts: EngineContext, tickets: readonly Ticket[])
 
 const renamed = new WeakMap<readonly Ticket[], Ticket[]>();
 
-/** Tickets that are no more, as far as their agents' work still counts. Their plans have names that no other plan has. */
-export function pastOf({ store }: EngineContext): Ticket[] {
+/** Deleted tickets whose usage still counts. Their plans' names are no valid ids, so they never match a plan. */
+export function deletedUsage({ store }: EngineContext): Ticket[] {
   const kept = store.deletedUsage();
   const known = renamed.get(kept);
   if (known) return known;
@@ -26,7 +26,7 @@ export function pastOf({ store }: EngineContext): Ticket[] {
   return tickets;
 }
 
-/** Of a ticket, nothing that anybody wrote in it. */
+/** The usage of a ticket, without any of its texts. */
 function essence(ticket: Ticket, now: string): object | undefined {
   const { planId, ticketId, lookedAt } = ticket;
   const phaseHistory = ticket.phaseHistory
@@ -39,7 +39,7 @@ function counts({ completedAt, resetAt }: Attempt, now: number): boolean {
   return completedAt === null || Date.parse(completedAt) > now - KEPT_MS || Date.parse(resetAt ?? '') > now;
 }
 
-/** One that nobody saw the end of ends here. */
+/** An attempt without an end ends now. */
 function attemptOf(entry: Attempt, now: string): object {
   const { phase, visit, attempt, status, startedAt, agent, usage, error, launches, resetAt } = entry;
   const completedAt = entry.completedAt ?? now;

@@ -10,9 +10,9 @@ import { type EngineContext, hooksOf } from './context.ts';
 import { type Pinned, pinnedFor } from './pinned-workflow.ts';
 import { readTip, releaseWorkspace } from './prepare-workspace.ts';
 import { takeStep } from './run-attempt.ts';
-import { refOf, tellStatus } from './status-events.ts';
-import { type TicketWorkspace, workspaceSpec } from './ticket-defaults.ts';
-import { Journal } from './ticket-writer.ts';
+import { refOf, reportStatus } from './status-events.ts';
+import { type TicketWorkspace, workspaceFor } from './ticket-defaults.ts';
+import { TicketWriter } from './ticket-writer.ts';
 
 export interface DriveOptions {
   /** False for a poll that only checks again: anything more waits for a slot. */
@@ -24,14 +24,14 @@ export interface DriveOptions {
   /** Our claim may still be on it, with nothing running for it. */
   lost?: boolean;
   /** Called once the ticket is ours, with the way in which it is written. */
-  onClaim?(journal: Journal): void;
+  onClaim?(writer: TicketWriter): void;
 }
 
 /** A claimed ticket while it is driven. */
 interface Drive {
   plan: Plan;
   pinned: Pinned;
-  journal: Journal;
+  writer: TicketWriter;
   /** The ticket before it was claimed. */
   found: Ticket;
   options: DriveOptions;
@@ -52,19 +52,19 @@ export async function driveTicket(
   } catch (error) {
     return holdBroken(parts, ref, explained(error));
   }
-  const journal = new Journal(parts, pinned.workflow, found);
-  if (!(await claim(parts, journal, pinned, options))) return;
+  const writer = new TicketWriter(parts, pinned.workflow, found);
+  if (!(await claim(parts, writer, pinned, options))) return;
   parts.crash('ticket:claimed');
-  options.onClaim?.(journal);
-  const tell = new StatusTeller(parts, journal, found);
+  options.onClaim?.(writer);
+  const tell = new StatusTeller(parts, writer, found);
   tell.status();
   try {
-    await driveClaimed(parts, { plan, pinned, journal, found, options, tell });
+    await driveClaimed(parts, { plan, pinned, writer, found, options, tell });
   } catch (error) {
     // Another engine has it now, and with it everything that is left to do.
     if (error instanceof HeldError) return;
     if (!(error instanceof InputError)) throw error;
-    await journal.giveUp(error);
+    await writer.giveUp(error);
     tell.status();
   } finally {
     parts.machine.memory.end(refKey(ref));
@@ -72,60 +72,60 @@ export async function driveTicket(
 }
 
 async function driveClaimed(parts: EngineContext, drive: Drive): Promise<void> {
-  const { plan, journal, found, tell } = drive;
-  const workspace = workspaceSpec(journal.ticket, plan, parts.settings, parts.store.glance());
+  const { plan, writer, found, tell } = drive;
+  const workspace = workspaceFor(writer.ticket, plan, parts.settings, parts.store.glance());
   const hooks = hooksOf(parts, plan);
-  const hold = await hooks.mayDrive?.(plan, journal.ticket, workspace);
+  const hold = await hooks.mayDrive?.(plan, writer.ticket, workspace);
   if (hold) {
-    await releaseUntil(journal, hold);
+    await releaseUntil(writer, hold);
     return tell.status();
   }
   tell.begin();
-  if (workspace.inPlace) await checkCheckout(parts, plan, { found, journal, workspace });
+  if (workspace.inPlace) await checkCheckout(parts, plan, { found, writer, workspace });
   await takeSteps(parts, drive, workspace);
-  const isComplete = journal.ticket.status === 'complete';
+  const isComplete = writer.ticket.status === 'complete';
   const tip = isComplete ? await readTip(parts, workspace) : undefined;
-  if (isComplete) await releaseWorkspace(parts, journal.ticket, workspace);
-  await journal.apply({ type: 'release', tip });
+  if (isComplete) await releaseWorkspace(parts, writer.ticket, workspace);
+  await writer.apply({ type: 'release', tip });
   tell.status();
-  await recordLeft(parts, journal.ticket, workspace);
-  await hooks.left?.(plan, parts.store.ticket(refOf(journal.ticket)), workspace);
+  await recordLeft(parts, writer.ticket, workspace);
+  await hooks.left?.(plan, parts.store.ticket(refOf(writer.ticket)), workspace);
 }
 
 async function takeSteps(parts: EngineContext, drive: Drive, workspace: TicketWorkspace): Promise<void> {
-  const { plan, pinned, journal, options, tell } = drive;
+  const { plan, pinned, writer, options, tell } = drive;
   const { signal, slot } = options;
   const mayBegin = ({ phase }: Step) =>
     !signal.aborted && (slot || phase.type === 'poll' || phase.type === 'gate');
   let begun: string | undefined;
   for (;;) {
-    const step = next(pinned.workflow, journal.ticket);
+    const step = next(pinned.workflow, writer.ticket);
     if (!step) return;
     const ours = step.do === 'continue' && attemptKey(step.attempt) === begun;
     if (!ours && !mayBegin(step)) return;
     const fresh = ours || step.do === 'start';
-    begun = await takeStep(parts, { plan, pinned, journal, workspace, mayBegin, signal, step, fresh });
+    begun = await takeStep(parts, { plan, pinned, writer, workspace, mayBegin, signal, step, fresh });
     tell.status();
   }
 }
 
 /** Lets go of a ticket until its hold ends. An attempt that a dead engine began in a worktree of another run starts again. */
-async function releaseUntil(journal: Journal, hold: Hold): Promise<void> {
+async function releaseUntil(writer: TicketWriter, hold: Hold): Promise<void> {
   const end = { type: 'interrupted', reason: hold.reason, deliberate: true } as const;
-  if (openAttempt(journal.ticket)) await journal.apply({ type: 'end', end });
-  await journal.apply({ type: 'hold', hold }, { type: 'release' });
+  if (openAttempt(writer.ticket)) await writer.apply({ type: 'end', end });
+  await writer.apply({ type: 'hold', hold }, { type: 'release' });
 }
 
 /** Reports each change of a ticket's status. A check that finds nothing new is not reported. */
 class StatusTeller {
   readonly #parts: EngineContext;
-  readonly #journal: Journal;
+  readonly #writer: TicketWriter;
   readonly #polls: boolean;
   #known: string | undefined;
 
-  constructor(parts: EngineContext, journal: Journal, { hold }: Ticket) {
+  constructor(parts: EngineContext, writer: TicketWriter, { hold }: Ticket) {
     this.#parts = parts;
-    this.#journal = journal;
+    this.#writer = writer;
     this.#polls = hold?.kind === 'poll' || hold?.kind === 'gate';
     this.#known = this.#polls || hold?.lock ? hold?.reason : undefined;
   }
@@ -136,9 +136,9 @@ class StatusTeller {
   }
 
   status(): void {
-    const { before, ticket } = this.#journal;
+    const { before, ticket } = this.#writer;
     const same = ticket.status === 'running' || ticket.hold?.reason === this.#known;
-    if (this.#known === undefined || !same) tellStatus(this.#parts, before, ticket);
+    if (this.#known === undefined || !same) reportStatus(this.#parts, before, ticket);
   }
 }
 
@@ -148,17 +148,17 @@ class StatusTeller {
  */
 function claim(
   parts: EngineContext,
-  journal: Journal,
+  writer: TicketWriter,
   { hash }: Pinned,
   { slot, maxConcurrency, lost }: DriveOptions,
 ): Promise<boolean> {
   const { store, holder, now } = parts;
-  const take = () => journal.claim(hash, { lost, mayTake: (latest) => mayTake(latest, now()) });
+  const take = () => writer.claim(hash, { lost, mayTake: (latest) => mayTake(latest, now()) });
   if (!slot) return take();
   return store.alone('slots', async () => {
     if (!holder.hasOthers()) return take();
     const busy = [...store.view().tickets.values()].filter(
-      (ticket) => ticket.claim && holder.isLive(ticket.claim) && refKey(ticket) !== refKey(journal.ticket),
+      (ticket) => ticket.claim && holder.isLive(ticket.claim) && refKey(ticket) !== refKey(writer.ticket),
     );
     return busy.length < maxConcurrency && take();
   });
@@ -186,5 +186,5 @@ export async function holdBroken(parts: EngineContext, ref: TicketRef, reason: s
     before = latest;
     return isTheirs(latest) ? latest : broken(latest, reason, now);
   });
-  tellStatus(parts, before, after);
+  reportStatus(parts, before, after);
 }

@@ -8,36 +8,35 @@ import { type Decision, eligible } from '../model/state/eligible.ts';
 import { heldBy } from '../model/state/held.ts';
 import { type Hold, isOver, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
-import { type Look, lookAt, stillHeld } from './admission.ts';
-import { completePlan } from './complete-plan.ts';
+import { type Overview, overviewOf, stillHeld } from './admission.ts';
 import { type EngineContext, hooksOf, isFatal, type Notifications } from './context.ts';
-import { pastOf } from './deleted-usage.ts';
-import { Outsiders } from './outside-changes.ts';
+import { deletedUsage } from './deleted-usage.ts';
+import { completePlan } from './plan-transitions.ts';
 import { recoverOrphans } from './recovery.ts';
 import { sweepOutput } from './retention.ts';
-import { Flights } from './running-tickets.ts';
-import { refOf, tellStatus } from './status-events.ts';
+import { RunningTickets } from './running-tickets.ts';
+import { OutsideChanges, refOf, reportStatus } from './status-events.ts';
 
 export interface EngineOptions {
-  /** `until-idle` ends when nothing moves by itself any more; `forever` never; `once` starts what it can and no more. */
+  /** `until-idle` ends when nothing can continue without a person; `forever` never; `once` starts what it can, once. */
   mode: 'until-idle' | 'forever' | 'once';
   maxConcurrency: number;
-  /** Only these; undefined is everything no foreground run has claimed. */
+  /** Only these; undefined: everything that no foreground run has claimed. */
   scope?: { planId: string; ticketIds?: readonly string[] };
-  /** Safety net between two looks when nothing wakes the engine. */
+  /** Interval of checks when nothing wakes the engine. */
   lookEveryMs: number;
 }
 
 const TIDY_EVERY_MS = 3_600_000;
 
-/** Decides what runs, and sees to it. All decisions come from the pure model; this orders the effects. */
+/** Starts and stops tickets. All decisions come from the pure model; the engine puts their effects in order. */
 export class Engine {
   readonly #parts: EngineContext;
   readonly #options: EngineOptions;
-  readonly #flights: Flights;
-  readonly #told = new Set<string>();
+  readonly #running: RunningTickets;
+  readonly #reported = new Set<string>();
   readonly #notifier: Notifications | undefined;
-  readonly #outsiders: Outsiders;
+  readonly #outside: OutsideChanges;
   #wake: () => void = () => undefined;
   #woken = false;
   #stopping: 'pause' | 'leave' | undefined;
@@ -48,23 +47,23 @@ export class Engine {
     this.#parts = parts;
     this.#options = options;
     this.#notifier = parts.notifications?.(parts);
-    this.#outsiders = new Outsiders(parts);
-    this.#flights = new Flights(parts, {
-      outsiders: this.#outsiders,
+    this.#outside = new OutsideChanges(parts);
+    this.#running = new RunningTickets(parts, {
+      outside: this.#outside,
       maxConcurrency: options.maxConcurrency,
-      onLanded: () => this.wake(),
+      onEnd: () => this.wake(),
       onFatal: (error) => this.#giveUp(error),
     });
   }
 
-  /** Runs until done by its mode or stopped. Throws only what makes going on impossible, such as a full disk. */
+  /** Runs until done by its mode or stopped. Throws only when nothing can continue, such as with a full disk. */
   async run(): Promise<void> {
     const { store, holder } = this.#parts;
     await holder.start();
     const unwatch = store.watch(() => this.wake());
     try {
-      await this.#look().catch((error: unknown) => this.#giveUp(error));
-      await this.#flights.landed();
+      await this.#passes().catch((error: unknown) => this.#giveUp(error));
+      await this.#running.ended();
       this.#tidy();
       await this.#notifier?.settled();
     } finally {
@@ -74,17 +73,17 @@ export class Engine {
     if (this.#failure) throw this.#failure;
   }
 
-  async #look(): Promise<void> {
+  async #passes(): Promise<void> {
     for (let passes = 0; !this.#stopping && !this.#failure; passes++) {
       this.#woken = false;
       const view = this.#parts.store.view();
-      this.#showOthers(view);
+      this.#reportOutside(view);
       this.#notifier?.look(view, (plan) => this.#isMyPlan(plan));
       await recoverOrphans(this.#parts, view);
-      this.#flights.obey(view);
+      this.#running.obey(view);
       const decision = this.#decide(view);
-      this.#tellHeld(view);
-      this.#tellCrowded(decision);
+      this.#reportHeld(view);
+      this.#reportCrowded(decision);
       const full = this.#options.mode === 'once' && passes > 0;
       const moved = await this.#carryOut(full ? { ...decision, dispatch: [] } : decision);
       if (this.#isDone(view, decision, { full, moved })) return;
@@ -93,14 +92,14 @@ export class Engine {
     }
   }
 
-  /** Old output goes while there is nothing better to do; a daemon may run for months. */
+  /** Deletes old output while no ticket runs; a daemon may run for months. */
   #tidy(): void {
-    if (this.#flights.size > 0 || performance.now() < this.#tidyAfter) return;
+    if (this.#running.size > 0 || performance.now() < this.#tidyAfter) return;
     this.#tidyAfter = performance.now() + TIDY_EVERY_MS;
     sweepOutput(this.#parts);
   }
 
-  /** Look again now. */
+  /** Checks everything again now. */
   wake(): void {
     this.#woken = true;
     this.#wake();
@@ -110,33 +109,33 @@ export class Engine {
   async stop(how: 'pause' | 'leave', by: string): Promise<void> {
     this.#stopping = how;
     if (how === 'pause') {
-      for (const done of await this.#flights.pause(by))
+      for (const done of await this.#running.pause(by))
         if (done.status === 'rejected') this.#failure ??= done.reason;
     }
-    this.#flights.abort();
+    this.#running.abort();
     this.wake();
   }
 
   get inFlight(): number {
-    return this.#flights.size;
+    return this.#running.size;
   }
 
   #decide(view: StoreView): Decision {
     const { holder, now } = this.#parts;
     const broken = this.#broken(view);
-    const { driven, busy } = this.#flights.keys();
+    const { driven, busy } = this.#running.keys();
     for (const [key, ticket] of view.tickets) {
       if (driven.has(key) || !ticket.claim || !holder.isLive(ticket.claim)) continue;
-      if (ticket.claim.token === holder.token && this.#flights.isLost(key)) continue;
+      if (ticket.claim.token === holder.token && this.#running.isLost(key)) continue;
       driven.add(key);
       busy.add(key);
     }
     const { maxConcurrency } = this.#options;
     const mine = (plan: Plan, entry: PlanEntry) => this.#isMine(plan, entry);
-    let look: Look | undefined;
+    let overview: Overview | undefined;
     const admits = (plan: Plan, ticket: Ticket) => {
-      look ??= lookAt([...view.tickets.values(), ...pastOf(this.#parts)]);
-      return stillHeld(this.#parts, plan, ticket, look);
+      overview ??= overviewOf([...view.tickets.values(), ...deletedUsage(this.#parts)]);
+      return stillHeld(this.#parts, plan, ticket, overview);
     };
     const decision = eligible(
       { plans: view.plans, tickets: view.tickets, broken },
@@ -157,10 +156,10 @@ export class Engine {
       const [problem] = this.#kindProblem(plan) ?? planProblems(plan, view);
       if (!problem) continue;
       broken.set(plan.id, problem.message);
-      this.#tell(plan.id, problem.ticketId, problem.message, null);
+      this.#problem(plan.id, problem.ticketId, problem.message, null);
     }
     for (const { planId, ticketId, message, path } of view.problems)
-      this.#tell(planId, ticketId, message, path);
+      this.#problem(planId, ticketId, message, path);
     return broken;
   }
 
@@ -174,37 +173,37 @@ export class Engine {
     }
   }
 
-  /** Each problem of what this engine looks after is told once. */
-  #tell(planId: string, ticketId: string | null, message: string, path: string | null): void {
+  /** Reports each problem of this engine's plans once. */
+  #problem(planId: string, ticketId: string | null, message: string, path: string | null): void {
     const { scope } = this.#options;
     if (scope && scope.planId !== planId) return;
     const key = `${planId}/${ticketId}: ${message}`;
-    if (this.#told.has(key)) return;
-    this.#told.add(key);
+    if (this.#reported.has(key)) return;
+    this.#reported.add(key);
     this.#parts.listen({ type: 'problem', planId, ticketId, message, path });
   }
 
-  /** A run says once that it has to wait for others, and again where nothing of it goes on. */
-  #tellCrowded({ crowded }: Decision): void {
+  /** Reports once that a run has to wait for other plans, and again for a ticket when nothing of its plan is running. */
+  #reportCrowded({ crowded }: Decision): void {
     const { scope, maxConcurrency } = this.#options;
     for (const { alone, status, phase, ...ref } of scope ? crowded : []) {
       const key = `crowded ${alone ? refKey(ref) : ref.planId}`;
-      if (this.#told.has(key)) continue;
-      this.#told.add(key);
+      if (this.#reported.has(key)) continue;
+      this.#reported.add(key);
       const reason = `waits for a free slot (maxConcurrency ${maxConcurrency})`;
       const hold: Hold = { kind: 'blocked', reason, until: null };
       this.#parts.listen({ type: 'ticket:status', status, hold, error: null, phase, ...ref });
     }
   }
 
-  /** Says once who else has a ticket that this engine would take. */
-  #tellHeld(view: StoreView): void {
+  /** Reports once which other process has a ticket that this engine would take. */
+  #reportHeld(view: StoreView): void {
     for (const [plan, ticket] of this.#mine(view)) {
       const { claim, status, error, currentPhase: phase } = ticket;
       if (isOver(ticket) || !this.#isOthers(claim)) continue;
       const key = `held ${refKey(ticket)} ${claim.token} ${status}`;
-      if (this.#told.has(key)) continue;
-      this.#told.add(key);
+      if (this.#reported.has(key)) continue;
+      this.#reported.add(key);
       const hold = heldBy(claim, ticket, plan);
       this.#parts.listen({ type: 'ticket:status', status, hold, error, phase, ...refOf(ticket) });
     }
@@ -224,22 +223,22 @@ export class Engine {
     return claim !== null && claim.token !== this.#parts.holder.token && this.#parts.holder.isLive(claim);
   }
 
-  /** Whether something is otherwise than before. */
+  /** True: something has changed. */
   async #carryOut(decision: Decision): Promise<boolean> {
     let done = 0;
     for (const changed of decision.changes)
       done += await this.#ifPossible(changed, () => this.#change(changed));
     for (const planId of decision.completed)
       done += await this.#ifPossible({ planId, ticketId: null }, () => completePlan(this.#parts, planId));
-    // Stopped meanwhile: what is started now would be stopped by nobody.
+    // Stopped meanwhile: nothing would stop what is started now.
     if (this.#stopping || this.#failure) return done > 0;
     for (const { planId, ticketId, slot } of decision.dispatch)
-      this.#flights.launch({ planId, ticketId }, slot);
+      this.#running.launch({ planId, ticketId }, slot);
     if (done > 0) this.wake();
     return done > 0 || decision.dispatch.length > 0;
   }
 
-  /** What cannot be done to one plan or ticket is told, and nothing else waits for it. Returns how many were done. */
+  /** An error of one plan or ticket is reported and does not keep the others from continuing. Returns 1 on success, else 0. */
   async #ifPossible(
     { planId, ticketId }: { planId: string; ticketId: string | null },
     fn: () => Promise<void>,
@@ -249,7 +248,7 @@ export class Engine {
       return 1;
     } catch (error) {
       if (isFatal(error)) throw error;
-      this.#tell(planId, ticketId, messageOf(error), null);
+      this.#problem(planId, ticketId, messageOf(error), null);
       return 0;
     }
   }
@@ -260,14 +259,14 @@ export class Engine {
     const after = await store.updateTicket(changed, (latest) =>
       latest.rev === changed.rev ? changed : latest,
     );
-    this.#outsiders.know(after);
-    tellStatus(this.#parts, before, after);
+    this.#outside.know(after);
+    reportStatus(this.#parts, before, after);
   }
 
-  #showOthers(view: StoreView): void {
-    const { driven } = this.#flights.keys();
+  #reportOutside(view: StoreView): void {
+    const { driven } = this.#running.keys();
     const mine = this.#mine(view).map(([, ticket]) => ticket);
-    this.#outsiders.look(mine, (key) => driven.has(key));
+    this.#outside.check(mine, (key) => driven.has(key));
   }
 
   #mine(view: StoreView): [Plan, Ticket][] {
@@ -281,17 +280,17 @@ export class Engine {
 
   #giveUp(error: unknown): void {
     this.#failure ??= error;
-    this.#flights.abort();
+    this.#running.abort();
   }
 
   #isDone(view: StoreView, decision: Decision, { full, moved }: { full: boolean; moved: boolean }): boolean {
-    if (this.#options.mode === 'forever' || this.#flights.size > 0 || this.#woken) return false;
+    if (this.#options.mode === 'forever' || this.#running.size > 0 || this.#woken) return false;
     if (full) return decision.completed.length === 0 || !moved;
     if (moved) return false;
     return this.#options.mode === 'once' || (decision.wakeAt === null && !this.#othersAtWork(view));
   }
 
-  /** Something of ours, or what it waits for, is in the hands of another engine. */
+  /** Another engine drives tickets that this one may wait for. */
   #othersAtWork(view: StoreView): boolean {
     const { scope } = this.#options;
     if (!scope || ticketsOf(view, scope.planId).every(isOver)) return false;

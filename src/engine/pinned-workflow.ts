@@ -16,7 +16,7 @@ function cacheOf(parts: EngineContext): Map<string, Pinned> {
   return cache;
 }
 
-/** The workflow that a ticket started with, if it has. */
+/** The workflow that a ticket started with; undefined before its start. */
 export function knownPinned(parts: EngineContext, { workflowHash }: Ticket): Pinned | undefined {
   if (!workflowHash) return undefined;
   const cache = cacheOf(parts);
@@ -29,7 +29,7 @@ export function knownPinned(parts: EngineContext, { workflowHash }: Ticket): Pin
   return pinned;
 }
 
-/** The workflow a ticket started with; one that has not started yet gets the present one, stored by its hash. */
+/** The workflow that a ticket started with; before its start the present one, which is then stored by its hash. */
 export async function pinnedFor(parts: EngineContext, ticket: Ticket, plan: Plan): Promise<Pinned> {
   const { store, settings } = parts;
   const known = knownPinned(parts, ticket);

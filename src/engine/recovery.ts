@@ -7,12 +7,12 @@ import type { StoreView } from '../store/port.ts';
 import { type EngineContext, isFatal } from './context.ts';
 import { pinnedFor } from './pinned-workflow.ts';
 import { readTip, releaseWorkspace } from './prepare-workspace.ts';
-import { workspaceSpec } from './ticket-defaults.ts';
+import { workspaceFor } from './ticket-defaults.ts';
 
 /**
- * Puts in order what a dead engine left half done on tickets that nobody will drive again by themselves:
- * the process of a paused one is stopped, the worktree of a finished one is given back, and their claims are cleared.
- * (Tickets that were running are simply driven again; that adopts, reads or repeats their attempt.)
+ * Cleans up after a dead engine, on tickets that no engine will drive again without a person: stops the process of a paused
+ * one, releases the worktree of a finished one, and clears their claims. Tickets that were running are driven again, which
+ * adopts, reads or repeats their attempt.
  */
 export async function recoverOrphans(parts: EngineContext, view: StoreView): Promise<void> {
   for (const ticket of view.tickets.values()) {
@@ -36,10 +36,10 @@ export async function recoverOrphan(parts: EngineContext, ticket: Ticket, view: 
   const waits = ticket.hold?.kind === 'gate' || ticket.hold?.kind === 'poll';
   const { workflow } = await pinnedFor(parts, ticket, plan);
   if (open && !waits) await stopJob(parts.machine.job(ticket, open), 'stopped');
-  const spec = workspaceSpec(ticket, plan, parts.settings, view);
-  await parts.workspaces.endSetup(spec.path);
-  const tip = ticket.status === 'complete' ? await readTip(parts, spec) : undefined;
-  if (ticket.status === 'complete') await releaseWorkspace(parts, ticket, spec);
+  const workspace = workspaceFor(ticket, plan, parts.settings, view);
+  await parts.workspaces.endSetup(workspace.path);
+  const tip = ticket.status === 'complete' ? await readTip(parts, workspace) : undefined;
+  if (ticket.status === 'complete') await releaseWorkspace(parts, ticket, workspace);
   await parts.store.updateTicket(ticket, (latest) => {
     if (latest.claim && parts.holder.isLive(latest.claim)) return latest;
     const now = parts.now();
@@ -51,7 +51,7 @@ export async function recoverOrphan(parts: EngineContext, ticket: Ticket, view: 
   });
 }
 
-/** Nobody drives a ticket between two looks, so whoever stops it then ends the wait; no engine has died. */
+/** Between two checks no engine drives a polling ticket: a person who stops it then ends the wait, and no engine has died. */
 function saidWhy(found: Ticket, latest: Ticket): string {
   const stopped = latest.status === 'paused' && found.claim === null ? latest.hold?.reason : undefined;
   return stopped ?? 'the engine was gone';

@@ -13,7 +13,7 @@ export interface Kept {
 
 /**
  * Deletes the output of attempts that is older than the retention setting allows, then the oldest until the rest fits.
- * Once a day is enough. What an unfinished ticket may still need is never touched; events and results stay for ever.
+ * Runs once a day. Output of unfinished tickets stays; events and results are never deleted.
  */
 export function sweepOutput(parts: EngineContext, force = false): number {
   const root = parts.machine.jobs;
@@ -58,7 +58,7 @@ function below(path: string): string[] {
     .map((entry) => join(path, entry.name));
 }
 
-/** What cannot be listed, or went away meanwhile, keeps no engine from its work. */
+/** Directories that cannot be listed, or were deleted meanwhile, are left out. */
 function entries(path: string): Dirent[] {
   try {
     return readdirSync(path, { withFileTypes: true });

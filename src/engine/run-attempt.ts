@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { makeDirectory } from '../machine/files/directory.ts';
 import { explained } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
@@ -5,22 +7,22 @@ import { next, type Step } from '../model/state/next.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { TicketEvent } from '../model/state/reduce.ts';
 import { redactAll } from '../model/text/redact.ts';
-import { type Attempt, attemptKey, openAttempt, type Ticket, type Usage } from '../model/ticket.ts';
+import { type Attempt, attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
 import { afterStraying, type PhaseContext, type Place, perform } from '../phases/index.ts';
 import { runAction } from './actions.ts';
 import { admission, agentOf, allowanceOf, endedBefore, launchesOf } from './admission.ts';
+import { AttemptRecorder } from './attempt-recorder.ts';
 import { type EngineContext, emit, hooksOf } from './context.ts';
-import { neighbours } from './hidden-paths.ts';
 import type { Pinned } from './pinned-workflow.ts';
 import { adoptedPlace, preparePlace } from './prepare-workspace.ts';
-import { type AttemptRef, refOf, tellEnd } from './status-events.ts';
-import type { TicketWorkspace } from './ticket-defaults.ts';
-import type { Journal } from './ticket-writer.ts';
+import { type AttemptRef, refOf, reportEnd } from './status-events.ts';
+import { ifKnown, type TicketWorkspace, workspaceFor } from './ticket-defaults.ts';
+import type { TicketWriter } from './ticket-writer.ts';
 
 interface StepInput {
   plan: Plan;
   pinned: Pinned;
-  journal: Journal;
+  writer: TicketWriter;
   workspace: TicketWorkspace;
   step: Step;
   /** Nothing of the attempt runs yet: it has just been recorded, or is recorded here. */
@@ -31,18 +33,18 @@ interface StepInput {
 
 /** Takes one step to its end. Returns the key of the next attempt where that was recorded in the same write. */
 export async function takeStep(parts: EngineContext, input: StepInput): Promise<string | undefined> {
-  const { plan, journal, step } = input;
-  const start = step.do === 'start' ? startOf(parts, plan, journal.ticket, step) : undefined;
+  const { plan, writer, step } = input;
+  const start = step.do === 'start' ? startOf(parts, plan, writer.ticket, step) : undefined;
   if (start?.type === 'hold') {
-    await journal.apply(start);
+    await writer.apply(start);
     return undefined;
   }
   const placed = await placeFor(parts, input);
   parts.crash('workspace:ready');
   const begin = [...placed.events, ...(start ? [start] : [])];
-  if (begin.length > 0) await journal.apply(...begin);
+  if (begin.length > 0) await writer.apply(...begin);
   parts.crash('attempt:recorded');
-  const attempt = openAttempt(journal.ticket);
+  const attempt = openAttempt(writer.ticket);
   if (!attempt) return undefined;
   return runAttempt(parts, input, attempt, placed);
 }
@@ -57,8 +59,8 @@ interface Placed {
 
 /** The worktree that an attempt runs in. A gate needs none. */
 async function placeFor(parts: EngineContext, input: StepInput): Promise<Placed> {
-  const { plan, journal, workspace, step, fresh, signal } = input;
-  const { ticket } = journal;
+  const { plan, writer, workspace, step, fresh, signal } = input;
+  const { ticket } = writer;
   if (step.phase.type === 'gate') return { events: [] };
   try {
     const place =
@@ -82,9 +84,9 @@ async function runAttempt(
   attempt: Attempt,
   { place, refused }: Placed,
 ): Promise<string | undefined> {
-  const { plan, pinned, journal, step, fresh } = input;
-  const about = attemptRef(journal.ticket, attempt);
-  const recorder = new AttemptRecorder(parts, journal, about);
+  const { plan, pinned, writer, step, fresh } = input;
+  const about = attemptRef(writer.ticket, attempt);
+  const recorder = new AttemptRecorder(parts, writer, about);
   const context = phaseContext(parts, input, { attempt, place, recorder });
   const agent = step.phase.type === 'agent' ? context.agentName : null;
   if (fresh) emit(parts, { type: 'attempt:start', agent, kind: step.phase.type, ...about });
@@ -93,13 +95,13 @@ async function runAttempt(
   const end = await endOf(parts, context, { agent, refused });
   parts.crash('attempt:performed');
   await recorder.settled();
-  await journal.apply({ type: 'end', end }, (ticket) => {
+  await writer.apply({ type: 'end', end }, (ticket) => {
     const after = next(pinned.workflow, ticket);
     return after?.do === 'start' && input.mayBegin(after) ? startOf(parts, plan, ticket, after) : undefined;
   });
   parts.crash('attempt:closed');
-  tellEnd(parts, journal.ticket, about);
-  const open = openAttempt(journal.ticket);
+  reportEnd(parts, writer.ticket, about);
+  const open = openAttempt(writer.ticket);
   return open && attemptKey(open) !== attemptKey(attempt) ? attemptKey(open) : undefined;
 }
 
@@ -126,11 +128,11 @@ async function endOf(
 
 function phaseContext(
   parts: EngineContext,
-  { plan, pinned, journal, workspace, step, fresh, signal }: StepInput,
+  { plan, pinned, writer, workspace, step, fresh, signal }: StepInput,
   given: { attempt: Attempt; place: Place | undefined; recorder: AttemptRecorder },
 ): PhaseContext {
   const { attempt, recorder } = given;
-  const { ticket } = journal;
+  const { ticket } = writer;
   const { phase } = step;
   const hooks = hooksOf(parts, plan);
   const named = agentOf(parts, phase, ticket, plan);
@@ -148,7 +150,7 @@ function phaseContext(
     allowance: phase.type === 'agent' ? allowanceOf(parts, plan, ticket, phase) : null,
     rules: hooks.evidence?.(plan, ticket) ?? null,
     variables: hooks.variables?.(plan, ticket) ?? {},
-    others: () => neighbours(parts, journal.ticket),
+    others: () => hiddenPaths(parts, writer.ticket),
     settings: parts.settings,
     workspaces: parts.workspaces,
     act: (request) => runAction(parts, { ref: refOf(ticket), phase: phase.id, request }),
@@ -184,81 +186,34 @@ function startOf(
   return { type: 'start', attempt: step.attempt, agent: admitted.agent };
 }
 
-/** Some CLIs report usage with every message; each report would be a write. */
-const USAGE_EVERY_MS = 2_000;
-/** More lines than these are only in the output file. */
-const SHOWN_PER_SECOND = 100;
-
-/** Records and shows what an attempt reports while it runs. Writes happen one after the other, in the background. */
-class AttemptRecorder {
-  readonly #parts: EngineContext;
-  readonly #journal: Journal;
-  readonly #about: AttemptRef;
-  readonly #mayShow = limiter(SHOWN_PER_SECOND);
-  #tail: Promise<unknown> = Promise.resolve();
-  #error: unknown;
-  #session: string | null = null;
-  #usageAt = Number.NEGATIVE_INFINITY;
-
-  constructor(parts: EngineContext, journal: Journal, about: AttemptRef) {
-    this.#parts = parts;
-    this.#journal = journal;
-    this.#about = about;
+/** Repositories, git directories and worktrees of all known tickets, except the ticket's own worktree. */
+async function hiddenPaths(parts: EngineContext, own: Ticket): Promise<string[]> {
+  const view = parts.store.glance();
+  const plans = new Map(view.plans.map((plan) => [plan.id, plan]));
+  const repos = new Set<string>();
+  const trees = new Set<string>();
+  for (const [key, ticket] of view.tickets) {
+    const plan = plans.get(ticket.planId);
+    const workspace = plan && ifKnown(() => workspaceFor(ticket, plan, parts.settings, view));
+    if (!workspace) continue;
+    repos.add(workspace.repo);
+    if (isMade(workspace)) trees.add(workspace.worktreeRoot);
+    if (key !== refKey(own)) trees.add(workspace.path);
   }
-
-  session(sessionId: string, agent: string | null): void {
-    if (sessionId === this.#session) return;
-    this.#session = sessionId;
-    this.#later({ type: 'session', sessionId });
-    emit(this.#parts, { type: 'attempt:session', agent, sessionId, ...this.#about });
-  }
-
-  usage(usage: Usage): void {
-    if (performance.now() - this.#usageAt < USAGE_EVERY_MS) return;
-    this.#usageAt = performance.now();
-    this.#later({ type: 'usage', usage });
-    emit(this.#parts, { type: 'attempt:usage', usage, ...this.#about });
-  }
-
-  /** Said by the engine, not by the agent. */
-  note(note: string): void {
-    this.#later({ type: 'note', note });
-    emit(this.#parts, { type: 'attempt:text', text: note, notice: true, ...this.#about });
-  }
-
-  text(text: string): void {
-    if (text.trim() === '' || !this.#mayShow()) return;
-    emit(this.#parts, { type: 'attempt:text', text, ...this.#about });
-  }
-
-  tool(name: string, summary: string, done: boolean): void {
-    emit(this.#parts, { type: 'attempt:tool', name, summary, done, ...this.#about });
-  }
-
-  /** Resolves when everything is written; throws what went wrong, such as a lost claim. */
-  async settled(): Promise<void> {
-    await this.#tail;
-    if (this.#error) throw this.#error;
-  }
-
-  #later(event: TicketEvent): void {
-    this.#tail = this.#tail
-      .then(() => this.#journal.apply(event))
-      .catch((error: unknown) => {
-        this.#error ??= error;
-      });
-  }
+  const roots = [...repos].filter((path) => existsSync(path));
+  const gitDirs = (await Promise.all(roots.map((repo) => parts.workspaces.gitDirs(repo)))).flat();
+  return [...roots, ...gitDirs, ...[...trees].filter((path) => existsSync(path))];
 }
 
-function limiter(perSecond: number): () => boolean {
-  let began = Number.NEGATIVE_INFINITY;
-  let count = 0;
-  return () => {
-    const now = performance.now();
-    if (now - began >= 1000) {
-      began = now;
-      count = 0;
-    }
-    return ++count <= perSecond;
-  };
+/** Only an existing directory can be hidden, so the root of future worktrees is created. */
+function isMade({ repo, worktreeRoot }: TicketWorkspace): boolean {
+  if (existsSync(worktreeRoot)) return true;
+  if (!existsSync(repo)) return false;
+  try {
+    makeDirectory(worktreeRoot, 0o777);
+    return true;
+  } catch {
+    // Then no worktree can be created there either.
+    return false;
+  }
 }

@@ -5,22 +5,21 @@ import { ticketsOf } from '../model/plans/view.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
 import { heldBy } from '../model/state/held.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { completePlan } from './complete-plan.ts';
 import { type EngineContext, emit, hooksOf } from './context.ts';
 import { Engine, type EngineOptions } from './engine.ts';
-import { claimPlan, letGo } from './plan-claim.ts';
+import { claimPlan, completePlan, letGo } from './plan-transitions.ts';
 import { refOf } from './status-events.ts';
 import { stopperOf } from './stopped-tickets.ts';
-import { ifKnown, workspaceSpec } from './ticket-defaults.ts';
+import { ifKnown, workspaceFor } from './ticket-defaults.ts';
 
 export interface RunResult {
   plan: Plan;
   tickets: Ticket[];
-  /** How many tickets were meant, those that cannot be read included. */
+  /** How many tickets were asked for, unreadable ones included. */
   wanted: number;
   /** Files that could not be read; their tickets were not run. */
   problems: string[];
-  /** By ticket id: who else had it at the end. */
+  /** By ticket id: which other process had it at the end. */
   held: ReadonlyMap<string, string>;
   ok: boolean;
 }
@@ -34,7 +33,7 @@ export interface RunOptions {
   lookEveryMs: number;
 }
 
-/** Runs a plan, or some of its tickets, until nothing moves by itself any more. Holds the plan's claim meanwhile. */
+/** Runs a plan, or some of its tickets, until nothing can continue without a person. Claims the plan for that time. */
 export async function runPlan(parts: EngineContext, options: RunOptions): Promise<RunResult> {
   const { planId, ticketIds } = options;
   checkRunnable(parts, planId, ticketIds);
@@ -53,7 +52,7 @@ export async function runPlan(parts: EngineContext, options: RunOptions): Promis
   let pausing: Promise<void> | undefined;
   const interrupt = () => {
     void engine.stop('pause', by());
-    // At once, so that nobody goes on with it should this process be killed while agents end.
+    // At once, so that no daemon continues the plan if this process is killed while agents end.
     pausing = pausePlan(parts, planId, by()).catch((error: unknown) =>
       parts.listen({ type: 'problem', planId, ticketId: null, message: messageOf(error), path: null }),
     );
@@ -89,7 +88,7 @@ function checkRunnable(parts: EngineContext, planId: string, ticketIds: readonly
     });
   }
   const fix: Partial<Record<Plan['status'], string>> = {
-    draft: `Look it over, then: signalbox plan approve ${planId}`,
+    draft: `Overview it over, then: signalbox plan approve ${planId}`,
     paused: `Go on with: signalbox resume ${planId}`,
     archived: 'An archived plan is not run any more.',
   };
@@ -97,7 +96,7 @@ function checkRunnable(parts: EngineContext, planId: string, ticketIds: readonly
   if (hint) throw new IllegalMoveError('plan/status', `Plan "${planId}" is ${plan.status}.`, { hint });
 }
 
-/** What waits already is told at once: looking again is no news until something is found. */
+/** Reports tickets that already wait: later checks report only what they find. */
 function tellHolds(
   { store, listen, now, holder }: EngineContext,
   planId: string,
@@ -115,7 +114,7 @@ function tellHolds(
   }
 }
 
-/** Looks at the repositories while workflows are read: new worktrees start from what origin has now. */
+/** Fetches the repositories while workflows are read, because new worktrees start from origin's present state. */
 function warmUp(
   parts: EngineContext,
   { planId, ticketIds, signal }: Pick<RunOptions, 'planId' | 'ticketIds' | 'signal'>,
@@ -125,16 +124,16 @@ function warmUp(
   const repos = new Set<string>();
   for (const ticket of ticketsOf(view, planId)) {
     if (ticket.status !== 'queued' || ticketIds?.includes(ticket.ticketId) === false) continue;
-    const spec = ifKnown(() => workspaceSpec(ticket, plan, parts.settings, view));
-    if (spec?.inPlace) return;
-    if (!spec || repos.has(spec.repo)) continue;
-    repos.add(spec.repo);
-    parts.workspaces.patient({ signal, graceMs: 0 }).warm({ repo: spec.repo, base: spec.base });
-    if (spec.shared) return;
+    const workspace = ifKnown(() => workspaceFor(ticket, plan, parts.settings, view));
+    if (workspace?.inPlace) return;
+    if (!workspace || repos.has(workspace.repo)) continue;
+    repos.add(workspace.repo);
+    parts.workspaces.patient({ signal, graceMs: 0 }).warm({ repo: workspace.repo, base: workspace.base });
+    if (workspace.shared) return;
   }
 }
 
-/** A plan that was stopped is paused, unless its last ticket was done by then: nobody could go on with it. */
+/** Pauses a stopped plan, unless its last ticket was complete by then. */
 async function endStopped(parts: EngineContext, planId: string, by: string): Promise<void> {
   const { store, holder } = parts;
   if (!isAllComplete(store.view(), store.plan(planId))) return pausePlan(parts, planId, by);
@@ -145,7 +144,7 @@ async function endStopped(parts: EngineContext, planId: string, by: string): Pro
   await completePlan(parts, planId);
 }
 
-/** Changes nothing in a plan that is paused already, or over. */
+/** Pauses an active plan. */
 async function pausePlan(parts: EngineContext, planId: string, by: string): Promise<void> {
   const { store, holder, now } = parts;
   let paused = false;

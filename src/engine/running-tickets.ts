@@ -7,155 +7,162 @@ import type { StoreView } from '../store/port.ts';
 import { wasOutOfReach } from '../store/port.ts';
 import { type EngineContext, isFatal } from './context.ts';
 import { driveTicket, holdBroken } from './drive-ticket.ts';
-import type { Outsiders } from './outside-changes.ts';
 import { pinnedFor } from './pinned-workflow.ts';
-import { tellStatus } from './status-events.ts';
-import type { Journal } from './ticket-writer.ts';
+import { type OutsideChanges, reportStatus } from './status-events.ts';
+import type { TicketWriter } from './ticket-writer.ts';
 
-interface Flight {
+interface Running {
   ref: TicketRef;
   slot: boolean;
   abort: AbortController;
   done: Promise<void>;
   /** Set once the ticket is claimed. */
-  journal?: Journal;
+  writer?: TicketWriter;
   reclaiming?: boolean;
 }
 
-/** How long a ticket is left alone whose trouble could not even be recorded. */
+/** Time until a ticket is tried again whose error could not be recorded. */
 const LOST_MS = 5_000;
 
-interface FlightOptions {
+interface RunningOptions {
   maxConcurrency: number;
-  outsiders: Outsiders;
-  onLanded(): void;
-  /** Something that cannot be recorded: everything has to end. */
+  outside: OutsideChanges;
+  /** Called when a ticket is no longer driven. */
+  onEnd(): void;
+  /** An error that stops everything, because nothing can be recorded. */
   onFatal(error: unknown): void;
 }
 
-/** The tickets that this engine drives at the moment. */
-export class Flights {
+/** The tickets that this engine drives now. */
+export class RunningTickets {
   readonly #parts: EngineContext;
-  readonly #options: FlightOptions;
-  readonly #flights = new Map<string, Flight>();
+  readonly #options: RunningOptions;
+  readonly #tickets = new Map<string, Running>();
   /** Tickets whose files could no longer be written, and when to try again; some still have our claim. */
   readonly #lost = new Map<string, number>();
 
-  constructor(parts: EngineContext, options: FlightOptions) {
+  constructor(parts: EngineContext, options: RunningOptions) {
     this.#parts = parts;
     this.#options = options;
   }
 
   get size(): number {
-    return this.#flights.size;
+    return this.#tickets.size;
   }
 
-  /** All of them, and those that take a slot. */
+  /** Keys of all of them, and of those that take a slot. */
   keys(): { driven: Set<string>; busy: Set<string> } {
-    const busy = [...this.#flights].filter(([, flight]) => flight.slot).map(([key]) => key);
+    const busy = [...this.#tickets].filter(([, running]) => running.slot).map(([key]) => key);
     const resting = [...this.#lost].filter(([, until]) => performance.now() < until).map(([key]) => key);
-    return { driven: new Set([...this.#flights.keys(), ...resting]), busy: new Set(busy) };
+    return { driven: new Set([...this.#tickets.keys(), ...resting]), busy: new Set(busy) };
   }
 
-  /** A ticket may have our claim although nothing runs for it: its file was out of reach when that ended. */
+  /** A ticket has our claim although nothing runs for it: it could not be written when its process ended. */
   isLost(key: string): boolean {
-    return this.#lost.has(key) && !this.#flights.has(key);
+    return this.#lost.has(key) && !this.#tickets.has(key);
   }
 
   launch(ref: TicketRef, slot: boolean): void {
     const key = refKey(ref);
     const abort = new AbortController();
-    const onClaim = (journal: Journal) => Object.assign(flight, { journal });
-    const flight: Flight = { ref, slot, abort, done: Promise.resolve() };
-    this.#flights.set(key, flight);
+    const onClaim = (writer: TicketWriter) => Object.assign(running, { writer });
+    const running: Running = { ref, slot, abort, done: Promise.resolve() };
+    this.#tickets.set(key, running);
     const { maxConcurrency } = this.#options;
     const lost = this.#lost.has(key);
-    flight.done = driveTicket(this.#parts, ref, { slot, maxConcurrency, signal: abort.signal, onClaim, lost })
+    running.done = driveTicket(this.#parts, ref, {
+      slot,
+      maxConcurrency,
+      signal: abort.signal,
+      onClaim,
+      lost,
+    })
       .then(() => void this.#lost.delete(key))
-      .catch((error: unknown) => this.#crashed(flight, error))
+      .catch((error: unknown) => this.#crashed(running, error))
       .finally(() => {
-        this.#flights.delete(key);
-        if (flight.journal) this.#options.outsiders.look([flight.journal.ticket], () => true);
-        else this.#options.outsiders.forget(key);
-        this.#options.onLanded();
+        this.#tickets.delete(key);
+        if (running.writer) this.#options.outside.check([running.writer.ticket], () => true);
+        else this.#options.outside.forget(key);
+        this.#options.onEnd();
       });
   }
 
-  /** What cannot be recorded stops everything; any other surprise holds its own ticket back and no other. */
-  async #crashed({ ref, journal }: Flight, error: unknown): Promise<void> {
+  /** An unexpected error holds one ticket back; only when nothing can be recorded, everything stops. */
+  async #crashed({ ref, writer }: Running, error: unknown): Promise<void> {
     const key = refKey(ref);
     if (!this.#lost.has(key))
       this.#parts.listen({ type: 'problem', ...ref, message: messageOf(error), path: null });
     if (isFatal(error)) return this.#options.onFatal(error);
     try {
-      // It may be back at the next look, and nothing was begun for it.
-      if (!journal && wasOutOfReach(error, this.#parts.store.location(ref))) throw error;
-      if (!journal) await holdBroken(this.#parts, ref, messageOf(error));
+      // It may be readable again at the next check, and nothing was started for it.
+      if (!writer && wasOutOfReach(error, this.#parts.store.location(ref))) throw error;
+      if (!writer) await holdBroken(this.#parts, ref, messageOf(error));
       else {
-        await journal.giveUp(error);
-        tellStatus(this.#parts, journal.before, journal.ticket);
+        await writer.giveUp(error);
+        reportStatus(this.#parts, writer.before, writer.ticket);
       }
       this.#lost.delete(key);
     } catch (worse) {
       if (isFatal(worse)) return this.#options.onFatal(worse);
-      // Its file is out of reach, and what ran for it has ended: no other ticket is concerned.
+      // It cannot be written, and what ran for it has ended: other tickets continue.
       this.#lost.set(key, performance.now() + LOST_MS);
     }
   }
 
-  /** A person's pause of a ticket or plan ends what runs for it, at once; an old copy saved over a ticket is put right. */
+  /** Stops what runs for tickets and plans that a person paused, and restores our claim where an editor saved an old copy. */
   obey(view: StoreView): void {
     const status = new Map(view.plans.map((plan) => [plan.id, plan.status]));
-    for (const [key, flight] of this.#flights) {
+    for (const [key, running] of this.#tickets) {
       const ticket = view.tickets.get(key);
-      const plan = status.get(flight.ref.planId);
-      if (ticket?.status === 'paused' || plan === 'paused' || plan === 'archived') flight.abort.abort();
-      if (ticket?.claim?.token !== this.#parts.holder.token) void this.#reclaim(flight);
+      const plan = status.get(running.ref.planId);
+      if (ticket?.status === 'paused' || plan === 'paused' || plan === 'archived') running.abort.abort();
+      if (ticket?.claim?.token !== this.#parts.holder.token) void this.#reclaim(running);
     }
   }
 
-  /** Without our claim in its file the ticket looks free: another engine would start it a second time. */
-  async #reclaim(flight: Flight): Promise<void> {
-    const { journal } = flight;
-    if (flight.reclaiming || journal?.ticket.claim?.token !== this.#parts.holder.token) return;
-    flight.reclaiming = true;
+  /** Without our claim, another engine would start the ticket a second time. */
+  async #reclaim(running: Running): Promise<void> {
+    const { writer } = running;
+    if (running.reclaiming || writer?.ticket.claim?.token !== this.#parts.holder.token) return;
+    running.reclaiming = true;
     try {
-      await journal.reclaim();
+      await writer.reclaim();
     } catch (error) {
-      // Too late, or the file is beyond help: in both cases nothing more may be done for the ticket.
+      // Another engine was faster, or the ticket cannot be written: it must not be driven any further.
       if (isFatal(error)) this.#options.onFatal(error);
-      else flight.abort.abort();
+      else running.abort.abort();
     } finally {
-      flight.reclaiming = false;
+      running.reclaiming = false;
     }
   }
 
-  /** Has every running ticket wait for a person. What runs for it is still to be ended. */
+  /** Pauses every running ticket. `abort` then ends its processes. */
   pause(by: string): Promise<PromiseSettledResult<void>[]> {
-    return Promise.allSettled([...this.#flights.values()].map((flight) => this.#pause(flight, by)));
+    return Promise.allSettled([...this.#tickets.values()].map((running) => this.#pause(running, by)));
   }
 
-  async #pause(flight: Flight, by: string): Promise<void> {
+  async #pause(running: Running, by: string): Promise<void> {
     const { store, now } = this.#parts;
-    const ticket = store.ticket(flight.ref);
-    const { workflow } = await pinnedFor(this.#parts, ticket, store.plan(flight.ref.planId));
-    // A gate only looks: its question stays open, so that it can be answered.
+    const ticket = store.ticket(running.ref);
+    const { workflow } = await pinnedFor(this.#parts, ticket, store.plan(running.ref.planId));
+    // A gate's question stays open, so that it can be answered.
     const works = ({ status, currentPhase }: Ticket) =>
       status === 'running' && phaseOf(workflow, currentPhase ?? '')?.type !== 'gate';
-    const after = await store.updateTicket(flight.ref, (latest) =>
+    const after = await store.updateTicket(running.ref, (latest) =>
       works(latest) ? command(workflow, latest, { type: 'stop', by }, now()) : latest,
     );
-    this.#options.outsiders.know(after);
-    tellStatus(this.#parts, ticket, after);
+    this.#options.outside.know(after);
+    reportStatus(this.#parts, ticket, after);
   }
 
-  /** Ends what runs for all of them. */
+  /** Stops the processes of all tickets. */
   abort(): void {
-    for (const flight of this.#flights.values()) flight.abort.abort();
+    for (const running of this.#tickets.values()) running.abort.abort();
   }
 
-  async landed(): Promise<void> {
-    while (this.#flights.size > 0)
-      await Promise.all([...this.#flights.values()].map((flight) => flight.done));
+  /** Resolves when no ticket is driven any more. */
+  async ended(): Promise<void> {
+    while (this.#tickets.size > 0)
+      await Promise.all([...this.#tickets.values()].map((running) => running.done));
   }
 }

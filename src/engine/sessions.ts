@@ -7,14 +7,14 @@ import type { Attempt, Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/port.ts';
 import { readPinned } from '../workflows/index.ts';
 import type { EngineContext } from './context.ts';
-import { workspaceSpec } from './ticket-defaults.ts';
+import { workspaceFor } from './ticket-defaults.ts';
 
 /** Attempts with a session, oldest first. */
 export function sessionsOf(ticket: Ticket, phase?: string): Attempt[] {
   return ticket.phaseHistory.filter((entry) => entry.sessionId !== null && (!phase || entry.phase === phase));
 }
 
-/** Refuses a phase that the ticket neither went through nor will come to; before its begin nobody knows. */
+/** Refuses a phase that is neither in the ticket's workflow nor in its history; before its start that is not known. */
 export function checkPhase(store: Pick<Store, 'pinned'>, ticket: Ticket, phase: string): void {
   const text = ticket.workflowHash && store.pinned(ticket.workflowHash);
   if (!text) return;
@@ -39,7 +39,7 @@ export interface SessionLaunch {
   cwd: string;
 }
 
-/** How a person goes on in a session: decided here, started elsewhere. */
+/** How a person continues a session: decided here, started by the caller. */
 export function planSession(
   parts: EngineContext,
   ref: TicketRef,
@@ -78,20 +78,20 @@ export function planSession(
       },
     );
   }
-  const spec = workspaceSpec(ticket, store.plan(ref.planId), settings, store.view());
+  const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.view());
   return {
     sessionId: entry.sessionId,
     phase: entry.phase,
     agent: name,
     argv,
     env: agent.env,
-    cwd: spec.path,
+    cwd: workspace.path,
   };
 }
 
 /**
- * Holds the ticket while a person is in one of its sessions: path and branch are restored first, or it is refused.
- * `body` names the process that it has started, which waits until it is noted: the ticket stays held as long as it lives.
+ * Claims the ticket while a person is in one of its sessions, after path and branch are restored. `body` reports the process
+ * that it starts, which waits until it is recorded: the claim lasts as long as that process.
  */
 export async function inSession(
   parts: EngineContext,
@@ -111,11 +111,11 @@ export async function inSession(
   });
   await holder.start();
   try {
-    const spec = workspaceSpec(ticket, store.plan(ref.planId), settings, store.view());
-    // What somebody installed by hand meanwhile stays.
-    const install = workspaces.isReady(launch.cwd) ? undefined : spec.install;
-    await workspaces.ensure({ ...spec, path: launch.cwd, recordedBase: ticket.base, install });
-    await workspaces.verify(spec);
+    const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.view());
+    // Keeps what a person installed by hand.
+    const install = workspaces.isReady(launch.cwd) ? undefined : workspace.install;
+    await workspaces.ensure({ ...workspace, path: launch.cwd, recordedBase: ticket.base, install });
+    await workspaces.verify(workspace);
     return await body(async (pid) => {
       parts.crash('session:waits');
       const agent = { pid, started: processStart(pid) ?? '' };

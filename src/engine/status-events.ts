@@ -1,4 +1,4 @@
-import type { TicketRef } from '../model/ids.ts';
+import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { type EngineContext, emit } from './context.ts';
 
@@ -6,8 +6,8 @@ export function refOf(ticket: TicketRef): TicketRef {
   return { planId: ticket.planId, ticketId: ticket.ticketId };
 }
 
-/** There is nothing in it that anybody would have to be told. */
-export function sameStatus(before: Pick<Ticket, 'status' | 'hold'>, after: Ticket): boolean {
+/** The change is not worth reporting. */
+function sameStatus(before: Pick<Ticket, 'status' | 'hold'>, after: Ticket): boolean {
   return (
     before.status === after.status &&
     before.hold?.kind === after.hold?.kind &&
@@ -15,7 +15,7 @@ export function sameStatus(before: Pick<Ticket, 'status' | 'hold'>, after: Ticke
   );
 }
 
-export function tellStatus(parts: EngineContext, before: Ticket, after: Ticket): void {
+export function reportStatus(parts: EngineContext, before: Ticket, after: Ticket): void {
   if (sameStatus(before, after)) return;
   const { status, hold: why, error, currentPhase } = after;
   emit(parts, { type: 'ticket:status', status, hold: why, error, phase: currentPhase, ...refOf(after) });
@@ -24,7 +24,7 @@ export function tellStatus(parts: EngineContext, before: Ticket, after: Ticket):
 /** Names one attempt. */
 export type AttemptRef = TicketRef & { phase: string; visit: number; attempt: number };
 
-export function tellEnd(parts: EngineContext, ticket: Ticket, about: AttemptRef): void {
+export function reportEnd(parts: EngineContext, ticket: Ticket, about: AttemptRef): void {
   const closed = ticket.phaseHistory.findLast(
     (entry) => entry.phase === about.phase && entry.visit === about.visit && entry.attempt === about.attempt,
   );
@@ -32,4 +32,42 @@ export function tellEnd(parts: EngineContext, ticket: Ticket, about: AttemptRef)
   const ms = Math.max(0, Date.parse(closed.completedAt) - Date.parse(closed.startedAt));
   const { status, outcome, error, usage, sessionId } = closed;
   emit(parts, { type: 'attempt:end', status, outcome, error, ms, usage, sessionId, ...about });
+}
+
+type Known = Pick<Ticket, 'rev' | 'status' | 'hold'>;
+
+/**
+ * Reports what other processes did to tickets. They have stored the event, but this engine's listeners have not seen it.
+ */
+export class OutsideChanges {
+  readonly #listen: EngineContext['listen'];
+  readonly #known = new Map<string, Known>();
+
+  constructor({ listen }: Pick<EngineContext, 'listen'>) {
+    this.#listen = listen;
+  }
+
+  /** Takes a ticket as it is now, without a report. */
+  know(ticket: Ticket): void {
+    const { rev, status, hold } = ticket;
+    this.#known.set(refKey(ticket), { rev, status, hold });
+  }
+
+  forget(key: string): void {
+    this.#known.delete(key);
+  }
+
+  /** Tickets that this engine drives it reports itself, except that a person has paused one. */
+  check(tickets: Iterable<Ticket>, isOurs: (key: string) => boolean): void {
+    for (const ticket of tickets) {
+      const key = refKey(ticket);
+      const before = this.#known.get(key);
+      if (before?.rev === ticket.rev && before.status === ticket.status) continue;
+      this.know(ticket);
+      if (!before || sameStatus(before, ticket)) continue;
+      if (isOurs(key) && ticket.status !== 'paused') continue;
+      const { status, hold, error, currentPhase: phase } = ticket;
+      this.#listen({ type: 'ticket:status', status, hold, error, phase, ...refOf(ticket) });
+    }
+  }
 }

@@ -45,8 +45,8 @@ export function branchOf(ticket: Ticket): string {
   return branch;
 }
 
-/** The workspace a ticket gets. Branches of prerequisites in the same repository are built upon. */
-export function workspaceSpec(
+/** The workspace of a ticket. It starts from the branches of prerequisites in the same repository. */
+export function workspaceFor(
   ticket: Ticket,
   plan: Plan,
   settings: Settings,
@@ -107,7 +107,7 @@ function expand(path: string, settings: Settings): string {
   return path.startsWith('~/') ? join(settings.userHome, path.slice(2)) : path;
 }
 
-/** Prerequisites in the same repository: their branches, and what these had in the end. */
+/** Prerequisites in the same repository: their branches and last commits. */
 function prerequisites(
   ticket: Ticket,
   plan: Plan,

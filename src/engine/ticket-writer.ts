@@ -8,7 +8,7 @@ import type { Workflow } from '../model/workflow.ts';
 import { wasOutOfReach } from '../store/port.ts';
 import type { EngineContext } from './context.ts';
 
-/** What the runner owns: an editor that saves an old copy of the file must not undo it. */
+/** Fields that only the engine changes: an editor that saves an old copy must not undo them. */
 const OWNED = [
   'status',
   'hold',
@@ -29,14 +29,14 @@ const OWNED = [
 
 export type EventAfter = (ticket: Ticket) => TicketEvent | undefined;
 
-/** The only way in which an engine changes a ticket: events through `reduce`, fenced by its claim. */
-export class Journal {
+/** The only way in which an engine changes a ticket: events through `reduce`, fenced by the claim. */
+export class TicketWriter {
   readonly #parts: EngineContext;
   readonly #workflow: Workflow;
   readonly #ref: TicketRef;
   #released = false;
   ticket: Ticket;
-  /** What lay on disk before the last change; differs from our own last state when a person did something. */
+  /** The stored ticket before the last change; differs from our last state when a person changed it. */
   before: Ticket;
 
   constructor(parts: EngineContext, workflow: Workflow, ticket: Ticket) {
@@ -47,7 +47,7 @@ export class Journal {
     this.before = ticket;
   }
 
-  /** Takes the ticket, unless a live engine has it or a person stopped it meanwhile. A `lost` one has our own claim. */
+  /** Claims the ticket, unless a live engine has it or a person stopped it. `lost`: it may still have our own claim. */
   async claim(
     workflowHash: string,
     { mayTake, lost = false }: { mayTake: (ticket: Ticket) => boolean; lost?: boolean | undefined },
@@ -64,14 +64,14 @@ export class Journal {
     return taken;
   }
 
-  /** Puts our part back into a file over which somebody saved an old copy. */
+  /** Restores our fields after an editor saved an old copy. */
   async reclaim(): Promise<void> {
     await this.#persist((latest) => (this.#released ? latest : this.#mine(latest)));
   }
 
-  /** Events in one write. A function is asked for its event once those before it are applied. */
+  /** Applies events in one write. A function is called for its event after those before it are applied. */
   async apply(...events: (TicketEvent | EventAfter)[]): Promise<Ticket> {
-    // Whatever is reported late is about a ticket that others may have by now.
+    // After the release another engine may have the ticket.
     if (this.#released) return this.ticket;
     const now = this.#parts.now();
     this.#released = events.some((event) => typeof event === 'object' && event.type === 'release');
@@ -87,8 +87,8 @@ export class Journal {
   }
 
   /**
-   * Lets go of a ticket that cannot be driven as it is; what runs for it ends first. Another engine's is left to it.
-   * One whose own file was out of reach can go on as soon as this is written, for then the file is back.
+   * Stops what runs for a ticket that cannot be driven and releases it. Another engine's ticket stays as it is. Where the
+   * ticket itself could not be read or written, it can continue as soon as this write succeeds.
    */
   async giveUp(error: unknown): Promise<Ticket> {
     const open = openAttempt(this.ticket);
@@ -114,7 +114,7 @@ export class Journal {
     return claim !== null && claim.token !== holder.token && holder.isLive(claim);
   }
 
-  /** The latest state as ours to change; throws when another engine has taken over. */
+  /** The latest state with our fields; throws when another engine has the ticket. */
   #mine(latest: Ticket): Ticket {
     const ours = latest.claim?.token === this.#parts.holder.token;
     if (ours && latest.rev >= this.ticket.rev) return latest;
@@ -124,14 +124,14 @@ export class Journal {
         `Another engine has taken ${this.#ref.planId}/${this.#ref.ticketId}.`,
       );
     }
-    // An editor saved an old copy: what it says of the work counts, what it says of the run does not.
+    // An editor saved an old copy: the person's fields count, the engine's do not.
     const restored: Ticket = { ...latest, rev: Math.max(latest.rev, this.ticket.rev) };
     for (const key of OWNED) Object.assign(restored, { [key]: this.ticket[key] });
     const paused = latest.status === 'paused' && this.ticket.status === 'running';
     return paused ? { ...restored, status: 'paused', hold: latest.hold } : restored;
   }
 
-  /** An editor may be half-way through saving: wait a moment, then set the broken file aside and go on from memory. */
+  /** Waits for an editor that is saving; then sets an unreadable file aside and continues from memory. */
   async #persist(change: (latest: Ticket) => Ticket): Promise<Ticket> {
     const { store } = this.#parts;
     for (let tries = 0; ; tries++) {

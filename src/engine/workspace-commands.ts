@@ -2,7 +2,7 @@ import { sayHolder, wayToFree } from '../model/claim.ts';
 import { HeldError, IllegalMoveError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { EngineContext } from './context.ts';
-import { workspaceSpec } from './ticket-defaults.ts';
+import { workspaceFor } from './ticket-defaults.ts';
 
 export interface Done {
   ok: boolean;
@@ -10,36 +10,41 @@ export interface Done {
   message: string;
 }
 
-/** Makes a ticket's worktree, or finds it. The same that the engine does before a phase. */
+/** Creates a ticket's worktree, or finds it, as the engine does before a phase. */
 export async function ensureFor(parts: EngineContext, ref: TicketRef): Promise<Done> {
   const { store, settings, workspaces } = parts;
   const ticket = store.ticket(ref);
-  const spec = workspaceSpec(ticket, store.plan(ref.planId), settings, store.view());
-  const made = await workspaces.ensure({ ...spec, recordedBase: ticket.base });
-  await workspaces.verify(spec);
+  const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.view());
+  const made = await workspaces.ensure({ ...workspace, recordedBase: ticket.base });
+  await workspaces.verify(workspace);
   const about = [`${made.path} is on ${made.branch}, from ${made.base.ref}`, ...made.notes];
   return { ok: true, path: made.path, message: about.join('\n') };
 }
 
-/**
- * Gives a worktree back. From inside a phase this only says what will happen: the phase itself still runs in it,
- * so the engine does it when the ticket ends.
- */
+/** Removes a worktree. Inside a phase, which still runs in it, the engine removes it when the ticket ends. */
 export async function releaseFor(parts: EngineContext, ref: TicketRef, insidePhase: boolean): Promise<Done> {
   const { store, settings, workspaces, holder } = parts;
   const ticket = store.ticket(ref);
-  const spec = workspaceSpec(ticket, store.plan(ref.planId), settings, store.view());
+  const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.view());
   if (insidePhase)
-    return { ok: true, path: spec.path, message: `${spec.path} is given back when the ticket ends` };
+    return {
+      ok: true,
+      path: workspace.path,
+      message: `${workspace.path} is given back when the ticket ends`,
+    };
   if (ticket.claim && holder.isLive(ticket.claim)) {
     throw new HeldError('ticket/held', `${refKey(ref)} is driven by ${sayHolder(ticket.claim)}.`, {
       hint: wayToFree(ticket.claim, ref),
     });
   }
-  const released = await workspaces.release(spec);
+  const released = await workspaces.release(workspace);
   if (released.released)
-    return { ok: true, path: spec.path, message: `${spec.path} was given back; branch ${spec.branch} stays` };
-  return { ok: false, path: spec.path, message: `Kept ${spec.path}: ${released.reason}` };
+    return {
+      ok: true,
+      path: workspace.path,
+      message: `${workspace.path} was given back; branch ${workspace.branch} stays`,
+    };
+  return { ok: false, path: workspace.path, message: `Kept ${workspace.path}: ${released.reason}` };
 }
 
 /** The diff of a ticket's work against its base. */
@@ -59,10 +64,10 @@ export async function diffTicket(
       },
     );
   }
-  const spec = workspaceSpec(ticket, store.plan(ref.planId), settings, store.view());
+  const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.view());
   return {
     base: ticket.base.commit,
-    branch: spec.branch,
-    text: await workspaces.diff(spec, ticket.base.commit, { stat }),
+    branch: workspace.branch,
+    text: await workspaces.diff(workspace, ticket.base.commit, { stat }),
   };
 }

@@ -191,7 +191,7 @@ async function handOver(
   const [{ tmuxOff, renamedText }, { updateSpecPlan }, { letGo }, { ensureDaemon }] = await Promise.all([
     import('../../machine/tmux/names.ts'),
     import('../../features/spec-runs/unit.ts'),
-    import('../../engine/plan-claim.ts'),
+    import('../../engine/plan-transitions.ts'),
     import('./daemon.ts'),
   ]);
   const { TMUX, TMUX_TMPDIR } = io.env;

@@ -126,7 +126,7 @@ async function resume(io: Io, options: GlobalOptions, planId: string, ticketId: 
   const parts = await openEngine(io, options, 'resume');
   const { latestStopped, stoppedIn } = await import('../../engine/stopped-tickets.ts');
   const id = planId || (await latestStopped(parts, io.cwd));
-  const { isWithDaemon } = await import('../../engine/plan-claim.ts');
+  const { isWithDaemon } = await import('../../engine/plan-transitions.ts');
   const found = parts.store.plan(id);
   io.resumesSpec = found.kind === 'spec';
   if (found.kind === 'spec')
@@ -156,7 +156,7 @@ async function resumeSpecHere(
   parts: Awaited<ReturnType<typeof openEngine>>,
   planId: string,
 ): Promise<void> {
-  const { isWithDaemon } = await import('../../engine/plan-claim.ts');
+  const { isWithDaemon } = await import('../../engine/plan-transitions.ts');
   if (!isWithDaemon(parts, planId)) {
     const { resumeSpec } = await import('./run-spec.ts');
     return resumeSpec(planId, options, io);

@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs';
 import type { EngineContext } from '../../engine/context.ts';
-import { workspaceSpec } from '../../engine/ticket-defaults.ts';
+import { workspaceFor } from '../../engine/ticket-defaults.ts';
 import { InputError, messageOf, WorkspaceError } from '../../model/errors.ts';
 import { idProblem, parseRef, refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
@@ -55,7 +55,7 @@ export async function takeInventory(parts: EngineContext, cwd: string, all = fal
 
 function specOf(parts: EngineContext, ticket: Ticket, plan: Plan, view: StoreView): WorkspaceSpec | null {
   try {
-    return workspaceSpec(ticket, plan, parts.settings, view);
+    return workspaceFor(ticket, plan, parts.settings, view);
   } catch (error) {
     if (error instanceof InputError) return null;
     throw error;

@@ -1,6 +1,6 @@
 import type { ActionCall, EngineContext, StepEnd } from '../../engine/context.ts';
 import { readTip } from '../../engine/prepare-workspace.ts';
-import { workspaceSpec } from '../../engine/ticket-defaults.ts';
+import { workspaceFor } from '../../engine/ticket-defaults.ts';
 import { EXIT } from '../../model/actions.ts';
 import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids.ts';
@@ -48,7 +48,7 @@ export async function integrateTicket(
   const { store, settings, workspaces } = parts;
   const ticket = store.ticket(ref);
   const plan = store.plan(ref.planId);
-  const spec = workspaceSpec(ticket, plan, settings, store.view());
+  const spec = workspaceFor(ticket, plan, settings, store.view());
   // A run that leaves out the work has not checked that there is any.
   if (plan.kind === 'run' && ticket.skipPhases.includes(WORK_PHASE))
     await checkWork(parts, spec, ticket.base);
@@ -97,7 +97,7 @@ export async function leftToVerify(parts: EngineContext, ref: TicketRef): Promis
 /** Whether the base, or what waits beside it to be brought in, has all of the work. */
 async function isMerged(parts: EngineContext, ticket: Ticket): Promise<boolean> {
   const { store, settings } = parts;
-  const spec = workspaceSpec(ticket, store.plan(ticket.planId), settings, store.view());
+  const spec = workspaceFor(ticket, store.plan(ticket.planId), settings, store.view());
   const tip = (await readTip(parts, spec)) ?? tipOf(ticket);
   return (
     tip !== null && (await landed(parts, { ...spec, tickets: [ticket], commit: tip }, ['history'])) !== null

@@ -1,5 +1,5 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { workspaceSpec } from '../../engine/ticket-defaults.ts';
+import { workspaceFor } from '../../engine/ticket-defaults.ts';
 import type { IssuePlace } from '../../issues/checkouts.ts';
 import type { WorkItem } from '../../issues/index.ts';
 import { sayItem } from '../../issues/item.ts';
@@ -64,7 +64,7 @@ async function look(
   const view = store.view();
   const plan = TicketPlan.parse({ id: 'run', name: 'run', createdAt: parts.now(), repo, tickets: [] });
   const ticket = TicketBase.parse({ planId: plan.id, ticketId: item.id, title: item.title, branch });
-  const { path } = workspaceSpec(ticket, plan, settings, view);
+  const { path } = workspaceFor(ticket, plan, settings, view);
   const before = [...view.tickets.values()].findLast((each) => {
     const own = each.repo ?? planOf(view, each.planId)?.repo;
     return each.branch === branch && each.base !== null && own === repo && refKey(each) !== refKey(ticket);

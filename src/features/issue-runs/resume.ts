@@ -1,6 +1,6 @@
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { control } from '../../engine/control.ts';
-import { claimToResume, letGo } from '../../engine/plan-claim.ts';
+import { claimToResume, letGo } from '../../engine/plan-transitions.ts';
 import { stoppedIn } from '../../engine/stopped-tickets.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';

@@ -1,7 +1,7 @@
 import { type EngineContext, emit } from '../../engine/context.ts';
-import { letGo } from '../../engine/plan-claim.ts';
-import { tellStatus } from '../../engine/status-events.ts';
-import { workspaceSpec } from '../../engine/ticket-defaults.ts';
+import { letGo } from '../../engine/plan-transitions.ts';
+import { reportStatus } from '../../engine/status-events.ts';
+import { workspaceFor } from '../../engine/ticket-defaults.ts';
 import type { WorkItem } from '../../issues/index.ts';
 import { sayItem, sayReference } from '../../issues/item.ts';
 import { explained, InputError, WorkspaceError } from '../../model/errors.ts';
@@ -190,7 +190,7 @@ async function makeWorkspace(
 ): Promise<void> {
   const ticket = parts.store.ticket({ planId: plan.id, ticketId });
   if (ticket.status === 'complete') return;
-  const spec = workspaceSpec(ticket, plan, parts.settings, parts.store.view());
+  const spec = workspaceFor(ticket, plan, parts.settings, parts.store.view());
   try {
     const made = await parts.workspaces.ensure({ ...spec, ...(signal ? { signal } : {}) });
     const after = await parts.store.updateTicket(ticket, (latest) => ({
@@ -199,7 +199,7 @@ async function makeWorkspace(
       branch: spec.branch,
       worktree: spec.path,
     }));
-    tellStatus(parts, ticket, after);
+    reportStatus(parts, ticket, after);
     emit(parts, {
       type: 'workspace:ready',
       planId: plan.id,

@@ -1,7 +1,7 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { knownPinned } from '../../engine/pinned-workflow.ts';
 import { stoppedTogether } from '../../engine/stopped-tickets.ts';
-import { workspaceSpec } from '../../engine/ticket-defaults.ts';
+import { workspaceFor } from '../../engine/ticket-defaults.ts';
 import { scriptInstead } from '../../model/actions.ts';
 import { IllegalMoveError, InputError, SignalboxError } from '../../model/errors.ts';
 import { parseRef, refKey, type TicketRef } from '../../model/ids.ts';
@@ -180,7 +180,7 @@ async function alreadyIn(
 }
 
 async function placeOf(parts: EngineContext, ticket: Ticket, plan: Plan, view: StoreView) {
-  const spec = workspaceSpec(ticket, plan, parts.settings, view);
+  const spec = workspaceFor(ticket, plan, parts.settings, view);
   const { commonDir } = await parts.workspaces.checkRepo(spec.repo);
   return { spec, commonDir };
 }
@@ -257,7 +257,7 @@ async function isOpen(parts: EngineContext, key: string, car: TrainCar, view: St
   const ticket = view.tickets.get(key);
   const plan = planOf(view, ticket?.planId);
   if (!ticket?.base || !plan) return false;
-  const spec = workspaceSpec(ticket, plan, parts.settings, view);
+  const spec = workspaceFor(ticket, plan, parts.settings, view);
   if (spec.repo !== car.spec.repo || (await isInBase(parts, spec, [ticket]))) return false;
   return (await alreadyIn(parts, spec, [ticket])) === null;
 }

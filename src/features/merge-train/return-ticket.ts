@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { pinnedFor } from '../../engine/pinned-workflow.ts';
-import { tellStatus } from '../../engine/status-events.ts';
+import { reportStatus } from '../../engine/status-events.ts';
 import { type Findings, sendBack } from '../../model/state/send-back.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { excerpt } from '../../phases/output.ts';
@@ -38,7 +38,7 @@ export async function returnTicket(
   if (after.rev === before.rev || after.status === 'complete') return undefined;
   const detail = { branch, onto, reason: findings.message };
   emit(parts, { type: 'command', command: 'merge', detail, ...ref });
-  tellStatus(parts, before, after);
+  reportStatus(parts, before, after);
   if (plan.status === 'complete') {
     // A plan is complete only while all its tickets are.
     const active = await store.updatePlan(plan.id, (latest) =>

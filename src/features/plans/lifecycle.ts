@@ -1,6 +1,6 @@
 import { type EngineContext, emit } from '../../engine/context.ts';
-import { keepPast } from '../../engine/deleted-usage.ts';
-import { workspaceSpec } from '../../engine/ticket-defaults.ts';
+import { keepUsage } from '../../engine/deleted-usage.ts';
+import { workspaceFor } from '../../engine/ticket-defaults.ts';
 import { wayToFree } from '../../model/claim.ts';
 import { IllegalMoveError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
@@ -41,7 +41,7 @@ export async function deletePlan(parts: EngineContext, planId: string, force: bo
   for (const ticket of ticketsOf(parts.store.view(), planId)) {
     assertFree(parts, ticket);
     if (!ticket.base) continue;
-    const spec = workspaceSpec(ticket, plan, parts.settings, view);
+    const spec = workspaceFor(ticket, plan, parts.settings, view);
     if (!force && (await isUnmerged(parts, ticket, spec))) {
       const state = isOver(ticket) ? 'not merged' : `${ticket.status}, not merged`;
       throw new IllegalMoveError(
@@ -63,7 +63,7 @@ export async function deletePlan(parts: EngineContext, planId: string, force: bo
       );
     }
   }
-  await keepPast(parts, ticketsOf(parts.store.view(), planId));
+  await keepUsage(parts, ticketsOf(parts.store.view(), planId));
   await parts.store.deletePlan(planId);
   parts.machine.removeJobs(planId);
 }

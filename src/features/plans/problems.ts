@@ -1,5 +1,5 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { branchOf, ifKnown, repoOf, workspaceSpec } from '../../engine/ticket-defaults.ts';
+import { branchOf, ifKnown, repoOf, workspaceFor } from '../../engine/ticket-defaults.ts';
 import { scriptInstead } from '../../model/actions.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 import { defaultBranch, idProblem, refKey } from '../../model/ids.ts';
@@ -19,7 +19,7 @@ export async function obstacles(
   ticket: Ticket,
   view: StoreView,
 ): Promise<Finding[]> {
-  const spec = workspaceSpec(ticket, plan, parts.settings, view);
+  const spec = workspaceFor(ticket, plan, parts.settings, view);
   const found = await parts.workspaces.foresee({ ...spec, stackOn: [] });
   const planFile = parts.store.location({ planId: plan.id, ticketId: null });
   const fetched =
@@ -49,7 +49,7 @@ export async function noMergeTarget(
     (phase) => actionOf(phase) === 'integrate' || commandOf(phase) === scriptInstead('integrate'),
   );
   if (!merges || ticket.skipPhases.includes(merges.id) || hasBegun(ticket)) return [];
-  const spec = ifKnown(() => workspaceSpec(ticket, plan, parts.settings, view));
+  const spec = ifKnown(() => workspaceFor(ticket, plan, parts.settings, view));
   try {
     if (!spec || (await parts.workspaces.mergeTarget(spec)) !== undefined) return [];
   } catch (error) {

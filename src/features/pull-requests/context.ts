@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
-import { workspaceSpec } from '../../engine/ticket-defaults.ts';
+import { workspaceFor } from '../../engine/ticket-defaults.ts';
 import { parseRemote } from '../../github/gh/repository-name.ts';
 import type { GhOptions } from '../../github/gh/run-gh.ts';
 import { ForgeJournal, type Head, KnownRepositories, lastSeen } from '../../github/index.ts';
@@ -34,7 +34,7 @@ export async function forgeWork(
   const view = store.view();
   const ticket = ticketOf(view, ref) ?? store.ticket(ref);
   const plan = store.plan(ref.planId);
-  const spec = workspaceSpec(ticket, plan, settings, view);
+  const spec = workspaceFor(ticket, plan, settings, view);
   const origin = parseRemote(await workspaces.pushUrl(spec.repo));
   const gh = { ...ghOptions(parts, spec.repo), ...(signal ? { signal } : {}) };
   const repository = await ownRepository(gh, new KnownRepositories(parts.machine.githubCache));

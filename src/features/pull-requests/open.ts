@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
-import { branchOf, workspaceSpec } from '../../engine/ticket-defaults.ts';
+import { branchOf, workspaceFor } from '../../engine/ticket-defaults.ts';
 import type { GhOptions } from '../../github/gh/run-gh.ts';
 import {
   createPullRequest,
@@ -60,7 +60,7 @@ export async function openPullRequest(
   const { workspaces, settings } = parts;
   const view = parts.store.view();
   const ticket = ticketOf(view, ref) ?? parts.store.ticket(ref);
-  const spec = workspaceSpec(ticket, parts.store.plan(ref.planId), settings, view);
+  const spec = workspaceFor(ticket, parts.store.plan(ref.planId), settings, view);
   const tip = await tipOf(parts, ticket, spec);
   const work = await forgeWork(parts, ref);
   const { head, gh, journal, dir } = work;

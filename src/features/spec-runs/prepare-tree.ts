@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { releaseWorkspace } from '../../engine/prepare-workspace.ts';
 import { putBack } from '../../engine/shared-tree.ts';
-import { workspaceSpec } from '../../engine/ticket-defaults.ts';
+import { workspaceFor } from '../../engine/ticket-defaults.ts';
 import { mergedTasks } from '../../kiro/index.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
@@ -30,7 +30,7 @@ export async function prepareTree(parts: EngineContext, planId: string): Promise
     await updateSpecPlan(parts, planId, (latest) => ({ ...latest, spec: { ...kept, pending } }));
     return;
   }
-  const spec = workspaceSpec(ticket, plan, settings, view);
+  const spec = workspaceFor(ticket, plan, settings, view);
   if (plan.workspace !== 'checkout' && workspaces.isReady(spec.path)) await putBack(parts, ticket, spec);
   const made = plan.workspace === 'checkout' ? null : await workspaces.ensure(spec);
   const base = kept.base ?? made?.base.commit ?? (await workspaces.head(spec.path)).commit;

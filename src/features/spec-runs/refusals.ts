@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { usersChanges } from '../../engine/checkout.ts';
 import type { EngineContext } from '../../engine/context.ts';
-import { refuseHeld as refuseHeldPlan } from '../../engine/plan-claim.ts';
+import { refuseHeld as refuseHeldPlan } from '../../engine/plan-transitions.ts';
 import type { SpecProblem } from '../../kiro/index.ts';
 import { sayHolder } from '../../model/claim.ts';
 import { HeldError, InputError } from '../../model/errors.ts';

@@ -1,5 +1,5 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { workspaceSpec } from '../../engine/ticket-defaults.ts';
+import { workspaceFor } from '../../engine/ticket-defaults.ts';
 import { totalUsage } from '../../model/limits/usage.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
@@ -87,7 +87,7 @@ async function changesOf(
   const base = plan.spec?.base;
   const [ticket] = tickets;
   if (!base || !ticket) return { changes: '', branchGone: false };
-  const spec = workspaceSpec(ticket, plan, parts.settings, parts.store.view());
+  const spec = workspaceFor(ticket, plan, parts.settings, parts.store.view());
   const found = await parts.workspaces.branchAhead({ ...spec, of: base });
   if (!found) return { changes: '', branchGone: true };
   return {

@@ -1,7 +1,7 @@
 import { keepUsersCommits } from '../../engine/checkout.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { control } from '../../engine/control.ts';
-import { claimToResume, letGo } from '../../engine/plan-claim.ts';
+import { claimToResume, letGo } from '../../engine/plan-transitions.ts';
 import { IllegalMoveError, InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';

@@ -2,10 +2,10 @@ import { existsSync, realpathSync } from 'node:fs';
 import { isAtWork, keepUsersCommits } from '../../engine/checkout.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { control } from '../../engine/control.ts';
-import { keepPast } from '../../engine/deleted-usage.ts';
-import { letGo } from '../../engine/plan-claim.ts';
+import { keepUsage } from '../../engine/deleted-usage.ts';
+import { letGo } from '../../engine/plan-transitions.ts';
 import { putBack, takeOut } from '../../engine/shared-tree.ts';
-import { workspaceSpec } from '../../engine/ticket-defaults.ts';
+import { workspaceFor } from '../../engine/ticket-defaults.ts';
 import {
   readSpec,
   type Spec,
@@ -236,7 +236,7 @@ export async function startSpecRun(
           : { ...ticket, base: ticket.base && latest.base, rev: latest.rev },
       );
     await store.updatePlan(plan.id, (latest) => ({ ...plan, claim, rev: latest.rev }));
-    await keepPast(parts, [...dropped, ...aside]);
+    await keepUsage(parts, [...dropped, ...aside]);
     for (const ticket of [...dropped, ...aside]) await store.removeTicket(ticket);
   }
   try {
@@ -255,7 +255,7 @@ async function setAside(parts: EngineContext, plan: Plan, ticket: Ticket): Promi
   const latest = parts.store.ticket(ticket);
   const open = openAttempt(latest);
   if (open) await stopJob(parts.machine.job(latest, open), 'stopped');
-  const workspace = workspaceSpec(latest, plan, parts.settings, parts.store.view());
+  const workspace = workspaceFor(latest, plan, parts.settings, parts.store.view());
   if (latest.base === null || latest.worktree !== workspace.path || !existsSync(workspace.path)) return;
   await putBack(parts, latest, workspace);
   await takeOut(parts, latest, workspace);

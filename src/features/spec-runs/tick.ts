@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { ActionCall, EngineContext, StepEnd } from '../../engine/context.ts';
-import { workspaceSpec } from '../../engine/ticket-defaults.ts';
+import { workspaceFor } from '../../engine/ticket-defaults.ts';
 import {
   type KnownDone,
   lostTasks,
@@ -73,7 +73,7 @@ export async function tickUnit(
     throw new InputError('spec/none', `${refKey(ref)} is no unit of a spec.`, {
       hint: 'Only tickets of a run of a spec have boxes to tick.',
     });
-  const spec = workspaceSpec(ticket, plan, settings, store.view());
+  const spec = workspaceFor(ticket, plan, settings, store.view());
   const name = join(kept.inTree, kept.files.tasks);
   const original = join(kept.dir, kept.files.tasks);
   const list = placeOfFile(spec.path, name, original);
@@ -130,7 +130,7 @@ function refuseUndone(ticket: Ticket, phase: string | undefined): void {
 /** Once all of a spec is complete its tree is given back, and there is nothing to write in. */
 function refuseTreeless({ store, settings }: EngineContext, ticket: Ticket): void {
   const plan = store.plan(ticket.planId);
-  const { path } = workspaceSpec(ticket, plan, settings, store.view());
+  const { path } = workspaceFor(ticket, plan, settings, store.view());
   if (existsSync(join(path, '.git'))) return;
   const kept = plan.spec;
   const own = kept && !kept.tracked ? join(kept.dir, kept.files.tasks) : null;
@@ -148,7 +148,7 @@ function refuseVanished({ store, settings }: EngineContext, ticket: Ticket, id: 
   const kept = plan.spec;
   if (!kept || kept.tracked) return;
   const original = join(kept.dir, kept.files.tasks);
-  const { path } = workspaceSpec(ticket, plan, settings, store.view());
+  const { path } = workspaceFor(ticket, plan, settings, store.view());
   const copy = join(path, kept.inTree, kept.files.tasks);
   if (original === copy || existsSync(original)) return;
   const from = existsSync(copy) ? ` A copy with the ticks so far is ${copy}.` : '';
@@ -163,7 +163,7 @@ function refuseNoFile({ store, settings }: EngineContext, ticket: Ticket, id: st
   const plan = store.plan(ticket.planId);
   const kept = plan.spec;
   if (!kept) return;
-  const { path } = workspaceSpec(ticket, plan, settings, store.view());
+  const { path } = workspaceFor(ticket, plan, settings, store.view());
   for (const dir of [join(path, kept.inTree), kept.dir]) {
     const file = join(dir, kept.files.tasks);
     if (statSync(file, { throwIfNoEntry: false })?.isFile() ?? true) continue;
@@ -183,7 +183,7 @@ async function bringFitting(
   const plan = parts.store.plan(ticket.planId);
   const kept = plan.spec;
   if (kept?.pending === undefined || !fits(kept.pending, wanted)) return;
-  const spec = workspaceSpec(ticket, plan, parts.settings, parts.store.view());
+  const spec = workspaceFor(ticket, plan, parts.settings, parts.store.view());
   const found = readFileSync(join(spec.path, kept.inTree, kept.files.tasks), 'utf8');
   try {
     await bringPending(parts, plan, spec);
@@ -209,7 +209,7 @@ async function putListBack({ store, settings, workspaces }: EngineContext, ticke
   const kept = plan.spec;
   if (!kept || kept.text === '') return;
   const view = store.view();
-  const { path } = workspaceSpec(ticket, plan, settings, view);
+  const { path } = workspaceFor(ticket, plan, settings, view);
   const name = join(kept.inTree, kept.files.tasks);
   if (existsSync(join(path, name))) return;
   const own = ticketsOf(view, plan);

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { EngineContext } from '../../../src/engine/context.ts';
-import { workspaceSpec } from '../../../src/engine/ticket-defaults.ts';
+import { workspaceFor } from '../../../src/engine/ticket-defaults.ts';
 import { landed, type Work, whereIs } from '../../../src/features/landed/landed.ts';
 import { complete } from '../../cli/merge-world.ts';
 import { partsOf } from '../../engine/parts.ts';
@@ -18,7 +18,7 @@ async function finished(world: World) {
 
 function workOf({ store, settings }: EngineContext, commit: string): Work {
   const ticket = store.ticket(REF);
-  const spec = workspaceSpec(ticket, store.plan('p'), settings, store.view());
+  const spec = workspaceFor(ticket, store.plan('p'), settings, store.view());
   return { ...spec, tickets: [ticket], commit };
 }
 

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { openEngine } from '../../../src/api/open-engine.ts';
 import { loadSettings } from '../../../src/config/load.ts';
 import type { EngineContext } from '../../../src/engine/context.ts';
-import { workspaceSpec } from '../../../src/engine/ticket-defaults.ts';
+import { workspaceFor } from '../../../src/engine/ticket-defaults.ts';
 import { type OpenedPullRequest, openPullRequest } from '../../../src/features/pull-requests/open.ts';
 import { FakeGh, type FakePullRequest } from '../../support/gh/fake-gh.ts';
 import type { World } from '../../support/index.ts';
@@ -63,7 +63,7 @@ exit 1
     const parts = await this.parts(env);
     const ref = { planId: 'p', ticketId };
     const ticket = parts.store.ticket(ref);
-    const spec = workspaceSpec(ticket, parts.store.plan('p'), parts.settings, parts.store.view());
+    const spec = workspaceFor(ticket, parts.store.plan('p'), parts.settings, parts.store.view());
     const { base, branch, path } = await parts.workspaces.ensure(spec);
     await parts.store.updateTicket(ref, (latest) => ({ ...latest, base, branch }));
     if (Object.keys(files).length > 0) this.commit(path, files);

@@ -1,5 +1,5 @@
 import type { EngineContext } from '../../../engine/context.ts';
-import { workspaceSpec } from '../../../engine/ticket-defaults.ts';
+import { workspaceFor } from '../../../engine/ticket-defaults.ts';
 import { parseRef, refKey } from '../../../model/ids.ts';
 import { entryOf, ticketOf } from '../../../model/plans/view.ts';
 import type { PreparedRun } from '../request.ts';
@@ -16,7 +16,7 @@ export function preview(parts: EngineContext, prepared: PreparedRun, batched: bo
     const done = ticket.status === 'complete';
     const note = prepared.notes.get(ticket.ticketId);
     const after = done ? [] : (entry?.blockedBy ?? []).map((text) => parseRef(text, plan.id));
-    const spec = workspaceSpec(ticket, plan, parts.settings, { plans: [plan], tickets });
+    const spec = workspaceFor(ticket, plan, parts.settings, { plans: [plan], tickets });
     return {
       issue: ticket.ticketId,
       issueNumber: prepared.items.find((item) => item.id === ticket.ticketId)?.number ?? 0,

@@ -2,7 +2,8 @@ import { type Claim, sayOther } from '../model/claim.ts';
 import { HeldError, IllegalMoveError } from '../model/errors.ts';
 import { type Plan, withDetached } from '../model/plan.ts';
 import { ticketsOf } from '../model/plans/view.ts';
-import type { EngineContext } from './context.ts';
+import { isAllComplete } from '../model/state/eligible.ts';
+import { type EngineContext, emit } from './context.ts';
 
 /** Whether another live process holds the claim. */
 export function isOthers({ holder }: EngineContext, claim: Claim | null): claim is Claim {
@@ -72,4 +73,22 @@ export function isWithDaemon(parts: EngineContext, planId: string): boolean {
   if (!daemon) return false;
   if (parts.store.plan(planId).run?.detached) return true;
   return ticketsOf(parts.store.view(), planId).some(({ claim }) => claim?.token === daemon.token);
+}
+
+/** Completes a plan whose tickets are all complete; a planner may have added one since the last check. */
+export async function completePlan(parts: EngineContext, planId: string): Promise<void> {
+  const { store, now } = parts;
+  const isDone = (latest: Plan) => latest.status === 'active' && isAllComplete(store.view(), latest);
+  const plan = await store.updatePlan(planId, (latest) =>
+    isDone(latest) ? { ...latest, status: 'complete', completedAt: now() } : latest,
+  );
+  if (plan.status === 'complete') emit(parts, { type: 'plan:status', planId, status: 'complete' });
+}
+
+/** The same after a person's command, where no engine is running that would do it. */
+export async function completeUnwatched(parts: EngineContext, planId: string): Promise<void> {
+  const { store, holder } = parts;
+  const { claim, status } = store.plan(planId);
+  if (status !== 'active' || (claim && holder.isLive(claim)) || holder.daemon()) return;
+  if (isAllComplete(store.view(), store.plan(planId))) await completePlan(parts, planId);
 }
