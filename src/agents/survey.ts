@@ -5,7 +5,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Env } from '../machine/environment.ts';
 import { findExecutable, probe } from '../machine/programs.ts';
 import type { AgentConfig, AgentProgram } from '../model/agent.ts';
-import { ADAPTERS, adapterFor } from './index.ts';
+import { ADAPTERS, adapterFor } from './adapters.ts';
 import { type Supports, supportsOf } from './supports.ts';
 
 const VERSION = /(\d+)\.(\d+)\.(\d+)(?:-([\w.-]+))?/;

@@ -27,7 +27,7 @@ export type {
   RunResult,
   WorktreeInfo,
 } from '../features/issue-runs/types.ts';
-export type { IssueInfo } from '../issues/index.ts';
+export type { IssueInfo } from '../issues/numbered.ts';
 export { HeldError, IllegalMoveError, InputError, SignalboxError } from '../model/errors.ts';
 export type { EngineEvent, StoredEvent } from '../model/events.ts';
 export type { Plan } from '../model/plan.ts';

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readManifest } from '../config/manifest.ts';
 import { repositoryOf } from '../config/paths.ts';
-import type { PhasePlanCallback } from '../features/issue-runs/callbacks.ts';
-import { harmless } from '../features/issue-runs/callbacks.ts';
+import { harmless, type PhasePlanCallback } from '../features/issue-runs/callbacks.ts';
 import { checkLogPlace } from '../features/issue-runs/logs/log-files.ts';
 import { openRunLog } from '../features/issue-runs/logs/run-log.ts';
 import { parseBatches } from '../features/issue-runs/options/batches.ts';
@@ -21,7 +20,7 @@ import { spentOn, storedRun } from '../features/issue-runs/results/stored-run.ts
 import { numberOf } from '../features/issue-runs/results/ticket-facts.ts';
 import { takeRun } from '../features/issue-runs/resume.ts';
 import type { IssueResult, ManifestOfRun, RunResult } from '../features/issue-runs/types.ts';
-import { numberedItem } from '../issues/index.ts';
+import { numberedItem } from '../issues/numbered.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { ticketsOf } from '../model/plans/view.ts';

@@ -4,7 +4,7 @@ import type { RunLogWriter } from '../features/issue-runs/logs/run-log.ts';
 import type { ExecutionConfig } from '../features/issue-runs/options/execution-config.ts';
 import type { RunOptions } from '../features/issue-runs/options/types.ts';
 import type { WorktreeInfo } from '../features/issue-runs/types.ts';
-import type { IssueInfo } from '../issues/index.ts';
+import type { IssueInfo } from '../issues/numbered.ts';
 import type { Env } from '../machine/environment.ts';
 import type { EngineEvent } from '../model/events.ts';
 

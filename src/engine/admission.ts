@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { adapterFor, capabilityProblems } from '../agents/index.ts';
+import { adapterFor, capabilityProblems } from '../agents/adapters.ts';
 import { lastSign } from '../machine/jobs/job.ts';
 import { refKey } from '../model/ids.ts';
 import { type Admission, admit } from '../model/limits/admission.ts';

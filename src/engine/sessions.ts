@@ -1,11 +1,11 @@
-import { adapterFor } from '../agents/index.ts';
+import { adapterFor } from '../agents/adapters.ts';
 import { processStart } from '../machine/process-identity.ts';
 import { sayHolder, wayToFree } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/port.ts';
-import { readPinned } from '../workflows/index.ts';
+import { readPinned } from '../workflows/pin.ts';
 import type { EngineContext } from './context.ts';
 import { workspaceFor } from './ticket-defaults.ts';
 

@@ -6,7 +6,7 @@ import { messageOf } from '../model/errors.ts';
 import { asRecord, asText, parseJson } from '../model/text/json.ts';
 
 /** One line: an intent, or its result. */
-export interface JournalLine {
+interface JournalLine {
   at: string;
   what: string;
   state: 'intent' | 'done' | 'failed' | 'noted';

@@ -140,7 +140,7 @@ function patch(
   );
 }
 
-export interface MergeWish {
+interface MergeWish {
   head: Head;
   number: number;
   /** Nothing is merged when the branch has moved on from this commit. */

@@ -5,7 +5,7 @@ import { type GhOptions, runSlowGh } from './gh/run-gh.ts';
 import { isPullState, type PullState } from './pull-request.ts';
 import { isTrusted } from './watched.ts';
 
-export interface Review {
+interface Review {
   author: string;
   approves: boolean;
   text: string;

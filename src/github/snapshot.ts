@@ -22,7 +22,7 @@ interface SnapshotOptions {
   now: () => string;
 }
 
-export type Seen =
+type Seen =
   /** Newest first. */
   | { pulls: Watched[]; at: string }
   /** Nothing could be asked now. */

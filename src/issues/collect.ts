@@ -1,4 +1,6 @@
-import { isWork, readSpec, type Spec, type Units, unitsOf } from '../kiro/index.ts';
+import { readSpec, type Spec } from '../kiro/read-spec.ts';
+import { isWork } from '../kiro/task.ts';
+import { type Units, unitsOf } from '../kiro/units.ts';
 import { InputError } from '../model/errors.ts';
 import { fetchItems } from './fetch.ts';
 import { type FetchOptions, orProblems, type SourceProblem, type WorkItem } from './item.ts';

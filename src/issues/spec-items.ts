@@ -1,5 +1,7 @@
 import { basename } from 'node:path';
-import { promptParts, type Spec, type Unit, type UnitOptions, unitsOf } from '../kiro/index.ts';
+import { promptParts } from '../kiro/prompt-parts.ts';
+import type { Spec } from '../kiro/read-spec.ts';
+import { type Unit, type UnitOptions, unitsOf } from '../kiro/units.ts';
 import { InputError } from '../model/errors.ts';
 import { idProblem, slug } from '../model/ids.ts';
 import { cleanLine, cleanText } from '../model/text/clean.ts';

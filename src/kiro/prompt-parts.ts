@@ -8,7 +8,7 @@ const MAX_REQUIREMENTS = 20_000;
 const MAX_DESIGN = 8_000;
 
 /** What a prompt says about a unit, as texts. */
-export interface PromptParts {
+interface PromptParts {
   id: string;
   title: string;
   /** The tasks to do with their details, as a list in Markdown. */

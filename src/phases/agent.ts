@@ -1,14 +1,7 @@
 import { existsSync } from 'node:fs';
-import {
-  adapterFor,
-  capabilityProblems,
-  defaultAccess,
-  repairAnew,
-  repairPrompt,
-  taggedInstruction,
-  taggedProblem,
-  validateResult,
-} from '../agents/index.ts';
+import { adapterFor, capabilityProblems } from '../agents/adapters.ts';
+import { defaultAccess } from '../agents/flags.ts';
+import { repairAnew, repairPrompt, taggedInstruction, taggedProblem } from '../agents/reading/tagged.ts';
 import type { AgentAdapter, AgentConfig, AgentRequest, AgentResult } from '../model/agent.ts';
 import { judgedIn, judgementProblem, schemaForCriteria } from '../model/criteria.ts';
 import { explained, InputError, messageOf } from '../model/errors.ts';
@@ -16,7 +9,9 @@ import { totalUsage } from '../model/limits/usage.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { Json } from '../model/ticket.ts';
 import { type PhaseOf, resultSchemaOf } from '../model/workflow.ts';
-import { MAX_PROMPT_BYTES, renderPhasePrompt } from '../workflows/index.ts';
+import { MAX_PROMPT_BYTES } from '../workflows/find.ts';
+import { renderPhasePrompt } from '../workflows/pin.ts';
+import { validateResult } from '../workflows/result-schema/validate.ts';
 import { hasBegun, land, nativeCap, ownBudget } from './budget-ending.ts';
 import { cutShortBy, type PhaseContext, variablesOf } from './context.ts';
 import { cleanHead, HEAD_BEFORE, TIP_BEFORE, takenOut, tipBefore } from './evidence.ts';

@@ -1,4 +1,4 @@
-import { ownVariables } from '../agents/index.ts';
+import { ownVariables } from '../agents/places.ts';
 import type { Settings } from '../config/settings.ts';
 import type { ActionInputs, ActionName } from '../model/actions.ts';
 import type { AgentConfig } from '../model/agent.ts';
@@ -7,8 +7,8 @@ import type { AttemptEnd } from '../model/state/outcome.ts';
 import { allowedEnvironment } from '../model/text/environment.ts';
 import type { Attempt, Hold, Ticket, Usage } from '../model/ticket.ts';
 import { firstPhase, type Phase, type PhaseOf } from '../model/workflow.ts';
-import type { PinnedWorkflow } from '../workflows/index.ts';
-import { templateVariables } from '../workflows/index.ts';
+import type { PinnedWorkflow } from '../workflows/pin.ts';
+import { templateVariables } from '../workflows/variables.ts';
 import type { Workspaces } from '../workspaces/index.ts';
 
 /** Where the ticket's work happens, decided before the attempt. */

@@ -1,4 +1,4 @@
-import { ADAPTERS } from '../agents/index.ts';
+import { ADAPTERS } from '../agents/adapters.ts';
 import { SUPPORT_COLUMNS, supportsOf } from '../agents/supports.ts';
 import { rangeText, type SurveyedAgent } from '../agents/survey.ts';
 import { oneLine, type Style } from './style.ts';

@@ -1,5 +1,7 @@
 import { relative } from 'node:path';
-import type { Spec, SpecProblem, SpecTask, Unit } from '../kiro/index.ts';
+import type { Spec } from '../kiro/read-spec.ts';
+import type { SpecProblem, SpecTask } from '../kiro/task.ts';
+import type { Unit } from '../kiro/units.ts';
 import { plural } from '../model/text/plural.ts';
 import { oneLine, type Style } from './style.ts';
 import { table } from './table.ts';

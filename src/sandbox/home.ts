@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
-import { ownPlaces, type Seed } from '../agents/index.ts';
+import { ownPlaces, type Seed } from '../agents/places.ts';
 import { sweepAway } from '../machine/files/regular.ts';
 
 export interface SandboxHome {

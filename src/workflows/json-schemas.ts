@@ -4,7 +4,7 @@ import { Plan, PlanBase } from '../model/plan-schema.ts';
 import { Ticket, TicketBase } from '../model/ticket-schema.ts';
 import { Workflow } from '../model/workflow.ts';
 
-export type SchemaName = 'config' | 'plan' | 'ticket' | 'workflow';
+type SchemaName = 'config' | 'plan' | 'ticket' | 'workflow';
 
 /** JSON Schemas of the files people and planners write, as they may write them. */
 export function jsonSchemas(): Record<SchemaName, Record<string, unknown>> {

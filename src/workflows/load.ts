@@ -2,11 +2,10 @@ import { basename } from 'node:path';
 import { type Finding, type Problem, placed, problemFrom } from '../config/file-problem.ts';
 import { found } from '../config/kinds.ts';
 import type { Path, Place, YamlSource } from '../config/yaml-source.ts';
+import { isObject } from '../model/text/json.ts';
 import { didYouMean } from '../model/text/near.ts';
 import { type Phase, Workflow } from '../model/workflow.ts';
-import { findReserved } from './check/unused-fields.ts';
-import { readPhase } from './read-phase.ts';
-import { isMapping, issueFinding } from './schema-words.ts';
+import { issueFinding, readPhase } from './read-phase.ts';
 
 const Head = Workflow.omit({ phases: true });
 
@@ -61,7 +60,7 @@ export async function loadWorkflow(source: WorkflowSource): Promise<LoadedWorkfl
 }
 
 function readHead(loaded: LoadedWorkflow, data: unknown, findings: Finding[]) {
-  if (!isMapping(data)) {
+  if (!isObject(data)) {
     const message = `A workflow must be a mapping with "name" and "phases"; found ${found(data)}.`;
     findings.push({ path: [], message });
     return undefined;
@@ -90,7 +89,7 @@ function readHead(loaded: LoadedWorkflow, data: unknown, findings: Finding[]) {
 }
 
 function readPhases(loaded: LoadedWorkflow, data: unknown, findings: Finding[]): void {
-  if (!isMapping(data)) return;
+  if (!isObject(data)) return;
   const { phases } = data;
   if (!Array.isArray(phases) || phases.length === 0) {
     const message = `A workflow needs "phases", a list with at least one phase; found ${Array.isArray(phases) ? 'an empty list' : found(phases)}.`;
@@ -99,7 +98,7 @@ function readPhases(loaded: LoadedWorkflow, data: unknown, findings: Finding[]):
     return;
   }
   for (const [index, item] of phases.entries()) {
-    if (isMapping(item) && typeof item.id === 'string') loaded.ids.push(item.id);
+    if (isObject(item) && typeof item.id === 'string') loaded.ids.push(item.id);
     const read = readPhase(item, index);
     loaded.phases.push(read.phase);
     findings.push(...read.findings);
@@ -110,4 +109,14 @@ function readPhases(loaded: LoadedWorkflow, data: unknown, findings: Finding[]):
 function guessName({ file, text }: WorkflowSource): string {
   const written = /^name:[ \t]*["']?([A-Za-z0-9][A-Za-z0-9_-]*)["']?[ \t]*(?:#.*)?$/m.exec(text);
   return written?.[1] ?? basename(file).replace(/\.ya?ml$/, '');
+}
+
+/** A name that JavaScript keeps for itself would be dropped on the way. */
+function findReserved(data: unknown, path: Path = []): Finding[] {
+  if (typeof data !== 'object' || data === null) return [];
+  return Object.entries(data).flatMap(([key, value]) => {
+    const at: Path = [...path, Array.isArray(data) ? Number(key) : key];
+    if (key !== '__proto__') return findReserved(value, at);
+    return [{ path: at, on: 'key', message: '"__proto__" cannot be used as a name.' } as const];
+  });
 }

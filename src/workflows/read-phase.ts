@@ -1,7 +1,10 @@
+import type { z } from 'zod';
 import type { Finding } from '../config/file-problem.ts';
 import { found } from '../config/kinds.ts';
 import type { Path } from '../config/yaml-source.ts';
-import { didYouMean } from '../model/text/near.ts';
+import { capital } from '../model/text/clean.ts';
+import { isObject } from '../model/text/json.ts';
+import { didYouMean, nearest } from '../model/text/near.ts';
 import {
   ActionPhase,
   AgentPhase,
@@ -11,7 +14,6 @@ import {
   ScriptPhase,
   TerminalPhase,
 } from '../model/workflow.ts';
-import { isMapping, issueFinding } from './schema-words.ts';
 
 export const PHASE_SCHEMAS = {
   script: ScriptPhase,
@@ -28,7 +30,7 @@ const PHASE_TYPES = Object.keys(PHASE_SCHEMAS) as PhaseType[];
 export function readPhase(data: unknown, index: number): { phase: Phase | undefined; findings: Finding[] } {
   const at: Path = ['phases', index];
   const wrong = (...findings: Finding[]) => ({ phase: undefined, findings });
-  if (!isMapping(data))
+  if (!isObject(data))
     return wrong({ path: at, message: `A phase must be a mapping; found ${found(data)}.` });
   const { type } = data;
   const hint = `Types: ${PHASE_TYPES.join(', ')}.`;
@@ -42,12 +44,12 @@ export function readPhase(data: unknown, index: number): { phase: Phase | undefi
   if (result.success) return { phase: result.data, findings: [] };
   const findings = result.error.issues.flatMap((issue): Finding[] => {
     if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(type, issue.path, key));
-    return [issueFinding(issue, data, `${article(type, true)} phase`)];
+    return [issueFinding(issue, data, capital(`${article(type)} phase`))];
   });
   return wrong(...findings.map((finding) => ({ ...finding, path: [...at, ...finding.path] })));
 }
 
-/** A key that another type has is no slip of the pen; it has to go. */
+/** A key that another type has is not misspelt; it has to go. */
 function unknownKey(type: PhaseType, inside: readonly PropertyKey[], key: string): Finding {
   const path = [...inside.map(String), key];
   if (inside.length > 0) {
@@ -77,7 +79,84 @@ function isPhaseType(value: unknown): value is PhaseType {
   return typeof value === 'string' && Object.hasOwn(PHASE_SCHEMAS, value);
 }
 
-export function article(type: string, capital = false): string {
-  const word = /^[aeiou]/.test(type) ? 'an' : 'a';
-  return `${capital ? word.charAt(0).toUpperCase() + word.slice(1) : word} ${type}`;
+export function article(type: string): string {
+  return `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`;
+}
+
+type Issue = z.core.$ZodIssue;
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a mapping',
+  record: 'a mapping',
+};
+
+/** A key path as a person would write it: `retry.max`, `args[0]`. */
+function keyPath(path: readonly PropertyKey[]): string {
+  return path
+    .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index > 0 ? '.' : ''}${String(part)}`))
+    .join('');
+}
+
+/** What a schema finds wrong, in words and with its path. Unknown keys are not its business. */
+export function issueFinding(issue: Issue, data: unknown, owner: string): Finding {
+  const path = issue.path.map((part) => (typeof part === 'number' ? part : String(part)));
+  const value = valueAt(data, path);
+  if (value === undefined && issue.code === 'invalid_type') {
+    const parent = path.slice(0, -1);
+    return {
+      path: parent,
+      message: `${parent.length > 0 ? `"${keyPath(parent)}"` : owner} needs "${path.at(-1)}".`,
+    };
+  }
+  const name = `"${keyPath(path)}"`;
+  if (issue.code === 'invalid_key') {
+    return {
+      path,
+      on: 'key',
+      message: `${name} cannot be used: ${issue.issues[0]?.message ?? issue.message}.`,
+    };
+  }
+  if (issue.code === 'invalid_format' || issue.code === 'custom') {
+    return { path, message: `${name} is ${found(value)}, but ${issue.message}.` };
+  }
+  const message = `${name} must be ${wanted(issue)}; found ${found(value)}.`;
+  const options = issue.code === 'invalid_value' ? issue.values.map(String) : [];
+  const near = typeof value === 'string' ? nearest(value, options) : undefined;
+  return near === undefined ? { path, message } : { path, message, hint: `Did you mean "${near}"?` };
+}
+
+function valueAt(data: unknown, path: Path): unknown {
+  return path.reduce<unknown>(
+    (value, key) => (value as Record<string | number, unknown> | null)?.[key],
+    data,
+  );
+}
+
+function wanted(issue: Issue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return TYPES[issue.expected] ?? issue.expected;
+    case 'invalid_value':
+      return listed(issue.values.map(String));
+    case 'too_small':
+      if (issue.origin === 'string') return 'text that is not empty';
+      if (issue.origin === 'array') return 'a list with at least one entry';
+      return `${issue.inclusive ? 'at least' : 'more than'} ${issue.minimum}`;
+    case 'too_big':
+      return `${issue.inclusive ? 'at most' : 'less than'} ${issue.maximum}`;
+    case 'invalid_union':
+      return listed([...new Set(issue.errors.flatMap((branch) => branch.slice(0, 1)).map(wanted))]);
+    default:
+      return issue.message;
+  }
+}
+
+function listed(values: readonly string[]): string {
+  if (values.length < 2) return values[0] ?? 'something else';
+  return `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`;
 }

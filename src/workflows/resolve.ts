@@ -7,8 +7,8 @@ import { didYouMean } from '../model/text/near.ts';
 import { actionOf, commandOf, type Phase, type Workflow } from '../model/workflow.ts';
 import { checkLoaded, listWorkflows } from './check/check.ts';
 import { findScript, insteadOf, readPrompt, type SearchPath, workflowFiles } from './find.ts';
-import { readClosure } from './partials.ts';
 import { type PinnedWorkflow, pinWorkflow, sorted } from './pin.ts';
+import { readIncluded } from './templates/inspect.ts';
 
 export interface ResolvedWorkflow extends PinnedWorkflow {
   hash: string;
@@ -87,7 +87,7 @@ async function collect(
     const name = phase.promptTemplate;
     const found = name === undefined ? undefined : await readPrompt(name, searchPath.prompts);
     if (found && name !== undefined) prompts[name] = found.text;
-    Object.assign(prompts, await readClosure(found?.text ?? phase.prompt ?? '', searchPath.prompts));
+    Object.assign(prompts, await readIncluded(found?.text ?? phase.prompt ?? '', searchPath.prompts));
   }
   return { prompts: sorted(prompts), scripts: sorted(scripts) };
 }

@@ -3,7 +3,7 @@ import type { Plan } from '../model/plan.ts';
 import type { Json, Ticket } from '../model/ticket.ts';
 import { capturesOf, type Phase, type Workflow } from '../model/workflow.ts';
 
-export interface TemplateVariable {
+interface TemplateVariable {
   name: string;
   type: string;
   meaning: string;

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { ADAPTERS, ownVariables } from '../../src/agents/index.ts';
+import { ADAPTERS } from '../../src/agents/adapters.ts';
+import { ownVariables } from '../../src/agents/places.ts';
 import { request } from './support.ts';
 
 const argvOf = (name: string, more: Parameters<typeof request>[0]) => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { codex, strictSchema } from '../../src/agents/codex/codex.ts';
-import { validateResult } from '../../src/agents/reading/validate.ts';
 import type { AgentConfig } from '../../src/model/agent.ts';
+import { validateResult } from '../../src/workflows/result-schema/validate.ts';
 import { agent, SCHEMA, valuesOf } from './invocation-support.ts';
 import { request } from './support.ts';
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ADAPTERS, adapterFor, capabilityProblems, defaultAccess } from '../../src/agents/index.ts';
+import { ADAPTERS, adapterFor, capabilityProblems } from '../../src/agents/adapters.ts';
+import { defaultAccess } from '../../src/agents/flags.ts';
 import { guessAdapter } from '../../src/config/builtin-agents.ts';
 import { AgentPhase, type PhaseOf } from '../../src/model/workflow.ts';
 

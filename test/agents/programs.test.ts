@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ADAPTERS } from '../../src/agents/index.ts';
+import { ADAPTERS } from '../../src/agents/adapters.ts';
 import { PINNED } from '../../tools/agents/pinned.mjs';
 import { CLIS } from '../contract/clis.ts';
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { ADAPTERS } from '../../src/agents/index.ts';
+import { ADAPTERS } from '../../src/agents/adapters.ts';
 import { SUPPORT_COLUMNS } from '../../src/agents/supports.ts';
 import type { SurveyedAgent } from '../../src/agents/survey.ts';
 import type { DoctorFinding } from '../../src/config/doctor/programs.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ownVariables } from '../../src/agents/index.ts';
+import { ownVariables } from '../../src/agents/places.ts';
 import { Budget } from '../../src/model/limits/budget-schema.ts';
 import { codes, firstColumn, tables } from './markdown.ts';
 

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ADAPTERS } from '../../src/agents/index.ts';
+import { ADAPTERS } from '../../src/agents/adapters.ts';
 import { ROWS } from '../../src/config/table.ts';
 import { ACTION_CRASH_POINTS, CRASH_POINTS, FORGE_EFFECTS } from '../../src/engine/crash-points.ts';
 import { LEASE_MS, RENEW_MS } from '../../src/model/claim.ts';

@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import { troubleOf } from '../../src/features/pull-requests/errors.ts';
 import { GhError } from '../../src/github/gh/run-gh.ts';
-import { BudgetBook } from '../../src/github/index.ts';
+import { BudgetBook } from '../../src/github/rate-limit.ts';
 import { WorkspaceError } from '../../src/model/errors.ts';
 import { Bench } from '../features/pull-requests/bench.ts';
 import { it } from '../support/index.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type Listed, listGithub, listLinear } from '../../src/issues/index.ts';
-import type { ListFilter } from '../../src/issues/item.ts';
+import { listGithub } from '../../src/issues/github/list.ts';
+import type { Listed, ListFilter } from '../../src/issues/item.ts';
+import { listLinear } from '../../src/issues/linear/source.ts';
 import { issuesPage, type LinearRequest, linearIssue, linearServer, page } from './linear-server.ts';
 import { checkout } from './scratch.ts';
 

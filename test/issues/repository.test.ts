@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseRemote, repositoryText } from '../../src/github/gh/repository-name.ts';
-import { fetchItems, ownRepository } from '../../src/issues/index.ts';
+import { fetchItems } from '../../src/issues/fetch.ts';
+import { ownRepository } from '../../src/issues/repository.ts';
 import { git } from '../support/repo.ts';
 import { checkout, scratch } from './scratch.ts';
 

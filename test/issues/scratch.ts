@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { FetchOptions, WorkItem } from '../../src/issues/index.ts';
+import type { FetchOptions, WorkItem } from '../../src/issues/item.ts';
 import { atTestEnd } from '../support/ends.ts';
 import { FakeGh } from '../support/gh/fake-gh.ts';
 import { GIT_ENV, git } from '../support/repo.ts';

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { parseTasks } from '../../src/kiro/index.ts';
+import { parseTasks } from '../../src/kiro/parse-tasks.ts';
 import { FIXTURES, fixture, golden, sayUnits, units } from './support.ts';
 
 const NAMES = readdirSync(FIXTURES).sort();

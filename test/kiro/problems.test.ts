@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { parseTasks } from '../../src/kiro/index.ts';
+import { parseTasks } from '../../src/kiro/parse-tasks.ts';
 import { idProblem } from '../../src/model/ids.ts';
 import { found, outline } from './support.ts';
 

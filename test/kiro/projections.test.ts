@@ -7,7 +7,7 @@ import {
   SpecState,
   withProgress,
   withSpecState,
-} from '../../src/kiro/index.ts';
+} from '../../src/kiro/state-files.ts';
 
 const STATE = SpecState.parse({
   spec: '.kiro/specs/a',

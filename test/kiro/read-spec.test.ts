@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { promptParts, readSpec, unitsOf } from '../../src/kiro/index.ts';
+import { promptParts } from '../../src/kiro/prompt-parts.ts';
+import { readSpec } from '../../src/kiro/read-spec.ts';
+import { unitsOf } from '../../src/kiro/units.ts';
 import { scratch, write } from '../issues/scratch.ts';
 
 const TASKS = `# Plan

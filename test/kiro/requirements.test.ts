@@ -4,7 +4,7 @@ import {
   RequirementIndex,
   requirementKey,
   sayRequirements,
-} from '../../src/kiro/index.ts';
+} from '../../src/kiro/requirements.ts';
 
 const EARS = `# Requirements Document
 

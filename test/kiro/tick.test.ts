@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isWork, parseTasks, type SpecTask, tick } from '../../src/kiro/index.ts';
+import { parseTasks } from '../../src/kiro/parse-tasks.ts';
+import { isWork, type SpecTask } from '../../src/kiro/task.ts';
+import { tick } from '../../src/kiro/tick.ts';
 import { fixture } from './support.ts';
 
 /** The tasks of a file by their ids. */

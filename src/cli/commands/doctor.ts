@@ -56,7 +56,7 @@ async function doctor(options: Options, io: Io): Promise<void> {
     configError,
     env: io.env,
     nodeVersion: process.versions.node,
-    checkWorkflows: async (using) => (await import('../../workflows/index.ts')).checkAll(using),
+    checkWorkflows: async (using) => (await import('../../workflows/check/check.ts')).checkAll(using),
   });
   const ok = isHealthy(findings);
   if (options.json) outJson(io, { ok, findings });

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { Listed } from '../../issues/index.ts';
+import type { Listed } from '../../issues/item.ts';
 import { InputError } from '../../model/errors.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
 import { type Io, outJson } from '../io.ts';
@@ -82,13 +82,15 @@ async function read(sources: string[], options: Options, io: Io): Promise<Listed
   }
   const { state = 'open', label: labels = [], milestone, repo, team } = options;
   const filter = { state, labels, limit, ...(milestone === undefined ? {} : { milestone }) };
-  const { listGithub, listLinear } = await import('../../issues/index.ts');
-  if (list === 'github')
+  if (list === 'github') {
+    const { listGithub } = await import('../../issues/github/list.ts');
     return listGithub({ ...fetching, filter, ...(repo === undefined ? {} : { repository: repo }) });
+  }
   if (team === undefined)
     throw new InputError('usage', 'Linear has issues by team; name one.', {
       hint: 'For example: --team ENG',
     });
+  const { listLinear } = await import('../../issues/linear/source.ts');
   return listLinear({ ...fetching, filter, team });
 }
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { PreparedSpec, SpecRunRequest } from '../../features/spec-runs/run.ts';
-import type { UnitOptions } from '../../kiro/index.ts';
+import type { UnitOptions } from '../../kiro/units.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { jsonText } from '../../model/extra-fields.ts';
 import { ticketsOf } from '../../model/plans/view.ts';

@@ -100,7 +100,7 @@ async function suggestPlan(text: string, plans: readonly { id: string }[], io: I
   const { nearest } = await import('../../model/text/near.ts');
   const near = nearest(text, ids);
   if (near === undefined) return;
-  const { parseReference } = await import('../../issues/index.ts');
+  const { parseReference } = await import('../../issues/reference.ts');
   try {
     parseReference(text, { cwd: io.cwd });
   } catch (error) {

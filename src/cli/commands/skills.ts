@@ -47,10 +47,9 @@ async function list(options: Options, io: Io): Promise<void> {
 }
 
 async function install(names: readonly string[], options: Options, io: Io): Promise<void> {
-  const [settings, { listSkills }, { installSkills }] = await Promise.all([
+  const [settings, { installSkills, listSkills }] = await Promise.all([
     openSettings(io, options),
     import('../../workflows/skills.ts'),
-    import('../../workflows/install-skills.ts'),
   ]);
   const root = options.user ? settings.userHome : resolve(io.cwd, options.dir ?? '.');
   const done = installSkills(await listSkills(settings.searchPath.skills), {

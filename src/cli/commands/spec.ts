@@ -130,7 +130,8 @@ async function tick(
 }
 
 async function check(dir: string, options: Options, io: Io): Promise<void> {
-  const { readSpec, unitsOf } = await import('../../kiro/index.ts');
+  const { readSpec } = await import('../../kiro/read-spec.ts');
+  const { unitsOf } = await import('../../kiro/units.ts');
   const wanted = await unitOptions(options);
   const spec = await readSpec(resolve(io.cwd, dir));
   const { units, problems: more } = unitsOf(spec, wanted);

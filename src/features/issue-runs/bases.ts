@@ -1,8 +1,7 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { workspaceFor } from '../../engine/ticket-defaults.ts';
 import type { IssuePlace } from '../../issues/checkouts.ts';
-import type { WorkItem } from '../../issues/index.ts';
-import { sayItem } from '../../issues/item.ts';
+import { sayItem, type WorkItem } from '../../issues/item.ts';
 import { InputError, WorkspaceError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids.ts';
 import { TicketPlan } from '../../model/plan-schema.ts';

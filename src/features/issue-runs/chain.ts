@@ -1,7 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
 import type { IssuePlace } from '../../issues/checkouts.ts';
-import type { WorkItem } from '../../issues/index.ts';
-import { sayItem } from '../../issues/item.ts';
+import { sayItem, type WorkItem } from '../../issues/item.ts';
 import { WORK_PHASE } from '../../model/issue-phases.ts';
 import { orderByDependencies } from '../../model/plans/order.ts';
 import { blockersOf, planOf } from '../../model/plans/view.ts';

@@ -1,7 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
 import type { IssuePlace } from '../../issues/checkouts.ts';
-import type { WorkItem } from '../../issues/index.ts';
-import { sayItem } from '../../issues/item.ts';
+import { sayItem, type WorkItem } from '../../issues/item.ts';
 import { type Claim, sayHolder } from '../../model/claim.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';

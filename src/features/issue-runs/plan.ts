@@ -1,5 +1,4 @@
-import type { WorkItem } from '../../issues/index.ts';
-import { sayItem } from '../../issues/item.ts';
+import { sayItem, type WorkItem } from '../../issues/item.ts';
 import { InputError } from '../../model/errors.ts';
 import { slug } from '../../model/ids.ts';
 import type { IssueRun } from '../../model/issue-run-schema.ts';

@@ -1,4 +1,4 @@
-import type { WorkItem } from '../../issues/index.ts';
+import type { WorkItem } from '../../issues/item.ts';
 import type { IssueRunPlan } from '../../model/plan.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import type { ExecutionConfig } from './options/execution-config.ts';

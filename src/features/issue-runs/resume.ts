@@ -8,7 +8,7 @@ import { ticketsOf } from '../../model/plans/view.ts';
 import { newerRunOf } from '../../model/state/superseded.ts';
 import { settle } from '../../model/state/walk.ts';
 import { type Ticket, tipOf } from '../../model/ticket.ts';
-import { resolveWorkflow } from '../../workflows/index.ts';
+import { resolveWorkflow } from '../../workflows/resolve.ts';
 import { finishedWork } from './finished-work.ts';
 import { EarlierIssues, sourceKey } from './previous-runs.ts';
 

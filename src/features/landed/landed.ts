@@ -1,5 +1,5 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { findPullRequests, type PullRequest } from '../../github/index.ts';
+import { findPullRequests, type PullRequest } from '../../github/pull-request.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { endedMerged } from '../../model/state/ended-merged.ts';
 import { type Ticket, tipOf } from '../../model/ticket.ts';

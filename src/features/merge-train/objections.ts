@@ -1,13 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EngineContext } from '../../engine/context.ts';
-import {
-  forgetPull,
-  objectionTo,
-  pendingChecks,
-  seePull,
-  type Watch,
-  type Watched,
-} from '../../github/index.ts';
+import { objectionTo, pendingChecks } from '../../github/pull-request-state.ts';
+import { forgetPull, seePull } from '../../github/snapshot.ts';
+import type { Watch } from '../../github/watch-query.ts';
+import type { Watched } from '../../github/watched.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids.ts';
 import type { ForgeWork } from '../pull-requests/context.ts';

@@ -2,10 +2,10 @@ import type { EngineContext } from '../../engine/context.ts';
 import {
   editPullRequest,
   findPullRequests,
-  forgetPull,
   mergePullRequest,
   type PullRequest,
-} from '../../github/index.ts';
+} from '../../github/pull-request.ts';
+import { forgetPull } from '../../github/snapshot.ts';
 import { messageOf, SignalboxError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Track, TrackSpec, Trains } from '../../workspaces/index.ts';

@@ -14,8 +14,10 @@ import type { AgentConfig } from '../../model/agent.ts';
 import { InputError } from '../../model/errors.ts';
 import { didYouMean } from '../../model/text/near.ts';
 import { shellQuote } from '../../model/text/shell-quote.ts';
-import { listWorkflows, readPrompt, renderPrompt } from '../../workflows/index.ts';
+import { listWorkflows } from '../../workflows/check/check.ts';
+import { readPrompt } from '../../workflows/find.ts';
 import { listSkills } from '../../workflows/skills.ts';
+import { renderPrompt } from '../../workflows/templates/render.ts';
 
 export interface PlanningWish {
   /** A name in `agents`; default: the first installed one. */

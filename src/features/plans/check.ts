@@ -1,4 +1,4 @@
-import { adapterFor, capabilityProblems } from '../../agents/index.ts';
+import { adapterFor, capabilityProblems } from '../../agents/adapters.ts';
 import { missingProgram } from '../../config/doctor/programs.ts';
 import { agentOf } from '../../engine/admission.ts';
 import type { EngineContext } from '../../engine/context.ts';
@@ -15,9 +15,8 @@ import { pathProblem } from '../../model/text/paths.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
 import type { Workflow } from '../../model/workflow.ts';
 import type { StoreView } from '../../store/port.ts';
-import { MAX_PROMPT_BYTES } from '../../workflows/index.ts';
-import type { Finding, Problem } from './problems.ts';
-import { fileProblems, noMergeTarget, obstacles } from './problems.ts';
+import { MAX_PROMPT_BYTES } from '../../workflows/find.ts';
+import { type Finding, fileProblems, noMergeTarget, obstacles, type Problem } from './problems.ts';
 
 export type { Problem };
 

@@ -1,4 +1,4 @@
-import { adapterFor, capabilityProblems } from '../../agents/index.ts';
+import { adapterFor, capabilityProblems } from '../../agents/adapters.ts';
 import { type Finding, type Problem, placed } from '../../config/file-problem.ts';
 import type { Settings } from '../../config/settings.ts';
 import { didYouMean } from '../../model/text/near.ts';

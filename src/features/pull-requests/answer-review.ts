@@ -3,15 +3,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EngineContext } from '../../engine/context.ts';
-import {
-  commentOnce,
-  findComment,
-  findPullRequests,
-  forgetPull,
-  inert,
-  markOf,
-  type PullRequest,
-} from '../../github/index.ts';
+import { commentOnce, findComment, markOf } from '../../github/comment.ts';
+import { inert } from '../../github/escape-markdown.ts';
+import { findPullRequests, type PullRequest } from '../../github/pull-request.ts';
+import { forgetPull } from '../../github/snapshot.ts';
 import { IllegalMoveError, SignalboxError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import { type ForgeWork, forgeWork } from './context.ts';

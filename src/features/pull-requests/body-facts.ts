@@ -1,5 +1,10 @@
 import type { RepositoryName } from '../../github/gh/repository-name.ts';
-import { type BodyFacts, type Criterion, issueReference, type Tracked } from '../../github/index.ts';
+import {
+  type BodyFacts,
+  type Criterion,
+  issueReference,
+  type Tracked,
+} from '../../github/pull-request-text.ts';
 import { judgedIn, judgementOf } from '../../model/criteria.ts';
 import type { Json, Ticket } from '../../model/ticket.ts';
 import type { Stack } from './ticket-stack.ts';

@@ -1,5 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { findPullRequests, forgetPull, mergePullRequest } from '../../github/index.ts';
+import { findPullRequests, mergePullRequest } from '../../github/pull-request.ts';
+import { forgetPull } from '../../github/snapshot.ts';
 import { IllegalMoveError, SignalboxError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import type { CaughtUp, Pushed } from '../../workspaces/index.ts';

@@ -1,6 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { GhError, type GhFailure } from '../../github/gh/run-gh.ts';
-import { BudgetBook, limitEnd } from '../../github/index.ts';
+import { BudgetBook, limitEnd } from '../../github/rate-limit.ts';
 import { SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { ghOptions } from './context.ts';
 

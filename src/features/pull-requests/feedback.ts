@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
-import type { Standing } from '../../github/index.ts';
+import type { Standing } from '../../github/pull-request-state.ts';
 import { writeAtomic } from '../../machine/files/atomic.ts';
 import type { ForgeWork } from './context.ts';
 

@@ -1,5 +1,5 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { type OurWork, ourPull, type PullRequest } from '../../github/index.ts';
+import { type OurWork, ourPull, type PullRequest } from '../../github/pull-request.ts';
 import type { PullWait } from '../../model/actions.ts';
 import { type ForgeWork, pullNumberOf } from './context.ts';
 

@@ -3,19 +3,21 @@ import { dirname, join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, workspaceFor } from '../../engine/ticket-defaults.ts';
 import type { GhOptions } from '../../github/gh/run-gh.ts';
+import type { ForgeJournal } from '../../github/journal.ts';
 import {
   createPullRequest,
   editPullRequest,
-  type ForgeJournal,
   findPullRequests,
-  forgetPull,
   type Head,
+  type PullRequest,
+} from '../../github/pull-request.ts';
+import {
   issueReference,
   mergeBody,
-  type PullRequest,
   pullRequestSection,
   pullRequestTitle,
-} from '../../github/index.ts';
+} from '../../github/pull-request-text.ts';
+import { forgetPull } from '../../github/snapshot.ts';
 import { IllegalMoveError, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import { ticketOf } from '../../model/plans/view.ts';

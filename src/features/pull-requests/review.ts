@@ -1,5 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { findPullRequests, type Reviewed, readReviews } from '../../github/index.ts';
+import { findPullRequests } from '../../github/pull-request.ts';
+import { type Reviewed, readReviews } from '../../github/review.ts';
 import type { TicketRef } from '../../model/ids.ts';
 import { forgeWork } from './context.ts';
 import { ticketPull } from './find.ts';

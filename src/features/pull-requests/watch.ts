@@ -1,15 +1,12 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, repoOf } from '../../engine/ticket-defaults.ts';
 import { repositoryText } from '../../github/gh/repository-name.ts';
-import {
-  type ForgeJournal,
-  ourPull,
-  type Standing,
-  seePull,
-  standingOf,
-  type Watch,
-  type Watched,
-} from '../../github/index.ts';
+import type { ForgeJournal } from '../../github/journal.ts';
+import { ourPull } from '../../github/pull-request.ts';
+import { type Standing, standingOf } from '../../github/pull-request-state.ts';
+import { seePull } from '../../github/snapshot.ts';
+import type { Watch } from '../../github/watch-query.ts';
+import type { Watched } from '../../github/watched.ts';
 import type { PullWait } from '../../model/actions.ts';
 import { InputError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';

@@ -1,5 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { Assignment, type Unit } from '../../kiro/index.ts';
+import { Assignment } from '../../kiro/state-files.ts';
+import type { Unit } from '../../kiro/units.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { assigned, isNews } from './assignments.ts';
 

@@ -1,4 +1,4 @@
-import type { Assignment } from '../../kiro/index.ts';
+import type { Assignment } from '../../kiro/state-files.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { assignmentOf } from './state.ts';
 

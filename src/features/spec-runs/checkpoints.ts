@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { SpecProblem, Unit } from '../../kiro/index.ts';
+import type { SpecProblem } from '../../kiro/task.ts';
+import type { Unit } from '../../kiro/units.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { checksOf, NO_CHECKS } from '../checks/checks.ts';
 

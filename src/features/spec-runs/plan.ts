@@ -1,4 +1,6 @@
-import type { Assignment, Spec, Unit } from '../../kiro/index.ts';
+import type { Spec } from '../../kiro/read-spec.ts';
+import type { Assignment } from '../../kiro/state-files.ts';
+import type { Unit } from '../../kiro/units.ts';
 import { parseKeepingExtra } from '../../model/extra-fields.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { SpecRunPlan } from '../../model/plan-schema.ts';

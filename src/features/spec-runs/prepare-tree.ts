@@ -4,7 +4,7 @@ import type { EngineContext } from '../../engine/context.ts';
 import { releaseWorkspace } from '../../engine/prepare-workspace.ts';
 import { putBack } from '../../engine/shared-tree.ts';
 import { workspaceFor } from '../../engine/ticket-defaults.ts';
-import { mergedTasks } from '../../kiro/index.ts';
+import { mergedTasks } from '../../kiro/tick.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
 import { ticketInTree } from '../../model/state/turns.ts';

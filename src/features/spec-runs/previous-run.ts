@@ -3,17 +3,11 @@ import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { worktreeRootOf } from '../../engine/ticket-defaults.ts';
-import {
-  type Assignment,
-  parseTasks,
-  readAssignments,
-  readStateText,
-  type Spec,
-  takeBack,
-  tickedIn,
-  type Unit,
-  withTicks,
-} from '../../kiro/index.ts';
+import { parseTasks } from '../../kiro/parse-tasks.ts';
+import type { Spec } from '../../kiro/read-spec.ts';
+import { type Assignment, readAssignments, readStateText } from '../../kiro/state-files.ts';
+import { takeBack, tickedIn, withTicks } from '../../kiro/tick.ts';
+import type { Unit } from '../../kiro/units.ts';
 import { InputError } from '../../model/errors.ts';
 import { branchProblem, idProblem, slug } from '../../model/ids.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';

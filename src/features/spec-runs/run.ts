@@ -6,21 +6,17 @@ import { keepUsage } from '../../engine/deleted-usage.ts';
 import { letGo } from '../../engine/plan-transitions.ts';
 import { putBack, takeOut } from '../../engine/shared-tree.ts';
 import { workspaceFor } from '../../engine/ticket-defaults.ts';
-import {
-  readSpec,
-  type Spec,
-  type SpecProblem,
-  type Unit,
-  type UnitOptions,
-  unitsOf,
-} from '../../kiro/index.ts';
+import { readSpec, type Spec } from '../../kiro/read-spec.ts';
+import type { SpecProblem } from '../../kiro/task.ts';
+import { type Unit, type UnitOptions, unitsOf } from '../../kiro/units.ts';
 import { stopJob } from '../../machine/jobs/stop.ts';
 import { HeldError, InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
 import { canAskForOthers, specialiseSpec } from '../../model/spec-variant.ts';
 import { openAttempt, type Ticket } from '../../model/ticket.ts';
-import { pinWorkflow, resolveWorkflow } from '../../workflows/index.ts';
+import { pinWorkflow } from '../../workflows/pin.ts';
+import { resolveWorkflow } from '../../workflows/resolve.ts';
 import { groupsOf } from './assign-groups.ts';
 import { emptyCheckpoints } from './checkpoints.ts';
 import { freeTree } from './free-tree.ts';

@@ -9,7 +9,7 @@ import {
   renderProgress,
   withProgress,
   withSpecState,
-} from '../../kiro/index.ts';
+} from '../../kiro/state-files.ts';
 import { writeAtomic } from '../../machine/files/atomic.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';

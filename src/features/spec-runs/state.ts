@@ -1,4 +1,4 @@
-import type { Assignment, Progress, ProgressEntry, SpecState } from '../../kiro/index.ts';
+import type { Assignment, Progress, ProgressEntry, SpecState } from '../../kiro/state-files.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { type Attempt, openAttempt, type Ticket } from '../../model/ticket.ts';
 

@@ -10,7 +10,7 @@ import {
   tick,
   tickedIn,
   withTicks,
-} from '../../kiro/index.ts';
+} from '../../kiro/tick.ts';
 import { writeAtomic } from '../../machine/files/atomic.ts';
 import { EXIT } from '../../model/actions.ts';
 import { explained, IllegalMoveError, InputError } from '../../model/errors.ts';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Unit } from '../../kiro/index.ts';
+import type { Unit } from '../../kiro/units.ts';
 import type { TicketUnit } from '../../model/spec-run-schema.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
 import { UnitTicket } from '../../model/ticket-schema.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
-import { mergedTasks, type TaskIdentity } from '../../kiro/index.ts';
+import { mergedTasks, type TaskIdentity } from '../../kiro/tick.ts';
 import { writeAtomic } from '../../machine/files/atomic.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';

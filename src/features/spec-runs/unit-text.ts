@@ -1,5 +1,9 @@
 import { createHash } from 'node:crypto';
-import { identityOf, isWork, promptParts, type Spec, type Unit, withDescendants } from '../../kiro/index.ts';
+import { promptParts } from '../../kiro/prompt-parts.ts';
+import type { Spec } from '../../kiro/read-spec.ts';
+import { isWork, withDescendants } from '../../kiro/task.ts';
+import { identityOf } from '../../kiro/tick.ts';
+import type { Unit } from '../../kiro/units.ts';
 import { idProblem, slug } from '../../model/ids.ts';
 import type { TicketUnit } from '../../model/spec-run-schema.ts';
 

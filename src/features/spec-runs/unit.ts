@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import type { Settings } from '../../config/settings.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { failedRef } from '../../engine/shared-tree.ts';
-import type { TaskIdentity } from '../../kiro/index.ts';
+import type { TaskIdentity } from '../../kiro/tick.ts';
 import type { Plan, PlanSpec, SpecRunPlan } from '../../model/plan.ts';
 import { type PlansView, ticketsOf } from '../../model/plans/view.ts';
 import type { Ticket } from '../../model/ticket.ts';

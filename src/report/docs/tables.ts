@@ -1,4 +1,4 @@
-import { ADAPTERS } from '../../agents/index.ts';
+import { ADAPTERS } from '../../agents/adapters.ts';
 import { SUPPORT_COLUMNS, supportsOf } from '../../agents/supports.ts';
 import { rangeText } from '../../agents/survey.ts';
 import { settingsDocRows } from '../../config/describe.ts';

@@ -1,6 +1,7 @@
 import type { Finding } from '../../config/file-problem.ts';
 import type { Path } from '../../config/yaml-source.ts';
 import { ACTION_NAMES, ACTIONS } from '../../model/actions.ts';
+import { capital } from '../../model/text/clean.ts';
 import type { PhaseOf } from '../../model/workflow.ts';
 import { article } from '../read-phase.ts';
 
@@ -16,7 +17,7 @@ export function checkStep(phase: Step, at: Path): Finding[] {
   const facts = ACTIONS[action];
   if (!facts.in.includes(type)) {
     const fitting = ACTION_NAMES.filter((name) => ACTIONS[name].in.includes(type));
-    const message = `${article(type, true)} phase cannot name the action "${action}".`;
+    const message = `${capital(article(type))} phase cannot name the action "${action}".`;
     return [{ path: [...at, 'action'], message, hint: `It can name ${fitting.join(', ')}.` }];
   }
   const { inputs: known = [] } = facts;

@@ -4,9 +4,9 @@ import { messageOf } from '../../model/errors.ts';
 import { actionOf, type Workflow } from '../../model/workflow.ts';
 import { insteadOf, type SearchPath, workflowFiles } from '../find.ts';
 import { type LoadedWorkflow, loadWorkflow, type WorkflowSource } from '../load.ts';
+import { type ContentDirs, checkContent } from './content.ts';
 import { checkGraph, checkTargets } from './edges.ts';
 import { checkPhase } from './phase.ts';
-import { type ContentDirs, checkContent } from './templates.ts';
 
 /** Everything that is wrong with a workflow, found before anything runs; empty when it can be used. */
 export async function checkWorkflow(source: WorkflowSource, dirs: ContentDirs): Promise<Problem[]> {

@@ -1,6 +1,7 @@
 import type { Finding } from '../../config/file-problem.ts';
 import type { Path } from '../../config/yaml-source.ts';
 import { ACTIONS } from '../../model/actions.ts';
+import { capital } from '../../model/text/clean.ts';
 import { didYouMean, nearest } from '../../model/text/near.ts';
 import {
   actionOf,
@@ -14,10 +15,10 @@ import {
   resultSchemaOf,
 } from '../../model/workflow.ts';
 import { article } from '../read-phase.ts';
+import { hasField, outputProblem } from '../result-schema/check.ts';
 import { isReserved } from '../variables.ts';
 import { checkStep } from './action.ts';
 import { edgePaths, outcomeEnum } from './edges.ts';
-import { hasField, outputProblem } from './output-schema.ts';
 import { checkIdle } from './unused-fields.ts';
 
 const PLAIN_OUTCOMES = ['success', 'failure'];
@@ -53,7 +54,7 @@ export function checkPhase(phase: Phase, index: number): Finding[] {
   const own = phase.type === 'poll' ? ownOutcomes(phase) : [];
   if (phase.type === 'script') own.push(REFUSED);
   const allowed = [...EXIT_OUTCOMES, ...own.filter((name) => nearest(name, EXIT_OUTCOMES) === undefined)];
-  return [...findings, ...checkOutcomes(phase, index, allowed, `${article(phase.type, true)} phase`)];
+  return [...findings, ...checkOutcomes(phase, index, allowed, capital(`${article(phase.type)} phase`))];
 }
 
 /** What only a look can find must lead somewhere, and an action can find what its table says. */

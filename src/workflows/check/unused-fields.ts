@@ -60,13 +60,3 @@ function checkAgent({ expect, output, repair }: PhaseOf<'agent'>, at: Path): Fin
     });
   return findings;
 }
-
-/** A name that JavaScript keeps for itself would be dropped on the way. */
-export function findReserved(data: unknown, path: Path = []): Finding[] {
-  if (typeof data !== 'object' || data === null) return [];
-  return Object.entries(data).flatMap(([key, value]) => {
-    const at: Path = [...path, Array.isArray(data) ? Number(key) : key];
-    if (key !== '__proto__') return findReserved(value, at);
-    return [{ path: at, on: 'key', message: '"__proto__" cannot be used as a name.' } as const];
-  });
-}

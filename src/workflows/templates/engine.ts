@@ -2,12 +2,12 @@ import type { Liquid, LiquidOptions, Template } from 'liquidjs';
 import { messageOf } from '../../model/errors.ts';
 import { within } from '../../model/text/prompt-tags.ts';
 
-export type LiquidModule = typeof import('liquidjs');
+type LiquidModule = typeof import('liquidjs');
 
 let loaded: Promise<LiquidModule> | undefined;
 
 /** The template library is loaded when the first template is met: most commands never meet one. */
-export function liquidModule(): Promise<LiquidModule> {
+function liquidModule(): Promise<LiquidModule> {
   loaded ??= import('liquidjs');
   return loaded;
 }
@@ -75,7 +75,7 @@ export async function createEngine(
 }
 
 /** What an output prints: objects and lists as JSON, nothing for null. */
-export function printable(value: unknown): string {
+function printable(value: unknown): string {
   if (value === null || value === undefined) return '';
   return typeof value === 'object' ? JSON.stringify(value, null, 2) : String(value);
 }

@@ -1,6 +1,8 @@
 import type { Template } from 'liquidjs';
 import { InputError } from '../../model/errors.ts';
+import { capital } from '../../model/text/clean.ts';
 import { didYouMean, nearest } from '../../model/text/near.ts';
+import { readPrompt } from '../find.ts';
 import { createEngine, plainMessage, type TemplateEngine, type TemplateKind } from './engine.ts';
 import { findNunjucks, LIQUID_FILTERS } from './nunjucks.ts';
 import { filtersOf, pathsOf } from './tokens.ts';
@@ -26,14 +28,14 @@ export interface TemplateFault extends TemplatePlace {
   hint?: string;
 }
 
-export interface Inspection {
+interface Inspection {
   uses: TemplateUse[];
   faults: TemplateFault[];
   /** Texts of all prompts that this one includes, by name. */
   prompts: Record<string, string>;
 }
 
-export type LoadPrompt = (name: string) => Promise<{ path: string; text: string } | undefined>;
+type LoadPrompt = (name: string) => Promise<{ path: string; text: string } | undefined>;
 
 /** Where the reading is: `scope` holds names the templates set, `within` the prompts that include this one. */
 interface Frame {
@@ -162,27 +164,13 @@ async function loadPartial(reading: Reading, name: string, place: TemplatePlace)
   }
 }
 
-const TAGS = [
-  'assign',
-  'capture',
-  'case',
-  'comment',
-  'cycle',
-  'echo',
-  'elsif',
-  'for',
-  'if',
-  'include',
-  'raw',
-  'render',
-  'unless',
-];
+const TAGS = 'assign capture case comment cycle echo elsif for if include raw render unless'.split(' ');
 
 /** The library's words as a sentence of ours. */
 function sentence(message: string): string {
   const tag = /^tag "(.*)" not found$/.exec(message);
   if (tag?.[1]) return `There is no tag "${tag[1]}".${didYouMean(tag[1], TAGS)}`;
-  return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
+  return `${capital(message)}.`;
 }
 
 function placeOf(token: Token, frame: Frame): TemplatePlace {
@@ -194,4 +182,10 @@ function placeAt(text: string, offset: number, frame: Frame): TemplatePlace {
   const lines = text.slice(0, offset).split('\n');
   const place = { line: lines.length, column: (lines.at(-1) ?? '').length + 1 };
   return frame.file === undefined ? place : { file: frame.file, ...place };
+}
+
+/** Texts of every prompt that a prompt includes, directly or not, by name. */
+export async function readIncluded(text: string, dirs: readonly string[]): Promise<Record<string, string>> {
+  if (!/\{%-?\s*(?:include|render|liquid)\b/.test(text)) return {};
+  return (await inspectTemplate(text, 'text', (name) => readPrompt(name, dirs))).prompts;
 }

@@ -1,5 +1,5 @@
 /** A construct that Nunjucks has and Liquid has not, with the Liquid form. `begin` is an offset into the template. */
-export interface NunjucksFinding {
+interface NunjucksFinding {
   begin: number;
   message: string;
   hint: string;

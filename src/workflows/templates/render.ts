@@ -1,10 +1,11 @@
 import { InputError } from '../../model/errors.ts';
+import { capital } from '../../model/text/clean.ts';
 import { composeCommand } from '../../model/text/shell-quote.ts';
 import { MAX_PROMPT_BYTES } from '../find.ts';
-import { readClosure } from '../partials.ts';
 import { createEngine, plainMessage, type TemplateEngine, type TemplateKind } from './engine.ts';
+import { readIncluded } from './inspect.ts';
 
-export interface RenderOptions {
+interface RenderOptions {
   /** Prompt texts by name, for {% include %} and {% render %}: a pinned workflow's. */
   prompts?: Readonly<Record<string, string>>;
   /** Directories to take them from instead. */
@@ -24,7 +25,7 @@ export async function renderPrompt(
   variables: Variables,
   options: RenderOptions = {},
 ): Promise<string> {
-  const prompts = options.prompts ?? (options.dirs ? await readClosure(text, options.dirs) : undefined);
+  const prompts = options.prompts ?? (options.dirs ? await readIncluded(text, options.dirs) : undefined);
   const name = options.name ?? 'the prompt';
   const rendered = isTemplate(text) ? await render(await engineFor(prompts), text, variables, name) : text;
   const size = Buffer.byteLength(rendered);
@@ -111,8 +112,4 @@ function renderError(error: unknown, name: string, partial: (text: string) => st
     details: { line, column, file },
     cause: error,
   });
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

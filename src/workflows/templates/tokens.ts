@@ -3,7 +3,7 @@ import type { Template } from 'liquidjs';
 type Token = Template['token'];
 
 /** A variable as written: `root.field…`. */
-export interface VariablePath {
+interface VariablePath {
   token: Token;
   root: string;
   field: string | undefined;

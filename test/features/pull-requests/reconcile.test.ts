@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { ForgeJournal } from '../../../src/github/index.ts';
+import { ForgeJournal } from '../../../src/github/journal.ts';
 import { it } from '../../support/index.ts';
 import { Bench } from './bench.ts';
 

@@ -1,5 +1,5 @@
 import type { IssuePlace } from '../../../issues/checkouts.ts';
-import type { WorkItem } from '../../../issues/index.ts';
+import type { WorkItem } from '../../../issues/item.ts';
 import type { Wishes } from '../../../model/variant.ts';
 import type { RunMode } from '../plan.ts';
 import type { ExecutionConfig } from './execution-config.ts';

@@ -1,5 +1,5 @@
 import { stoppedTogether } from '../../../engine/stopped-tickets.ts';
-import type { WorkItem } from '../../../issues/index.ts';
+import type { WorkItem } from '../../../issues/item.ts';
 import type { Judged } from '../../../model/criteria.ts';
 import { totalUsage } from '../../../model/limits/usage.ts';
 import type { Plan } from '../../../model/plan.ts';

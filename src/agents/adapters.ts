@@ -9,19 +9,6 @@ import { opencode } from './opencode/opencode.ts';
 import { pi } from './pi/pi.ts';
 import { rehearsal } from './rehearsal.ts';
 
-export { defaultAccess } from './flags.ts';
-export { ownPlaces, ownVariables, type Seed } from './places.ts';
-export { lineSplitter } from './reading/lines.ts';
-export { type Claimed, claimedBy, readSignal } from './reading/signals.ts';
-export {
-  extractTagged,
-  repairAnew,
-  repairPrompt,
-  taggedInstruction,
-  taggedProblem,
-} from './reading/tagged.ts';
-export { validateResult } from './reading/validate.ts';
-
 export const ADAPTERS: Readonly<Record<string, AgentAdapter>> = {
   claude,
   codex,

@@ -1,15 +1,16 @@
+import { accessSync, constants } from 'node:fs';
 import { type Finding, type Problem, placed } from '../../config/file-problem.ts';
 import type { Path } from '../../config/yaml-source.ts';
 import { InputError } from '../../model/errors.ts';
+import { didYouMean } from '../../model/text/near.ts';
 import { composeCommand } from '../../model/text/shell-quote.ts';
 import { capturesOf, commandOf, type Phase, type Workflow } from '../../model/workflow.ts';
-import { insteadOf, readPrompt } from '../find.ts';
+import { findScript, insteadOf, namesIn, readPrompt } from '../find.ts';
 import type { LoadedWorkflow } from '../load.ts';
 import type { TemplateKind } from '../templates/engine.ts';
 import { inspectTemplate, type TemplateFault, type TemplatePlace } from '../templates/inspect.ts';
 import { isTemplate } from '../templates/render.ts';
 import { reachability } from './edges.ts';
-import { promptOrFinding, scriptFinding } from './files.ts';
 import { unknownUses } from './variables.ts';
 
 export interface ContentDirs {
@@ -118,4 +119,52 @@ function placeInYaml(loaded: LoadedWorkflow, { text, path }: Written, { line, co
   const from = !block && line === 1 ? start.column - 1 : 0;
   const found = (lines[row - 1] ?? '').indexOf(wanted, from);
   return found < 0 ? start : { line: row, column: found + column };
+}
+
+type FoundPrompt = { path: string; text: string };
+
+/** What is wrong with the script that a phase names at `path`, if anything. */
+async function scriptFinding(name: string, path: Path, dirs: readonly string[]): Promise<Finding[]> {
+  const found = await finding(path, () => findScript(name, dirs));
+  if (typeof found === 'string') return isExecutable(found) ? [] : [notExecutable(found, path)];
+  return [found ?? (await missing('script', name, path, dirs))];
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Found out here, or it would be tried again and again. */
+function notExecutable(file: string, path: Path): Finding {
+  return { path, message: `The script ${file} is not executable.`, hint: `Run: chmod +x ${file}` };
+}
+
+/** The prompt that a phase names at `path`, or what is wrong with it. */
+async function promptOrFinding(
+  name: string,
+  path: Path,
+  dirs: readonly string[],
+): Promise<{ prompt: FoundPrompt } | { finding: Finding }> {
+  const found = await finding(path, () => readPrompt(name, dirs));
+  if (found && 'text' in found) return { prompt: found };
+  return { finding: found ?? (await missing('prompt', name, path, dirs)) };
+}
+
+async function finding<T>(path: Path, look: () => Promise<T>): Promise<T | Finding> {
+  try {
+    return await look();
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    return { path, message: error.message, ...(error.hint ? { hint: error.hint } : {}) };
+  }
+}
+
+async function missing(kind: string, name: string, path: Path, dirs: readonly string[]): Promise<Finding> {
+  const message = `There is no ${kind} "${name}".${didYouMean(name, await namesIn(dirs))}`;
+  return { path, message, hint: `Looked in ${dirs.join(' and ') || 'no directory'}.` };
 }

@@ -1,22 +1,9 @@
 import type { Path } from '../../config/yaml-source.ts';
+import { isObject, type JsonObject } from '../../model/text/json.ts';
 import { didYouMean } from '../../model/text/near.ts';
-import { referredSchema } from '../../model/text/schema-ref.ts';
-import {
-  ANYWHERE,
-  AT_TOP,
-  type Holds,
-  isRegExp,
-  KEYWORDS,
-  OF_TYPE,
-  SCHEMAS_ANYWHERE,
-  SCHEMAS_AT_TOP,
-  SCHEMAS_OF_TYPE,
-  typeOf,
-} from './schema-keywords.ts';
+import { isRegExp, KEYWORDS, referredSchema } from './keywords.ts';
 
-type Schema = Record<string, unknown>;
-
-export interface SchemaProblem {
+interface SchemaProblem {
   path: Path;
   message: string;
   hint?: string;
@@ -25,13 +12,13 @@ export interface SchemaProblem {
 
 /** What holds for a part because the schema around it says so. */
 interface Around {
-  root: Schema;
+  root: JsonObject;
   types: readonly unknown[];
   properties: readonly string[];
 }
 
 /** Says why the JSON Schema of a result cannot be used and where, or undefined when all of it will be enforced. */
-export function outputProblem(schema: Schema): SchemaProblem | undefined {
+export function outputProblem(schema: JsonObject): SchemaProblem | undefined {
   if (schema.type !== 'object')
     return { path: [], message: 'A result must be an object: write "type: object".' };
   return problemIn(schema, [], { root: schema, types: [], properties: [] });
@@ -42,7 +29,6 @@ const MAY_BE_NULL = new Set(['const', 'default']);
 /** Finds what would be accepted and never checked. */
 function problemIn(schema: unknown, path: Path, around: Around): SchemaProblem | undefined {
   if (!isObject(schema)) return { path, message: 'A schema must be a mapping.' };
-  const isTop = path.length === 0;
   const types = schema.type === undefined ? around.types : [schema.type].flat();
   const own = isObject(schema.properties) ? Object.keys(schema.properties) : [];
   const inside = { root: around.root, types, properties: [...around.properties, ...own] };
@@ -51,65 +37,52 @@ function problemIn(schema: unknown, path: Path, around: Around): SchemaProblem |
     // `description: Why, in short` in braces is a description and a keyword without a value.
     if (value === null && !MAY_BE_NULL.has(key))
       return { path: at, message: `"${key}" has no value; quote text that has commas in it.` };
-    const type = typeOf(key);
-    if (type !== undefined && !hasType(types, type))
-      return { path, message: `A schema with "${key}" needs "type: ${type}".` };
+    const keyword = keywordOf(key, path);
+    if (keyword?.of && !hasType(types, keyword.of))
+      return { path, message: `A schema with "${key}" needs "type: ${keyword.of}".` };
     if (/^(min|max)Contains$/.test(key) && schema.contains === undefined)
       return { path: at, on: 'key', message: `"${key}" needs "contains".` };
-    const problem =
-      valueProblem(key, value, at, isTop) ??
-      namesProblem(key, value, at, inside) ??
-      partsProblem(key, value, at, inside);
+    const problem = keyword?.holds
+      ? partsProblem(key, value, at, inside)
+      : valueProblem(key, value, at, inside);
     if (problem) return problem;
   }
   return refProblem(schema, path, around.root);
+}
+
+/** `path` is that of the schema. */
+function keywordOf(name: string, path: Path) {
+  const keyword = Object.hasOwn(KEYWORDS, name) ? KEYWORDS[name] : undefined;
+  return keyword?.top && path.length > 0 ? undefined : keyword;
 }
 
 function hasType(types: readonly unknown[], type: string): boolean {
   return types.includes(type) || (type === 'number' && types.includes('integer'));
 }
 
-function valueProblem(key: string, value: unknown, path: Path, isTop: boolean): SchemaProblem | undefined {
-  const kind =
-    own(ANYWHERE, key) ?? (isTop ? own(AT_TOP, key) : undefined) ?? own(OF_TYPE[typeOf(key) ?? ''], key);
-  if (kind) {
-    if (kind.is(value)) return undefined;
+function valueProblem(key: string, value: unknown, path: Path, around: Around): SchemaProblem | undefined {
+  const kind = keywordOf(key, path.slice(0, -1))?.value;
+  if (!kind) {
+    const message = `"${key}" cannot be enforced.${didYouMean(key, Object.keys(KEYWORDS))}`;
+    const hint = 'Everything in the schema of a result is enforced; delete what cannot be.';
+    return { path, on: 'key', message, hint };
+  }
+  if (!kind.is(value)) {
     const near = kind.options ? didYouMean(String(value), kind.options) : '';
     return { path, message: `"${key}" must be ${kind.wanted}; found ${JSON.stringify(value)}.${near}` };
   }
-  if (holdsOf(key, isTop)) return undefined;
-  const hint = 'Everything in the schema of a result is enforced; delete what cannot be.';
-  return { path, on: 'key', message: `"${key}" cannot be enforced.${didYouMean(key, KEYWORDS)}`, hint };
-}
-
-function holdsOf(key: string, isTop: boolean): Holds | undefined {
-  return (
-    own(SCHEMAS_ANYWHERE, key) ??
-    (isTop ? own(SCHEMAS_AT_TOP, key) : undefined) ??
-    own(SCHEMAS_OF_TYPE[typeOf(key) ?? ''], key)
-  );
-}
-
-function namesProblem(
-  key: string,
-  value: unknown,
-  path: Path,
-  { properties }: Around,
-): SchemaProblem | undefined {
   if (key !== 'required') return undefined;
   const names = value as string[];
-  const missing = names.findIndex((name) => !properties.includes(name));
+  const missing = names.findIndex((name) => !around.properties.includes(name));
   if (missing < 0) return undefined;
-  return {
-    path: [...path, missing],
-    message: `"${names[missing]}" is required but not among the properties.`,
-  };
+  const message = `"${names[missing]}" is required but not among the properties.`;
+  return { path: [...path, missing], message };
 }
 
 /** Problems of the schemas that a keyword holds. Those of `allOf` and the like are about the same value. */
 function partsProblem(key: string, value: unknown, path: Path, around: Around): SchemaProblem | undefined {
-  const holds = holdsOf(key, path.length === 1);
-  if (holds === undefined || (holds === 'schema or flag' && typeof value === 'boolean')) return undefined;
+  const holds = KEYWORDS[key]?.holds;
+  if (holds === 'schema or flag' && typeof value === 'boolean') return undefined;
   const below = { root: around.root, types: key === 'propertyNames' ? ['string'] : [], properties: [] };
   if (holds === 'schema' || holds === 'schema or flag') {
     if (Array.isArray(value) && key === 'items')
@@ -141,7 +114,7 @@ function first<T>(
   return undefined;
 }
 
-function refProblem(schema: Schema, path: Path, root: Schema): SchemaProblem | undefined {
+function refProblem(schema: JsonObject, path: Path, root: JsonObject): SchemaProblem | undefined {
   if (typeof schema.$ref !== 'string') return undefined;
   const at: Path = [...path, '$ref'];
   if (!isObject(referredSchema(root, schema.$ref)))
@@ -155,7 +128,7 @@ function refProblem(schema: Schema, path: Path, root: Schema): SchemaProblem | u
 }
 
 /** A schema that asks for itself about the same value would be asked for ever. */
-function leadsBack(schema: unknown, root: Schema, seen: ReadonlySet<unknown>): boolean {
+function leadsBack(schema: unknown, root: JsonObject, seen: ReadonlySet<unknown>): boolean {
   if (!isObject(schema)) return false;
   if (seen.has(schema)) return true;
   const next = [schema.allOf, schema.anyOf, schema.oneOf].flatMap((list) =>
@@ -178,12 +151,4 @@ export function hasField(schema: unknown, field: string): boolean {
           : undefined;
   }
   return here !== undefined;
-}
-
-function own<T>(table: Readonly<Record<string, T>> | undefined, key: string): T | undefined {
-  return table && Object.hasOwn(table, key) ? table[key] : undefined;
-}
-
-function isObject(value: unknown): value is Schema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
