@@ -1,11 +1,11 @@
 import { type Dirent, existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { InputError, messageOf, SignalboxError } from '../model/errors.ts';
+import { InputError, messageOf } from '../model/errors.ts';
 import { idProblem } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { keyOf } from './changes.ts';
 import type { Layout } from './layout.ts';
-import type { StateRef, StoreProblem, StoreView } from './port.ts';
+import type { StateRef, StoreView } from './port.ts';
 import { SchemasNeeded, type StateReader, stampOf } from './state-reader.ts';
 import { unreadable } from './state-text.ts';
 
@@ -22,10 +22,8 @@ export function readView(layout: Layout, reader: StateReader): StoreView {
 }
 
 function viewPlan(id: string, view: StoreView, layout: Layout, reader: StateReader): void {
-  const note = (ticketId: string | null, path: string, what: unknown) => {
-    const problem: StoreProblem = { planId: id, ticketId, path, message: messageOf(what) };
-    view.problems.push(what instanceof SignalboxError ? { ...problem, code: what.code } : problem);
-  };
+  const note = (ticketId: string | null, path: string, what: unknown) =>
+    view.problems.push({ planId: id, ticketId, path, message: messageOf(what) });
   const dir = join(layout.plans, id);
   const illegal = idProblem(id);
   if (illegal) return void note(null, dir, `the plan directory's name ${illegal}`);

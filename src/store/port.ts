@@ -27,8 +27,6 @@ export interface StoreProblem extends StateRef {
   /** Where it is, as a text for people; only the store itself may open it. */
   path: string;
   message: string;
-  /** Of the error, where one was thrown. */
-  code?: string;
 }
 
 export interface StoreView {
