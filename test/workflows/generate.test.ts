@@ -27,6 +27,7 @@ describe('generated files', () => {
       'docs/workflow-reference.md',
       'docs/prompts.md',
       'docs/configuration.md',
+      'docs/agents.md',
     ]);
     expect(generate(dir, { check: false })).toEqual(all);
     expect(generate(dir, { check: true })).toEqual([]);
