@@ -91,11 +91,14 @@ export function run(file: string, args: readonly string[], options: RunOptions =
     child.once('exit', (code, killedBy) => {
       settle();
       end = { code: stopped ? null : code, signal: killedBy };
-      // A process that it left behind may keep the pipes open for ever.
-      after(DRAIN_MS, () => {
-        if (leftovers !== 'keep') killGroup(child);
-        finish();
-      });
+      // A process that it left behind may keep the pipes open for ever. Where this process was busy for as long, what was printed
+      // is still to be read: that happens before the immediate.
+      after(DRAIN_MS, () =>
+        setImmediate(() => {
+          if (leftovers !== 'keep') killGroup(child);
+          finish();
+        }),
+      );
     });
     child.once('close', () => finish());
     // A program that does not read its input closes the pipe; its exit code says whether that matters.
