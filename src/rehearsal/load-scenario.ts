@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { InputError, messageOf } from '../model/errors.ts';
-import { checkScenario } from './check-scenario.ts';
-import { Problem } from './fields.ts';
+import { checkScenario, Problem } from './check-scenario.ts';
 import type { Rule } from './scenario.ts';
 
 /** Reads and checks a scenario. `.yaml` and `.yml` are YAML, everything else is JSON, which starts faster. */
@@ -54,6 +53,6 @@ function sayPlace(path: Array<string | number>): string {
 
 function bad(message: string): InputError {
   return new InputError('rehearsal/scenario', message, {
-    hint: 'Mend the scenario, or leave it out for the built-in behaviour.',
+    hint: 'Fix the scenario, or leave it out for the built-in behaviour.',
   });
 }

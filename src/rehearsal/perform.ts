@@ -9,7 +9,7 @@ import { safePath } from './safe-path.ts';
 import type { Action, ActionArgs, ActionName } from './scenario.ts';
 import type { Output } from './stdio.ts';
 
-export interface Scene extends Place {
+interface Scene extends Place {
   output: Output;
   access: Access;
   prompt: string;

@@ -1,5 +1,6 @@
+import type { Access } from '../model/agent.ts';
 import type { ErrorClass, Json } from '../model/ticket.ts';
-import type { SpentTokens } from './protocol.ts';
+import type { SpentTokens } from './stdio.ts';
 
 /** What each action of a scenario is given. */
 export interface ActionArgs {
@@ -54,4 +55,22 @@ function matchGlob(glob: string | undefined, text: string): boolean {
     .replaceAll('*', '.*')
     .replaceAll('?', '.');
   return new RegExp(`^${pattern}$`, 's').test(text);
+}
+
+/** What the agent does when no rule speaks of this attempt: a small commit where it may write, then its result. */
+export function defaultActions(now: Situation, access: Access, prompt: string): Action[] {
+  if (access === 'read') return [{ name: 'say', args: { text: `Reading for ${now.phase}.` } }];
+  const path = `rehearsal/${now.ticket}.md`;
+  const heading =
+    prompt
+      .trimStart()
+      .split('\n', 1)[0]
+      ?.replace(/^#+\s*/, '')
+      .slice(0, 200) || now.ticket;
+  const text = `# ${heading}\n\nRehearsed in phase ${now.phase}, visit ${now.visit}.\n`;
+  return [
+    { name: 'say', args: { text: `Rehearsing ${now.phase} of ${now.ticket}.` } },
+    { name: 'write', args: { path, text } },
+    { name: 'commit', args: { message: `Rehearse ${now.phase} of ${now.ticket}` } },
+  ];
 }
