@@ -1,14 +1,20 @@
 import { join } from 'node:path';
 import { withLock } from '../machine/lock.ts';
 import type { Git } from './git.ts';
-import type { Repo } from './repository.ts';
-import type { Trunk } from './trunk.ts';
+import type { GitLocation } from './location.ts';
+import type { Worktree } from './worktrees.ts';
+
+export interface Trunk {
+  /** Of the branch, without `origin/`; undefined where there is no origin, or its default branch is unknown. */
+  name: string | undefined;
+  note?: string;
+}
 
 /** What one `createWorkspaces` shares between its calls. */
 export interface Context {
   git: Git;
   env: Record<string, string | undefined>;
-  repo(path: string): Promise<Repo>;
+  repo(path: string): Promise<GitLocation>;
   /** Runs calls about one path one after the other. */
   inTurn<T>(path: string, fn: () => Promise<T>): Promise<T>;
   /** Known answers to "does `commit` contain `ancestor`?"; commits never change, so they stay true. */
@@ -16,18 +22,22 @@ export interface Context {
   fetches: Map<string, { at: number; note: Promise<string | undefined> }>;
   /** What origins said is their default branch, by repository. */
   trunks: Map<string, { at: number; trunk: Promise<Trunk> }>;
+  /** Default branches of origin as they are recorded here, by repository. */
+  recordedTrunks: Map<string, { at: number; name: string }>;
+  /** Worktrees as they were when they were last verified, by path. `ended`: after a phase, with nothing running in them. */
+  verified: Map<string, { at: number; worktree: Worktree; ended: boolean }>;
 }
 
 // A fetch may be under way in another process.
 const LOCK_TIMEOUT_MS = 180_000;
 
 /** Serialises what git races with itself on: add, move, remove, prune and fetch of one repository. */
-export function lockRepo<T>(repo: Repo, fn: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
+export function lockRepo<T>(repo: GitLocation, fn: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
   return withLock(join(repo.commonDir, 'signalbox.lock'), fn, { timeoutMs: LOCK_TIMEOUT_MS, signal });
 }
 
 /** Serialises merges, which neither wait for worktrees nor hold them up. */
-export function lockMerges<T>(repo: Repo, fn: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
+export function lockMerges<T>(repo: GitLocation, fn: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
   return withLock(join(repo.commonDir, 'signalbox-merge.lock'), fn, { timeoutMs: LOCK_TIMEOUT_MS, signal });
 }
 

@@ -1,10 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readRegularText } from '../machine/files/regular.ts';
 import { messageOf } from '../model/errors.ts';
 import { type Context, lockRepo } from './context.ts';
 import { retryRaces } from './git.ts';
-import { originRef, readText } from './refs.ts';
-import type { Repo } from './repository.ts';
+import type { GitLocation } from './location.ts';
+import { originRef } from './refs.ts';
 
 const EVERY_MS = 60_000;
 const FETCH_TIMEOUT_MS = 60_000;
@@ -22,9 +23,13 @@ const FETCH = [
 
 /**
  * Brings origin's branch up to date, at most once a minute for all tickets and processes together.
- * Never fails: without the network the work goes on from what is here, and the note says so.
+ * Never fails: without the network work continues with what is here, and the note says so.
  */
-export function fetchBranch(context: Context, repo: Repo, branch: string): Promise<string | undefined> {
+export function fetchBranch(
+  context: Context,
+  repo: GitLocation,
+  branch: string,
+): Promise<string | undefined> {
   const key = `${repo.commonDir}\n${branch}`;
   const known = context.fetches.get(key);
   if (known && isRecent(known.at)) return known.note;
@@ -41,32 +46,36 @@ export function isRecent(at: number): boolean {
   return age >= 0 && age < EVERY_MS;
 }
 
-/** Origin's branch as it is now, however recently it was looked at; throws when that cannot be had. */
-export async function fetchAnew(context: Context, repo: Repo, branch: string): Promise<void> {
+/** Fetches origin's branch, however recently that was done; throws when it fails. */
+export async function fetchAnew(context: Context, repo: GitLocation, branch: string): Promise<void> {
   await lockRepo(repo, () => fetchNow(context, repo, branch, true), context.git.signal);
 }
 
 /** Gets a branch's commits and moves no ref; for a git that writes its objects elsewhere. */
-export async function fetchAside(context: Context, repo: Repo, branch: string): Promise<void> {
+export async function fetchAside(context: Context, repo: GitLocation, branch: string): Promise<void> {
   const { entries, env } = await trustedAccess(context, repo);
   const options = { at: repo, write: true, timeoutMs: FETCH_TIMEOUT_MS, config: entries, env };
   await context.git([...FETCH, `refs/heads/${branch}`], options);
 }
 
-async function fetchNow(context: Context, repo: Repo, branch: string, anew = false): Promise<undefined> {
+async function fetchNow(
+  context: Context,
+  repo: GitLocation,
+  branch: string,
+  anew = false,
+): Promise<undefined> {
   const stamp = join(repo.commonDir, STAMP);
-  const stamps = parseStamps(readText(stamp));
+  const stamps = parseStamps(readRegularText(stamp));
   if (!anew && isRecent(stamps[branch] ?? 0)) return;
-  // Two questions at once.
-  const [config] = await Promise.all([trustedAccess(context, repo), context.git.prepare(repo)]);
+  const { entries, env } = await trustedAccess(context, repo);
   const at = Date.now();
   await retryRaces(() =>
     context.git([...FETCH, `+refs/heads/${branch}:${originRef(branch)}`], {
       at: repo,
       write: true,
       timeoutMs: FETCH_TIMEOUT_MS,
-      config: config.entries,
-      env: config.env,
+      config: entries,
+      env,
     }),
   );
   stamps[branch] = at;
@@ -82,7 +91,7 @@ function parseStamps(text: string | undefined): Record<string, number> {
 }
 
 /** Credential helpers and the ssh command as the user's own config has them; those of the repository may be planted. */
-export async function trustedAccess(context: Context, repo: Repo) {
+export async function trustedAccess(context: Context, repo: GitLocation) {
   const pattern = '^(credential\\..*|core\\.sshcommand)$';
   const { stdout } = await context.git(['config', '-z', '--show-scope', '--get-regexp', pattern], {
     at: repo,

@@ -1,34 +1,22 @@
-import { existsSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { findExecutable } from '../machine/programs.ts';
 import { run } from '../machine/run.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { createDriverGuard, DRIVER_KEYS } from './drivers.ts';
+import { CONFIG_KEYS, createConfigGuard } from './config-guard.ts';
 import { gitEnv, withConfig } from './environment.ts';
+import { type GitLocation, gitDirOf, pipeIn, realOf } from './location.ts';
+import { createObjectReader } from './object-reader.ts';
 
 const MAX_OUTPUT = 64 * 1024 * 1024;
 const TIMEOUT_MS = 10 * 60_000;
-/** How long a call may go on after a stop; one that hangs is not waited for. */
+/** How long a call may still run after a stop; one that hangs is not waited for. */
 const GRACE_MS = 2_000;
 
-/** How long git calls may take. */
-export interface Patience {
-  /** After an abort, calls have `graceMs` to end. */
-  signal?: AbortSignal | undefined;
-  timeoutMs?: number | undefined;
-  graceMs?: number | undefined;
-  /** Once aborted, no further call begins. */
-  strict?: boolean | undefined;
-}
-
-/** Where a call works. Both are named, so that neither discovery nor a planted core.worktree decides. */
-export interface Place {
-  gitDir: string;
-  workTree: string;
-}
-
 export interface GitOptions {
-  at: Place;
+  at: GitLocation;
   /** Takes git's optional locks and may refresh the index; reads leave both alone. */
   write?: boolean;
   input?: string;
@@ -43,6 +31,17 @@ export interface GitResult {
   code: number;
   stdout: string;
   stderr: string;
+}
+
+/** What holds for all calls of one caller. */
+export interface CallLimits {
+  /** Once aborted, calls have `graceMs` to end. */
+  signal?: AbortSignal | undefined;
+  timeoutMs?: number | undefined;
+  graceMs?: number | undefined;
+  /** Once aborted, no further call begins. */
+  strict?: boolean | undefined;
+  env?: Record<string, string> | undefined;
 }
 
 /** A git call that failed; `details` has what it was and what it said. */
@@ -60,16 +59,22 @@ export class GitError extends WorkspaceError {
 
 export interface Git {
   (args: readonly string[], options: GitOptions): Promise<GitResult>;
+  /** Several commands, each after the one before has succeeded, and what each printed; `input` is for the first. */
+  sequence(commands: ReadonlyArray<readonly string[]>, options: Omit<GitOptions, 'ok'>): Promise<string[]>;
   /** For the one call that has to find the repository first. */
   discover(args: readonly string[], cwd: string): Promise<GitResult>;
-  /** Tells that the user works with a repository; see drivers.ts. */
+  /** The git directories of a checkout; undefined when the directory is none. */
+  locate(workTree: string): Promise<GitLocation | undefined>;
+  /** Says that the user works with a repository; see config-guard.ts. */
   adopt(commonDir: string): void;
-  /** Finds out what the next call will need to know of the place. */
-  prepare(at: Place): Promise<void>;
+  /** A value of the config, of those that CONFIG_KEYS names. */
+  setting(at: GitLocation, key: string): Promise<string | undefined>;
+  /** The objects that names stand for, without a process of its own; undefined when that has to be asked otherwise. */
+  resolve(at: GitLocation, names: readonly string[]): Promise<(string | undefined)[] | undefined>;
   /** Ends waits for locks, where no further call may begin. */
   readonly signal: AbortSignal | undefined;
-  /** The same with calls that have so much patience. */
-  patient(patience: Patience): Git;
+  /** The same within other limits. */
+  limited(limits: CallLimits): Git;
 }
 
 export interface CreateGit {
@@ -77,7 +82,7 @@ export interface CreateGit {
   git?: string;
   /** Directory that remembers which drivers a repository's config had when it was first used. */
   memory?: string;
-  /** Some agent works behind walls: git runs no driver for us that such an agent could have written. */
+  /** Some agent is sandboxed: git runs no driver for us that such an agent could have written. */
   walls?: boolean;
 }
 
@@ -91,62 +96,123 @@ export function createGit(options: CreateGit): Git {
   };
   const writing = gitEnv(options.env);
   const reading = { ...writing, GIT_OPTIONAL_LOCKS: '0' };
+  const commonDirs = new Map<string, string>();
 
-  const listDrivers = async (at: Place, patience: Patience) => {
-    const args = ['config', '-z', '--show-scope', '--get-regexp', DRIVER_KEYS];
-    const env = { ...reading, GIT_DIR: at.gitDir, GIT_WORK_TREE: at.workTree };
-    const result = await runGit(command(), args, { cwd: at.workTree, env, patience });
+  const listConfig = async (at: GitLocation, limits: CallLimits) => {
+    const args = ['config', '-z', '--show-scope', '--get-regexp', CONFIG_KEYS];
+    const result = await runGit(command(), args, {
+      cwd: at.workTree,
+      env: { ...reading, ...envOf(at) },
+      limits,
+    });
     if (result.code > 1) throw new GitError(args, result);
     return result.stdout;
   };
-  const plantedDrivers = createDriverGuard(listDrivers, options);
+  const guard = createConfigGuard(listConfig, options);
+  const readObjects = createObjectReader(command, reading);
 
-  const ask = async (args: readonly string[], call: GitOptions, patience: Patience) => {
-    let env: Record<string, string> = {
-      ...(call.write ? writing : reading),
-      GIT_DIR: call.at.gitDir,
-      GIT_WORK_TREE: call.at.workTree,
-      ...call.env,
+  const optionsOf = async (call: GitOptions, limits: CallLimits, isConfig = false): Promise<RunOptions> => {
+    const { at, input, timeoutMs } = call;
+    const env = { ...(call.write ? writing : reading), ...envOf(at), ...limits.env, ...call.env };
+    const planted = isConfig ? [] : await guard.overrides(at, limits);
+    const config = [...planted, ...(call.config ?? [])];
+    return {
+      cwd: at.workTree,
+      env: config.length > 0 ? withConfig(env, config) : env,
+      input,
+      timeoutMs,
+      limits,
     };
-    const planted = args[0] === 'config' ? [] : await plantedDrivers(call.at, patience);
-    if (call.config || planted.length > 0) env = withConfig(env, [...planted, ...(call.config ?? [])]);
-    const result = await runGit(command(), args, {
-      cwd: call.at.workTree,
-      env,
-      input: call.input,
-      timeoutMs: call.timeoutMs,
-      patience,
-    });
+  };
+  const ask = async (args: readonly string[], call: GitOptions, limits: CallLimits) => {
+    const result = await runGit(command(), args, await optionsOf(call, limits, args[0] === 'config'));
     if (!(call.ok ?? [0]).includes(result.code)) throw new GitError(args, result);
     return result;
   };
-  const withPatience = (patience: Patience): Git =>
-    Object.assign((args: readonly string[], options: GitOptions) => ask(args, options, patience), {
+  const sequence = async (
+    commands: ReadonlyArray<readonly string[]>,
+    call: GitOptions,
+    limits: CallLimits,
+  ): Promise<string[]> => {
+    const separator = randomUUID();
+    const argv = ['-c', scriptOf(commands), command(), separator, ...commands.flat()];
+    const result = await runGit('/bin/sh', argv, await optionsOf(call, limits));
+    const printed = result.stdout.split(separator);
+    const failed = commands[printed.length - 1] ?? [];
+    if (result.code !== 0) throw new GitError(failed, result);
+    return printed;
+  };
+
+  const locate = async (workTree: string, limits: CallLimits): Promise<GitLocation | undefined> => {
+    const gitDir = gitDirOf(workTree);
+    if (gitDir === undefined) return undefined;
+    if (statSync(join(workTree, '.git')).isDirectory()) return { workTree, gitDir, commonDir: gitDir };
+    const args = ['rev-parse', '--path-format=absolute', '--git-common-dir'];
+    const pipe = pipeIn(gitDir);
+    if (pipe) throw wouldWait(args, pipe);
+    const known = commonDirs.get(gitDir);
+    if (known !== undefined) return { workTree, gitDir, commonDir: known };
+    const env = { ...reading, GIT_DIR: gitDir, GIT_WORK_TREE: workTree };
+    const { code, stdout } = await runGit(command(), args, { cwd: workTree, env, limits });
+    const commonDir = code === 0 ? realOf(stdout.trimEnd()) : undefined;
+    if (commonDir === undefined) return undefined;
+    commonDirs.set(gitDir, commonDir);
+    return { workTree, gitDir, commonDir };
+  };
+
+  const within = (limits: CallLimits): Git =>
+    Object.assign((args: readonly string[], call: GitOptions) => ask(args, call, limits), {
+      sequence: (commands: ReadonlyArray<readonly string[]>, call: GitOptions) =>
+        sequence(commands, call, limits),
       discover: (args: readonly string[], cwd: string) =>
-        runGit(command(), args, { cwd, env: reading, patience }),
-      adopt: plantedDrivers.adopt,
-      async prepare(at: Place) {
-        await plantedDrivers(at, patience);
+        runGit(command(), args, { cwd, env: reading, limits }),
+      locate: (workTree: string) => locate(workTree, limits),
+      adopt: guard.adopt,
+      setting: (at: GitLocation, key: string) => guard.setting(at, key, limits),
+      async resolve(at: GitLocation, names: readonly string[]) {
+        if (limits.strict) limits.signal?.throwIfAborted();
+        // New objects of such a caller are elsewhere.
+        return limits.env ? undefined : readObjects(at.commonDir, names);
       },
-      signal: patience.strict ? patience.signal : undefined,
-      patient: (more: Patience) => withPatience({ ...patience, ...more }),
+      signal: limits.strict ? limits.signal : undefined,
+      limited: (more: CallLimits) => within({ ...limits, ...more }),
     });
-  return withPatience({});
+  return within({});
 }
 
-interface CallOptions {
+/**
+ * The shell's part of a sequence. It sees the arguments as its parameters, never as text. A shell starts a process much faster
+ * than an engine does, whose memory has to be set up anew for each.
+ */
+function scriptOf(commands: ReadonlyArray<readonly string[]>): string {
+  let parameter = 1;
+  const lines = commands.map((args) => ['"$0"', ...args.map(() => `"\${${++parameter}}"`)].join(' '));
+  return lines.join(` && printf %s "$1" && `);
+}
+
+const envOf = ({ gitDir, workTree, commonDir }: GitLocation) => ({
+  GIT_DIR: gitDir,
+  GIT_WORK_TREE: workTree,
+  GIT_COMMON_DIR: commonDir,
+});
+
+export function wouldWait(args: readonly string[], path: string): GitError {
+  return new GitError(args, { code: null, stderr: '' }, `${path} is no file, and git would wait for it`);
+}
+
+interface RunOptions {
   cwd: string;
   env: Record<string, string>;
   input?: string | undefined;
   timeoutMs?: number | undefined;
-  patience: Patience;
+  limits: CallLimits;
 }
 
-async function runGit(command: string, args: readonly string[], options: CallOptions): Promise<GitResult> {
-  const { cwd, env, input, patience } = options;
-  if (patience.strict) patience.signal?.throwIfAborted();
-  const timeoutMs = options.timeoutMs ?? patience.timeoutMs ?? TIMEOUT_MS;
-  const { signal, graceMs: abortGraceMs = GRACE_MS } = patience;
+async function runGit(command: string, args: readonly string[], options: RunOptions): Promise<GitResult> {
+  const { cwd, env, input, limits } = options;
+  if (limits.strict) limits.signal?.throwIfAborted();
+  const timeoutMs = options.timeoutMs ?? limits.timeoutMs ?? TIMEOUT_MS;
+  const { signal, graceMs: abortGraceMs = GRACE_MS } = limits;
   const end = await run(command, args, {
     cwd,
     env,
@@ -186,7 +252,7 @@ function startError(command: string, cwd: string, error: NodeJS.ErrnoException):
 function lastLine(text: string): string | undefined {
   const lines = text.trim().split('\n');
   const told = lines.filter((line) => /^(fatal|error):/.test(line));
-  // Who only passes on that a helper failed says nothing: the first to speak was the one that knew.
+  // A line that only passes on that a helper failed says nothing: the helper's own line has the reason.
   const last = told.findLast((line) => !/\b(?:index-pack|unpack-objects)\b|fsck error in pack/.test(line));
   return (last ?? told.at(-1) ?? lines.at(-1)) || undefined;
 }

@@ -1,6 +1,5 @@
 import type { Context } from './context.ts';
-import type { Place } from './git.ts';
-import type { Repo } from './repository.ts';
+import type { GitLocation } from './location.ts';
 
 export type Merged = { commit: string } | { conflict: string[] };
 
@@ -15,7 +14,7 @@ export interface MergeSpec {
 }
 
 /** Merges `theirs` into `ours` as a new commit, without any checkout. */
-export async function mergeCommits(context: Context, repo: Repo, merge: MergeSpec): Promise<Merged> {
+export async function mergeCommits(context: Context, repo: GitLocation, merge: MergeSpec): Promise<Merged> {
   const { ours, from } = merge;
   const naming = identity(context, repo);
   const theirs = from ? await grafted(context, repo, { ...merge, from, who: await naming }) : merge.theirs;
@@ -41,7 +40,7 @@ export async function mergeCommits(context: Context, repo: Repo, merge: MergeSpe
 
 async function dates(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   { ours, theirs }: MergeSpec,
 ): Promise<Record<string, string>> {
   const { stdout } = await context.git(['log', '--no-walk', '--format=%ct', ours, theirs], { at: repo });
@@ -52,7 +51,7 @@ async function dates(
 /** What `theirs` has, as one commit upon `from`. */
 async function grafted(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   { theirs, from, who }: { theirs: string; from: string; who: Record<string, string> },
 ): Promise<string> {
   const args = ['commit-tree', `${theirs}^{tree}`, '-p', from, '-m', 'as it is there'];
@@ -60,7 +59,7 @@ async function grafted(
 }
 
 /** Nothing where the repository knows who commits, else our own name: git would refuse or invent one. */
-export async function identity(context: Context, repo: Place): Promise<Record<string, string>> {
+export async function identity(context: Context, repo: GitLocation): Promise<Record<string, string>> {
   const { stdout } = await context.git(
     ['config', '-z', '--get-regexp', '^(user|author|committer)\\.(name|email)$'],
     {

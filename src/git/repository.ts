@@ -1,14 +1,9 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
-import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
 import { WorkspaceError } from '../model/errors.ts';
-import type { Git, Place } from './git.ts';
-import { branchRef, hasFileRefs, readFileRef, readText } from './refs.ts';
-import { readHead } from './worktrees.ts';
-
-/** The user's repository: its checkout (`workTree`), that checkout's git directory, and the shared one. */
-export interface Repo extends Place {
-  commonDir: string;
-}
+import type { Git } from './git.ts';
+import type { GitLocation } from './location.ts';
+import { isOid } from './refs.ts';
 
 const QUERY = [
   'rev-parse',
@@ -17,10 +12,11 @@ const QUERY = [
   '--show-toplevel',
   '--git-dir',
   '--git-common-dir',
+  'HEAD',
 ];
 
 /** Finds and checks the repository that a directory belongs to. */
-export async function findRepo(git: Git, path: string): Promise<Repo> {
+export async function findRepo(git: Git, path: string): Promise<GitLocation> {
   if (!isAbsolute(path))
     throw new WorkspaceError('workspace/repo-relative', `The repository path ${path} is not absolute.`);
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory())
@@ -33,20 +29,22 @@ export async function findRepo(git: Git, path: string): Promise<Repo> {
       },
     );
   const { code, stdout, stderr } = await git.discover(QUERY, path);
-  const [bare, workTree, gitDir, commonDir] = stdout.split('\n');
+  const [bare, workTree, gitDir, commonDir, head = ''] = stdout.split('\n');
   if (bare === 'true')
     throw new WorkspaceError('workspace/repo-bare', `The repository ${path} is bare: it has no checkout.`, {
       hint: 'Name a normal clone of it instead.',
       details: { repo: path },
     });
-  if (code !== 0 || !workTree || !gitDir || !commonDir)
+  // Without a commit, HEAD alone has no answer.
+  const isUnborn = head === 'HEAD';
+  if ((code !== 0 && !isUnborn) || !workTree || !gitDir || !commonDir)
     throw new WorkspaceError('workspace/not-a-repo', `${path} is not in the checkout of a git repository.`, {
       hint: stderr.includes('dubious ownership')
         ? `Git refuses it because another user owns it: git config --global --add safe.directory ${path}`
         : `Correct \`repo\`, or make it one: git -C ${path} init`,
       details: { repo: path, stderr },
     });
-  if (checkoutOf(path) !== workTree)
+  if (checkoutAround(path) !== workTree)
     throw new WorkspaceError(
       'workspace/core-worktree',
       `core.worktree of ${path} points to another directory, ${workTree}.`,
@@ -57,7 +55,7 @@ export async function findRepo(git: Git, path: string): Promise<Repo> {
     );
   const repo = { workTree, gitDir, commonDir: realpathSync.native(commonDir) };
   git.adopt(repo.commonDir);
-  if (!(await hasCommit(git, repo)))
+  if (!isOid(head))
     throw new WorkspaceError(
       'workspace/no-commit',
       `The repository ${workTree} has no commit to start from.`,
@@ -69,33 +67,10 @@ export async function findRepo(git: Git, path: string): Promise<Repo> {
   return repo;
 }
 
-/** Where refs are files nobody has to be asked. */
-async function hasCommit(git: Git, repo: Repo): Promise<boolean> {
-  const { branch, oid } = readHead(repo.gitDir);
-  if (oid || (branch && hasFileRefs(repo.commonDir) && readFileRef(repo.commonDir, branchRef(branch))))
-    return true;
-  const asked = ['rev-parse', '--quiet', '--verify', 'HEAD^{commit}'];
-  return (await git(asked, { at: repo, ok: [0, 1, 128] })).code === 0;
-}
-
 /** The nearest directory upwards that has a `.git`, symlinks resolved. */
-function checkoutOf(path: string): string | undefined {
+function checkoutAround(path: string): string | undefined {
   for (let at = realpathSync.native(path); ; at = dirname(at)) {
     if (existsSync(join(at, '.git'))) return at;
     if (dirname(at) === at) return undefined;
   }
-}
-
-/** The shared git directory of whatever checkout `path` is in, by reading files alone. */
-export function commonDirOf(path: string): string | undefined {
-  if (!existsSync(path)) return undefined;
-  const root = checkoutOf(path);
-  if (root === undefined) return undefined;
-  const dotGit = join(root, '.git');
-  const link = statSync(dotGit).isDirectory() ? dotGit : /^gitdir: (.+)$/.exec(readText(dotGit) ?? '')?.[1];
-  if (link === undefined) return undefined;
-  const gitDir = resolve(root, link);
-  const common = readText(join(gitDir, 'commondir'));
-  const target = common === undefined ? gitDir : resolve(gitDir, common);
-  return existsSync(target) ? realpathSync.native(target) : undefined;
 }

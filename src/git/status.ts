@@ -1,10 +1,8 @@
-import { lstatSync, realpathSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { oddEntry } from '../machine/files/regular.ts';
-import { type Git, GitError, type Place } from './git.ts';
-import { hiddenEdits } from './hidden-edits.ts';
-import { type IndexMarks, readMarks } from './index-file.ts';
-import { readText } from './refs.ts';
+import { type Git, GitError, wouldWait } from './git.ts';
+import { hiddenEdits, type IndexMarks, readMarks } from './hidden-edits.ts';
+import { type GitLocation, gitDirOf, sharedDirOf } from './location.ts';
 
 /** `git status` of a checkout, in one call; and what it is told not to see. */
 export interface Status {
@@ -37,8 +35,13 @@ export function isShownState(file: string): boolean {
   return /(?:^|\/)SEQUENTIAL_(?:STATE\.json|PROGRESS\.md)(?:\.[^/]*)?$/.test(file);
 }
 
-export async function readStatus(git: Git, at: Place, options: StatusOptions = {}): Promise<Status> {
-  const marks = await readMarks(git, at);
+/** `marks` are those of the index, where they are known already. */
+export async function readStatus(
+  git: Git,
+  at: GitLocation,
+  options: StatusOptions & { marks?: IndexMarks } = {},
+): Promise<Status> {
+  const marks = options.marks ?? (await readMarks(git, at));
   const links = await findLinks(at, marks.links);
   const args = [
     'status',
@@ -64,44 +67,39 @@ export async function readStatus(git: Git, at: Place, options: StatusOptions = {
   return status;
 }
 
-interface Link {
-  name: string;
-  at: Place;
-}
-
 /** Submodules, and other repositories committed like them. Git is not even started when it would wait in one. */
-async function findLinks(at: Place, names: readonly string[]): Promise<Link[]> {
+async function findLinks(at: GitLocation, names: readonly string[]): Promise<Link[]> {
   const links: Link[] = [];
   for (const name of names) {
     const workTree = join(at.workTree, name);
     const gitDir = gitDirOf(workTree);
     if (gitDir === undefined) continue;
-    await refuseOdd(gitDir);
-    const shared = readText(join(gitDir, 'commondir'));
-    if (shared !== undefined) await refuseOdd(resolve(gitDir, shared));
-    links.push({ name, at: { gitDir, workTree } });
+    const odd = await oddEntry(gitDir, 'followed');
+    if (odd !== undefined) throw wouldWait(['status'], join(gitDir, odd));
+    const commonDir = sharedDirOf(gitDir);
+    const shared = commonDir === gitDir ? undefined : await oddEntry(commonDir, 'followed');
+    if (shared !== undefined) throw wouldWait(['status'], join(commonDir, shared));
+    links.push({ name, at: { workTree, gitDir, commonDir } });
   }
   return links;
 }
 
-async function refuseOdd(gitDir: string): Promise<void> {
-  const odd = await oddEntry(gitDir, 'followed');
-  if (odd === undefined) return;
-  const why = `${join(gitDir, odd)} is no file, and git would wait for it`;
-  throw new GitError(['status'], { code: null, stderr: '' }, why);
+interface Link {
+  name: string;
+  at: GitLocation;
 }
 
 /** Those in which something is uncommitted. */
 async function dirtyLinks(git: Git, links: readonly Link[]): Promise<string[]> {
   const dirty: string[] = [];
-  const hasty = git.patient({ timeoutMs: LINK_MS });
+  const hasty = git.limited({ timeoutMs: LINK_MS });
   for (const link of links) if (await isDirty(hasty, link.at)) dirty.push(link.name);
   return dirty;
 }
 
 const LINK_MS = 60_000;
 
-async function isDirty(git: Git, at: Place): Promise<boolean> {
+async function isDirty(git: Git, at: GitLocation): Promise<boolean> {
   try {
     const { changed, untracked } = await readStatus(git, at);
     return changed.length + untracked.length > 0;
@@ -110,16 +108,6 @@ async function isDirty(git: Git, at: Place): Promise<boolean> {
     if (error instanceof GitError) return true;
     throw error;
   }
-}
-
-function gitDirOf(workTree: string): string | undefined {
-  const dotGit = join(workTree, '.git');
-  const stat = lstatSync(dotGit, { throwIfNoEntry: false });
-  if (stat?.isDirectory()) return dotGit;
-  const link = stat?.isFile() ? /^gitdir: (.+)$/.exec(readText(dotGit) ?? '')?.[1] : undefined;
-  if (link === undefined) return undefined;
-  const target = resolve(workTree, link);
-  return lstatSync(target, { throwIfNoEntry: false }) ? realpathSync.native(target) : undefined;
 }
 
 /** How many fields stand before the path, by the entry's first character. */

@@ -1,49 +1,50 @@
-import { join } from 'node:path';
 import { messageOf } from '../model/errors.ts';
-import type { Context } from './context.ts';
+import type { Context, Trunk } from './context.ts';
 import { isRecent, trustedAccess } from './fetch.ts';
-import { branchRef, originRef, readRef, readSymref, readText } from './refs.ts';
-import type { Repo } from './repository.ts';
+import type { GitLocation } from './location.ts';
+import { branchRef, originRef, readRef, readRefs, readSymref } from './refs.ts';
 
 const ASK_TIMEOUT_MS = 20_000;
-/** What servers call it where nobody chose another name. */
+/** The names that servers choose. */
 const USUAL = ['main', 'master'];
-
-export interface Trunk {
-  /** Of the branch, without `origin/`; undefined where there is no origin, or nobody can tell. */
-  name: string | undefined;
-  note?: string;
-}
 
 /**
  * Origin's default branch: as it is recorded here since a clone, else as origin itself says, else the usual name that it
- * has. Without the record, the current branch could be anything: a person's own work must not go out with a ticket's.
+ * has. The current branch is no substitute: a person's own work must not be published with a ticket's.
  */
 export async function originTrunk(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   { ask = false }: { ask?: boolean } = {},
 ): Promise<Trunk> {
-  const target = await readSymref(context.git, repo, originRef('HEAD'));
-  if (target?.startsWith(originRef(''))) return { name: target.slice(originRef('').length) };
-  if (!hasOrigin(repo)) return { name: undefined };
+  const recorded = await recordedTrunk(context, repo);
+  if (recorded !== undefined) return { name: recorded };
+  if ((await context.git.setting(repo, 'remote.origin.url')) === undefined) return { name: undefined };
   const asked = ask ? await askOnce(context, repo) : undefined;
   return asked?.name === undefined ? { ...asked, name: await usualName(context, repo) } : asked;
 }
 
+/** As a clone recorded it. Every worktree that is made needs it, so it is asked once a minute while its branch is there. */
+async function recordedTrunk(context: Context, repo: GitLocation): Promise<string | undefined> {
+  const { git, recordedTrunks } = context;
+  const known = recordedTrunks.get(repo.commonDir);
+  if (known && isRecent(known.at) && (await readRef(git, repo, originRef(known.name)))) return known.name;
+  const target = await readSymref(git, repo, originRef('HEAD'));
+  if (!target?.startsWith(originRef(''))) return undefined;
+  const name = target.slice(originRef('').length);
+  recordedTrunks.set(repo.commonDir, { at: Date.now(), name });
+  return name;
+}
+
 /** Writes down, as a clone does, which branch it is, once that branch is here. */
-export async function recordTrunk(context: Context, repo: Repo, name: string): Promise<void> {
+export async function recordTrunk(context: Context, repo: GitLocation, name: string): Promise<void> {
+  if ((await recordedTrunk(context, repo)) !== undefined) return;
   const target = await readSymref(context.git, repo, originRef('HEAD'));
   if (target !== undefined || !(await readRef(context.git, repo, originRef(name)))) return;
   await context.git(['symbolic-ref', originRef('HEAD'), originRef(name)], { at: repo, write: true });
 }
 
-/** Read and not asked for: most repositories of a test or a trial have no remote, and a git process takes long. */
-function hasOrigin(repo: Repo): boolean {
-  return /^\s*\[remote "origin"\]/m.test(readText(join(repo.commonDir, 'config')) ?? '');
-}
-
-function askOnce(context: Context, repo: Repo): Promise<Trunk> {
+function askOnce(context: Context, repo: GitLocation): Promise<Trunk> {
   const known = context.trunks.get(repo.commonDir);
   if (known && isRecent(known.at)) return known.trunk;
   const trunk = askOrigin(context, repo);
@@ -51,7 +52,7 @@ function askOnce(context: Context, repo: Repo): Promise<Trunk> {
   return trunk;
 }
 
-async function askOrigin(context: Context, repo: Repo): Promise<Trunk> {
+async function askOrigin(context: Context, repo: GitLocation): Promise<Trunk> {
   const args = ['ls-remote', '--quiet', '--symref', '--upload-pack=git-upload-pack', 'origin', 'HEAD'];
   try {
     const { entries, env } = await trustedAccess(context, repo);
@@ -64,16 +65,16 @@ async function askOrigin(context: Context, repo: Repo): Promise<Trunk> {
 }
 
 /** Without an origin: the branch of a usual name, where there is one and no other. */
-export function localTrunk(context: Context, repo: Repo): Promise<string | undefined> {
+export function localTrunk(context: Context, repo: GitLocation): Promise<string | undefined> {
   return usualName(context, repo, branchRef);
 }
 
 async function usualName(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   refOf: (name: string) => string = originRef,
 ): Promise<string | undefined> {
-  const there = await Promise.all(USUAL.map((name) => readRef(context.git, repo, refOf(name))));
-  const names = USUAL.filter((_, at) => there[at]);
+  const refs = await readRefs(context.git, repo, USUAL.map(refOf));
+  const names = USUAL.filter((name) => refs.has(refOf(name)));
   return names.length === 1 ? names[0] : undefined;
 }

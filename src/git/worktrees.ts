@@ -1,41 +1,50 @@
-import { existsSync, lstatSync, readdirSync, realpathSync, renameSync } from 'node:fs';
-import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
-import { overwrite } from '../machine/files/atomic.ts';
+import { existsSync, lstatSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { statOf } from '../machine/files/regular.ts';
-import type { Place } from './git.ts';
-import { isOid, readText } from './refs.ts';
+import type { Git } from './git.ts';
+import { type GitLocation, gitDirOf, realOf } from './location.ts';
+import { branchRef, isOid } from './refs.ts';
 
-/** Where HEAD is: on a branch, or detached at a commit. */
+/** Where HEAD is: on a branch, or detached; the commit is undefined on a branch without commits. */
 export interface Head {
   branch: string | undefined;
-  oid: string | undefined;
+  commit: string | undefined;
 }
 
-/** A linked worktree as its files describe it. `at` is what git calls need. */
-export interface Worktree {
-  path: string;
-  adminDir: string;
-  commonDir: string;
+/** A checkout as git describes it. */
+export interface Worktree extends GitLocation {
   head: Head;
-  /** Where git believes it to be; differs from `path` after an unfinished move. */
-  registeredAt: string;
-  at: Place;
+  /** Where git believes it to be; differs from `workTree` after an unfinished move, undefined when git does not say. */
+  registeredAt: string | undefined;
+  /** The commits of refs that it has for itself alone, where they are known. */
+  ownRefs?: readonly string[];
 }
 
 export type Found =
   | { kind: 'absent' | 'empty' | 'file' | 'symlink' | 'directory' | 'checkout' }
   | { kind: 'worktree'; worktree: Worktree };
 
-/** Says what is at a path, by reading files alone. */
-export function inspect(path: string): Found {
+/** Says what is at a path. `likely` is the branch that a worktree there should be on, which saves a call when it is. */
+export async function inspect(git: Git, path: string, likely?: string): Promise<Found> {
+  const found = await find(git, path);
+  if ('kind' in found) return found;
+  const confirmed = likely === undefined ? undefined : await confirm(git, found, likely);
+  return { kind: 'worktree', worktree: confirmed ?? (await describe(git, found)) };
+}
+
+/** A linked worktree's location, or what else is at the path. */
+export async function find(
+  git: Git,
+  path: string,
+): Promise<GitLocation | Exclude<Found, { kind: 'worktree' }>> {
   const stat = statOf(path);
   if (!stat) return { kind: 'absent' };
   if (stat.isSymbolicLink()) return { kind: 'symlink' };
   if (!stat.isDirectory()) return { kind: 'file' };
   const dotGit = lstatSync(join(path, '.git'), { throwIfNoEntry: false });
   if (dotGit?.isDirectory()) return { kind: 'checkout' };
-  const worktree = dotGit?.isFile() ? readWorktree(path) : undefined;
-  if (worktree) return { kind: 'worktree', worktree };
+  const at = dotGit?.isFile() ? await git.locate(realOf(path) ?? path) : undefined;
+  if (at && at.gitDir !== at.commonDir) return at;
   return { kind: isVoid(path) ? 'empty' : 'directory' };
 }
 
@@ -47,94 +56,170 @@ function isVoid(path: string): boolean {
   return stat?.isFile() === true && stat.size === 0;
 }
 
-function readWorktree(path: string): Worktree | undefined {
-  const link = /^gitdir: (.+)$/.exec(readText(join(path, '.git')) ?? '')?.[1];
-  const adminDir = link === undefined ? undefined : realOf(resolve(path, link));
-  if (adminDir === undefined) return undefined;
-  const back = readText(join(adminDir, 'gitdir'));
-  const common = readText(join(adminDir, 'commondir'));
-  if (back === undefined || common === undefined) return undefined;
-  const commonDir = common === '../..' ? dirname(dirname(adminDir)) : realOf(resolve(adminDir, common));
-  if (commonDir === undefined) return undefined;
-  const real = realpathSync.native(path);
-  const registeredAt = dirname(resolve(adminDir, back));
-  return {
-    path: real,
-    adminDir,
-    commonDir,
-    head: readHead(adminDir),
-    registeredAt: registeredAt === real ? real : (realOf(registeredAt) ?? registeredAt),
-    at: { gitDir: adminDir, workTree: real },
-  };
-}
+/** Refs that a worktree has for itself alone. */
+const OWN_REFS = ['refs/worktree', 'refs/bisect', 'refs/rewritten'];
 
-function realOf(path: string): string | undefined {
-  try {
-    return realpathSync.native(path);
-  } catch {
-    return undefined;
+/**
+ * The checkout when it is on this branch and registered where it is, by one call: `%(HEAD)` goes by the git directory that its
+ * `.git` names, `%(worktreepath)` by git's list of worktrees.
+ */
+export async function confirm(git: Git, at: GitLocation, branch: string): Promise<Worktree | undefined> {
+  const format = '--format=%(refname)%00%(objectname)%00%(HEAD)%00%(worktreepath)%00';
+  const { stdout } = await git(['for-each-ref', format, branchRef(branch), ...OWN_REFS], { at });
+  const fields = stdout.split('\0').map((field) => field.replace(/^\n/, ''));
+  let head: Head | undefined;
+  const ownRefs: string[] = [];
+  for (let index = 0; index + 3 < fields.length; index += 4) {
+    const [ref = '', commit = '', isHead, path = ''] = fields.slice(index, index + 4);
+    if (OWN_REFS.some((prefix) => ref.startsWith(`${prefix}/`))) ownRefs.push(commit);
+    else if (ref === branchRef(branch) && isHead === '*' && isSame(path, at.workTree))
+      head = { branch, commit };
   }
+  return head && { ...at, head, registeredAt: at.workTree, ownRefs };
 }
 
-export function readHead(gitDir: string): Head {
-  const text = readText(join(gitDir, 'HEAD')) ?? '';
-  const branch = /^ref: refs\/heads\/(.+)$/.exec(text)?.[1];
-  return { branch, oid: isOid(text) ? text : undefined };
+const isSame = (registered: string, path: string) => registered === path || realOf(registered) === path;
+
+/** What git says about a checkout, whatever that is. */
+export async function describe(git: Git, at: GitLocation): Promise<Worktree> {
+  const [head, entries] = await Promise.all([readHead(git, at), listWorktrees(git, at)]);
+  const registered =
+    head.branch === undefined
+      ? entries.find(({ path, head: listed }) => isSame(path, at.workTree) && listed.commit === head.commit)
+      : entries.find((entry) => entry.head.branch === head.branch);
+  const path = registered && (realOf(registered.path) ?? registered.path);
+  return { ...at, head, registeredAt: path };
 }
 
-/** Sets HEAD of a worktree that nobody works in. Only where refs are files. */
-export function writeHead(gitDir: string, value: string): void {
-  overwrite(join(gitDir, 'HEAD'), `${value}\n`);
+export async function readHead(git: Git, at: GitLocation): Promise<Head> {
+  const args = ['rev-parse', 'HEAD', '--symbolic-full-name', 'HEAD'];
+  const { code, stdout } = await git(args, { at, ok: [0, 128] });
+  const [commit = '', ref = ''] = code === 0 ? stdout.split('\n') : [];
+  if (isOid(commit)) return { commit, branch: branchOf(ref) };
+  const { stdout: unborn } = await git(['symbolic-ref', '--quiet', 'HEAD'], { at, ok: [0, 1, 128] });
+  return { commit: undefined, branch: branchOf(unborn.trim()) };
 }
 
-/** An entry of git's list of linked worktrees, whether or not its directory is still there. */
-export interface Entry {
+const branchOf = (ref: string) =>
+  ref.startsWith(branchRef('')) ? ref.slice(branchRef('').length) : undefined;
+
+/** An entry of git's list of worktrees, whether or not its directory is still there; the first is the main one. */
+export interface Registered {
   path: string;
-  adminDir: string;
   head: Head;
+  /** Why it is locked, an empty text when that is not said. */
+  locked: string | undefined;
 }
 
-export function listEntries(commonDir: string): Entry[] {
-  const root = join(commonDir, 'worktrees');
-  if (!existsSync(root)) return [];
-  return readdirSync(root).flatMap((id) => {
-    const adminDir = join(root, id);
-    const back = readText(join(adminDir, 'gitdir'));
-    if (back === undefined) return [];
-    return [{ path: dirname(resolve(adminDir, back)), adminDir, head: readHead(adminDir) }];
+export async function listWorktrees(git: Git, at: GitLocation): Promise<Registered[]> {
+  const { stdout } = await git(['worktree', 'list', '--porcelain', '-z'], { at });
+  return stdout.split('\0\0').flatMap((record) => {
+    const lines = new Map(record.split('\0').map((line) => splitAt(line, ' ')));
+    const path = lines.get('worktree');
+    if (path === undefined) return [];
+    const commit = lines.get('HEAD') ?? '';
+    const head = {
+      branch: branchOf(lines.get('branch') ?? ''),
+      commit: isOid(commit) && !/^0+$/.test(commit) ? commit : undefined,
+    };
+    return [{ path, head, locked: lines.get('locked') }];
   });
+}
+
+function splitAt(line: string, separator: string): [string, string] {
+  const at = line.indexOf(separator);
+  return at < 0 ? [line, ''] : [line.slice(0, at), line.slice(at + 1)];
 }
 
 /** Where a branch is checked out, a rebase or bisect of it included; undefined when nowhere. */
-export function checkedOutAt(commonDir: string, branch: string): Entry | undefined {
-  const main = basename(commonDir) === '.git' ? dirname(commonDir) : commonDir;
-  const all = [{ path: main, adminDir: commonDir, head: readHead(commonDir) }, ...listEntries(commonDir)];
-  return all.find(
-    ({ adminDir, head }) => head.branch === branch || (head.oid && isBusyWith(adminDir, branch)),
-  );
+export async function checkedOutAt(
+  git: Git,
+  repo: GitLocation,
+  branch: string,
+  listed?: readonly Registered[],
+): Promise<Registered | undefined> {
+  const entries = listed ?? (await listWorktrees(git, repo));
+  for (const entry of entries) {
+    if (entry.head.branch === branch) return entry;
+    if (entry.head.branch === undefined && (await isBusyWith(git, repo, entry, branch))) return entry;
+  }
+  return undefined;
 }
 
-function isBusyWith(adminDir: string, branch: string): boolean {
-  return ['rebase-merge/head-name', 'rebase-apply/head-name', 'BISECT_START'].some((file) => {
-    const text = readText(join(adminDir, file));
-    return text === branch || text === `refs/heads/${branch}`;
-  });
+/** Git names the branch of a rebase or bisect where `git branch` shows a detached HEAD. */
+async function isBusyWith(
+  git: Git,
+  { commonDir }: GitLocation,
+  { path }: Registered,
+  branch: string,
+): Promise<boolean> {
+  const gitDir = gitDirOf(path);
+  if (gitDir === undefined || !isUnderWay(gitDir, ['rebase-merge', 'rebase-apply', 'BISECT_LOG']))
+    return false;
+  const at = { workTree: path, gitDir, commonDir };
+  const { stdout } = await git(['branch', '--list', '--format=%(refname)'], { at });
+  const [, named] = /^\(no branch, (?:rebasing|bisect started on) (.+)\)$/m.exec(stdout) ?? [];
+  return named === branch;
 }
 
-/** True when both pointers are plain absolute paths, so that a rename and one small write move the worktree. */
-export function isPlain(worktree: Worktree): boolean {
-  const link = /^gitdir: (.+)$/.exec(readText(join(worktree.path, '.git')) ?? '')?.[1] ?? '';
-  return isAbsolute(link) && isAbsolute(readText(join(worktree.adminDir, 'gitdir')) ?? '');
+/** Whether one of these files of a worktree's git directory exists: `$GIT_DIR/<name>`, as `git rev-parse --git-path` has it. */
+export function isUnderWay(gitDir: string, names: readonly string[]): boolean {
+  return names.some((name) => existsSync(join(gitDir, name)));
 }
 
-/** Moves a worktree by renaming its directory and telling git's entry. */
-export function renameWorktree(worktree: Worktree, path: string): Worktree {
-  renameSync(worktree.path, path);
-  return register(worktree, path);
+/**
+ * The git directory of a registered worktree. Where its directory is gone, git does not say: it is the one with this HEAD
+ * of those that no directory leads to.
+ */
+export async function gitDirOfEntry(
+  git: Git,
+  repo: GitLocation,
+  entry: Registered,
+  entries: readonly Registered[],
+): Promise<string | undefined> {
+  const own = gitDirOf(entry.path);
+  if (own !== undefined) return own;
+  const used = new Set(entries.map(({ path }) => gitDirOf(path)));
+  const root = join(repo.commonDir, 'worktrees');
+  for (const name of existsSync(root) ? readdirSync(root) : []) {
+    const gitDir = join(root, name);
+    if (used.has(gitDir)) continue;
+    const head = await readHead(git, { ...repo, gitDir });
+    if (head.branch === entry.head.branch && head.commit === entry.head.commit) return gitDir;
+  }
+  return undefined;
 }
 
-/** Makes git's entry say that the worktree is at `path`. */
-export function register(worktree: Worktree, path: string): Worktree {
-  overwrite(join(worktree.adminDir, 'gitdir'), `${join(path, '.git')}\n`);
-  return { ...worktree, path, registeredAt: path, at: { gitDir: worktree.adminDir, workTree: path } };
+/** Where HEAD of a checkout has been, latest first, by its reflog; with another ref, also that one's. */
+export interface LogEntry {
+  commit: string;
+  ref: string;
+  message: string;
+}
+
+export async function readReflog(git: Git, at: GitLocation, branch?: string): Promise<LogEntry[]> {
+  const { code, stdout } = await git(reflogArgs(branch), { at, ok: [0, 128] });
+  if (code === 0) return parseReflog(stdout);
+  // The branch may be gone.
+  return branch === undefined ? [] : readReflog(git, at);
+}
+
+export function reflogArgs(branch?: string): string[] {
+  const refs = branch === undefined ? [] : [branchRef(branch)];
+  return ['log', '--walk-reflogs', '--format=%H%x00%gD%x00%gs%x00', 'HEAD', ...refs, '--'];
+}
+
+export function parseReflog(text: string): LogEntry[] {
+  const fields = text.split('\0').map((field) => field.replace(/^\n/, ''));
+  const entries: LogEntry[] = [];
+  for (let index = 0; index + 2 < fields.length; index += 3) {
+    const [commit = '', selector = '', message = ''] = fields.slice(index, index + 3);
+    entries.push({ commit, ref: selector.replace(/@\{.*$/, ''), message });
+  }
+  return entries;
+}
+
+export async function listOwnRefs(git: Git, at: GitLocation): Promise<string[]> {
+  const { stdout } = await git(['for-each-ref', '--format=%(objectname)', ...OWN_REFS], { at });
+  return stdout.split('\n').filter(isOid);
 }

@@ -136,6 +136,13 @@ export function runShown(
   });
 }
 
+export type Helper = ReturnType<typeof startHelper>;
+
+/** Starts a program that answers on stdout what it is asked on stdin, and ends when that is closed, as when this process is gone. */
+export function startHelper(file: string, args: readonly string[], { cwd, env }: { cwd: string; env: Env }) {
+  return spawn(file, args, { cwd, env: { ...env }, detached: true, stdio: ['pipe', 'pipe', 'ignore'] });
+}
+
 /** The output of a quick system command that is needed at once; empty when it fails. */
 export function runSync(file: string, args: readonly string[]): string {
   const { status, stdout } = spawnSync(file, args, { encoding: 'utf8', timeout: 2_000 });

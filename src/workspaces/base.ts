@@ -1,28 +1,37 @@
 import type { Context } from '../git/context.ts';
 import { fetchBranch } from '../git/fetch.ts';
-import { branchRef, isOid, originRef, readRef } from '../git/refs.ts';
-import type { Repo } from '../git/repository.ts';
+import { contains } from '../git/history.ts';
+import type { GitLocation } from '../git/location.ts';
+import { branchRef, isOid, originRef, readRefs } from '../git/refs.ts';
 import { originTrunk, recordTrunk } from '../git/trunk.ts';
 import { readHead } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { integrationBranch } from '../model/own-branch.ts';
+import { readOwnerAt } from './owner.ts';
+import { checkBranch } from './paths.ts';
 
 /** What work starts from. `ref` is recorded (`main`, `origin/main`); `name` is the branch that work is merged into. */
 export interface Base {
   ref: string;
   name: string | undefined;
   commit: string;
+  /** Where the branch of that name is here. */
+  local?: string | undefined;
+  /** Where its integration branch is. */
+  integrated?: string | undefined;
   notes: string[];
 }
 
-export { integrationBranch };
+interface Fetching {
+  fetch: boolean;
+}
 
 /** Resolves the plan's base, else origin's default branch, else the current branch. */
 export async function resolveBase(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   wanted: string | null,
-  options: { fetch: boolean },
+  options: Fetching,
 ): Promise<Base> {
   if (wanted !== null) return namedBase(context, repo, wanted, options);
   const { name, note } = await originTrunk(context, repo, { ask: options.fetch });
@@ -35,95 +44,94 @@ export async function resolveBase(
 
 async function namedBase(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   wanted: string,
-  options: { fetch: boolean },
+  options: Fetching,
 ): Promise<Base> {
+  const here = `in ${repo.workTree}`;
+  const missing = (message: string, way: string) =>
+    new WorkspaceError('workspace/base-missing', message, {
+      hint: `Correct \`base\` of the plan, or ${way}`,
+      details: { base: wanted, repo: repo.workTree },
+    });
   if (isOid(wanted)) {
     const asked = ['rev-parse', '--quiet', '--verify', `${wanted}^{commit}`];
     const { code, stdout } = await context.git(asked, { at: repo, ok: [0, 1, 128] });
     if (code === 0) return { ref: wanted, name: undefined, commit: stdout.trim(), notes: [] };
-    throw new WorkspaceError(
-      'workspace/base-missing',
-      `The base ${wanted} is no commit that ${repo.workTree} has.`,
-      {
-        hint: `Correct \`base\` of the plan, or fetch it: git -C ${repo.workTree} fetch origin ${wanted}`,
-        details: { base: wanted, repo: repo.workTree },
-      },
-    );
+    const fetch = `git -C ${repo.workTree} fetch origin ${wanted}`;
+    throw missing(`The base ${wanted} is no commit ${here}.`, `fetch it: ${fetch}`);
   }
-  const local = await readRef(context.git, repo, branchRef(wanted));
-  if (local) return { ref: wanted, name: wanted, commit: local, notes: [] };
-  const short = wanted.startsWith('origin/') ? wanted.slice('origin/'.length) : wanted;
-  const remote = await remoteBase(context, repo, short, options);
+  const [local, integrated] = await branchesOf(context, repo, wanted);
+  if (local) return { ref: wanted, name: wanted, commit: local, local, integrated, notes: [] };
+  const remote = await remoteBase(context, repo, wanted.replace(/^origin\//, ''), options);
   if (remote) return remote;
-  throw new WorkspaceError(
-    'workspace/base-missing',
-    `The base branch ${wanted} does not exist in ${repo.workTree}.`,
-    {
-      hint: `Correct \`base\` of the plan, or create it: git -C ${repo.workTree} branch ${wanted}`,
-      details: { base: wanted, repo: repo.workTree },
-    },
-  );
+  const create = `git -C ${repo.workTree} branch ${wanted}`;
+  throw missing(`The base branch ${wanted} does not exist ${here}.`, `create it: ${create}`);
+}
+
+/** A branch, its integration branch, and as it was last seen on origin, in one call. */
+async function branchesOf(context: Context, repo: GitLocation, name: string) {
+  const refs = [branchRef(name), branchRef(integrationBranch(name)), originRef(name)];
+  const found = await readRefs(context.git, repo, refs);
+  return refs.map((ref) => found.get(ref));
 }
 
 async function remoteBase(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   name: string,
-  options: { fetch: boolean },
+  options: Fetching,
 ): Promise<Base | undefined> {
   const note = options.fetch ? await fetchBranch(context, repo, name) : undefined;
-  const commit = await readRef(context.git, repo, originRef(name));
-  return commit ? { ref: `origin/${name}`, name, commit, notes: note ? [note] : [] } : undefined;
+  const [local, integrated, commit] = await branchesOf(context, repo, name);
+  if (!commit) return undefined;
+  return { ref: `origin/${name}`, name, commit, local, integrated, notes: note ? [note] : [] };
 }
 
-async function currentBase(context: Context, repo: Repo): Promise<Base> {
-  const head = readHead(repo.gitDir);
-  const name = head.branch;
-  const commit = name === undefined ? head.oid : await readRef(context.git, repo, branchRef(name));
-  if (commit !== undefined) return { ref: name ?? commit, name, commit, notes: [] };
-  const { stdout } = await context.git(['rev-parse', '--verify', 'HEAD^{commit}'], { at: repo });
-  const { stdout: short } = await context.git(['symbolic-ref', '--quiet', '--short', 'HEAD'], {
-    at: repo,
-    ok: [0, 1],
-  });
-  return {
-    ref: short.trim() || stdout.trim(),
-    name: short.trim() || undefined,
-    commit: stdout.trim(),
-    notes: [],
-  };
+async function currentBase(context: Context, repo: GitLocation): Promise<Base> {
+  const { branch: name, commit } = await readHead(context.git, repo);
+  if (commit === undefined)
+    throw new WorkspaceError('workspace/no-commit', `The checkout ${repo.workTree} is on no commit.`);
+  if (name === undefined) return { ref: commit, name, commit, notes: [] };
+  const [, integrated] = await branchesOf(context, repo, name);
+  return { ref: name, name, commit, local: commit, integrated, notes: [] };
 }
 
 /** The commit new work starts from: what was integrated so far where that contains the base, else the base. */
-export async function startingPoint(context: Context, repo: Repo, base: Base): Promise<string> {
-  if (base.name === undefined) return base.commit;
-  const integrated = await readRef(context.git, repo, branchRef(integrationBranch(base.name)));
-  if (integrated && (await contains(context, repo, integrated, base.commit))) return integrated;
-  return base.commit;
+export async function startingPoint(context: Context, repo: GitLocation, base: Base): Promise<string> {
+  const { integrated, commit } = base;
+  return integrated && (await contains(context, repo, integrated, commit)) ? integrated : commit;
 }
 
-/** True when `ancestor` is reachable from `commit`. */
-export async function contains(
-  context: Context,
-  repo: Repo,
-  commit: string,
-  ancestor: string,
-): Promise<boolean> {
-  if (commit === ancestor) return true;
-  const key = `${commit}:${ancestor}`;
-  const known = context.ancestry.get(key);
-  if (known !== undefined) return known;
-  const { code } = await context.git(['merge-base', '--is-ancestor', ancestor, commit], {
-    at: repo,
-    ok: [0, 1],
-  });
-  remember(context, commit, ancestor, code === 0);
-  return code === 0;
+export interface BasedOnSpec {
+  repo: string;
+  branch: string;
+  /** Where the branch's worktree would be. */
+  path: string;
+  base: string;
+  /** What the branch started from, where that is known. */
+  recorded: string | null;
 }
 
-export function remember(context: Context, commit: string, ancestor: string, answer: boolean): void {
-  if (context.ancestry.size > 5000) context.ancestry.clear();
-  context.ancestry.set(`${commit}:${ancestor}`, answer);
+/** How a branch stands to a base: there is none yet, it began there, or somewhere else (`from`, where that is known). */
+export type BasedOn = { branch: 'none' | 'same' } | { branch: 'other'; from: string | null };
+
+/** Whether a branch, if there is one, began at this base; throws when neither the repository nor its origin has the base. */
+export async function basedOn(context: Context, spec: BasedOnSpec): Promise<BasedOn> {
+  const repo = await context.repo(spec.repo);
+  const base = await checkBase(context, spec);
+  const tip = (await readRefs(context.git, repo, [branchRef(spec.branch)])).get(branchRef(spec.branch));
+  if (!tip) return { branch: 'none' };
+  const from = readOwnerAt(spec.path)?.base?.ref ?? spec.recorded;
+  const same =
+    from === null ? await contains(context, repo, tip, base.commit) : short(from) === short(base.ref);
+  return same ? { branch: 'same' } : { branch: 'other', from: from && short(from) };
 }
+
+/** The base as it is now; throws when neither the repository nor its origin has it. */
+export async function checkBase(context: Context, spec: { repo: string; base: string }): Promise<Base> {
+  checkBranch(spec.base, 'base branch');
+  return resolveBase(context, await context.repo(spec.repo), spec.base, { fetch: true });
+}
+
+const short = (ref: string) => ref.replace(/^origin\//, '');

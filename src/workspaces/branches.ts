@@ -1,9 +1,15 @@
 import { type Context, lockRepo } from '../git/context.ts';
-import { branchRef, originRef, readRef, readSymref } from '../git/refs.ts';
-import type { Repo } from '../git/repository.ts';
-import { checkedOutAt } from '../git/worktrees.ts';
-import { contains, integrationBranch, resolveBase } from './base.ts';
-import { checkBranch } from './place.ts';
+import { trustedAccess } from '../git/fetch.ts';
+import { contains, countCommits, isCommit, isReachable } from '../git/history.ts';
+import type { GitLocation } from '../git/location.ts';
+import { branchRef, originRef, readRef, readRefs } from '../git/refs.ts';
+import { originTrunk } from '../git/trunk.ts';
+import { checkedOutAt, readHead } from '../git/worktrees.ts';
+import { WorkspaceError } from '../model/errors.ts';
+import { namesAbove, ownBranchProblem, type Trunks } from '../model/own-branch.ts';
+import { resolveBase } from './base.ts';
+import { checkBranch } from './paths.ts';
+import { hasWork } from './stack.ts';
 
 export interface BranchSpec {
   repo: string;
@@ -22,7 +28,7 @@ export interface BranchState {
   base: string;
   /** Where it is checked out. */
   checkedOut: string | null;
-  /** A branch that people live on, whoever works on it. */
+  /** A branch that others start from. */
   lasting: boolean;
 }
 
@@ -33,31 +39,28 @@ const LASTING =
 export async function examineBranch(context: Context, spec: BranchSpec): Promise<BranchState | undefined> {
   checkBranch(spec.branch);
   const repo = await context.repo(spec.repo);
-  const tip = await readRef(context.git, repo, branchRef(spec.branch));
+  const names = [branchRef(spec.branch), originRef(spec.branch)];
+  const refs = await readRefs(context.git, repo, names);
+  const [tip, there] = names.map((name) => refs.get(name));
   if (!tip) return undefined;
   const { base, holders } = await holdersOf(context, repo, spec);
-  const { stdout } = await context.git(['rev-list', '--count', tip, '--not', ...holders], { at: repo });
-  const there = await readRef(context.git, repo, originRef(spec.branch));
-  const origin = await readSymref(context.git, repo, originRef('HEAD'));
+  const trunk = (await originTrunk(context, repo)).name;
   return {
     tip,
-    unmerged: Number(stdout.trim()),
-    pushed: there !== undefined && (there === tip || (await contains(context, repo, there, tip))),
+    unmerged: await countCommits(context, repo, tip, holders),
+    pushed: there !== undefined && (await contains(context, repo, there, tip)),
     base: base.ref,
-    checkedOut: checkedOutAt(repo.commonDir, spec.branch)?.path ?? null,
-    lasting: LASTING.test(spec.branch) || spec.branch === base.name || origin === originRef(spec.branch),
+    checkedOut: (await checkedOutAt(context.git, repo, spec.branch))?.path ?? null,
+    lasting: LASTING.test(spec.branch) || spec.branch === base.name || spec.branch === trunk,
   };
 }
 
 /** Commits that keep merged work: the base, here and on origin, and its integration branch. */
-export async function holdersOf(context: Context, repo: Repo, spec: BranchSpec) {
+async function holdersOf(context: Context, repo: GitLocation, spec: BranchSpec) {
   const base = await resolveBase(context, repo, spec.recordedBase?.ref ?? spec.base, { fetch: false });
-  const holders = [base.commit];
-  for (const name of base.name ? [base.name, integrationBranch(base.name)] : []) {
-    const commit = await readRef(context.git, repo, branchRef(name));
-    if (commit && name !== spec.branch) holders.push(commit);
-  }
-  return { base, holders };
+  const { name, local, integrated } = base;
+  const others = [name === spec.branch ? undefined : local, integrated];
+  return { base, holders: [base.commit, ...others.filter((commit) => commit !== undefined)] };
 }
 
 /** True when the base, here or on origin, or its integration branch has the commit. */
@@ -104,9 +107,7 @@ export async function branchAhead(
   const repo = await context.repo(spec.repo);
   const tip = await readRef(context.git, repo, branchRef(spec.branch));
   if (!tip) return undefined;
-  if (tip === spec.of) return { tip, ahead: 0 };
-  const { stdout } = await context.git(['rev-list', '--count', `${spec.of}..${tip}`, '--'], { at: repo });
-  return { tip, ahead: Number(stdout.trim()) };
+  return { tip, ahead: tip === spec.of ? 0 : await countCommits(context, repo, tip, [spec.of]) };
 }
 
 /** True when the branch, here or as it was last seen on origin, has the commit. */
@@ -115,9 +116,90 @@ export async function branchHas(
   spec: { repo: string; branch: string; commit: string },
 ): Promise<boolean> {
   const repo = await context.repo(spec.repo);
-  for (const ref of [branchRef(spec.branch), originRef(spec.branch)]) {
-    const tip = await readRef(context.git, repo, ref);
-    if (tip !== undefined && (await contains(context, repo, tip, spec.commit))) return true;
-  }
+  const refs = await readRefs(context.git, repo, [branchRef(spec.branch), originRef(spec.branch)]);
+  for (const tip of refs.values()) if (await contains(context, repo, tip, spec.commit)) return true;
   return false;
+}
+
+/**
+ * Where finished work is: on its branch, here or on origin; in the base; under another name (`kept`); or nowhere that
+ * anybody would find it.
+ */
+export type Whereabouts = 'branch' | 'merged' | 'kept' | 'gone';
+
+/** `tip` is the last commit of the work, where that is known. */
+export async function whereabouts(
+  context: Context,
+  spec: BranchSpec & { tip: string | null },
+): Promise<Whereabouts> {
+  const repo = await context.repo(spec.repo);
+  const { branch, tip } = spec;
+  const refs = await readRefs(context.git, repo, [branchRef(branch), originRef(branch)]);
+  if (refs.size > 0) return 'branch';
+  if (tip === null || !(await isCommit(context, repo, tip))) return 'gone';
+  const { holders } = await holdersOf(context, repo, spec);
+  for (const holder of holders) if (await hasWork(context, repo, holder, tip)) return 'merged';
+  return (await isReachable(context, repo, tip)) ? 'kept' : 'gone';
+}
+
+interface Wish {
+  branch: string;
+  /** The plan's base. */
+  base?: string | null;
+  recordedBase?: { ref: string; commit: string } | null;
+}
+
+/** Refuses work on the branch that it would be merged into. */
+export async function refuseTrunk(context: Context, repo: GitLocation, wish: Wish): Promise<void> {
+  const base = wish.base ?? null;
+  const trunk = (await originTrunk(context, repo)).name ?? null;
+  // Without both, new work starts from the current branch.
+  const start =
+    base ?? (trunk || wish.recordedBase ? null : ((await readHead(context.git, repo)).branch ?? null));
+  refuse(wish.branch, { base: start, trunk });
+}
+
+/** Refuses to push to the base or to what origin says is its default branch at this moment. */
+export async function refusePushToTrunk(
+  context: Context,
+  repo: GitLocation,
+  wish: Wish & { url: string },
+): Promise<void> {
+  const base = wish.base ?? null;
+  refuse(wish.branch, { base, trunk: (await originTrunk(context, repo)).name ?? null });
+  const { entries, env } = await trustedAccess(context, repo);
+  const args = ['ls-remote', '--quiet', '--symref', '--upload-pack=git-upload-pack', '--', wish.url, 'HEAD'];
+  const { stdout } = await context.git(args, { at: repo, config: entries, env });
+  const [, there = null] = /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(stdout) ?? [];
+  refuse(wish.branch, { base, trunk: there });
+}
+
+/** Refuses a name that git cannot have beside a branch that is there already. */
+export async function refuseBeside(context: Context, repo: GitLocation, branch: string): Promise<void> {
+  const above = namesAbove(branch);
+  const refs = await readRefs(context.git, repo, above.map(branchRef));
+  for (const name of above) if (refs.has(branchRef(name))) throw besides(branch, name);
+  const { stdout } = await context.git(
+    ['for-each-ref', '--count=1', '--format=%(refname)', `${branchRef(branch)}/`],
+    { at: repo },
+  );
+  const below = stdout.trim();
+  if (below !== '') throw besides(branch, below.slice(branchRef('').length));
+}
+
+function refuse(branch: string, trunks: Trunks): void {
+  const problem = ownBranchProblem(branch, trunks);
+  if (!problem) return;
+  throw new WorkspaceError('workspace/branch-is-base', `The branch ${branch} ${problem}.`, {
+    hint: 'Give the ticket a `branch` of its own, or its plan another base; of an issue, name another --base.',
+    details: { branch, ...trunks },
+  });
+}
+
+function besides(branch: string, other: string): WorkspaceError {
+  return new WorkspaceError(
+    'workspace/branch-name',
+    `The branch ${branch} cannot be there together with the branch ${other}.`,
+    { hint: 'Give the ticket another `branch`.', details: { branch, other } },
+  );
 }

@@ -1,14 +1,13 @@
-import { isAncestor } from '../git/ancestor.ts';
 import type { Context } from '../git/context.ts';
 import { fetchAnew } from '../git/fetch.ts';
+import { countCommits, isAncestor } from '../git/history.ts';
+import type { GitLocation } from '../git/location.ts';
 import { mergeCommits } from '../git/merge.ts';
-import { branchRef, originRef, readRef } from '../git/refs.ts';
-import type { Repo } from '../git/repository.ts';
+import { branchRef, originRef, readRefs } from '../git/refs.ts';
 import { readStatus } from '../git/status.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { checkBranch } from './place.ts';
+import { checkBranch, openTree } from './paths.ts';
 import { rewindTree } from './rewind.ts';
-import { openTree } from './tree.ts';
 
 export interface CatchUpSpec {
   repo: string;
@@ -44,8 +43,9 @@ export async function catchUp(context: Context, spec: CatchUpSpec): Promise<Caug
   const repo = await context.repo(spec.repo);
   await fetchAnew(context, repo, spec.branch);
   if (spec.base !== null) await fetchAnew(context, repo, spec.base);
-  const ours = await readRef(context.git, repo, branchRef(spec.branch));
-  const theirs = await readRef(context.git, repo, originRef(spec.branch));
+  const names = [branchRef(spec.branch), originRef(spec.branch)];
+  const refs = await readRefs(context.git, repo, names);
+  const [ours, theirs] = names.map((name) => refs.get(name));
   if (!ours || !theirs)
     throw new WorkspaceError(
       'workspace/branch-missing',
@@ -57,7 +57,7 @@ export async function catchUp(context: Context, spec: CatchUpSpec): Promise<Caug
 
 async function meet(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   spec: CatchUpSpec,
   { ours, theirs }: { ours: string; theirs: string },
 ): Promise<Met> {
@@ -69,7 +69,7 @@ async function meet(
   const rewound = known !== null && !kept;
   if (!rewound && (await has(ours, theirs))) return { state: 'same', commit: ours };
   const tree = await cleanTree(context, repo, spec);
-  const by = await count(context, repo, `${ours}..${theirs}`);
+  const by = await countCommits(context, repo, theirs, [ours]);
   if (!rewound && (await has(theirs, ours))) {
     await context.git(['merge', '--ff-only', '--quiet', theirs], { at: tree, write: true });
     return { state: 'advanced', commit: theirs, by };
@@ -86,27 +86,19 @@ async function meet(
 }
 
 async function takeTheirs(context: Context, spec: CatchUpSpec, theirs: string): Promise<Met> {
-  const { repo, path, branch } = spec;
-  const keepAt = `refs/signalbox/replaced/${branch}`;
-  const { keptAt } = await rewindTree(context, {
-    repo,
-    path,
-    branch,
-    to: theirs,
-    keepAt,
-    message: 'Replaced',
-  });
+  const keepAt = `refs/signalbox/replaced/${spec.branch}`;
+  const { keptAt } = await rewindTree(context, { ...spec, to: theirs, keepAt, message: 'Replaced' });
   return { state: 'taken', commit: theirs, keptAt };
 }
 
-async function cleanTree(context: Context, repo: Repo, { path, branch }: CatchUpSpec) {
-  const tree = openTree(path);
+async function cleanTree(context: Context, repo: GitLocation, { path, branch }: CatchUpSpec) {
+  const tree = await openTree(context.git, path, branch);
   if (tree?.commonDir !== repo.commonDir || tree.head.branch !== branch)
     throw new WorkspaceError('workspace/unexpected', `${path} is not on branch ${branch}.`, {
       hint: 'Put it right by hand, then go on.',
       details: { path, branch },
     });
-  const status = await readStatus(context.git, tree.at);
+  const status = await readStatus(context.git, tree);
   if (status.changed.length + status.untracked.length > 0)
     throw new WorkspaceError(
       'workspace/dirty',
@@ -116,9 +108,5 @@ async function cleanTree(context: Context, repo: Repo, { path, branch }: CatchUp
         details: { path },
       },
     );
-  return tree.at;
-}
-
-async function count(context: Context, repo: Repo, range: string): Promise<number> {
-  return Number((await context.git(['rev-list', '--count', range], { at: repo })).stdout.trim());
+  return tree;
 }

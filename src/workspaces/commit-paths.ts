@@ -1,15 +1,17 @@
+import { realpathSync } from 'node:fs';
 import type { Context } from '../git/context.ts';
+import type { GitLocation } from '../git/location.ts';
 import { identity } from '../git/merge.ts';
 import { branchRef } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { openTree } from './tree.ts';
+import { canonical } from './paths.ts';
 
 /** Commits these files of a checkout and nothing else; null when they are as the last commit has them. */
 export async function commitPaths(
   context: Context,
   spec: { path: string; files: readonly string[]; message: string },
 ): Promise<string | null> {
-  const { at } = treeAt(spec.path);
+  const at = await treeAt(context, spec.path);
   const files = spec.files.map((file) => `:(top,literal)${file}`);
   const changed = await context.git(['status', '--porcelain', '-z', '--', ...files], { at });
   if (changed.stdout === '') return null;
@@ -25,7 +27,7 @@ export async function commitPaths(
 
 /** Whether git has a file at this path of a checkout. */
 export async function isTracked(context: Context, path: string, file: string): Promise<boolean> {
-  const { at } = treeAt(path);
+  const at = await treeAt(context, path);
   const { stdout } = await context.git(['ls-files', '-z', '--', `:(top,literal)${file}`], { at });
   return stdout !== '';
 }
@@ -41,9 +43,9 @@ export async function readCommitted(
   return code === 0 ? stdout : null;
 }
 
-function treeAt(path: string) {
-  const tree = openTree(path);
-  if (tree) return tree;
+async function treeAt(context: Context, path: string): Promise<GitLocation> {
+  const at = await context.git.locate(realpathSync.native(canonical(path)));
+  if (at) return at;
   throw new WorkspaceError('workspace/not-a-worktree', `${path} is not a git checkout.`, {
     details: { path },
   });

@@ -1,6 +1,7 @@
 import { copyFileSync, existsSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Context } from '../git/context.ts';
+import type { GitLocation } from '../git/location.ts';
 import { branchRef } from '../git/refs.ts';
 import { inspect, readHead, type Worktree } from '../git/worktrees.ts';
 import { oddEntry, removeSpecial, sweepAway } from '../machine/files/regular.ts';
@@ -17,41 +18,48 @@ export interface Enclave {
 }
 
 const NAME = 'signalbox-enclave';
-const PATIENCE = { timeoutMs: 60_000 };
+const LIMITS = { timeoutMs: 60_000 };
 
-/** Whatever an agent did to make git wait there, nobody waits longer. */
-const hasty = (context: Context): Context => ({ ...context, git: context.git.patient(PATIENCE) });
+/** An agent may have made git wait there. */
+const hasty = (context: Context): Context => ({ ...context, git: context.git.limited(LIMITS) });
 
-/** Whether a sandboxed agent worked in the worktree of this admin directory. */
-export function hadEnclave(adminDir: string): boolean {
-  return existsSync(join(adminDir, NAME));
+/** Whether a sandboxed agent worked in the worktree of this git directory. */
+export function hadEnclave(gitDir: string): boolean {
+  return existsSync(join(gitDir, NAME));
 }
 
 /** Makes the enclave of a worktree, or brings it up to date: the branch is where the worktree's is. */
 export async function openEnclave(context: Context, path: string, branch: string): Promise<Enclave> {
-  return open(hasty(context), worktreeAt(path), branch);
+  return open(hasty(context), await worktreeAt(context, path, branch), branch);
+}
+
+/** Nothing in it leads elsewhere: it shares nothing but objects. */
+function enclaveOf(tree: GitLocation): GitLocation {
+  const gitDir = join(tree.gitDir, NAME);
+  return { workTree: tree.workTree, gitDir, commonDir: gitDir };
 }
 
 async function open(context: Context, tree: Worktree, branch: string): Promise<Enclave> {
-  if (hadEnclave(tree.adminDir)) await removeSpecial(tree.path);
-  const gitDir = join(tree.adminDir, NAME);
+  if (hadEnclave(tree.gitDir)) await removeSpecial(tree.workTree);
+  const at = enclaveOf(tree);
+  const { gitDir } = at;
   const link = `${gitDir}.link`;
   // A warm worktree had another ticket before; and of one that is broken nothing can be used.
-  const unusable = readHead(gitDir).branch !== branch || (await brokenPart(gitDir)) !== undefined;
+  const unusable =
+    (await brokenPart(gitDir)) !== undefined || (await readHead(context.git, at)).branch !== branch;
   if (unusable) await sweepAway(gitDir);
-  const at = { gitDir, workTree: tree.path };
   await rescue(context, tree, branch);
   if (!existsSync(gitDir)) {
     mkdirSync(gitDir, { mode: 0o700 });
     await context.git(['init', '--quiet', '--template='], { at, write: true });
   }
   await restore(context, tree, gitDir);
-  const { stdout } = await context.git(['rev-parse', '--verify', 'HEAD^{commit}'], { at: tree.at });
+  const { stdout } = await context.git(['rev-parse', '--verify', 'HEAD^{commit}'], { at: tree });
   await context.git(['symbolic-ref', 'HEAD', branchRef(branch)], { at, write: true });
   await context.git(['update-ref', branchRef(branch), stdout.trim()], { at, write: true });
   await sweepAway(join(gitDir, 'index'));
-  if (existsSync(join(tree.adminDir, 'index')))
-    copyFileSync(join(tree.adminDir, 'index'), join(gitDir, 'index'));
+  const index = join(tree.gitDir, 'index');
+  if (existsSync(index)) copyFileSync(index, join(gitDir, 'index'));
   writeFileSync(link, `gitdir: ${gitDir}\n`, { mode: 0o600 });
   return { gitDir, link, objects: join(tree.commonDir, 'objects') };
 }
@@ -59,8 +67,8 @@ async function open(context: Context, tree: Worktree, branch: string): Promise<E
 /** Fetches the one branch back. Whatever else was done in the enclave stays there, and nothing in it is obeyed. */
 export async function closeEnclave(given: Context, path: string, branch: string): Promise<void> {
   const context = hasty(given);
-  const tree = worktreeAt(path);
-  await removeSpecial(tree.path);
+  const tree = await worktreeAt(context, path, branch);
+  await removeSpecial(tree.workTree);
   const work = await unfetched(context, tree, branch);
   if (work) await bringHome(context, tree, branch, work);
 }
@@ -72,13 +80,12 @@ interface Work {
 
 /** Where the enclave's branch is, when that is not where the worktree's is. */
 async function unfetched(context: Context, tree: Worktree, branch: string): Promise<Work | undefined> {
-  const gitDir = join(tree.adminDir, NAME);
-  if (!existsSync(gitDir) || tree.head.branch !== branch) return undefined;
-  await restore(context, tree, gitDir);
+  const at = enclaveOf(tree);
+  if (!existsSync(at.gitDir) || tree.head.branch !== branch) return undefined;
+  await restore(context, tree, at.gitDir);
   const verify = ['rev-parse', '--verify', '--quiet', `${branchRef(branch)}^{commit}`];
-  const at = { gitDir, workTree: tree.path };
   const made = (await context.git(verify, { at, ok: [0, 1, 128] })).stdout.trim();
-  const known = (await context.git(verify, { at: tree.at })).stdout.trim();
+  const known = (await context.git(verify, { at: tree })).stdout.trim();
   return made === '' || made === known ? undefined : { made, known };
 }
 
@@ -88,7 +95,7 @@ async function bringHome(
   branch: string,
   { made, known }: Work,
 ): Promise<void> {
-  const write = { at: tree.at, write: true } as const;
+  const write = { at: tree, write: true } as const;
   const back = await fetchFrom(context, tree, branch, `refs/signalbox/enclave/${branch}`);
   await context.git(['update-ref', branchRef(branch), made, known], write);
   await context.git(['update-ref', '-d', back], write);
@@ -100,8 +107,8 @@ const FETCH_MS = 10 * 60_000;
 
 async function fetchFrom(context: Context, tree: Worktree, branch: string, to: string): Promise<string> {
   const fetch = ['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-recurse-submodules'];
-  await context.git([...fetch, join(tree.adminDir, NAME), `+${branchRef(branch)}:${to}`], {
-    at: tree.at,
+  await context.git([...fetch, enclaveOf(tree).gitDir, `+${branchRef(branch)}:${to}`], {
+    at: tree,
     write: true,
     timeoutMs: FETCH_MS,
     config: [['fetch.fsckObjects', 'true']],
@@ -116,7 +123,7 @@ async function fetchFrom(context: Context, tree: Worktree, branch: string, to: s
 async function rescue(context: Context, tree: Worktree, branch: string): Promise<void> {
   const work = await unfetched(context, tree, branch);
   if (!work) return;
-  const at = { gitDir: join(tree.adminDir, NAME), workTree: tree.path };
+  const at = enclaveOf(tree);
   const contains = async (later: string, earlier: string) =>
     (await context.git(['merge-base', '--is-ancestor', earlier, later], { at, ok: [0, 1] })).code === 0;
   if (await contains(work.known, work.made)) return;
@@ -124,8 +131,8 @@ async function rescue(context: Context, tree: Worktree, branch: string): Promise
   await fetchFrom(context, tree, branch, `refs/signalbox/kept/${work.made}`);
 }
 
-function worktreeAt(path: string): Worktree {
-  const found = inspect(path);
+async function worktreeAt(context: Context, path: string, branch: string): Promise<Worktree> {
+  const found = await inspect(context.git, path, branch);
   if (found.kind === 'worktree') return found.worktree;
   throw new WorkspaceError(
     'workspace/sandbox',
@@ -148,7 +155,7 @@ async function restore(context: Context, tree: Worktree, gitDir: string): Promis
   writeFileSync(join(gitDir, 'objects', 'info', 'alternates'), `${join(tree.commonDir, 'objects')}\n`);
   const identity = await Promise.all(
     ['name', 'email'].map(async (key) => {
-      const { stdout } = await context.git(['config', '--get', `user.${key}`], { at: tree.at, ok: [0, 1] });
+      const { stdout } = await context.git(['config', '--get', `user.${key}`], { at: tree, ok: [0, 1] });
       return stdout.trim() === '' ? '' : `\t${key} = ${JSON.stringify(stdout.trim())}\n`;
     }),
   );

@@ -1,21 +1,20 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Context, lockRepo } from '../git/context.ts';
+import type { GitLocation } from '../git/location.ts';
 import { branchRef, readRef } from '../git/refs.ts';
-import type { Repo } from '../git/repository.ts';
-import { inspect, register, type Worktree } from '../git/worktrees.ts';
+import { find, inspect, type Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { addWorktree, freeBranch } from './add.ts';
-import { checkOut, checkOutSlot, repairCheckout } from './checkout.ts';
-import { refuseTrunk } from './own-branch.ts';
-import { type Owner, readOwner, writeOwner } from './owner.ts';
-import { canonical, checkBranch, pathTaken, realDirectory, refuseInside } from './place.ts';
+import { refuseTrunk } from './branches.ts';
+import { addWorktree, checkOut, freeBranch, refuseInside, repairCheckout, repairEntry } from './create.ts';
+import { type Owner, own, readOwner, refuseOther, takenOver, writeOwner } from './owner.ts';
+import { canonical, checkBranch, pathTaken, realDirectory } from './paths.ts';
 import { waitForGit } from './processes.ts';
 import { endSetup, refreshSetup, setUp } from './setup/setup.ts';
 import type { WorkspaceSpec } from './spec.ts';
 import { findStart, moveToStart, type Start } from './start.ts';
-import { own, refuseOther, takenOver } from './take-over.ts';
-import { checkSlot, discardSlot, takeSlot } from './warm/slots.ts';
+import { rememberVerified } from './verify.ts';
+import { checkOutWarm, discardWarm, refuseOwnState, type Taken, takeWarm } from './warm/warm-worktrees.ts';
 
 export interface Ensured {
   path: string;
@@ -23,13 +22,13 @@ export interface Ensured {
   base: { ref: string; commit: string };
   /** False when the worktree was there already. */
   created: boolean;
-  /** True when it was made from a slot. */
+  /** True when it was made from a warm worktree. */
   reused: boolean;
-  /** What went another way than wished, such as a fetch that failed. */
+  /** What did not go as wished, such as a fetch that failed. */
   notes: string[];
 }
 
-/** Makes a ticket's worktree, or finds it as it was left. */
+/** Makes a ticket's worktree, or finds it as it was left; calling it again changes nothing. */
 export async function ensureWorkspace(context: Context, given: WorkspaceSpec): Promise<Ensured> {
   checkBranch(given.branch);
   if (given.base !== null) checkBranch(given.base, 'base branch');
@@ -37,60 +36,61 @@ export async function ensureWorkspace(context: Context, given: WorkspaceSpec): P
   const repo = await context.repo(given.repo);
   await refuseTrunk(context, repo, given);
   const spec = { ...given, path: canonical(given.path), worktreeRoot: realDirectory(given.worktreeRoot) };
-  refuseInside(repo, spec.path, spec.worktreeRoot);
+  await refuseInside(context.git, repo, spec.path, spec.worktreeRoot);
   const ensured = await context.inTurn(spec.path, () => ensureAt(context, repo, spec));
   return { ...ensured, path: given.path };
 }
 
-/** What came into a worktree that is ready may need other packages. */
+/** Installs once more in a worktree that is ready where its lock file has changed since. */
 export async function refreshWorkspace(context: Context, spec: WorkspaceSpec): Promise<void> {
   if (!spec.install) return;
   const path = canonical(spec.path);
   await context.inTurn(path, async () => {
-    const found = inspect(path);
-    if (found.kind !== 'worktree') return;
-    const { worktree } = found;
-    await refreshSetup(context, spec, { worktree, owner: readOwner(worktree.adminDir) });
+    const found = await find(context.git, path);
+    if (!('kind' in found))
+      await refreshSetup(context, spec, { worktree: found, owner: readOwner(found.gitDir) });
   });
 }
 
-async function ensureAt(context: Context, repo: Repo, spec: WorkspaceSpec): Promise<Ensured> {
-  const found = inspect(spec.path);
+async function ensureAt(context: Context, repo: GitLocation, spec: WorkspaceSpec): Promise<Ensured> {
+  const found = await inspect(context.git, spec.path, spec.branch);
   if (found.kind === 'absent' || found.kind === 'empty') return create(context, repo, spec);
   if (found.kind !== 'worktree') throw pathTaken(spec.path, found.kind);
   const { worktree } = found;
   if (worktree.commonDir !== repo.commonDir) throw pathTaken(spec.path, 'a worktree of another repository');
   // Another engine may be making it at this moment: under the lock it is made, with its owner, or was left unfinished.
   const recorded =
-    readOwner(worktree.adminDir) ??
-    (await lockRepo(repo, async () => readOwner(worktree.adminDir) ?? ownUnfinished(worktree, spec)));
+    readOwner(worktree.gitDir) ??
+    (await lockRepo(repo, () => readOwner(worktree.gitDir) ?? ownUnfinished(worktree, spec)));
   const owner = recorded && (await takenOver(repo, worktree, recorded, spec));
-  if (owner?.state === 'slot') return create(context, repo, spec, { inPlace: await settled(worktree) });
+  if (owner?.state === 'slot')
+    return create(context, repo, spec, { inPlace: await settled(context, worktree, spec) });
   if (owner) refuseOther(owner, spec);
   if (owner?.state === 'checkout') {
-    const whole = await repairCheckout(context, repo, await settled(worktree), spec.path);
+    const whole = await repairCheckout(context, repo, await settled(context, worktree, spec));
     return create(context, repo, spec, { inPlace: whole, formerBase: owner.base });
   }
-  if (owner?.state === 'setup') await endSetup(worktree.path);
+  if (owner?.state === 'setup') await endSetup(worktree.workTree);
   return reopen(context, repo, spec, worktree, owner);
 }
 
 /** The worktree as it is once a git call of an engine that died has ended. */
-async function settled(worktree: Worktree): Promise<Worktree> {
-  await waitForGit(worktree.path);
-  const found = inspect(worktree.path);
+async function settled(context: Context, worktree: Worktree, { branch }: WorkspaceSpec): Promise<Worktree> {
+  await waitForGit(worktree.workTree);
+  const found = await inspect(context.git, worktree.workTree, branch);
   return found.kind === 'worktree' ? found.worktree : worktree;
 }
 
 /**
  * A detached worktree without index or files is what an engine that died right after `worktree add` left behind.
- * Noted before it is filled: half-filled and without an owner it would be a stranger's.
+ * Recorded before it is filled: half-filled and without an owner it would be taken for a person's.
  */
 function ownUnfinished(worktree: Worktree, spec: WorkspaceSpec): Owner | undefined {
-  const unfinished = worktree.head.oid !== undefined && !existsSync(join(worktree.adminDir, 'index'));
-  if (!unfinished || readdirSync(worktree.path).length !== 1) return undefined;
+  const { gitDir, workTree, head } = worktree;
+  const unfinished = head.branch === undefined && !existsSync(join(gitDir, 'index'));
+  if (!unfinished || readdirSync(workTree).length !== 1) return undefined;
   const owner = newOwner(spec, null);
-  writeOwner(worktree.adminDir, owner);
+  writeOwner(gitDir, owner);
   return owner;
 }
 
@@ -106,34 +106,31 @@ function newOwner(spec: WorkspaceSpec, base: Owner['base']): Owner {
   };
 }
 
-/** Goes on in a worktree that is as it should be. */
+/** Continues in a worktree that is as it should be. */
 async function reopen(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   spec: WorkspaceSpec,
   worktree: Worktree,
   owner: Owner | undefined,
 ): Promise<Ensured> {
   const { path, branch } = spec;
-  if (worktree.head.branch !== branch)
+  const { head } = worktree;
+  if (head.branch !== branch)
     throw pathTaken(
       path,
-      worktree.head.branch ? `a worktree on branch ${worktree.head.branch}` : 'a worktree on no branch',
+      head.branch ? `a worktree on branch ${head.branch}` : 'a worktree on no branch',
       `If it is this ticket's: git -C ${path} switch ${branch}. Else set \`worktree\` of the ticket to another place.`,
     );
-  if (worktree.registeredAt !== worktree.path) {
-    if (!owner)
-      throw pathTaken(
-        path,
-        'a worktree that git has registered elsewhere',
-        `Run: git -C ${path} worktree repair`,
-      );
-    await lockRepo(repo, () => register(worktree, path));
-  }
-  const start = await findStart(context, repo, {
-    ...spec,
-    formerBase: owner?.base ?? spec.formerBase ?? null,
-  });
+  if (worktree.registeredAt !== worktree.workTree && !owner)
+    throw pathTaken(
+      path,
+      'a worktree that git has registered elsewhere',
+      `Run: git -C ${path} worktree repair`,
+    );
+  await repairEntry(context, repo, worktree);
+  const formerBase = owner?.base ?? spec.formerBase ?? null;
+  const start = await findStart(context, repo, { ...spec, formerBase });
   await moveToStart(context, repo, { branch, start, worktree });
   const found = owner ?? { ...newOwner(spec, start.base), state: 'ready', created: false };
   // Other commits may need other dependencies.
@@ -145,38 +142,41 @@ async function reopen(
   return { path, branch, base: start.base, created: false, reused: false, notes };
 }
 
-/** Makes the worktree: from the slot that lies at the path already, from another slot, or anew. */
+/** Makes the worktree: from a warm one at the path already, from another warm one, or anew. */
 async function create(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   spec: WorkspaceSpec,
   { inPlace, formerBase = null }: { inPlace?: Worktree; formerBase?: Owner['base'] } = {},
 ): Promise<Ensured> {
+  const { path, branch } = spec;
   const start = await findStart(context, repo, {
     ...spec,
     formerBase: formerBase ?? spec.formerBase ?? null,
   });
-  const isThere = inPlace?.head.branch === spec.branch;
-  if (start.tip && !isThere) await freeBranch(context, repo, spec.branch);
-  await moveToStart(context, repo, { branch: spec.branch, start, worktree: isThere ? inPlace : undefined });
+  const isThere = inPlace?.head.branch === branch;
+  if (start.tip && !isThere) await freeBranch(context, repo, branch);
+  await moveToStart(context, repo, { branch, start, worktree: isThere ? inPlace : undefined });
   const owner = newOwner(spec, start.base);
   const notes = [...start.notes];
   let reused = true;
-  let worktree = await fromSlot(context, repo, { spec, start, owner, inPlace, notes });
+  let worktree = await fromWarm(context, repo, { spec, start, owner, inPlace, notes });
   if (!worktree) {
     reused = false;
-    worktree = await lockRepo(repo, () =>
-      addWorktree(context, repo, { ...spec, commit: start.tip ?? start.base.commit, owner }),
-    );
-    // A slot may have failed after it had made the branch.
-    const tip = start.tip ?? (await readRef(context.git, repo, branchRef(spec.branch)));
-    await checkOut(context, worktree, { branch: spec.branch, tip, start: start.base.commit });
+    const commit = start.tip ?? start.base.commit;
+    worktree = await lockRepo(repo, () => addWorktree(context, repo, { ...spec, commit, owner }));
+    // A warm worktree may have failed after it had made the branch.
+    const tip = start.tip ?? (await readRef(context.git, repo, branchRef(branch)));
+    await checkOut(context, worktree, { branch, tip, start: start.base.commit });
   }
   notes.push(...(await setUp(context, repo, spec, { worktree, owner })));
-  return { path: spec.path, branch: spec.branch, base: start.base, created: true, reused, notes };
+  // Git has just made it so, and nothing has run in it.
+  const head = { branch, commit: start.tip ?? start.base.commit };
+  if (spec.hooks.length === 0 && !spec.install) rememberVerified(context, { ...worktree, head });
+  return { path, branch, base: start.base, created: true, reused, notes };
 }
 
-interface SlotRequest {
+interface WarmRequest {
   spec: WorkspaceSpec;
   start: Start;
   owner: Owner;
@@ -184,38 +184,36 @@ interface SlotRequest {
   notes: string[];
 }
 
-async function fromSlot(context: Context, repo: Repo, request: SlotRequest): Promise<Worktree | undefined> {
+async function fromWarm(
+  context: Context,
+  repo: GitLocation,
+  request: WarmRequest,
+): Promise<GitLocation | undefined> {
   const { spec, start, owner, inPlace } = request;
   const taken = inPlace
     ? adopt(inPlace, owner)
-    : await lockRepo(repo, () => {
+    : await lockRepo(repo, async () => {
         // Another ticket's worktree may have come into being around this place meanwhile.
-        refuseInside(repo, spec.path, spec.worktreeRoot);
-        return takeSlot(context, repo, { ...spec, owner });
+        await refuseInside(context.git, repo, spec.path, spec.worktreeRoot);
+        return takeWarm(context, repo, { ...spec, owner });
       });
   if (!taken) return undefined;
   try {
-    if (taken.isSlot) await checkSlot(context, taken.worktree);
-    if (inPlace?.head.branch !== spec.branch)
-      await checkOutSlot(context, taken.worktree, {
-        branch: spec.branch,
-        tip: start.tip,
-        start: start.base.commit,
-        caches: taken.caches,
-        keep: spec.caches,
-      });
-    return taken.worktree;
+    await refuseOwnState(context, taken);
+    const wanted = { branch: spec.branch, tip: start.tip, start: start.base.commit, keep: spec.caches };
+    if (inPlace?.head.branch !== spec.branch) await checkOutWarm(context, taken, wanted);
+    return taken.at;
   } catch (error) {
     if (!(error instanceof WorkspaceError)) throw error;
-    const note = await lockRepo(repo, () => discardSlot(context, repo, taken.worktree, spec));
+    const note = await lockRepo(repo, () => discardWarm(context, repo, taken.at, spec));
     if (note) request.notes.push(note);
     return undefined;
   }
 }
 
-function adopt(worktree: Worktree, owner: Owner) {
-  const before = readOwner(worktree.adminDir);
+function adopt(at: Worktree, owner: Owner): Taken {
+  const before = readOwner(at.gitDir);
   const caches = before?.caches !== false;
-  writeOwner(worktree.adminDir, { ...owner, caches });
-  return { worktree, caches, isSlot: before?.state === 'slot' };
+  writeOwner(at.gitDir, { ...owner, caches });
+  return { at, caches, mayDiffer: before?.state === 'slot' };
 }

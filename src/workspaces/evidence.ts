@@ -1,18 +1,20 @@
 import { createHash } from 'node:crypto';
-import { lstatSync } from 'node:fs';
+import { existsSync, lstatSync } from 'node:fs';
 import { join } from 'node:path';
-import { countAhead } from '../git/ahead.ts';
 import type { Context } from '../git/context.ts';
-import { unhide } from '../git/hidden-edits.ts';
-import { branchRef, hasFileRefs, isOid, readFileRef } from '../git/refs.ts';
-import { withScratchIndex } from '../git/scratch-index.ts';
+import { unhide, withScratchIndex } from '../git/hidden-edits.ts';
+import { mergeBase } from '../git/history.ts';
+import type { GitLocation } from '../git/location.ts';
+import { branchRef, isOid } from '../git/refs.ts';
 import { isShownState, readStatus } from '../git/status.ts';
+import { localTrunk, originTrunk } from '../git/trunk.ts';
 import type { Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { readOwner } from './owner.ts';
-import { checkBranch } from './place.ts';
+import { resolveBase } from './base.ts';
+import { readOwner, readOwnerAt } from './owner.ts';
+import { checkBranch, openTree } from './paths.ts';
 import { withoutCopies } from './setup/copy.ts';
-import { openTree } from './tree.ts';
+import { verifiedAtEnd } from './verify.ts';
 
 export interface Evidence {
   head: string;
@@ -28,7 +30,7 @@ export interface Evidence {
   committed?: string[];
 }
 
-/** What is asked for; a git call that nobody needs is not made, and its part stays empty. */
+/** What is asked for; a git call that is not needed is not made, and its part stays empty. */
 export interface EvidenceWish {
   dirty?: boolean;
   files?: boolean;
@@ -42,67 +44,79 @@ export async function gatherEvidence(
   baseCommit: string,
   { files: wantFiles = true, dirty: wantDirty = true, committed: wantCommitted = false }: EvidenceWish = {},
 ): Promise<Evidence> {
-  const worktree = openWorktree(path);
   checkCommit(baseCommit);
-  const head = quickHead(worktree);
-  const unmoved = head === baseCommit;
-  const counted = head === undefined ? undefined : countAhead(worktree.commonDir, head, baseCommit);
-  const [status, ahead, changed] = await Promise.all([
-    wantDirty || wantFiles ? readStatus(context.git, worktree.at, { all: true }) : undefined,
-    counted ?? aheadByGit(context, worktree, baseCommit),
-    unmoved || !(wantFiles || wantCommitted)
-      ? ''
-      : output(context, worktree, [...CHANGED, baseCommit, 'HEAD', '--']),
+  const at = await worktreeAt(context, path);
+  const [{ head, ahead, lost }, status, changed] = await Promise.all([
+    commitsSince(context, at, baseCommit),
+    wantDirty || wantFiles ? readStatus(context.git, at, { all: true }) : undefined,
+    wantFiles || wantCommitted ? output(context, at, [...CHANGED, baseCommit, 'HEAD', '--']) : '',
   ]);
-  const copied = readOwner(worktree.adminDir)?.copied ?? {};
+  const copied = readOwner(at.gitDir)?.copied ?? {};
   const dirty = status
-    ? [...status.changed, ...(await withoutCopies(worktree.path, status.untracked, copied))]
+    ? [...status.changed, ...(await withoutCopies(at.workTree, status.untracked, copied))]
         .filter((file) => !isShownState(file))
         .sort()
     : [];
   const committed = changed.split('\0').filter((file) => file !== '');
   return {
-    head: status?.head ?? head ?? '',
-    ahead: ahead ?? 0,
-    ...(ahead === undefined ? { lost: true } : {}),
+    head,
+    ahead: lost ? 0 : ahead,
+    ...(lost ? { lost } : {}),
     dirty,
     files: wantFiles ? [...new Set([...committed, ...dirty])].sort() : dirty,
     ...(wantCommitted ? { committed } : {}),
   };
 }
 
-/** Undefined when HEAD does not come from the base. */
-async function aheadByGit(context: Context, worktree: Worktree, base: string): Promise<number | undefined> {
-  const { at } = worktree;
-  const asked = ['merge-base', '--is-ancestor', base, 'HEAD'];
-  const [{ code }, count] = await Promise.all([
-    context.git(asked, { at, ok: [0, 1] }),
-    output(context, worktree, ['rev-list', '--count', `${base}..HEAD`, '--']),
-  ]);
-  return code === 0 ? Number(count) : undefined;
+/** HEAD, how many commits it has that the base lacks, and whether the base has some that HEAD lacks. */
+async function commitsSince(
+  context: Context,
+  at: Worktree,
+  base: string,
+): Promise<{ head: string; ahead: number; lost?: true }> {
+  const { commit } = at.head;
+  const steps = commit === undefined ? undefined : await stepsTo(context, at, commit, base);
+  if (commit !== undefined && steps !== undefined) return { head: commit, ahead: steps };
+  const lines = (await output(context, at, ['rev-list', '--left-right', `${base}...HEAD`, '--'])).split('\n');
+  // HEAD is the first of its side: all others there are reached from it.
+  const own = lines.filter((line) => line.startsWith('>'));
+  const lost = lines.some((line) => line.startsWith('<'));
+  const head = own[0]?.slice(1) ?? (lost ? (await output(context, at, ['rev-parse', 'HEAD'])).trim() : base);
+  return { head, ahead: own.length, ...(lost ? { lost } : {}) };
+}
+
+/** The most commits that are counted one by one. */
+const STEPS = Array.from({ length: 24 }, (_, index) => index);
+
+/** How many single commits lead from one down to another; undefined where there are merges or more of them. */
+async function stepsTo(
+  context: Context,
+  at: GitLocation,
+  from: string,
+  to: string,
+): Promise<number | undefined> {
+  const names = STEPS.flatMap((step) => [`${from}~${step}`, `${from}~${step}^2`]);
+  const found = (await context.git.resolve(at, names)) ?? [];
+  const steps = STEPS.findIndex((step) => found[2 * step] === to);
+  const isStraight = STEPS.slice(0, Math.max(steps, 0)).every((step) => found[2 * step + 1] === undefined);
+  return steps >= 0 && isStraight ? steps : undefined;
 }
 
 const CHANGED = ['diff-tree', '-r', '-z', '--name-only', '--no-renames', '--no-ext-diff', '--no-textconv'];
 
-async function output(context: Context, worktree: Worktree, args: string[]): Promise<string> {
-  return (await context.git(args, { at: worktree.at })).stdout;
-}
-
-/** HEAD's commit without a git call, where refs are files. */
-function quickHead({ head, commonDir }: Worktree): string | undefined {
-  if (head.branch === undefined || !hasFileRefs(commonDir)) return head.oid;
-  return readFileRef(commonDir, branchRef(head.branch));
+async function output(context: Context, at: GitLocation, args: string[]): Promise<string> {
+  return (await context.git(args, { at })).stdout;
 }
 
 /** Changes whenever HEAD, a tracked file or an untracked file does; ignored files do not count. */
 export async function takeFingerprint(context: Context, path: string): Promise<string> {
-  const worktree = openWorktree(path);
-  const status = await readStatus(context.git, worktree.at, { all: true });
+  const at = await worktreeAt(context, path);
+  const status = await readStatus(context.git, at, { all: true });
   const said = status.raw.split('\0').filter((entry) => !isShownState(entry.split(/[ /]/).at(-1) ?? ''));
   const hash = createHash('sha256').update(said.join('\0'));
   // Status names a dirty file but not its content: the change time tells whether it was written again.
   for (const file of [...status.changed, ...status.untracked].filter((each) => !isShownState(each))) {
-    const stat = lstatSync(join(worktree.path, file), { bigint: true, throwIfNoEntry: false });
+    const stat = lstatSync(join(at.workTree, file), { bigint: true, throwIfNoEntry: false });
     hash.update(`${file}\0${stat?.ino}\0${stat?.size}\0${stat?.ctimeNs}\0`);
   }
   return hash.digest('hex');
@@ -137,28 +151,28 @@ export async function diffWork(
   const shown = options.stat ? [...DIFF, '--stat=100'] : DIFF;
   // Names as people write them, not as octal numbers.
   const args = ['-c', 'core.quotePath=false', ...shown];
-  const tree = openTree(spec.path);
+  const tree = await openTree(context.git, spec.path, spec.branch);
   const here = tree?.commonDir === repo.commonDir ? tree : undefined;
   if (here?.head.branch !== spec.branch)
-    return (await context.git([...args, baseCommit, branchRef(spec.branch), '--'], { at: repo })).stdout;
-  const status = await readStatus(context.git, here.at, { all: true });
-  const fresh = await withoutCopies(here.path, status.untracked, readOwner(here.adminDir)?.copied ?? {});
+    return output(context, repo, [...args, baseCommit, branchRef(spec.branch), '--']);
+  const status = await readStatus(context.git, here, { all: true });
+  const fresh = await withoutCopies(here.workTree, status.untracked, readOwner(here.gitDir)?.copied ?? {});
   if (fresh.length + status.hidden.length === 0) return output(context, here, [...args, baseCommit, '--']);
   // Untracked and hidden files show in a diff only when the index says so: a copy of it does.
-  return withScratchIndex(here.adminDir, async (env) => {
-    if (status.hidden.length > 0) await unhide(context.git, here.at, status.marks, env);
-    const pathspecs = `${fresh.map((file) => `:(top,literal)${file}`).join('\0')}\0`;
+  return withScratchIndex(here, async (env) => {
+    if (status.hidden.length > 0) await unhide(context.git, here, status.marks, env);
+    const input = `${fresh.map((file) => `:(top,literal)${file}`).join('\0')}\0`;
     const add = ['add', '--intent-to-add', '--pathspec-from-file=-', '--pathspec-file-nul'];
-    if (fresh.length > 0) await context.git(add, { at: here.at, env, input: pathspecs, write: true });
-    return (await context.git([...args, baseCommit, '--'], { at: here.at, env })).stdout;
+    if (fresh.length > 0) await context.git(add, { at: here, env, input, write: true });
+    return (await context.git([...args, baseCommit, '--'], { at: here, env })).stdout;
   });
 }
 
-function openWorktree(path: string): Worktree {
-  const tree = openTree(path);
-  if (tree && tree.registeredAt === tree.path) return tree;
+async function worktreeAt(context: Context, path: string): Promise<Worktree> {
+  const tree = verifiedAtEnd(context, path) ?? (await openTree(context.git, path, readOwnerAt(path)?.branch));
+  if (tree && tree.registeredAt === tree.workTree) return tree;
   throw new WorkspaceError('workspace/not-a-worktree', `${path} is not a git worktree.`, {
-    hint: 'Its directory or .git file was moved or replaced; look at it before the ticket goes on.',
+    hint: 'Its directory or .git file was moved or replaced; check it before you resume the ticket.',
     details: { path },
   });
 }
@@ -169,4 +183,46 @@ function checkCommit(commit: string): void {
       'workspace/commit',
       `${JSON.stringify(commit.slice(0, 60))} is not a full commit id.`,
     );
+}
+
+export interface Changed {
+  /** Top of the checkout; the files are relative to it. */
+  root: string;
+  /** Files that differ from the base, committed or not, and still exist. */
+  files: string[];
+}
+
+/**
+ * What changed in a checkout since a commit. Without one: since the branch left the base, which is origin's default
+ * branch, else the `main` or `master` that is here; on that itself only uncommitted files count.
+ */
+export async function changedFiles(context: Context, path: string, since: string | null): Promise<Changed> {
+  const at = await context.repo(path);
+  const base = since !== null && isOid(since) ? since : await forkPoint(context, path);
+  const diff = ['diff', '--name-only', '-z', '--no-renames', '--no-ext-diff', '--no-textconv'];
+  const [{ stdout }, status] = await Promise.all([
+    context.git([...diff, '--ignore-submodules=dirty', base, '--'], { at }),
+    readStatus(context.git, at, { all: true }),
+  ]);
+  const files = new Set([...stdout.split('\0').filter(Boolean), ...status.hidden, ...status.untracked]);
+  return {
+    root: at.workTree,
+    files: [...files].filter((file) => existsSync(join(at.workTree, file))).sort(),
+  };
+}
+
+async function forkPoint(context: Context, path: string): Promise<string> {
+  const at = await context.repo(path);
+  const own = (await originTrunk(context, at)).name === undefined ? await localTrunk(context, at) : undefined;
+  const base = await resolveBase(context, at, own ?? null, { fetch: false });
+  return (await mergeBase(context, at, 'HEAD', base.commit)) ?? 'HEAD';
+}
+
+/** The commit that a checkout was at when a time came, by its reflog; undefined where git keeps none. */
+export async function headAt(context: Context, path: string, time: Date): Promise<string | undefined> {
+  const tree = await openTree(context.git, path);
+  if (!tree) return undefined;
+  // Git answers with the oldest commit it knows where its log is younger than that.
+  const args = ['rev-parse', '--quiet', '--verify', `HEAD@{${time.toISOString()}}`];
+  return (await context.git(args, { at: tree, ok: [0, 1, 128] })).stdout.trim() || undefined;
 }

@@ -1,96 +1,63 @@
-import { isAncestor } from '../git/ancestor.ts';
-import { type Context, createTurns, lockRepo } from '../git/context.ts';
-import { type CreateGit, createGit, type Git } from '../git/git.ts';
+import { type Context, createTurns } from '../git/context.ts';
+import { type CallLimits, type CreateGit, createGit, type Git } from '../git/git.ts';
+import { isAncestor } from '../git/history.ts';
+import type { GitLocation } from '../git/location.ts';
 import { branchRef, readRef } from '../git/refs.ts';
-import { commonDirOf, findRepo, type Repo } from '../git/repository.ts';
+import { findRepo } from '../git/repository.ts';
 import { isShownState, readStatus } from '../git/status.ts';
-import { resolveBase } from './base.ts';
-import { type BasedOn, type BasedOnSpec, basedOn, checkBase } from './based-on.ts';
-import {
-  type BranchSpec,
-  type BranchState,
-  baseHas,
-  branchAhead,
-  branchHas,
-  type DeletedBranch,
-  deleteBranch,
-  examineBranch,
-} from './branches.ts';
-import { type CatchUpSpec, type CaughtUp, catchUp } from './catch-up.ts';
-import { type Changed, changedFiles } from './changed.ts';
+import { basedOn, checkBase, resolveBase } from './base.ts';
+import { baseHas, branchAhead, branchHas, deleteBranch, examineBranch, whereabouts } from './branches.ts';
+import { catchUp } from './catch-up.ts';
 import { commitPaths, isTracked, readCommitted } from './commit-paths.ts';
 import { closeEnclave, openEnclave } from './enclave.ts';
-import { type Ensured, ensureWorkspace, refreshWorkspace } from './ensure.ts';
-import { type DiffSpec, diffWork, type Evidence, gatherEvidence, takeFingerprint } from './evidence.ts';
-import { giveUpWorkspace } from './give-up.ts';
-import { headAt } from './head-at.ts';
-import { type Integrated, type IntegrateSpec, integrateBranch, isMerged } from './integrate.ts';
-import { examineWorktree, type KnownWorktree, listWorktrees, type WouldLose } from './list.ts';
+import { ensureWorkspace, refreshWorkspace } from './ensure.ts';
+import { changedFiles, diffWork, gatherEvidence, headAt, takeFingerprint } from './evidence.ts';
+import { integrateBranch, isMerged } from './integrate.ts';
+import { examineWorktree, listWorktrees } from './list.ts';
 import { openTrains, withTrainLock } from './merge-train.ts';
-import { realDirectory } from './place.ts';
-import type { Workspaces } from './port.ts';
+import { giveUpWorkspace } from './owner.ts';
+import { canonical } from './paths.ts';
 import { foresee } from './preflight.ts';
-import { type Pushed, type PushSpec, pushBranch, pushUrl, remoteTips } from './push.ts';
-import { type Released, type ReleaseSpec, releaseWorkspace } from './release.ts';
-import { comeBack } from './return-to-branch.ts';
-import { type RewindSpec, rewindTree } from './rewind.ts';
+import { pushBranch, pushUrl, remoteTips } from './push.ts';
+import { releaseWorkspace } from './release.ts';
+import { comeBack, rewindTree } from './rewind.ts';
 import { endSetup, isReady } from './setup/setup.ts';
-import type { StackedThere, WorkspaceSpec } from './spec.ts';
 import { originBranch } from './stack.ts';
-import { openTree } from './tree.ts';
-import { holdsUnseen } from './unique-commits.ts';
 import { verifyReady, verifyWorkspace } from './verify.ts';
-import { listSlots, removeWorktree } from './warm/slots.ts';
-import { type Whereabouts, whereabouts } from './whereabouts.ts';
+import { sweepWarm } from './warm/warm-worktrees.ts';
 
 export { GitError } from '../git/git.ts';
 export { isShownState } from '../git/status.ts';
-export { whyKeepBranch } from './branches.ts';
+export type { BasedOn, BasedOnSpec } from './base.ts';
+export { type BranchSpec, type BranchState, type Whereabouts, whyKeepBranch } from './branches.ts';
+export type { CatchUpSpec, CaughtUp } from './catch-up.ts';
+export type { Ensured } from './ensure.ts';
+export type { Changed, DiffSpec, Evidence } from './evidence.ts';
+export type { Integrated, IntegrateSpec } from './integrate.ts';
+export type { KnownWorktree, WouldLose } from './list.ts';
 export type { Coupled, Track, TrackSpec, Trains } from './merge-train.ts';
+export type { Pushed, PushSpec } from './push.ts';
+export type { Released, ReleaseSpec } from './release.ts';
+export type { RewindSpec } from './rewind.ts';
 export type { Scratch, ScratchSpec } from './scratch-worktree.ts';
-export type {
-  BasedOn,
-  BasedOnSpec,
-  BranchSpec,
-  BranchState,
-  CatchUpSpec,
-  CaughtUp,
-  Changed,
-  DeletedBranch,
-  DiffSpec,
-  Ensured,
-  Evidence,
-  Integrated,
-  IntegrateSpec,
-  KnownWorktree,
-  Pushed,
-  PushSpec,
-  Released,
-  ReleaseSpec,
-  RewindSpec,
-  StackedThere,
-  Whereabouts,
-  WorkspaceSpec,
-  Workspaces,
-  WouldLose,
-};
+export type { StackedThere, WorkspaceSpec } from './spec.ts';
+
+/** Everything that is done with repositories and worktrees; each call is described where it is defined. */
+export interface Workspaces extends ReturnType<typeof callsOf> {
+  /** The same with other limits for git calls. */
+  patient(limits: CallLimits): Workspaces;
+}
 
 export function createWorkspaces(options: CreateGit): Workspaces {
-  const repos = new Map<string, Promise<Repo>>();
-  const commonDirs = new Map<string, string>();
-
-  const knownCommonDir = (path: string) => commonDirs.get(path) ?? commonDirOf(path);
+  const repos = new Map<string, Promise<GitLocation>>();
   const shared = {
     env: options.env,
     inTurn: createTurns(),
     ancestry: new Map(),
     fetches: new Map(),
     trunks: new Map(),
-  };
-  const openRepo = async (git: Git, path: string) => {
-    const repo = await findRepo(git, path);
-    commonDirs.set(path, repo.commonDir);
-    return repo;
+    recordedTrunks: new Map(),
+    verified: new Map(),
   };
   const contextOf = (git: Git): Context => ({
     ...shared,
@@ -98,112 +65,114 @@ export function createWorkspaces(options: CreateGit): Workspaces {
     repo(path) {
       const known = repos.get(path);
       if (known) return known;
-      const opening = openRepo(git, path);
+      const opening = findRepo(git, path);
       repos.set(path, opening);
-      // A repository that is put right is looked at again.
+      // A repository that was put right is examined again.
       opening.catch(() => repos.delete(path));
       return opening;
     },
   });
   const open = (git: Git): Workspaces => ({
-    ...callsOf(contextOf(git), knownCommonDir),
-    patient: (patience) => open(git.patient(patience)),
+    ...callsOf(contextOf(git)),
+    patient: (limits) => open(git.limited(limits)),
   });
   return open(createGit(options));
 }
 
-function callsOf(
-  context: Context,
-  knownCommonDir: (repo: string) => string | undefined,
-): Omit<Workspaces, 'patient'> {
+function callsOf(context: Context) {
   const { git } = context;
+  const bind =
+    <In extends unknown[], Out>(call: (context: Context, ...rest: In) => Out) =>
+    (...rest: In) =>
+      call(context, ...rest);
   return {
-    async checkRepo(path) {
+    /** Throws a WorkspaceError unless it is the checkout of a git repository with a commit. Remembered per path. */
+    async checkRepo(path: string) {
       const { workTree, commonDir } = await context.repo(path);
       return { root: workTree, commonDir };
     },
-    async hasRemote(path) {
+    /** True when there is an `origin` to push to. */
+    async hasRemote(path: string) {
       const { stdout } = await git(['remote'], { at: await context.repo(path) });
       return stdout.split('\n').includes('origin');
     },
-    async isDirty(path) {
+    /** True when the user's checkout has uncommitted or untracked files. */
+    async isDirty(path: string) {
       const status = await readStatus(git, await context.repo(path), { all: true });
       return [...status.changed, ...status.untracked].some((file) => !isShownState(file));
     },
-    warm({ repo: path, base }) {
-      const look = async () => resolveBase(context, await context.repo(path), base, { fetch: true });
-      look().catch(() => undefined);
+    /** Begins with what the first worktree of a repository will wait for; what is wrong shows when one is made. */
+    warm({ repo, base }: { repo: string; base: string | null }) {
+      const fetch = async () => resolveBase(context, await context.repo(repo), base, { fetch: true });
+      fetch().catch(() => undefined);
     },
-    ensure: (spec) => ensureWorkspace(context, spec),
-    verify: async (spec) => verifyWorkspace(spec, knownCommonDir(spec.repo)),
-    isReady,
-    verifyReady: async (spec) => verifyReady(spec, knownCommonDir(spec.repo)),
-    refresh: (spec) => refreshWorkspace(context, spec),
-    endSetup,
-    async head(path) {
+    /** The branch that a checkout is on, and its commit. */
+    async head(path: string) {
       const status = await readStatus(git, await context.repo(path));
       return { branch: status.branch, commit: status.head ?? '' };
     },
-    headAt: async (path, time) => headAt(path, time),
-    rewind: (spec) => rewindTree(context, spec),
-    comeBack: (spec) => comeBack(context, spec),
-    commitPaths: (spec) => commitPaths(context, spec),
-    isTracked: (path, file) => isTracked(context, path, file),
-    readCommitted: (spec) => readCommitted(context, spec),
-    evidence: (path, baseCommit, wish) => gatherEvidence(context, path, baseCommit, wish),
-    fingerprint: (path) => takeFingerprint(context, path),
-    release: (spec) => releaseWorkspace(context, spec),
-    giveUp: (spec) => giveUpWorkspace(context, spec),
-    integrate: (spec) => integrateBranch(context, spec),
-    isMerged: (spec) => isMerged(context, spec),
-    openEnclave: (path, branch) => openEnclave(context, path, branch),
-    closeEnclave: (path, branch) => closeEnclave(context, path, branch),
-    async gitDirs(path) {
-      const tree = openTree(path);
-      return tree ? [...new Set([tree.adminDir, tree.commonDir])] : [];
+    /** Git directories that a commit in this worktree writes to. */
+    async gitDirs(path: string) {
+      const at = await git.locate(canonical(path));
+      return at ? [...new Set([at.gitDir, at.commonDir])] : [];
     },
-    diff: (spec, baseCommit, diffOptions) => diffWork(context, spec, baseCommit, diffOptions),
-    async sweep({ repo: path, worktreeRoot }) {
-      const repo = await context.repo(path);
-      return lockRepo(repo, async () => {
-        let swept = 0;
-        for (const slot of listSlots(repo, realDirectory(worktreeRoot))) {
-          if (await holdsUnseen(context, repo, slot)) continue;
-          await removeWorktree(context, repo, slot.path);
-          swept += 1;
-        }
-        return swept;
-      });
-    },
-    push: (spec) => pushBranch(context, spec),
-    catchUp: (spec) => catchUp(context, spec),
-    pushUrl: async (path) => pushUrl(context, await context.repo(path)),
-    remoteTips: (spec) => remoteTips(context, spec),
-    contains: async ({ repo, commit, ancestor }) =>
+    /** Where a push to origin goes; throws when there is no origin. */
+    pushUrl: async (path: string) => pushUrl(context, await context.repo(path)),
+    /** True when both commits are here and `ancestor` is in the other's history. */
+    contains: async ({ repo, commit, ancestor }: { repo: string; commit: string; ancestor: string }) =>
       isAncestor(context, await context.repo(repo), ancestor, commit),
-    originTip: async ({ repo, branch }) => originBranch(context, await context.repo(repo), branch),
-    branchAhead: (spec) => branchAhead(context, spec),
-    tip: async ({ repo, branch }) => readRef(git, await context.repo(repo), branchRef(branch)),
-    whereabouts: (spec) => whereabouts(context, spec),
-    branchHas: (spec) => branchHas(context, spec),
-    async checkBase({ repo, base }) {
-      await checkBase(context, await context.repo(repo), base);
+    /** A branch as origin has it this moment; undefined when it has none of that name. Throws when it cannot be asked. */
+    originTip: async ({ repo, branch }: { repo: string; branch: string }) =>
+      originBranch(context, await context.repo(repo), branch),
+    /** The commit that a branch is at, here; undefined when there is no such branch. */
+    tip: async ({ repo, branch }: { repo: string; branch: string }) =>
+      readRef(git, await context.repo(repo), branchRef(branch)),
+    /** The branch that work would be merged into, as far as it is known here; undefined where there is none. */
+    async mergeTarget({ repo, base }: { repo: string; base: string | null }) {
+      return (await resolveBase(context, await context.repo(repo), base, { fetch: false })).name;
     },
-    basedOn: (spec) => basedOn(context, spec),
-    baseHas: (spec, commit) => baseHas(context, spec, commit),
-    changedFiles: (path, since) => changedFiles(context, path, since),
-    list: (path) => listWorktrees(context, path),
-    examine: (spec) => examineWorktree(context, spec),
-    examineBranch: (spec) => examineBranch(context, spec),
-    foresee: (spec) => foresee(context, spec),
-    async mergeTarget({ repo: path, base }) {
-      return (await resolveBase(context, await context.repo(path), base, { fetch: false })).name;
-    },
-    async startsFrom(path, base) {
+    /** What work would start from, as far as it is known here: `origin/main`. */
+    async startsFrom(path: string, base: string | null) {
       return (await resolveBase(context, await context.repo(path), base, { fetch: false })).ref;
     },
-    deleteBranch: (spec) => deleteBranch(context, spec),
-    trains: (path, options) => openTrains(context, path, options),
-    withTrainLock: (path, fn) => withTrainLock(context, path, fn),
+    withTrainLock: <T>(path: string, fn: () => Promise<T>) => withTrainLock(context, path, fn),
+    isReady,
+    endSetup,
+    ensure: bind(ensureWorkspace),
+    verify: bind(verifyWorkspace),
+    verifyReady: bind(verifyReady),
+    refresh: bind(refreshWorkspace),
+    headAt: bind(headAt),
+    rewind: bind(rewindTree),
+    comeBack: bind(comeBack),
+    commitPaths: bind(commitPaths),
+    isTracked: bind(isTracked),
+    readCommitted: bind(readCommitted),
+    evidence: bind(gatherEvidence),
+    fingerprint: bind(takeFingerprint),
+    release: bind(releaseWorkspace),
+    giveUp: bind(giveUpWorkspace),
+    integrate: bind(integrateBranch),
+    isMerged: bind(isMerged),
+    openEnclave: bind(openEnclave),
+    closeEnclave: bind(closeEnclave),
+    diff: bind(diffWork),
+    sweep: bind(sweepWarm),
+    push: bind(pushBranch),
+    catchUp: bind(catchUp),
+    remoteTips: bind(remoteTips),
+    branchAhead: bind(branchAhead),
+    whereabouts: bind(whereabouts),
+    branchHas: bind(branchHas),
+    checkBase: bind(checkBase),
+    basedOn: bind(basedOn),
+    baseHas: bind(baseHas),
+    changedFiles: bind(changedFiles),
+    list: bind(listWorktrees),
+    examine: bind(examineWorktree),
+    examineBranch: bind(examineBranch),
+    foresee: bind(foresee),
+    deleteBranch: bind(deleteBranch),
+    trains: bind(openTrains),
   };
 }

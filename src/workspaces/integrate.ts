@@ -1,14 +1,16 @@
 import { type Context, lockMerges } from '../git/context.ts';
 import { GitError } from '../git/git.ts';
+import { contains, remember } from '../git/history.ts';
+import type { GitLocation } from '../git/location.ts';
 import { mergeCommits } from '../git/merge.ts';
 import { branchRef, readRef } from '../git/refs.ts';
-import type { Repo } from '../git/repository.ts';
-import { checkedOutAt } from '../git/worktrees.ts';
+import { checkedOutAt, listWorktrees } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
+import { integrationBranch } from '../model/own-branch.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
-import { contains, integrationBranch, remember, resolveBase } from './base.ts';
+import { resolveBase } from './base.ts';
 import { baseHas } from './branches.ts';
-import { checkBranch } from './place.ts';
+import { checkBranch } from './paths.ts';
 import type { WorkspaceSpec } from './spec.ts';
 
 export type IntegrateSpec = Pick<WorkspaceSpec, 'repo' | 'branch' | 'base' | 'recordedBase'> & {
@@ -32,7 +34,7 @@ export async function integrateBranch(context: Context, spec: IntegrateSpec): Pr
       try {
         return await integrateOnce(context, repo, spec);
       } catch (error) {
-        // Somebody else moved the target between our look and our update.
+        // The target was moved by another process since it was read.
         if (tries === TRIES || !(error instanceof GitError) || !/cannot lock ref/.test(error.stderr))
           throw error;
       }
@@ -48,7 +50,7 @@ export async function isMerged(context: Context, spec: Omit<IntegrateSpec, 'mess
   return !tip || baseHas(context, spec, tip);
 }
 
-async function integrateOnce(context: Context, repo: Repo, spec: IntegrateSpec): Promise<Integrated> {
+async function integrateOnce(context: Context, repo: GitLocation, spec: IntegrateSpec): Promise<Integrated> {
   const tip = await readRef(context.git, repo, branchRef(spec.branch));
   if (!tip)
     throw new WorkspaceError(
@@ -72,11 +74,12 @@ async function integrateOnce(context: Context, repo: Repo, spec: IntegrateSpec):
   return done(target, target.branch, merged.commit);
 }
 
-function done(target: Target, branch: string, commit: string): Integrated {
+function done(target: MergeTarget, branch: string, commit: string): Integrated {
   return { target: branch, commit, fastForward: commit === target.base ? null : target.fastForward };
 }
 
-export interface Target {
+/** Where merged work goes. */
+export interface MergeTarget {
   /** The base branch. */
   name: string;
   /** What is moved: the base branch or its integration branch. */
@@ -91,9 +94,9 @@ export interface Target {
 
 export async function findTarget(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   spec: Pick<IntegrateSpec, 'base' | 'recordedBase'>,
-): Promise<Target> {
+): Promise<MergeTarget> {
   const base = await resolveBase(context, repo, spec.recordedBase?.ref ?? spec.base, { fetch: false });
   if (base.name === undefined)
     throw new WorkspaceError(
@@ -104,13 +107,13 @@ export async function findTarget(
         details: { base: base.ref },
       },
     );
-  const { name } = base;
-  const local = await readRef(context.git, repo, branchRef(name));
-  const where = checkedOutAt(repo.commonDir, name);
+  const { name, local } = base;
+  const entries = await listWorktrees(context.git, repo);
+  const where = await checkedOutAt(context.git, repo, name, entries);
   if (local && !where) return { name, branch: name, old: local, tip: local, base: local, fastForward: null };
 
   const branch = integrationBranch(name);
-  const busy = checkedOutAt(repo.commonDir, branch);
+  const busy = await checkedOutAt(context.git, repo, branch, entries);
   if (busy)
     throw new WorkspaceError(
       'workspace/target-busy',
@@ -120,7 +123,7 @@ export async function findTarget(
         details: { branch, path: busy.path },
       },
     );
-  const old = await readRef(context.git, repo, branchRef(branch));
+  const old = base.integrated;
   const from = local ?? base.commit;
   const tip = await broughtUp(context, repo, { old, base: from, name });
   if (typeof tip !== 'string') {
@@ -146,7 +149,7 @@ export async function findTarget(
 /** The integration branch with everything the base got since; the same commit until one of them moves. */
 async function broughtUp(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   { old, base, name }: { old: string | undefined; base: string; name: string },
 ): Promise<string | { conflict: string[] }> {
   if (old === undefined || (await contains(context, repo, base, old))) return base;
@@ -156,16 +159,16 @@ async function broughtUp(
   return 'conflict' in merged ? merged : merged.commit;
 }
 
-/** Whoever is told to merge the integration branch must find there what the base got since. */
-export async function bringUp(context: Context, repo: Repo, target: Target): Promise<void> {
+/** Brings the integration branch up to the base: a person is told to merge it. */
+export async function bringUp(context: Context, repo: GitLocation, target: MergeTarget): Promise<void> {
   if (target.old && target.old !== target.tip) await moveBranch(context, repo, target, target.tip);
 }
 
 /** Moves the branch only if it still is where it was. */
 export async function moveBranch(
   context: Context,
-  repo: Repo,
-  target: Target,
+  repo: GitLocation,
+  target: MergeTarget,
   commit: string,
 ): Promise<void> {
   const expected = target.old ?? '0'.repeat(commit.length);

@@ -2,9 +2,9 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Context } from '../git/context.ts';
 import { readStatus } from '../git/status.ts';
-import { listEntries } from '../git/worktrees.ts';
+import { gitDirOfEntry, listWorktrees as listRegistered } from '../git/worktrees.ts';
 import { type Owner, readOwner } from './owner.ts';
-import { canonical, realDirectory } from './place.ts';
+import { canonical, realDirectory } from './paths.ts';
 import { candidateAt, looseCommits, type ReleaseSpec, unsafe } from './release.ts';
 import { withoutCopies } from './setup/copy.ts';
 
@@ -29,13 +29,17 @@ export interface KnownWorktree {
 /** The worktrees of a repository that have an owner. */
 export async function listWorktrees(context: Context, path: string): Promise<KnownWorktree[]> {
   const repo = await context.repo(path);
-  return listEntries(repo.commonDir).flatMap(({ path: at, adminDir }) => {
-    const owner = readOwner(adminDir);
-    if (!owner) return [];
-    const { branch, base, created } = owner;
-    const known = { path: at, owner: owner.owner, branch, base, created, exists: existsSync(at) };
-    return [{ ...known, left: owner.left === true, kind: kindOf(at, owner), usedAt: lastUse(adminDir) }];
-  });
+  const [, ...linked] = await listRegistered(context.git, repo);
+  const known: KnownWorktree[] = [];
+  for (const entry of linked) {
+    const gitDir = await gitDirOfEntry(context.git, repo, entry, linked);
+    const record = gitDir === undefined ? undefined : readOwner(gitDir);
+    if (gitDir === undefined || record === undefined) continue;
+    const { owner, branch, base, created, left = false } = record;
+    const about = { path: entry.path, owner, branch, base, created, left, exists: existsSync(entry.path) };
+    known.push({ ...about, kind: kindOf(entry.path, record), usedAt: lastUse(gitDir) });
+  }
+  return known;
 }
 
 function kindOf(path: string, { state, created }: Owner): KnownWorktree['kind'] {
@@ -43,9 +47,9 @@ function kindOf(path: string, { state, created }: Owner): KnownWorktree['kind'] 
   return created && (state === 'slot' || state === 'checkout') ? 'slot' : 'aside';
 }
 
-function lastUse(adminDir: string): number {
-  const names = ['', ...readdirSync(adminDir), 'logs/HEAD'];
-  const times = names.map((name) => statSync(join(adminDir, name), { throwIfNoEntry: false })?.mtimeMs ?? 0);
+function lastUse(gitDir: string): number {
+  const names = ['', ...readdirSync(gitDir), 'logs/HEAD'];
+  const times = names.map((name) => statSync(join(gitDir, name), { throwIfNoEntry: false })?.mtimeMs ?? 0);
   return Math.max(...times);
 }
 
@@ -69,9 +73,9 @@ export async function examineWorktree(context: Context, given: ReleaseSpec): Pro
   if (typeof candidate === 'string') return { keep: candidate, files: 0, commits: 0, ignored: [] };
   const { worktree, owner } = candidate;
   const wish = { all: true, ignored: true };
-  const { head, changed, untracked, ignored: hidden } = await readStatus(context.git, worktree.at, wish);
-  const ignored = await withoutCopies(worktree.path, hidden, owner.copied);
-  const loose = await withoutCopies(worktree.path, untracked, owner.copied);
+  const { head, changed, untracked, ignored: hidden } = await readStatus(context.git, worktree, wish);
+  const ignored = await withoutCopies(worktree.workTree, hidden, owner.copied);
+  const loose = await withoutCopies(worktree.workTree, untracked, owner.copied);
   const rest = ['--not', '--branches', '--tags', '--remotes'];
   const tips = [...(head ? [head] : []), ...(await looseCommits(context, repo, candidate))];
   const count =

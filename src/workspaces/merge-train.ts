@@ -4,16 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Context, lockMerges } from '../git/context.ts';
 import { fetchAnew, fetchAside } from '../git/fetch.ts';
-import type { Patience } from '../git/git.ts';
-import { type Git, GitError } from '../git/git.ts';
+import { GitError } from '../git/git.ts';
+import { contains, treeOf } from '../git/history.ts';
+import type { GitLocation } from '../git/location.ts';
 import { mergeCommits } from '../git/merge.ts';
 import { branchRef, originRef, readRef } from '../git/refs.ts';
-import type { Repo } from '../git/repository.ts';
 import { withLock } from '../machine/lock.ts';
 import { HeldError, WorkspaceError } from '../model/errors.ts';
-import { contains, resolveBase } from './base.ts';
+import { resolveBase } from './base.ts';
 import { bringUp, findTarget, moveBranch } from './integrate.ts';
-import { checkBranch } from './place.ts';
+import { checkBranch } from './paths.ts';
 import { remoteTips } from './push.ts';
 import { openScratch, type Scratch, type ScratchSpec } from './scratch-worktree.ts';
 import { takenIn } from './taken-in.ts';
@@ -72,7 +72,7 @@ export interface Trains {
 export async function openTrains(context: Context, path: string, { dry = false } = {}): Promise<Trains> {
   const repo = await context.repo(path);
   const aside = dry ? mkdtempSync(join(tmpdir(), 'signalbox-merge-')) : undefined;
-  const own: Context = aside ? { ...context, git: writingTo(aside, context.git, repo) } : context;
+  const own = aside ? writingTo(aside, context, repo) : context;
   const id = createHash('sha256').update(repo.commonDir).digest('hex').slice(0, 12);
   return {
     id,
@@ -91,7 +91,7 @@ export async function openTrains(context: Context, path: string, { dry = false }
   };
 }
 
-/** One train at a time in a repository; whoever comes second is told who is at it. */
+/** Runs `fn` while no other train runs in the repository; throws a HeldError that names the process of one that does. */
 export async function withTrainLock<T>(context: Context, path: string, fn: () => Promise<T>): Promise<T> {
   const repo = await context.repo(path);
   const lock = join(repo.commonDir, 'signalbox-train.lock');
@@ -115,24 +115,13 @@ export async function withTrainLock<T>(context: Context, path: string, fn: () =>
 }
 
 /** New objects go aside; the repository's own can be read all the same. */
-function writingTo(aside: string, git: Git, repo: Repo): Git {
-  const objects = join(repo.commonDir, 'objects');
+function writingTo(aside: string, context: Context, { commonDir }: GitLocation): Context {
+  const objects = join(commonDir, 'objects');
   const env = { GIT_OBJECT_DIRECTORY: aside, GIT_ALTERNATE_OBJECT_DIRECTORIES: objects };
-  const writing: Git = Object.assign(
-    (args: readonly string[], options: Parameters<Git>[1]) =>
-      git(args, { ...options, env: { ...options.env, ...env } }),
-    {
-      discover: git.discover,
-      adopt: git.adopt,
-      prepare: git.prepare,
-      signal: git.signal,
-      patient: (patience: Patience) => writingTo(aside, git.patient(patience), repo),
-    },
-  );
-  return writing;
+  return { ...context, git: context.git.limited({ env }) };
 }
 
-async function nameOf(context: Context, repo: Repo, spec: Omit<TrackSpec, 'remote'>): Promise<string> {
+async function nameOf(context: Context, repo: GitLocation, spec: Omit<TrackSpec, 'remote'>): Promise<string> {
   const wanted = spec.recordedBase?.ref ?? spec.base;
   const { name, ref } = await resolveBase(context, repo, wanted, { fetch: false });
   if (name !== undefined) return name;
@@ -143,12 +132,17 @@ async function nameOf(context: Context, repo: Repo, spec: Omit<TrackSpec, 'remot
   );
 }
 
-async function localTrack(context: Context, repo: Repo, spec: TrackSpec): Promise<Track> {
+async function localTrack(context: Context, repo: GitLocation, spec: TrackSpec): Promise<Track> {
   const { name, branch, old, tip, fastForward } = await findTarget(context, repo, spec);
   return { name, branch, tip, from: old ? branch : name, fastForward };
 }
 
-async function remoteTrack(context: Context, repo: Repo, spec: TrackSpec, dry: boolean): Promise<Track> {
+async function remoteTrack(
+  context: Context,
+  repo: GitLocation,
+  spec: TrackSpec,
+  dry: boolean,
+): Promise<Track> {
   const name = await nameOf(context, repo, spec);
   const tip = dry ? await tipAside(context, repo, name) : await tipAnew(context, repo, name);
   const branch = `origin/${name}`;
@@ -159,13 +153,13 @@ async function remoteTrack(context: Context, repo: Repo, spec: TrackSpec, dry: b
   });
 }
 
-async function tipAnew(context: Context, repo: Repo, name: string): Promise<string | undefined> {
+async function tipAnew(context: Context, repo: GitLocation, name: string): Promise<string | undefined> {
   await fetchAnew(context, repo, name);
   return readRef(context.git, repo, originRef(name));
 }
 
 /** The same without a trace in the repository. */
-async function tipAside(context: Context, repo: Repo, name: string): Promise<string | undefined> {
+async function tipAside(context: Context, repo: GitLocation, name: string): Promise<string | undefined> {
   const tips = await remoteTips(context, { repo: repo.workTree, branches: [name] });
   const tip = tips.get(name);
   if (tip) await fetchAside(context, repo, name);
@@ -174,7 +168,7 @@ async function tipAside(context: Context, repo: Repo, name: string): Promise<str
 
 async function couple(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   ours: string,
   { branch, message }: { branch: string; message: string },
 ): Promise<Coupled> {
@@ -196,15 +190,10 @@ async function couple(
   return same ? { nothing: true, tip } : { ...merged, tip };
 }
 
-async function treeOf(context: Context, repo: Repo, commit: string): Promise<string> {
-  const { stdout } = await context.git(['rev-parse', '--verify', `${commit}^{tree}`], { at: repo });
-  return stdout.trim();
-}
-
-/** Looks once more where the base is: minutes have passed, and somebody may have moved it or checked it out. */
+/** Asks once more where the base is: minutes have passed, and it may have been moved or checked out. */
 async function land(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   { spec, track, commit }: { spec: TrackSpec; track: Track; commit: string },
 ): Promise<Track | null> {
   const now = await findTarget(context, repo, spec);

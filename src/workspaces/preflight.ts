@@ -3,9 +3,10 @@ import type { Context } from '../git/context.ts';
 import { checkedOutAt, inspect } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { resolveBase } from './base.ts';
-import { refuseBeside, refuseTrunk } from './own-branch.ts';
-import { readOwner } from './owner.ts';
-import { canonical, checkBranch, pathTaken, realDirectory, refuseInside } from './place.ts';
+import { refuseBeside, refuseTrunk } from './branches.ts';
+import { refuseInside } from './create.ts';
+import { type Owner, readOwner, readOwnerAt } from './owner.ts';
+import { canonical, checkBranch, pathTaken, realDirectory } from './paths.ts';
 import type { WorkspaceSpec } from './spec.ts';
 
 export interface Obstacle {
@@ -35,13 +36,13 @@ export async function foresee(context: Context, given: WorkspaceSpec): Promise<O
     await refuseBeside(context, repo, spec.branch);
   });
   await attempt('base', () => resolveBase(context, repo, spec.base, { fetch: false }));
-  await attempt('worktree', () => {
-    refuseInside(repo, spec.path, spec.worktreeRoot);
-    checkPath(spec, repo.commonDir);
+  await attempt('worktree', async () => {
+    await refuseInside(context.git, repo, spec.path, spec.worktreeRoot);
+    await checkPath(context, spec, repo.commonDir);
   });
   if (found.some(({ field }) => field === 'branch')) return found;
-  const entry = checkedOutAt(repo.commonDir, spec.branch);
-  if (entry && existsSync(entry.path) && entry.path !== spec.path && !isOurs(entry.adminDir, spec))
+  const entry = await checkedOutAt(context.git, repo, spec.branch);
+  if (entry && existsSync(entry.path) && entry.path !== spec.path && !isOurs(readOwnerAt(entry.path), spec))
     found.push({
       field: 'branch',
       message: `The branch ${spec.branch} is checked out in ${entry.path}.`,
@@ -53,21 +54,20 @@ export async function foresee(context: Context, given: WorkspaceSpec): Promise<O
   return found;
 }
 
-function checkPath(spec: WorkspaceSpec, commonDir: string): void {
-  const found = inspect(spec.path);
+async function checkPath(context: Context, spec: WorkspaceSpec, commonDir: string): Promise<void> {
+  const found = await inspect(context.git, spec.path, spec.branch);
   if (found.kind === 'absent' || found.kind === 'empty') return;
   if (found.kind !== 'worktree') throw pathTaken(spec.path, found.kind);
   const { worktree } = found;
   if (worktree.commonDir !== commonDir) throw pathTaken(spec.path, 'a worktree of another repository');
-  const owner = readOwner(worktree.adminDir);
-  if (owner && !owner.left && owner.state !== 'slot' && !isOurs(worktree.adminDir, spec))
+  const owner = readOwner(worktree.gitDir);
+  if (owner && !owner.left && owner.state !== 'slot' && !isOurs(owner, spec))
     throw pathTaken(spec.path, `the worktree of ${owner.owner}`);
   if (owner?.state !== 'slot' && worktree.head.branch !== undefined && worktree.head.branch !== spec.branch)
     throw pathTaken(spec.path, `a worktree on branch ${worktree.head.branch}`);
 }
 
-function isOurs(adminDir: string, { owner, takesOver = [] }: WorkspaceSpec): boolean {
-  const recorded = readOwner(adminDir);
+function isOurs(recorded: Owner | undefined, { owner, takesOver = [] }: WorkspaceSpec): boolean {
   if (recorded === undefined) return false;
   return recorded.state === 'slot' || recorded.owner === owner || takesOver.includes(recorded.owner);
 }

@@ -1,9 +1,7 @@
-import { existsSync, readdirSync, readlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { readText } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { isInside } from './place.ts';
+import { isInside } from './paths.ts';
 
 const WAIT_MS = 10_000;
 
@@ -39,9 +37,9 @@ export async function waitForGit(path: string): Promise<void> {
 
 function commandOf(pid: string): string | undefined {
   try {
-    return readText(join('/proc', pid, 'comm'));
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
   } catch {
-    // It ended between the look and the read.
+    // It has ended meanwhile.
     return undefined;
   }
 }

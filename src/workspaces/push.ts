@@ -1,12 +1,12 @@
-import { isAncestor } from '../git/ancestor.ts';
 import type { Context } from '../git/context.ts';
 import { trustedAccess } from '../git/fetch.ts';
 import { GitError, type GitResult } from '../git/git.ts';
+import { isAncestor } from '../git/history.ts';
+import type { GitLocation } from '../git/location.ts';
 import { branchRef, readRef } from '../git/refs.ts';
-import type { Repo } from '../git/repository.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { refusePushToTrunk } from './own-branch.ts';
-import { checkBranch } from './place.ts';
+import { refusePushToTrunk } from './branches.ts';
+import { checkBranch } from './paths.ts';
 
 export interface PushSpec {
   repo: string;
@@ -103,7 +103,7 @@ function fromNowhere({ branch, repo }: PushSpec, from: string): WorkspaceError {
 }
 
 /** A look at origin that fails means that the push has failed. */
-async function reaching<T>(spec: PushSpec, repo: Repo, look: () => Promise<T>): Promise<T> {
+async function reaching<T>(spec: PushSpec, repo: GitLocation, look: () => Promise<T>): Promise<T> {
   try {
     return await look();
   } catch (error) {
@@ -115,7 +115,7 @@ async function reaching<T>(spec: PushSpec, repo: Repo, look: () => Promise<T>): 
 /** Refuses a push that would take commits away from origin, or bring back what somebody took away there. */
 async function refuseLoss(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   { branch, known = null, again = false }: PushSpec,
   { commit, before }: { commit: string; before: string | undefined },
 ): Promise<void> {
@@ -163,7 +163,7 @@ export async function remoteTips(
 }
 
 /** Where `git push origin` goes; throws when there is no origin. */
-export async function pushUrl(context: Context, repo: Repo): Promise<string> {
+export async function pushUrl(context: Context, repo: GitLocation): Promise<string> {
   const { code, stdout } = await context.git(['remote', 'get-url', '--push', 'origin'], {
     at: repo,
     ok: [0, 2, 128],
@@ -179,7 +179,11 @@ export async function pushUrl(context: Context, repo: Repo): Promise<string> {
   );
 }
 
-function refused({ branch }: PushSpec, repo: Repo, { code, stdout, stderr }: GitResult): WorkspaceError {
+function refused(
+  { branch }: PushSpec,
+  repo: GitLocation,
+  { code, stdout, stderr }: GitResult,
+): WorkspaceError {
   const [, summary] = /^!\t[^\t]*\t(.*)$/m.exec(stdout) ?? [];
   const details = { branch, code, stderr: stderr.slice(-4000) };
   if (summary !== undefined && /\((non-fast-forward|fetch first|stale info)\)/.test(summary))
@@ -192,7 +196,7 @@ function refused({ branch }: PushSpec, repo: Repo, { code, stdout, stderr }: Git
   );
 }
 
-function rejected(branch: string, repo: Repo, details: Record<string, unknown>): WorkspaceError {
+function rejected(branch: string, repo: GitLocation, details: Record<string, unknown>): WorkspaceError {
   return new WorkspaceError(
     'workspace/push-rejected',
     `origin refused ${branch}: it has commits there that are not here, and nothing is ever pushed by force.`,

@@ -1,14 +1,11 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Context } from '../git/context.ts';
-import { unhide } from '../git/hidden-edits.ts';
+import { unhide, withScratchIndex } from '../git/hidden-edits.ts';
+import type { GitLocation } from '../git/location.ts';
 import { identity } from '../git/merge.ts';
 import { branchRef, isOid, readRef } from '../git/refs.ts';
-import { isShownState, readStatus } from '../git/status.ts';
-import type { Worktree } from '../git/worktrees.ts';
+import { isShownState, readStatus, type Status } from '../git/status.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { openTree } from './tree.ts';
+import { openTree } from './paths.ts';
 
 export interface RewindSpec {
   repo: string;
@@ -24,59 +21,109 @@ export interface RewindSpec {
 /** Takes a tree and its branch back to a commit. Everything that is not ignored is kept on a ref first. */
 export async function rewindTree(context: Context, spec: RewindSpec): Promise<{ keptAt: string | null }> {
   const repo = await context.repo(spec.repo);
-  const tree = openTree(spec.path);
+  const tree = await openTree(context.git, spec.path, spec.branch);
   if (!isOid(spec.to) || tree?.commonDir !== repo.commonDir || tree.head.branch !== spec.branch)
     throw new WorkspaceError('workspace/unexpected', `${spec.path} is not on branch ${spec.branch}.`, {
-      hint: 'Put it right by hand, then go on.',
+      hint: 'Put it right by hand, then resume.',
       details: { path: spec.path, branch: spec.branch },
     });
-  const { at } = tree;
-  const status = await readStatus(context.git, at, { all: true });
-  const head = (await readRef(context.git, repo, branchRef(spec.branch))) ?? '';
-  const isClean = [...status.changed, ...status.untracked].every(isShownState);
-  if (isClean && head === spec.to) return { keptAt: null };
-  if (status.hidden.length > 0) await unhide(context.git, at, status.marks);
-  const commit = isClean ? head : await commitAll(context, tree, head, spec.message);
-  const keptAt = await freeRef(context, repo, spec.keepAt);
-  await context.git(['update-ref', keptAt, commit, '0'.repeat(commit.length)], { at: repo, write: true });
-  await context.git(['reset', '--hard', '--quiet', spec.to, '--'], { at, write: true });
-  await context.git(['clean', '-ffdq'], { at, write: true });
+  const status = await readStatus(context.git, tree, { all: true });
+  const head = status.head ?? '';
+  const commit = await commitOf(context, tree, status, { parent: head, message: spec.message });
+  if (commit === spec.to) return { keptAt: null };
+  const keptAt = await keepOn(context, repo, spec.keepAt, commit);
+  await resetTo(context, tree, spec.to);
   return { keptAt };
 }
 
-export async function freeRef(
-  context: Context,
-  repo: Awaited<ReturnType<Context['repo']>>,
-  wanted: string,
-): Promise<string> {
+/** Keeps a commit on a ref of its own. */
+async function keepOn(context: Context, repo: GitLocation, wanted: string, commit: string): Promise<string> {
   for (let number = 1; ; number += 1) {
     const ref = `${wanted}-${number}`;
-    if ((await readRef(context.git, repo, ref)) === undefined) return ref;
+    if (await readRef(context.git, repo, ref)) continue;
+    await createRef(context, repo, ref, commit);
+    return ref;
   }
 }
 
-/** The tree as it is as a commit that no branch has; the real index stays as it is. */
-export async function commitAll(
+async function createRef(context: Context, repo: GitLocation, ref: string, commit: string): Promise<void> {
+  await context.git(['update-ref', ref, commit, '0'.repeat(commit.length)], { at: repo, write: true });
+}
+
+async function resetTo(context: Context, at: GitLocation, commit: string): Promise<void> {
+  await context.git(['reset', '--hard', '--quiet', commit, '--'], { at, write: true });
+  await context.git(['clean', '-ffdq'], { at, write: true });
+}
+
+/** The commit that holds everything in a tree: HEAD's where it is clean, else a new one that no branch has. */
+async function commitOf(
   context: Context,
-  tree: Worktree,
+  at: GitLocation,
+  status: Status,
+  { parent, message }: { parent: string; message: string },
+): Promise<string> {
+  if (status.hidden.length > 0) await unhide(context.git, at, status.marks);
+  const isClean = [...status.changed, ...status.untracked].every(isShownState);
+  return isClean ? parent : commitAll(context, at, parent, message);
+}
+
+/** The tree as it is, as a commit that no branch has; the real index stays as it is. */
+async function commitAll(
+  context: Context,
+  at: GitLocation,
   parent: string,
   message: string,
 ): Promise<string> {
-  const directory = mkdtempSync(join(tmpdir(), 'signalbox-index-'));
-  try {
-    const index = join(tree.adminDir, 'index');
-    if (existsSync(index)) copyFileSync(index, join(directory, 'index'));
-    const env = { GIT_INDEX_FILE: join(directory, 'index') };
-    await context.git(['add', '--all', '--', ':(top)'], { at: tree.at, env, write: true });
-    const { stdout } = await context.git(['write-tree'], { at: tree.at, env, write: true });
+  return withScratchIndex(at, async (env) => {
+    await context.git(['add', '--all', '--', ':(top)'], { at, env, write: true });
+    const { stdout } = await context.git(['write-tree'], { at, env, write: true });
     const made = await context.git(['commit-tree', stdout.trim(), '-p', parent, '-F', '-'], {
-      at: tree.at,
+      at,
       write: true,
       input: `${message.trim()}\n`,
-      env: await identity(context, tree.at),
+      env: await identity(context, at),
     });
     return made.stdout.trim();
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
+  });
+}
+
+export interface ComeBackSpec extends Omit<RewindSpec, 'to'> {
+  /** Where the branch is made again should it be gone. */
+  to: string | null;
+}
+
+export interface CameBack {
+  /** Where the tree was, in words; null when it was on its branch. */
+  from: string | null;
+  keptAt: string | null;
+}
+
+/** Takes a tree back to its branch, as that is. Everything that is not ignored, and the other commit, is kept on a ref first. */
+export async function comeBack(context: Context, spec: ComeBackSpec): Promise<CameBack> {
+  const repo = await context.repo(spec.repo);
+  const tree = await openTree(context.git, spec.path, spec.branch);
+  if (!tree || tree.commonDir !== repo.commonDir || tree.registeredAt !== tree.workTree)
+    return { from: null, keptAt: null };
+  const wanted = branchRef(spec.branch);
+  const { branch, commit: now } = tree.head;
+  if (branch === spec.branch && now !== undefined) return { from: null, keptAt: null };
+  const tip = await readRef(context.git, repo, wanted);
+  const to = tip ?? spec.to;
+  if (to === null || !isOid(to))
+    throw new WorkspaceError('workspace/unexpected', `Branch ${spec.branch} of ${spec.path} is gone.`, {
+      hint: 'Create it again where its work was (see git reflog), then resume.',
+      details: { path: spec.path, branch: spec.branch },
+    });
+  const status = await readStatus(context.git, tree, { all: true });
+  const commit = await commitOf(context, tree, status, {
+    parent: status.head ?? to,
+    message: spec.message,
+  });
+  const keptAt = commit === to ? null : await keepOn(context, repo, spec.keepAt, commit);
+  if (tip === undefined) await createRef(context, repo, wanted, to);
+  // What was under way there, such as a rebase, would continue in the wrong place.
+  await context.git(['rebase', '--quit'], { at: tree, write: true, ok: [0, 1, 128] });
+  await context.git(['symbolic-ref', 'HEAD', wanted], { at: tree, write: true });
+  await resetTo(context, tree, to);
+  return { from: branch ? `branch ${branch}` : 'no branch', keptAt };
 }

@@ -1,16 +1,15 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Context, lockRepo } from '../git/context.ts';
-import { retryRaces } from '../git/git.ts';
-import type { Repo } from '../git/repository.ts';
-import { inspect, type Worktree } from '../git/worktrees.ts';
-import { lockfilesDiffer } from './checkout.ts';
-import { pathTaken, realDirectory, refuseInside } from './place.ts';
+import { GitError, retryRaces } from '../git/git.ts';
+import type { GitLocation } from '../git/location.ts';
+import { refuseInside } from './create.ts';
+import { pathTaken, realDirectory } from './paths.ts';
 import { waitForGit } from './processes.ts';
 import { copyUntracked } from './setup/copy.ts';
 import { endHooks, runHooks, runInstall } from './setup/hooks.ts';
-import { dueInstall, install } from './setup/installed.ts';
-import { cleanAround, cutLinkedCaches } from './warm/caches.ts';
+import { dueInstall, install } from './setup/install.ts';
+import { cleanAround, cutLinkedCaches, lockfilesDiffer } from './warm/caches.ts';
 
 export interface ScratchSpec {
   worktreeRoot: string;
@@ -32,26 +31,25 @@ export interface Scratch {
 
 export async function openScratch(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   { id, ...spec }: ScratchSpec & { id: string },
 ): Promise<Scratch> {
   const root = realDirectory(spec.worktreeRoot);
   const path = join(root, '.train', id);
-  refuseInside(repo, path, root);
-  const clear = () => lockRepo(repo, () => remove(repo, path, id));
+  await refuseInside(context.git, repo, path, root);
+  const clear = () => lockRepo(repo, () => remove(context, repo, path));
   // Of a train that was killed.
   await endHooks(path);
   await waitForGit(path);
   await clear();
-  let worktree: Worktree | undefined;
+  let worktree: GitLocation | undefined;
   return {
     path,
     async show(commit) {
       if (worktree) await change(context, worktree, commit, spec.caches);
       else await add(context, repo, path, commit);
-      const found = inspect(path);
-      if (found.kind !== 'worktree') throw pathTaken(path, found.kind);
-      worktree = found.worktree;
+      worktree = await context.git.locate(path);
+      if (!worktree) throw pathTaken(path, 'directory');
       await copyUntracked(context.git, repo, { patterns: spec.copy, to: path });
       const options = { cwd: path, env: context.env, signal: spec.signal };
       await runHooks(spec.hooks, options);
@@ -64,33 +62,32 @@ export async function openScratch(
   };
 }
 
-async function add(context: Context, repo: Repo, path: string, commit: string): Promise<void> {
+async function add(context: Context, repo: GitLocation, path: string, commit: string): Promise<void> {
   mkdirSync(dirname(path), { recursive: true });
   const args = ['worktree', 'add', '--quiet', '--detach', path, commit];
   await lockRepo(repo, () => retryRaces(() => context.git(args, { at: repo, write: true })));
 }
 
-/** Goes on to another commit; of what the checks left only the caches stay, and those only while no lockfile differs. */
+/** Changes to another commit; of what the checks left only the caches stay, and those only while no lockfile differs. */
 async function change(
   context: Context,
-  worktree: Worktree,
+  at: GitLocation,
   commit: string,
   caches: readonly string[],
 ): Promise<void> {
-  const stale = await lockfilesDiffer(context, worktree, commit);
+  const stale = await lockfilesDiffer(context, at, commit);
   const args = ['checkout', '--quiet', '--force', '--detach', commit];
-  await context.git(args, { at: worktree.at, write: true });
-  await cleanAround(context, worktree, stale ? [] : caches);
-  await cutLinkedCaches(context, worktree, caches);
+  await context.git(args, { at, write: true });
+  await cleanAround(context, at, stale ? [] : caches);
+  await cutLinkedCaches(context, at, caches);
 }
 
-/** By hand and not by git: a train that was killed may have left half a worktree, which git would not touch. */
-function remove(repo: Repo, path: string, id: string): void {
+/** The directory by hand: a train that was killed may have left half a worktree, which git would not touch. */
+async function remove(context: Context, repo: GitLocation, path: string): Promise<void> {
   rmSync(path, { recursive: true, force: true, maxRetries: 3 });
-  const entries = join(repo.commonDir, 'worktrees');
-  for (const name of existsSync(entries) ? readdirSync(entries) : [])
-    if (name.startsWith(id) && /^\d*$/.test(name.slice(id.length)))
-      rmSync(join(entries, name), { recursive: true, force: true });
+  const args = ['worktree', 'remove', '--force', '--force', path];
+  const result = await retryRaces(() => context.git(args, { at: repo, write: true, ok: [0, 128] }));
+  if (result.code !== 0 && !/is not a working tree/.test(result.stderr)) throw new GitError(args, result);
   const parent = dirname(path);
   if (existsSync(parent) && readdirSync(parent).length === 0) rmdirSync(parent);
 }

@@ -1,11 +1,11 @@
 import type { Context } from '../git/context.ts';
 import { fetchAnew } from '../git/fetch.ts';
 import { GitError } from '../git/git.ts';
+import { contains, countCommits, isCommit, treeOf } from '../git/history.ts';
+import type { GitLocation } from '../git/location.ts';
 import { mergeCommits } from '../git/merge.ts';
-import { branchRef, originRef, readRef } from '../git/refs.ts';
-import type { Repo } from '../git/repository.ts';
+import { branchRef, originRef, readRef, readRefs } from '../git/refs.ts';
 import { messageOf, WorkspaceError } from '../model/errors.ts';
-import { contains } from './base.ts';
 import type { StackedThere } from './spec.ts';
 
 interface Tip {
@@ -23,7 +23,7 @@ export interface StackSpec {
 }
 
 /** Where a branch begins that has prerequisites: the start with all of them in it. */
-export async function stack(context: Context, repo: Repo, spec: StackSpec): Promise<string> {
+export async function stack(context: Context, repo: GitLocation, spec: StackSpec): Promise<string> {
   const { tips } = spec;
   const open = await notContained(context, repo, spec.start, tips);
   if (open.length === 0) return spec.start;
@@ -49,7 +49,11 @@ export async function stack(context: Context, repo: Repo, spec: StackSpec): Prom
 }
 
 /** The one prerequisite, not in the base, that has all the others in it: work of a branch that has it begins there. */
-export async function topmost(context: Context, repo: Repo, spec: StackSpec): Promise<string | undefined> {
+export async function topmost(
+  context: Context,
+  repo: GitLocation,
+  spec: StackSpec,
+): Promise<string | undefined> {
   const open = await notContained(context, repo, spec.start, spec.tips);
   const [first, ...others] = open.length > 0 ? await independent(context, repo, open) : [];
   return others.length === 0 ? first?.commit : undefined;
@@ -69,11 +73,10 @@ export interface UponSpec {
 }
 
 /** Where a branch goes on that lacks prerequisites: at the stack when it has no commits of its own, else at a merge of both. */
-export async function upon(context: Context, repo: Repo, spec: UponSpec): Promise<string> {
+export async function upon(context: Context, repo: GitLocation, spec: UponSpec): Promise<string> {
   const { branch, tip, stacked, missing } = spec;
   const known = [...new Set([...spec.known, stacked])];
-  const { stdout } = await context.git(['rev-list', '--count', tip, '--not', ...known], { at: repo });
-  if (stdout.trim() === '0') return stacked;
+  if ((await countCommits(context, repo, tip, known)) === 0) return stacked;
   const names = missing.map(({ name }) => name).join(', ');
   const message = `Merge ${names} as a prerequisite of ${branch}`;
   const merged = await mergeCommits(context, repo, { ours: tip, theirs: stacked, message, from: spec.from });
@@ -100,18 +103,20 @@ export interface PrerequisiteSpec {
 
 export async function prerequisiteTips(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   spec: PrerequisiteSpec,
 ): Promise<{ tips: Tip[]; notes: string[] }> {
   const tips: Tip[] = [];
   const notes: string[] = [];
+  const names = spec.stackOn.flatMap((name) => [branchRef(name), originRef(name)]);
+  const refs = await readRefs(context.git, repo, names);
   for (const name of spec.stackOn) {
     const there = spec.stackThere[name];
     if (there) tips.push({ name: `origin/${name}`, commit: there.commit });
     if (there?.instead) continue;
     const commit =
-      (await readRef(context.git, repo, branchRef(name))) ??
-      (await readRef(context.git, repo, originRef(name))) ??
+      refs.get(branchRef(name)) ??
+      refs.get(originRef(name)) ??
       (await leftBehind(context, repo, spec.start, spec.stackTips[name]));
     if (commit) tips.push({ name, commit });
     else notes.push(`The prerequisite's branch ${name} is gone; it is taken as merged.`);
@@ -120,7 +125,11 @@ export async function prerequisiteTips(
 }
 
 /** A branch as origin has it this moment; undefined when it has none of that name. Throws when it cannot be asked. */
-export async function originBranch(context: Context, repo: Repo, name: string): Promise<string | undefined> {
+export async function originBranch(
+  context: Context,
+  repo: GitLocation,
+  name: string,
+): Promise<string | undefined> {
   try {
     await fetchAnew(context, repo, name);
   } catch (error) {
@@ -133,7 +142,7 @@ export async function originBranch(context: Context, repo: Repo, name: string): 
 /** The base as origin has it this moment; none where origin cannot be asked or does not have it. */
 export async function originTip(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   name: string | undefined,
 ): Promise<{ tips: Tip[]; notes: string[] }> {
   if (name === undefined) return { tips: [], notes: [] };
@@ -149,7 +158,7 @@ export async function originTip(
 /** The last commit of a branch that is gone, where it is still here and what it did is not in the base. */
 async function leftBehind(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   base: string,
   tip: string | undefined,
 ): Promise<string | undefined> {
@@ -157,25 +166,23 @@ async function leftBehind(
   return (await hasWork(context, repo, base, tip)) ? undefined : tip;
 }
 
-export async function isCommit(context: Context, repo: Repo, commit: string): Promise<boolean> {
-  const args = ['cat-file', '-e', `${commit}^{commit}`];
-  return (await context.git(args, { at: repo, ok: [0, 1, 128] })).code === 0;
-}
-
 /** True when a commit has another in it, or all of its changes: merged as one commit, say. */
-export async function hasWork(context: Context, repo: Repo, commit: string, work: string): Promise<boolean> {
+export async function hasWork(
+  context: Context,
+  repo: GitLocation,
+  commit: string,
+  work: string,
+): Promise<boolean> {
   if (await contains(context, repo, commit, work)) return true;
   const args = ['merge-tree', '--write-tree', '--no-messages', commit, work];
   const { code, stdout } = await context.git(args, { at: repo, ok: [0, 1], write: true });
-  if (code !== 0) return false;
-  const { stdout: tree } = await context.git(['rev-parse', `${commit}^{tree}`], { at: repo });
-  return stdout.trim() === tree.trim();
+  return code === 0 && stdout.trim() === (await treeOf(context, repo, commit));
 }
 
 /** Those of the tips that are not in the history of a commit. */
 export async function notContained(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   start: string,
   tips: readonly Tip[],
 ): Promise<Tip[]> {
@@ -188,7 +195,7 @@ export async function notContained(
 }
 
 /** Leaves out tips that others contain, in the given order. */
-async function independent(context: Context, repo: Repo, tips: Tip[]): Promise<Tip[]> {
+async function independent(context: Context, repo: GitLocation, tips: Tip[]): Promise<Tip[]> {
   if (tips.length === 1) return tips;
   const { stdout } = await context.git(['merge-base', '--independent', ...tips.map((tip) => tip.commit)], {
     at: repo,

@@ -1,8 +1,8 @@
 import { type Context, lockRepo } from '../git/context.ts';
 import { GitError } from '../git/git.ts';
+import { mergeBase } from '../git/history.ts';
+import type { GitLocation } from '../git/location.ts';
 import { branchRef, readRef } from '../git/refs.ts';
-import type { Repo } from '../git/repository.ts';
-import type { Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { resolveBase, startingPoint } from './base.ts';
 import type { StackedThere } from './spec.ts';
@@ -32,7 +32,7 @@ export interface Start {
 }
 
 /** A branch contains every finished prerequisite when its ticket begins, whether it is new or was there before. */
-export async function findStart(context: Context, repo: Repo, spec: StartSpec): Promise<Start> {
+export async function findStart(context: Context, repo: GitLocation, spec: StartSpec): Promise<Start> {
   const tip = await readRef(context.git, repo, branchRef(spec.branch));
   const { recordedBase, formerBase = null, stackTips = {}, stackThere = {}, mergedOn = [] } = spec;
   if (tip && recordedBase) return { tip, base: recordedBase, notes: [] };
@@ -71,8 +71,8 @@ export async function findStart(context: Context, repo: Repo, spec: StartSpec): 
 /** Brings a branch to where it is to begin; `worktree` is where it is checked out. What is uncommitted there stays. */
 export async function moveToStart(
   context: Context,
-  repo: Repo,
-  { branch, start, worktree }: { branch: string; start: Start; worktree: Worktree | undefined },
+  repo: GitLocation,
+  { branch, start, worktree }: { branch: string; start: Start; worktree: GitLocation | undefined },
 ): Promise<void> {
   const { tip, movesFrom } = start;
   if (tip === undefined || movesFrom === undefined) return;
@@ -82,18 +82,17 @@ export async function moveToStart(
     return;
   }
   try {
-    await context.git(['reset', '--keep', '--quiet', tip], { at: worktree.at, write: true });
+    await context.git(['reset', '--keep', '--quiet', tip], { at: worktree, write: true });
   } catch (error) {
     if (!(error instanceof GitError)) throw error;
     throw new WorkspaceError(
       'workspace/dirty',
-      `The prerequisites of ${branch} do not come into ${worktree.path}: uncommitted files are in the way.`,
-      { hint: 'Commit or remove them, then retry this ticket.', details: { path: worktree.path } },
+      `The prerequisites of ${branch} do not come into ${worktree.workTree}: uncommitted files are in the way.`,
+      { hint: 'Commit or remove them, then retry this ticket.', details: { path: worktree.workTree } },
     );
   }
 }
 
-async function forkPoint(context: Context, repo: Repo, tip: string, base: string): Promise<string> {
-  const { stdout } = await context.git(['merge-base', tip, base], { at: repo, ok: [0, 1] });
-  return stdout.trim() || tip;
+async function forkPoint(context: Context, repo: GitLocation, tip: string, base: string): Promise<string> {
+  return (await mergeBase(context, repo, tip, base)) ?? tip;
 }

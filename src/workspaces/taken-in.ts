@@ -1,8 +1,9 @@
 import type { Context } from '../git/context.ts';
 import { GitError } from '../git/git.ts';
-import { branchRef, originRef, readRef } from '../git/refs.ts';
-import type { Repo } from '../git/repository.ts';
-import { integrationBranch } from './base.ts';
+import { mergeBase, treeOf } from '../git/history.ts';
+import type { GitLocation } from '../git/location.ts';
+import { branchRef, originRef, readRefs } from '../git/refs.ts';
+import { integrationBranch } from '../model/own-branch.ts';
 
 /** So many commits of the base are compared with a branch's changes as a whole. */
 const FURTHEST = 200;
@@ -15,20 +16,21 @@ const MOST_FILES = 2000;
  */
 export async function takenIn(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   { base, branch }: { base: string; branch: string },
 ): Promise<string | null> {
-  const tip = await readRef(context.git, repo, branchRef(branch));
-  if (!tip) return null;
   const integrated = integrationBranch(base);
   const places = [
     [base, branchRef(base)],
     [`origin/${base}`, originRef(base)],
     [integrated, branchRef(integrated)],
   ] as const;
+  const refs = await readRefs(context.git, repo, [branchRef(branch), ...places.map(([, ref]) => ref)]);
+  const tip = refs.get(branchRef(branch));
+  if (!tip) return null;
   const seen = new Set<string>();
   for (const [name, ref] of places) {
-    const commit = await readRef(context.git, repo, ref);
+    const commit = refs.get(ref);
     if (!commit || seen.has(commit)) continue;
     seen.add(commit);
     if (await hasChanges(context, repo, commit, tip)) return name;
@@ -36,10 +38,9 @@ export async function takenIn(
   return null;
 }
 
-async function hasChanges(context: Context, repo: Repo, base: string, tip: string): Promise<boolean> {
-  const { code, stdout } = await context.git(['merge-base', base, tip], { at: repo, ok: [0, 1] });
-  const start = stdout.trim();
-  if (code === 1 || start === base) return false;
+async function hasChanges(context: Context, repo: GitLocation, base: string, tip: string): Promise<boolean> {
+  const start = await mergeBase(context, repo, base, tip);
+  if (start === undefined || start === base) return false;
   const changes = await changesOf(context, repo, { start, base, tip });
   // Most often nobody has touched these files meanwhile.
   if (changes.since === '') return false;
@@ -59,7 +60,7 @@ interface Changes {
 
 async function changesOf(
   context: Context,
-  repo: Repo,
+  repo: GitLocation,
   { start, base, tip }: { start: string; base: string; tip: string },
 ): Promise<Changes> {
   const stat = ['diff', '--numstat', '--no-renames', '-z', start, tip, '--'];
@@ -83,16 +84,14 @@ async function changesOf(
 }
 
 /** Merging it would leave the base as it is. */
-async function addsNothing(context: Context, repo: Repo, base: string, tip: string): Promise<boolean> {
+async function addsNothing(context: Context, repo: GitLocation, base: string, tip: string): Promise<boolean> {
   const merge = ['merge-tree', '--write-tree', '--no-messages', base, tip];
   const { code, stdout } = await context.git(merge, { at: repo, ok: [0, 1], write: true });
-  if (code === 1) return false;
-  const tree = await context.git(['rev-parse', '--verify', `${base}^{tree}`], { at: repo });
-  return stdout.trim() === tree.stdout.trim();
+  return code === 0 && stdout.trim() === (await treeOf(context, repo, base));
 }
 
 /** Each of its commits is there as another one. What a merge among them resolved would not be seen. */
-async function isPicked(context: Context, repo: Repo, base: string, tip: string): Promise<boolean> {
+async function isPicked(context: Context, repo: GitLocation, base: string, tip: string): Promise<boolean> {
   const merges = ['rev-list', '--merges', '--count', `${base}..${tip}`, '--'];
   if ((await context.git(merges, { at: repo })).stdout.trim() !== '0') return false;
   const { stdout } = await context.git(['cherry', base, tip], { at: repo });
@@ -101,13 +100,13 @@ async function isPicked(context: Context, repo: Repo, base: string, tip: string)
 }
 
 /** All of it is there as one commit, whatever came later. */
-async function isSquashed(context: Context, repo: Repo, { whole, since }: Changes): Promise<boolean> {
+async function isSquashed(context: Context, repo: GitLocation, { whole, since }: Changes): Promise<boolean> {
   if (whole === undefined || since === null) return false;
   const [wanted] = await patchIds(context, repo, whole);
   return wanted !== undefined && (await patchIds(context, repo, since)).includes(wanted);
 }
 
-async function patchIds(context: Context, repo: Repo, patches: string): Promise<string[]> {
+async function patchIds(context: Context, repo: GitLocation, patches: string): Promise<string[]> {
   const { stdout } = await context.git(['patch-id', '--stable'], { at: repo, input: patches });
   return stdout.split('\n').flatMap((line) => (line === '' ? [] : [line.split(' ')[0] as string]));
 }

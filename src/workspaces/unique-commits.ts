@@ -1,34 +1,44 @@
-import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { commitsAhead } from '../git/ahead.ts';
+import { readdirSync } from 'node:fs';
 import type { Context } from '../git/context.ts';
-import { branchRef, hasFileRefs, isOid, readText } from '../git/refs.ts';
-import type { Repo } from '../git/repository.ts';
+import type { GitLocation } from '../git/location.ts';
+import { branchRef, isOid } from '../git/refs.ts';
 import { readStatus } from '../git/status.ts';
-import type { Worktree } from '../git/worktrees.ts';
+import { type LogEntry, listOwnRefs, readReflog } from '../git/worktrees.ts';
 
-/** What the worktree's branch is known to hold. */
-export interface OwnBranch {
-  branch: string;
+/** What is known about a worktree before it is searched. */
+export interface Known {
+  /** Its branch, whose history and reflog hold commits, too. */
+  branch?: string | undefined;
   tip?: string | undefined;
-  base?: string | undefined;
+  /** The commits of its own refs. */
+  ownRefs?: readonly string[];
+  /** Its reflog with that of the branch. */
+  log?: readonly LogEntry[] | undefined;
 }
 
+/** Copies that a rebase makes on its way; what they are copied from is in the branch's reflog. */
+const REBASED = /^(rebase|pull)\b[^:]*\((pick|fixup|squash|reword)\)/;
+
 /**
- * Commits that go with a worktree, because only its HEAD's reflog or its own refs name them: those made on a detached
- * HEAD that was left, say. Where everything is the branch's own history, no process is started.
+ * Commits that are deleted with a worktree, because only its HEAD's reflog or its own refs name them: those made on a
+ * detached HEAD that was left, say.
  */
 export async function commitsOnlyHere(
   context: Context,
-  repo: Repo,
-  adminDir: string,
-  own?: OwnBranch,
+  repo: GitLocation,
+  at: GitLocation,
+  known: Known = {},
 ): Promise<string[]> {
-  const named = hasFileRefs(repo.commonDir)
-    ? [...headLog(adminDir), ...ownRefs(adminDir)]
-    : await askGit(context, adminDir, repo);
-  const held = own ? heldBy(repo.commonDir, own) : new Set<string>();
-  const open = new Set(named.filter((oid) => !held.has(oid) && !/^0+$/.test(oid)));
+  const { branch, tip } = known;
+  const log = known.log ?? (await readReflog(context.git, at, branch));
+  const isOfHead = (ref: string) => branch === undefined || ref !== branchRef(branch);
+  const named = [
+    ...log.flatMap(({ ref, commit, message }) => (isOfHead(ref) && !REBASED.test(message) ? [commit] : [])),
+    ...(known.ownRefs ?? (await listOwnRefs(context.git, at))),
+    ...(await pseudoRefs(context, at)),
+  ];
+  const held = new Set([tip, ...log.flatMap(({ ref, commit }) => (isOfHead(ref) ? [] : [commit]))]);
+  const open = new Set(named.filter((commit) => !held.has(commit)));
   if (open.size === 0) return [];
   const { stdout } = await context.git(
     ['rev-list', '--ignore-missing', '--stdin', '--single-worktree', '--not', '--all'],
@@ -37,54 +47,24 @@ export async function commitsOnlyHere(
   return stdout.split('\n').filter(isOid);
 }
 
-/** Copies that a rebase makes on its way; what they are copied from is in the branch's reflog. */
-const REBASED = /^(rebase|pull)\b[^:]*\((pick|fixup|squash|reword)\)/;
-
-/** Whether a worktree holds something that git deletes with it unasked: hidden edits, or commits that nothing else names. */
-export async function holdsUnseen(context: Context, repo: Repo, worktree: Worktree): Promise<boolean> {
-  const { hidden } = await readStatus(context.git, worktree.at);
-  return hidden.length > 0 || (await commitsOnlyHere(context, repo, worktree.adminDir)).length > 0;
-}
-
-/** Where HEAD has been, by its reflog. */
-function headLog(adminDir: string): string[] {
-  const lines = (readText(join(adminDir, 'logs', 'HEAD')) ?? '').split('\n');
-  return lines.flatMap((line) => {
-    const [, oid = ''] = line.split(' ', 2);
-    const [, message = ''] = line.split('\t', 2);
-    return isOid(oid) && !REBASED.test(message) ? [oid] : [];
-  });
-}
-
 /** What comes from elsewhere, or is no commit. */
 const FOREIGN = ['HEAD', 'FETCH_HEAD', 'AUTO_MERGE'];
 
-/** Refs that only this worktree has: those below `refs/`, and names such as ORIG_HEAD. */
-function ownRefs(adminDir: string): string[] {
-  const names = readdirSync(adminDir).filter(
-    (name) => /^[A-Z][A-Z0-9_]*$/.test(name) && !FOREIGN.includes(name),
+/** The commits of refs such as ORIG_HEAD, which a worktree has outside of `refs/`. Git cannot list them before 2.45, only read them. */
+async function pseudoRefs(context: Context, at: GitLocation): Promise<string[]> {
+  const names = readdirSync(at.gitDir).filter(
+    (name) => /^[A-Z][A-Z0-9_]*$/.test(name) && !FOREIGN.includes(name) && !name.endsWith('_EDITMSG'),
   );
-  const refs = join(adminDir, 'refs');
-  const below = existsSync(refs) ? readdirSync(refs, { recursive: true, encoding: 'utf8' }) : [];
-  const files = [...names, ...below.map((name) => join('refs', name))];
-  return files.map((name) => readText(join(adminDir, name)) ?? '').filter(isOid);
+  if (names.length === 0) return [];
+  const input = `${names.map((name) => `${name}^{commit}`).join('\n')}\n`;
+  const { stdout } = await context.git(['cat-file', '--batch-check=%(objectname)'], { at, input });
+  return stdout.split('\n').filter(isOid);
 }
 
-/** Commits that the branch holds: its history down to the base, and what its own reflog remembers. */
-function heldBy(commonDir: string, { branch, tip, base }: OwnBranch): Set<string> {
-  const held = new Set([tip, base].filter((oid) => oid !== undefined));
-  for (const oid of (tip && base && commitsAhead(commonDir, tip, base)) || []) held.add(oid);
-  const log = readText(join(commonDir, 'logs', branchRef(branch))) ?? '';
-  for (const line of log.split('\n')) for (const oid of line.split(' ', 2)) held.add(oid);
-  return held;
-}
-
-async function askGit(context: Context, adminDir: string, repo: Repo): Promise<string[]> {
-  const at = { gitDir: adminDir, workTree: repo.workTree };
-  const log = await context.git(['rev-list', '--walk-reflogs', 'HEAD'], { at, ok: [0, 128] });
-  const own = ['refs/worktree', 'refs/bisect', 'refs/rewritten'];
-  const refs = await context.git(['for-each-ref', '--format=%(objectname)', ...own], { at });
-  return `${log.stdout}\n${refs.stdout}`.split('\n').filter(isOid);
+/** Whether a worktree holds something that git deletes with it unasked: hidden edits, or commits that nothing else names. */
+export async function holdsUnseen(context: Context, repo: GitLocation, at: GitLocation): Promise<boolean> {
+  const { hidden } = await readStatus(context.git, at);
+  return hidden.length > 0 || (await commitsOnlyHere(context, repo, at)).length > 0;
 }
 
 export function sayCommits(commits: readonly string[]): string {

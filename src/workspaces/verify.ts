@@ -1,8 +1,10 @@
-import { type Found, inspect, type Worktree } from '../git/worktrees.ts';
+import type { Context } from '../git/context.ts';
+import type { GitLocation } from '../git/location.ts';
+import { confirm, describe, find, type Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { shellQuote } from '../model/text/shell-quote.ts';
-import { isFinished } from './setup/setup.ts';
-import { openTree } from './tree.ts';
+import { openTree } from './paths.ts';
+import { isReady } from './setup/setup.ts';
 
 export interface VerifySpec {
   repo: string;
@@ -10,36 +12,58 @@ export interface VerifySpec {
   branch: string;
   /** The repository's own checkout is meant. */
   inPlace?: boolean | undefined;
+  /** Nothing runs in it any more: the answer counts for the evidence and for the next phase, which ask at once. */
+  ended?: boolean | undefined;
+}
+
+const FRESH_MS = 100;
+
+/** The worktree as it was verified a moment ago at the end of a phase; nothing has run in it since. */
+export function verifiedAtEnd(context: Context, path: string): Worktree | undefined {
+  const known = freshly(context, path);
+  return known?.ended ? known.worktree : undefined;
+}
+
+function freshly({ verified }: Context, path: string) {
+  const known = verified.get(path);
+  return known && performance.now() - known.at < FRESH_MS ? known : undefined;
+}
+
+export function rememberVerified(
+  { verified }: Context,
+  worktree: GitLocation & Pick<Worktree, 'head'>,
+  ended = false,
+): void {
+  const { workTree } = worktree;
+  const described = { ...worktree, registeredAt: workTree };
+  verified.set(workTree, { at: performance.now(), worktree: described, ended });
 }
 
 /** The directory is the worktree of that repository on that branch, or an error says what it is instead. */
-export function verifyWorkspace(spec: VerifySpec, commonDir: string | undefined): void {
-  verifyFound(spec, commonDir, inspect(spec.path));
-}
-
-/** The same for one that is ready; false when it is not. */
-export function verifyReady(spec: VerifySpec, commonDir: string | undefined): boolean {
-  const found = inspect(spec.path);
-  if (!isFinished(found)) return false;
-  verifyFound(spec, commonDir, found);
-  return true;
-}
-
-function verifyFound(spec: VerifySpec, commonDir: string | undefined, found: Found): void {
-  const worktree =
-    found.kind === 'worktree' ? found.worktree : spec.inPlace === true ? openTree(spec.path) : undefined;
+export async function verifyWorkspace(context: Context, spec: VerifySpec): Promise<void> {
+  const known = freshly(context, spec.path);
+  context.verified.delete(spec.path);
+  const found = await find(context.git, spec.path);
+  const commonDir = await commonDirOf(context, spec.repo);
+  const isOurs = !('kind' in found) && found.commonDir === commonDir;
+  const isKnown = isOurs && known?.worktree.gitDir === found.gitDir;
+  if (isKnown && known?.worktree.head.branch === spec.branch && !spec.ended) return;
+  const confirmed = isOurs ? await confirm(context.git, found, spec.branch) : undefined;
+  if (confirmed) {
+    if (spec.ended) rememberVerified(context, confirmed, true);
+    return;
+  }
+  const worktree = !('kind' in found)
+    ? await describe(context.git, found)
+    : spec.inPlace
+      ? await openTree(context.git, spec.path)
+      : undefined;
   const problem =
     worktree === undefined
-      ? found.kind === 'absent'
+      ? 'kind' in found && found.kind === 'absent'
         ? 'it does not exist'
         : 'it is not a git worktree'
-      : worktree.commonDir !== commonDir
-        ? `it is a worktree of ${worktree.commonDir}`
-        : worktree.registeredAt !== worktree.path
-          ? `git has it registered at ${worktree.registeredAt}`
-          : worktree.head.branch !== spec.branch
-            ? `it is on ${worktree.head.branch ? `branch ${worktree.head.branch}` : 'no branch'}`
-            : undefined;
+      : problemOf(worktree, spec, commonDir);
   if (problem === undefined) return;
   throw new WorkspaceError(
     'workspace/unexpected',
@@ -49,6 +73,32 @@ function verifyFound(spec: VerifySpec, commonDir: string | undefined, found: Fou
       details: { path: spec.path, branch: spec.branch },
     },
   );
+}
+
+function problemOf(worktree: Worktree, { branch }: VerifySpec, commonDir: string | undefined) {
+  const { registeredAt, head } = worktree;
+  if (worktree.commonDir !== commonDir) return `it is a worktree of ${worktree.commonDir}`;
+  if (registeredAt !== worktree.workTree)
+    return `git has it registered at ${registeredAt ?? 'another place'}`;
+  if (head.branch === branch) return undefined;
+  return `it is on ${head.branch ? `branch ${head.branch}` : 'no branch'}`;
+}
+
+/** Undefined when there is no repository: then nothing is its worktree. */
+async function commonDirOf(context: Context, repo: string): Promise<string | undefined> {
+  try {
+    return (await context.repo(repo)).commonDir;
+  } catch (error) {
+    if (error instanceof WorkspaceError) return undefined;
+    throw error;
+  }
+}
+
+/** The same for one that is ready; false when it is not. */
+export async function verifyReady(context: Context, spec: VerifySpec): Promise<boolean> {
+  if (!isReady(spec.path)) return false;
+  await verifyWorkspace(context, spec);
+  return true;
 }
 
 /** Git itself says how to keep commits that would be on no branch then. */

@@ -54,6 +54,32 @@ describe('evidence', () => {
     expect((await workspaces.evidence(path, first)).ahead).toBe(2);
   });
 
+  it.each<[string, (repo: string) => void]>([
+    [
+      'merges',
+      (path) => {
+        git(path, 'switch', '--quiet', '-c', 'side');
+        commit(path, { side: '1' });
+        git(path, 'switch', '--quiet', '-');
+        commit(path, { main: '1' });
+        git(path, 'merge', '--quiet', '--no-edit', 'side');
+      },
+    ],
+    [
+      'packed commits',
+      (path) => {
+        for (const x of ['1', '2']) commit(path, { x });
+        git(path, 'repack', '--quiet', '-a', '-d');
+      },
+    ],
+  ])('counts %s as git does', async (_, make) => {
+    const { workspaces, path, base } = await opened();
+    make(path);
+    const seen = await workspaces.evidence(path, base, { dirty: false, files: false });
+    expect(seen.ahead).toBe(Number(git(path, 'rev-list', '--count', `${base}..HEAD`)));
+    expect(seen.head).toBe(git(path, 'rev-parse', 'HEAD'));
+  });
+
   it('leaves out the files that show a run, tracked or not, and so does the fingerprint', async () => {
     const { workspaces, path, base } = await opened({ 'specs/SEQUENTIAL_PROGRESS.md': 'old' });
     const before = await workspaces.fingerprint(path);

@@ -41,7 +41,7 @@ it('sees what lies at the path', async () => {
     `worktree: The worktree path ${join(root, 'elsewhere')} is taken by another git repository.`,
   ]);
   expect((await told(workspaces.foresee(spec('c', { path: join(root, 'repo', 'inside') }))))[0]).toMatch(
-    /^worktree: .* lies inside a checkout of its own repository/,
+    /^worktree: .* is inside a checkout of its own repository/,
   );
 });
 

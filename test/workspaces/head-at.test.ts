@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { headAt } from '../../src/workspaces/head-at.ts';
+import { createWorkspaces } from '../../src/workspaces/index.ts';
 import { git, it, type World } from '../support/index.ts';
 
 function commitAt(world: World, seconds: number): string {
@@ -13,16 +13,19 @@ function commitAt(world: World, seconds: number): string {
   return git(world.repo, 'rev-parse', 'HEAD');
 }
 
-it('the commit of a checkout at a time is the last one before it', ({ world }) => {
+it('the commit of a checkout at a time is the last one before it', async ({ world }) => {
   const first = git(world.repo, 'rev-parse', 'HEAD');
   const now = Math.floor(Date.now() / 1000);
   const second = commitAt(world, now + 100);
   const third = commitAt(world, now + 200);
+  const { headAt } = createWorkspaces({ env: world.env });
   const at = (seconds: number) => headAt(world.repo, new Date((now + seconds) * 1000));
-  expect([at(50), at(100), at(150), at(250)]).toEqual([first, second, second, third]);
+  const found = await Promise.all([at(50), at(100), at(150), at(250)]);
+  expect(found).toEqual([first, second, second, third]);
 });
 
-it('nobody knows it where git keeps no log', ({ world }) => {
+it('is unknown where git keeps no log', async ({ world }) => {
   rmSync(join(world.repo, '.git/logs'), { recursive: true });
-  expect(headAt(world.repo, new Date())).toBeUndefined();
+  const { headAt } = createWorkspaces({ env: world.env });
+  expect(await headAt(world.repo, new Date())).toBeUndefined();
 });

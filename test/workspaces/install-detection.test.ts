@@ -38,11 +38,11 @@ describe('who installs the dependencies of a worktree and runs its scripts', () 
     ['of several the declared one', { 'package.json': DECLARED, ...BOTH, 'yarn.lock': '' }, null, 'yarn'],
     ['of several the one that init would write down', { 'package.json': PACKAGE, ...BOTH }, null, 'pnpm'],
     ['nobody that is unknown', { 'package.json': PACKAGE, 'yarn.lock': '' }, 'cargo', 'yarn'],
-  ])('%s', (_, files, wanted, manager) => {
+  ])('%s', async (_, files, wanted, manager) => {
     const dir = project(files as Record<string, string>);
     expect(frozenInstall(dir, wanted)?.command.split(' ')[0]).toBe(manager);
     if (manager && wanted === null)
-      expect(checksOf(null, dir)).toMatchObject([{ command: `${manager} run test` }]);
+      expect(await checksOf(null, dir)).toMatchObject([{ command: `${manager} run test` }]);
   });
 
   it('takes of the two lock files of npm the one that npm takes', () => {

@@ -401,23 +401,32 @@ describe('slots', () => {
   });
 });
 
-it('a warm cycle costs two git calls, and finding an open workspace none', async () => {
+it('a warm worktree costs few git calls', async () => {
   const all = bench({ '.gitignore': 'node_modules\n', 'a.txt': 'a\n' });
+  git(all.root, 'clone', '--quiet', '--bare', all.repo, join(all.root, 'origin.git'));
+  git(all.repo, 'remote', 'add', 'origin', join(all.root, 'origin.git'));
+  git(all.repo, 'fetch', '--quiet', 'origin');
+  git(all.repo, 'remote', 'set-head', 'origin', 'main');
   const log = join(all.root, 'calls');
   const program = join(all.root, 'counting-git');
   writeFileSync(program, `#!/bin/sh\necho "$1" >> ${log}\nexec git "$@"\n`, { mode: 0o755 });
   const workspaces = createWorkspaces({ env: all.env, git: program });
-  const cycle = async (id: string) => {
-    const { base } = await workspaces.ensure(all.spec(id));
-    await workspaces.ensure(all.spec(id));
-    await workspaces.ensure(all.spec(id, { recordedBase: base }));
-    commit(all.spec(id).path, { [id]: 'x' });
-    expect(await workspaces.release(all.spec(id))).toEqual({ released: true, slot: true });
+  const callsOf = async (call: () => Promise<unknown>) => {
+    writeFileSync(log, '');
+    await call();
+    return read(log).trim().split('\n');
   };
-  await cycle('cold');
-  writeFileSync(log, '');
-  await cycle('warm');
-  expect(read(log).trim().split('\n')).toEqual(['switch', 'status']);
+  const calls: string[][] = [];
+  for (const id of ['cold', 'warm']) {
+    const one = all.spec(id);
+    calls.push(await callsOf(() => workspaces.ensure(one)));
+    calls.push(await callsOf(() => workspaces.verify({ ...one, ended: true })));
+    commit(one.path, { [id]: 'x' });
+    calls.push(await callsOf(() => workspaces.release(one)));
+  }
+  const releasing = ['ls-files', 'log', 'status', 'update-ref', 'reflog', 'worktree'];
+  const [, , , ...warm] = calls.map((names) => names.filter((name) => name !== 'cat-file'));
+  expect(warm).toEqual([['worktree', 'switch'], ['for-each-ref'], releasing]);
 });
 
 describe('other layouts of git', () => {

@@ -1,7 +1,9 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseIndex } from '../../src/git/index-file.ts';
+import { createGit } from '../../src/git/git.ts';
+import { readMarks } from '../../src/git/hidden-edits.ts';
+import { findRepo } from '../../src/git/repository.ts';
 import type { WorkspaceSpec } from '../../src/workspaces/index.ts';
 import { bench, commit, failure, git, read, write } from './helpers.ts';
 
@@ -214,7 +216,6 @@ describe('a slot is like a new worktree', () => {
     ],
     ['files marked as skipped', ({ path }) => git(path, 'update-index', '--skip-worktree', 'a.txt')],
     ['files marked as unchanged', ({ path }) => git(path, 'update-index', '--assume-unchanged', 'a.txt')],
-    ['a split index', ({ path }) => git(path, 'update-index', '--split-index')],
   ];
 
   it.each(rows)('so one with %s is none', async (_name, act) => {
@@ -268,26 +269,15 @@ describe('a slot is like a new worktree', () => {
   });
 });
 
-describe('the index, read from its file', () => {
-  it.each(['2', '3', '4'])('in version %s, says what git says', async (version) => {
-    const long = `${'deep/'.repeat(30)}file`;
-    const { repo } = bench({ ...FILES, [long]: 'x', 'ünï/cödé': 'x' });
-    git(repo, 'update-index', '--index-version', version);
-    const marks = () => parseIndex(readFileSync(join(repo, '.git/index')), 20);
-    expect(marks()).toEqual({ assumed: [], skipped: [], links: [] });
-    git(repo, 'update-index', '--skip-worktree', long, 'ünï/cödé');
-    git(repo, 'update-index', '--assume-unchanged', 'dir/b.txt');
-    git(repo, 'update-index', '--add', '--cacheinfo', `160000,${head(repo)},sub`);
-    expect(marks()).toEqual({ assumed: ['dir/b.txt'], skipped: [long, 'ünï/cödé'], links: ['sub'] });
-    expect(parseIndex(readFileSync(join(repo, '.git/index')), 32)).toBeUndefined();
-  });
-
-  it('is left to git when it is cut off, split or no index', () => {
-    const { repo } = bench(FILES);
-    const index = readFileSync(join(repo, '.git/index'));
-    for (let length = 0; length < index.indexOf('TREE') + 20; length += 1)
-      expect(parseIndex(index.subarray(0, length), 20)).toBeUndefined();
-    git(repo, 'update-index', '--split-index');
-    expect(parseIndex(readFileSync(join(repo, '.git/index')), 20)).toBeUndefined();
-  });
+it.each(['2', '3', '4'])('marks and submodules are found in an index of version %s', async (version) => {
+  const long = `${'deep/'.repeat(30)}file`;
+  const { env, repo } = bench({ ...FILES, [long]: 'x', 'ünï/cödé': 'x' });
+  git(repo, 'update-index', '--index-version', version);
+  const program = createGit({ env });
+  const marks = async () => readMarks(program, await findRepo(program, repo));
+  expect(await marks()).toEqual({ assumed: [], skipped: [], links: [] });
+  git(repo, 'update-index', '--skip-worktree', long, 'ünï/cödé');
+  git(repo, 'update-index', '--assume-unchanged', 'dir/b.txt');
+  git(repo, 'update-index', '--add', '--cacheinfo', `160000,${head(repo)},sub`);
+  expect(await marks()).toEqual({ assumed: ['dir/b.txt'], skipped: [long, 'ünï/cödé'], links: ['sub'] });
 });

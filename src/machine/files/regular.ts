@@ -57,6 +57,11 @@ export function readRegular(path: string): Buffer | undefined {
   }
 }
 
+/** The same as trimmed text. */
+export function readRegularText(path: string): string | undefined {
+  return readRegular(path)?.toString('utf8').trim();
+}
+
 /**
  * The first entry of a git directory that git would wait for: neither file nor directory. A link is one of them, too,
  * unless links may lead to what is not; and a directory that is too deep for a path.

@@ -3,9 +3,9 @@ import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from 'node
 import { lstat, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import type { Git } from '../../git/git.ts';
-import type { Repo } from '../../git/repository.ts';
+import type { GitLocation } from '../../git/location.ts';
 import { WorkspaceError } from '../../model/errors.ts';
-import { isInside } from '../place.ts';
+import { isInside } from '../paths.ts';
 
 export interface Copied {
   /** Hashes of what was copied, by file. */
@@ -20,7 +20,7 @@ export interface Copied {
  */
 export async function copyUntracked(
   git: Git,
-  repo: Repo,
+  repo: GitLocation,
   spec: { patterns: string[]; to: string },
 ): Promise<Copied> {
   for (const pattern of spec.patterns) checkPattern(pattern);
@@ -72,7 +72,7 @@ function toRegExp(pattern: string): RegExp {
 
 type Done = { hash: string } | { skipped: string | null };
 
-async function copyFile(repo: Repo, file: string, root: string): Promise<Done> {
+async function copyFile(repo: GitLocation, file: string, root: string): Promise<Done> {
   const from = sourceOf(repo, file);
   if ('skipped' in from) return from;
   const to = join(root, file);
@@ -91,7 +91,7 @@ async function copyFile(repo: Repo, file: string, root: string): Promise<Done> {
 }
 
 /** The regular file that holds the content: the file itself, or what it is a link to inside the checkout. */
-function sourceOf(repo: Repo, file: string): { path: string; mode: number } | { skipped: string } {
+function sourceOf(repo: GitLocation, file: string): { path: string; mode: number } | { skipped: string } {
   const path = join(repo.workTree, file);
   const isLink = lstatSync(path).isSymbolicLink();
   const stat = statOf(path);

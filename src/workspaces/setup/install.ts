@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { detectManifest } from '../../config/manifest.ts';
+import type { Git } from '../../git/git.ts';
+import type { GitLocation } from '../../git/location.ts';
+import { readRegularText } from '../../machine/files/regular.ts';
+
+/** Our file beside a worktree's index: which lock file its packages were installed from. */
+const INSTALLED = 'signalbox-installed';
 
 /** By lockfile: who installs exactly what it says, or fails. */
 const INSTALLS: readonly { lockfile: string; manager: string; command: string }[] = [
@@ -50,4 +56,40 @@ function installOf(dir: string, wanted: string | null): (typeof INSTALLS)[number
   const there = INSTALLS.filter(({ lockfile }) => existsSync(join(dir, lockfile)));
   const by = (name: string | null) => there.find(({ manager }) => manager === name);
   return by(wanted) ?? by(there.length > 1 ? detectManifest(dir).packageManager : null) ?? there[0];
+}
+
+/**
+ * The install that a worktree needs now, if any. What was installed last is kept in git's directory for the worktree, so
+ * that a warm worktree keeps it. `fresh`: what was installed may have been cleaned away since.
+ */
+export async function dueInstall(
+  git: Git,
+  worktree: GitLocation,
+  { wanted, fresh }: { wanted: string | null; fresh: boolean },
+): Promise<FrozenInstall | undefined> {
+  const install = frozenInstall(worktree.workTree, wanted);
+  if (!install) return undefined;
+  const packages = lstatSync(join(worktree.workTree, 'node_modules'), { throwIfNoEntry: false });
+  const before = readRegularText(join(worktree.gitDir, INSTALLED));
+  if (before === install.stamp) return fresh && !packages ? install : undefined;
+  // Packages that are a link to somebody else's, or committed, are not ours to replace.
+  if (packages?.isSymbolicLink() || (packages && before === undefined && (await isCommitted(git, worktree))))
+    return undefined;
+  return install;
+}
+
+/** Runs an install; one that does not end well counts as none. */
+export async function install(
+  { gitDir }: GitLocation,
+  { command, stamp }: FrozenInstall,
+  run: (command: string) => Promise<void>,
+): Promise<void> {
+  const path = join(gitDir, INSTALLED);
+  if (existsSync(path)) rmSync(path);
+  await run(command);
+  writeFileSync(path, `${stamp}\n`, { mode: 0o600 });
+}
+
+async function isCommitted(git: Git, at: GitLocation): Promise<boolean> {
+  return (await git(['ls-files', '-z', '--', ':(top,literal)node_modules'], { at })).stdout !== '';
 }

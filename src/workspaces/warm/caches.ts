@@ -1,10 +1,25 @@
 import { type Dirent, lstatSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Context } from '../../git/context.ts';
-import type { Worktree } from '../../git/worktrees.ts';
-import { isInside } from '../place.ts';
+import type { GitLocation } from '../../git/location.ts';
+import { isInside } from '../paths.ts';
 
-/** Ignored files that a slot does not keep. */
+const LOCKFILES = [
+  'npm-shrinkwrap.json',
+  'package-lock.json',
+  'pnpm-lock.yaml',
+  'yarn.lock',
+  'bun.lock',
+  'bun.lockb',
+  'uv.lock',
+  'poetry.lock',
+  'Cargo.lock',
+  'go.sum',
+  'Gemfile.lock',
+  'composer.lock',
+];
+
+/** Ignored files that a warm worktree does not keep. */
 export function disposable(ignored: readonly string[], caches: readonly string[]): string[] {
   return ignored.filter((path) => !caches.some((cache) => isCache(path, cache)));
 }
@@ -18,11 +33,11 @@ function isCache(path: string, cache: string): boolean {
 /** Deletes everything that git does not have, save the caches. */
 export async function cleanAround(
   context: Context,
-  worktree: Worktree,
+  at: GitLocation,
   caches: readonly string[],
 ): Promise<void> {
   const excludes = caches.flatMap((cache) => ['-e', cache.replace(/^[!#]/, '\\$&')]);
-  await context.git(['clean', '-ffdxq', ...excludes], { at: worktree.at, write: true });
+  await context.git(['clean', '-ffdxq', ...excludes], { at, write: true });
 }
 
 /**
@@ -45,15 +60,15 @@ function dropLinksBelow(root: string, directory: string, caches: readonly string
   }
 }
 
-/** Deletes links on the ways to the caches of a slot that is taken, where git does not have them. */
+/** Deletes links on the ways to the caches of a worktree that is taken, where git does not have them. */
 export async function cutLinkedCaches(
   context: Context,
-  worktree: Worktree,
+  at: GitLocation,
   caches: readonly string[],
 ): Promise<void> {
-  const links = new Set(caches.flatMap((cache) => linkOnWay(worktree.path, cache) ?? []));
+  const links = new Set(caches.flatMap((cache) => linkOnWay(at.workTree, cache) ?? []));
   for (const link of links)
-    await context.git(['clean', '-ffdxq', '--', `:(top,literal)${link}`], { at: worktree.at, write: true });
+    await context.git(['clean', '-ffdxq', '--', `:(top,literal)${link}`], { at, write: true });
 }
 
 function linkOnWay(root: string, cache: string): string | undefined {
@@ -77,4 +92,11 @@ function entriesOf(path: string): Dirent[] {
     if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return [];
     throw error;
   }
+}
+
+/** Whether a checkout's lockfiles are others in the next commit. */
+export async function lockfilesDiffer(context: Context, at: GitLocation, next: string): Promise<boolean> {
+  const pathspecs = LOCKFILES.map((name) => `:(glob)**/${name}`);
+  const args = ['diff-tree', '-r', '--name-only', 'HEAD', next, '--', ...pathspecs];
+  return (await context.git(args, { at })).stdout !== '';
 }

@@ -1,12 +1,12 @@
-import { existsSync, mkdirSync, readdirSync, realpathSync, rmdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, realpathSync, rmdirSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, sep } from 'node:path';
-import { commonDirOf, type Repo } from '../git/repository.ts';
-import { type Found, inspect } from '../git/worktrees.ts';
+import type { Git } from '../git/git.ts';
+import { describe, type Found, inspect, type Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { branchProblem } from '../model/ids.ts';
-import { readOwner } from './owner.ts';
 
-export const slotsOf = (worktreeRoot: string) => join(worktreeRoot, '.slots');
+/** Where the free warm worktrees of a root are. */
+export const warmRoot = (worktreeRoot: string) => join(worktreeRoot, '.slots');
 
 export function isInside(path: string, directory: string): boolean {
   return path === directory || path.startsWith(directory + sep);
@@ -25,7 +25,7 @@ export function checkBranch(branch: string, what = 'branch'): void {
     );
 }
 
-/** Makes a directory and those above it. One by one: asked for all, Node tries for ever where none can be made. */
+/** Makes a directory and those above it, one by one: `recursive` makes Node try for ever where none can be made. */
 export function makePath(path: string): void {
   if (existsSync(path)) return;
   makePath(dirname(path));
@@ -53,65 +53,6 @@ export function canonical(path: string): string {
 export function realDirectory(path: string): string {
   if (existsSync(path)) return realpathSync.native(path);
   return join(realDirectory(dirname(path)), basename(path));
-}
-
-/** Refuses a workspace in a checkout of the repository, in its git directory, in another ticket's worktree or among the slots. */
-export function refuseInside(repo: Repo, path: string, worktreeRoot: string): void {
-  refuseBelowFile(path, worktreeRoot);
-  const around = checkoutsAround(path);
-  const inside =
-    isInside(path, repo.workTree) ||
-    isInside(path, repo.commonDir) ||
-    around.some((checkout) => commonDirOf(checkout) === repo.commonDir);
-  for (const checkout of inside ? [] : around) {
-    const found = inspect(checkout);
-    const owner = found.kind === 'worktree' ? readOwner(found.worktree.adminDir) : undefined;
-    if (owner) throw pathTaken(path, `${checkout}, the worktree of ${owner.owner}`);
-  }
-  if (inside)
-    throw new WorkspaceError(
-      'workspace/inside-checkout',
-      `The worktree path ${path} lies inside a checkout of its own repository.`,
-      {
-        hint: 'Set `worktreeRoot` of the plan or `worktree` of the ticket to a place outside it.',
-        details: { path, repo: repo.workTree },
-      },
-    );
-  if (isInside(path, slotsOf(worktreeRoot)))
-    throw new WorkspaceError(
-      'workspace/inside-slots',
-      `The worktree path ${path} is reserved for reused worktrees.`,
-      {
-        hint: 'Set `worktree` of the ticket to another place.',
-        details: { path },
-      },
-    );
-}
-
-/** Refuses a path of which a part that has to be a directory is something else. */
-function refuseBelowFile(path: string, worktreeRoot: string): void {
-  let above = dirname(path);
-  while (!existsSync(above)) above = dirname(above);
-  if (statSync(above).isDirectory()) return;
-  const field = isInside(worktreeRoot, above) && isInside(path, worktreeRoot) ? 'worktreeRoot' : 'worktree';
-  const whose = field === 'worktreeRoot' ? 'the plan or the settings' : 'the ticket';
-  throw new WorkspaceError(
-    'workspace/below-file',
-    `The worktree path ${path} cannot be: ${above} is not a directory.`,
-    {
-      hint: `Move ${above} away, or set \`${field}\` of ${whose} to another place.`,
-      details: { path, above, field },
-    },
-  );
-}
-
-/** The directories above a path that have a `.git`. */
-function checkoutsAround(path: string): string[] {
-  const found: string[] = [];
-  for (let at = dirname(path); ; at = dirname(at)) {
-    if (existsSync(join(at, '.git'))) found.push(at);
-    if (dirname(at) === at) return found;
-  }
 }
 
 const WHAT: Record<Exclude<Found['kind'], 'absent' | 'worktree'>, string> = {
@@ -143,4 +84,13 @@ export function removeEmptyParents(path: string, root: string): void {
       if (code !== 'ENOENT') throw error;
     }
   }
+}
+
+/** A linked worktree, or a repository's own checkout in the same form; undefined for anything else. */
+export async function openTree(git: Git, path: string, likely?: string): Promise<Worktree | undefined> {
+  const clean = canonical(path);
+  const found = await inspect(git, clean, likely);
+  if (found.kind === 'worktree') return found.worktree;
+  const at = found.kind === 'checkout' ? await git.locate(realpathSync.native(clean)) : undefined;
+  return at && describe(git, at);
 }

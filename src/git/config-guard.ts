@@ -1,0 +1,203 @@
+import { createHash } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { isAbsolute, join, relative } from 'node:path';
+import { writeAtomic } from '../machine/files/atomic.ts';
+import { makeDirectory } from '../machine/files/directory.ts';
+import { readRegularText } from '../machine/files/regular.ts';
+import type { GitLocation } from './location.ts';
+
+type Entries = ReadonlyArray<readonly [key: string, value: string]>;
+
+/** Programs that git runs when it reads, writes or merges files (a repository may need them, as for LFS); and what `setting` gives. */
+export const CONFIG_KEYS =
+  '^(filter\\..*\\.(clean|smudge|process|required)|merge\\..*\\.driver|remote\\..*\\.(uploadpack|receivepack)|include(if\\..*)?\\.path|core\\.filemode|remote\\.origin\\.url)$';
+
+/** Merges text as git does without a driver; anything that does not merge is a conflict. */
+const PLAIN_MERGE = 'git merge-file -q --marker-size=%L %A %O %B || exit 1';
+
+interface ConfigGuard<Limits> {
+  /** Config for a call there that puts drivers out of force. */
+  overrides(at: GitLocation, limits: Limits): Promise<Entries>;
+  /** Says that the user works with this repository, so that what its config has now may be remembered. */
+  adopt(commonDir: string): void;
+  setting(at: GitLocation, key: string, limits: Limits): Promise<string | undefined>;
+}
+
+interface Answer {
+  listed: readonly Listed[];
+  overrides: Entries;
+}
+
+/**
+ * Puts out of force which drivers the repository's own config has got since it was first used: an agent can write there,
+ * and git would run it outside of the agent. Those of the user's own config are always used. The config is listed once and
+ * then again when its file has changed.
+ */
+export function createConfigGuard<Limits>(
+  list: (at: GitLocation, limits: Limits) => Promise<string>,
+  { memory, walls = false }: { memory?: string | undefined; walls?: boolean | undefined },
+): ConfigGuard<Limits> {
+  const adopted = new Set<string>();
+  const known = new Map<string, { stamp: string; answer: Promise<Answer> }>();
+
+  const ask = async (at: GitLocation, limits: Limits): Promise<Answer> => {
+    const listed = parseListing(await list(at, limits));
+    const drivers = listed.filter(isDriver);
+    const first = adopted.has(at.commonDir) ? drivers : undefined;
+    const trusted = new Set(memory === undefined ? [] : recall(memory, at.commonDir, first));
+    // Where an agent is sandboxed, a driver also has to run nothing that the agent can write.
+    const isTrusted = (each: Listed) =>
+      (!each.own || trusted.has(entryOf(each))) &&
+      (!walls || each.key.endsWith('.required') || isOutsideProgram(each.value, at.workTree));
+    return { listed, overrides: overridesOf(drivers, isTrusted) };
+  };
+
+  const answerFor = (at: GitLocation, limits: Limits): Promise<Answer> => {
+    // Worktrees without a config of their own all read the same.
+    const own = stampOf(join(at.gitDir, 'config.worktree'));
+    const key = own === '' && !walls ? at.commonDir : at.gitDir;
+    const stamp = `${stampOf(join(at.commonDir, 'config'))} ${own}`;
+    const cached = known.get(key);
+    if (cached?.stamp === stamp) return cached.answer;
+    const answer = ask(at, limits);
+    known.set(key, { stamp, answer });
+    const forget = () => {
+      if (known.get(key)?.answer === answer) known.delete(key);
+    };
+    // Files that are included may change without a trace in the config itself.
+    answer.then(({ listed }) => {
+      if (listed.some((each) => each.own && isInclude(each))) forget();
+    }, forget);
+    return answer;
+  };
+
+  return {
+    overrides: async (at, limits) => (await answerFor(at, limits)).overrides,
+    adopt(commonDir) {
+      if (adopted.has(commonDir)) return;
+      adopted.add(commonDir);
+      known.clear();
+    },
+    setting: async (at, key, limits) =>
+      (await answerFor(at, limits)).listed.findLast((each) => each.key === key)?.value,
+  };
+}
+
+function stampOf(path: string): string {
+  const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stat ? `${stat.ino}:${stat.size}:${stat.ctimeNs}` : '';
+}
+
+interface Listed {
+  /** Of the repository or worktree, and not of the user or the system. */
+  own: boolean;
+  key: string;
+  value: string;
+}
+
+function parseListing(text: string): Listed[] {
+  const fields = text.split('\0');
+  const listed: Listed[] = [];
+  for (let index = 0; index + 1 < fields.length; index += 2) {
+    const scope = fields[index];
+    const [key = '', ...value] = (fields[index + 1] ?? '').split('\n');
+    listed.push({ own: scope === 'local' || scope === 'worktree', key, value: value.join('\n') });
+  }
+  return listed;
+}
+
+const isInclude = ({ key }: Listed) => key.startsWith('include');
+const isDriver = ({ key }: Listed) => /^(filter|merge)\.|\.(uploadpack|receivepack)$/.test(key);
+const entryOf = ({ key, value }: Listed) => `${key}=${value}`;
+
+/**
+ * The drivers that the repository's config had when it was first used, kept where agents have no business. `now` is
+ * remembered where nothing is yet; a repository inside a worktree is never remembered.
+ */
+function recall(memory: string, commonDir: string, now: readonly Listed[] | undefined): string[] {
+  const id = createHash('sha256').update(commonDir).digest('hex').slice(0, 16);
+  const file = join(memory, `${id}.json`);
+  const kept = readRegularText(file);
+  if (kept !== undefined) return parseRecord(kept);
+  if (now === undefined) return [];
+  const drivers = now.filter((each) => each.own).map(entryOf);
+  try {
+    makeDirectory(memory);
+    writeAtomic(file, `${JSON.stringify({ version: 1, repository: commonDir, drivers }, null, 2)}\n`);
+  } catch (error) {
+    // Commands that only read work on a full or read-only disk; running does not, and says so itself.
+    if (!UNWRITABLE.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+  }
+  return drivers;
+}
+
+const UNWRITABLE = ['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT'];
+
+function parseRecord(text: string): string[] {
+  try {
+    const { drivers } = JSON.parse(text) as { drivers?: unknown };
+    return Array.isArray(drivers) ? drivers.filter((each) => typeof each === 'string') : [];
+  } catch {
+    // Damaged: nothing of it is believed.
+    return [];
+  }
+}
+
+const PROGRAMS = ['clean', 'smudge', 'process'];
+
+function overridesOf(drivers: readonly Listed[], isTrusted: (each: Listed) => boolean): Entries {
+  const planted = new Set(drivers.filter((each) => !isTrusted(each)).map(({ key }) => key));
+  const result = new Map<string, string>();
+  for (const key of planted) {
+    const mine = drivers.findLast((each) => each.key === key && isTrusted(each));
+    result.set(key, mine?.value ?? neutral(key));
+  }
+  // A filter of which no program is left stands for nothing: files are taken as they are.
+  for (const key of planted) {
+    const [, name, part] = /^(filter\..*)\.([^.]*)$/.exec(key) ?? [];
+    if (name === undefined) continue;
+    const left = PROGRAMS.some((each) =>
+      drivers.some((entry) => entry.key === `${name}.${each}` && isTrusted(entry)),
+    );
+    if (!left) for (const each of PROGRAMS) result.set(`${name}.${each}`, '');
+    if (!left || part !== 'required') result.set(`${name}.required`, 'false');
+  }
+  return [...result];
+}
+
+function neutral(key: string): string {
+  if (key.startsWith('merge.')) return PLAIN_MERGE;
+  if (key.endsWith('.required')) return 'false';
+  if (key.endsWith('.uploadpack')) return 'git-upload-pack';
+  if (key.endsWith('.receivepack')) return 'git-receive-pack';
+  return '';
+}
+
+/** Programs that run a text or a module, which may be in the tree where git starts them. */
+const INTERPRETERS =
+  /^(ba|da|z|k|fi)?sh$|^(python|perl|ruby|node|php|lua|tclsh|deno|bun|java|make|gmake|sed|g?awk|npx|npm|pnpm|yarn|uv|uvx|env|xargs|sudo|nice|timeout)[\d.]*$/;
+/** Flags, git's own placeholders and plain words; no paths. */
+const HARMLESS = /^(-[\w=:,.+-]*|%[A-Za-z]|[\w:=,+-]+)$/;
+
+/**
+ * Whether a driver of git's config runs nothing that is in the work tree. A sandboxed agent writes there, and git would
+ * run what it wrote outside of the sandbox. True only for what is plainly so: a program by its name or full path, and plain
+ * words.
+ */
+export function isOutsideProgram(command: string, workTree: string): boolean {
+  if (command.trim() === '') return true;
+  const words = command.trim().split(/\s+/).map(unquoted);
+  const [program = '', ...rest] = words;
+  if (words.includes(undefined) || program === undefined) return false;
+  if (!rest.every((word) => word !== undefined && HARMLESS.test(word))) return false;
+  if (isAbsolute(program))
+    return /^[\w./+@-]+$/.test(program) && relative(workTree, program).startsWith('..');
+  return /^[\w.+-]+$/.test(program) && !INTERPRETERS.test(program);
+}
+
+/** Undefined where quotes are more than a pair around the word. */
+function unquoted(word: string): string | undefined {
+  const inner = /^"([^"]*)"$|^'([^']*)'$/.exec(word);
+  const text = inner ? (inner[1] ?? inner[2] ?? '') : word;
+  return /["'\\`$;|&<>(){}*?[\]~#!\n]/.test(text) ? undefined : text;
+}

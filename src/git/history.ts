@@ -1,0 +1,72 @@
+import type { Context } from './context.ts';
+import type { GitLocation } from './location.ts';
+
+/** True when both commits are here and the first is in the second's history. */
+export async function isAncestor(
+  context: Context,
+  repo: GitLocation,
+  ancestor: string,
+  commit: string,
+): Promise<boolean> {
+  const args = ['merge-base', '--is-ancestor', ancestor, commit];
+  return (await context.git(args, { at: repo, ok: [0, 1, 128] })).code === 0;
+}
+
+/** True when `ancestor` is reachable from `commit`; fails when one of them is not here. */
+export async function contains(
+  context: Context,
+  repo: GitLocation,
+  commit: string,
+  ancestor: string,
+): Promise<boolean> {
+  if (commit === ancestor) return true;
+  const known = context.ancestry.get(`${commit}:${ancestor}`);
+  if (known !== undefined) return known;
+  const args = ['merge-base', '--is-ancestor', ancestor, commit];
+  const { code } = await context.git(args, { at: repo, ok: [0, 1] });
+  remember(context, commit, ancestor, code === 0);
+  return code === 0;
+}
+
+export function remember(context: Context, commit: string, ancestor: string, answer: boolean): void {
+  if (context.ancestry.size > 5000) context.ancestry.clear();
+  context.ancestry.set(`${commit}:${ancestor}`, answer);
+}
+
+/** The commit where two histories part; undefined when they have nothing in common. */
+export async function mergeBase(
+  context: Context,
+  repo: GitLocation,
+  one: string,
+  other: string,
+): Promise<string | undefined> {
+  const { stdout } = await context.git(['merge-base', one, other], { at: repo, ok: [0, 1] });
+  return stdout.trim() || undefined;
+}
+
+export async function isCommit(context: Context, repo: GitLocation, commit: string): Promise<boolean> {
+  const args = ['cat-file', '-e', `${commit}^{commit}`];
+  return (await context.git(args, { at: repo, ok: [0, 1, 128] })).code === 0;
+}
+
+/** True when some ref holds the commit. */
+export async function isReachable(context: Context, repo: GitLocation, commit: string): Promise<boolean> {
+  const args = ['for-each-ref', '--count=1', '--format=%(refname)', `--contains=${commit}`];
+  return (await context.git(args, { at: repo })).stdout !== '';
+}
+
+export async function treeOf(context: Context, repo: GitLocation, commit: string): Promise<string> {
+  const { stdout } = await context.git(['rev-parse', '--verify', `${commit}^{tree}`], { at: repo });
+  return stdout.trim();
+}
+
+/** How many commits are reachable from `from` and from none of `without`. */
+export async function countCommits(
+  context: Context,
+  repo: GitLocation,
+  from: string,
+  without: readonly string[],
+): Promise<number> {
+  const args = ['rev-list', '--count', from, '--not', ...without, '--'];
+  return Number((await context.git(args, { at: repo })).stdout.trim());
+}

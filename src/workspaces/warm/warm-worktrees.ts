@@ -1,0 +1,192 @@
+import { existsSync, readdirSync, renameSync, rmdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type Context, lockRepo } from '../../git/context.ts';
+import { GitError, retryRaces } from '../../git/git.ts';
+import type { GitLocation } from '../../git/location.ts';
+import { branchRef, readRef } from '../../git/refs.ts';
+import { find, inspect, isUnderWay, listOwnRefs } from '../../git/worktrees.ts';
+import { WorkspaceError } from '../../model/errors.ts';
+import { type Checkout, checkOut, removeWorktree } from '../create.ts';
+import { type Owner, readOwner, writeOwner } from '../owner.ts';
+import { makePath, realDirectory, removeEmptyParents, warmRoot } from '../paths.ts';
+import { holdsUnseen } from '../unique-commits.ts';
+import { cleanAround, cutLinkedCaches, lockfilesDiffer } from './caches.ts';
+import { forgetTicket, hasOwnState, removeLeftFiles, stampOf } from './own-state.ts';
+
+/** The repository's free worktrees under a root. One being taken when its engine died is as free as before. */
+async function listFree(context: Context, repo: GitLocation, worktreeRoot: string): Promise<GitLocation[]> {
+  const all = await listWarm(context, repo, warmRoot(worktreeRoot));
+  return all.filter(({ gitDir }) => {
+    if (isUnderWay(gitDir, ['locked', 'index.lock', 'HEAD.lock'])) return false;
+    const owner = readOwner(gitDir);
+    return owner?.created === true && (owner.state === 'slot' || owner.state === 'checkout');
+  });
+}
+
+/** Whatever state they are in; several repositories may share a root. */
+async function listWarm(context: Context, repo: GitLocation, directory: string): Promise<GitLocation[]> {
+  const found = await Promise.all(namesIn(directory).map((name) => find(context.git, join(directory, name))));
+  return found.flatMap((each) => ('kind' in each || each.commonDir !== repo.commonDir ? [] : [each]));
+}
+
+function namesIn(directory: string): string[] {
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory).filter((name) => /^\d+$/.test(name));
+}
+
+export interface Taken {
+  at: GitLocation;
+  caches: boolean;
+  /** It was free, and may have been changed meanwhile. */
+  mayDiffer: boolean;
+}
+
+/** Moves a warm worktree to where the ticket wants it; undefined when there is none that can be moved there. */
+export async function takeWarm(
+  context: Context,
+  repo: GitLocation,
+  spec: { worktreeRoot: string; path: string; owner: Owner },
+): Promise<Taken | undefined> {
+  for (const free of await listFree(context, repo, spec.worktreeRoot)) {
+    const before = readOwner(free.gitDir);
+    const caches = before?.caches !== false;
+    const mayDiffer = before?.stamp !== stampOf(free.gitDir);
+    writeOwner(free.gitDir, { ...spec.owner, caches });
+    const at = await moveWorktree(context, repo, free, spec.path);
+    if (at) return { at, caches, mayDiffer };
+  }
+  return undefined;
+}
+
+/** Keeps a worktree for the next ticket if there is room; commits that only its reflog holds were looked for before. */
+export async function putWarm(
+  context: Context,
+  repo: GitLocation,
+  at: GitLocation,
+  spec: { worktreeRoot: string; slots: number; commit: string },
+): Promise<boolean> {
+  const directory = warmRoot(spec.worktreeRoot);
+  const isFull = namesIn(directory).length >= spec.slots;
+  if (isFull && (await listWarm(context, repo, directory)).length >= spec.slots) return false;
+  let number = 0;
+  while (existsSync(join(directory, String(number)))) number += 1;
+  const path = join(directory, String(number));
+  makePath(directory);
+  const { commands, input } = forgetTicket(spec.commit);
+  const all = [...commands, ['worktree', 'move', at.workTree, path]];
+  try {
+    await retryRaces(() => context.git.sequence(all, { at, write: true, input }));
+  } catch (error) {
+    if (error instanceof GitError) return false;
+    throw error;
+  }
+  removeLeftFiles(at.gitDir);
+  const owner = readOwner(at.gitDir);
+  if (owner) writeOwner(at.gitDir, { ...owner, stamp: stampOf(at.gitDir) });
+  removeEmptyParents(at.workTree, spec.worktreeRoot);
+  return true;
+}
+
+/** Undefined when it cannot be moved there: the caller has a slower way. */
+async function moveWorktree(
+  context: Context,
+  repo: GitLocation,
+  at: GitLocation,
+  path: string,
+): Promise<GitLocation | undefined> {
+  const git = (...args: string[]) =>
+    retryRaces(() => context.git(['worktree', ...args], { at: repo, write: true }));
+  try {
+    makePath(dirname(path));
+    // Git would move it into a directory that is there.
+    if (existsSync(path)) rmdirSync(path);
+    try {
+      await git('move', at.workTree, path);
+    } catch (error) {
+      if (!(error instanceof GitError) || !/is not a working tree/.test(error.stderr)) throw error;
+      // An earlier move was interrupted.
+      await git('repair', at.workTree);
+      await git('move', at.workTree, path);
+    }
+    return { ...at, workTree: path };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (error instanceof GitError || ['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(code ?? '')) return undefined;
+    throw error;
+  }
+}
+
+/** Refuses a worktree that was made different from a new one while it was free. */
+export async function refuseOwnState(context: Context, { at, mayDiffer }: Taken): Promise<void> {
+  if (!mayDiffer) return;
+  if ((await hasOwnState(context, at)) || (await listOwnRefs(context.git, at)).length > 0)
+    throw new WorkspaceError(
+      'workspace/slot-dirty',
+      `The reused worktree ${at.workTree} has a state of its own.`,
+    );
+}
+
+/** Checks a taken worktree out; its caches stay only while every lockfile is the same in both commits. */
+export async function checkOutWarm(
+  context: Context,
+  { at, caches }: Taken,
+  wanted: Checkout & { keep: readonly string[] },
+): Promise<void> {
+  const next = wanted.tip ?? wanted.start;
+  const stale = caches && (wanted.keep.length === 0 || (await lockfilesDiffer(context, at, next)));
+  await checkOut(context, at, wanted);
+  if (stale) await cleanAround(context, at, []);
+  else await cutLinkedCaches(context, at, wanted.keep);
+}
+
+/** Gets a warm worktree that could not be used out of the way: deleted, or set aside when it holds something after all. */
+export async function discardWarm(
+  context: Context,
+  repo: GitLocation,
+  at: GitLocation,
+  spec: { worktreeRoot: string; branch: string },
+): Promise<string | undefined> {
+  try {
+    if (!(await holdsUnseen(context, repo, at))) {
+      await removeWorktree(context, repo, at.workTree);
+      return undefined;
+    }
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error;
+  }
+  const found = await inspect(context.git, at.workTree);
+  const tip = await readRef(context.git, repo, branchRef(spec.branch));
+  if (found.kind === 'worktree' && found.worktree.head.branch === spec.branch && tip)
+    await context.git(['update-ref', '--no-deref', 'HEAD', tip], { at, write: true });
+  const aside = freeName(join(warmRoot(spec.worktreeRoot), 'kept'));
+  makePath(dirname(aside));
+  // By hand: git does not move one whose index is broken.
+  renameSync(at.workTree, aside);
+  const owner = readOwner(at.gitDir);
+  if (owner) writeOwner(at.gitDir, { ...owner, state: 'ready', created: false });
+  await context.git(['worktree', 'repair', aside], { at: repo, write: true, ok: [0, 1, 128] });
+  return `A slot could not be reused; it is kept in ${aside} because something in it would be lost.`;
+}
+
+function freeName(stem: string): string {
+  let number = 1;
+  while (existsSync(`${stem}-${number}`)) number += 1;
+  return `${stem}-${number}`;
+}
+
+/** Deletes the repository's free warm worktrees under a root and returns how many there were. */
+export async function sweepWarm(
+  context: Context,
+  spec: { repo: string; worktreeRoot: string },
+): Promise<number> {
+  const repo = await context.repo(spec.repo);
+  return lockRepo(repo, async () => {
+    let swept = 0;
+    for (const at of await listFree(context, repo, realDirectory(spec.worktreeRoot))) {
+      if (await holdsUnseen(context, repo, at)) continue;
+      await removeWorktree(context, repo, at.workTree);
+      swept += 1;
+    }
+    return swept;
+  });
+}
