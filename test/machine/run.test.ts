@@ -55,6 +55,16 @@ describe('run', () => {
     expect(await sh('sleep 60', { signal, abortGraceMs: 50 })).toMatchObject({ stopped: 'abort' });
   });
 
+  it('returns what was printed in time, also when this process was too busy to read it', async () => {
+    const program = run('sh', ['-c', '(sleep 0.3; echo in time) & exit 0'], { leftovers: 'keep' });
+    const block = () => {
+      const until = performance.now() + 1_000;
+      while (performance.now() < until);
+    };
+    setTimeout(() => setImmediate(block), 150);
+    expect((await program).stdout).toBe('in time\n');
+  });
+
   it('does not wait for what a program leaves behind, and kills it if it keeps the output open', async () => {
     const end = await sh('sleep 60 & echo $!');
     expect(end).toMatchObject({ code: 0, stopped: undefined });

@@ -213,6 +213,7 @@ describe.concurrent('a spec that a daemon runs', () => {
     const dir = writeSpec(world, tasks('One'));
     const { out } = await world.cli('spec', dir, '--no-tmux', '--delay', '0', '--detach');
     try {
+      await world.reaches('spec-limits', '1', 'running');
       const { code, err } = await world.cli('spec', dir, '--no-tmux');
       const [, pid] = /^Daemon (\d+)/.exec(out) ?? [];
       expect({ code, err }).toEqual({ code: 3, err: expect.stringContaining(`daemon (pid ${pid}`) });
