@@ -8,11 +8,10 @@ import type { Ticket } from '../model/ticket.ts';
 type Data = Record<string, unknown>;
 type Schema = Readonly<Data>;
 
-/** A check of one value, and what completes it: defaults, and extra fields set aside. */
-interface Reader {
-  fits(value: unknown): boolean;
-  complete?: ((value: never) => unknown) | undefined;
-}
+/** Checks a value, and returns it with its defaults and with extra fields set aside. `NO`: ask the zod schema. */
+type Read = (value: unknown) => unknown;
+const NO = Symbol('not plain');
+const never: Read = () => NO;
 
 /**
  * Reads a ticket that is plainly well-formed, some twenty times faster than its zod schema and without loading zod: people
@@ -21,41 +20,17 @@ interface Reader {
  */
 export function quickTicket(data: unknown): Ticket | undefined {
   if (!isObject(data)) return undefined;
-  const kind = data.unit !== undefined ? 0 : data.source !== undefined ? 1 : 2;
-  return read('ticket', kind, data) as Ticket | undefined;
+  return read('ticket', data.unit !== undefined ? 0 : data.source !== undefined ? 1 : 2, data);
 }
 
 export function quickPlan(data: unknown): Plan | undefined {
   if (!isObject(data)) return undefined;
-  const kind = [undefined, 'run', 'spec'].indexOf(data.kind as string | undefined);
-  return kind < 0 ? undefined : (read('plan', kind, data) as Plan | undefined);
-}
-
-const SCHEMAS: Readonly<Record<'plan' | 'ticket', Union>> = { plan: planSchema, ticket: ticketSchema };
-const readers: Record<keyof typeof SCHEMAS, Reader[]> = { plan: [], ticket: [] };
-
-/** `member`: which of the forms that the schema has. */
-function read(name: keyof typeof SCHEMAS, member: number, data: Data): unknown {
-  readers[name][member] ??= readerOf(name, member);
-  const reader = readers[name][member];
-  return reader.fits(data) ? (reader.complete?.(data as never) ?? data) : undefined;
-}
-
-function readerOf(name: keyof typeof SCHEMAS, member: number): Reader {
-  const { properties, required, anyOf = [], $defs = {} }: Union = SCHEMAS[name];
-  const more = anyOf[member];
-  if (!more) return NEVER;
-  const all = {
-    properties: { ...properties, ...more.properties },
-    required: [...required, ...more.required],
-  };
-  return object(all, { defs: $defs, known: new Map() });
+  return read('plan', [undefined, 'run', 'spec'].indexOf(data.kind as string | undefined), data);
 }
 
 /** A schema as `jsonSchemas` makes it of a union: what all members have, and what each of them adds. */
 interface Union extends Member {
   anyOf?: Member[];
-  $defs?: Named['defs'];
 }
 
 interface Member {
@@ -63,137 +38,136 @@ interface Member {
   required: string[];
 }
 
-interface Named {
-  defs: Readonly<Record<string, Schema>>;
-  known: Map<string, Reader>;
+const SCHEMAS: Readonly<Record<'plan' | 'ticket', Union>> = { plan: planSchema, ticket: ticketSchema };
+const readers: Record<keyof typeof SCHEMAS, Read[]> = { plan: [], ticket: [] };
+
+function read<T>(name: keyof typeof SCHEMAS, member: number, data: Data): T | undefined {
+  readers[name][member] ??= memberReader(SCHEMAS[name], member);
+  const found = readers[name][member](data);
+  return found === NO ? undefined : (found as T);
 }
 
-const NEVER: Reader = { fits: () => false };
+function memberReader({ properties, required, anyOf = [] }: Union, member: number): Read {
+  const more = anyOf[member];
+  if (!more) return never;
+  return object({
+    properties: { ...properties, ...more.properties },
+    required: [...required, ...more.required],
+  });
+}
 
-function compile(schema: Schema, named: Named): Reader {
-  if (typeof schema.$ref === 'string') return compileNamed(schema.$ref.replace('#/$defs/', ''), named);
-  if (Array.isArray(schema.anyOf)) return anyOf(schema.anyOf.map((each: Schema) => compile(each, named)));
-  if (Array.isArray(schema.type))
-    return anyOf(schema.type.map((type) => compile({ ...schema, type }, named)));
-  if (schema.enum) return { fits: (value) => (schema.enum as unknown[]).includes(value) };
-  if ('const' in schema) return { fits: (value) => value === schema.const };
+function compile(schema: Schema): Read {
+  // Only the schema of any JSON value has a name.
+  if (schema.$ref !== undefined) return when(isJson);
+  if (Array.isArray(schema.anyOf)) return anyOf(schema.anyOf.map(compile));
+  if (Array.isArray(schema.type)) return anyOf(schema.type.map((type) => compile({ ...schema, type })));
+  if (schema.enum) return when((value) => (schema.enum as unknown[]).includes(value));
+  if ('const' in schema) return when((value) => value === schema.const);
   switch (schema.type) {
     case 'object':
-      return schema.additionalProperties ? record(schema, named) : object(schema, named);
+      return schema.additionalProperties ? record(schema) : object(schema);
     case 'array':
-      return array(compile(schema.items as Schema, named));
+      return array(compile(schema.items as Schema));
     case 'string':
-      return { fits: text(schema.pattern) };
+      return when(textCheck(schema.pattern));
     case 'integer':
     case 'number':
-      return { fits: number(schema) };
+      return when(numberCheck(schema));
     case 'boolean':
-      return { fits: (value) => typeof value === 'boolean' };
+      return when((value) => typeof value === 'boolean');
     case 'null':
-      return { fits: (value) => value === null };
+      return when((value) => value === null);
     default:
-      return Object.keys(schema).length === 0 ? { fits: () => true } : NEVER;
+      return Object.keys(schema).length === 0 ? (value) => value : never;
   }
 }
 
-/** A schema that refers to itself has nothing to complete: it is that of any JSON value. */
-function compileNamed(name: string, named: Named): Reader {
-  const known = named.known.get(name);
-  if (known) return known;
-  const reader: Reader = { fits: (value) => compiled.fits(value) };
-  named.known.set(name, reader);
-  const compiled = compile(named.defs[name] ?? {}, named);
-  reader.complete = compiled.complete;
-  return reader;
+function when(fits: (value: unknown) => boolean): Read {
+  return (value) => (fits(value) ? value : NO);
 }
 
-/** Only one of them may complete something: then whether it is meant shows in that the value is an object or a list. */
-function anyOf(readers: Reader[]): Reader {
-  const [completer, another] = readers.filter(({ complete }) => complete);
-  if (another) return NEVER;
-  return {
-    fits: (value) => readers.some((reader) => reader.fits(value)),
-    complete: completer?.complete && ((value: never) => (value ? completer.complete?.(value) : value)),
+function anyOf([first = never, ...rest]: Read[]): Read {
+  return (value) => {
+    let found = first(value);
+    for (const read of rest) if (found === NO) found = read(value);
+    return found;
   };
 }
 
-function text(pattern: unknown): Reader['fits'] {
+function isJson(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return typeof value !== 'number' || Number.isFinite(value);
+  return Array.isArray(value) ? value.every(isJson) : isObject(value) && Object.values(value).every(isJson);
+}
+
+function textCheck(pattern: unknown): (value: unknown) => boolean {
   if (pattern === undefined) return (value) => typeof value === 'string';
   const problem = { [ID_PATTERN]: idProblem, [BRANCH_PATTERN]: branchProblem }[String(pattern)];
   return (value) => typeof value === 'string' && problem !== undefined && problem(value) === undefined;
 }
 
-function number({ type, minimum = -Infinity, exclusiveMinimum = -Infinity }: Schema): Reader['fits'] {
+function numberCheck({ type, minimum = -Infinity, exclusiveMinimum = -Infinity }: Schema) {
   const isOne = type === 'integer' ? Number.isSafeInteger : Number.isFinite;
   const [least, above] = [Number(minimum), Number(exclusiveMinimum)];
-  return (value) => isOne(value) && (value as number) >= least && (value as number) > above;
+  return (value: unknown) => isOne(value) && (value as number) >= least && (value as number) > above;
 }
 
-function array({ fits, complete }: Reader): Reader {
-  return {
-    fits: (value) => Array.isArray(value) && value.every(fits),
-    complete: complete && ((value: never[]) => value.map(complete)),
+function array(read: Read): Read {
+  return (value) => {
+    if (!Array.isArray(value)) return NO;
+    const found = value.map(read);
+    return found.includes(NO) ? NO : found;
   };
 }
 
-function record(schema: Schema, named: Named): Reader {
-  const { fits, complete } = compile(schema.additionalProperties as Schema, named);
-  const isKey = compile((schema.propertyNames ?? {}) as Schema, named).fits;
-  return {
-    fits: (value) =>
-      isObject(value) && Object.entries(value).every(([key, each]) => isKey(key) && fits(each)),
-    complete:
-      complete &&
-      ((value: Data) =>
-        Object.fromEntries(Object.entries(value).map(([key, each]) => [key, complete(each as never)]))),
+function record(schema: Schema): Read {
+  const read = compile(schema.additionalProperties as Schema);
+  const isKey = compile((schema.propertyNames ?? {}) as Schema);
+  return (value) => {
+    if (!isObject(value)) return NO;
+    const found = Object.entries(value).map(
+      ([key, each]) => [key, isKey(key) === NO ? NO : read(each)] as const,
+    );
+    return found.some(([, each]) => each === NO) ? NO : Object.fromEntries(found);
   };
 }
 
-function object(schema: Schema, named: Named): Reader {
-  const required = new Set((schema.required ?? []) as string[]);
-  const fields = Object.entries(schema.properties as Record<string, Schema>).map(([key, field]) => {
-    const { fits, complete } = compile(field, named);
-    return { key, fits, complete, required: required.has(key), preset: field.default };
-  });
-  const known = new Set(fields.map(({ key }) => key));
-  const isClosed = schema.additionalProperties === false;
-  // All keys at once: objects to which many are added one by one become slow.
-  const preset = fields.filter((field) => field.required || field.preset !== undefined);
-  const template: Data = Object.fromEntries(preset.map((field) => [field.key, field.preset]));
-  const hasPresets = fields.some((field) => field.preset !== undefined);
-  const fresh = fields.filter((field) => typeof field.preset === 'object' && field.preset !== null);
-  const inside = fields.filter((field) => field.complete);
-  const fill = (value: Data): Data => {
-    if (!hasPresets && inside.length === 0) return value;
-    const result: Data = hasPresets ? Object.assign({ ...template }, value) : { ...value };
-    for (const { key, preset } of fresh)
-      if (value[key] === undefined)
-        result[key] = Array.isArray(preset) ? [...preset] : { ...(preset as Data) };
-    for (const { key, complete } of inside) {
-      const field = result[key];
-      if (typeof field === 'object' && field !== null) result[key] = complete?.(field as never);
+function object(schema: Schema): Read {
+  const required = (schema.required ?? []) as string[];
+  const properties = Object.entries(schema.properties as Record<string, Schema>);
+  const fields = new Map(properties.map(([key, field]) => [key, compile(field)]));
+  const presets = properties.filter(([key, field]) => field.default !== undefined || required.includes(key));
+  // V8 makes objects slow to which many keys are added one by one, but not those that it reads from JSON.
+  const template: Data = JSON.parse(
+    JSON.stringify(Object.fromEntries(presets.map(([key, field]) => [key, field.default ?? null]))),
+  );
+  const inside = presets.filter(([, field]) => typeof field.default === 'object' && field.default !== null);
+  return (value) => {
+    if (!isObject(value)) return NO;
+    const result: Data = Object.assign({ ...template }, value);
+    let hasExtra = false;
+    for (const key in value) {
+      const read = fields.get(key);
+      const field = read?.(value[key]);
+      if (field === NO) return NO;
+      if (!read) hasExtra = true;
+      else if (field !== value[key]) result[key] = field;
     }
-    return result;
+    for (const key of required) if (value[key] === undefined) return NO;
+    for (const [key] of inside) if (value[key] === undefined) result[key] = fields.get(key)?.(template[key]);
+    if (!hasExtra) return result;
+    return schema.additionalProperties === false ? NO : withoutExtra(result, value, fields);
   };
-  return {
-    fits(value) {
-      if (!isObject(value)) return false;
-      for (const { key, fits, required } of fields) {
-        const field = value[key];
-        if (field === undefined ? required : !fits(field)) return false;
-      }
-      return !isClosed || Object.keys(value).every((key) => known.has(key));
-    },
-    complete(value: Data) {
-      let hasExtra = false;
-      for (const key in value) hasExtra ||= !known.has(key);
-      if (!hasExtra) return fill(value);
-      const order = Object.keys(value);
-      const own = Object.fromEntries(Object.entries(value).filter(([key]) => known.has(key)));
-      const extra = order.filter((key) => !known.has(key));
-      return setAside({ ...fill(own) }, order, value, extra);
-    },
-  };
+}
+
+function withoutExtra(result: Data, value: Data, known: ReadonlyMap<string, unknown>): Data {
+  const own = Object.entries(result).filter(([key]) => known.has(key));
+  const order = Object.keys(value);
+  return setAside(
+    Object.fromEntries(own),
+    order,
+    value,
+    order.filter((key) => !known.has(key)),
+  );
 }
 
 /** Data of ours has no `__proto__`; what becomes of it is for the zod schema to say. */
