@@ -1,6 +1,6 @@
 import type { ErrorClass } from '../model/ticket.ts';
 import { escapes } from './safe-path.ts';
-import type { Action, ActionName, Rule } from './scenario.ts';
+import type { Rule, Step, StepName } from './scenario.ts';
 
 type Path = Array<string | number>;
 
@@ -106,7 +106,7 @@ interface Shape {
   ends?: true;
 }
 
-const SHAPES: Record<ActionName, Shape> = {
+const SHAPES: Record<StepName, Shape> = {
   write: {
     fields: { path: field.path, text: field.string, append: field.string },
     required: ['path'],
@@ -152,26 +152,26 @@ export function checkScenario(value: unknown): Rule[] {
 }
 
 function checkRule(value: unknown, at: Array<string | number>): Rule {
-  const list: Field = (actions, path) => {
-    if (!Array.isArray(actions) || actions.length === 0)
-      throw new Problem(path, 'must be a list of at least one action');
-    return actions.map((action, i) => checkAction(action, [...path, i], i === actions.length - 1));
+  const list: Field = (steps, path) => {
+    if (!Array.isArray(steps) || steps.length === 0)
+      throw new Problem(path, 'must be a list of at least one step');
+    return steps.map((step, i) => checkStep(step, [...path, i], i === steps.length - 1));
   };
   const when: Field = (condition, path) => checkKeys(condition, path, WHEN);
   const rule = checkKeys(value, at, { when, do: list }, ['do']);
   return { when: rule.when ?? {}, do: rule.do } as Rule;
 }
 
-function checkAction(value: unknown, at: Array<string | number>, last: boolean): Action {
+function checkStep(value: unknown, at: Array<string | number>, last: boolean): Step {
   const entries = typeof value === 'string' ? [[value, null] as const] : Object.entries(Object(value));
   const [entry] = entries;
   if (!entry || entries.length > 1 || Array.isArray(value))
-    throw new Problem(at, 'must be one action with its arguments, as in "say: Hello"');
+    throw new Problem(at, 'must be one step with its arguments, as in "say: Hello"');
   const [name, raw] = entry;
-  if (!isAction(name))
+  if (!isStep(name))
     throw new Problem(
       at,
-      `unknown action ${JSON.stringify(name)}; there are ${Object.keys(SHAPES).join(', ')}`,
+      `unknown step ${JSON.stringify(name)}; there are ${Object.keys(SHAPES).join(', ')}`,
     );
   const shape = SHAPES[name];
   const path = [...at, name];
@@ -179,11 +179,11 @@ function checkAction(value: unknown, at: Array<string | number>, last: boolean):
   const either = shape.either ?? [];
   if (either.length > 0 && either.filter((key) => key in args).length !== 1)
     throw new Problem(path, `needs either ${either.join(' or ')}`);
-  if (shape.ends && !last) throw new Problem(path, 'ends the agent, so no action may follow');
-  return { name, args } as Action;
+  if (shape.ends && !last) throw new Problem(path, 'ends the agent, so no step may follow');
+  return { name, args } as Step;
 }
 
-function isAction(name: string): name is ActionName {
+function isStep(name: string): name is StepName {
   return Object.hasOwn(SHAPES, name);
 }
 

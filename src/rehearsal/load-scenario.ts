@@ -41,12 +41,12 @@ function fromJson(file: string, text: string): unknown {
   }
 }
 
-/** Turns `[1, 'do', 0, 'say']` into "rule 2, action 1, say". */
+/** Turns `[1, 'do', 0, 'say']` into "rule 2, step 1, say". */
 function sayPlace(path: Array<string | number>): string {
   const [rule, part, ...rest] = path;
   if (rule === undefined) return 'the whole file';
   const words = [`rule ${Number(rule) + 1}`];
-  if (part === 'do' && rest.length > 0) words.push(`action ${Number(rest.shift()) + 1}`);
+  if (part === 'do' && rest.length > 0) words.push(`step ${Number(rest.shift()) + 1}`);
   else if (part !== undefined) words.push(String(part));
   return [...words, ...rest.map(String)].join(', ');
 }

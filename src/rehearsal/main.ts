@@ -4,7 +4,7 @@ import type { Access } from '../model/agent.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { Json } from '../model/ticket.ts';
 import { type Ending, perform } from './perform.ts';
-import { defaultActions, matchRule, type Rule, type Situation } from './scenario.ts';
+import { defaultSteps, matchRule, type Rule, type Situation } from './scenario.ts';
 import { standardOutput as output, readStandardInput } from './stdio.ts';
 
 interface Arguments {
@@ -64,8 +64,8 @@ async function main(): Promise<Ending> {
   const cwd = process.cwd();
   const situation = situationFrom(process.env, args);
   const rules = await readRules(cwd, args.scenario ?? (process.env.SIGNALBOX_REHEARSAL || null));
-  const actions = matchRule(rules, situation)?.do ?? defaultActions(situation, args.access, prompt);
-  return perform({ output, access: args.access, prompt, schema, cwd, env: process.env }, actions);
+  const steps = matchRule(rules, situation)?.do ?? defaultSteps(situation, args.access, prompt);
+  return perform({ output, access: args.access, prompt, schema, cwd, env: process.env }, steps);
 }
 
 async function readRules(cwd: string, file: string | null): Promise<Rule[]> {

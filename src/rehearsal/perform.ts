@@ -6,7 +6,7 @@ import type { Json } from '../model/ticket.ts';
 import type { Place } from './git.ts';
 import { minimalInstance } from './instance.ts';
 import { safePath } from './safe-path.ts';
-import type { Action, ActionArgs, ActionName } from './scenario.ts';
+import type { Step, StepArgs, StepName } from './scenario.ts';
 import type { Output } from './stdio.ts';
 
 interface Scene extends Place {
@@ -23,18 +23,18 @@ export type Ending = { exit: number } | { signal: NodeJS.Signals } | { hang: tru
 /** What a prompt may ask an agent to end with. */
 const DONE = '<promise>TASK_DONE</promise>';
 
-/** Carries out the actions in order; without a result among them, a fitting one is given at the end. */
-export async function perform(scene: Scene, actions: Action[]): Promise<Ending> {
-  const names = new Set(actions.map((action) => action.name));
+/** Carries out the steps in order; without a result among them, a fitting one is given at the end. */
+export async function perform(scene: Scene, steps: Step[]): Promise<Ending> {
+  const names = new Set(steps.map((step) => step.name));
   let spent = names.has('usage');
   let said = '';
-  for (const action of actions) {
-    if (action.name === 'say') said = action.args.text;
-    if (action.name === 'result' && !spent) {
+  for (const step of steps) {
+    if (step.name === 'say') said = step.args.text;
+    if (step.name === 'result' && !spent) {
       spend(scene, said);
       spent = true;
     }
-    const ending = await act(scene, action);
+    const ending = await act(scene, step);
     if (ending) return ending;
   }
   if (names.has('result')) return { exit: 0 };
@@ -45,7 +45,7 @@ export async function perform(scene: Scene, actions: Action[]): Promise<Ending> 
   return { exit: 0 };
 }
 
-async function act(scene: Scene, { name, args }: Action): Promise<Ending | undefined> {
+async function act(scene: Scene, { name, args }: Step): Promise<Ending | undefined> {
   const { output } = scene;
   switch (name) {
     case 'say':
@@ -90,14 +90,14 @@ async function act(scene: Scene, { name, args }: Action): Promise<Ending | undef
 }
 
 /** A command cannot be held to reading, so `run` counts as writing. */
-function mayWrite(scene: Scene, name: ActionName): void {
+function mayWrite(scene: Scene, name: StepName): void {
   if (scene.access !== 'read') return;
   throw new InputError('rehearsal/access', `The scenario wants to ${name} in a phase whose access is read.`, {
     hint: 'Narrow the rule with "when: {phase: …}", or give the phase access: write.',
   });
 }
 
-function write(scene: Scene, { path, text, append }: ActionArgs['write']): void {
+function write(scene: Scene, { path, text, append }: StepArgs['write']): void {
   const target = safePath(scene.cwd, path);
   mkdirSync(dirname(target), { recursive: true });
   if (append === undefined) writeFileSync(target, text ?? '');
@@ -127,7 +127,7 @@ async function run(scene: Scene, command: string): Promise<Ending | undefined> {
 }
 
 /** Prints noise that is no protocol line, in bounded pieces whatever its size. */
-function print(output: Output, { bytes, oneLine }: ActionArgs['print']): void {
+function print(output: Output, { bytes, oneLine }: StepArgs['print']): void {
   const piece = oneLine ? 'x'.repeat(65_536) : `${'x'.repeat(999)}\n`.repeat(64);
   for (let left = bytes; left > 0; left -= piece.length) output.noise(piece.slice(0, left));
   output.noise('\n');

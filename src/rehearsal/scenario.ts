@@ -2,8 +2,8 @@ import type { Access } from '../model/agent.ts';
 import type { ErrorClass, Json } from '../model/ticket.ts';
 import type { SpentTokens } from './stdio.ts';
 
-/** What each action of a scenario is given. */
-export interface ActionArgs {
+/** What each step of a scenario is given. */
+export interface StepArgs {
   write: { path: string; text?: string; append?: string };
   commit: { message: string };
   say: { text: string };
@@ -18,13 +18,13 @@ export interface ActionArgs {
   crash: { signal?: NodeJS.Signals; code?: number };
   hang: { stubborn?: boolean };
 }
-export type ActionName = keyof ActionArgs;
-export type Action = { [K in ActionName]: { name: K; args: ActionArgs[K] } }[ActionName];
+export type StepName = keyof StepArgs;
+export type Step = { [K in StepName]: { name: K; args: StepArgs[K] } }[StepName];
 
 /** The first rule whose `when` holds decides what the agent does. */
 export interface Rule {
   when: { ticket?: string; phase?: string; visit?: number; attempt?: number; resumed?: boolean };
-  do: Action[];
+  do: Step[];
 }
 
 /** Which attempt this is. */
@@ -58,7 +58,7 @@ function matchGlob(glob: string | undefined, text: string): boolean {
 }
 
 /** What the agent does when no rule speaks of this attempt: a small commit where it may write, then its result. */
-export function defaultActions(now: Situation, access: Access, prompt: string): Action[] {
+export function defaultSteps(now: Situation, access: Access, prompt: string): Step[] {
   if (access === 'read') return [{ name: 'say', args: { text: `Reading for ${now.phase}.` } }];
   const path = `rehearsal/${now.ticket}.md`;
   const heading =

@@ -249,14 +249,14 @@ describe('configuration', () => {
 });
 
 describe('the rehearsal agent', () => {
-  it('has every condition and action', () => {
+  it('has every condition and step', () => {
     expect(sorted(firstColumn(REHEARSAL, '`when`'))).toEqual(
       sorted(scenarioWords([{ when: { nothing: 1 }, do: ['hang'] }])),
     );
-    const actions = tables(REHEARSAL, 'Action').flatMap(({ rows }) =>
+    const steps = tables(REHEARSAL, 'Step').flatMap(({ rows }) =>
       rows.map(([cell = '']) => /^`(\w+)/.exec(cell)?.[1] ?? ''),
     );
-    expect(sorted(actions)).toEqual(sorted(scenarioWords([{ do: ['nothing'] }])));
+    expect(sorted(steps)).toEqual(sorted(scenarioWords([{ do: ['nothing'] }])));
   });
 });
 

@@ -19,7 +19,7 @@ function file(name: string, text: string): string {
   return path;
 }
 const load = (value: unknown) => loadScenario(file('scenario.json', JSON.stringify(value)));
-const acts = (...actions: unknown[]) => load([{ do: actions }]);
+const acts = (...steps: unknown[]) => load([{ do: steps }]);
 
 describe('a scenario file', () => {
   it('is YAML or JSON by its name', async () => {
@@ -42,10 +42,10 @@ describe('a scenario file', () => {
     await expect(loadScenario(file('broken.json', '[{'))).rejects.toThrow(/broken\.json is not JSON/);
   });
 
-  it('names file, line, rule and action of a problem', async () => {
+  it('names file, line, rule and step of a problem', async () => {
     const path = file('wrong.yaml', '- do:\n    - say: Hello\n- when: {phase: a}\n  do:\n    - wait: 61\n');
     await expect(loadScenario(path)).rejects.toThrow(
-      `Scenario ${path}, line 5, rule 2, action 1, wait, seconds: must be a number from 0 to 60, not 61.`,
+      `Scenario ${path}, line 5, rule 2, step 1, wait, seconds: must be a number from 0 to 60, not 61.`,
     );
   });
 
@@ -53,7 +53,7 @@ describe('a scenario file', () => {
     [{ rules: [] }, 'a scenario is a list of rules'],
     [['say'], 'must be a map with when, do'],
     [[{ when: {} }], 'needs "do"'],
-    [[{ do: [] }], 'at least one action'],
+    [[{ do: [] }], 'at least one step'],
     [[{ wen: {}, do: ['hang'] }], 'unknown key "wen"; allowed are when, do'],
     [[{ when: { tickt: 'a' }, do: ['hang'] }], 'unknown key "tickt"'],
     [[{ when: { visit: 0 }, do: ['hang'] }], 'rule 1, when, visit: must be a whole number from 1'],
@@ -63,11 +63,11 @@ describe('a scenario file', () => {
   });
 
   it.each<[unknown, string]>([
-    [{ sya: 'Hello' }, 'unknown action "sya"; there are write, commit'],
+    [{ sya: 'Hello' }, 'unknown step "sya"; there are write, commit'],
     ['say', 'needs "text"'],
     [{ say: '' }, 'must be a text that is not empty'],
-    [{ say: 'a', wait: 1 }, 'must be one action'],
-    [['say'], 'must be one action'],
+    [{ say: 'a', wait: 1 }, 'must be one step'],
+    [['say'], 'must be one step'],
     [{ write: { path: 'a' } }, 'needs either text or append'],
     [{ write: { path: 'a', text: 'a', append: 'b' } }, 'needs either text or append'],
     [{ write: { path: '../a', text: '' } }, 'stays in the worktree'],
@@ -82,13 +82,13 @@ describe('a scenario file', () => {
     [{ limit: -1 }, 'must be a number'],
     [{ print: 'much' }, 'must be a whole number'],
     [{ usage: { tokens: 1 } }, 'unknown key "tokens"'],
-    [{ constructor: 1 }, 'unknown action "constructor"'],
-  ])('refuses the action %j', async (action, message) => {
-    await expect(acts(action)).rejects.toThrow(message);
+    [{ constructor: 1 }, 'unknown step "constructor"'],
+  ])('refuses the step %j', async (step, message) => {
+    await expect(acts(step)).rejects.toThrow(message);
   });
 
-  it('refuses actions after the end', async () => {
-    await expect(acts({ limit: 1 }, { say: 'More' })).rejects.toThrow('no action may follow');
+  it('refuses steps after the end', async () => {
+    await expect(acts({ limit: 1 }, { say: 'More' })).rejects.toThrow('no step may follow');
   });
 });
 
@@ -149,7 +149,7 @@ describe('the agent with a scenario', () => {
       const run = await bench.rehearse({ scenario });
       expect(run.code).toBe(2);
       expect(run.last).toMatchObject({ type: 'error', class: 'config' });
-      expect(run.last?.message).toContain(`${scenario}, line 1, rule 1, action 1: unknown action "sya"`);
+      expect(run.last?.message).toContain(`${scenario}, line 1, rule 1, step 1: unknown step "sya"`);
       expect(bench.git('status', '--porcelain')).toBe('');
     } finally {
       bench.remove();

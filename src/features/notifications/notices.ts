@@ -28,7 +28,7 @@ export interface Keyed {
   notice: Notice;
 }
 
-const MOST = 500;
+const MAX_REASON_CHARS = 500;
 
 /** Everything in these plans that a person should know, as things are now. */
 export function noticesIn(view: StoreView, mine: (plan: Plan) => boolean, on: readonly Occasion[]): Keyed[] {
@@ -96,5 +96,5 @@ function planNotice(plan: Plan): Keyed[] | undefined {
 function oneLine(text: string | null | undefined): string | null {
   if (!text) return null;
   const line = text.replace(/\s+/g, ' ').trim();
-  return line.length > MOST ? `${line.slice(0, MOST)}…` : line;
+  return line.length > MAX_REASON_CHARS ? `${line.slice(0, MAX_REASON_CHARS)}…` : line;
 }

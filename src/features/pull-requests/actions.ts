@@ -7,8 +7,7 @@ import { answerReview } from './answer-review.ts';
 import { mergeTicketPull, pushTicket, syncTicket } from './commands.ts';
 import { isForGood, troubleOf } from './errors.ts';
 import { openPullRequest } from './open.ts';
-import { reviewOf } from './review.ts';
-import { watchPull } from './watch.ts';
+import { reviewOf, watchPull } from './watch.ts';
 
 export type Call = Pick<ActionCall, 'parts' | 'ref' | 'inputs'> & {
   /** False for a person at the command line, who sees every error. */

@@ -2,8 +2,9 @@ import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, repoOf } from '../../engine/ticket-defaults.ts';
 import { repositoryText } from '../../github/gh/repository-name.ts';
 import type { ForgeJournal } from '../../github/journal.ts';
-import { ourPull } from '../../github/pull-request.ts';
+import { findPullRequests, ourPull } from '../../github/pull-request.ts';
 import { type Standing, standingOf } from '../../github/pull-request-state.ts';
+import { type Reviewed, readReviews } from '../../github/review.ts';
 import { seePull } from '../../github/snapshot.ts';
 import type { Watch } from '../../github/watch-query.ts';
 import type { Watched } from '../../github/watched.ts';
@@ -16,7 +17,7 @@ import type { Ticket } from '../../model/ticket.ts';
 import { type ForgeWork, forgeWork, ownBaseOf, pullNumberOf } from './context.ts';
 import { troubleOf } from './errors.ts';
 import { keepFeedback } from './feedback.ts';
-import { isLeftOver, localTip, ourWork } from './find.ts';
+import { isLeftOver, localTip, ourWork, ticketPull } from './find.ts';
 
 /** `unsolved`: answered again and again, and it is still the same. */
 export type Watching =
@@ -136,4 +137,29 @@ function waitsOutside(ticket: Ticket): boolean {
   const { kind } = ticket.hold ?? {};
   if (kind === 'poll') return true;
   return pullNumberOf(ticket) !== null && (kind === 'gate' || ticket.status === 'running');
+}
+
+/** What became of a ticket's pull request, as an answer to a gate, or why there is none yet. */
+export type ReviewAnswer = { decision: 'approve' | 'reject'; message: string } | { waiting: string };
+
+const MAX_REVIEW_CHARS = 8000;
+
+/** Asks the forge what people said of a ticket's pull request. */
+export async function reviewOf(parts: EngineContext, ref: TicketRef): Promise<ReviewAnswer> {
+  const work = await forgeWork(parts, ref);
+  const { head, gh, spec } = work;
+  const latest = await ticketPull(parts, work, await findPullRequests(head, gh));
+  if (!latest) return { waiting: `${spec.branch} has no pull request.` };
+  return reviewAnswer(latest.number, await readReviews(head.repository, latest.number, gh));
+}
+
+function reviewAnswer(number: number, { state, verdict, reviews }: Reviewed): ReviewAnswer {
+  if (state === 'MERGED') return { decision: 'approve', message: `Pull request #${number} was merged.` };
+  if (state === 'CLOSED')
+    return { decision: 'reject', message: `Pull request #${number} was closed without being merged.` };
+  if (verdict === null) return { waiting: `Pull request #${number} waits for a review.` };
+  const said = reviews.filter(({ approves }) => approves === (verdict === 'approve'));
+  const verb = verdict === 'approve' ? 'approves' : 'requests changes';
+  const texts = said.map(({ author, text }) => `${author} ${verb}${text ? `: ${text}` : '.'}`);
+  return { decision: verdict, message: texts.join('\n\n').slice(0, MAX_REVIEW_CHARS) };
 }

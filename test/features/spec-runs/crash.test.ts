@@ -47,6 +47,10 @@ describe.concurrent('contract 6: a run that is killed', () => {
     'attempt:running',
     'attempt:performed',
     'attempt:closed',
+    'tick:ready',
+    'tick:written',
+    'tick:done',
+    'action:done',
   ])('at %s of its second unit converges', async (point, { world }) => {
     const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
     expect((await runSpec(world, dir, '--max-iterations', '1')).code).toBe(1);

@@ -17,8 +17,8 @@ beforeEach(() => {
 });
 afterEach(() => bench.remove());
 
-/** Runs actions in the repository, whatever the attempt. */
-const doing = (...actions: unknown[]) => bench.rehearse({ scenario: [{ do: actions }] });
+/** Runs steps in the repository, whatever the attempt. */
+const doing = (...steps: unknown[]) => bench.rehearse({ scenario: [{ do: steps }] });
 
 /** Waits until the agent has printed a text. */
 async function says(child: ChildProcess, text: string): Promise<void> {
@@ -26,7 +26,7 @@ async function says(child: ChildProcess, text: string): Promise<void> {
   while (!seen.includes(text)) seen += (await once(child.stdout as Readable, 'data'))[0];
 }
 
-describe('actions', () => {
+describe('steps', () => {
   it('write replaces and appends, and makes directories', async () => {
     await doing({ write: { path: 'a/b.md', text: 'one\n' } }, { write: { path: 'a/b.md', append: 'two\n' } });
     expect(readFileSync(join(bench.repo, 'a/b.md'), 'utf8')).toBe('one\ntwo\n');
@@ -155,8 +155,8 @@ describe('actions', () => {
 describe('what it refuses to do', () => {
   it.each([{ write: { path: 'a.md', text: 'a' } }, { commit: 'Add a' }, { run: 'touch a.md' }])(
     '%j with access read',
-    async (action) => {
-      const run = await bench.rehearse({ access: 'read', scenario: [{ do: [action] }] });
+    async (step) => {
+      const run = await bench.rehearse({ access: 'read', scenario: [{ do: [step] }] });
       expect(run.code).toBe(2);
       expect(run.last).toMatchObject({
         class: 'config',
