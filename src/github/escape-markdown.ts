@@ -1,4 +1,5 @@
 import { cleanText } from '../model/text/clean.ts';
+import { closingTicks } from '../model/text/markdown-lines.ts';
 
 /** A fence behind whatever a block can stand in: lists, quotes, footnotes, indentation. */
 const FENCE = /^(?:[\s>]|[-*+]\s|\d{1,9}[.)]\s|\[\^[^\]]*\]:)*(`{3,}|~{3,})(.*)$/;
@@ -74,10 +75,4 @@ export function splitCode(line: string): { text: string; code: boolean }[] {
   }
   parts.push({ text: line.slice(from), code: false });
   return parts.filter(({ text }) => text !== '');
-}
-
-function closingTicks(line: string, from: number, count: number): number | undefined {
-  for (const run of line.slice(from).matchAll(/`+/g))
-    if (run[0].length === count) return from + run.index + count;
-  return undefined;
 }

@@ -1,5 +1,5 @@
 /** Stands for inline code, so that a line which begins with code does not begin with the word behind it. */
-export const CODE = '\ufffc';
+const CODE = '\ufffc';
 
 const FENCE = /^[\s>]*(?:(?:[-*+]|\d{1,9}[.)])\s+)*(`{3,}|~{3,})([^\n]*)$/;
 
@@ -127,7 +127,8 @@ function nextHidden(line: string, from: number): { start: number; behind: number
   return undefined;
 }
 
-function closingTicks(line: string, from: number, count: number): number | undefined {
+/** Where inline code that began with so many backticks ends; undefined where nothing closes it. */
+export function closingTicks(line: string, from: number, count: number): number | undefined {
   const runs = /`+/g;
   runs.lastIndex = from;
   for (let run = runs.exec(line); run; run = runs.exec(line))
