@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
-import type { PreparedSpec, SpecRunRequest } from '../../features/spec-runs/run.ts';
+import type { PreparedSpec } from '../../features/spec-runs/prepare.ts';
+import type { SpecRunRequest } from '../../features/spec-runs/request.ts';
 import type { UnitOptions } from '../../kiro/units.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { jsonText } from '../../model/extra-fields.ts';
@@ -36,7 +37,10 @@ export async function runSpec(
   io: Io,
 ): Promise<void> {
   const request = await requestOf(dir, options, units, io);
-  const [{ prepareSpecRun, startSpecRun }] = await Promise.all([import('../../features/spec-runs/run.ts')]);
+  const [{ prepareSpecRun }, { startSpecRun }] = await Promise.all([
+    import('../../features/spec-runs/prepare.ts'),
+    import('../../features/spec-runs/start.ts'),
+  ]);
   const view = await eventView(io, { ...options, withPlan: false });
   io.onUnread = goOnUnread;
   const { parts, windows } = await openWithWindows(view, options, io);
@@ -237,7 +241,7 @@ async function preview(
   const [{ specText, specProblemText }, { style }, { noteOf }] = await Promise.all([
     import('../../report/spec-text.ts'),
     import('../../report/style.ts'),
-    import('../../features/spec-runs/run.ts'),
+    import('../../features/spec-runs/prepare.ts'),
   ]);
   const near = { look: style(io.color), cwd: io.cwd };
   io.out(specText({ spec, units }, near));

@@ -1,14 +1,21 @@
-import type { Assignment } from '../../kiro/state-files.ts';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { EngineContext } from '../../engine/context.ts';
+import { Assignment, readAssignments, readStateText } from '../../kiro/state-files.ts';
+import type { Unit } from '../../kiro/units.ts';
+import { InputError } from '../../model/errors.ts';
+import { didYouMean } from '../../model/text/near.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { assignmentOf } from './state.ts';
+import { STATE_FILE } from './tree.ts';
 
-/** What a person wrote into the state file counts also for a unit that is under way. */
+/** A person's decision in the state file counts also for a unit that has begun. */
 export function overridden(ticket: Ticket, assignment: Assignment | undefined): Ticket {
   if (!assignment || !isNews(ticket, assignment)) return ticket;
   return { ...ticket, context: { ...ticket.context, ...contextOf(assignment, 'person') } };
 }
 
-export function isNews(
+function isNews(
   ticket: Pick<Ticket, 'context' | 'phaseHistory'>,
   { type, owner_agent, criticality }: Assignment,
 ): boolean {
@@ -16,7 +23,7 @@ export function isNews(
   return known?.type !== type || known.owner_agent !== owner_agent || known.criticality !== criticality;
 }
 
-/** A unit whose owner is known already is not assigned again; a checkpoint needs nothing but the checks. */
+/** A unit with a known owner skips its assignment; a checkpoint needs only the checks. */
 export function assigned(
   ticket: Pick<Ticket, 'context'>,
   unit: { open: readonly { checkpoint: boolean }[] },
@@ -33,4 +40,144 @@ export function assigned(
 
 function contextOf({ type, owner_agent, criticality, reason }: Assignment, by: string) {
   return { unit_type: type, owner: owner_agent, criticality, assign_reason: reason ?? null, assigned_by: by };
+}
+
+/** With more units at once, agents decide carelessly. */
+const MAX_UNITS_AT_ONCE = 50;
+
+/** Undecided open units in groups: the units that are assigned together with another one, by its id. */
+export function groupsOf(
+  units: readonly Unit[],
+  isDecided: (unit: Unit) => boolean,
+): Map<string, readonly string[]> {
+  const ids = units
+    .filter((unit) => !unit.done && !unit.open.every(({ checkpoint }) => checkpoint) && !isDecided(unit))
+    .map(({ id }) => id);
+  const groups = new Map<string, readonly string[]>();
+  for (let from = 0; from < ids.length; from += MAX_UNITS_AT_ONCE) {
+    const [first, ...others] = ids.slice(from, from + MAX_UNITS_AT_ONCE);
+    if (first !== undefined && others.length > 0) groups.set(first, others);
+  }
+  return groups;
+}
+
+/** What an agent has decided about the other units of its group, by their ids. */
+function decidedWith(ticket: Ticket): Map<string, Assignment> {
+  const { assign_others: said } = ticket.context;
+  if (typeof said !== 'object' || said === null || Array.isArray(said)) return new Map();
+  return new Map(
+    Object.entries(said).flatMap(([id, value]) => {
+      const { type, owner, criticality, reason } = (value ?? {}) as Record<string, unknown>;
+      const of = ticket.unit?.asked?.[id];
+      const about = { by: 'agent', ...(reason ? { reason } : {}), ...(of ? { of } : {}) };
+      const form = { type, owner_agent: owner, criticality, ...about };
+      const parsed = Assignment.safeParse(form);
+      return parsed.success ? [[id, parsed.data] as const] : [];
+    }),
+  );
+}
+
+/**
+ * Stores the owners of units that have not begun: a person's decision in the state file, else that of the agent that assigned
+ * a group. A unit that has an owner keeps it unless a person decides otherwise.
+ */
+export async function giveOwners(
+  parts: EngineContext,
+  tickets: readonly Ticket[],
+  byHand: ReadonlyMap<string, Assignment>,
+): Promise<Ticket[]> {
+  const together = new Map(tickets.flatMap((ticket) => [...decidedWith(ticket)]));
+  const wanted = (ticket: Ticket): Assignment | undefined => {
+    const id = ticket.unit?.id ?? ticket.ticketId;
+    if (ticket.phaseHistory.length > 0 || ticket.status !== 'queued' || ticket.claim) return undefined;
+    const own = byHand.get(id);
+    const isOpen = ticket.context.unit_type === undefined;
+    // The file may still have an agent's decision that the ticket no longer has: that is not a person's.
+    if (own && isNews(ticket, own) && (!isOpen || own.by === 'person')) return { ...own, by: 'person' };
+    const decided = together.get(id);
+    return isOpen && decided?.of === ticket.unit?.hash ? decided : undefined;
+  };
+  return Promise.all(
+    tickets.map(async (ticket) => {
+      if (!wanted(ticket)) return ticket;
+      return parts.store.updateTicket(ticket, (latest) => {
+        const assignment = wanted(latest);
+        const checkpoint = latest.unit?.checkpoint ?? false;
+        return assignment
+          ? { ...latest, ...assigned(latest, { open: [{ checkpoint }] }, assignment) }
+          : latest;
+      });
+    }),
+  );
+}
+
+/**
+ * The owners of units that are decided: by the state file, else by an agent in an earlier run. An agent's decision counts for
+ * the text that it was asked about, not for another text under the same id; a fallback is not a decision.
+ */
+export function knownOwners(
+  before: readonly Ticket[],
+  units: ReadonlyMap<string, string>,
+  stated: ReadonlyMap<string, Assignment>,
+): Map<string, Assignment> {
+  const decided = before.flatMap((ticket) => {
+    const own = assignmentOf(ticket);
+    const id = ticket.unit?.id;
+    return [...decidedWith(ticket), ...(own && id ? [[id, own] as const] : [])];
+  });
+  const known = new Map(decided);
+  for (const [id, said] of stated) {
+    const before = known.get(id);
+    // A person who changes a line need not change its `by`.
+    if (!before || said.by === 'person') known.set(id, said);
+    else if (!isSame(before, said)) known.set(id, { ...said, by: 'person' });
+  }
+  return new Map([...known].filter(([id, said]) => stillFits(said, units.get(id))));
+}
+
+function stillFits({ by, of }: Assignment, hash: string | undefined): boolean {
+  return hash !== undefined && (by === 'person' || (by === 'agent' && of === hash));
+}
+
+function isSame(one: Assignment, other: Assignment): boolean {
+  const key = ({ type, owner_agent, criticality }: Assignment) => [type, owner_agent, criticality].join('\0');
+  return key(one) === key(other);
+}
+
+/** An owner that the settings do not have, perhaps a typing error: the default agent does its units. */
+export function strangerIn(
+  file: string,
+  id: string,
+  { owner_agent: owner }: Assignment,
+  owners: readonly string[],
+): string[] {
+  if (owners.includes(owner)) return [];
+  const who = `${JSON.stringify(owner)}, which is none of the owners (${owners.join(', ')})`;
+  return [`${file}: ${id} is given to ${who}: the default agent does it.${didYouMean(owner, owners)}`];
+}
+
+/** The owners in the state file. A file that cannot be read is reported, and replaced when the run begins. */
+export function statedOwners(
+  place: string,
+  name: string,
+  units: readonly Unit[],
+  owners: readonly string[],
+): { assignments: Map<string, Assignment>; notes: string[] } {
+  const file = join(place, STATE_FILE);
+  const notes: string[] = [];
+  if (!existsSync(file)) return { assignments: new Map(), notes };
+  try {
+    const read = readAssignments(readStateText(file), name, file);
+    for (const { id, message } of read.problems)
+      notes.push(`${file}: the assignment of ${id} is left out: ${message}`);
+    if (read.unnamed) notes.push(`${file} does not say whose its assignments are; they are left out.`);
+    const ids = new Set(units.map(({ id }) => id));
+    const own = read.unnamed ? [] : [...read.assignments].filter(([id]) => ids.has(id));
+    for (const [id, said] of own) notes.push(...strangerIn(file, id, said, owners));
+    return { assignments: new Map(own), notes };
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    notes.push(`${error.message} It is moved aside.`);
+    return { assignments: new Map(), notes };
+  }
 }

@@ -1,44 +1,10 @@
-import type { Spec } from '../../kiro/read-spec.ts';
-import type { Assignment } from '../../kiro/state-files.ts';
-import type { Unit } from '../../kiro/units.ts';
 import { parseKeepingExtra } from '../../model/extra-fields.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { SpecRunPlan } from '../../model/plan-schema.ts';
 import { editOpen } from '../../model/state/walk.ts';
 import type { Ticket, UnitTicket } from '../../model/ticket.ts';
-import { anew, renewed, ticketFor } from './ticket.ts';
+import { anew, renewed, type SpecPlanInput, ticketFor } from './ticket.ts';
 import { ticksOf } from './unit.ts';
-
-export interface SpecPlanInput {
-  planId: string;
-  /** What there is of it from earlier runs. */
-  before: { plan: Plan; tickets: readonly Ticket[] } | null;
-  spec: Spec;
-  units: readonly Unit[];
-  kept: PlanSpec;
-  repo: string;
-  branch: string;
-  /** Where the tree is, unless it is where the branch's name says. */
-  worktree: string | null;
-  /** Set where the work happens in the checkout itself. */
-  inPlace: boolean;
-  agent: string | null;
-  base: string | null;
-  workflow: string;
-  workflowHash: string;
-  stopOnFailure: boolean;
-  delaySeconds: number;
-  maxIterations: number;
-  assignments: ReadonlyMap<string, Assignment>;
-  /** Units that ask for others too, with the workflow in which they do. */
-  together: ReadonlyMap<
-    string,
-    { ids: readonly string[]; asked: Readonly<Record<string, string>>; workflowHash: string }
-  >;
-  /** Whether an agent is at work on a ticket, or has ended and nobody has read how. */
-  isAtWork(ticket: Ticket): boolean;
-  now: string;
-}
 
 export interface SpecPlan {
   plan: Plan;

@@ -1,95 +1,21 @@
-import { createHash } from 'node:crypto';
-import { existsSync, realpathSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import type { EngineContext } from '../../engine/context.ts';
-import { worktreeRootOf } from '../../engine/ticket-defaults.ts';
 import { parseTasks } from '../../kiro/parse-tasks.ts';
 import type { Spec } from '../../kiro/read-spec.ts';
-import { type Assignment, readAssignments, readStateText } from '../../kiro/state-files.ts';
 import { takeBack, tickedIn, withTicks } from '../../kiro/tick.ts';
-import type { Unit } from '../../kiro/units.ts';
-import { InputError } from '../../model/errors.ts';
-import { branchProblem, idProblem, slug } from '../../model/ids.ts';
-import type { Plan, PlanSpec } from '../../model/plan.ts';
-import { ticketOf } from '../../model/plans/view.ts';
-import { didYouMean } from '../../model/text/near.ts';
+import type { PlanSpec } from '../../model/plan.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { decidedWith } from './assign-groups.ts';
-import type { SpecRunRequest } from './run.ts';
-import { assignmentOf } from './state.ts';
-import { placeInTree, STATE_FILE } from './tree.ts';
+import type { EarlierRun, SpecLocation } from './places.ts';
+import { placeInTree } from './tree.ts';
 import { engineTicks } from './unit.ts';
 
-export function freePlanId(parts: EngineContext, name: string): string {
-  for (let number = 1; ; number += 1) {
-    const id = `spec-${plainName(name)}${behind(number)}`;
-    if (!parts.store.exists({ planId: id, ticketId: null })) return id;
-  }
-}
-
-function plainName(name: string): string {
-  return idProblem(name) === undefined ? name : readable(name);
-}
-
-const behind = (number: number) => (number === 1 ? '' : `-${number}`);
-
-/** A name of which nothing is left in Latin letters gets a few digits of its own. */
-function readable(name: string): string {
-  const plain = slug(name, 60);
-  return plain === slug('') ? createHash('sha256').update(name).digest('hex').slice(0, 8) : plain;
-}
-
-export interface BranchInput {
-  request: SpecRunRequest;
-  root: string;
-  planId: string;
-  before: { plan: Plan; tickets: readonly Ticket[] } | null;
-  name: string;
-}
-
-export async function branchFor(parts: EngineContext, input: BranchInput): Promise<string> {
-  const known = input.before?.tickets[0]?.branch;
-  if (known && (input.before?.plan.workspace === 'checkout') === input.request.inPlace) return known;
-  if (input.request.inPlace) {
-    const { branch } = await parts.workspaces.head(input.root);
-    if (branch !== undefined) return branch;
-    throw new InputError('spec/detached', `The checkout ${input.root} is on no branch.`, {
-      hint: `Switch to one: git -C ${input.root} switch -c spec/${slug(input.name)}`,
-    });
-  }
-  return freeBranch(parts, input);
-}
-
-/** Plans are numbered for the whole state directory, branches among the plans of one repository. */
-function freeBranch(parts: EngineContext, { root, name }: BranchInput): string {
-  const plain = `spec/${plainName(name)}`;
-  const first = branchProblem(plain) === undefined ? plain : `spec/${slug(name)}`;
-  const view = parts.store.view();
-  const taken = new Set(
-    view.plans.flatMap(({ id, repo, tickets: [one] }) =>
-      one && repo === root ? [ticketOf(view, { planId: id, ticketId: one.ticketId })?.branch] : [],
-    ),
-  );
-  for (let number = 1; ; number += 1) {
-    const branch = `${first}${behind(number)}`;
-    if (!taken.has(branch)) return branch;
-  }
-}
-
-/** Trees of several repositories may lie in one place: one whose branch is not called as its plan is named after the plan. */
-export function treeOf(
-  parts: EngineContext,
-  { root, planId, before }: BranchInput,
-  branch: string,
-): string | null {
-  const name = `spec/${planId.slice('spec-'.length)}`;
-  if (branch === name || branchProblem(name) !== undefined) return null;
-  const worktreeRoot = before?.plan.worktreeRoot ?? null;
-  return join(worktreeRootOf({ worktreeRoot }, parts.settings, root), name);
-}
-
-export function keptOf(spec: Spec, dir: string, root: string, plan: Plan | undefined, now: string): PlanSpec {
-  const before = plan?.spec;
+/** What the plan stores of the spec, with what earlier runs stored. */
+export function keptOf(
+  spec: Spec,
+  { dir, root, before: earlier }: Pick<SpecLocation, 'dir' | 'root' | 'before'>,
+  now: string,
+): PlanSpec {
+  const before = earlier?.plan.spec;
   const linked = join(realpathSync.native(dirname(spec.dir)), basename(spec.dir));
   const beside = linked === dir ? before?.beside : dirname(linked);
   const others = [spec.files.requirements, spec.files.design].flatMap((file) =>
@@ -113,18 +39,23 @@ export function keptOf(spec: Spec, dir: string, root: string, plan: Plan | undef
 }
 
 /**
- * The user's own tasks.md with what the engine knows to be done; what an agent ticked on the branch counts for nothing.
- * In a checkout, where both have one copy, ticks count that were there before the unit whose work lies in it.
+ * The user's tasks.md with the tasks that the engine knows to be done; ticks of an agent on the branch do not count. A checkout
+ * has one copy for both: there, the ticks count that were there before the unit whose work is in it.
  */
 export function tasksAsKnown({
   original,
   kept,
   before,
-  request,
-}: { original: Spec; kept: PlanSpec } & Pick<BranchInput, 'request' | 'before'>): string {
+  inPlace,
+}: {
+  original: Spec;
+  kept: PlanSpec;
+  before: EarlierRun | null;
+  inPlace: boolean;
+}): string {
   if (!before) return original.text;
   const engine = engineTicks(before.plan, before.tickets);
-  if (!request.inPlace) return withTicks(original.text, { engine });
+  if (!inPlace) return withTicks(original.text, { engine });
   const isOpen = before.tickets.some(
     (ticket) =>
       ticket.phaseHistory.length > 0 &&
@@ -136,84 +67,14 @@ export function tasksAsKnown({
   return takeBack(original.text, { engine: [...tickedIn(kept.text), ...engine] }).text;
 }
 
-/** Its work is done and its boxes could not be ticked: that is left to a person. */
+/** Its work is done and its boxes could not be ticked: a person has to do that. */
 function isUntickable({ status, currentPhase }: Ticket): boolean {
   return currentPhase === 'attention' || (status === 'failed' && currentPhase === 'tick');
 }
 
+/** A spec with another text of its tasks. */
 export function withTasks(spec: Spec, text: string) {
   const parsed = parseTasks(text, { file: spec.files.tasks });
   const others = spec.problems.filter(({ file }) => file !== spec.files.tasks);
   return { ...parsed, text, problems: [...parsed.problems, ...others] };
-}
-
-/**
- * Whose units are, as far as that is decided: by the state file, else by an agent in an earlier run. What an agent said
- * counts for the unit that it was asked about, and not for another text under the same id; a fallback is nobody's word.
- */
-export function knownOwners(
-  before: readonly Ticket[],
-  units: ReadonlyMap<string, string>,
-  stated: ReadonlyMap<string, Assignment>,
-): Map<string, Assignment> {
-  const decided = before.flatMap((ticket) => {
-    const own = assignmentOf(ticket);
-    const id = ticket.unit?.id;
-    return [...decidedWith(ticket), ...(own && id ? [[id, own] as const] : [])];
-  });
-  const known = new Map(decided);
-  for (const [id, said] of stated) {
-    const before = known.get(id);
-    // Whoever changes a line in the file need not say that it was them.
-    if (!before || said.by === 'person') known.set(id, said);
-    else if (!isSame(before, said)) known.set(id, { ...said, by: 'person' });
-  }
-  return new Map([...known].filter(([id, said]) => stillFits(said, units.get(id))));
-}
-
-function stillFits({ by, of }: Assignment, hash: string | undefined): boolean {
-  return hash !== undefined && (by === 'person' || (by === 'agent' && of === hash));
-}
-
-function isSame(one: Assignment, other: Assignment): boolean {
-  const key = ({ type, owner_agent, criticality }: Assignment) => [type, owner_agent, criticality].join('\0');
-  return key(one) === key(other);
-}
-
-/** An owner that the settings do not have gets no agent of its own; that may be a slip of the pen. */
-export function strangerIn(
-  file: string,
-  id: string,
-  { owner_agent: owner }: Assignment,
-  owners: readonly string[],
-): string[] {
-  if (owners.includes(owner)) return [];
-  const who = `${JSON.stringify(owner)}, which is none of the owners (${owners.join(', ')})`;
-  return [`${file}: ${id} is given to ${who}: the default agent does it.${didYouMean(owner, owners)}`];
-}
-
-/** What the state file says of owners; a file that cannot be read is told, and written anew when the run begins. */
-export function assignmentsOf(
-  place: string,
-  name: string,
-  units: readonly Unit[],
-  owners: readonly string[],
-): { assignments: Map<string, Assignment>; notes: string[] } {
-  const file = join(place, STATE_FILE);
-  const notes: string[] = [];
-  if (!existsSync(file)) return { assignments: new Map(), notes };
-  try {
-    const read = readAssignments(readStateText(file), name, file);
-    for (const { id, message } of read.problems)
-      notes.push(`${file}: the assignment of ${id} is left out: ${message}`);
-    if (read.unnamed) notes.push(`${file} does not say whose its assignments are; they are left out.`);
-    const ids = new Set(units.map(({ id }) => id));
-    const own = read.unnamed ? [] : [...read.assignments].filter(([id]) => ids.has(id));
-    for (const [id, said] of own) notes.push(...strangerIn(file, id, said, owners));
-    return { assignments: new Map(own), notes };
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error;
-    notes.push(`${error.message} It is moved aside.`);
-    return { assignments: new Map(), notes };
-  }
 }

@@ -7,7 +7,7 @@ import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
 import { lockSpec, placeOf } from './lock.ts';
 import { refuseDirty, refuseLost, sayPlan } from './refusals.ts';
-import { setGoing } from './run.ts';
+import { continueTickets } from './start.ts';
 import { haltedTicket } from './state.ts';
 
 /** Answers the unit that has halted; it goes on with whoever runs the plan. */
@@ -37,7 +37,7 @@ export async function takeSpec(parts: EngineContext, planId: string, { leave = f
     const place = placeOf(plan, first ? store.ticket({ planId, ticketId: first.ticketId }).branch : null);
     if (place && !leave) await lockSpec(parts, planId, place);
     if (plan.workspace === 'checkout') await keepUsersCommits(parts, planId);
-    await setGoing(parts, planId, null);
+    await continueTickets(parts, planId, null);
     emit(parts, { type: 'plan:status', planId, status: plan.status });
   } catch (error) {
     await letGo(parts, planId);

@@ -17,8 +17,7 @@ import { explained, IllegalMoveError, InputError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
 import { openAttempt, type Ticket } from '../../model/ticket.ts';
-import { placeOfFile, realOf } from './file-location.ts';
-import { bringPending } from './tree.ts';
+import { bringPending, placeOfFile, realOf } from './tree.ts';
 import { engineTicks } from './unit.ts';
 
 export interface TickedUnit {

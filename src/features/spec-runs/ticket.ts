@@ -1,14 +1,52 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Spec } from '../../kiro/read-spec.ts';
+import type { Assignment } from '../../kiro/state-files.ts';
 import type { Unit } from '../../kiro/units.ts';
+import type { PlanSpec } from '../../model/plan.ts';
 import type { TicketUnit } from '../../model/spec-run-schema.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
 import { UnitTicket } from '../../model/ticket-schema.ts';
 import { assigned, overridden } from './assignments.ts';
-import type { SpecPlanInput } from './plan.ts';
-import { ticksOf } from './unit.ts';
-import { describeUnit, ticketIdOf, unitHash } from './unit-text.ts';
+import type { EarlierRun } from './places.ts';
+import { describeUnit, ticketIdOf, ticksOf, unitHash } from './unit.ts';
 
-/** A unit that is met for the first time. */
+export interface SpecPlanInput {
+  planId: string;
+  before: EarlierRun | null;
+  spec: Spec;
+  units: readonly Unit[];
+  kept: PlanSpec;
+  repo: string;
+  branch: string;
+  /** Null: the default path of the branch. */
+  worktree: string | null;
+  /** The units work in the checkout itself. */
+  inPlace: boolean;
+  agent: string | null;
+  base: string | null;
+  workflow: string;
+  workflowHash: string;
+  stopOnFailure: boolean;
+  delaySeconds: number;
+  maxIterations: number;
+  assignments: ReadonlyMap<string, Assignment>;
+  /** Units whose agent assigns others as well, by their id. */
+  together: ReadonlyMap<string, Together>;
+  /** Whether an agent works on a ticket, or has ended and no engine has read its result. */
+  isAtWork(ticket: Ticket): boolean;
+  now: string;
+}
+
+/** Other units that a unit's agent assigns. */
+export interface Together {
+  ids: readonly string[];
+  /** The hashes of their texts when the agent is asked. */
+  asked: Readonly<Record<string, string>>;
+  /** The workflow in which the agent is asked. */
+  workflowHash: string;
+}
+
+/** The ticket of a new unit. */
 export function ticketFor(input: SpecPlanInput, unit: Unit): Ticket {
   const fields = fieldsOf(input, unit);
   return UnitTicket.parse({
@@ -35,8 +73,8 @@ function hashFor(input: SpecPlanInput, unit: Unit): string {
 }
 
 /**
- * What a known ticket becomes: as it was where it is done, with the present text where it is under way, anew where
- * something else is wanted now. An agent that is at work, or has ended unheard, goes by the text that it was given.
+ * A known ticket in this run: unchanged where it is done, with the present text where it has begun, from the beginning where
+ * its unit wants something else now. While an agent works, or its result is unread, its text stays.
  */
 export function renewed(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
   const begun = old.phaseHistory.length > 0;
@@ -54,7 +92,7 @@ export function renewed(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
   return overridden(told, input.assignments.get(unit.id));
 }
 
-/** What was left out of a complete unit may have been done since. */
+/** Tasks that were left out of a complete unit may have been done since. */
 function whole(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
   if (!old.unit?.leftOut) return old;
   const { leftOut: _, ...rest } = old.unit;
@@ -62,7 +100,7 @@ function whole(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
   return { ...old, unit: { ...rest, ids, ...(leftOut ? { leftOut } : {}) } };
 }
 
-/** A ticket under way with what its unit says now; a session that knows other words is told the new ones. */
+/** A begun ticket with its unit's present text; `retold` makes its session get the new text. */
 function retold(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
   const { title, description, unit: now } = fieldsOf(input, unit);
   if (!old.unit) return anew(input, unit, old);
@@ -73,7 +111,7 @@ function retold(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
   return { ...old, title, description, unit: { ...words, ...kept }, retold: input.now };
 }
 
-/** A known ticket from the beginning; what it has done and what became of its attempts is kept. */
+/** A known ticket from the beginning; its ticks and its history stay. */
 export function anew(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
   if (!old.unit) return ticketFor(input, unit);
   const fields = fieldsOf(input, unit);

@@ -1,6 +1,16 @@
 import { createHash } from 'node:crypto';
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { basename, dirname, isAbsolute, join, relative } from 'node:path';
+import {
+  appendFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { mergedTasks, type TaskIdentity } from '../../kiro/tick.ts';
 import { writeAtomic } from '../../machine/files/atomic.ts';
@@ -8,7 +18,6 @@ import { InputError } from '../../model/errors.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
 import type { WorkspaceSpec } from '../../workspaces/index.ts';
-import { placeOfFile, realOf, writeAt } from './file-location.ts';
 import { engineTicks, updateSpecPlan } from './unit.ts';
 
 export const STATE_FILE = 'SEQUENTIAL_STATE.json';
@@ -132,4 +141,47 @@ export function excludeFiles(commonDir: string, root: string, place: string): vo
 
 function escaped(path: string): string {
   return path.replace(/[\\*?[\]#! ]/g, '\\$&');
+}
+
+/** Where a file of a spec is written, and its name in git. */
+interface FilePlace {
+  file: string;
+  /** From the top of the tree. */
+  name: string;
+}
+
+/**
+ * A link in a worktree is followed inside it, or to the user's own file. A link that an agent has pointed elsewhere is
+ * replaced, so that nothing is written outside.
+ */
+export function placeOfFile(tree: string, name: string, original: string): FilePlace {
+  const file = join(tree, name);
+  const target = realOf(file) ?? pointedAt(file);
+  if (target === undefined) return { file, name };
+  const inside = relative(realOf(tree) ?? tree, target);
+  const isOut = inside.startsWith('..') || isAbsolute(inside) || inside.split(sep)[0] === '.git';
+  if (!isOut) return { file: target, name: inside };
+  return { file: target === realOf(original) ? target : file, name };
+}
+
+/** Writes a file; a link that was not followed is replaced. */
+function writeAt({ file }: FilePlace, data: string | Buffer): void {
+  if (isLink(file)) rmSync(file);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, data);
+}
+
+function isLink(file: string): boolean {
+  return lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+}
+
+/** The target of a link where nothing exists. */
+function pointedAt(file: string): string | undefined {
+  const dir = realOf(dirname(file));
+  return dir !== undefined && isLink(file) ? resolve(dir, readlinkSync(file)) : undefined;
+}
+
+/** Undefined where nothing exists, also at the end of a link. */
+export function realOf(path: string): string | undefined {
+  return existsSync(path) ? realpathSync.native(path) : undefined;
 }

@@ -1,10 +1,17 @@
+import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import type { Settings } from '../../config/settings.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { failedRef } from '../../engine/shared-tree.ts';
-import type { TaskIdentity } from '../../kiro/tick.ts';
+import { promptParts } from '../../kiro/prompt-parts.ts';
+import type { Spec } from '../../kiro/read-spec.ts';
+import { isWork, withDescendants } from '../../kiro/task.ts';
+import { identityOf, type TaskIdentity } from '../../kiro/tick.ts';
+import type { Unit } from '../../kiro/units.ts';
+import { idProblem, slug } from '../../model/ids.ts';
 import type { Plan, PlanSpec, SpecRunPlan } from '../../model/plan.ts';
 import { type PlansView, ticketsOf } from '../../model/plans/view.ts';
+import type { TicketUnit } from '../../model/spec-run-schema.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import type { EvidenceRules } from '../../phases/index.ts';
 
@@ -116,4 +123,60 @@ export function learnedIn(summary: unknown): string {
   const [, said = ''] = /^[ \t>*_#-]*Learned:?[*_]*:?[ \t]*([\s\S]*)$/im.exec(summary) ?? [];
   const text = said.replace(/^[ \t]*(<promise>.*<\/promise>|TASK_DONE)[ \t]*$/gim, '');
   return text.replace(/\s+/g, ' ').trim().slice(0, MAX_LESSON);
+}
+
+/** A unit as its ticket stores it. */
+export function describeUnit(spec: Spec, unit: Unit): TicketUnit {
+  const parts = promptParts(spec, unit);
+  const work = unit.open.length > 0 ? unit.open : unit.work;
+  return {
+    id: unit.id,
+    tasks: work.map(identityOf),
+    ids: idsOf(unit),
+    ...(unit.leftOut.length > 0 ? { leftOut: unit.leftOut.map(({ id }) => id) } : {}),
+    work: parts.work,
+    context: parts.context,
+    requirements: parts.requirements,
+    design: parts.design,
+    verify: parts.verify,
+    checkpoint: parts.checkpoint,
+    hash: unitHash(unit),
+  };
+}
+
+/** Of each parent that is ticked with its last child: its open children. */
+export function openParents({ all }: Pick<Spec, 'all'>): Record<string, string[]> {
+  return Object.fromEntries(
+    all
+      .filter((task) => task.box !== null && task.children.length > 0 && !isWork(task))
+      .map(({ id, done, optional, children }) => {
+        const left = children.filter((child) => !child.done && (!child.optional || optional));
+        return { id, done, left: left.map((child) => child.id) };
+      })
+      .filter(({ done, left }) => done || left.length > 0)
+      .map(({ id, left }) => [id, left]),
+  );
+}
+
+/** Identifies the text of a unit's tasks. */
+export function unitHash({ work }: Unit): string {
+  const identity = work.map(({ id, title, details }) => [id, title, details]);
+  return createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16);
+}
+
+/** A parent with tasks that are left out is not done with the others. */
+function idsOf(unit: Unit): string[] {
+  const inside = withDescendants(unit.root).flatMap(({ id }) => inUnit(unit, id));
+  return [...new Set(unit.leftOut.length > 0 ? inside : [unit.id, ...inside])];
+}
+
+function inUnit(unit: Unit, id: string): string[] {
+  return unit.work.some((task) => task.id === id) ? [id] : [];
+}
+
+/** An id that may be a file name; other ids get a few digits of their hash. */
+export function ticketIdOf(id: string): string {
+  if (idProblem(id) === undefined) return id;
+  const digits = createHash('sha256').update(id).digest('hex').slice(0, 8);
+  return `${slug(id, 60)}-${digits}`;
 }

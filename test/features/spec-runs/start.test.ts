@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { prepareSpecRun, type SpecRunRequest, startSpecRun } from '../../../src/features/spec-runs/run.ts';
+import { prepareSpecRun } from '../../../src/features/spec-runs/prepare.ts';
+import type { SpecRunRequest } from '../../../src/features/spec-runs/request.ts';
+import { startSpecRun } from '../../../src/features/spec-runs/start.ts';
 import { HeldError } from '../../../src/model/errors.ts';
 import { partsOf } from '../../engine/parts.ts';
 import { git, it, put, runSpec, tasks, work, writeSpec } from './support.ts';

@@ -1,0 +1,167 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { keepUsersCommits } from '../../engine/checkout.ts';
+import { type EngineContext, emit } from '../../engine/context.ts';
+import { control } from '../../engine/control.ts';
+import { keepUsage } from '../../engine/deleted-usage.ts';
+import { letGo } from '../../engine/plan-transitions.ts';
+import { releaseWorkspace } from '../../engine/prepare-workspace.ts';
+import { putBack, takeOut } from '../../engine/shared-tree.ts';
+import { workspaceFor } from '../../engine/ticket-defaults.ts';
+import { mergedTasks } from '../../kiro/tick.ts';
+import { stopJob } from '../../machine/jobs/stop.ts';
+import type { Claim } from '../../model/claim.ts';
+import { HeldError } from '../../model/errors.ts';
+import type { Plan, PlanSpec } from '../../model/plan.ts';
+import { ticketsOf } from '../../model/plans/view.ts';
+import { ticketInTree } from '../../model/state/turns.ts';
+import { openAttempt, type Ticket } from '../../model/ticket.ts';
+import { lockSpec, placeOf, unlockSpec } from './lock.ts';
+import type { PreparedSpec } from './prepare.ts';
+import { refuseDirty, refuseHeld } from './refusals.ts';
+import type { SpecRunRequest } from './request.ts';
+import { bringSpec, excludeFiles } from './tree.ts';
+import { besideSpec, engineTicks, updateSpecPlan } from './unit.ts';
+
+/** Writes the plan, which this process holds from the beginning, and prepares the worktree. Returns the plan's id. */
+export async function startSpecRun(
+  parts: EngineContext,
+  request: SpecRunRequest,
+  run: PreparedSpec,
+): Promise<string> {
+  const { store, holder } = parts;
+  const { plan, tickets } = run.prepared;
+  if (request.inPlace)
+    await refuseDirty(parts, plan, run.isNew ? [] : ticketsOf(store.view(), store.plan(plan.id)));
+  const place = placeOf(plan, tickets[0]?.branch ?? null);
+  if (place) await lockSpec(parts, plan.id, place, { first: run.isNew });
+  for (const { hash, text } of [run.workflow, ...run.variants]) await store.pin(hash, text);
+  if (run.replaced !== null) await archive(parts, run.replaced);
+  const claim = holder.claim(parts.now());
+  if (run.isNew) await create(parts, { ...plan, claim }, tickets);
+  else await update(parts, run, claim);
+  try {
+    await continueTickets(parts, plan.id, run.workflow.hash);
+    await prepareTree(parts, plan.id);
+    emit(parts, { type: 'plan:status', planId: plan.id, status: plan.status });
+  } catch (error) {
+    await letGo(parts, plan.id);
+    throw error;
+  }
+  return plan.id;
+}
+
+/** Another run may have started the spec since it was prepared. */
+async function create(parts: EngineContext, plan: Plan, tickets: readonly Ticket[]): Promise<void> {
+  if (parts.store.hasPlan(plan.id)) {
+    unlockSpec(parts, plan.id);
+    refuseHeld(parts, parts.store.plan(plan.id));
+    throw new HeldError('plan/held', `Another run of spec "${plan.name}" has just been.`, {
+      hint: 'Run the spec again, and it goes on where that one was.',
+    });
+  }
+  await parts.store.create(plan, tickets);
+}
+
+/** Changes the plan of an earlier run into that of this one. */
+async function update(parts: EngineContext, { prepared }: PreparedSpec, claim: Claim): Promise<void> {
+  const { store, holder } = parts;
+  const { plan, added, changed, dropped, aside } = prepared;
+  await store.updatePlan(plan.id, (latest) => {
+    refuseHeld(parts, latest);
+    return { ...latest, claim };
+  });
+  if (plan.workspace === 'checkout') await keepUsersCommits(parts, plan.id);
+  for (const ticket of aside) await setAside(parts, plan, ticket);
+  for (const ticket of added) await store.addTicket(ticket);
+  for (const ticket of changed)
+    await store.updateTicket(ticket, (latest) =>
+      latest.claim && holder.isLive(latest.claim)
+        ? latest
+        : { ...ticket, base: ticket.base && latest.base, rev: latest.rev },
+    );
+  await store.updatePlan(plan.id, (latest) => ({ ...plan, claim, rev: latest.rev }));
+  await keepUsage(parts, [...dropped, ...aside]);
+  for (const ticket of [...dropped, ...aside]) await store.removeTicket(ticket);
+}
+
+/** Takes the work of a ticket that this run does not include out of the worktree. */
+async function setAside(parts: EngineContext, plan: Plan, ticket: Ticket): Promise<void> {
+  const latest = parts.store.ticket(ticket);
+  const open = openAttempt(latest);
+  if (open) await stopJob(parts.machine.job(latest, open), 'stopped');
+  const workspace = workspaceFor(latest, plan, parts.settings, parts.store.view());
+  if (latest.base === null || latest.worktree !== workspace.path || !existsSync(workspace.path)) return;
+  await putBack(parts, latest, workspace);
+  await takeOut(parts, latest, workspace);
+}
+
+/** Lets failed and stopped units continue with this run; a unit that waits for an answer keeps waiting. */
+export async function continueTickets(
+  parts: EngineContext,
+  planId: string,
+  workflowHash: string | null,
+): Promise<void> {
+  for (const ticket of ticketsOf(parts.store.view(), parts.store.plan(planId))) {
+    const asks = ticket.status === 'needs_attention' && ticket.hold?.kind === 'gate';
+    const ref = { planId, ticketId: ticket.ticketId };
+    if (ticket.status === 'paused') await control(parts, ref, { type: 'resume' }, 'the run');
+    else if (ticket.status === 'failed' || (ticket.status === 'needs_attention' && !asks)) {
+      if (workflowHash) await parts.store.updateTicket(ref, (latest) => ({ ...latest, workflowHash }));
+      await control(parts, ref, { type: 'retry' }, 'the run');
+    }
+  }
+}
+
+async function archive(parts: EngineContext, planId: string): Promise<void> {
+  await parts.store.updatePlan(planId, (latest) => {
+    refuseHeld(parts, latest);
+    return { ...latest, status: 'archived', claim: null };
+  });
+  emit(parts, { type: 'plan:status', planId, status: 'archived' });
+}
+
+/** Creates the worktree and brings the spec into it; while a unit's work is in it, the spec waits for that unit's end. */
+async function prepareTree(parts: EngineContext, planId: string): Promise<void> {
+  const { store, workspaces, settings } = parts;
+  const plan = store.plan(planId);
+  const kept = plan.spec;
+  const view = store.view();
+  const tickets = ticketsOf(view, plan);
+  const open = tickets.find((ticket) => ticket.status !== 'complete');
+  const ticket = open ?? tickets[0];
+  if (!kept || !plan.repo || !ticket) return;
+  if (!open && !(await hasNews(parts, plan, kept, tickets))) return;
+  const { root, commonDir } = await workspaces.checkRepo(plan.repo);
+  excludeFiles(commonDir, root, besideSpec(kept));
+  if (ticketInTree(view, plan)) {
+    const pending = readFileSync(join(kept.dir, kept.files.tasks), 'utf8');
+    await updateSpecPlan(parts, planId, (latest) => ({ ...latest, spec: { ...kept, pending } }));
+    return;
+  }
+  const workspace = workspaceFor(ticket, plan, settings, view);
+  const { path, inPlace } = workspace;
+  if (!inPlace && workspaces.isReady(path)) await putBack(parts, ticket, workspace);
+  const made = inPlace ? null : await workspaces.ensure(workspace);
+  const base = kept.base ?? made?.base.commit ?? (await workspaces.head(path)).commit;
+  const brought = await bringSpec(parts, workspace, kept, engineTicks(plan, tickets));
+  const now = { ...brought, base, pending: undefined };
+  await updateSpecPlan(parts, planId, (latest) => ({ ...latest, spec: now }));
+  if (!open) await releaseWorkspace(parts, ticket, workspace);
+}
+
+/** Whether the branch of a complete spec lacks something of the user's copy. A deleted branch lacks nothing. */
+async function hasNews(
+  parts: EngineContext,
+  plan: Plan,
+  kept: PlanSpec,
+  tickets: readonly Ticket[],
+): Promise<boolean> {
+  const branch = tickets[0]?.branch;
+  if (!branch || !plan.repo || plan.workspace === 'checkout' || kept.text === '') return false;
+  const file = kept.list ?? join(kept.inTree, kept.files.tasks);
+  const found = await parts.workspaces.readCommitted({ repo: plan.repo, branch, file });
+  if (found === null) return false;
+  const mine = readFileSync(join(kept.dir, kept.files.tasks), 'utf8');
+  return mergedTasks({ was: kept.text, mine, branch: found }, engineTicks(plan, tickets)) !== found;
+}
