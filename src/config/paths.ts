@@ -112,7 +112,7 @@ export function repositoryOf(directory: string): string | null {
   }
 }
 
-/** What a `.git` file points to, an empty text for a `.git` directory, undefined where there is neither. */
+/** What a `.git` file points to (its form is in gitrepository-layout(5)), an empty text for a `.git` directory, undefined for neither. */
 function gitLink(path: string): string | undefined {
   try {
     return /^gitdir: (.+)/.exec(readFileSync(path, 'utf8'))?.[1] ?? '';

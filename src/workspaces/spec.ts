@@ -34,9 +34,9 @@ export interface WorkspaceSpec {
   install?: { packageManager: string | null } | undefined;
   /** Globs of untracked files copied from the checkout, such as `.env`. */
   copy: string[];
-  /** Directories that a slot keeps, such as `node_modules`. */
+  /** Directories that a warm worktree keeps, such as `node_modules`. */
   caches: string[];
-  /** Most slots of one repository under a worktree root; 0 turns them off. */
+  /** Maximum number of warm worktrees of one repository under a worktree root; 0 turns them off. */
   slots: number;
   worktreeRoot: string;
   /** What the ticket recorded when it started. */

@@ -165,7 +165,7 @@ export async function discardWarm(
   const owner = readOwner(at.gitDir);
   if (owner) writeOwner(at.gitDir, { ...owner, state: 'ready', created: false });
   await context.git(['worktree', 'repair', aside], { at: repo, write: true, ok: [0, 1, 128] });
-  return `A slot could not be reused; it is kept in ${aside} because something in it would be lost.`;
+  return `A warm worktree could not be reused; it is kept in ${aside} because something in it would be lost.`;
 }
 
 function freeName(stem: string): string {
