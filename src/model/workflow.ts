@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ACTION_NAMES, ActionInputs, type ActionName } from './actions.ts';
+import { ACTION_NAMES, ACTIONS, ActionInputs, type ActionName } from './actions.ts';
 import { EFFORTS } from './efforts.ts';
 import { Budget } from './limits/budget-schema.ts';
 
@@ -84,10 +84,19 @@ const attempts = {
 };
 const command = Name.describe('Script file, looked up in scriptDir and then among the bundled ones');
 const args = z.array(z.string()).describe('Templates, passed as arguments without a shell');
-const action = z
-  .enum(ACTION_NAMES)
-  .describe('Bundled step that runs inside the engine; a script of its name in scriptDir runs instead');
-const inputs = ActionInputs.optional().describe('Inputs of the action');
+/** An action that this type of phase may name, and the inputs of those. */
+function actionFor(type: 'action' | 'poll' | 'gate') {
+  const names = ACTION_NAMES.filter((name) => ACTIONS[name].in.includes(type));
+  const inputs = new Set(names.flatMap((name) => ACTIONS[name].inputs ?? []));
+  const shape = Object.fromEntries([...inputs].map((name) => [name, ActionInputs.shape[name]]));
+  return {
+    action: z
+      .enum(names as [ActionName, ...ActionName[]])
+      .describe('Bundled step that runs inside the engine; a script of its name in scriptDir runs instead'),
+    with: (z.strictObject(shape) as z.ZodType<ActionInputs>).optional().describe('Inputs of the action'),
+  };
+}
+const look = { poll: actionFor('poll'), gate: actionFor('gate') };
 const waits = z
   .boolean()
   .optional()
@@ -106,8 +115,7 @@ export const ScriptPhase = z.strictObject({
 export const ActionPhase = z.strictObject({
   ...common,
   type: z.literal('action'),
-  action,
-  with: inputs,
+  ...actionFor('action'),
   ...attempts,
   waits,
   ...edges,
@@ -177,8 +185,8 @@ export const PollPhase = z.strictObject({
   type: z.literal('poll'),
   command: command.optional(),
   args: args.default([]),
-  action: action.optional(),
-  with: inputs,
+  action: look.poll.action.optional(),
+  with: look.poll.with,
   intervalSeconds: Seconds.optional().describe('Time between two looks; default pollInterval'),
   timeoutSeconds: Seconds.optional().describe('Longest wait in all; default one day'),
   notify: z
@@ -198,8 +206,8 @@ export const GatePhase = z.strictObject({
     'Script that looks whether somebody answered elsewhere: exit code 0 with the decision in its first line, 1 for not yet',
   ),
   args: args.optional(),
-  action: action.optional(),
-  with: inputs,
+  action: look.gate.action.optional(),
+  with: look.gate.with,
   intervalSeconds: Seconds.optional().describe('Time between two looks; default pollInterval'),
   timeoutSeconds: Seconds.optional().describe('Take the failure edge when nobody answered for this long'),
   onFailure: edges.onFailure,

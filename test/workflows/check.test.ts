@@ -145,6 +145,54 @@ describe('rules of one phase', () => {
       [],
     ],
     [
+      'an action that does not exist',
+      phases('{id: a, type: action, action: integrat}'),
+      [expect.stringMatching(/^3:35: .*"?integrat"?/)],
+    ],
+    [
+      'outcomes an action cannot have',
+      phases('{id: a, type: action, action: checks, onSuccess: d, on: {refused: d, timeout: d}}', D),
+      ['3:62: The action "checks" cannot end with "refused".'],
+    ],
+    [
+      'outcomes that a wait cannot end with',
+      phases(
+        '{id: a, type: poll, action: pull-request-poll, with: {for: end}, on: {merged: d, approved: d}}',
+        D,
+      ),
+      ['3:86: The action "pull-request-poll" cannot end with "approved".'],
+    ],
+    [
+      'an input that an action does not have',
+      phases('{id: a, type: action, action: integrate, with: {theirs: true}}'),
+      ['3:53: The action "integrate" has no input "theirs".'],
+    ],
+    [
+      'an action of another type of phase',
+      phases('{id: a, type: poll, action: integrate}'),
+      ['3:33: "action" must be pull-request-poll; found the text "integrate".'],
+    ],
+    [
+      'a script and an action',
+      phases('{id: a, type: poll, command: s.sh, action: pull-request-poll}'),
+      ['3:25: "command" and "action" exclude each other.'],
+    ],
+    [
+      'a poll that looks at nothing',
+      phases('{id: a, type: poll}'),
+      ['3:5: Poll phase "a" names neither a script nor an action.'],
+    ],
+    [
+      'what an action cannot find',
+      phases('{id: g, type: gate, action: pull-request-review, on: {approve: d, gone: d}, found: [gone]}', D),
+      [expect.stringMatching(/The action "pull-request-review" cannot find "gone"\.$/)],
+    ],
+    [
+      'a gate with an action and answers of people, which is no problem',
+      phases('{id: g, type: gate, action: pull-request-review, on: {approve: d, later: d}}', D),
+      [],
+    ],
+    [
       'outcomes of an agent that returns no result',
       phases(agent(', on: {approve: d, sucess: d}'), D),
       [

@@ -1,26 +1,18 @@
 import type { Finding } from '../../config/file-problem.ts';
 import type { Path } from '../../config/yaml-source.ts';
-import { ACTION_NAMES, ACTIONS } from '../../model/actions.ts';
-import { capital } from '../../model/text/clean.ts';
+import { ACTIONS } from '../../model/actions.ts';
 import type { PhaseOf } from '../../model/workflow.ts';
-import { article } from '../read-phase.ts';
 
 type Step = PhaseOf<'action' | 'poll' | 'gate'>;
 
-/** A script or an action, not both; an action that fits the phase, with inputs that it has. */
+/** A script or an action, not both, and only inputs that the action has. */
 export function checkStep(phase: Step, at: Path): Finding[] {
   const { action, type } = phase;
   const command = type === 'action' ? undefined : phase.command;
   if (action === undefined) return [...checkNothing(phase, at), ...needsAction(phase, at)];
   if (command !== undefined) return [twice('command', at)];
   if (type === 'poll' && phase.args.length > 0) return [twice('args', at)];
-  const facts = ACTIONS[action];
-  if (!facts.in.includes(type)) {
-    const fitting = ACTION_NAMES.filter((name) => ACTIONS[name].in.includes(type));
-    const message = `${capital(article(type))} phase cannot name the action "${action}".`;
-    return [{ path: [...at, 'action'], message, hint: `It can name ${fitting.join(', ')}.` }];
-  }
-  const { inputs: known = [] } = facts;
+  const { inputs: known = [] } = ACTIONS[action];
   return Object.keys(phase.with ?? {})
     .filter((input) => !known.some((name) => name === input))
     .map((input) => ({

@@ -28,29 +28,9 @@ export class Hub extends Bench {
     });
     const text = readFileSync(join(ROOT, 'workflows', `${workflow}.yaml`), 'utf8');
     const quick = text
-      .replace(/intervalSeconds: \d+/g, 'intervalSeconds: 0.25')
+      .replace(/intervalSeconds: \d+/g, 'intervalSeconds: 0.5')
       .replace(/, delaySeconds: \d+/g, ', delaySeconds: 0.1');
     writeFileSync(join(world.home, 'workflows', `${workflow}.yaml`), quick);
-    world.script('pull-request-poll.sh', this.#look());
-  }
-
-  /**
-   * The shipped look, taken only when something happened on the forge since this wait looked last: what it said of the
-   * pull request then still holds, and nobody waits for processes that find nothing.
-   */
-  #look(): string {
-    const places = [this.gh.file, join(this.origin, 'refs'), join(this.origin, 'packed-refs')];
-    const seen = `${this.world.dir}/looks/$SIGNALBOX_TICKET.$SIGNALBOX_PHASE.$SIGNALBOX_VISIT.$SIGNALBOX_ATTEMPT`;
-    return `seen="${seen}"
-mkdir -p "$(dirname "$seen")"
-if [ -e "$seen" ] && [ -z "$(find ${places.map((place) => `'${place}'`).join(' ')} -newer "$seen" 2>/dev/null)" ]; then cat "$seen"; exit 1; fi
-touch "$seen.new"
-said=$('${ROOT}scripts/pull-request-poll.sh' "$@") && code=0 || code=$?
-printf '%s\\n' "$said"
-case $code:$said in
-  1:*'pull request'*) printf '%s\\n' "$said" > "$seen"; touch -r "$seen.new" "$seen" ;;
-esac
-exit $code`;
   }
 
   start(...args: string[]) {
