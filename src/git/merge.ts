@@ -3,7 +3,7 @@ import type { GitLocation } from './location.ts';
 
 export type Merged = { commit: string } | { conflict: string[] };
 
-export interface MergeSpec {
+interface MergeSpec {
   ours: string;
   theirs: string;
   message: string;

@@ -79,7 +79,7 @@ function done(target: MergeTarget, branch: string, commit: string): Integrated {
 }
 
 /** Where merged work goes. */
-export interface MergeTarget {
+interface MergeTarget {
   /** The base branch. */
   name: string;
   /** What is moved: the base branch or its integration branch. */

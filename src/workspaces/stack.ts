@@ -13,7 +13,7 @@ interface Tip {
   commit: string;
 }
 
-export interface StackSpec {
+interface StackSpec {
   branch: string;
   /** Where the branch would begin without prerequisites. */
   start: string;
@@ -59,7 +59,7 @@ export async function topmost(
   return others.length === 0 ? first?.commit : undefined;
 }
 
-export interface UponSpec {
+interface UponSpec {
   branch: string;
   /** Where the branch is now. */
   tip: string;
@@ -93,7 +93,7 @@ function conflict(message: string, hint: string, details: Record<string, unknown
   return new WorkspaceError('workspace/stack-conflict', message, { hint, details });
 }
 
-export interface PrerequisiteSpec {
+interface PrerequisiteSpec {
   start: string;
   stackOn: readonly string[];
   /** What prerequisites had in the end, by branch: they count where the branch is gone. */

@@ -8,7 +8,7 @@ import { resolveBase, startingPoint } from './base.ts';
 import type { StackedThere } from './spec.ts';
 import { notContained, originTip, prerequisiteTips, stack, topmost, upon } from './stack.ts';
 
-export interface StartSpec {
+interface StartSpec {
   branch: string;
   base: string | null;
   stackOn: string[];

@@ -10,7 +10,7 @@ const TAIL_BYTES = 8 * 1024;
 const MARK = 'SIGNALBOX_HOOK';
 const markOf = (cwd: string) => `${MARK}=${cwd}`;
 
-export interface HookOptions {
+interface HookOptions {
   cwd: string;
   env: Record<string, string | undefined>;
   timeoutMs?: number;

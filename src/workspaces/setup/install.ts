@@ -21,7 +21,7 @@ const INSTALLS: readonly { lockfile: string; manager: string; command: string }[
 ];
 
 /** A project's install that does what its lock file says; `stamp` differs when that file does. */
-export interface FrozenInstall {
+interface FrozenInstall {
   command: string;
   stamp: string;
 }
