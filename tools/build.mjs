@@ -30,7 +30,7 @@ const library = { 'lib/settings': 'src/api/settings.ts', 'lib/manifest': 'src/ap
 const LOOK = new RegExp(
   `src/(${[
     'model/(claim|errors|extra-fields|ids|own-branch|plan|ticket|version)',
-    'model/state/(asking|dependencies|explain|first-failure|superseded|turns)',
+    'model/state/(dependencies|explain|turns)',
     'model/limits/(budget|usage)',
     'model/text/plural',
     'model/plans/(plan-problems|view)',

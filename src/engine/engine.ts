@@ -5,7 +5,7 @@ import type { Plan, PlanEntry } from '../model/plan.ts';
 import { planProblems } from '../model/plans/plan-problems.ts';
 import { ticketOf, ticketsOf } from '../model/plans/view.ts';
 import { type Decision, eligible } from '../model/state/eligible.ts';
-import { heldBy } from '../model/state/held.ts';
+import { heldBy } from '../model/state/explain.ts';
 import { type Hold, isOver, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/port.ts';
 import { type Overview, overviewOf, stillHeld } from './admission.ts';

@@ -3,7 +3,7 @@ import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plans/plan-problems.ts';
 import { ticketsOf } from '../model/plans/view.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
-import { heldBy } from '../model/state/held.ts';
+import { heldBy } from '../model/state/explain.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { type EngineContext, emit, hooksOf } from './context.ts';
 import { Engine, type EngineOptions } from './engine.ts';

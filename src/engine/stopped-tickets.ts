@@ -1,8 +1,7 @@
 import { IllegalMoveError, WorkspaceError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import { ticketsOf } from '../model/plans/view.ts';
-import { isSuperseded } from '../model/state/superseded.ts';
-import { isOver, type Ticket } from '../model/ticket.ts';
+import { isOver, isSuperseded, type Ticket } from '../model/ticket.ts';
 import { type EngineContext, hooksOf } from './context.ts';
 
 /** Tickets that a person or the end of a run has stopped, except those that a newer run has taken over. */

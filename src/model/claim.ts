@@ -1,5 +1,5 @@
-import type { Claim } from './claim-schema.ts';
 import type { TicketRef } from './ids.ts';
+import type { Claim } from './shared-schemas.ts';
 
 export type { Claim };
 

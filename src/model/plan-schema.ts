@@ -1,8 +1,6 @@
 import { z } from 'zod';
-import { Claim } from './claim-schema.ts';
-import { Branch, Id } from './id-schemas.ts';
 import { IssueRun } from './issue-run-schema.ts';
-import { Budget } from './limits/budget-schema.ts';
+import { Branch, Budget, Claim, Id } from './shared-schemas.ts';
 import { asRecord } from './text/json.ts';
 import { type Every, UnitTicket } from './ticket-schema.ts';
 import { SCHEMA_VERSION } from './version.ts';

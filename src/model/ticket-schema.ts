@@ -1,8 +1,6 @@
 import { z } from 'zod';
-import { Claim } from './claim-schema.ts';
-import { Branch, Id } from './id-schemas.ts';
 import { IssueSource } from './issue-run-schema.ts';
-import { Budget } from './limits/budget-schema.ts';
+import { Branch, Budget, Claim, Id } from './shared-schemas.ts';
 import { TicketUnit } from './spec-run-schema.ts';
 import { asRecord } from './text/json.ts';
 import { SCHEMA_VERSION } from './version.ts';

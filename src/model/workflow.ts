@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ACTION_NAMES, ACTIONS, ActionInputs, type ActionName } from './actions.ts';
 import { EFFORTS } from './efforts.ts';
-import { Budget } from './limits/budget-schema.ts';
+import { Budget } from './shared-schemas.ts';
 
 const PhaseId = z
   .string()

@@ -1,5 +1,5 @@
 import type { EngineEvent } from '../model/events.ts';
-import { isVerbal } from '../model/state/held.ts';
+import { isVerbal } from '../model/state/explain.ts';
 import { type Naming, nameOf, withNames } from '../model/ticket-names.ts';
 import { untilText } from './hold-time.ts';
 import { duration, oneLine, type Style, usageText, whichAttempt } from './style.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type AtWork, crowded } from '../../src/model/limits/memory-pressure.ts';
+import { type AtWork, crowded } from '../../src/model/limits/admission.ts';
 
 const busy = (now: number | null, age = 600_000, expected = 500): AtWork => ({ expected, now, age });
 

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Branch, Id } from '../../src/model/id-schemas.ts';
 import { branchProblem, idProblem, parseRef, refKey, slug } from '../../src/model/ids.ts';
+import { Branch, Id } from '../../src/model/shared-schemas.ts';
 
 describe('idProblem', () => {
   const fine = ['a', '1', 'A-b_c.d', 'x'.repeat(100), 'v1.2.3', '42-fix-login', 'lock', 'a.locked'];

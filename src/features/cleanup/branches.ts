@@ -1,6 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { messageOf, WorkspaceError } from '../../model/errors.ts';
-import { isSuperseded } from '../../model/state/superseded.ts';
+import { isSuperseded } from '../../model/ticket.ts';
 import { type BranchSpec, whyKeepBranch } from '../../workspaces/index.ts';
 import {
   type Found,

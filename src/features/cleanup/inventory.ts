@@ -5,8 +5,7 @@ import { InputError, messageOf, WorkspaceError } from '../../model/errors.ts';
 import { idProblem, parseRef, refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
 import { planOf } from '../../model/plans/view.ts';
-import { isSuperseded } from '../../model/state/superseded.ts';
-import { isOver, type Ticket } from '../../model/ticket.ts';
+import { isOver, isSuperseded, type Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/port.ts';
 import type { WorkspaceSpec } from '../../workspaces/index.ts';
 

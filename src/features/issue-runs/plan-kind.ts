@@ -1,8 +1,7 @@
 import type { EngineContext, PlanKind } from '../../engine/context.ts';
 import type { Plan } from '../../model/plan.ts';
 import { entryOf } from '../../model/plans/view.ts';
-import { blockedBy } from '../../model/state/dependencies.ts';
-import { firstFailure } from '../../model/state/first-failure.ts';
+import { blockedBy, firstFailure } from '../../model/state/dependencies.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { withPrerequisitesNow } from './prerequisites.ts';
 import { beginWithPushed } from './pushed-commits.ts';

@@ -1,6 +1,7 @@
+import { type Claim, sayOther } from '../claim.ts';
 import type { TicketRef } from '../ids.ts';
 import { type Plan, sharesWorkspace } from '../plan.ts';
-import { openAttempt, type Ticket } from '../ticket.ts';
+import { type Hold, openAttempt, type Ticket } from '../ticket.ts';
 import { reservation } from '../verdict.ts';
 
 /** What is known about engines when somebody asks why a ticket does not move. */
@@ -125,4 +126,37 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
   if (hold) return { why: hold.reason, next: '' };
   if (!around.engine) return { why: 'no engine is running', next: runCommand(plan) };
   return { why: sharesWorkspace(plan) ? 'waits for the one before it' : 'waits for a free slot', next: '' };
+}
+
+/** As people should see it: a gate asks also while it looks whether somebody answered elsewhere. */
+export function asAsked(ticket: Ticket): Ticket {
+  const asks = ticket.status === 'running' ? openAttempt(ticket)?.asks : undefined;
+  if (asks === undefined) return ticket;
+  return {
+    ...ticket,
+    status: 'needs_attention',
+    hold: { kind: 'gate', reason: asks, until: null, looks: true },
+  };
+}
+
+const DRIVEN = 'is driven by ';
+const INSIDE = /(?:^|; )a person is in its session \(/;
+
+/** What a ticket waits for while this claim of somebody else is on it, in the place of its own hold. */
+export function heldBy(claim: Claim, ticket: Ticket, plan: Plan): Hold {
+  const hold: Hold = { kind: 'blocked', reason: `${DRIVEN}${sayOther(claim)}`, until: null };
+  if (claim.by !== 'session') return hold;
+  const { why: reason } = explain(ticket, plan, { driven: true, engine: true });
+  const isAsked = ticket.status === 'needs_attention' || ticket.status === 'paused';
+  return { ...((isAsked && ticket.hold) || hold), reason };
+}
+
+/** Whether a reason is one of these: they are told, and never written down. */
+export function saysHolder(reason: string): boolean {
+  return reason.startsWith(DRIVEN) || INSIDE.test(reason);
+}
+
+/** Whether a reason goes on from the name of its ticket, as in "a waits for b". */
+export function isVerbal(reason: string): boolean {
+  return reason.startsWith('waits for ') || reason.startsWith(DRIVEN);
 }

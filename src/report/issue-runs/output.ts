@@ -5,8 +5,8 @@ import { issueName, remarksOf } from '../../features/issue-runs/results/ticket-f
 import type { RunResult } from '../../features/issue-runs/types.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { ticketOf } from '../../model/plans/view.ts';
-import { isSuperseded } from '../../model/state/superseded.ts';
 import type { Ticket } from '../../model/ticket.ts';
+import { isSuperseded } from '../../model/ticket.ts';
 import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/port.ts';
 import { style } from '../style.ts';

@@ -1,5 +1,5 @@
 import type { EngineEvent } from '../../model/events.ts';
-import { isVerbal, saysHolder } from '../../model/state/held.ts';
+import { isVerbal, saysHolder } from '../../model/state/explain.ts';
 import { withNames } from '../../model/ticket-names.ts';
 import { wentWell } from '../../model/verdict.ts';
 import { endOf } from '../hold-time.ts';

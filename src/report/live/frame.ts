@@ -1,5 +1,5 @@
 import { totalUsage } from '../../model/limits/usage.ts';
-import { isVerbal } from '../../model/state/held.ts';
+import { isVerbal } from '../../model/state/explain.ts';
 import type { TicketStatus } from '../../model/ticket.ts';
 import { type Naming, nameOf, withNames } from '../../model/ticket-names.ts';
 import { untilText } from '../hold-time.ts';
