@@ -87,7 +87,7 @@ export async function usersChanges(
   if (owner) await recordKnown(parts, owner, left ?? { head: now.head, files: {} });
   const named = `${files.slice(0, 5).join(', ')}${files.length > 5 ? ', …' : ''}`;
   const what = unsure
-    ? `has changes that may be yours or of unit ${owner.ticketId}, which was cut off`
+    ? `has changes that may be yours or of ${owner.ticketId}, which was cut off`
     : 'has changes that are not committed';
   return { message: `The checkout ${path} ${what}: ${named}.`, files, owner };
 }

@@ -66,13 +66,13 @@ export type Actions = Readonly<Partial<Record<ActionName, Action>>>;
 export type StepEnd = Exclude<ActionEnd, { job: unknown }> & { data: unknown };
 
 /** A kind of plan, as it is registered where the engine is opened. */
-export interface PlanKind {
+export interface PlanKind<P extends Plan = Plan> {
   /** The value of `kind` in plan.json; null: plans without one. */
   kind: string | null;
   /** Checks the fields that plans of this kind have in addition to those of every plan. */
   schema?: PlanSchema;
   /** Called once for every engine; must not use the context before it returns. */
-  hooks(context: EngineContext): PlanHooks;
+  hooks(context: EngineContext): PlanHooks<P>;
 }
 
 /** Sends notifications about what it sees in the state. Neither function may throw. */

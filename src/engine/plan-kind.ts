@@ -17,27 +17,27 @@ import type { TicketWorkspace } from './ticket-defaults.ts';
  * `startFrom`, `handOver` or `catchUp` fails the attempt. After a crash these hooks are called again and must come to the
  * same result.
  */
-export interface PlanHooks {
+export interface PlanHooks<P extends Plan = Plan> {
   /** The agent for phases that name none; goes before the ticket's and the plan's. */
-  agent?(plan: Plan, ticket: Ticket): string | undefined;
+  agent?(plan: P, ticket: Ticket): string | undefined;
   /** Called after the ticket is claimed. A hold releases the ticket until the hold ends. */
-  mayDrive?(plan: Plan, ticket: Ticket, workspace: TicketWorkspace): Promise<Hold | null>;
+  mayDrive?(plan: P, ticket: Ticket, workspace: TicketWorkspace): Promise<Hold | null>;
   /** Called before a worktree is created: the worktree with another starting point, or null to leave it as it is. */
-  startFrom?(plan: Plan, ticket: Ticket, workspace: TicketWorkspace): Promise<TicketWorkspace | null>;
+  startFrom?(plan: P, ticket: Ticket, workspace: TicketWorkspace): Promise<TicketWorkspace | null>;
   /** A shared worktree is the ticket's from now on. True: the hook has committed something to it. */
-  handOver?(plan: Plan, ticket: Ticket, workspace: TicketWorkspace): Promise<boolean>;
+  handOver?(plan: P, ticket: Ticket, workspace: TicketWorkspace): Promise<boolean>;
   /** Called before every attempt, in the ticket's worktree. */
-  catchUp?(plan: Plan, ticket: Ticket, workspace: TicketWorkspace): Promise<void>;
+  catchUp?(plan: P, ticket: Ticket, workspace: TicketWorkspace): Promise<void>;
   /** Template variables in addition to those of every ticket. */
-  variables?(plan: Plan, ticket: Ticket): Record<string, unknown>;
+  variables?(plan: P, ticket: Ticket): Record<string, unknown>;
   /** What counts as work; null: only what the phase expects. */
-  evidence?(plan: Plan, ticket: Ticket): EvidenceRules | null;
+  evidence?(plan: P, ticket: Ticket): EvidenceRules | null;
   /** Called after the ticket is released, whatever its status; not when its engine was killed before. */
-  left?(plan: Plan, ticket: Ticket, workspace: TicketWorkspace): Promise<void>;
+  left?(plan: P, ticket: Ticket, workspace: TicketWorkspace): Promise<void>;
   /** Called before this process gives up its claim on a plan of any kind. Must not throw. */
   released?(planId: string): void;
   /** ISO times at which an unfinished plan stopped, in addition to its pauses. `resume` continues the latest one. */
-  stoppedAt?(plan: Plan, tickets: readonly Ticket[]): string[];
+  stoppedAt?(plan: P, tickets: readonly Ticket[]): string[];
   /** Every event of every plan, in order. Must not throw. */
   listen?(event: EngineEvent): void;
   /** Resolves when the effects of all events so far are written; with a plan, that plan's are written now. */

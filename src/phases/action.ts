@@ -40,8 +40,8 @@ export async function runAction(
   if (!isJob) record();
   const performed = await perform(context, { action, inputs }, limits.wallSeconds);
   if ('job' in performed) {
-    const spec = async () => jobSpec(context, performed.job);
-    return runJob({ ...context, resumed: false }, { dir, ...limits, spec });
+    const job = async () => jobSpec(context, performed.job);
+    return runJob({ ...context, resumed: false }, { dir, ...limits, job });
   }
   if (isJob) record();
   const ms = performance.now() - began;

@@ -60,7 +60,7 @@ async function run(
         if (room > 0) chunks.push(Buffer.from(chunk.subarray(0, room)));
         room -= chunk.length;
       },
-      spec: async () => ({
+      job: async () => ({
         argv: ['/bin/sh', '-c', await renderCommand(source, variablesOf(context))],
         cwd: context.place.worktree,
         env: phaseEnvironment(context),

@@ -8,7 +8,7 @@ import type { PhaseContext } from './context.ts';
 export interface JobRun {
   dir: string;
   /** Made only when a process really has to be started. */
-  spec: () => Promise<Omit<JobSpec, 'dir'>>;
+  job: () => Promise<Omit<JobSpec, 'dir'>>;
   wallSeconds: number;
   idleSeconds: number | null;
   onOutput?: (chunk: Buffer) => void;
@@ -26,9 +26,9 @@ const NOTHING = { exit: { code: null, signal: null }, ms: 0, stdoutTail: '', std
 export async function runJob(context: PhaseContext, run: JobRun): Promise<JobResult | null> {
   const adopted = await adoptJob(context, run);
   if (adopted !== undefined) return adopted;
-  const spec = await run.spec();
+  const job = await run.job();
   if (context.signal.aborted) return { ...NOTHING, reason: 'stopped' };
-  const { exited } = startJob({ ...spec, dir: run.dir });
+  const { exited } = startJob({ ...job, dir: run.dir });
   context.onProcess();
   return follow(context, run, exited);
 }
@@ -39,7 +39,7 @@ export async function runJob(context: PhaseContext, run: JobRun): Promise<JobRes
  */
 export async function adoptJob(
   context: PhaseContext,
-  run: Omit<JobRun, 'spec'>,
+  run: Omit<JobRun, 'job'>,
 ): Promise<JobResult | null | undefined> {
   const found = context.resumed ? readJob(run.dir).state : 'none';
   if (found === 'none') return undefined;
@@ -52,7 +52,7 @@ export async function adoptJob(
 
 function follow(
   { signal }: PhaseContext,
-  { dir, wallSeconds, idleSeconds, ...watchers }: Omit<JobRun, 'spec'>,
+  { dir, wallSeconds, idleSeconds, ...watchers }: Omit<JobRun, 'job'>,
   exited?: Promise<void>,
 ): Promise<JobResult> {
   const idleMs = idleSeconds === null ? null : idleSeconds * 1000;

@@ -37,11 +37,11 @@ function scriptJob(
   context: PhaseContext,
   command: string,
   args: readonly string[],
-): Pick<JobRun, 'dir' | 'spec'> {
+): Pick<JobRun, 'dir' | 'job'> {
   const { pinned, place, jobDir } = context;
   return {
     dir: jobDir,
-    spec: async () => {
+    job: async () => {
       const variables = variablesOf(context);
       const path = pinned.scripts[command];
       if (!path) throw new Error(`script ${command} was not found when the workflow was loaded`);

@@ -45,8 +45,8 @@ export async function takeTurn(context: Context, turn: Turn): Promise<TurnEnd> {
     (turn.windsUp === undefined ? context.allowance?.over(usage) : null) ?? null;
   const stream = new AgentStream(context, { adapter, usageBefore, wantsData, spent, overBudget });
   const { flush, ...following } = stream.follow();
-  const spec = () => jobOf(context, turn);
-  const result = await runJob(context, { dir: turn.dir, wallSeconds, idleSeconds, spec, ...following });
+  const job = () => jobOf(context, turn);
+  const result = await runJob(context, { dir: turn.dir, wallSeconds, idleSeconds, job, ...following });
   flush();
   const stderrTail = result?.stderrTail ?? '';
   const lost = await broughtHome(context);
@@ -102,7 +102,7 @@ function cutShort(
 }
 
 /** The process of a turn: command line, environment, files beside it. */
-async function jobOf(context: Context, turn: Turn): Promise<Awaited<ReturnType<JobRun['spec']>>> {
+async function jobOf(context: Context, turn: Turn): Promise<Awaited<ReturnType<JobRun['job']>>> {
   const promptFile = join(turn.dir, 'prompt.md');
   const asked = await turn.request();
   const { agent } = asked;

@@ -1,5 +1,5 @@
 import type { EngineContext, PlanKind } from '../../engine/context.ts';
-import type { Plan } from '../../model/plan.ts';
+import type { IssueRunPlan } from '../../model/plan.ts';
 import { entryOf } from '../../model/plans/view.ts';
 import { blockedBy, firstFailure } from '../../model/state/dependencies.ts';
 import type { Ticket } from '../../model/ticket.ts';
@@ -7,7 +7,7 @@ import { withPrerequisitesNow } from './prerequisites.ts';
 import { beginWithPushed } from './pushed-commits.ts';
 
 /** Plans that `signalbox run <issues>` makes: issues that start from what people and other issues have pushed. */
-export const issuesKind: PlanKind = {
+export const issuesKind: PlanKind<IssueRunPlan> = {
   kind: 'run',
   hooks: (context) => ({
     startFrom: (_plan, ticket, workspace) => withPrerequisitesNow(context, ticket, workspace),
@@ -17,7 +17,11 @@ export const issuesKind: PlanKind = {
 };
 
 /** Tickets that would continue if an engine ran the plan: its daemon is gone, or a person answered after the run ended. */
-function leftAlone({ store, holder }: EngineContext, plan: Plan, tickets: readonly Ticket[]): Ticket[] {
+function leftAlone(
+  { store, holder }: EngineContext,
+  plan: IssueRunPlan,
+  tickets: readonly Ticket[],
+): Ticket[] {
   if (plan.status !== 'active') return [];
   if ((plan.claim && holder.isLive(plan.claim)) || holder.daemon()) return [];
   const view = store.view();

@@ -2,7 +2,7 @@ import type { EngineContext, PlanKind } from '../../engine/context.ts';
 import { putBack, takeOut } from '../../engine/shared-tree.ts';
 import type { TicketWorkspace } from '../../engine/ticket-defaults.ts';
 import { explained, WorkspaceError } from '../../model/errors.ts';
-import type { Plan } from '../../model/plan.ts';
+import type { SpecRunPlan } from '../../model/plan.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { unlockSpec, waitForLock } from './lock.ts';
 import { SpecFiles } from './state-files.ts';
@@ -10,7 +10,7 @@ import { bringPending } from './tree.ts';
 import { evidenceRules, unitVariables } from './unit.ts';
 
 /** Plans that were made from a spec: units that work on one branch, one after the other. */
-export const specKind: PlanKind = {
+export const specKind: PlanKind<SpecRunPlan> = {
   kind: 'spec',
   hooks: (context) => {
     const files = new SpecFiles(context);
@@ -45,7 +45,7 @@ function ownerAgent({ settings }: EngineContext, { context: { owner } }: Ticket)
  */
 async function giveUpTree(
   parts: EngineContext,
-  plan: Plan,
+  plan: SpecRunPlan,
   ticket: Ticket,
   workspace: TicketWorkspace,
 ): Promise<void> {

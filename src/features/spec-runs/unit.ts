@@ -42,10 +42,9 @@ export function besideSpec({ dir, beside }: PlanSpec): string {
 }
 
 /** A unit has to change something besides its spec, unless it is a review or a checkpoint. */
-export function evidenceRules(ticket: Ticket, plan: Plan): EvidenceRules | null {
+export function evidenceRules(ticket: Ticket, { spec }: SpecRunPlan): EvidenceRules | null {
   const unit = ticket.unit;
-  const spec = plan.spec;
-  if (!unit || !spec) return null;
+  if (!unit) return null;
   const free = unit.checkpoint || ticket.context.unit_type === 'review';
   const own = [spec.files.tasks, ...spec.files.others].map((name) => join(spec.inTree, name));
   const files = [...new Set([...own, ...(spec.list ? [spec.list] : [])])];
@@ -58,13 +57,13 @@ const MAX_LESSONS = 8_000;
 /** The template variable `unit`. */
 export function unitVariables(
   ticket: Ticket,
-  plan: Plan,
+  plan: SpecRunPlan,
   settings: Settings,
   view: Pick<PlansView, 'tickets'>,
 ): Record<string, unknown> | null {
   const unit = ticket.unit;
-  const spec = plan.spec;
-  if (!unit || !spec) return null;
+  const { spec } = plan;
+  if (!unit) return null;
   return {
     id: unit.id,
     work: unit.work,
