@@ -1,4 +1,8 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Context } from './context.ts';
+import { treeOf } from './history.ts';
 import type { GitLocation } from './location.ts';
 
 export type Merged = { commit: string } | { conflict: string[] };
@@ -11,6 +15,31 @@ interface MergeSpec {
   from?: string | undefined;
   /** Dated as the newer of the two, so that merging the same again gives the same commit. */
   steady?: boolean;
+}
+
+/** A context for merges that leave nothing in the repository: new objects go to a directory that `remove` deletes. */
+export function withTemporaryObjects(context: Context, { commonDir }: GitLocation) {
+  const dir = mkdtempSync(join(tmpdir(), 'signalbox-merge-'));
+  const env = {
+    GIT_OBJECT_DIRECTORY: dir,
+    GIT_ALTERNATE_OBJECT_DIRECTORIES: join(commonDir, 'objects'),
+  };
+  return {
+    context: { ...context, git: context.git.limited({ env }) },
+    remove: () => rmSync(dir, { recursive: true, force: true }),
+  };
+}
+
+/** True when merging a commit into the base would change nothing. */
+export async function addsNothing(
+  context: Context,
+  repo: GitLocation,
+  base: string,
+  commit: string,
+): Promise<boolean> {
+  const args = ['merge-tree', '--write-tree', '--no-messages', base, commit];
+  const { code, stdout } = await context.git(args, { at: repo, ok: [0, 1], write: true });
+  return code === 0 && stdout.trim() === (await treeOf(context, repo, base));
 }
 
 /** Merges `theirs` into `ours` as a new commit, without any checkout. */

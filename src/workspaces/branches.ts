@@ -1,22 +1,15 @@
 import { type Context, lockRepo } from '../git/context.ts';
 import { trustedAccess } from '../git/fetch.ts';
-import { contains, countCommits, isCommit, isReachable } from '../git/history.ts';
+import { contains, countCommits } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { branchRef, originRef, readRef, readRefs } from '../git/refs.ts';
 import { originTrunk } from '../git/trunk.ts';
 import { checkedOutAt, readHead } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { namesAbove, ownBranchProblem, type Trunks } from '../model/own-branch.ts';
-import { resolveBase } from './base.ts';
+import { holdersOf } from './in-base.ts';
 import { checkBranch } from './paths.ts';
-import { hasWork } from './stack.ts';
-
-export interface BranchSpec {
-  repo: string;
-  branch: string;
-  base: string | null;
-  recordedBase: { ref: string; commit: string } | null;
-}
+import type { BranchSpec } from './spec.ts';
 
 export interface BranchState {
   tip: string;
@@ -53,22 +46,6 @@ export async function examineBranch(context: Context, spec: BranchSpec): Promise
     checkedOut: (await checkedOutAt(context.git, repo, spec.branch))?.path ?? null,
     lasting: LASTING.test(spec.branch) || spec.branch === base.name || spec.branch === trunk,
   };
-}
-
-/** Commits that keep merged work: the base, here and on origin, and its integration branch. */
-async function holdersOf(context: Context, repo: GitLocation, spec: BranchSpec) {
-  const base = await resolveBase(context, repo, spec.recordedBase?.ref ?? spec.base, { fetch: false });
-  const { name, local, integrated } = base;
-  const others = [name === spec.branch ? undefined : local, integrated];
-  return { base, holders: [base.commit, ...others.filter((commit) => commit !== undefined)] };
-}
-
-/** True when the base, here or on origin, or its integration branch has the commit. */
-export async function baseHas(context: Context, spec: BranchSpec, commit: string): Promise<boolean> {
-  const repo = await context.repo(spec.repo);
-  const { holders } = await holdersOf(context, repo, spec);
-  for (const holder of holders) if (await contains(context, repo, holder, commit)) return true;
-  return false;
 }
 
 export type DeletedBranch = { deleted: true } | { deleted: false; reason: string };
@@ -119,27 +96,6 @@ export async function branchHas(
   const refs = await readRefs(context.git, repo, [branchRef(spec.branch), originRef(spec.branch)]);
   for (const tip of refs.values()) if (await contains(context, repo, tip, spec.commit)) return true;
   return false;
-}
-
-/**
- * Where finished work is: on its branch, here or on origin; in the base; under another name (`kept`); or nowhere that
- * anybody would find it.
- */
-export type Whereabouts = 'branch' | 'merged' | 'kept' | 'gone';
-
-/** `tip` is the last commit of the work, where that is known. */
-export async function whereabouts(
-  context: Context,
-  spec: BranchSpec & { tip: string | null },
-): Promise<Whereabouts> {
-  const repo = await context.repo(spec.repo);
-  const { branch, tip } = spec;
-  const refs = await readRefs(context.git, repo, [branchRef(branch), originRef(branch)]);
-  if (refs.size > 0) return 'branch';
-  if (tip === null || !(await isCommit(context, repo, tip))) return 'gone';
-  const { holders } = await holdersOf(context, repo, spec);
-  for (const holder of holders) if (await hasWork(context, repo, holder, tip)) return 'merged';
-  return (await isReachable(context, repo, tip)) ? 'kept' : 'gone';
 }
 
 interface Wish {

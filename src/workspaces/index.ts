@@ -6,13 +6,14 @@ import { branchRef, readRef } from '../git/refs.ts';
 import { findRepo } from '../git/repository.ts';
 import { isShownState, readStatus } from '../git/status.ts';
 import { basedOn, checkBase, resolveBase } from './base.ts';
-import { baseHas, branchAhead, branchHas, deleteBranch, examineBranch, whereabouts } from './branches.ts';
+import { branchAhead, branchHas, deleteBranch, examineBranch } from './branches.ts';
 import { catchUp } from './catch-up.ts';
 import { commitPaths, isTracked, readCommitted } from './commit-paths.ts';
 import { closeEnclave, openEnclave } from './enclave.ts';
 import { ensureWorkspace, refreshWorkspace } from './ensure.ts';
 import { changedFiles, diffWork, gatherEvidence, headAt, takeFingerprint } from './evidence.ts';
-import { integrateBranch, isMerged } from './integrate.ts';
+import { baseHas, takenIn, whereabouts } from './in-base.ts';
+import { integrateBranch } from './integrate.ts';
 import { examineWorktree, listWorktrees } from './list.ts';
 import { openTrains, withTrainLock } from './merge-train.ts';
 import { giveUpWorkspace } from './owner.ts';
@@ -29,10 +30,11 @@ import { sweepWarm } from './warm/warm-worktrees.ts';
 export { GitError } from '../git/git.ts';
 export { isShownState } from '../git/status.ts';
 export type { BasedOn, BasedOnSpec } from './base.ts';
-export { type BranchSpec, type BranchState, type Whereabouts, whyKeepBranch } from './branches.ts';
+export { type BranchState, whyKeepBranch } from './branches.ts';
 export type { CatchUpSpec, CaughtUp } from './catch-up.ts';
 export type { Ensured } from './ensure.ts';
 export type { Changed, DiffSpec, Evidence } from './evidence.ts';
+export type { Whereabouts } from './in-base.ts';
 export type { Integrated, IntegrateSpec } from './integrate.ts';
 export type { KnownWorktree, WouldLose } from './list.ts';
 export type { Coupled, Track, TrackSpec, Trains } from './merge-train.ts';
@@ -40,7 +42,7 @@ export type { Pushed, PushSpec } from './push.ts';
 export type { Released, ReleaseSpec } from './release.ts';
 export type { RewindSpec } from './rewind.ts';
 export type { Scratch, ScratchSpec } from './scratch-worktree.ts';
-export type { StackedThere, WorkspaceSpec } from './spec.ts';
+export type { BranchSpec, StackedThere, WorkspaceSpec } from './spec.ts';
 
 /** Everything that is done with repositories and worktrees; each call is described where it is defined. */
 export interface Workspaces extends ReturnType<typeof callsOf> {
@@ -153,7 +155,6 @@ function callsOf(context: Context) {
     release: bind(releaseWorkspace),
     giveUp: bind(giveUpWorkspace),
     integrate: bind(integrateBranch),
-    isMerged: bind(isMerged),
     openEnclave: bind(openEnclave),
     closeEnclave: bind(closeEnclave),
     diff: bind(diffWork),
@@ -167,6 +168,7 @@ function callsOf(context: Context) {
     checkBase: bind(checkBase),
     basedOn: bind(basedOn),
     baseHas: bind(baseHas),
+    takenIn: bind(takenIn),
     changedFiles: bind(changedFiles),
     list: bind(listWorktrees),
     examine: bind(examineWorktree),

@@ -9,7 +9,6 @@ import { WorkspaceError } from '../model/errors.ts';
 import { integrationBranch } from '../model/own-branch.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
 import { resolveBase } from './base.ts';
-import { baseHas } from './branches.ts';
 import { checkBranch } from './paths.ts';
 import type { WorkspaceSpec } from './spec.ts';
 
@@ -41,13 +40,6 @@ export async function integrateBranch(context: Context, spec: IntegrateSpec): Pr
     }
   };
   return lockMerges(repo, merge, context.git.signal);
-}
-
-/** True when the base, here or on origin, or its integration branch has all of the branch, or the branch is gone. */
-export async function isMerged(context: Context, spec: Omit<IntegrateSpec, 'message'>): Promise<boolean> {
-  const repo = await context.repo(spec.repo);
-  const tip = await readRef(context.git, repo, branchRef(spec.branch));
-  return !tip || baseHas(context, spec, tip);
 }
 
 async function integrateOnce(context: Context, repo: GitLocation, spec: IntegrateSpec): Promise<Integrated> {

@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Context, lockMerges } from '../git/context.ts';
 import { fetchAnew, fetchAside } from '../git/fetch.ts';
 import { GitError } from '../git/git.ts';
 import { contains, treeOf } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
-import { mergeCommits } from '../git/merge.ts';
+import { mergeCommits, withTemporaryObjects } from '../git/merge.ts';
 import { branchRef, originRef, readRef } from '../git/refs.ts';
 import { withLock } from '../machine/lock.ts';
 import { HeldError, WorkspaceError } from '../model/errors.ts';
@@ -16,7 +14,6 @@ import { bringUp, findTarget, moveBranch } from './integrate.ts';
 import { checkBranch } from './paths.ts';
 import { remoteTips } from './push.ts';
 import { openScratch, type Scratch, type ScratchSpec } from './scratch-worktree.ts';
-import { takenIn } from './taken-in.ts';
 
 export interface TrackSpec {
   base: string | null;
@@ -53,8 +50,6 @@ export interface Trains {
   tipOf(branch: string): Promise<string | undefined>;
   /** True when `ancestor` is reachable from `commit`. */
   has(commit: string, ancestor: string): Promise<boolean>;
-  /** Where a branch's changes are by other commits, squashed or rebased: a branch of that base, or null. */
-  takenIn(spec: { base: string; branch: string }): Promise<string | null>;
   /** Merges a branch into a commit, as a commit that no branch has yet. */
   couple(ours: string, car: { branch: string; message: string }): Promise<Coupled>;
   treeOf(commit: string): Promise<string>;
@@ -71,8 +66,8 @@ export interface Trains {
 /** Merging of many branches of one repository. `dry`: what git has to write on the way goes to a place that is deleted. */
 export async function openTrains(context: Context, path: string, { dry = false } = {}): Promise<Trains> {
   const repo = await context.repo(path);
-  const aside = dry ? mkdtempSync(join(tmpdir(), 'signalbox-merge-')) : undefined;
-  const own = aside ? writingTo(aside, context, repo) : context;
+  const temporary = dry ? withTemporaryObjects(context, repo) : undefined;
+  const own = temporary?.context ?? context;
   const id = createHash('sha256').update(repo.commonDir).digest('hex').slice(0, 12);
   return {
     id,
@@ -80,14 +75,11 @@ export async function openTrains(context: Context, path: string, { dry = false }
     track: (spec) => (spec.remote ? remoteTrack(own, repo, spec, dry) : localTrack(own, repo, spec)),
     tipOf: (branch) => readRef(own.git, repo, branchRef(branch)),
     has: (commit, ancestor) => contains(own, repo, commit, ancestor),
-    takenIn: (spec) => takenIn(own, repo, spec),
     couple: (ours, car) => couple(own, repo, ours, car),
     treeOf: (commit) => treeOf(own, repo, commit),
     land: (spec, track, commit) => lockMerges(repo, () => land(context, repo, { spec, track, commit })),
     scratch: (spec) => openScratch(context, repo, { ...spec, id }),
-    close: () => {
-      if (aside) rmSync(aside, { recursive: true, force: true });
-    },
+    close: () => temporary?.remove(),
   };
 }
 
@@ -112,13 +104,6 @@ export async function withTrainLock<T>(context: Context, path: string, fn: () =>
       details: error.details,
     });
   }
-}
-
-/** New objects go aside; the repository's own can be read all the same. */
-function writingTo(aside: string, context: Context, { commonDir }: GitLocation): Context {
-  const objects = join(commonDir, 'objects');
-  const env = { GIT_OBJECT_DIRECTORY: aside, GIT_ALTERNATE_OBJECT_DIRECTORIES: objects };
-  return { ...context, git: context.git.limited({ env }) };
 }
 
 async function nameOf(context: Context, repo: GitLocation, spec: Omit<TrackSpec, 'remote'>): Promise<string> {

@@ -1,3 +1,11 @@
+/** A branch and the base that it is for. */
+export interface BranchSpec {
+  repo: string;
+  branch: string;
+  base: string | null;
+  recordedBase: { ref: string; commit: string } | null;
+}
+
 /** A prerequisite's branch as origin has it. */
 export interface StackedThere {
   commit: string;

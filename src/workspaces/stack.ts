@@ -1,11 +1,12 @@
 import type { Context } from '../git/context.ts';
 import { fetchAnew } from '../git/fetch.ts';
 import { GitError } from '../git/git.ts';
-import { contains, countCommits, isCommit, treeOf } from '../git/history.ts';
+import { countCommits, isCommit } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { mergeCommits } from '../git/merge.ts';
 import { branchRef, originRef, readRef, readRefs } from '../git/refs.ts';
 import { messageOf, WorkspaceError } from '../model/errors.ts';
+import { hasWork } from './in-base.ts';
 import type { StackedThere } from './spec.ts';
 
 interface Tip {
@@ -164,19 +165,6 @@ async function leftBehind(
 ): Promise<string | undefined> {
   if (tip === undefined || !(await isCommit(context, repo, tip))) return undefined;
   return (await hasWork(context, repo, base, tip)) ? undefined : tip;
-}
-
-/** True when a commit has another in it, or all of its changes: merged as one commit, say. */
-export async function hasWork(
-  context: Context,
-  repo: GitLocation,
-  commit: string,
-  work: string,
-): Promise<boolean> {
-  if (await contains(context, repo, commit, work)) return true;
-  const args = ['merge-tree', '--write-tree', '--no-messages', commit, work];
-  const { code, stdout } = await context.git(args, { at: repo, ok: [0, 1], write: true });
-  return code === 0 && stdout.trim() === (await treeOf(context, repo, commit));
 }
 
 /** Those of the tips that are not in the history of a commit. */

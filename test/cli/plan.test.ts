@@ -297,6 +297,13 @@ describe.concurrent('plan', () => {
     expect((await world.cli('plan', 'show', 'p')).code).toBe(2);
   });
 
+  it('delete refuses nothing for a branch that is gone', async ({ world }) => {
+    setUp(world);
+    await world.cli('run', 'p');
+    git(world.repo, 'branch', '--quiet', '-D', 'ticket/p/a');
+    expect(await world.json('plan', 'delete', 'p')).toEqual({ deleted: 'p' });
+  });
+
   it('delete keeps uncommitted work even when forced, and says where it is', async ({ world }) => {
     setUp(world, 'commit; echo precious > notes.txt; exit 3');
     await world.cli('run', 'p');

@@ -187,14 +187,14 @@ describe('integrate', () => {
   });
 });
 
-describe('isMerged', () => {
-  it('knows whether the base or its integration branch has the work; a branch that is gone counts as merged', async () => {
+describe('baseHas', () => {
+  it('knows whether the base or its integration branch has the work', async () => {
     const all = bench();
     const one = await finished(all, 'one', { one: '1' });
-    expect(await all.workspaces.isMerged(one)).toBe(false);
+    const tip = git(all.repo, 'rev-parse', one.branch);
+    expect(await all.workspaces.baseHas(one, tip)).toBe(false);
     await all.workspaces.integrate(one);
-    expect(await all.workspaces.isMerged(one)).toBe(true);
-    expect(await all.workspaces.isMerged({ ...one, branch: 'gone' })).toBe(true);
+    expect(await all.workspaces.baseHas(one, tip)).toBe(true);
   });
 
   it('counts what was merged here before origin has it', async () => {
@@ -208,8 +208,9 @@ describe('isMerged', () => {
     expect(base.ref).toBe('origin/main');
     const spec = { ...one, recordedBase: base };
     commit(one.path, { one: '1' });
-    expect(await all.workspaces.isMerged(spec)).toBe(false);
+    const tip = git(clone, 'rev-parse', one.branch);
+    expect(await all.workspaces.baseHas(spec, tip)).toBe(false);
     git(clone, 'merge', '--quiet', '--no-edit', one.branch);
-    expect(await all.workspaces.isMerged(spec)).toBe(true);
+    expect(await all.workspaces.baseHas(spec, tip)).toBe(true);
   });
 });

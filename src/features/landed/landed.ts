@@ -44,17 +44,7 @@ const ANSWERS: Record<Way, (parts: EngineContext, work: Work) => Promise<string 
   history: async ({ workspaces }, work) =>
     (await workspaces.baseHas(work, work.commit)) ? nameOf(work) : null,
   /** The base has the branch's changes in other commits: squashed, rebased or picked. */
-  changes: async ({ workspaces }, work) => {
-    const base = await workspaces.mergeTarget({ repo: work.repo, base: baseOf(work) });
-    if (base === undefined) return null;
-    // The comparison merges, and must not leave its objects in the repository.
-    const trains = await workspaces.trains(work.repo, { dry: true });
-    try {
-      return await trains.takenIn({ base, branch: work.branch });
-    } finally {
-      trains.close();
-    }
-  },
+  changes: ({ workspaces }, work) => workspaces.takenIn(work),
   /** GitHub merged the pull request of a ticket into the base, with all commits that are here. */
   'pull-request': async (parts, work) => {
     const base = await parts.workspaces.mergeTarget({ repo: work.repo, base: baseOf(work) });

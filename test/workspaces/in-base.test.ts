@@ -72,9 +72,8 @@ describe('where the changes of a branch are', () => {
     git(repo, 'switch', '--quiet', 'main');
     main(repo);
     const objects = git(repo, 'count-objects');
-    const trains = await workspaces.trains(repo, { dry: true });
-    expect(await trains.takenIn({ base: 'main', branch: 'work' })).toBe(into);
-    trains.close();
+    const spec = { repo, branch: 'work', base: 'main', recordedBase: null };
+    expect(await workspaces.takenIn(spec)).toBe(into);
     expect(git(repo, 'count-objects')).toBe(objects);
   });
 
@@ -84,8 +83,7 @@ describe('where the changes of a branch are', () => {
     commit(repo, { image: 'a\0c' });
     git(repo, 'switch', '--quiet', 'main');
     commit(repo, { image: 'a\0d' });
-    const trains = await workspaces.trains(repo, { dry: true });
-    expect(await trains.takenIn({ base: 'main', branch: 'work' })).toBeNull();
-    trains.close();
+    const spec = { repo, branch: 'work', base: 'main', recordedBase: null };
+    expect(await workspaces.takenIn(spec)).toBeNull();
   });
 });

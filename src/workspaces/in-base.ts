@@ -1,0 +1,157 @@
+import type { Context } from '../git/context.ts';
+import { GitError } from '../git/git.ts';
+import { contains, isCommit, isReachable, mergeBase } from '../git/history.ts';
+import type { GitLocation } from '../git/location.ts';
+import { addsNothing, withTemporaryObjects } from '../git/merge.ts';
+import { branchRef, originRef, readRefs } from '../git/refs.ts';
+import { integrationBranch } from '../model/own-branch.ts';
+import { resolveBase } from './base.ts';
+import type { BranchSpec } from './spec.ts';
+
+/** How many commits of the base are compared with a branch's changes as a whole. */
+const MAX_COMMITS = 200;
+/** More names do not fit into a command line. */
+const MAX_FILES = 2000;
+
+/** The base of a branch, and the commits that hold merged work: the base, here and on origin, and its integration branch. */
+export async function holdersOf(context: Context, repo: GitLocation, spec: BranchSpec) {
+  const base = await resolveBase(context, repo, spec.recordedBase?.ref ?? spec.base, { fetch: false });
+  const { name, local, integrated } = base;
+  const others = [name === spec.branch ? undefined : local, integrated];
+  return { base, holders: [base.commit, ...others.filter((commit) => commit !== undefined)] };
+}
+
+/** True when the base, here or on origin, or its integration branch has the commit. */
+export async function baseHas(context: Context, spec: BranchSpec, commit: string): Promise<boolean> {
+  const repo = await context.repo(spec.repo);
+  const { holders } = await holdersOf(context, repo, spec);
+  for (const holder of holders) if (await contains(context, repo, holder, commit)) return true;
+  return false;
+}
+
+/** True when a commit has another in its history, or all of its changes. */
+export async function hasWork(
+  context: Context,
+  repo: GitLocation,
+  commit: string,
+  work: string,
+): Promise<boolean> {
+  return (await contains(context, repo, commit, work)) || addsNothing(context, repo, commit, work);
+}
+
+/** Where finished work is: on its branch, here or on origin; in the base; on another ref (`kept`); or nowhere. */
+export type Whereabouts = 'branch' | 'merged' | 'kept' | 'gone';
+
+/** `tip` is the last commit of the work, if known. */
+export async function whereabouts(
+  context: Context,
+  spec: BranchSpec & { tip: string | null },
+): Promise<Whereabouts> {
+  const repo = await context.repo(spec.repo);
+  const { branch, tip } = spec;
+  const refs = await readRefs(context.git, repo, [branchRef(branch), originRef(branch)]);
+  if (refs.size > 0) return 'branch';
+  if (tip === null || !(await isCommit(context, repo, tip))) return 'gone';
+  const { holders } = await holdersOf(context, repo, spec);
+  for (const holder of holders) if (await hasWork(context, repo, holder, tip)) return 'merged';
+  return (await isReachable(context, repo, tip)) ? 'kept' : 'gone';
+}
+
+/**
+ * The branch that has a branch's changes although it lacks its commits, as after a squash or a rebase: the base, here or on
+ * origin, or its integration branch. Null where nothing shows that.
+ */
+export async function takenIn(context: Context, spec: BranchSpec): Promise<string | null> {
+  const repo = await context.repo(spec.repo);
+  const { base } = await holdersOf(context, repo, spec);
+  if (base.name === undefined) return null;
+  const integrated = integrationBranch(base.name);
+  const places = [
+    [base.name, branchRef(base.name)],
+    [`origin/${base.name}`, originRef(base.name)],
+    [integrated, branchRef(integrated)],
+  ] as const;
+  const own = branchRef(spec.branch);
+  const refs = await readRefs(context.git, repo, [own, ...places.map(([, ref]) => ref)]);
+  const tip = refs.get(own);
+  if (!tip) return null;
+  const temporary = withTemporaryObjects(context, repo);
+  try {
+    const seen = new Set<string>();
+    for (const [name, ref] of places) {
+      const commit = refs.get(ref);
+      if (!commit || seen.has(commit)) continue;
+      seen.add(commit);
+      if (await hasChanges(temporary.context, repo, commit, tip)) return name;
+    }
+    return null;
+  } finally {
+    temporary.remove();
+  }
+}
+
+async function hasChanges(context: Context, repo: GitLocation, base: string, tip: string): Promise<boolean> {
+  const start = await mergeBase(context, repo, base, tip);
+  if (start === undefined || start === base) return false;
+  const changes = await changesOf(context, repo, { start, base, tip });
+  // Usually the base has not changed these files since.
+  if (changes.since === '') return false;
+  return (
+    (await addsNothing(context, repo, base, tip)) ||
+    (await isPicked(context, repo, base, tip)) ||
+    (await isSquashed(context, repo, changes))
+  );
+}
+
+interface Changes {
+  /** The branch's changes as one patch; undefined for binary files, whose content a patch does not show. */
+  whole: string | undefined;
+  /** Patches of the base's commits to the same files since then; null if there are too many. */
+  since: string | null;
+}
+
+async function changesOf(
+  context: Context,
+  repo: GitLocation,
+  { start, base, tip }: { start: string; base: string; tip: string },
+): Promise<Changes> {
+  const stat = ['diff', '--numstat', '--no-renames', '-z', start, tip, '--'];
+  const changed = (await context.git(stat, { at: repo })).stdout.split('\0').filter((line) => line !== '');
+  const files = changed.map((line) => line.split('\t').slice(2).join('\t'));
+  const form = ['--no-renames', '--no-ext-diff', '--no-textconv', '--no-color', '--full-index'];
+  const options = { at: repo, env: { GIT_LITERAL_PATHSPECS: '1' } };
+  const log = ['log', '--patch', '--no-merges', `--max-count=${MAX_COMMITS}`, '--format=commit %H', ...form];
+  const binary = files.length === 0 || changed.some((line) => line.startsWith('-\t-\t'));
+  try {
+    if (files.length > MAX_FILES) return { whole: undefined, since: null };
+    const { stdout: since } = await context.git([...log, `${start}..${base}`, '--', ...files], options);
+    if (since === '' || binary) return { whole: undefined, since };
+    const whole = await context.git(['diff', ...form, start, tip, '--', ...files], options);
+    return { whole: whole.stdout, since };
+  } catch (error) {
+    // Too much to read: the other comparisons remain.
+    if (error instanceof GitError) return { whole: undefined, since: null };
+    throw error;
+  }
+}
+
+/** The base has an equal patch for each of its commits. Merges cannot be compared that way. */
+async function isPicked(context: Context, repo: GitLocation, base: string, tip: string): Promise<boolean> {
+  const merges = ['rev-list', '--merges', '--count', `${base}..${tip}`, '--'];
+  if ((await context.git(merges, { at: repo })).stdout.trim() !== '0') return false;
+  const { stdout } = await context.git(['cherry', base, tip], { at: repo });
+  const lines = stdout.split('\n').filter((line) => line !== '');
+  return lines.length > 0 && lines.every((line) => line.startsWith('- '));
+}
+
+/** One commit of the base has all of its changes, whatever came later. */
+async function isSquashed(context: Context, repo: GitLocation, { whole, since }: Changes): Promise<boolean> {
+  if (whole === undefined || since === null) return false;
+  const [wanted] = await patchIds(context, repo, whole);
+  return wanted !== undefined && (await patchIds(context, repo, since)).includes(wanted);
+}
+
+async function patchIds(context: Context, repo: GitLocation, patches: string): Promise<string[]> {
+  const { stdout } = await context.git(['patch-id', '--stable'], { at: repo, input: patches });
+  return stdout.split('\n').flatMap((line) => (line === '' ? [] : [line.split(' ')[0] as string]));
+}
