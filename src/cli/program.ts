@@ -1,44 +1,43 @@
 import { Command } from 'commander';
 import type { Io } from './io.ts';
 
-interface CommandFile {
-  register(program: Command, io: Io): void;
-}
+/** Adds the commands of one file to the program. */
+type Register = (program: Command, io: Io) => void;
 
 /** Every command with the file that has it. Each file says what it takes and shows; the work is behind another `import()`. */
-const FILES: [names: string[], load: () => Promise<CommandFile>][] = [
-  [['init'], () => import('./commands/init.ts')],
-  [['run'], () => import('./commands/run.ts')],
-  [['daemon', 'tick'], () => import('./commands/daemon.ts')],
-  [['status'], () => import('./commands/status.ts')],
-  [['logs'], () => import('./commands/logs.ts')],
-  [['attach'], () => import('./commands/attach.ts')],
-  [['diff'], () => import('./commands/diff.ts')],
+const FILES: [names: string[], load: () => Promise<Register>][] = [
+  [['init'], async () => (await import('./commands/init.ts')).registerInit],
+  [['run'], async () => (await import('./commands/run.ts')).registerRun],
+  [['daemon', 'tick'], async () => (await import('./commands/daemon.ts')).registerDaemon],
+  [['status'], async () => (await import('./commands/status.ts')).registerStatus],
+  [['logs'], async () => (await import('./commands/logs.ts')).registerLogs],
+  [['attach'], async () => (await import('./commands/attach.ts')).registerAttach],
+  [['diff'], async () => (await import('./commands/diff.ts')).registerDiff],
   [
     ['pause', 'retry', 'skip', 'respond', 'resume', 'stop', 'pause-plan', 'resume-plan'],
-    () => import('./commands/ticket.ts'),
+    async () => (await import('./commands/ticket.ts')).registerTicket,
   ],
-  [['sessions', 'resume-session'], () => import('./commands/sessions.ts')],
-  [['plan'], () => import('./commands/plan.ts')],
-  [['interactive'], () => import('./commands/interactive.ts')],
-  [['import'], () => import('./commands/import.ts')],
-  [['workflow'], () => import('./commands/workflow.ts')],
-  [['spec'], () => import('./commands/spec.ts')],
-  [['skills'], () => import('./commands/skills.ts')],
-  [['config'], () => import('./commands/config.ts')],
-  [['doctor'], () => import('./commands/doctor.ts')],
-  [['stats'], () => import('./commands/stats.ts')],
-  [['clean'], () => import('./commands/clean.ts')],
-  [['workspace'], () => import('./commands/workspace.ts')],
-  [['checks', 'integrate'], () => import('./commands/checks.ts')],
-  [['forge'], () => import('./commands/forge.ts')],
-  [['merge'], () => import('./commands/merge.ts')],
-  [['notify'], () => import('./commands/notify.ts')],
-  [['completion'], () => import('./commands/completion.ts')],
+  [['sessions', 'resume-session'], async () => (await import('./commands/sessions.ts')).registerSessions],
+  [['plan'], async () => (await import('./commands/plan.ts')).registerPlan],
+  [['interactive'], async () => (await import('./commands/interactive.ts')).registerInteractive],
+  [['import'], async () => (await import('./commands/import.ts')).registerImport],
+  [['workflow'], async () => (await import('./commands/workflow.ts')).registerWorkflow],
+  [['spec'], async () => (await import('./commands/spec.ts')).registerSpec],
+  [['skills'], async () => (await import('./commands/skills.ts')).registerSkills],
+  [['config'], async () => (await import('./commands/config.ts')).registerConfig],
+  [['doctor'], async () => (await import('./commands/doctor.ts')).registerDoctor],
+  [['stats'], async () => (await import('./commands/stats.ts')).registerStats],
+  [['clean'], async () => (await import('./commands/clean.ts')).registerClean],
+  [['workspace'], async () => (await import('./commands/workspace.ts')).registerWorkspace],
+  [['checks', 'integrate'], async () => (await import('./commands/checks.ts')).registerChecks],
+  [['forge'], async () => (await import('./commands/forge.ts')).registerForge],
+  [['merge'], async () => (await import('./commands/merge.ts')).registerMerge],
+  [['notify'], async () => (await import('./commands/notify.ts')).registerNotify],
+  [['completion'], async () => (await import('./commands/completion.ts')).registerCompletion],
 ];
 
 /** The file of the command that comes first; all of them where the command is not plain to see, or asks for all. */
-function filesFor(first: string | undefined): (() => Promise<CommandFile>)[] {
+function filesFor(first: string | undefined): (() => Promise<Register>)[] {
   const [one] = FILES.filter(
     ([names]) => first !== undefined && first !== 'completion' && names.includes(first),
   );
@@ -72,8 +71,8 @@ export async function createProgram(
     })
     .showHelpAfterError('(signalbox --help shows the commands)')
     .helpCommand('help [command]', 'show help for a command');
-  const files = await Promise.all(filesFor(options.first).map((load) => load()));
-  for (const file of files) file.register(program, io);
+  const all = await Promise.all(filesFor(options.first).map((load) => load()));
+  for (const register of all) register(program, io);
   for (const each of program.commands) inherit(program, each);
   return program;
 }

@@ -16,7 +16,7 @@ export function issuePhase(text: string): IssuePhase | undefined {
   return ISSUE_PHASES.find((phase) => phase === name);
 }
 
-export function inOrder(phases: Iterable<IssuePhase>): IssuePhase[] {
+export function inWorkflowOrder(phases: Iterable<IssuePhase>): IssuePhase[] {
   const wanted = new Set(phases);
   return ISSUE_PHASES.filter((phase) => wanted.has(phase));
 }

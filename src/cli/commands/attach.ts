@@ -8,7 +8,7 @@ import { InputError } from '../../model/errors.ts';
 import { type Io, inherited, outJson } from '../io.ts';
 import { type GlobalOptions, openState } from '../open.ts';
 
-export function register(program: Command, io: Io): void {
+export function registerAttach(program: Command, io: Io): void {
   program
     .command('attach')
     .argument('[plan]', 'default: the one whose run was shown last')

@@ -8,7 +8,7 @@ interface CheckOptions extends GlobalOptions {
   related?: boolean;
 }
 
-export function register(program: Command, io: Io): void {
+export function registerChecks(program: Command, io: Io): void {
   program
     .command('checks')
     .description(

@@ -13,7 +13,7 @@ interface Options extends GlobalOptions {
   all?: boolean;
 }
 
-export function register(program: Command, io: Io): void {
+export function registerClean(program: Command, io: Io): void {
   program
     .command('clean')
     .description('list worktrees, branches and logs that nobody needs any more, and remove what is safe')

@@ -3,7 +3,7 @@ import { ADAPTERS } from '../../config/builtin-agents.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Io } from '../io.ts';
 
-export function register(program: Command, io: Io): void {
+export function registerCompletion(program: Command, io: Io): void {
   program
     .command('completion')
     .argument('<shell>', SHELLS.join(', '))

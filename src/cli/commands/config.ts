@@ -7,7 +7,7 @@ interface Options {
   json?: boolean;
 }
 
-export function register(program: Command, io: Io): void {
+export function registerConfig(program: Command, io: Io): void {
   const config = program
     .command('config')
     .description('print every setting and where it came from')

@@ -20,7 +20,7 @@ interface Options extends GlobalOptions {
   detach?: boolean;
 }
 
-export function register(program: Command, io: Io): void {
+export function registerDaemon(program: Command, io: Io): void {
   const daemon = program
     .command('daemon')
     .description('run all active plans until stopped')

@@ -3,7 +3,7 @@ import type { Io } from '../io.ts';
 import { outJson } from '../io.ts';
 import { type GlobalOptions, openEngine } from '../open.ts';
 
-export function register(program: Command, io: Io): void {
+export function registerDiff(program: Command, io: Io): void {
   program
     .command('diff')
     .argument('<plan>')

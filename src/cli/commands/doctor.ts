@@ -11,7 +11,7 @@ interface Options {
   json?: boolean;
 }
 
-export function register(program: Command, io: Io): void {
+export function registerDoctor(program: Command, io: Io): void {
   program
     .command('doctor')
     .description('check node, git, agents, settings and workflows, and say how to fix what is missing')

@@ -88,7 +88,7 @@ const COMMANDS: readonly TicketCommand[] = [
 ];
 
 /** What workflows do on GitHub, as commands that can be repeated after a crash. */
-export function register(program: Command, io: Io): void {
+export function registerForge(program: Command, io: Io): void {
   const forge = program
     .command('forge')
     .description('push a ticket’s branch, open its pull request and see what became of it')

@@ -18,7 +18,7 @@ interface Options extends GlobalOptions {
 const LISTS = ['github', 'linear'];
 const LIMIT = '100';
 
-export function register(program: Command, io: Io): void {
+export function registerImport(program: Command, io: Io): void {
   program
     .command('import')
     .argument(

@@ -8,7 +8,7 @@ interface Options {
   json?: boolean;
 }
 
-export function register(program: Command, io: Io): void {
+export function registerInit(program: Command, io: Io): void {
   program
     .command('init')
     .description('make the home, and in a git repository its .signalbox directory; never overwrites')

@@ -14,7 +14,7 @@ interface Options extends GlobalOptions {
   dryRun?: boolean;
 }
 
-export function register(program: Command, io: Io): void {
+export function registerInteractive(program: Command, io: Io): void {
   program
     .command('interactive')
     .description('plan with an agent in its own terminal interface: pi, claude, codex, opencode or gemini')

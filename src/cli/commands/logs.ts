@@ -10,7 +10,7 @@ interface Options extends GlobalOptions {
   untilRest?: boolean;
 }
 
-export function register(program: Command, io: Io): void {
+export function registerLogs(program: Command, io: Io): void {
   program
     .command('logs')
     .argument('<plan>')

@@ -13,7 +13,7 @@ interface Options extends GlobalOptions {
   wait?: string;
 }
 
-export function register(program: Command, io: Io): void {
+export function registerMerge(program: Command, io: Io): void {
   program
     .command('merge')
     .argument('[plan]', 'default: all plans of this repository')

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine } from '../open.ts';
 
-export function register(program: Command, io: Io): void {
+export function registerNotify(program: Command, io: Io): void {
   const notify = program
     .command('notify')
     .description('tell people when they are needed: see whether that works')

@@ -6,7 +6,7 @@ import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, openState } from '../open.ts';
 import { registerEdits } from './plan-edit.ts';
 
-export function register(program: Command, io: Io): void {
+export function registerPlan(program: Command, io: Io): void {
   const plan = program
     .command('plan')
     .description('make plans, look at them and decide about them')

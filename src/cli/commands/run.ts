@@ -22,7 +22,7 @@ interface Options extends GlobalOptions {
   plain?: boolean;
 }
 
-export function register(program: Command, io: Io): void {
+export function registerRun(program: Command, io: Io): void {
   const command = program
     .command('run')
     .argument(

@@ -12,7 +12,7 @@ interface Options extends GlobalOptions {
   phase?: string;
 }
 
-export function register(program: Command, io: Io): void {
+export function registerSessions(program: Command, io: Io): void {
   program
     .command('sessions')
     .argument('<plan>')

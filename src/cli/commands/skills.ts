@@ -10,7 +10,7 @@ interface Options extends GlobalOptions {
 }
 
 /** Skills teach agents that a person talks to how to drive Signalbox. */
-export function register(program: Command, io: Io): void {
+export function registerSkills(program: Command, io: Io): void {
   const skills = program
     .command('skills')
     .description('skills for agents that drive Signalbox')

@@ -17,7 +17,7 @@ interface Options extends SpecRunOptions {
 /** Of problems in a spec, and of everything else that keeps one from running. */
 const UNUSABLE = 5;
 
-export function register(program: Command, io: Io): void {
+export function registerSpec(program: Command, io: Io): void {
   const spec = program
     .command('spec')
     .argument('[dir]', 'the spec directory')

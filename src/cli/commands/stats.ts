@@ -6,7 +6,7 @@ import { plural } from '../../model/text/plural.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openStore } from '../open.ts';
 
-export function register(program: Command, io: Io): void {
+export function registerStats(program: Command, io: Io): void {
   program
     .command('stats')
     .description('success, durations, cost and failures over the runs of this project')

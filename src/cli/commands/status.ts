@@ -4,7 +4,7 @@ import { oneLine, sayProblem, style } from '../../report/style.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openState } from '../open.ts';
 
-export function register(program: Command, io: Io): void {
+export function registerStatus(program: Command, io: Io): void {
   program
     .command('status')
     .argument('[plan]', 'one plan in detail')

@@ -6,7 +6,7 @@ import { type GlobalOptions, openEngine } from '../open.ts';
 type Action = (plan: string, ticket: string, rest: string[], options: GlobalOptions) => Promise<void>;
 
 /** What a person does to one ticket, or to a whole plan. */
-export function register(program: Command, io: Io): void {
+export function registerTicket(program: Command, io: Io): void {
   const add = (name: string, args: string, about: string, example: string, action: Action) =>
     program
       .command(`${name} ${args}`)

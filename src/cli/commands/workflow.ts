@@ -15,7 +15,7 @@ interface Options {
   mermaid?: boolean;
 }
 
-export function register(program: Command, io: Io): void {
+export function registerWorkflow(program: Command, io: Io): void {
   const workflow = program
     .command('workflow')
     .description('list, show, check and draw workflows')

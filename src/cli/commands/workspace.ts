@@ -4,7 +4,7 @@ import { type GlobalOptions, openEngine } from '../open.ts';
 import { ticketHere } from './checks.ts';
 
 /** Worktrees by hand, and for the setup and cleanup scripts of workflows. */
-export function register(program: Command, io: Io): void {
+export function registerWorkspace(program: Command, io: Io): void {
   const workspace = program
     .command('workspace')
     .description('make or give back a ticket’s worktree')

@@ -2,7 +2,7 @@ import { findAgent } from '../../../config/builtin-agents.ts';
 import { checkGiven } from '../../../config/layers.ts';
 import { TABLE } from '../../../config/table.ts';
 import { InputError } from '../../../model/errors.ts';
-import { DEFAULT_PHASES, type IssuePhase, inOrder, issuePhase } from '../../../model/issue-phases.ts';
+import { DEFAULT_PHASES, type IssuePhase, inWorkflowOrder, issuePhase } from '../../../model/issue-phases.ts';
 import type { ExecutionConfig } from '../../../model/issue-run-schema.ts';
 import { checkMerged } from './combinations.ts';
 import { parsePhases, phasePolicies } from './phases.ts';
@@ -55,7 +55,7 @@ function phasesOf(options: { phases?: string; testgen: boolean; securityReview: 
   const added: IssuePhase[] = [];
   if (options.testgen) added.push('testgen');
   if (options.securityReview) added.push('security_review');
-  return inOrder([...asked, ...added]);
+  return inWorkflowOrder([...asked, ...added]);
 }
 
 /** Refuses a configuration that was made by hand and cannot be run. */

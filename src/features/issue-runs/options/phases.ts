@@ -1,7 +1,7 @@
 import type { RunSettings } from '../../../config/settings.ts';
 import { EFFORTS } from '../../../model/efforts.ts';
 import { InputError } from '../../../model/errors.ts';
-import { ISSUE_PHASES, type IssuePhase, inOrder, issuePhase } from '../../../model/issue-phases.ts';
+import { ISSUE_PHASES, type IssuePhase, inWorkflowOrder, issuePhase } from '../../../model/issue-phases.ts';
 import type { ExecutionConfig, PhasePolicy } from '../../../model/issue-run-schema.ts';
 import { didYouMean } from '../../../model/text/near.ts';
 
@@ -13,7 +13,7 @@ export function parsePhases(text: string): IssuePhase[] {
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined)
     throw new InputError('run/phases', `--phases names ${twice} twice.`, { hint: 'Name each phase once.' });
-  return inOrder(names);
+  return inWorkflowOrder(names);
 }
 
 function known(name: string, flag: string): IssuePhase {
@@ -93,7 +93,7 @@ export function applyRules(
     : [];
   const added = hit.flatMap((rule) => rule.phases ?? []).flatMap((name) => issuePhase(name) ?? []);
   return {
-    phases: inOrder([...base.phases, ...added]),
+    phases: inWorkflowOrder([...base.phases, ...added]),
     qualityLoop: base.qualityLoop || hit.some((rule) => rule.qualityLoop === true),
   };
 }
