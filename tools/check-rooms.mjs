@@ -1,5 +1,4 @@
-// Checks the rules of the rooms. A rule that the code does not keep everywhere yet has a ceiling in tools/ceilings.json, which may
-// only fall. `--all` shows every problem; `--write` lowers the ceilings and prints the table of rooms into docs/architecture.md.
+// Checks the rules of the rooms. `--write` prints the table of rooms into docs/architecture.md.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,20 +7,9 @@ import { BESIDE, ROOMS } from './rooms.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const write = process.argv.includes('--write');
-const ceilingsFile = join(root, 'tools', 'ceilings.json');
-const ceilings = JSON.parse(readFileSync(ceilingsFile, 'utf8'));
-let failed = false;
-for (const [rule, problems] of Object.entries(roomProblems(join(root, 'src')))) {
-  const ceiling = ceilings[rule] ?? 0;
-  if (problems.length > ceiling || process.argv.includes('--all'))
-    for (const problem of problems) console.error(problem);
-  if (problems.length > ceiling) {
-    console.error(`${rule}: ${problems.length} problems, at most ${ceiling} allowed.`);
-    failed = true;
-  }
-  if (write && problems.length < ceiling) ceilings[rule] = problems.length;
-}
-if (write) writeFileSync(ceilingsFile, `${JSON.stringify(ceilings, null, 2)}\n`);
+const problems = Object.values(roomProblems(join(root, 'src'))).flat();
+for (const problem of problems) console.error(problem);
+let failed = problems.length > 0;
 printTable();
 process.exit(failed ? 1 : 0);
 

@@ -69,7 +69,7 @@ export interface SurveyedAgent {
 }
 
 /** `by` is the first sign that was seen: a file or a variable by its name, never what is in it. */
-export interface Login {
+interface Login {
   seen: boolean;
   by: string | null;
 }
@@ -127,7 +127,7 @@ async function survey(
 }
 
 /** Whether somebody seems to be logged in. Nothing is read: a file is there or not, a variable is set or not. */
-export function loginOf({ login }: AgentProgram, env: Env): Login {
+function loginOf({ login }: AgentProgram, env: Env): Login {
   const variable = login.env.find((name) => env[name]);
   const places = login.files.flatMap((file) => placeOf(file, login.moved, env) ?? []);
   const by = variable ?? places.find(({ path }) => existsSync(path))?.shown ?? null;

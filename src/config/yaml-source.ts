@@ -59,7 +59,7 @@ function blankComments(text: string, file: string): string {
   });
 }
 
-export function yamlError(file: string, at: Place, message: string, cause?: unknown): InputError {
+function yamlError(file: string, at: Place, message: string, cause?: unknown): InputError {
   const first = (message.split('\n')[0] ?? '').replace(/[.:]?\s*$/, '');
   const json = file.endsWith('.json');
   const said = json ? first.replace(/^Flow map/, 'An object').replace(/^Flow sequence/, 'A list') : first;

@@ -136,7 +136,7 @@ function isUnblocked(parts: EngineContext, plan: Plan, ref: TicketRef): boolean 
 }
 
 /** Waits until the engine that drives the ticket has released it; without one, does what that engine would do. */
-export async function untilStopped(parts: EngineContext, ref: TicketRef): Promise<Ticket> {
+async function untilStopped(parts: EngineContext, ref: TicketRef): Promise<Ticket> {
   const { store, holder } = parts;
   const deadline = performance.now() + STOP_TIMEOUT_MS;
   for (;;) {

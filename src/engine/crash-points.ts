@@ -25,8 +25,8 @@ export const ACTION_CRASH_POINTS = [
 type SessionCrashPoint = 'session:waits';
 /** What is done on a forge. Each has two crash points: it is meant and not done, or done and not recorded. */
 export const FORGE_EFFECTS = ['push', 'create', 'edit', 'comment', 'merge'] as const;
-export type ForgeCrashPoint = `forge:${string}`;
-export type CrashPoint =
+type ForgeCrashPoint = `forge:${string}`;
+type CrashPoint =
   | (typeof CRASH_POINTS)[number]
   | (typeof MERGE_CRASH_POINTS)[number]
   | (typeof ACTION_CRASH_POINTS)[number]

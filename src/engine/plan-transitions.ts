@@ -6,7 +6,7 @@ import { isAllComplete } from '../model/state/eligible.ts';
 import { type EngineContext, emit } from './context.ts';
 
 /** Whether another live process holds the claim. */
-export function isOthers({ holder }: EngineContext, claim: Claim | null): claim is Claim {
+function isOthers({ holder }: EngineContext, claim: Claim | null): claim is Claim {
   return claim !== null && claim.token !== holder.token && holder.isLive(claim);
 }
 

@@ -15,7 +15,7 @@ const TIMEOUT_MS = 10 * 60_000;
 /** How long a call may still run after a stop; one that hangs is not waited for. */
 const GRACE_MS = 2_000;
 
-export interface GitOptions {
+interface GitOptions {
   at: GitLocation;
   /** Takes git's optional locks and may refresh the index; reads leave both alone. */
   write?: boolean;

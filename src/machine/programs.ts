@@ -38,7 +38,7 @@ export function statIfSeen(file: string): Stats | undefined {
 }
 
 /** What a program needs to find itself, and none of the user's keys. */
-export function scrubbed(env: Env): Record<string, string> {
+function scrubbed(env: Env): Record<string, string> {
   const kept = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TMPDIR'].flatMap((name) =>
     env[name] ? [[name, env[name]]] : [],
   );

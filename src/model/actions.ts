@@ -7,7 +7,7 @@ export type PullWait = (typeof PULL_WAITS)[number];
 const OVER = ['merged', 'unmerged', 'closed', 'deleted'] as const;
 const ASKED = ['changes', 'red', 'conflict', 'moved'] as const;
 /** What a wait can end with. */
-export const PULL_OUTCOMES = {
+const PULL_OUTCOMES = {
   open: ['open', ...OVER],
   review: ['approved', ...ASKED, ...OVER],
   merge: [...ASKED, ...OVER],

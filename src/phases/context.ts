@@ -97,8 +97,6 @@ export interface PhaseContext<P extends Phase = Phase> {
   onTool(name: string, summary: string, done: boolean): void;
 }
 
-export type Perform<P extends Phase> = (context: PhaseContext<P>) => Promise<AttemptEnd>;
-
 /** Template variables of this attempt. */
 export function variablesOf(context: PhaseContext): Record<string, unknown> {
   const { ticket, plan, pinned, phase, attempt, place, agentName } = context;

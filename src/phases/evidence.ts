@@ -90,7 +90,7 @@ async function lost({ place, rules, workspaces, ticket }: PhaseContext): Promise
 const GLOBS: Record<string, string> = { '**/': '(?:.*/)?', '**': '.*', '*': '[^/]*', '?': '[^/]' };
 
 /** `*` stays inside a directory, `**` crosses them, `?` is one character; a directory stands for all below it. */
-export function matches(file: string, pattern: string): boolean {
+function matches(file: string, pattern: string): boolean {
   const body = pattern
     .replace(/[.+^${}()|[\]\\]/g, '\\$&')
     .replace(/\*\*\/|\*\*|\*|\?/g, (glob) => GLOBS[glob] ?? '');
@@ -116,7 +116,7 @@ export async function tipBefore(context: PhaseContext<PhaseOf<'agent'>>): Promis
 }
 
 /** What the first attempt of all noted. */
-export function notedTip({ ticket, phase, jobDir }: PhaseContext): string | undefined {
+function notedTip({ ticket, phase, jobDir }: PhaseContext): string | undefined {
   for (const entry of ticket.phaseHistory) {
     if (entry.phase !== phase.id) continue;
     const dir = join(dirname(jobDir), attemptKey(entry).replaceAll('#', '.'));

@@ -56,7 +56,7 @@ function slips(data: unknown, known: readonly string[], at: PropertyKey[]): File
   });
 }
 
-export function pathText(path: readonly PropertyKey[]): string {
+function pathText(path: readonly PropertyKey[]): string {
   return path
     .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
     .join('')

@@ -110,7 +110,7 @@ function mayBePlan(entry: Dirent): boolean {
   return entry.isDirectory() || entry.isSymbolicLink() || !entry.name.includes('.');
 }
 
-export function isDirectory(path: string): boolean {
+function isDirectory(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
   } catch (error) {

@@ -58,7 +58,7 @@ export async function readPrompt(
 }
 
 /** Says why a name cannot name a file of a content directory, or undefined when it can. */
-export function nameProblem(name: string): string | undefined {
+function nameProblem(name: string): string | undefined {
   if (name.trim() === '') return 'is empty';
   if (name.includes('\0') || name.includes('\\')) return 'contains a NUL or "\\"';
   if (isAbsolute(name) || name.startsWith('~')) return 'is a path of its own';

@@ -75,7 +75,7 @@ export interface InstalledSkill {
 }
 
 /** Where agents look for skills, from a project or a home. */
-export const SKILL_PLACES = ['.claude/skills', '.agents/skills'] as const;
+const SKILL_PLACES = ['.claude/skills', '.agents/skills'] as const;
 
 /** Copies skills to where agents look for them. Calling it again changes nothing; what was changed there stays. */
 export function installSkills(

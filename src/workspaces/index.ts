@@ -29,18 +29,17 @@ import { sweepWarm } from './warm/warm-worktrees.ts';
 
 export { GitError } from '../git/git.ts';
 export { isShownState } from '../git/status.ts';
-export type { BasedOn, BasedOnSpec } from './base.ts';
-export { type BranchState, whyKeepBranch } from './branches.ts';
-export type { CatchUpSpec, CaughtUp } from './catch-up.ts';
-export type { Ensured } from './ensure.ts';
-export type { Changed, DiffSpec, Evidence } from './evidence.ts';
+export type { BasedOn } from './base.ts';
+export { whyKeepBranch } from './branches.ts';
+export type { CaughtUp } from './catch-up.ts';
+
 export type { Whereabouts } from './in-base.ts';
-export type { Integrated, IntegrateSpec } from './integrate.ts';
-export type { KnownWorktree, WouldLose } from './list.ts';
-export type { Coupled, Track, TrackSpec, Trains } from './merge-train.ts';
-export type { Pushed, PushSpec } from './push.ts';
-export type { Released, ReleaseSpec } from './release.ts';
-export type { RewindSpec } from './rewind.ts';
+export type { Integrated } from './integrate.ts';
+export type { KnownWorktree } from './list.ts';
+export type { Track, TrackSpec, Trains } from './merge-train.ts';
+export type { Pushed } from './push.ts';
+export type { ReleaseSpec } from './release.ts';
+
 export type { Scratch, ScratchSpec } from './scratch-worktree.ts';
 export type { BranchSpec, StackedThere, WorkspaceSpec } from './spec.ts';
 

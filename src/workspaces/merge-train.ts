@@ -35,7 +35,7 @@ export interface Track {
   fastForward: string | null;
 }
 
-export type Coupled =
+type Coupled =
   | { commit: string; tip: string }
   | { conflict: string[]; tip: string }
   /** Nothing would change: the work is there already, by another commit. */

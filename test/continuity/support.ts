@@ -7,7 +7,7 @@ import type { Running } from '../support/cli.ts';
 import { atFileEnd } from '../support/ends.ts';
 import type { World } from '../support/index.ts';
 
-export { commitsOf, git, it, story, type World, waitFor, worktreesOf } from '../support/index.ts';
+export { git, it, story, type World, waitFor, worktreesOf } from '../support/index.ts';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const FIXTURES = join(ROOT, 'test', 'fixtures', 'v0.1');

@@ -5,13 +5,7 @@ import { MARKER } from '../../src/machine/jobs/job.ts';
 import { markedProcesses } from '../../src/machine/processes.ts';
 import type { Attempt, Ticket, Usage } from '../../src/model/ticket.ts';
 import { commandOf } from '../../tools/agents/install.mjs';
-import {
-  ModelServer,
-  type Received,
-  type Scenario,
-  type Tokens,
-  USAGE,
-} from '../support/model-server/index.ts';
+import { ModelServer, type Received, type Scenario, USAGE } from '../support/model-server/index.ts';
 import { World } from '../support/world.ts';
 import { CLIS, type Cli } from './clis.ts';
 
@@ -133,5 +127,3 @@ export function attempts(ticket: Ticket): Attempt[] {
 export function secondsOf({ startedAt, completedAt }: Attempt): number {
   return (Date.parse(completedAt ?? '') - Date.parse(startedAt)) / 1000;
 }
-
-export type { Tokens };

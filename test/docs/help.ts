@@ -48,7 +48,7 @@ async function ask(path: string[], home: string): Promise<Help> {
 }
 
 /** The words of a command line, as a shell would split them, up to a pipe, a redirection or a comment. */
-export function words(line: string): string[] {
+function words(line: string): string[] {
   const found: string[] = [];
   for (const [, quoted, single, plain] of line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)) {
     if (plain && /^(#|\||&&|>|;)/.test(plain)) break;

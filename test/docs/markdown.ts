@@ -15,7 +15,7 @@ export interface Block {
   section: string;
 }
 
-export interface Heading {
+interface Heading {
   level: number;
   text: string;
 }

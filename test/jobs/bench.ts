@@ -9,7 +9,7 @@ import { markedProcesses } from '../../src/machine/processes.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** A directory that is gone after the test. */
-export function scratch(): string {
+function scratch(): string {
   const dir = realpathSync(mkdtempSync(join(tmpdir(), 'jobs-')));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   return dir;

@@ -7,7 +7,7 @@ import { build } from 'rolldown';
 
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 
-export interface Said {
+interface Said {
   type: string;
   [key: string]: unknown;
 }
@@ -22,7 +22,7 @@ export interface Rehearsed {
   last: Said | undefined;
 }
 
-export interface Call {
+interface Call {
   cwd?: string;
   access?: 'read' | 'write' | 'full';
   args?: string[];

@@ -14,7 +14,7 @@ import {
   toolFinding,
 } from './programs.ts';
 
-export interface WorkflowReport {
+interface WorkflowReport {
   file: string;
   name: string | null;
   /** The file of the same name that goes before it. */

@@ -19,7 +19,7 @@ export function trackedOf({ source }: Ticket): Tracked {
 }
 
 /** `#12` where it has a number, else its id. */
-export function nameOf(ticket: Ticket, repository: RepositoryName): string {
+function nameOf(ticket: Ticket, repository: RepositoryName): string {
   return issueReference(trackedOf(ticket), repository) ?? ticket.ticketId;
 }
 

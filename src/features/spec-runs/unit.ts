@@ -117,7 +117,7 @@ function lessons(plan: Plan, ticket: Ticket, view: Pick<PlansView, 'tickets'>): 
 }
 
 /** What stands behind `Learned:` in a final message, up to its signal. */
-export function learnedIn(summary: unknown): string {
+function learnedIn(summary: unknown): string {
   if (typeof summary !== 'string') return '';
   const [, said = ''] = /^[ \t>*_#-]*Learned:?[*_]*:?[ \t]*([\s\S]*)$/im.exec(summary) ?? [];
   const text = said.replace(/^[ \t]*(<promise>.*<\/promise>|TASK_DONE)[ \t]*$/gim, '');

@@ -5,7 +5,7 @@ import { type Budgets, type Pending, pursesOf, type Sum, usedUp } from './budget
 import { type AccountLimit, limitOf } from './usage-limit.ts';
 
 /** An agent as far as it matters for whether it may start. */
-export interface Candidate {
+interface Candidate {
   account?: string | undefined;
   fallback?: string | undefined;
 }

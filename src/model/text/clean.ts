@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 
-export const MAX_BODY = 200_000;
-export const MAX_TITLE = 300;
+const MAX_BODY = 200_000;
+const MAX_TITLE = 300;
 const MAX_LABELS = 200;
 const MAX_LABEL = 100;
 

@@ -3,7 +3,7 @@ import { isRunning } from '../../support/index.ts';
 import { PROMPT, runStandIn, VARIABLE } from './stand-in.ts';
 
 /** Every adapter that calls a CLI of its own. */
-export const CLIS = ['claude', 'codex', 'opencode', 'pi', 'gemini', 'custom'];
+const CLIS = ['claude', 'codex', 'opencode', 'pi', 'gemini', 'custom'];
 
 export interface Contract7 {
   /** `with tmux`, or without. */

@@ -15,7 +15,7 @@ export const VARIABLE = `two words, a\ttab, "quotes", ' and 😀; $HOME`;
 const SECONDS = 2;
 
 /** What a CLI was called with, and the processes it left: a child that hears no signal, and one that left the group. */
-export interface Called {
+interface Called {
   stdin: Buffer;
   argv: string[];
   env: Record<string, string>;

@@ -42,7 +42,7 @@ export function tasks(...titles: string[]): string {
   return `# Tasks\n\n${titles.map((title, index) => `- [ ] ${index + 1}. ${title}\n`).join('')}`;
 }
 
-export type Result = SpecResult & { type: 'result'; ok: boolean; planId: string };
+type Result = SpecResult & { type: 'result'; ok: boolean; planId: string };
 
 /** Runs a spec without waiting between units; the last line of `--json`. */
 export async function runSpec(world: World, dir: string, ...flags: string[]) {

@@ -65,7 +65,7 @@ export interface FakeReview {
   commit?: { oid: string };
 }
 
-export interface FakeComment {
+interface FakeComment {
   author: { login: string };
   /** Default `MEMBER`, in GraphQL. */
   authorAssociation?: string;
@@ -74,7 +74,7 @@ export interface FakeComment {
   url?: string;
 }
 
-export interface FakeThread {
+interface FakeThread {
   id: string;
   isResolved: boolean;
   path: string;

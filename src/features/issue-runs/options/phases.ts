@@ -24,10 +24,7 @@ function known(name: string, flag: string): IssuePhase {
 }
 
 /** `--models` and `--efforts`: one value for all phases, or `phase=value` by commas. */
-export function parseByPhase(
-  text: string,
-  flag: '--models' | '--efforts',
-): Partial<Record<IssuePhase, string>> {
+function parseByPhase(text: string, flag: '--models' | '--efforts'): Partial<Record<IssuePhase, string>> {
   const bad = (why: string) =>
     new InputError('run/policies', `${flag} ${text}: ${why}.`, {
       hint: `Give one value for all phases (${flag} x), or some by name (${flag} spec=x,exec=y).`,
