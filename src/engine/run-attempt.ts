@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { makeDirectory } from '../machine/files/directory.ts';
+import { ACTIONS, scriptInstead } from '../model/actions.ts';
 import { explained } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
@@ -8,6 +9,7 @@ import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { TicketEvent } from '../model/state/reduce.ts';
 import { redactAll } from '../model/text/redact.ts';
 import { type Attempt, attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
+import { actionOf } from '../model/workflow.ts';
 import { afterStraying, type PhaseContext, type Place, perform } from '../phases/index.ts';
 import { runAction } from './actions.ts';
 import { admission, agentOf, allowanceOf, endedBefore, launchesOf } from './admission.ts';
@@ -64,7 +66,7 @@ async function placeFor(parts: EngineContext, input: StepInput): Promise<Placed>
   if (step.phase.type === 'gate') return { events: [] };
   try {
     const place =
-      (fresh ? undefined : adoptedPlace(parts, ticket, workspace)) ??
+      (fresh ? recordedPlace(input) : adoptedPlace(parts, ticket, workspace)) ??
       (await preparePlace(parts, plan, ticket, { ...workspace, signal }));
     const { branch, worktree, base } = place;
     const isKnown = ticket.base?.commit === base.commit && ticket.worktree === worktree;
@@ -76,6 +78,16 @@ async function placeFor(parts: EngineContext, input: StepInput): Promise<Placed>
       : { type: 'failed', error: { class: 'workspace', message: explained(error) } };
     return { refused, events: [] };
   }
+}
+
+/** Where the ticket's worktree was last; an action that does not use it needs no more. */
+function recordedPlace({ pinned, step, workspace, writer }: StepInput): Place | undefined {
+  const { base, worktree } = writer.ticket;
+  const action = actionOf(step.phase);
+  if (!action || !ACTIONS[action].isTreeless || pinned.scripts[scriptInstead(action)]) return undefined;
+  if (!base || worktree !== workspace.path) return undefined;
+  const { repo, branch, inPlace } = workspace;
+  return { repo, branch, worktree, inPlace, base };
 }
 
 async function runAttempt(

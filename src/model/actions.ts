@@ -37,6 +37,8 @@ interface ActionFacts {
   in: readonly ('action' | 'poll' | 'gate')[];
   /** A command of its own does the work, as a job that outlives the engine. */
   isJob?: true;
+  /** It works on refs and on the forge alone, so that the worktree need not be checked before it. */
+  isTreeless?: true;
   inputs?: readonly (keyof ActionInputs)[];
   /** What it can end with, besides `timeout`. */
   outcomes(inputs: ActionInputs): readonly string[];
@@ -52,12 +54,14 @@ const TABLE = {
   'setup-worktree': {
     does: 'Names the worktree and branch, which the engine has made and checked before the phase',
     in: ['action'],
+    isTreeless: true,
     outcomes: plain,
     args: place,
   },
   'cleanup-worktree': {
     does: 'Marks the end of the work; the engine releases the worktree when the ticket ends, unless something exists only there',
     in: ['action'],
+    isTreeless: true,
     outcomes: plain,
     args: place,
   },
@@ -76,6 +80,7 @@ const TABLE = {
   integrate: {
     does: 'Merges the branch into its base; `refused` when a person has to fix the base first',
     in: ['action'],
+    isTreeless: true,
     outcomes: refusing,
   },
   'spec-tick': {
@@ -86,11 +91,13 @@ const TABLE = {
   'push-branch': {
     does: 'Pushes the branch and nothing else',
     in: ['action'],
+    isTreeless: true,
     outcomes: refusing,
   },
   'pull-request': {
     does: 'Pushes the branch and opens its pull request, or updates the open one; prints its address',
     in: ['action'],
+    isTreeless: true,
     outcomes: refusing,
   },
   'sync-branch': {
@@ -103,23 +110,27 @@ const TABLE = {
   'answer-review': {
     does: 'Pushes what was done about feedback and comments on the pull request',
     in: ['action'],
+    isTreeless: true,
     outcomes: refusing,
   },
   'merge-pull-request': {
     does: 'Merges the pull request on GitHub, as the setting `merge.method` says',
     in: ['action'],
+    isTreeless: true,
     outcomes: refusing,
   },
   'pull-request-poll': {
     does: 'Looks where the pull request stands',
     in: ['poll', 'gate'],
     inputs: ['for'],
+    isTreeless: true,
     outcomes: ({ for: awaited = 'review' }) => PULL_OUTCOMES[awaited],
     args: ({ for: awaited = 'review' }) => [awaited],
   },
   'pull-request-review': {
     does: 'Looks whether the pull request was approved',
     in: ['gate'],
+    isTreeless: true,
     outcomes: () => ['approve', 'reject'],
   },
 } as const satisfies Record<string, ActionFacts>;

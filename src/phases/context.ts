@@ -3,7 +3,6 @@ import type { Settings } from '../config/settings.ts';
 import type { ActionInputs, ActionName } from '../model/actions.ts';
 import type { AgentConfig } from '../model/agent.ts';
 import type { Plan } from '../model/plan.ts';
-import type { AttemptEnd } from '../model/state/outcome.ts';
 import { allowedEnvironment } from '../model/text/environment.ts';
 import type { Attempt, Hold, Ticket, Usage } from '../model/ticket.ts';
 import { firstPhase, type Phase, type PhaseOf } from '../model/workflow.ts';
