@@ -30,6 +30,7 @@ export type {
 export type { IssueInfo } from '../issues/numbered.ts';
 export { HeldError, IllegalMoveError, InputError, SignalboxError } from '../model/errors.ts';
 export type { EngineEvent, StoredEvent } from '../model/events.ts';
+export { extraFields } from '../model/extra-fields.ts';
 export type { Plan } from '../model/plan.ts';
 export type { Ticket } from '../model/ticket.ts';
 export type { Workflow } from '../model/workflow.ts';

@@ -209,3 +209,6 @@ export type Every<U, K extends PropertyKey = KeyOf<U>> = U extends unknown
   ? U & { [P in Exclude<K, keyof U>]?: undefined }
   : never;
 type KeyOf<U> = U extends unknown ? keyof U : never;
+
+/** Refuses fields that `T` does not have. The compiler itself does that only where an object is not returned from a function. */
+export type Exact<R, T> = R & { [K in Exclude<KeyOf<R>, KeyOf<T>>]: never };

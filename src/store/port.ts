@@ -5,6 +5,7 @@ import type { TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { PlanSchema } from '../model/plan-schema.ts';
 import type { Ticket } from '../model/ticket.ts';
+import type { Exact } from '../model/ticket-schema.ts';
 
 /** Names a plan (`ticketId` is null) or one of its tickets. */
 export interface StateRef {
@@ -103,8 +104,11 @@ export interface Store {
 
   create(plan: Plan, tickets: readonly Ticket[]): Promise<void>;
   /** Applies `change` to the latest state, alone. Returning the same object writes nothing. */
-  updatePlan(id: string, change: (plan: Plan) => Plan): Promise<Plan>;
-  updateTicket(ref: TicketRef, change: (ticket: Ticket) => Ticket): Promise<Ticket>;
+  updatePlan<R extends Plan>(id: string, change: (plan: Plan) => Exact<R, Plan>): Promise<Plan>;
+  updateTicket<R extends Ticket>(
+    ref: TicketRef,
+    change: (ticket: Ticket) => Exact<R, Ticket>,
+  ): Promise<Ticket>;
   /** Writes a ticket that does not exist yet. List it in its plan afterwards. */
   addTicket(ticket: Ticket): Promise<void>;
   /** Deletes a ticket that its plan no longer lists. */

@@ -2,6 +2,7 @@ import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { Plan, PlanSpec } from '../../src/model/plan.ts';
 import type { TicketUnit } from '../../src/model/spec-run-schema.ts';
 import type { Attempt, Hold, Ticket } from '../../src/model/ticket.ts';
+import type { Store } from '../../src/store/port.ts';
 import { plan as makePlan, ticket as makeTicket } from './build.ts';
 
 // `npm run typecheck` fails where a line below a @ts-expect-error compiles.
@@ -23,6 +24,18 @@ describe('types of plans and tickets', () => {
     const changed: Ticket = { ...ticket, stauts: 'ready' };
     expect([hold, kind, changed].length).toBe(3);
     expectTypeOf<Attempt>().not.toHaveProperty('oucome');
+  });
+
+  it('know no misspelt field in what a change returns', () => {
+    const changes = (store: Store) => [
+      store.updateTicket({ planId: 'p', ticketId: 't' }, (latest) => ({ ...latest, title: 'new' })),
+      // @ts-expect-error
+      store.updateTicket({ planId: 'p', ticketId: 't' }, (latest) => ({ ...latest, stauts: 'ready' })),
+      store.updatePlan('p', (latest) => (latest.claim ? latest : { ...latest, name: 'new' })),
+      // @ts-expect-error
+      store.updatePlan('p', (latest) => (latest.claim ? latest : { ...latest, nmae: 'new' })),
+    ];
+    expect(changes).toBeDefined();
   });
 
   it('are unions on the kind and on the origin', () => {

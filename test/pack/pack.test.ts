@@ -237,6 +237,7 @@ describe('the library', () => {
       'buildExecutionConfig',
       'checkCombination',
       'checkExecutionConfig',
+      'extraFields',
       'loadSettings',
       'openEngine',
       'openParts',
