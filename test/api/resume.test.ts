@@ -11,7 +11,9 @@ async function surroundings(world: World) {
 }
 
 describe('RunOrchestrator.resume', () => {
-  it('goes on with a run that its signal stopped, and leaves nothing claimed', async ({ world }) => {
+  it('goes on with a run that its signal stopped, and leaves nothing claimed', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'note working; go; commit');
     world.append('repo/a.md', '# A\n');
     world.append('repo/b.md', '# B\n');

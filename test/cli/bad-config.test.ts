@@ -35,7 +35,7 @@ describe.concurrent('a config file that cannot be used', () => {
     ['was written for a newer version', 'version: 9\n', /:1:10: version 9 was written for a newer Signalbox/],
     ['is binary', '\u0000\u0001\u0002', /:1:1: found the text/],
   ];
-  it('because of what is in it: file, line, column and the fix', async ({ world }) => {
+  it('because of what is in it: file, line, column and the fix', { tags: 'full' }, async ({ world }) => {
     setUp(world);
     for (const [what, text, message] of texts) {
       const file = write(world, 'home/config.yaml', text);
@@ -84,7 +84,7 @@ describe.concurrent('a repository that nobody has trusted', () => {
   /** As a user without a config file, standing in somebody else's repository. */
   const stranger = { SIGNALBOX_HOME: undefined };
 
-  it('may not say what is run: signalbox.yaml', async ({ world }) => {
+  it('may not say what is run: signalbox.yaml', { tags: 'full' }, async ({ world }) => {
     write(world, 'repo/signalbox.yaml', 'slots: 1\nagents:\n  claude:\n    command: ./evil.sh\n');
     for (const args of [['status'], ['run', 'p'], ['daemon'], ['doctor']]) {
       const { code, out, err } = await cliIn(world, world.repo, args, stranger);
@@ -104,7 +104,7 @@ describe.concurrent('a repository that nobody has trusted', () => {
     expect(refusal(ended)).toContain(`${world.repo}/.signalbox/scripts decides what is run`);
   });
 
-  it('may not bring plans: with signalbox.yaml', async ({ world }) => {
+  it('may not bring plans: with signalbox.yaml', { tags: 'full' }, async ({ world }) => {
     write(world, 'repo/signalbox.yaml', 'slots: 1\n');
     for (const args of [['run', 'p'], ['tick'], ['daemon']]) {
       const ended = await cliIn(world, world.repo, args, stranger);

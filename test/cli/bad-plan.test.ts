@@ -317,7 +317,7 @@ describe.concurrent('work that cannot begin waits for a person, with the reason 
       /set `worktreeRoot` of the plan or the settings/,
     ],
   ];
-  it('for each of many reasons', async ({ world }) => {
+  it('for each of many reasons', { tags: 'full' }, async ({ world }) => {
     setUp(world, 'commit', {});
     world.config({ maxConcurrency: 20 });
     for (const [index, [, prepare]] of told.entries()) prepare(world, `p${index}`);
@@ -336,7 +336,7 @@ describe.concurrent('work that cannot begin waits for a person, with the reason 
     }
   });
 
-  it('a prompt over one megabyte', async ({ world }) => {
+  it('a prompt over one megabyte', { tags: 'full' }, async ({ world }) => {
     setUp(world, 'commit', {});
     world.workflow('long', [{ id: 'build', type: 'agent', prompt: '{{ description }}' }]);
     world.plan('p', { workflow: 'long', tickets: { a: { description: 'x'.repeat(1_048_577) } } });

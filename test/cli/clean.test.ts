@@ -17,7 +17,9 @@ const clean = (world: World, ...flags: string[]) =>
   world.json<{ items: Item[]; notes: string[] }>('clean', ...flags);
 
 describe.concurrent('clean', () => {
-  it('lists first, removes only with --yes, and never what is unique', async ({ world }) => {
+  it('lists first, removes only with --yes, and never what is unique', { tags: 'full' }, async ({
+    world,
+  }) => {
     setUp(world, 'commit; [ $SIGNALBOX_TICKET = b ] && echo loose > loose.txt; true', { a: {}, b: {} });
     await world.cli('run', 'p');
     git(world.repo, 'merge', '--quiet', 'ticket/p/a');
@@ -49,7 +51,7 @@ describe.concurrent('clean', () => {
     expect((await world.cli('clean', '--yes')).out).toContain('0 removed, 2 kept.');
   });
 
-  it('names ignored files that go with a worktree', async ({ world }) => {
+  it('names ignored files that go with a worktree', { tags: 'full' }, async ({ world }) => {
     writeFileSync(join(world.repo, '.gitignore'), '*.local\n');
     git(world.repo, 'add', '--all');
     git(world.repo, 'commit', '--quiet', '--message=ignore');
@@ -64,9 +66,9 @@ describe.concurrent('clean', () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it('takes branches of issues that a newer run has done, and of none that it has still to do', async ({
-    world,
-  }) => {
+  it('takes branches of issues that a newer run has done, and of none that it has still to do', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', 'note working-$SIGNALBOX_TICKET; [ $SIGNALBOX_TICKET = a ] || go; commit');
     const issues = new IssueWorld(world).write('a.md', '# A\n').write('b.md', '# B\n').write('c.md', '# C\n');
     const args = ['run', 'a.md', 'b.md', 'c.md', '--chain', '--phases', 'exec', '--no-smart-tests'];
@@ -98,7 +100,7 @@ describe.concurrent('clean', () => {
     expect(git(world.repo, 'branch', '--format=%(refname:short)')).toBe('main');
   });
 
-  it('has nothing to do with a ticket that runs', async ({ world }) => {
+  it('has nothing to do with a ticket that runs', { tags: 'full' }, async ({ world }) => {
     setUp(world, 'note working; go; commit');
     const run = world.start(['run', 'p']);
     await world.call('working');
@@ -108,7 +110,9 @@ describe.concurrent('clean', () => {
     expect(world.ticket('p', 'a').status).toBe('complete');
   });
 
-  it('looks at the repository it is called in, and tells of those that are gone', async ({ world }) => {
+  it('looks at the repository it is called in, and tells of those that are gone', { tags: 'full' }, async ({
+    world,
+  }) => {
     setUp(world);
     await world.cli('run', 'p');
     world.plan('lost', { repo: join(world.dir, 'nowhere'), tickets: { x: {} } });
@@ -121,7 +125,9 @@ describe.concurrent('clean', () => {
     expect((JSON.parse(here.out) as { items: Item[] }).items.map(({ kind }) => kind)).toEqual(['slot']);
   });
 
-  it('inside a repository leaves others alone without --all, and names each', async ({ world }) => {
+  it('inside a repository leaves others alone without --all, and names each', { tags: 'full' }, async ({
+    world,
+  }) => {
     setUp(world, 'commit');
     await world.cli('run', 'p');
     const other = makeRepo(join(world.dir, 'other'));

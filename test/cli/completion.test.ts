@@ -22,7 +22,7 @@ describe.concurrent('completion', () => {
     expect((await shell(world, 'eval "$($SIGNALBOX completion bash)"', 'bash')).out).toBe('');
   });
 
-  it('completes commands, subcommands and flags', async ({ world }) => {
+  it('completes commands, subcommands and flags', { tags: 'full' }, async ({ world }) => {
     expect(await offered(world, 'resu')).toEqual(['resume', 'resume-plan', 'resume-session']);
     expect(await offered(world, 'plan', 'a')).toEqual(['approve', 'archive', 'add']);
     expect(await offered(world, 'daemon', '--c')).toEqual(['--concurrency']);

@@ -46,7 +46,7 @@ describe.concurrent('workflow', () => {
     );
   });
 
-  it('check ends with 1 and names file, line and column', async ({ world }) => {
+  it('check ends with 1 and names file, line and column', { tags: 'full' }, async ({ world }) => {
     setUp(world);
     expect(await world.cli('workflow', 'check')).toMatchObject({ code: 0 });
     const file = write(world, 'bad.yaml', 'name: bad\nphases:\n  - id: a\n    type: agent\n    promt: x\n');

@@ -7,7 +7,7 @@ import { BUILD, cliIn, DONE, errorIn, git, it, refusal, STUCK, setUp } from './s
 const URL = 'https://github.com/acme/web/pull/1';
 
 describe.concurrent('forge pr', () => {
-  it('prints the address of the pull request and nothing else', async ({ world }) => {
+  it('prints the address of the pull request and nothing else', { tags: 'full' }, async ({ world }) => {
     const bench = new Bench(world);
     world.plan('p', { tickets: { '12': issue(12) } });
     await bench.work('12');
@@ -21,7 +21,9 @@ describe.concurrent('forge pr', () => {
     expect(JSON.parse(again.out)).toEqual({ number: 1, url: URL, created: false, pushed: false });
   });
 
-  it('is what the script of a workflow phase calls; the address can be captured', async ({ world }) => {
+  it('is what the script of a workflow phase calls; the address can be captured', { tags: 'full' }, async ({
+    world,
+  }) => {
     const bench = new Bench(world);
     setUp(world, 'commit', { '12': issue(12) });
     const pr = { id: 'pr', type: 'script', command: 'pull-request.sh', capture: { pr_url: 'stdout' } };
@@ -33,7 +35,7 @@ describe.concurrent('forge pr', () => {
     expect(bench.tip('feature/12-add-a-thing')).toBe(bench.tip('feature/12-add-a-thing', world.repo));
   });
 
-  it('fails the phase when the push fails, with the reason', async ({ world }) => {
+  it('fails the phase when the push fails, with the reason', { tags: 'full' }, async ({ world }) => {
     const bench = new Bench(world);
     setUp(world, 'commit', { '12': issue(12) });
     const pr = { id: 'pr', type: 'script', command: 'pull-request.sh', maxRetries: 0 };
@@ -49,7 +51,7 @@ describe.concurrent('forge pr', () => {
     expect(bench.pulls()).toEqual([]);
   });
 
-  it('says what to do when gh is missing or logged out', async ({ world }) => {
+  it('says what to do when gh is missing or logged out', { tags: 'full' }, async ({ world }) => {
     const bench = new Bench(world);
     world.plan('p', { tickets: { '12': issue(12) } });
     await bench.work('12');

@@ -29,7 +29,9 @@ async function inside(world: World) {
 const count = (text: string, part: string) => text.split(part).length - 1;
 
 describe.concurrent('a ticket that somebody else has', () => {
-  it('because a person is in its session is told by a run at once, and once', async ({ world }) => {
+  it('because a person is in its session is told by a run at once, and once', { tags: 'full' }, async ({
+    world,
+  }) => {
     const { person, why, leave } = await inside(world);
     const run = world.start(['run', 'p', '--plain']);
     await run.says(`! a needs attention: Good? (yes | no); ${why}`);
@@ -43,9 +45,9 @@ describe.concurrent('a ticket that somebody else has', () => {
     expect(count(out, `◌ a waits: ${why}`)).toBe(1);
   });
 
-  it('is told as an event, too, by a daemon, and in the table of a run that is stopped', async ({
-    world,
-  }) => {
+  it('is told as an event, too, by a daemon, and in the table of a run that is stopped', {
+    tags: 'full',
+  }, async ({ world }) => {
     const { person, why, leave } = await inside(world);
     expect((await world.cli('respond', 'p', 'a', 'yes')).code).toBe(0);
     const json = world.start(['run', 'p', '--json']);

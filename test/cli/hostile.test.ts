@@ -8,7 +8,9 @@ const NASTY = 'A\u001b[31mred\u001b]0;owned\u0007 \u009b2J\r\nB\u202ereversed\u0
 const ACTS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/;
 
 describe.concurrent('hostile text', () => {
-  it('in titles, names, questions and agents’ output cannot act on the terminal', async ({ world }) => {
+  it('in titles, names, questions and agents’ output cannot act on the terminal', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent(
       'agent',
       `printf '\\033[2Jsaid\\n\\033]0;x\\007\\n'; printf '\\033[31mloud\\r\\n' >&2; commit`,
@@ -52,7 +54,7 @@ describe.concurrent('hostile text', () => {
     expect(shown?.tickets[0]?.title).toBe(NASTY);
   });
 
-  it('of any length is cut for people and kept for programs', async ({ world }) => {
+  it('of any length is cut for people and kept for programs', { tags: 'full' }, async ({ world }) => {
     const title = 'long '.repeat(40_000);
     setUp(world, 'wc -c < "$SIGNALBOX_PROMPT_FILE"; commit', { a: { title } });
     expect((await world.cli('run', 'p')).code).toBe(0);
@@ -64,7 +66,9 @@ describe.concurrent('hostile text', () => {
     expect((await world.cli('logs', 'p', 'a')).out).toContain(String('Do .'.length + title.length));
   });
 
-  it('that looks like a template is data, in prompts and in arguments of scripts', async ({ world }) => {
+  it('that looks like a template is data, in prompts and in arguments of scripts', { tags: 'full' }, async ({
+    world,
+  }) => {
     const title = `{{ 6 | times: 7 }} {% for i in (1..9) %}x{% endfor %} $(touch owned) "; touch owned; ' \`id\``;
     world.agent('agent', 'cp "$SIGNALBOX_PROMPT_FILE" "$HOME/prompt"; commit');
     world.script('show.sh', 'printf "%s" "$1" > "$HOME/argument"');

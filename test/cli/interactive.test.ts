@@ -31,7 +31,7 @@ const promptOf = (session: PlanningSession) =>
   )[0] ?? '';
 
 describe.concurrent('interactive', () => {
-  it('plans with pi when that is installed, else with the next', async ({ world }) => {
+  it('plans with pi when that is installed, else with the next', { tags: 'full' }, async ({ world }) => {
     expect((await planned(world, programs(world, 'gemini'))).agent).toBe('gemini');
     expect((await planned(world, programs(world, 'opencode'))).agent).toBe('opencode');
     expect((await planned(world, programs(world, 'codex'))).agent).toBe('codex');
@@ -74,7 +74,7 @@ describe.concurrent('interactive', () => {
     expect(readdirSync(world.home)).not.toContain('planner');
   });
 
-  it('tells the agent what is settled and what is not', async ({ world }) => {
+  it('tells the agent what is settled and what is not', { tags: 'full' }, async ({ world }) => {
     world.workflow('work', [{ id: 'done', type: 'terminal' }]);
     const env = programs(world, 'pi');
     const open = promptOf(await planned(world, env));
@@ -90,7 +90,7 @@ describe.concurrent('interactive', () => {
     expect(promptOf(await planned(world, env))).toBe(`Mine: ${world.repo}`);
   });
 
-  it('shows no secret, and fills variables in for the session alone', async ({ world }) => {
+  it('shows no secret, and fills variables in for the session alone', { tags: 'full' }, async ({ world }) => {
     world.config({
       agents: {
         claude: {
@@ -118,7 +118,7 @@ describe.concurrent('interactive', () => {
     }
   });
 
-  it('refuses what is not there, and to start without a terminal', async ({ world }) => {
+  it('refuses what is not there, and to start without a terminal', { tags: 'full' }, async ({ world }) => {
     const env = programs(world, 'pi');
     for (const [args, code] of [
       [['--agent', 'cluade'], 'agent/unknown'],

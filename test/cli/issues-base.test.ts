@@ -7,7 +7,9 @@ import { git, it, refusal } from './support.ts';
 const EXEC = ['--phases', 'exec', '--no-smart-tests', '--no-pr'];
 
 describe.concurrent('--base', () => {
-  it('is refused before anything is begun when no branch has that name', async ({ world }) => {
+  it('is refused before anything is begun when no branch has that name', { tags: 'full' }, async ({
+    world,
+  }) => {
     const issues = new IssueWorld(world).write('a.md', '# A\n');
     for (const base of ['nope', 'a..b', '0'.repeat(40)])
       for (const more of [['--dry-run'], []]) {
@@ -30,34 +32,40 @@ describe.concurrent('--base', () => {
   it.for([
     ['and its worktree', false],
     ['without a worktree', true],
-  ] as const)('is not ignored for a branch %s that began elsewhere', async ([, gone], { world }) => {
-    world.agent('agent', 'test -e "$HOME/mended" || { commit; exit 1; }; commit');
-    const issues = new IssueWorld(world).write('a.md', '# A\n');
-    git(world.repo, 'branch', 'develop');
-    const args = ['run', 'a.md', '--agent', 'agent', ...EXEC];
-    expect((await issues.cli(...args)).code).toBe(1);
-    const [first = ''] = issues.runs();
-    const { worktree, branch } = world.ticket(first, 'a');
-    if (gone) git(world.repo, 'worktree', 'remove', '--force', worktree ?? '');
-    const other = [...args, '--base', 'develop'];
-    const dry = await issues.cli(...other, '--dry-run');
-    expect(dry.out).toContain(`its branch ${branch} exists and began at main, not at develop`);
-    const refused = await issues.cli(...other);
-    expect(refused.code).toBe(1);
-    expect(refused.out).toContain('--force');
-    expect(refused.out).toContain('--base main');
-    expect(issues.runs()).toEqual([first]);
-    world.append('user/mended', '');
-    const note = `Its branch ${branch} stays as it began, from main and not from develop.`;
-    expect((await issues.cli(...other, '--force', '--dry-run')).out).toContain(`  note      ${note}`);
-    const forced = await issues.cli(...other, '--force');
-    expect(forced.out).toContain(`! a: ${note}`);
-    expect(forced.code).toBe(0);
-    expect(story(world.ticket(issues.runs().at(-1) ?? '', 'a'))).toContain('exec success');
-    expect(commitsOf(world.repo, branch ?? '')).toHaveLength(2);
-  });
+  ] as const)(
+    'is not ignored for a branch %s that began elsewhere',
+    { tags: 'full' },
+    async ([, gone], { world }) => {
+      world.agent('agent', 'test -e "$HOME/mended" || { commit; exit 1; }; commit');
+      const issues = new IssueWorld(world).write('a.md', '# A\n');
+      git(world.repo, 'branch', 'develop');
+      const args = ['run', 'a.md', '--agent', 'agent', ...EXEC];
+      expect((await issues.cli(...args)).code).toBe(1);
+      const [first = ''] = issues.runs();
+      const { worktree, branch } = world.ticket(first, 'a');
+      if (gone) git(world.repo, 'worktree', 'remove', '--force', worktree ?? '');
+      const other = [...args, '--base', 'develop'];
+      const dry = await issues.cli(...other, '--dry-run');
+      expect(dry.out).toContain(`its branch ${branch} exists and began at main, not at develop`);
+      const refused = await issues.cli(...other);
+      expect(refused.code).toBe(1);
+      expect(refused.out).toContain('--force');
+      expect(refused.out).toContain('--base main');
+      expect(issues.runs()).toEqual([first]);
+      world.append('user/mended', '');
+      const note = `Its branch ${branch} stays as it began, from main and not from develop.`;
+      expect((await issues.cli(...other, '--force', '--dry-run')).out).toContain(`  note      ${note}`);
+      const forced = await issues.cli(...other, '--force');
+      expect(forced.out).toContain(`! a: ${note}`);
+      expect(forced.code).toBe(0);
+      expect(story(world.ticket(issues.runs().at(-1) ?? '', 'a'))).toContain('exec success');
+      expect(commitsOf(world.repo, branch ?? '')).toHaveLength(2);
+    },
+  );
 
-  it('goes on with a branch that began there, though the base has moved on', async ({ world }) => {
+  it('goes on with a branch that began there, though the base has moved on', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'test -e "$HOME/mended" || { commit; exit 1; }; commit');
     const issues = new IssueWorld(world).write('a.md', '# A\n');
     const args = ['run', 'a.md', '--agent', 'agent', '--base', 'main', ...EXEC];

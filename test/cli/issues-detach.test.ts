@@ -21,7 +21,9 @@ async function andStop(world: World, work: () => Promise<void>): Promise<void> {
 }
 
 describe.concurrent('run --detach', () => {
-  it('gives the terminal back and starts a daemon that finishes the run and its log', async ({ world }) => {
+  it('gives the terminal back and starts a daemon that finishes the run and its log', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', WORKS);
     const issues = new IssueWorld(world)
       .write('one.md', '# One\n')
@@ -54,7 +56,7 @@ describe.concurrent('run --detach', () => {
     expect((await issues.cli('daemon', 'status')).code).toBe(1);
   });
 
-  it('leaves nothing to anybody when everything was done before', async ({ world }) => {
+  it('leaves nothing to anybody when everything was done before', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new IssueWorld(world).write('one.md', '# One\n');
     const args = ['run', 'one.md', '--phases', 'exec', '--no-smart-tests'];
@@ -70,7 +72,9 @@ describe.concurrent('run --detach', () => {
     expect(json).not.toHaveProperty('daemon');
   });
 
-  it('leaves the run to the daemon that is there, and can be said in JSON', async ({ world }) => {
+  it('leaves the run to the daemon that is there, and can be said in JSON', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'commit');
     const issues = new IssueWorld(world).write('one.md', '# One\n');
     const daemon = world.start(['daemon']);
@@ -90,9 +94,9 @@ describe.concurrent('run --detach', () => {
     await stopDaemon(world);
   });
 
-  it('is the only way in which a daemon comes to a run that lives, or was stopped by a person', async ({
-    world,
-  }) => {
+  it('is the only way in which a daemon comes to a run that lives, or was stopped by a person', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', WORKS);
     const issues = new IssueWorld(world).write('one.md', '# One\n').write('two.md', '# Two\n');
     const daemon = world.start(['daemon', '--json']);
@@ -110,7 +114,9 @@ describe.concurrent('run --detach', () => {
     expect((await daemon.ended).out).not.toContain('attempt:start');
   });
 
-  it('is not needed for a run whose process was lost: the daemon finishes it', async ({ world }) => {
+  it('is not needed for a run whose process was lost: the daemon finishes it', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', WORKS);
     const issues = new IssueWorld(world).write('one.md', '# One\n');
     const running = issues.start('run', 'one.md', '--phases', 'exec');

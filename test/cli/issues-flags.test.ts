@@ -28,7 +28,9 @@ describe.concurrent('the flags of a run of issues', () => {
     expect(most).toBe(2);
   });
 
-  it('--chain starts each issue from the one before, and stops at a failure', async ({ world }) => {
+  it('--chain starts each issue from the one before, and stops at a failure', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'case $SIGNALBOX_TICKET in c) exit 1 ;; esac\ncommit $SIGNALBOX_TICKET');
     const issues = new IssueWorld(world).write('a.md', '# A\n', { dependsOn: ['b'] });
     for (const name of ['b', 'c', 'd']) issues.write(`${name}.md`, `# ${name}\n`);
@@ -42,7 +44,7 @@ describe.concurrent('the flags of a run of issues', () => {
     expect(out).toContain('  c   the agent ended with exit code 1');
   });
 
-  it('--phases skips the others, which are recorded', async ({ world }) => {
+  it('--phases skips the others, which are recorded', { tags: 'full' }, async ({ world }) => {
     const issues = new IssueWorld(world).write('a.md', '# A\n', { labels: ['security'] });
     expect((await issues.cli('run', 'a.md', '--phases', 'spec,qa')).code).toBe(0);
     const [run = ''] = issues.runs();
@@ -60,9 +62,9 @@ describe.concurrent('the flags of a run of issues', () => {
     ]);
   });
 
-  it('--no-retry means one attempt of everything; otherwise spec has a second one after 5 s', async ({
-    world,
-  }) => {
+  it('--no-retry means one attempt of everything; otherwise spec has a second one after 5 s', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.rehearsal([{ when: { phase: 'spec' }, do: [{ fail: { class: 'crash', message: 'no' } }] }]);
     const issues = new IssueWorld(world).write('a.md', '# A\n');
     const once = await issues.cli('run', 'a.md', '--no-retry');
@@ -78,9 +80,9 @@ describe.concurrent('the flags of a run of issues', () => {
     await twice.kill('SIGINT');
   });
 
-  it('--verbose shows what agents say, line by line with the issue before it; --quiet the result alone', async ({
-    world,
-  }) => {
+  it('--verbose shows what agents say, line by line with the issue before it; --quiet the result alone', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', 'echo first; printf "second\\033[31m\\nthird\\n"; commit');
     const issues = new IssueWorld(world).write('a.md', '# A\n').write('b.md', '# B\n');
     const verbose = await issues.cli('run', 'a.md', '--verbose', ...EXEC);
@@ -91,7 +93,9 @@ describe.concurrent('the flags of a run of issues', () => {
     expect(quiet.out).toMatch(/^\n +issue .*\n✓ +b .*\n\n1 passed, 0 failed · \d+s\nLog: .*\n$/);
   });
 
-  it('--quality-loop goes back to exec with the findings, --max-iterations bounds it', async ({ world }) => {
+  it('--quality-loop goes back to exec with the findings, --max-iterations bounds it', {
+    tags: 'full',
+  }, async ({ world }) => {
     const data = { outcome: 'AC_NOT_MET', summary: 'Nothing is printed.', criteria: [], findings: [] };
     world.rehearsal([{ when: { phase: 'qa' }, do: [{ result: { text: 'No.', data } }] }]);
     const issues = new IssueWorld(world)
@@ -109,7 +113,7 @@ describe.concurrent('the flags of a run of issues', () => {
     expect(plain.out).not.toContain('round 2');
   });
 
-  it('--timeout ends a phase that takes longer', async ({ world }) => {
+  it('--timeout ends a phase that takes longer', { tags: 'full' }, async ({ world }) => {
     world.rehearsal([{ when: { phase: 'exec' }, do: ['hang'] }]);
     const issues = new IssueWorld(world).write('a.md', '# A\n');
     const { code, out } = await issues.cli('run', 'a.md', '--timeout', '1', '--json', ...EXEC);
@@ -120,9 +124,9 @@ describe.concurrent('the flags of a run of issues', () => {
     });
   });
 
-  it('--base starts from that branch, --force does again what is done, --agent names the agent', async ({
-    world,
-  }) => {
+  it('--base starts from that branch, --force does again what is done, --agent names the agent', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('mine', 'commit mine');
     const issues = new IssueWorld(world);
     git(world.repo, 'switch', '--quiet', '--create', 'develop');
@@ -159,7 +163,9 @@ describe.concurrent('the flags of a run of issues', () => {
     for (const part of expected ?? []) expect(readFileSync(log, 'utf8')).toContain(part);
   });
 
-  it('--no-pr leaves the branch; without it a pull request is opened', async ({ world }) => {
+  it('--no-pr leaves the branch; without it a pull request is opened', { tags: 'full' }, async ({
+    world,
+  }) => {
     const bench = new Bench(world);
     bench.gh.issues({ number: 1, title: 'One' }, { number: 2, title: 'Two' });
     const issues = new IssueWorld(world, bench.env);

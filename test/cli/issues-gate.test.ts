@@ -33,9 +33,9 @@ const gated = (world: World, run: string, id: string) =>
   world.reaches(run, id, (ticket) => ticket.hold?.kind === 'gate' && ticket.claim === null);
 
 describe.concurrent('--qa-gate with pull requests', () => {
-  it('goes on when the pull request is approved, also after a restart, and takes no slot meanwhile', async ({
-    world,
-  }) => {
+  it('goes on when the pull request is approved, also after a restart, and takes no slot meanwhile', {
+    tags: 'full',
+  }, async ({ world }) => {
     const { bench, issues } = chained(world);
     const first = issues.start('run', '1', '2', '--chain', '--qa-gate', '--phases', 'exec,qa');
     const run = await issues.run();
@@ -62,9 +62,9 @@ describe.concurrent('--qa-gate with pull requests', () => {
     expect(looks).toBeLessThan(20);
   });
 
-  it('sends the work back with what reviewers want changed, once for each state of the branch', async ({
-    world,
-  }) => {
+  it('sends the work back with what reviewers want changed, once for each state of the branch', {
+    tags: 'full',
+  }, async ({ world }) => {
     const { bench, issues } = chained(world);
     const flags = ['--chain', '--qa-gate', '--quality-loop', '--phases', 'exec,qa'];
     const running = issues.start('run', '1', ...flags);
@@ -96,7 +96,7 @@ describe.concurrent('--qa-gate with pull requests', () => {
     expect(code, out).toBe(0);
   });
 
-  it('stays open when Ctrl-C comes in the middle of a look', async ({ world }) => {
+  it('stays open when Ctrl-C comes in the middle of a look', { tags: 'full' }, async ({ world }) => {
     const { bench, issues } = chained(world);
     const running = issues.start('run', '1', '--chain', '--qa-gate', '--phases', 'exec,qa');
     const run = await issues.run();
@@ -113,7 +113,9 @@ describe.concurrent('--qa-gate with pull requests', () => {
     expect((await issues.cli('resume', run)).code).toBe(0);
   });
 
-  it('ends with the question open where there is no pull request to look at', async ({ world }) => {
+  it('ends with the question open where there is no pull request to look at', { tags: 'full' }, async ({
+    world,
+  }) => {
     const { issues } = chained(world);
     const flags = ['--chain', '--qa-gate', '--no-pr', '--phases', 'exec,qa'];
     const { code, out } = await issues.cli('run', '1', '2', ...flags);

@@ -13,7 +13,7 @@ function course(out: string): string[] {
 }
 
 describe.concurrent('batches', () => {
-  it('may name issues in any form, Markdown files by any path', async ({ world }) => {
+  it('may name issues in any form, Markdown files by any path', { tags: 'full' }, async ({ world }) => {
     const issues = new IssueWorld(world)
       .write('issues/one.md', '# One\n', { id: 'first' })
       .write('issues/two.md', '# Two\n')
@@ -34,7 +34,7 @@ describe.concurrent('batches', () => {
     expect(Object.fromEntries(groups)).toEqual({ three: 0, first: 1, two: 1 });
   });
 
-  it('go on after a failed one; what no batch names runs last', async ({ world }) => {
+  it('go on after a failed one; what no batch names runs last', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'case $SIGNALBOX_TICKET in bad) exit 1 ;; esac\ncommit');
     const issues = new IssueWorld(world)
       .write('last.md', '# Last\n')
@@ -55,7 +55,7 @@ describe.concurrent('batches', () => {
     ]);
   });
 
-  it('stop at a failure with --sequential, the later ones too', async ({ world }) => {
+  it('stop at a failure with --sequential, the later ones too', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'case $SIGNALBOX_TICKET in a) exit 1 ;; esac\ncommit');
     const issues = new IssueWorld(world);
     for (const name of ['a', 'b', 'c']) issues.write(`${name}.md`, `# ${name}\n`);
@@ -96,7 +96,7 @@ describe.concurrent('batches', () => {
 });
 
 describe.concurrent('dependencies', () => {
-  it('that cannot be read are not said to be open', async ({ world }) => {
+  it('that cannot be read are not said to be open', { tags: 'full' }, async ({ world }) => {
     const bench = new Bench(world);
     bench.gh.issues({ number: 3, title: 'Three', body: 'Depends on: #9' });
     const { code, out } = await new IssueWorld(world, bench.env).cli('run', '3', '--phases', 'exec');
@@ -120,9 +120,9 @@ describe.concurrent('dependencies', () => {
 });
 
 describe.concurrent('--dry-run', () => {
-  it('tells of each issue its phases, whom it waits for, branch and worktree, and what is done before', async ({
-    world,
-  }) => {
+  it('tells of each issue its phases, whom it waits for, branch and worktree, and what is done before', {
+    tags: 'full',
+  }, async ({ world }) => {
     const issues = new IssueWorld(world)
       .write('one.md', '# One\n')
       .write('two.md', '# Two it is\n', { labels: ['Security', 'tests'], dependsOn: ['one'] })

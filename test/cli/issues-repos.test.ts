@@ -7,7 +7,7 @@ import { IssueWorld } from './issue-world.ts';
 import { git, it, refusal } from './support.ts';
 
 describe.concurrent('an issue of another repository', () => {
-  it('is worked on where the settings say that it lies', async ({ world }) => {
+  it('is worked on where the settings say that it lies', { tags: 'full' }, async ({ world }) => {
     const bench = new Bench(world);
     const other = makeRepo(join(world.dir, 'api'));
     bench.gh.issues({ number: 1, title: 'Here' });

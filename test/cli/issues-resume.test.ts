@@ -8,7 +8,9 @@ import { IssueWorld, WORKS } from './issue-world.ts';
 import { it, linesOf, setUp, waitFor } from './support.ts';
 
 describe.concurrent('resume of a run', () => {
-  it('goes on in the foreground as it began, shows the same, and finishes its log', async ({ world }) => {
+  it('goes on in the foreground as it began, shows the same, and finishes its log', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', WORKS);
     const issues = new IssueWorld(world)
       .write('one.md', '# One\n', { labels: ['x'] })
@@ -52,7 +54,7 @@ describe.concurrent('resume of a run', () => {
     expect(after.summary.totalDurationSeconds).toBeGreaterThan(before.summary.totalDurationSeconds);
   });
 
-  it('takes up a run whose process was killed, where its agent is', async ({ world }) => {
+  it('takes up a run whose process was killed, where its agent is', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', WORKS);
     const issues = new IssueWorld(world).write('one.md', '# One\n');
     const first = issues.start('run', 'one.md', '--phases', 'exec');
@@ -72,9 +74,9 @@ describe.concurrent('resume of a run', () => {
     expect(world.calls('working')).toHaveLength(1);
   });
 
-  it('counts the time of an agent that ended alone up to its end, not up to the resume', async ({
-    world,
-  }) => {
+  it('counts the time of an agent that ended alone up to its end, not up to the resume', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', WORKS);
     const issues = new IssueWorld(world).write('one.md', '# One\n');
     const first = issues.start('run', 'one.md', ...['--phases', 'exec', '--no-smart-tests']);
@@ -101,6 +103,7 @@ describe.concurrent('resume of a run', () => {
 
   it.for(['log-json', 'no-log-json'])(
     'counts the part of a killed run up to the last sign of its agents, with --%s',
+    { tags: 'full' },
     async (log, { world }) => {
       world.agent('agent', 'note working; [ $SIGNALBOX_TICKET = two ] || go; commit');
       const issues = new IssueWorld(world)
@@ -136,9 +139,9 @@ describe.concurrent('resume of a run', () => {
     },
   );
 
-  it('without a name takes the one that was stopped last, not one that a newer run has replaced', async ({
-    world,
-  }) => {
+  it('without a name takes the one that was stopped last, not one that a newer run has replaced', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', WORKS);
     const issues = new IssueWorld(world).write('one.md', '# One\n').write('two.md', '# Two\n');
     for (const name of ['one.md', 'two.md', 'one.md']) {
@@ -166,9 +169,9 @@ describe.concurrent('resume of a run', () => {
     expect(none.err).toContain('Nothing is paused or stopped.');
   });
 
-  it('of an old run leads to the newer one that has its failed issue, and offers no retry', async ({
-    world,
-  }) => {
+  it('of an old run leads to the newer one that has its failed issue, and offers no retry', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', 'exit 1');
     const issues = new IssueWorld(world).write('one.md', '# One\n');
     const args = ['one.md', '--phases', 'exec', '--no-retry'];
@@ -182,7 +185,9 @@ describe.concurrent('resume of a run', () => {
     expect((await issues.cli('resume', last)).out).toContain(`signalbox retry ${last} one`);
   });
 
-  it('without a name leaves runs of other repositories alone, and names the last one', async ({ world }) => {
+  it('without a name leaves runs of other repositories alone, and names the last one', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', WORKS);
     const issues = new IssueWorld(world).write('one.md', '# One\n');
     const running = issues.start('run', 'one.md', '--phases', 'exec');
@@ -200,7 +205,9 @@ describe.concurrent('resume of a run', () => {
     expect((await world.invoke(['resume'], {}, world.dir).ended).code).toBe(0);
   });
 
-  it('is refused with 3 while it still runs, and with 1 when it is complete', async ({ world }) => {
+  it('is refused with 3 while it still runs, and with 1 when it is complete', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', WORKS);
     const issues = new IssueWorld(world).write('one.md', '# One\n');
     const first = issues.start('run', 'one.md', '--phases', 'exec');
@@ -251,7 +258,7 @@ describe.concurrent('the way on', () => {
     expect(issues.log(run).summary).toMatchObject({ passed: 2, failed: 0 });
   });
 
-  it('is to answer at a gate, and the chain goes on from there', async ({ world }) => {
+  it('is to answer at a gate, and the chain goes on from there', { tags: 'full' }, async ({ world }) => {
     const issues = new IssueWorld(world).write('one.md', '# One\n').write('two.md', '# Two\n');
     const gated = await issues.cli('run', 'one.md', 'two.md', '--chain', '--qa-gate', '--json');
     expect(gated.code).toBe(1);

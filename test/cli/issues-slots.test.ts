@@ -29,6 +29,7 @@ const waits = (out: string) => out.split('\n').filter((line) => line.includes('f
 describe.concurrent('how many issues run at once', () => {
   it.for([['--concurrency', '1'], ['--sequential'], ['--chain']])(
     'with %s is the run’s own affair: another one elsewhere is not counted',
+    { tags: 'full' },
     async (mode, { world }) => {
       const issues = prepare(world);
       const other = await elsewhere(world);
@@ -56,7 +57,7 @@ describe.concurrent('how many issues run at once', () => {
     expect(waits(out)).toEqual(['◌ b waits for a free slot (maxConcurrency 1)']);
   });
 
-  it('is said by each issue for which a whole run has to wait', async ({ world }) => {
+  it('is said by each issue for which a whole run has to wait', { tags: 'full' }, async ({ world }) => {
     const issues = prepare(world);
     world.config({ maxConcurrency: 1 });
     const other = await elsewhere(world);
@@ -69,9 +70,9 @@ describe.concurrent('how many issues run at once', () => {
     for (const each of [other, run, json]) expect((await each.ended).code).toBe(0);
   });
 
-  it('is what was asked for where nobody has set maxConcurrency, and where somebody has, that', async ({
-    world,
-  }) => {
+  it('is what was asked for where nobody has set maxConcurrency, and where somebody has, that', {
+    tags: 'full',
+  }, async ({ world }) => {
     const issues = prepare(world);
     const names = NAMES.map((name) => `${name}.md`);
     const run = issues.start('run', ...names, '--concurrency', '5', ...FLAGS);
@@ -85,7 +86,7 @@ describe.concurrent('how many issues run at once', () => {
     expect(waits(capped.out)).toEqual(['◌ h waits for a free slot (maxConcurrency 2)']);
   });
 
-  it('is told where a stopped issue goes on, too', async ({ world }) => {
+  it('is told where a stopped issue goes on, too', { tags: 'full' }, async ({ world }) => {
     const issues = prepare(world);
     world.config({ maxConcurrency: 1 });
     const first = issues.start('run', 'a.md', ...FLAGS);

@@ -16,7 +16,7 @@ function twoPhases(world: World): void {
 }
 
 describe.concurrent('logs', () => {
-  it('of a plan are its events in order, of one phase on demand', async ({ world }) => {
+  it('of a plan are its events in order, of one phase on demand', { tags: 'full' }, async ({ world }) => {
     twoPhases(world);
     await world.cli('run', 'p', '--concurrency', '1');
     const { out, code } = await world.cli('logs', 'p');

@@ -22,9 +22,9 @@ const ids = (refs: { ticketId: string }[] | undefined) => refs?.map(({ ticketId 
 const TEN = ['t0', 't1', 't2', 't3', 't4', 't5', 't6', 't7', 't8', 't9'];
 
 describe('merge', () => {
-  it('lands ten good branches and sends the one that is red only with another back, until it is mended', async ({
-    world,
-  }) => {
+  it('lands ten good branches and sends the one that is red only with another back, until it is mended', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent(
       'agent',
       `case $SIGNALBOX_TICKET in
@@ -83,7 +83,7 @@ describe('merge', () => {
     expect(await world.cli('merge', 'p')).toMatchObject({ code: 0, out: 'Nothing to merge.\n' });
   });
 
-  it('moves the base itself where nobody has it checked out', async ({ world }) => {
+  it('moves the base itself where nobody has it checked out', { tags: 'full' }, async ({ world }) => {
     git(world.repo, 'branch', 'trunk');
     complete(world, { a: { files: { a: '1' } }, b: { files: { b: '1' } } }, { base: 'trunk' });
     const { code, trains } = await merge(world);
@@ -102,7 +102,9 @@ describe('merge', () => {
     ]);
   });
 
-  it('says that nothing was checked where there are no checks, and how to have some', async ({ world }) => {
+  it('says that nothing was checked where there are no checks, and how to have some', {
+    tags: 'full',
+  }, async ({ world }) => {
     complete(world, { a: { files: { a: '1' } } });
     const none = await world.cli('merge', 'p');
     expect(none.code).toBe(0);
@@ -162,7 +164,9 @@ describe('merge', () => {
     expect(checkoutOf(world)).toEqual(before);
   });
 
-  it('brings what it tells an agent to merge up to the base, also when nothing lands', async ({ world }) => {
+  it('brings what it tells an agent to merge up to the base, also when nothing lands', {
+    tags: 'full',
+  }, async ({ world }) => {
     complete(world, { a: { files: { a: '1' } } });
     expect(await merge(world)).toMatchObject({ code: 0 });
     complete(world, { b: { files: { 'README.md': 'b\n' } } }, { id: 'q' });
@@ -182,7 +186,7 @@ describe('merge', () => {
     expect(checkoutOf(world).slice(1)).toEqual(before.slice(1));
   });
 
-  it('leaves alone what is built on work that went back', async ({ world }) => {
+  it('leaves alone what is built on work that went back', { tags: 'full' }, async ({ world }) => {
     check(world, '[ ! -f bad ]');
     complete(world, {
       bad: { files: { bad: '1' } },
@@ -200,7 +204,7 @@ describe('merge', () => {
     });
   });
 
-  it('finds several culprits, whoever comes first', async ({ world }) => {
+  it('finds several culprits, whoever comes first', { tags: 'full' }, async ({ world }) => {
     check(world, '[ ! -f bad1 ] && [ ! -f bad2 ]');
     complete(world, {
       a: { files: { a: '1' } },
@@ -289,9 +293,9 @@ describe('merge', () => {
     expect(trains[0]).toMatchObject({ landed: [], returned: [], left: [], already });
   });
 
-  it('says that squashed work is there, whatever was built on it since, and goes on with the rest', async ({
-    world,
-  }) => {
+  it('says that squashed work is there, whatever was built on it since, and goes on with the rest', {
+    tags: 'full',
+  }, async ({ world }) => {
     complete(world, {
       a: { files: { shared: 'a\n' } },
       c: { files: { c: '1' } },
@@ -340,7 +344,9 @@ describe('merge', () => {
     expect(refusal(await world.cli('merge'))).toContain('is in no repository, and no plan is named');
   });
 
-  it('runs hooks and copies files for the checks as for any worktree', async ({ world }) => {
+  it('runs hooks and copies files for the checks as for any worktree', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.config({ hooks: { afterCreate: ['echo ready > hook.txt'] }, copy: ['.env'] });
     writeFileSync(join(world.repo, '.git', 'info', 'exclude'), '.env\nhook.txt\n');
     writeFileSync(join(world.repo, '.env'), 'KEY=1\n');
@@ -426,7 +432,7 @@ describe('a base that moves meanwhile', () => {
     ).toEqual(['README.md a', 'README.md a theirs']);
   });
 
-  it('is not one that a person committed to before the checks began', async ({ world }) => {
+  it('is not one that a person committed to before the checks began', { tags: 'full' }, async ({ world }) => {
     complete(world, { a: { files: { a: '1' } } });
     expect(await merge(world)).toMatchObject({ code: 0 });
     git(world.repo, 'commit', '--quiet', '--allow-empty', '--message=by hand');

@@ -32,7 +32,7 @@ describe.concurrent('an illegal move is refused, with the legal ones named, and 
       'Possible now: retry, skip, pause.',
     ],
   ];
-  it('of a ticket', async ({ world }) => {
+  it('of a ticket', { tags: 'full' }, async ({ world }) => {
     setUp(world, 'commit', Object.fromEntries(moves.map(([, ticket], index) => [`t${index}`, ticket])));
     const before = stateOf(world);
     for (const [index, [what, , [verb = '', ...rest], message, legal]] of moves.entries()) {
@@ -45,7 +45,7 @@ describe.concurrent('an illegal move is refused, with the legal ones named, and 
     expect(stateOf(world)).toEqual(before);
   });
 
-  it('retry, resume, archive or delete what is running', async ({ world }) => {
+  it('retry, resume, archive or delete what is running', { tags: 'full' }, async ({ world }) => {
     setUp(world, 'note working; go; commit');
     const run = world.start(['run', 'p']);
     await world.call('working');
@@ -99,7 +99,7 @@ describe.concurrent('an illegal move is refused, with the legal ones named, and 
     expect(ended.err).toContain('it is archived');
   });
 
-  it('pause or resume a plan that does not run', async ({ world }) => {
+  it('pause or resume a plan that does not run', { tags: 'full' }, async ({ world }) => {
     setUp(world, 'commit', {});
     for (const [status, verb] of [
       ['draft', 'pause-plan'],

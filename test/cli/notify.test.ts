@@ -24,10 +24,9 @@ function three(world: World, plan = 'p'): void {
 const notified = (world: World, plan = 'p') => join(world.stateDir, 'plans', plan, 'notified.jsonl');
 
 describe('notifications', () => {
-  it('are posted once for each ticket that needs a person, and not again by the next engine', async ({
-    world,
-    hook,
-  }) => {
+  it('are posted once for each ticket that needs a person, and not again by the next engine', {
+    tags: 'full',
+  }, async ({ world, hook }) => {
     three(world);
     world.config({ notify: { webhook: hook.url } });
     expect((await world.cli('run', 'p')).code).toBe(1);
@@ -54,7 +53,7 @@ describe('notifications', () => {
     expect(hook.texts.filter((text) => String(text).startsWith('p/stuck'))).toHaveLength(2);
   });
 
-  it('tell when a plan is complete, and only what `on` names', async ({ world, hook }) => {
+  it('tell when a plan is complete, and only what `on` names', { tags: 'full' }, async ({ world, hook }) => {
     setUp(world, 'commit');
     world.config({ notify: { webhook: hook.url } });
     await world.cli('run', 'p');
@@ -96,7 +95,7 @@ describe('notifications', () => {
     expect(readFileSync(out, 'utf8')).toBe('p/hard has failed: build: the agent ended with exit code 7.\n');
   });
 
-  it('do not ring again for a gate that looks around', async ({ world, hook }) => {
+  it('do not ring again for a gate that looks around', { tags: 'full' }, async ({ world, hook }) => {
     world.script('answer.sh', `test -e '${join(world.dir, 'answered')}' || exit 1; echo approve`);
     world.workflow('work', [
       {
@@ -119,10 +118,9 @@ describe('notifications', () => {
     expect(hook.texts).toEqual(['p/a needs attention: Ship it? (approve)', 'p is complete: 1 ticket.']);
   });
 
-  it('tell of a wait for a person once, however often it looks, fails or cannot look', async ({
-    world,
-    hook,
-  }) => {
+  it('tell of a wait for a person once, however often it looks, fails or cannot look', {
+    tags: 'full',
+  }, async ({ world, hook }) => {
     const looks = join(world.dir, 'looks');
     const answers = '1) echo away; exit 75 ;; 3) exit 3 ;; 6) exit 0 ;; *) echo Open the door.; exit 1 ;;';
     world.script(
@@ -138,7 +136,10 @@ describe('notifications', () => {
     expect(hook.posts[0]).toMatchObject({ event: 'needs_attention', ticket: 'a', phase: 'door' });
   });
 
-  it('that fail are tried again, told once, and change nothing about the work', async ({ world, hook }) => {
+  it('that fail are tried again, told once, and change nothing about the work', { tags: 'full' }, async ({
+    world,
+    hook,
+  }) => {
     three(world);
     hook.answers.push(500, 429, 503, 404);
     world.config({ notify: { webhook: hook.url } });
@@ -155,7 +156,7 @@ describe('notifications', () => {
     expect(hook.posts).toHaveLength(4);
   });
 
-  it('that an engine died over are sent by the next one', async ({ world, hook }) => {
+  it('that an engine died over are sent by the next one', { tags: 'full' }, async ({ world, hook }) => {
     three(world);
     world.config({ notify: { webhook: hook.url, on: ['failed'] } });
     await world.cli('run', 'p');
@@ -171,7 +172,7 @@ describe('notifications', () => {
     expect(hook.posts).toHaveLength(2);
   });
 
-  it('do not tell what was so before they were turned on', async ({ world, hook }) => {
+  it('do not tell what was so before they were turned on', { tags: 'full' }, async ({ world, hook }) => {
     three(world);
     await world.cli('run', 'p');
     world.config({ notify: { webhook: hook.url } });
@@ -179,7 +180,7 @@ describe('notifications', () => {
     expect(hook.posts).toEqual([]);
   });
 
-  it('are sent by one of two engines', async ({ world, hook }) => {
+  it('are sent by one of two engines', { tags: 'full' }, async ({ world, hook }) => {
     three(world);
     world.config({ notify: { webhook: hook.url } });
     await Promise.all([world.cli('run', 'p'), world.cli('tick'), world.cli('tick')]);
@@ -190,10 +191,9 @@ describe('notifications', () => {
     ]);
   });
 
-  it('take the webhook from the environment and keep it from agents, files and output', async ({
-    world,
-    hook,
-  }) => {
+  it('take the webhook from the environment and keep it from agents, files and output', {
+    tags: 'full',
+  }, async ({ world, hook }) => {
     three(world);
     world.agent('agent', `env > '${join(world.dir, 'agent-env')}'; exit 7`);
     const running = world.start(['run', 'p', '--json'], { SIGNALBOX_NOTIFY_WEBHOOK: hook.url });
@@ -228,7 +228,7 @@ describe('notifications', () => {
 });
 
 describe('notify test', () => {
-  it('sends one to each place and says what happened', async ({ world, hook }) => {
+  it('sends one to each place and says what happened', { tags: 'full' }, async ({ world, hook }) => {
     world.config({ notify: { webhook: hook.url, command: 'cat > heard.json' } });
     const { code, out } = await world.cli('notify', 'test');
     expect({ code, out: out.replace(/:\d+/, ':1') }).toEqual({
@@ -239,7 +239,7 @@ describe('notify test', () => {
     expect(JSON.parse(world.read('user/heard.json'))).toEqual(hook.posts[0]);
   });
 
-  it('says which place was not reached, and why', async ({ world, hook }) => {
+  it('says which place was not reached, and why', { tags: 'full' }, async ({ world, hook }) => {
     hook.answers.push(403);
     const { url } = hook;
     world.config({ notify: { webhook: url, command: `echo "no ${url}" >&2; exit 4`, desktop: true } });

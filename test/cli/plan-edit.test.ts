@@ -13,7 +13,7 @@ interface Drafted {
 }
 
 describe.concurrent('plan new', () => {
-  it('makes a draft of files that can be approved and run', async ({ world }) => {
+  it('makes a draft of files that can be approved and run', { tags: 'full' }, async ({ world }) => {
     setUp(world, 'commit', {});
     write(world, 'one.md', '---\nid: one\n---\n# First\n\nDo it.\n\n## Acceptance criteria\n- it is done\n');
     write(world, 'two.md', '---\nid: two\ndependsOn: [one]\n---\n# Second {{ title }}\n');
@@ -108,7 +108,9 @@ describe.concurrent('plan new', () => {
     expect(notes).toEqual(['1 is done and left out.']);
   });
 
-  it('writes nothing when something cannot be had, or the plan is there already', async ({ world }) => {
+  it('writes nothing when something cannot be had, or the plan is there already', { tags: 'full' }, async ({
+    world,
+  }) => {
     setUp(world, 'commit', { a: {} });
     write(world, 'one.md', '# One\n');
     const lost = await world.cli(
@@ -177,7 +179,7 @@ describe.concurrent('plan add', () => {
     expect(await world.json('plan', 'check', 'p')).toMatchObject({ ok: true });
   });
 
-  it('refuses what could not run, and writes nothing then', async ({ world }) => {
+  it('refuses what could not run, and writes nothing then', { tags: 'full' }, async ({ world }) => {
     setUp(world, 'commit', { a: {}, b: { blockedBy: ['a'] } });
     const before = stateOf(world);
     const wrong: [string[], string][] = [
@@ -232,7 +234,7 @@ describe.concurrent('plan edit', () => {
     });
   });
 
-  it('refuses cycles, flags of the other kind, and nothing at all', async ({ world }) => {
+  it('refuses cycles, flags of the other kind, and nothing at all', { tags: 'full' }, async ({ world }) => {
     setUp(world, 'commit', { a: {}, b: { blockedBy: ['a'] } });
     const before = stateOf(world);
     for (const [args, code] of [
@@ -250,7 +252,9 @@ describe.concurrent('plan edit', () => {
     expect(stateOf(world)).toEqual(before);
   });
 
-  it('refuses a running ticket, and of one that has begun what its work is made of', async ({ world }) => {
+  it('refuses a running ticket, and of one that has begun what its work is made of', {
+    tags: 'full',
+  }, async ({ world }) => {
     setUp(world, 'note working; go; commit', { a: {}, b: {} });
     const run = world.start(['run', 'p', 'a']);
     await world.call('working');

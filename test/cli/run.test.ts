@@ -138,7 +138,9 @@ describe.concurrent('run', () => {
 });
 
 describe.concurrent('Ctrl-C', () => {
-  it('stops the agents, ends with 130 and leaves everything to go on with', async ({ world }) => {
+  it('stops the agents, ends with 130 and leaves everything to go on with', { tags: 'full' }, async ({
+    world,
+  }) => {
     setUp(world, 'note working; go; commit');
     const run = world.start(['run', 'p']);
     const { pid } = await world.call('working');
@@ -171,7 +173,9 @@ describe.concurrent('Ctrl-C', () => {
     expect(linesOf(out).at(-1)).toMatchObject({ type: 'result', ok: false, stopped: true, plan: 'paused' });
   });
 
-  it('leaves at once the second time; the agent is found again by the next run', async ({ world }) => {
+  it('leaves at once the second time; the agent is found again by the next run', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.workflow('work', [BUILD, DONE, STUCK]);
     world.agent('agent', "trap '' TERM; note working; go; commit");
     world.plan('p', { tickets: { a: {} } });

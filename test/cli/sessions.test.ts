@@ -93,9 +93,9 @@ describe.concurrent('resume-session', () => {
     expect(err).toContain('signalbox logs p a --phase review');
   });
 
-  it('starts the agent on the latest session, in the ticket’s worktree and on its branch', async ({
-    world,
-  }) => {
+  it('starts the agent on the latest session, in the ticket’s worktree and on its branch', {
+    tags: 'full',
+  }, async ({ world }) => {
     const [build, review] = await worked(world);
     expect((await world.cli('workspace', 'release', 'p', 'a')).code).toBe(0);
     expect(existsSync(world.worktree('p', 'a'))).toBe(false);
@@ -121,9 +121,9 @@ describe.concurrent('resume-session', () => {
     expect(sessions.slice(1)).toEqual([build?.sessionId, review?.sessionId]);
   });
 
-  it('holds the ticket meanwhile: a run does not take it, and no second person gets in', async ({
-    world,
-  }) => {
+  it('holds the ticket meanwhile: a run does not take it, and no second person gets in', {
+    tags: 'full',
+  }, async ({ world }) => {
     await worked(world);
     const go = join(world.dir, 'go', 'claude');
     const person = world.start(['resume-session', 'p', 'a'], variables(world, { CLAUDE_GO: go }));
@@ -146,7 +146,7 @@ describe.concurrent('resume-session', () => {
     expect(world.calls('start', { attempt: 'last.1.1' })).toHaveLength(1);
   });
 
-  it('holds the ticket as long as its agent lives, also when it was killed itself', async ({
+  it('holds the ticket as long as its agent lives, also when it was killed itself', { tags: 'full' }, async ({
     world,
     onTestFailed,
   }) => {
@@ -242,9 +242,9 @@ describe.concurrent('resume-session', () => {
     expect(world.ticket('p', 'a').claim).toBeNull();
   });
 
-  it('refuses a session it does not know, a ticket without any, and an agent that cannot or is not there', async ({
-    world,
-  }) => {
+  it('refuses a session it does not know, a ticket without any, and an agent that cannot or is not there', {
+    tags: 'full',
+  }, async ({ world }) => {
     const [build, review] = await worked(world);
     const unknown = await world.cli('resume-session', 'p', 'a', 'nope');
     expect(unknown.code).toBe(2);

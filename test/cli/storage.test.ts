@@ -61,10 +61,9 @@ describe('a disk that holds the logs as well', () => {
 });
 
 describe('a state directory on a full disk', () => {
-  it('ends every command that writes with 4 and one clear error; the previous state is intact', async ({
-    world,
-    disk,
-  }) => {
+  it('ends every command that writes with 4 and one clear error; the previous state is intact', {
+    tags: 'full',
+  }, async ({ world, disk }) => {
     disk.fill();
     const before = contents(world, disk);
     for (const command of ['pause p a', 'run p', 'tick', 'daemon', 'daemon --detach', 'pause-plan p']) {

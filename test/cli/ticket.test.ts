@@ -22,7 +22,7 @@ function buildAndCheck(world: World, agent: string): void {
 }
 
 describe.concurrent('pause and resume', () => {
-  it('end the agent at once with all its processes, and go on later', async ({ world }) => {
+  it('end the agent at once with all its processes, and go on later', { tags: 'full' }, async ({ world }) => {
     setUp(world, 'sleep 300 & note working; go; commit');
     const run = await atWork(world);
     const { pid } = await world.call('working');
@@ -41,7 +41,7 @@ describe.concurrent('pause and resume', () => {
     ]);
   });
 
-  it('are told by the run and the daemon that see them', async ({ world }) => {
+  it('are told by the run and the daemon that see them', { tags: 'full' }, async ({ world }) => {
     setUp(world, 'note working; go; commit', { a: {}, b: {} });
     const run = world.start(['run', 'p', '--json', '-c', '2']);
     await world.call('working', {}, 2);
@@ -77,7 +77,7 @@ describe.concurrent('pause and resume', () => {
     });
   });
 
-  it('work for a whole plan, and leave its tickets as they are', async ({ world }) => {
+  it('work for a whole plan, and leave its tickets as they are', { tags: 'full' }, async ({ world }) => {
     setUp(world, 'note working; go; commit', { a: {}, b: { blockedBy: ['a'] } });
     const run = await atWork(world);
     expect(await world.cli('pause-plan', 'p')).toMatchObject({ code: 0, out: 'Plan p is paused.\n' });
@@ -90,7 +90,7 @@ describe.concurrent('pause and resume', () => {
     expect((await world.cli('run', 'p')).code).toBe(0);
   });
 
-  it('stop a ticket, or the plan, in the same way', async ({ world }) => {
+  it('stop a ticket, or the plan, in the same way', { tags: 'full' }, async ({ world }) => {
     setUp(world, 'note working; go; commit', { a: {}, b: {} });
     expect((await world.cli('stop', 'p', 'b')).out).toBe('p/b is paused.\n');
     expect(world.ticket('p', 'b').hold?.reason).toBe('stopped by a person');
@@ -157,7 +157,7 @@ describe.concurrent('skip of the only ticket of a run', () => {
     expect(world.ticket('p', 'a').phaseHistory.at(-1)).toMatchObject({ phase: 'check', status: 'success' });
   });
 
-  it('is followed by logs until it really rests', async ({ world }) => {
+  it('is followed by logs until it really rests', { tags: 'full' }, async ({ world }) => {
     slow(world);
     const run = await atWork(world, ['run', 'p']);
     const logs = world.start(['logs', 'p', 'a', '-f', '--until-rest']);

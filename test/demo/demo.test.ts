@@ -36,7 +36,7 @@ function run(args: string[], until?: string): Promise<{ code: number | null; out
 }
 
 describe('npm run demo', () => {
-  it('takes four tickets to main, in a directory of its own, and shows how', async () => {
+  it('takes four tickets to main, in a directory of its own, and shows how', { tags: 'full' }, async () => {
     const { code, out, err } = await run([]);
     expect({ code, err }, out).toEqual({ code: 0, err: '' });
     expect(out).not.toContain('\u001b');

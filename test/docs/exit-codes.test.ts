@@ -57,21 +57,21 @@ describe('exit codes', () => {
     expect(documented).toEqual([...new Set([0, ...mapped, ...stopped])].sort((a, b) => a - b));
   });
 
-  it('0 for done, 1 for no, 2 for bad input', async () => {
+  it('0 for done, 1 for no, 2 for bad input', { tags: 'full' }, async () => {
     expect((await signalbox(['status'], home)).code).toBe(0);
     expect((await signalbox(['daemon', 'status'], home)).code).toBe(1);
     expect((await signalbox(['run', 'nope'], home)).code).toBe(2);
     expect((await signalbox(['frobnicate'], home)).code).toBe(2);
   });
 
-  it('3 when somebody else holds it; a daemon that is stopped ends with 0', async () => {
+  it('3 when somebody else holds it; a daemon that is stopped ends with 0', { tags: 'full' }, async () => {
     const code = await whileRunning(['daemon', '--plain'], /works on/, async () => {
       expect((await signalbox(['daemon'], home)).code).toBe(3);
     });
     expect(code).toBe(0);
   });
 
-  it('130 for a run that was stopped', async () => {
+  it('130 for a run that was stopped', { tags: 'full' }, async () => {
     const env = environment(home);
     const repo = join(home, 'repo');
     await run('git', ['init', '--quiet', repo], { cwd: home, env });

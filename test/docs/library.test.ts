@@ -58,7 +58,7 @@ describe('examples', () => {
     ]);
   });
 
-  it('ci.mjs says how each issue ended and passes the exit code on', async () => {
+  it('ci.mjs says how each issue ended and passes the exit code on', { tags: 'full' }, async () => {
     const { code, out, err } = await play('examples/ci.mjs', ...FILES);
     expect(err).toBe('');
     expect(out).toBe(
@@ -73,7 +73,9 @@ describe('examples', () => {
     expect(code).toBe(2);
   });
 
-  it('progress.mjs shows every phase, and the one that waits after the one it waits for', async () => {
+  it('progress.mjs shows every phase, and the one that waits after the one it waits for', {
+    tags: 'full',
+  }, async () => {
     const { code, out, err } = await play('examples/progress.mjs', ...FILES);
     expect(err).toBe('');
     expect(out).toMatch(/^A node project\ncache spec start\ncache spec complete after \d/);
@@ -82,7 +84,7 @@ describe('examples', () => {
     expect(code).toBe(0);
   });
 
-  it('tool.mjs answers requests of another program with lines and a result', async () => {
+  it('tool.mjs answers requests of another program with lines and a result', { tags: 'full' }, async () => {
     const requests = [
       { id: 1, tool: 'run_issues', issues: FILES },
       { id: 2, tool: 'run_issues', issues: [] },
@@ -123,7 +125,7 @@ describe('examples', () => {
     ]);
   });
 
-  it('low-level.mjs runs what it was handed', async () => {
+  it('low-level.mjs runs what it was handed', { tags: 'full' }, async () => {
     const { code, out, err } = await play('examples/low-level.mjs');
     expect(err).toBe('');
     expect(out).toMatch(/^#1 passed: exec ok, .*qa ok\n#2 passed: exec ok, .*qa ok\n$/);

@@ -75,9 +75,9 @@ describe('admission by free memory', () => {
     await running;
   });
 
-  it.concurrent('measures what an agent and all below it use, and remembers it per agent', async ({
-    world,
-  }) => {
+  it.concurrent('measures what an agent and all below it use, and remembers it per agent', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world);
     const hog = `${process.execPath} -e 'const b = Buffer.alloc(120e6, 1); setInterval(() => b[0], 1000)' & hog=$!; go; kill $hog; commit`;
     world.agent('agent', hog);

@@ -113,7 +113,7 @@ describe('titles', () => {
     expect(pullRequestTitle('#3 is broken', tracked, null)).toBe('fix\u200b: #3 is broken');
   });
 
-  it('are one line of at most 200 characters, whatever they are made of', () => {
+  it('are one line of at most 200 characters, whatever they are made of', { tags: 'full' }, () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (title) => {
         const said = pullRequestTitle(title, { number: 1, repository: null, labels: [] }, '#1');

@@ -91,7 +91,7 @@ const ROWS: [string, Partial<FakePullRequest>, ReviewAnswer][] = [
 ];
 
 describe('the review of a pull request', () => {
-  it('is the answer to a gate', async ({ world }) => {
+  it('is the answer to a gate', { tags: 'full' }, async ({ world }) => {
     const bench = new Bench(world);
     world.plan('p', { tickets: { '12': issue(12) } });
     await bench.work('12');

@@ -20,9 +20,9 @@ function prepare(world: World, rules: unknown[], phase: Record<string, unknown> 
 const isParked = (ticket: Ticket) => ticket.hold?.kind === 'limit' && ticket.claim === null;
 
 describe('one limiter per account', () => {
-  it.concurrent('what one ticket meets all others of that agent wait for, without being started', async ({
-    world,
-  }) => {
+  it.concurrent('what one ticket meets all others of that agent wait for, without being started', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world, [limit('first', 3), DONE]);
     world.plan('p', {
       tickets: { first: {}, second: { order: 1 }, elsewhere: { agent: 'other', order: 2 } },
@@ -43,7 +43,9 @@ describe('one limiter per account', () => {
     );
   });
 
-  it.concurrent('holds for tickets of other plans and survives a kill -9', async ({ world }) => {
+  it.concurrent('holds for tickets of other plans and survives a kill -9', { tags: 'full' }, async ({
+    world,
+  }) => {
     prepare(world, [limit('first', 600), DONE]);
     world.plan('p', { tickets: { first: {} } });
     const run = world.start(['run', 'p']);
@@ -58,7 +60,7 @@ describe('one limiter per account', () => {
     });
   });
 
-  it.concurrent('agents that share an account share its limit', async ({ world }) => {
+  it.concurrent('agents that share an account share its limit', { tags: 'full' }, async ({ world }) => {
     prepare(world, [limit('first', 600), DONE]);
     world.agent('mine', 'commit', { account: 'team' });
     world.config({ agents: { rehearsal: { ...rehearsalEntry(world), account: 'team' } } });
@@ -69,7 +71,7 @@ describe('one limiter per account', () => {
     expect(world.calls()).toEqual([]);
   });
 
-  it.concurrent('a fallback takes phases that allow it, at once', async ({ world }) => {
+  it.concurrent('a fallback takes phases that allow it, at once', { tags: 'full' }, async ({ world }) => {
     prepare(world, [limit('*', 600), DONE]);
     world.config({ agents: { rehearsal: { ...rehearsalEntry(world), fallback: 'other' } } });
     world.workflow('strict', [{ id: 'build', type: 'agent', agent: 'rehearsal', prompt: 'Build.' }]);
@@ -84,9 +86,9 @@ describe('one limiter per account', () => {
     await run.kill('SIGTERM');
   });
 
-  it.concurrent('a retry tries all the same, and what gets through lifts the limit for everybody', async ({
-    world,
-  }) => {
+  it.concurrent('a retry tries all the same, and what gets through lifts the limit for everybody', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world, [limit('first', 600, { attempt: 1 }), DONE]);
     world.plan('p', { tickets: { first: {}, second: { order: 1 } } });
     const run = world.start(['run', 'p']);

@@ -103,7 +103,7 @@ describe('a budget', () => {
     await run.kill('SIGTERM');
   });
 
-  it.concurrent('of time ends an attempt that takes longer', async ({ world }) => {
+  it.concurrent('of time ends an attempt that takes longer', { tags: 'full' }, async ({ world }) => {
     prepare(world, [{ when: {}, do: [{ hang: {} }] }]);
     world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.', budget: { seconds: 1 } }]);
     world.plan('p', { tickets: { a: {} } });
@@ -117,9 +117,9 @@ describe('a budget', () => {
     });
   });
 
-  it.concurrent('of time ends an agent that tells nothing of itself, which is then not done', async ({
-    world,
-  }) => {
+  it.concurrent('of time ends an agent that tells nothing of itself, which is then not done', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world, []);
     world.agent('agent', 'echo All done.; sleep 60');
     world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.', budget: { seconds: 1 } }]);
@@ -201,7 +201,7 @@ describe('a budget', () => {
     expect(world.jobDirs()).toHaveLength(2);
   });
 
-  it.concurrent('of time is one for all that run beside each other', async ({ world }) => {
+  it.concurrent('of time is one for all that run beside each other', { tags: 'full' }, async ({ world }) => {
     prepare(world, [{ when: {}, do: [{ hang: {} }] }]);
     world.config({ maxConcurrency: 3 });
     world.plan('p', { budget: { seconds: 6 }, tickets: { a: {}, b: {}, c: {} } });
@@ -294,7 +294,9 @@ describe('a budget', () => {
     expect(landed.map((dir) => dir.split('/').at(-2))).toEqual(['two']);
   });
 
-  it.concurrent('gives time to a turn that mends the result only from what is left', async ({ world }) => {
+  it.concurrent('gives time to a turn that mends the result only from what is left', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world, [
       { when: { resumed: true }, do: [{ hang: {} }] },
       { when: {}, do: [{ wait: 3 }, { say: 'Fine.' }, { result: { data: { outcome: 'pass' } } }] },
@@ -318,9 +320,9 @@ describe('a budget', () => {
     expect(Date.parse(completedAt ?? '') - Date.parse(startedAt)).toBeLessThan(within(9_000));
   });
 
-  it.concurrent('in tokens ends Claude Code after the model call that used it up, and a timeout loses nothing', async ({
-    world,
-  }) => {
+  it.concurrent('in tokens ends Claude Code after the model call that used it up, and a timeout loses nothing', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world, []);
     const message = (id: number) =>
       JSON.stringify({

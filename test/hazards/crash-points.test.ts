@@ -39,7 +39,9 @@ function expectDone(world: World): void {
 
 describe('kill -9 of the engine', () => {
   for (const point of CRASH_POINTS.filter((name) => name !== 'attempt:running')) {
-    it.concurrent(`at ${point}: the next runs converge and nothing runs twice`, async ({ world }) => {
+    it.concurrent(`at ${point}: the next runs converge and nothing runs twice`, { tags: 'full' }, async ({
+      world,
+    }) => {
       prepare(world);
       world.go();
       for (let times = 0; times < 2; times++) {
@@ -53,7 +55,9 @@ describe('kill -9 of the engine', () => {
     });
   }
 
-  it.concurrent('at attempt:running: the live agent is adopted, not restarted', async ({ world }) => {
+  it.concurrent('at attempt:running: the live agent is adopted, not restarted', { tags: 'full' }, async ({
+    world,
+  }) => {
     prepare(world);
     world.plan('p', { tickets: { a: {}, b: { blockedBy: ['a'] }, c: { blockedBy: ['b'] } } });
     const crashed = await world.start(['run', 'p'], { SIGNALBOX_CRASH_AT: 'attempt:running' }).ended;
@@ -70,7 +74,9 @@ describe('kill -9 of the engine', () => {
     expect(world.calls('start')).toHaveLength(9);
   });
 
-  it.concurrent('and of its agent: the attempt is marked interrupted and run again', async ({ world }) => {
+  it.concurrent('and of its agent: the attempt is marked interrupted and run again', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world);
     const first = world.start(['run', 'p']);
     const { pid } = await world.call('start', { ticket: 'p/a' });
@@ -86,9 +92,9 @@ describe('kill -9 of the engine', () => {
     expectDone(world);
   });
 
-  it.concurrent('after its agent had ended: the exit record is read, nothing runs again', async ({
-    world,
-  }) => {
+  it.concurrent('after its agent had ended: the exit record is read, nothing runs again', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world);
     const first = world.start(['run', 'p']);
     await world.call('start', { ticket: 'p/a' });

@@ -19,7 +19,7 @@ function prepare(world: World, rules: unknown[]): void {
 const isHeld = (ticket: Ticket) => ticket.hold !== null && ticket.claim === null;
 
 describe('a plan that is deleted', () => {
-  it.concurrent('gives none of the day’s money back', async ({ world }) => {
+  it.concurrent('gives none of the day’s money back', { tags: 'full' }, async ({ world }) => {
     prepare(world, [{ when: {}, do: SPEND }]);
     world.config({ budgets: { day: { usd: 1 } } });
     for (const id of ['p', 'q', 'r']) world.plan(id, { tickets: { a: {} } });
@@ -32,7 +32,7 @@ describe('a plan that is deleted', () => {
     await run.kill('SIGTERM');
   });
 
-  it.concurrent('counts for no other plan of its name', async ({ world }) => {
+  it.concurrent('counts for no other plan of its name', { tags: 'full' }, async ({ world }) => {
     prepare(world, [{ when: {}, do: SPEND }]);
     for (let i = 0; i < 2; i++) {
       world.plan('p', { budget: { usd: 0.5 }, tickets: { a: { branch: `b${i}`, budget: { usd: 0.5 } } } });

@@ -16,9 +16,9 @@ const whyOf = (status: Status) =>
   Object.fromEntries(status.tickets.map((ticket) => [ticket.ticketId, ticket.why]));
 
 describe('dependencies', () => {
-  it.concurrent('a failed blocker shows its dependents as blocked, with the reason; a retry sets them free', async ({
-    world,
-  }) => {
+  it.concurrent('a failed blocker shows its dependents as blocked, with the reason; a retry sets them free', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world, `[ $SIGNALBOX_TICKET != fails ] || [ -e '${world.dir}/mended' ] || exit 1; commit`);
     world.plan('p', {
       tickets: { fails: {}, child: { blockedBy: ['fails'] }, grandchild: { blockedBy: ['child'] }, free: {} },
@@ -48,9 +48,9 @@ describe('dependencies', () => {
     expect(commitsOf(world.repo, 'ticket/p/grandchild')).toHaveLength(3);
   });
 
-  it.concurrent('a cycle and an unknown id are refused before anything runs; other plans go on', async ({
-    world,
-  }) => {
+  it.concurrent('a cycle and an unknown id are refused before anything runs; other plans go on', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world);
     world.plan('cycle', { tickets: { x: { blockedBy: ['y'] }, y: { blockedBy: ['x'] }, z: {} } });
     world.plan('unknown', { tickets: { x: { blockedBy: ['nobody'] }, z: {} } });
@@ -73,7 +73,7 @@ describe('dependencies', () => {
     expect(world.calls('start').map((call) => call.ticket)).toEqual(['fine/x']);
   });
 
-  it.concurrent('a ticket may wait for one of another plan', async ({ world }) => {
+  it.concurrent('a ticket may wait for one of another plan', { tags: 'full' }, async ({ world }) => {
     prepare(world, 'go; commit');
     world.plan('base', { tickets: { first: {} } });
     world.plan('next', { tickets: { second: { blockedBy: ['base/first'] } } });
@@ -88,9 +88,9 @@ describe('dependencies', () => {
     expect(commitsOf(world.repo, 'ticket/next/second')).toHaveLength(2);
   });
 
-  it.concurrent('one at a time, tickets start in their order; a blocker goes before its order', async ({
-    world,
-  }) => {
+  it.concurrent('one at a time, tickets start in their order; a blocker goes before its order', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world);
     world.plan('p', {
       concurrency: 1,
@@ -106,9 +106,9 @@ describe('dependencies', () => {
     expect(world.calls('start').map((call) => call.ticket)).toEqual(['p/a', 'p/c', 'p/d', 'p/b', 'p/e']);
   });
 
-  it.concurrent('never more at once than allowed, and a plan that stops at its first failure starts no more', async ({
-    world,
-  }) => {
+  it.concurrent('never more at once than allowed, and a plan that stops at its first failure starts no more', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(
       world,
       `mkdir '${world.dir}/in'/$SIGNALBOX_TICKET; [ $(ls '${world.dir}/in' | wc -l) -le 2 ] || note crowd

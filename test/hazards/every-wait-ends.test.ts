@@ -15,9 +15,9 @@ function isOver(world: World, ticketId: string): Promise<unknown> {
 }
 
 describe('every wait ends', () => {
-  it.concurrent('wall clock and silence end an agent or script; retries come first, then the failure edge', async ({
-    world,
-  }) => {
+  it.concurrent('wall clock and silence end an agent or script; retries come first, then the failure edge', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent(
       'agent',
       'case $SIGNALBOX_TICKET in silent) sleep 60;; *) while :; do echo tick; sleep 0.05; done;; esac',
@@ -67,9 +67,9 @@ describe('every wait ends', () => {
     for (const { pid } of world.calls('start')) expect(isRunning(pid)).toBe(false);
   });
 
-  it.concurrent('a poll that is never ready takes its failure edge after its time in all', async ({
-    world,
-  }) => {
+  it.concurrent('a poll that is never ready takes its failure edge after its time in all', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.script('never.sh', 'echo "3 of 5 checks"; exit 1');
     world.script('broken.sh', 'echo "no such thing" >&2; exit 2');
     world.script('third.sh', `[ "$(grep -c 'start p/ready' '${world.dir}/agents.log')" = 3 ] || exit 1`);
@@ -168,7 +168,9 @@ describe('every wait ends', () => {
     expect(ticket.error).toContain('nobody answered');
   });
 
-  it.concurrent('a wait that a clock two hours ahead began ends in its time from now', async ({ world }) => {
+  it.concurrent('a wait that a clock two hours ahead began ends in its time from now', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.script('never.sh', 'exit 1');
     const wait = { timeoutSeconds: 3, onFailure: 'person' };
     world.workflow('poll', [
@@ -197,7 +199,9 @@ describe('every wait ends', () => {
       });
   });
 
-  it.concurrent('repetitions wait longer each time, and the slot is free meanwhile', async ({ world }) => {
+  it.concurrent('repetitions wait longer each time, and the slot is free meanwhile', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', '[ $SIGNALBOX_TICKET = other ] || exit 1');
     world.workflow('work', [agent({ retry: { max: 2, delaySeconds: 0.3, factor: 2 } }), PERSON]);
     world.plan('p', { concurrency: 1, tickets: { fails: {}, other: { order: 1 } } });

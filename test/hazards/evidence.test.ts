@@ -27,7 +27,9 @@ describe('success is evidence', () => {
     expect(world.promptOf('p', 'a', 'build.1.2')).toBe(`Build. Last time: ${reason}`);
   });
 
-  it.concurrent('each kind of evidence is looked at by the engine itself', async ({ world }) => {
+  it.concurrent('each kind of evidence is looked at by the engine itself', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent(
       'agent',
       `case $SIGNALBOX_TICKET in
@@ -71,7 +73,9 @@ describe('success is evidence', () => {
     expect(ticket.error).toContain('may only read');
   });
 
-  it.concurrent('a phase that may only read fails when it wrote, edited or committed', async ({ world }) => {
+  it.concurrent('a phase that may only read fails when it wrote, edited or committed', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent(
       'agent',
       `case $SIGNALBOX_PHASE-$SIGNALBOX_TICKET in
@@ -93,9 +97,9 @@ describe('success is evidence', () => {
     for (const id of ['reverts', 'reads']) expect(world.ticket('p', id).status, id).toBe('complete');
   });
 
-  it.concurrent('a phase that may only read is compared with the tree as it was before an engine died', async ({
-    world,
-  }) => {
+  it.concurrent('a phase that may only read is compared with the tree as it was before an engine died', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', 'echo oops > oops.txt; note wrote; go');
     world.workflow('work', [{ id: 'look', type: 'agent', prompt: 'Look.', access: 'read' }]);
     world.plan('p', { tickets: { a: {} } });

@@ -31,9 +31,9 @@ describe('a ticket keeps the workflow it started with', () => {
     expect(world.promptOf('p', 'new', 'shine.1.1')).toBe('Polish it the new way.');
   });
 
-  it.concurrent('a workflow that was broken or deleted meanwhile does not touch it either', async ({
-    world,
-  }) => {
+  it.concurrent('a workflow that was broken or deleted meanwhile does not touch it either', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', 'note at; go; commit');
     world.workflow('work', [
       { id: 'build', type: 'agent', prompt: 'Build.', onSuccess: 'polish' },

@@ -52,9 +52,9 @@ describe('kill -9 of a merge', () => {
       await expectConverged(world, before);
     });
 
-  it.concurrent('during the checks: what it left running is ended and its worktree is cleared away', async ({
-    world,
-  }) => {
+  it.concurrent('during the checks: what it left running is ended and its worktree is cleared away', {
+    tags: 'full',
+  }, async ({ world }) => {
     const [on, pid] = ['on', 'check.pid'].map((name) => join(world.dir, name));
     prepare(world);
     check(world, `if [ ! -e '${on}' ]; then echo $$ > '${pid}'; exec sleep 300; fi; [ ! -f bad ]`);

@@ -36,7 +36,7 @@ describe('what exists only in a worktree', () => {
     );
   });
 
-  it.concurrent('stays after a failure, a pause and a deleted plan', async ({ world }) => {
+  it.concurrent('stays after a failure, a pause and a deleted plan', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'echo half > half.txt; note wrote; [ $SIGNALBOX_TICKET = fails ] && exit 1; go');
     world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build it.' }]);
     world.plan('p', { tickets: { fails: {}, pauses: {} } });

@@ -35,7 +35,7 @@ const TROUBLE: [string, (world: World) => void][] = [
 
 describe('a ticket that runs while its files go out of reach', () => {
   for (const [what, happens] of TROUBLE)
-    it.concurrent(`is ended, and no other: ${what}`, async ({ world }) => {
+    it.concurrent(`is ended, and no other: ${what}`, { tags: 'full' }, async ({ world }) => {
       prepare(world);
       const daemon = world.start(['daemon', '--plain']);
       const { pid } = await world.call('child', { ticket: 'bad/gone' });
@@ -68,7 +68,7 @@ describe('a ticket that runs while its files go out of reach', () => {
     await daemon.kill('SIGTERM');
   });
 
-  it.concurrent('leaves the run of another plan alone', async ({ world }) => {
+  it.concurrent('leaves the run of another plan alone', { tags: 'full' }, async ({ world }) => {
     prepare(world);
     const run = world.start(['run', 'good', '--plain']);
     const other = world.start(['run', 'bad', '--plain']);

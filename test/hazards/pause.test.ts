@@ -26,9 +26,9 @@ function familyOf(world: World): number[] {
 }
 
 describe('pause', () => {
-  it.concurrent('ends the whole process tree before it returns, strangers to the group included', async ({
-    world,
-  }) => {
+  it.concurrent('ends the whole process tree before it returns, strangers to the group included', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world, FAMILY);
     world.plan('p', { tickets: { a: {} } });
     const run = world.start(['run', 'p']);
@@ -47,7 +47,9 @@ describe('pause', () => {
     expect((await run.ended).code).toBe(1);
   });
 
-  it.concurrent('works when the engine is gone but its agent lives on', async ({ world }) => {
+  it.concurrent('works when the engine is gone but its agent lives on', { tags: 'full' }, async ({
+    world,
+  }) => {
     prepare(world, FAMILY);
     world.plan('p', { tickets: { a: {} } });
     const run = world.start(['run', 'p']);
@@ -60,7 +62,7 @@ describe('pause', () => {
     expect(world.ticket('p', 'a')).toMatchObject({ status: 'paused', claim: null });
   });
 
-  it.concurrent('and resume go on in the agent’s own session', async ({ world }) => {
+  it.concurrent('and resume go on in the agent’s own session', { tags: 'full' }, async ({ world }) => {
     world.rehearsal([
       {
         when: { resumed: false, phase: 'build' },
@@ -88,9 +90,9 @@ describe('pause', () => {
     expect(world.argvOf('p', 'a', 'build.1.2')).toEqual(expect.arrayContaining(['--resume', session]));
   });
 
-  it.concurrent('of a plan stops all that runs for it and leaves its tickets where they are', async ({
-    world,
-  }) => {
+  it.concurrent('of a plan stops all that runs for it and leaves its tickets where they are', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world, 'note at; go; commit');
     world.plan('p', { tickets: { a: {}, b: {}, c: { order: 1 } } });
     world.plan('q', { tickets: { other: {} } });
@@ -111,7 +113,9 @@ describe('pause', () => {
     await daemon.says('p: plan complete');
   });
 
-  it.concurrent('of a plan without an engine stops the agents it left behind', async ({ world }) => {
+  it.concurrent('of a plan without an engine stops the agents it left behind', { tags: 'full' }, async ({
+    world,
+  }) => {
     prepare(world, 'note at; go; commit');
     world.plan('p', { tickets: { a: {}, b: {} } });
     const run = world.start(['run', 'p']);
@@ -124,9 +128,9 @@ describe('pause', () => {
     expect((await world.cli('run', 'p')).code).toBe(0);
   });
 
-  it.concurrent('skip on a running ticket stops its agent and goes on at the other phase', async ({
-    world,
-  }) => {
+  it.concurrent('skip on a running ticket stops its agent and goes on at the other phase', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world, 'note at; [ $SIGNALBOX_PHASE = polish ] || go; commit');
     world.plan('p', { tickets: { a: {} } });
     const daemon = world.start(['daemon']);
@@ -160,9 +164,9 @@ describe('pause', () => {
     expect((await run.ended).code).toBe(1);
   });
 
-  it.concurrent('stop on a running ticket leaves the others alone; illegal moves name the legal ones', async ({
-    world,
-  }) => {
+  it.concurrent('stop on a running ticket leaves the others alone; illegal moves name the legal ones', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world, 'note at; go; commit');
     world.plan('p', { tickets: { a: {}, b: {} } });
     const run = world.start(['run', 'p']);
@@ -184,7 +188,9 @@ describe('pause', () => {
     expect(done.err).toContain('it is complete');
   });
 
-  it.concurrent('of a waiting poll or gate takes effect although nothing runs', async ({ world }) => {
+  it.concurrent('of a waiting poll or gate takes effect although nothing runs', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.script('never.sh', 'exit 1');
     world.workflow('poll', [{ id: 'wait', type: 'poll', command: 'never.sh', intervalSeconds: 30 }]);
     world.workflow('gate', [

@@ -17,9 +17,9 @@ function prepare(world: World): void {
 }
 
 describe('a planner or editor writes while the engine works', () => {
-  it.concurrent('an old copy saved over a running ticket: their fields are taken, ours are kept', async ({
-    world,
-  }) => {
+  it.concurrent('an old copy saved over a running ticket: their fields are taken, ours are kept', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world);
     world.plan('p', { tickets: { a: {} } });
     const daemon = world.start(['daemon']);
@@ -39,9 +39,9 @@ describe('a planner or editor writes while the engine works', () => {
     expect(world.calls('clash')).toEqual([]);
   });
 
-  it.concurrent('a ticket file truncated mid-run is restored and the broken text kept beside it', async ({
-    world,
-  }) => {
+  it.concurrent('a ticket file truncated mid-run is restored and the broken text kept beside it', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world);
     world.plan('p', { tickets: { a: {}, b: { order: 1 } } });
     const run = world.start(['run', 'p', '-c', '1']);
@@ -76,9 +76,9 @@ describe('a planner or editor writes while the engine works', () => {
     expect(existsSync(`${file}.broken`)).toBe(false);
   });
 
-  it.concurrent('a deleted ticket file comes back: the work under way is not forgotten', async ({
-    world,
-  }) => {
+  it.concurrent('a deleted ticket file comes back: the work under way is not forgotten', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world);
     world.plan('p', { tickets: { a: {} } });
     const run = world.start(['run', 'p']);
@@ -90,7 +90,7 @@ describe('a planner or editor writes while the engine works', () => {
     expect(world.ticket('p', 'a').status).toBe('complete');
   });
 
-  it.concurrent('a person’s pause in the file itself takes effect', async ({ world }) => {
+  it.concurrent('a person’s pause in the file itself takes effect', { tags: 'full' }, async ({ world }) => {
     prepare(world);
     world.plan('p', { tickets: { a: {} } });
     const run = world.start(['run', 'p']);
@@ -101,9 +101,9 @@ describe('a planner or editor writes while the engine works', () => {
     expect(story(world.ticket('p', 'a'))).toEqual(['build interrupted']);
   });
 
-  it.concurrent('a daemon starts what is dropped into its directories without waiting for its timer', async ({
-    world,
-  }) => {
+  it.concurrent('a daemon starts what is dropped into its directories without waiting for its timer', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world);
     world.go();
     const daemon = world.start(['daemon']);

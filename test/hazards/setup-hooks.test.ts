@@ -33,7 +33,9 @@ async function finishes(world: World, again = world.start(['run', 'p'])): Promis
 }
 
 describe('a setup hook', () => {
-  it.concurrent('that outlived its engine is over before the next one begins', async ({ world }) => {
+  it.concurrent('that outlived its engine is over before the next one begins', { tags: 'full' }, async ({
+    world,
+  }) => {
     prepare(world);
     const run = world.start(['run', 'p']);
     const first = await atWork(world);
@@ -46,7 +48,7 @@ describe('a setup hook', () => {
     expect(world.calls('clash')).toEqual([]);
   });
 
-  it.concurrent('that outlived its engine is ended by pause', async ({ world }) => {
+  it.concurrent('that outlived its engine is ended by pause', { tags: 'full' }, async ({ world }) => {
     prepare(world);
     const run = world.start(['run', 'p']);
     const pids = await atWork(world);
@@ -61,6 +63,7 @@ describe('a setup hook', () => {
 
   it.concurrent.for(['pause', 'stop'])(
     'ends at once on %s, and runs again on resume',
+    { tags: 'full' },
     async (verb, { world }) => {
       prepare(world);
       const run = world.start(['run', 'p']);
@@ -78,7 +81,7 @@ describe('a setup hook', () => {
     },
   );
 
-  it.concurrent('ends with Ctrl-C', async ({ world }) => {
+  it.concurrent('ends with Ctrl-C', { tags: 'full' }, async ({ world }) => {
     prepare(world);
     const run = world.start(['run', 'p']);
     const pids = await atWork(world);
@@ -102,9 +105,9 @@ describe('a setup hook', () => {
     await finishes(world);
   });
 
-  it.concurrent('of a worktree that is made again is finished before the agent, whoever was killed', async ({
-    world,
-  }) => {
+  it.concurrent('of a worktree that is made again is finished before the agent, whoever was killed', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world);
     world.append('done', '');
     world.workflow('work', [

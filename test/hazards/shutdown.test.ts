@@ -13,9 +13,9 @@ async function twoAtWork(world: World): Promise<number[]> {
 }
 
 describe('the end of an engine', () => {
-  it.concurrent('Ctrl-C on a run: agents gone, tickets and plan paused, 130; resume and run finish', async ({
-    world,
-  }) => {
+  it.concurrent('Ctrl-C on a run: agents gone, tickets and plan paused, 130; resume and run finish', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world);
     const run = world.start(['run', 'p', '-c', '2']);
     const pids = await twoAtWork(world);
@@ -42,9 +42,9 @@ describe('the end of an engine', () => {
       expect(world.calls('end', { ticket: `p/${id}` }), id).toHaveLength(1);
   });
 
-  it.concurrent('SIGTERM to a daemon: agents gone, tickets ready, the next daemon goes on', async ({
-    world,
-  }) => {
+  it.concurrent('SIGTERM to a daemon: agents gone, tickets ready, the next daemon goes on', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world);
     const first = world.start(['daemon', '-c', '2']);
     const pids = await twoAtWork(world);
@@ -66,7 +66,9 @@ describe('the end of an engine', () => {
     expect(world.calls('clash')).toEqual([]);
   });
 
-  it.concurrent('stopping again and again is not held against a ticket', async ({ world }) => {
+  it.concurrent('stopping again and again is not held against a ticket', { tags: 'full' }, async ({
+    world,
+  }) => {
     prepare(world);
     world.plan('p', { tickets: { a: {} } });
     for (let times = 1; times <= 7; times++) {
@@ -79,9 +81,9 @@ describe('the end of an engine', () => {
     expect((await world.cli('run', 'p')).code).toBe(0);
   });
 
-  it.concurrent('a second Ctrl-C leaves at once; the next command ends what was left running', async ({
-    world,
-  }) => {
+  it.concurrent('a second Ctrl-C leaves at once; the next command ends what was left running', {
+    tags: 'full',
+  }, async ({ world }) => {
     // The first request to end is ignored, so that there is time for a second Ctrl-C.
     const trap = `[ -e '${world.dir}/asked' ] && exit 1; : > '${world.dir}/asked'`;
     world.agent('agent', `alone; trap "${trap}" TERM; note at; go; commit`);

@@ -47,9 +47,9 @@ describe('two engines on one state directory', () => {
     expectOnce(world);
   });
 
-  it.concurrent('all engines together keep to the limit, also when they start at the same moment', async ({
-    world,
-  }) => {
+  it.concurrent('all engines together keep to the limit, also when they start at the same moment', {
+    tags: 'full',
+  }, async ({ world }) => {
     // A directory that only one agent can have tells when two are at work.
     world.agent(
       'agent',
@@ -64,7 +64,9 @@ describe('two engines on one state directory', () => {
     expect(world.calls('clash')).toEqual([]);
   });
 
-  it.concurrent('a daemon leaves the plan of a run alone and takes the others', async ({ world }) => {
+  it.concurrent('a daemon leaves the plan of a run alone and takes the others', { tags: 'full' }, async ({
+    world,
+  }) => {
     prepare(world, ['p', 'q']);
     const run = world.start(['run', 'p']);
     await world.call('start', { ticket: 'p/a' });
@@ -81,9 +83,9 @@ describe('two engines on one state directory', () => {
     expectOnce(world, ['p', 'q']);
   });
 
-  it.concurrent('a run joins a daemon that is at work on its plan, and waits for its tickets', async ({
-    world,
-  }) => {
+  it.concurrent('a run joins a daemon that is at work on its plan, and waits for its tickets', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world);
     const daemon = world.start(['daemon', '-c', '2']);
     await world.call('start', { ticket: 'p/b' });

@@ -22,9 +22,9 @@ function prepare(world: World, rules: unknown[]): void {
 const isParked = (ticket: Ticket) => ticket.hold?.kind === 'limit' && ticket.claim === null;
 
 describe('a usage limit', () => {
-  it.concurrent('parks the ticket until the reset, costs no attempt, and the session goes on after', async ({
-    world,
-  }) => {
+  it.concurrent('parks the ticket until the reset, costs no attempt, and the session goes on after', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world, [
       { when: { ticket: 'limited', resumed: false }, do: [{ say: 'Working.' }, { limit: 1.5 }] },
       { when: {}, do: [{ write: { path: 'x.txt', text: 'x' } }, { commit: 'Done' }] },
@@ -49,7 +49,9 @@ describe('a usage limit', () => {
     expect(done.retries.build ?? 0).toBe(0);
   });
 
-  it.concurrent('is still remembered after a kill -9, and status says until when', async ({ world }) => {
+  it.concurrent('is still remembered after a kill -9, and status says until when', { tags: 'full' }, async ({
+    world,
+  }) => {
     prepare(world, [
       { when: { resumed: false }, do: [{ limit: { seconds: 600, message: 'Come back later.' } }] },
     ]);

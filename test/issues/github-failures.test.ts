@@ -142,7 +142,7 @@ describe('a failure of GitHub', () => {
     expect(gone.problems[0]?.message).toContain('does not exist');
   });
 
-  it('is told when gh does not end or prints without end', async () => {
+  it('is told when gh does not end or prints without end', { tags: 'full' }, async () => {
     const { fake, options } = checkout();
     fake.fail({ ...CALL, hang: true });
     const late = await fetchItems(['1'], { ...options, timeoutMs: 1_500 });
@@ -154,7 +154,7 @@ describe('a failure of GitHub', () => {
     expect(problems[0]?.message).toContain('printed more than can be read');
   });
 
-  it('does not wait for what gh leaves behind', async () => {
+  it('does not wait for what gh leaves behind', { tags: 'full' }, async () => {
     const { options } = checkout();
     const gh = write(scratch(), 'gh', '#!/bin/sh\nsleep 60 &\necho "gh: no such host" >&2\nexit 1\n');
     chmodSync(gh, 0o755);

@@ -201,7 +201,7 @@ describe('Linear issues', () => {
     await expect(fetched).rejects.toThrow('stopped by a person');
   });
 
-  it('are bounded', async () => {
+  it('are bounded', { tags: 'full' }, async () => {
     const description = 'x'.repeat(1_000_000);
     const { url } = await linearServer(() => issuesPage([linearIssue('ENG-1', { description })]));
     const { items } = await fetchItems(['ENG-1'], options(url));

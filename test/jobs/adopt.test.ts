@@ -73,7 +73,7 @@ describe('after kill -9 of the process that started a job', () => {
     expect(await job.left()).toEqual([]);
   });
 
-  it('two may follow it at the same time', async () => {
+  it('two may follow it at the same time', { tags: 'full' }, async () => {
     const job = new Bench();
     const go = join(job.home, 'go');
     await orphan(job, `echo up; while [ ! -e '${go}' ]; do sleep 0.02; done; exit 8`);
@@ -101,7 +101,7 @@ describe('kill -9 of the supervisor itself', () => {
     expect(await job.left()).toEqual([]);
   });
 
-  it('is noticed by one that took the job over', async () => {
+  it('is noticed by one that took the job over', { tags: 'full' }, async () => {
     const job = new Bench();
     await orphan(job, 'echo up; sleep 1000');
     await job.prints('up');

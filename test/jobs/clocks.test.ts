@@ -50,7 +50,7 @@ describe('the wall-clock limit', () => {
     expect(result.ms).toBeGreaterThanOrEqual(0);
   });
 
-  it('still ends a job after the clock jumped back', async () => {
+  it('still ends a job after the clock jumped back', { tags: 'full' }, async () => {
     const job = new Bench().sh('echo up; sleep 1000');
     await job.prints('up');
     const end = job.follow({ wallMs: 500 });
@@ -69,14 +69,14 @@ describe('the idle limit', () => {
   it.each([
     ['standard output', ''],
     ['standard error', ' >&2'],
-  ])('leaves one alone that prints to %s', async (_name, where) => {
+  ])('leaves one alone that prints to %s', { tags: 'full' }, async (_name, where) => {
     const script = `i=0; while [ $i -lt 24 ]; do echo $i${where}; sleep 0.1; i=$((i+1)); done`;
     const readers = [{}, { onOutput: () => undefined }];
     const ends = readers.map((reader) => new Bench().sh(script).follow({ idleMs: 1600, ...reader }));
     for (const end of ends) expect(await end).toMatchObject({ reason: 'exited', exit: { code: 0 } });
   });
 
-  it('does not count while a tool is at work', async () => {
+  it('does not count while a tool is at work', { tags: 'full' }, async () => {
     const job = new Bench();
     const go = join(job.home, 'go');
     job.sh(`while [ ! -e '${go}' ]; do sleep 0.02; done; sleep 1000`);
@@ -102,7 +102,7 @@ describe('aborting', () => {
     expect(await end).toMatchObject({ reason: 'stopped', stdoutTail: 'up\n' });
   });
 
-  it('leaves no listener and no timer behind', async () => {
+  it('leaves no listener and no timer behind', { tags: 'full' }, async () => {
     const abort = new AbortController();
     const add = vi.spyOn(abort.signal, 'addEventListener');
     const remove = vi.spyOn(abort.signal, 'removeEventListener');

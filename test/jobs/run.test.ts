@@ -190,7 +190,9 @@ describe('the files of a job', () => {
 });
 
 describe('what a command leaves running', () => {
-  it('is cleared when the command has ended by itself, also in sessions of its own', async () => {
+  it('is cleared when the command has ended by itself, also in sessions of its own', {
+    tags: 'full',
+  }, async () => {
     const job = new Bench().sh(`sleep 1000 & echo "tool $!"; ${escapee()}`);
     const result = await job.follow();
     expect(result).toMatchObject({ reason: 'exited', exit: { code: 0 } });

@@ -64,7 +64,7 @@ describe('stopping', () => {
     });
   });
 
-  it('reaches tools in sessions of their own, by the marker they carry', async () => {
+  it('reaches tools in sessions of their own, by the marker they carry', { tags: 'full' }, async () => {
     const job = new Bench().sh(`${escapee()}; echo up; sleep 1000`);
     await job.prints('up');
     const tool = Number(/tool (\d+)/.exec(job.read('stdout'))?.[1]);
@@ -75,7 +75,7 @@ describe('stopping', () => {
     await waitFor('the end of the tool', () => !isRunning(tool));
   });
 
-  it('reaches them in a directory with a name that is not ASCII', async () => {
+  it('reaches them in a directory with a name that is not ASCII', { tags: 'full' }, async () => {
     const job = new Bench('bäü 😀 [x]').sh(`${escapee()}; echo up; sleep 1000`);
     await job.prints('up');
     const tool = Number(/tool (\d+)/.exec(job.read('stdout'))?.[1]);
@@ -118,7 +118,9 @@ describe('stopping', () => {
     expect(readJob(job.dir)).toMatchObject({ state: 'ended', reason: 'exited', exit: { code: 4 } });
   });
 
-  it('as soon as it is started is still a stop, not an exit, and need not wait for the last resort', async () => {
+  it('as soon as it is started is still a stop, not an exit, and need not wait for the last resort', {
+    tags: 'full',
+  }, async () => {
     const began = performance.now();
     for (let round = 0; round < 8; round++) {
       const job = new Bench(`round.${round}`);
@@ -145,7 +147,7 @@ describe('the first reason wins', () => {
     expect(readJob(job.dir)).toMatchObject({ state: 'ended', reason: 'timeout' });
   });
 
-  it('when two processes want it', async () => {
+  it('when two processes want it', { tags: 'full' }, async () => {
     const job = new Bench().sh(IGNORE);
     await job.prints('up');
     const other = worker.start(['stop', job.dir, 'idle']);

@@ -167,19 +167,19 @@ describe('a long file', () => {
     return `# Plan\n\n${tasks.join('\n')}\n`;
   }
 
-  it('takes work in proportion to its length', () => {
+  it('takes work in proportion to its length', { tags: 'full' }, () => {
     const [one, ten] = [work(500), work(5_000)];
     expect(ten / one).toBeGreaterThan(9);
     expect(ten / one).toBeLessThan(11);
   });
 
-  it('of 5,000 tasks is read whole', () => {
+  it('of 5,000 tasks is read whole', { tags: 'full' }, () => {
     const { all, tasks, problems } = parseTasks(plan(5_000));
     expect([all.length, tasks.length, problems.length]).toEqual([5_000, 500, 0]);
     expect(all.at(-1)).toMatchObject({ id: '500.9', parent: '500', details: ['detail'] });
   });
 
-  it('of tasks without numbers, all with the same title, too', () => {
+  it('of tasks without numbers, all with the same title, too', { tags: 'full' }, () => {
     const { all } = parseTasks('- [ ] Same\n'.repeat(5_000));
     expect(new Set(all.map(({ id }) => id)).size).toBe(5_000);
   });

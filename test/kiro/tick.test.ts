@@ -91,7 +91,7 @@ describe('tick', () => {
     expect(open).toEqual([]);
   });
 
-  it('changes exactly the ticked characters', () => {
+  it('changes exactly the ticked characters', { tags: 'full' }, () => {
     const end = fc.constantFrom('\n', '\r\n', '\r');
     const node = fc.record({
       depth: fc.nat({ max: 3 }),

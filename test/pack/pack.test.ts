@@ -192,14 +192,16 @@ describe('the installed package', () => {
     expect(run('npx', ['--no-install', 'signalbox', '--version'])).toBe(`${version}\n`);
   });
 
-  it('knows its workflows', () => {
+  it('knows its workflows', { tags: 'full' }, () => {
     const list = signalbox('workflow', 'list');
     expect(list).toMatch(/^local .*node_modules\/signalbox\/workflows\/local\.yaml\)$/m);
     expect(list).toMatch(/^minimal /m);
     expect(signalbox('workflow', 'check')).toContain('No problems in');
   });
 
-  it('runs a ticket through a shipped workflow, with shipped prompts, scripts and agent', () => {
+  it('runs a ticket through a shipped workflow, with shipped prompts, scripts and agent', {
+    tags: 'full',
+  }, () => {
     const repo = makeRepo(join(dir, 'repo'));
     const plan = join(dir, 'user', '.signalbox', 'state', 'plans', 'first');
     mkdirSync(join(plan, 'tickets'), { recursive: true });
@@ -265,7 +267,7 @@ describe('the library', () => {
     expect(run(process.execPath, ['--input-type=module', '--eval', script])).toBe('');
   });
 
-  it('runs issues without a word, an exit or a trace in the process that called it', () => {
+  it('runs issues without a word, an exit or a trace in the process that called it', { tags: 'full' }, () => {
     const repo = makeRepo(join(dir, 'called'));
     for (const name of ['one', 'two']) writeFileSync(join(repo, `${name}.md`), `# ${name}\n`);
     cpSync(join(ROOT, 'test', 'pack', 'library-user.mjs'), join(project, 'library-user.mjs'));

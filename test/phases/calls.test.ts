@@ -94,9 +94,9 @@ describe('what agents and scripts are given', () => {
     expect(envOf(world, 'a-one')).toMatchObject({ SIGNALBOX_PHASE: 'one', SIGNALBOX_BASE: base });
   });
 
-  it.concurrent('the agent of the phase goes before the ticket’s, the plan’s and the default', async ({
-    world,
-  }) => {
+  it.concurrent('the agent of the phase goes before the ticket’s, the plan’s and the default', {
+    tags: 'full',
+  }, async ({ world }) => {
     for (const name of ['agent', 'ofPlan', 'ofTicket', 'ofPhase', 'ofFlag'])
       world.agent(name, `note ${name}`);
     world.workflow('work', [
@@ -121,9 +121,9 @@ describe('what agents and scripts are given', () => {
     expect(world.ticket('p', 'a').phaseHistory.map((entry) => entry.agent)).toEqual(['ofTicket', 'ofPhase']);
   });
 
-  it.concurrent('a megabyte of prompt is refused, and one too long for an argument says what to do', async ({
-    world,
-  }) => {
+  it.concurrent('a megabyte of prompt is refused, and one too long for an argument says what to do', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', 'commit');
     world.agent('byArgument', 'commit', { defaultArgs: ['{prompt}'] });
     world.workflow('work', [{ id: 'one', type: 'agent', prompt: '{{ description }}', maxRetries: 2 }]);

@@ -2,9 +2,9 @@ import { describe, expect } from 'vitest';
 import { it, story } from '../support/index.ts';
 
 describe('a gate', () => {
-  it.concurrent('asks a person, refuses an unknown decision with the list, and hands the message on', async ({
-    world,
-  }) => {
+  it.concurrent('asks a person, refuses an unknown decision with the list, and hands the message on', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', 'commit');
     world.workflow('work', [
       {
@@ -42,7 +42,7 @@ describe('a gate', () => {
     expect(late.err).toContain('it is complete');
   });
 
-  it.concurrent('takes from a person only what is theirs to decide', async ({ world }) => {
+  it.concurrent('takes from a person only what is theirs to decide', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'commit');
     world.config({ pollInterval: 0.1 });
     world.script('answer.sh', 'test -e "$HOME/merged" || exit 1\necho merged');
@@ -67,9 +67,9 @@ describe('a gate', () => {
     expect(checked.out + checked.err).toContain('"merge" is none of the decisions in "on".');
   });
 
-  it.concurrent('answered under a running daemon goes on at once, and holds no slot while it waits', async ({
-    world,
-  }) => {
+  it.concurrent('answered under a running daemon goes on at once, and holds no slot while it waits', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', 'commit');
     world.workflow('work', [
       { id: 'ask', type: 'gate', on: { go: 'build' } },

@@ -4,9 +4,9 @@ import { it } from '../support/index.ts';
 const DONE = { id: 'done', type: 'terminal' };
 
 describe('a script that says not now', () => {
-  it('is run again at the time it names, in the same attempt, with no retry and no slot used up', async ({
-    world,
-  }) => {
+  it('is run again at the time it names, in the same attempt, with no retry and no slot used up', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.script(
       'later.sh',
       `echo x >> ${world.dir}/runs-$SIGNALBOX_TICKET

@@ -49,7 +49,9 @@ describe('what agents see of our environment', () => {
     expect(envOf(world, 'build')).not.toHaveProperty('GH_TOKEN');
   });
 
-  it.concurrent('a secret that is printed is in no event, no ticket and no log', async ({ world }) => {
+  it.concurrent('a secret that is printed is in no event, no ticket and no log', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', `echo "the token is ${SECRET}"; echo "oops ${SECRET}" >&2`);
     world.script(
       'leak.sh',
@@ -98,7 +100,9 @@ describe('what agents see of our environment', () => {
     for (const text of [run.out, logs.out]) expect(text).toContain('[redacted] workspace-write');
   });
 
-  it.concurrent('a secret of several lines is in no log, line by line', async ({ world }) => {
+  it.concurrent('a secret of several lines is in no log, line by line', { tags: 'full' }, async ({
+    world,
+  }) => {
     const given = { MULTI_SECRET: 'line-one\nline-two-secret' };
     world.agent('agent', 'echo "$MULTI_SECRET"; echo "$MULTI_SECRET" >&2', { envAllow: ['MULTI_SECRET'] });
     world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'x' }]);

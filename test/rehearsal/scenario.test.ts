@@ -120,7 +120,9 @@ describe('matching', () => {
 });
 
 describe('the agent with a scenario', () => {
-  it('reads it from the environment, tells resumed from new, and falls back to its defaults', async () => {
+  it('reads it from the environment, tells resumed from new, and falls back to its defaults', {
+    tags: 'full',
+  }, async () => {
     const dist = await buildAgent();
     const bench = makeBench(dist);
     try {

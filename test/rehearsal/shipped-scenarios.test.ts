@@ -120,7 +120,7 @@ describe('the demo', () => {
 });
 
 describe('local', () => {
-  it('fails the checks of checks… once', async () => {
+  it('fails the checks of checks… once', { tags: 'full' }, async () => {
     branch('checks');
     await attempt('local', 'checks-1', 'implement');
     expect(checks()).toBe(false);

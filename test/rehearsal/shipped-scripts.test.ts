@@ -105,7 +105,9 @@ describe('scripts', () => {
     expect(called()).toBe('forge sync --theirs');
   });
 
-  it('reproduced.sh passes only when the checks fail with what was committed and pass without it', () => {
+  it('reproduced.sh passes only when the checks fail with what was committed and pass without it', {
+    tags: 'full',
+  }, () => {
     const identity = ['-c', 'user.name=T', '-c', 'user.email=t@localhost'];
     const commit = (files: Record<string, string>) => {
       for (const [name, text] of Object.entries(files)) writeFileSync(join(repo, name), text);

@@ -80,7 +80,7 @@ describe('the home of a sandboxed agent', () => {
     expect(names.map((name) => read(`kept/.pi/agent/${name}`))).toEqual(['renewed', 'own', 'mine']);
   });
 
-  it('has its settings whatever an agent put in their place', async () => {
+  it('has its settings whatever an agent put in their place', { tags: 'full' }, async () => {
     put('user/.pi/agent/settings.json', 'own');
     mkdirSync(join(root, 'kept/.pi/agent/settings.json'), { recursive: true });
     nest(join(root, 'kept/.pi/agent/settings.json'));

@@ -51,7 +51,7 @@ describe('kill -9 in the middle of writing', () => {
   });
   afterAll(() => worker.remove());
 
-  it('leaves the old or the new text, whole', async () => {
+  it('leaves the old or the new text, whole', { tags: 'full' }, async () => {
     const dir = scratch();
     const file = join(dir, 'f.json');
     for (let round = 0; round < 8; round++) {

@@ -69,7 +69,7 @@ describe('withLock in one process', () => {
 });
 
 describe('withLock between processes', () => {
-  it('loses no count, and never lets two in', async () => {
+  it('loses no count, and never lets two in', { tags: 'full' }, async () => {
     const dir = scratch();
     writeFileSync(join(dir, 'number'), '0');
     const workers = [1, 2, 3].map(() => worker.start(['count', dir, '80']));
@@ -78,7 +78,7 @@ describe('withLock between processes', () => {
     expect(existsSync(join(dir, 'number.lock'))).toBe(false);
   });
 
-  it('goes on when many wait for a lock whose holder is killed', async () => {
+  it('goes on when many wait for a lock whose holder is killed', { tags: 'full' }, async () => {
     const dir = scratch();
     writeFileSync(join(dir, 'number'), '0');
     const lock = join(dir, 'number.lock');

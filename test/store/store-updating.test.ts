@@ -71,7 +71,9 @@ describe('updating', () => {
     expect(readdirSync(join(state.dir, 'locks'))).toEqual([]);
   });
 
-  it('from several processes at once loses nothing, and no reader ever sees half a file', async () => {
+  it('from several processes at once loses nothing, and no reader ever sees half a file', {
+    tags: 'full',
+  }, async () => {
     const state = new State();
     state.plan('p', ['t', 'other']);
     state.ticket('p', 't', { labels: ['kept'] });
@@ -93,7 +95,7 @@ describe('updating', () => {
     expect(extraFields(ticket)).toEqual({ labels: ['kept'] });
   });
 
-  it('survives a process that is killed in the middle of it, again and again', async () => {
+  it('survives a process that is killed in the middle of it, again and again', { tags: 'full' }, async () => {
     const state = new State();
     state.plan('p');
     for (let round = 0; round < 5; round++) {

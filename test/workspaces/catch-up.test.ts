@@ -26,7 +26,7 @@ async function shared(world: World) {
 }
 
 describe('catching up with a branch on origin', () => {
-  it('does nothing where nobody else pushed, and fetches the base', async ({ world }) => {
+  it('does nothing where nobody else pushed, and fetches the base', { tags: 'full' }, async ({ world }) => {
     const { bench, path, pushed, catchUp } = await shared(world);
     const other = join(world.dir, 'other');
     git(world.dir, 'clone', '--quiet', bench.origin, other);
@@ -36,7 +36,7 @@ describe('catching up with a branch on origin', () => {
     expect(git(path, 'rev-parse', 'origin/main')).toBe(base);
   });
 
-  it('takes commits on top, merges those beside, and keeps both', async ({ world }) => {
+  it('takes commits on top, merges those beside, and keeps both', { tags: 'full' }, async ({ world }) => {
     const { bench, path, catchUp, push } = await shared(world);
     const theirs = push({ 'theirs.txt': 'theirs\n' });
     expect(await catchUp()).toEqual({ state: 'advanced', commit: theirs, by: 1, there: theirs });
@@ -48,9 +48,9 @@ describe('catching up with a branch on origin', () => {
     expect(git(path, 'status', '--porcelain')).toBe('');
   });
 
-  it('leaves everything as it is where both changed the same lines, or files are not committed', async ({
-    world,
-  }) => {
+  it('leaves everything as it is where both changed the same lines, or files are not committed', {
+    tags: 'full',
+  }, async ({ world }) => {
     const { bench, path, catchUp, push } = await shared(world);
     const ours = bench.commit(path, { 'a.txt': 'ours\n' });
     const theirs = push({ 'a.txt': 'theirs\n' });
@@ -77,7 +77,9 @@ describe('catching up with a branch on origin', () => {
     expect(git(path, 'rev-parse', 'HEAD')).toBe(pushed);
   });
 
-  it('notices that commits were taken away, and takes that over where it is asked to', async ({ world }) => {
+  it('notices that commits were taken away, and takes that over where it is asked to', {
+    tags: 'full',
+  }, async ({ world }) => {
     const { path, person, pushed, branch, catchUp } = await shared(world);
     git(person, 'push', '--quiet', '--force', 'origin', `HEAD~1:${branch}`);
     const there = git(person, 'rev-parse', 'HEAD~1');

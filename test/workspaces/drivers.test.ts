@@ -46,24 +46,28 @@ async function useAll({ repo, spec }: All, workspaces: Opened): Promise<void> {
 }
 
 describe('filters and merge drivers of the repository’s own config', () => {
-  it.each(['clean', 'smudge', 'process'])('are not run when filter.%s was planted', async (part) => {
-    const all = world();
-    const workspaces = all.open();
-    await workspaces.ensure(all.spec('one'));
-    const { program, ran } = makeFilter(all.root);
-    git(all.repo, 'config', `filter.planted.${part}`, program);
-    git(all.repo, 'config', 'filter.planted.required', 'true');
-    for (const engine of [workspaces, all.open(), createWorkspaces({ env: all.env })]) {
-      await useAll(all, engine);
-      for (const id of ['two', 'three']) {
-        await engine.release(all.spec(id));
-        git(all.repo, 'branch', '--quiet', '-D', `ticket/${id}`);
+  it.each(['clean', 'smudge', 'process'])(
+    'are not run when filter.%s was planted',
+    { tags: 'full' },
+    async (part) => {
+      const all = world();
+      const workspaces = all.open();
+      await workspaces.ensure(all.spec('one'));
+      const { program, ran } = makeFilter(all.root);
+      git(all.repo, 'config', `filter.planted.${part}`, program);
+      git(all.repo, 'config', 'filter.planted.required', 'true');
+      for (const engine of [workspaces, all.open(), createWorkspaces({ env: all.env })]) {
+        await useAll(all, engine);
+        for (const id of ['two', 'three']) {
+          await engine.release(all.spec(id));
+          git(all.repo, 'branch', '--quiet', '-D', `ticket/${id}`);
+        }
       }
-    }
-    expect(ran()).toBe(false);
-  });
+      expect(ran()).toBe(false);
+    },
+  );
 
-  it('are not run from an included file or a worktree’s own config', async () => {
+  it('are not run from an included file or a worktree’s own config', { tags: 'full' }, async () => {
     const all = world();
     const workspaces = all.open();
     await workspaces.ensure(all.spec('one'));
@@ -129,7 +133,9 @@ describe('filters and merge drivers of the repository’s own config', () => {
     expect([mine.ran(), ran()]).toEqual([true, false]);
   });
 
-  it('leave merging to git: what conflicts is a conflict, what does not is merged', async () => {
+  it('leave merging to git: what conflicts is a conflict, what does not is merged', {
+    tags: 'full',
+  }, async () => {
     const all = world();
     const workspaces = all.open();
     const { program, ran } = makeFilter(all.root);
@@ -147,7 +153,9 @@ describe('filters and merge drivers of the repository’s own config', () => {
 });
 
 describe('drivers where an agent works behind walls', () => {
-  it('run nothing that lies in the tree, though it was named there from the beginning', async () => {
+  it('run nothing that lies in the tree, though it was named there from the beginning', {
+    tags: 'full',
+  }, async () => {
     const all = world();
     const mark = join(all.root, 'escaped');
     const script = `#!/bin/sh\necho ran >> ${mark}\ncat\n`;

@@ -32,7 +32,7 @@ async function bench() {
 }
 
 describe('a git directory of its own', () => {
-  it('begins where the worktree is, and brings its branch home', async () => {
+  it('begins where the worktree is, and brings its branch home', { tags: 'full' }, async () => {
     const { tree, inside, close, log } = await bench();
     expect(inside('status', '--porcelain')).toBe('');
     writeFileSync(join(tree, 'b.txt'), 'b');
@@ -46,7 +46,7 @@ describe('a git directory of its own', () => {
     expect(git(tree, 'for-each-ref', 'refs/signalbox')).toBe('');
   });
 
-  it('brings home what was rewritten', async () => {
+  it('brings home what was rewritten', { tags: 'full' }, async () => {
     const { make, inside, close, open, log } = await bench();
     make('One');
     await close();
@@ -65,7 +65,7 @@ describe('a git directory of its own', () => {
     expect(git(repo, 'rev-parse', 'main')).toBe(before);
   });
 
-  it('follows what was committed outside since, and never takes it back', async () => {
+  it('follows what was committed outside since, and never takes it back', { tags: 'full' }, async () => {
     const { tree, make, close, open, inside, log } = await bench();
     make('Agent');
     await close();
@@ -77,7 +77,7 @@ describe('a git directory of its own', () => {
     expect(log()).toEqual(['Script', 'Agent']);
   });
 
-  it('rescues what nobody fetched, and keeps what no longer fits', async () => {
+  it('rescues what nobody fetched, and keeps what no longer fits', { tags: 'full' }, async () => {
     const { tree, make, open, log, inside } = await bench();
     make('Lost');
     await open();
@@ -90,7 +90,7 @@ describe('a git directory of its own', () => {
     expect(git(tree, 'rev-parse', `refs/signalbox/kept/${aside}`)).toBe(aside);
   });
 
-  it('obeys nothing that was planted', async () => {
+  it('obeys nothing that was planted', { tags: 'full' }, async () => {
     const { root, gitDir, make, close, log } = await bench();
     make('Mine');
     const planted = join(root, 'planted');
@@ -112,6 +112,7 @@ describe('a git directory of its own', () => {
 
   it.each(['refs/heads', 'refs', 'objects', 'HEAD'])(
     'does not write through a link in the place of %s',
+    { tags: 'full' },
     async (name) => {
       const { root, gitDir, close, open, inside, make, log } = await bench();
       const elsewhere = join(root, 'elsewhere');
@@ -130,6 +131,7 @@ describe('a git directory of its own', () => {
 
   it.each(['HEAD', 'config', 'refs/heads/work', 'packed-refs', 'objects/pack/pack-1.idx'])(
     'waits for no pipe in the place of %s, and the next attempt gets a new one',
+    { tags: 'full' },
     async (name) => {
       const { gitDir, tree, close, open, make, log } = await bench();
       make('Lost');
@@ -146,22 +148,26 @@ describe('a git directory of its own', () => {
     },
   );
 
-  it.each(['refs', 'objects', 'modules'])('is not stopped by directories without end in %s', async (name) => {
-    const { gitDir, tree, close, open, make, log } = await bench();
-    mkdirSync(join(gitDir, name), { recursive: true });
-    nest(join(gitDir, name));
-    mkdirSync(join(tree, 'deep'));
-    nest(join(tree, 'deep'));
-    if (name === 'modules') await close();
-    else await expect(close()).rejects.toThrow(/git directory is broken/);
-    await open();
-    make('Again');
-    await close();
-    expect(log()).toEqual(['Again']);
-    await sweepAway(join(tree, 'deep'));
-  });
+  it.each(['refs', 'objects', 'modules'])(
+    'is not stopped by directories without end in %s',
+    { tags: 'full' },
+    async (name) => {
+      const { gitDir, tree, close, open, make, log } = await bench();
+      mkdirSync(join(gitDir, name), { recursive: true });
+      nest(join(gitDir, name));
+      mkdirSync(join(tree, 'deep'));
+      nest(join(tree, 'deep'));
+      if (name === 'modules') await close();
+      else await expect(close()).rejects.toThrow(/git directory is broken/);
+      await open();
+      make('Again');
+      await close();
+      expect(log()).toEqual(['Again']);
+      await sweepAway(join(tree, 'deep'));
+    },
+  );
 
-  it('is for worktrees alone', async () => {
+  it('is for worktrees alone', { tags: 'full' }, async () => {
     const { root, repo } = await bench();
     const workspaces = createWorkspaces({ env: testEnv(root) });
     await expect(workspaces.openEnclave(repo, 'main')).rejects.toThrow(/no worktree of its own/);

@@ -44,7 +44,7 @@ async function engine(
 const specsOf = (all: ReturnType<typeof bench>, prefix: string, count: number) =>
   Array.from({ length: count }, (_, index) => all.spec(`${prefix}${index}`));
 
-it('three engine processes share one repository without losing a ticket', async () => {
+it('three engine processes share one repository without losing a ticket', { tags: 'full' }, async () => {
   const all = bench();
   const results = await Promise.all(['a', 'b', 'c'].map((prefix) => engine(all, specsOf(all, prefix, 10))));
   expect(results.map(({ code }) => code)).toEqual([0, 0, 0]);

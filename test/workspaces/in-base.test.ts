@@ -77,7 +77,7 @@ describe('where the changes of a branch are', () => {
     expect(git(repo, 'count-objects')).toBe(objects);
   });
 
-  it('is not told from a patch that hides what is in a binary file', async () => {
+  it('is not told from a patch that hides what is in a binary file', { tags: 'full' }, async () => {
     const { repo, workspaces } = bench({ image: 'a\0b' });
     git(repo, 'switch', '--quiet', '-c', 'work');
     commit(repo, { image: 'a\0c' });

@@ -65,7 +65,9 @@ describe('the packages of a worktree', () => {
     },
   );
 
-  it('are installed again in a kept worktree when its lock file has changed, and only then', async () => {
+  it('are installed again in a kept worktree when its lock file has changed, and only then', {
+    tags: 'full',
+  }, async () => {
     const { workspaces, spec, installed } = project({ ...PACKAGE, ...lock('one') });
     const a = spec('a');
     const b = spec('b', { stackOn: [a.branch] });

@@ -18,7 +18,7 @@ const show = (repo: string, ref: string) =>
   git(repo, 'show', '--no-patch', '--format=%P|%an <%ae>|%B', ref).trim();
 
 describe('integrate', () => {
-  it('moves the base branch when nobody has it checked out', async () => {
+  it('moves the base branch when nobody has it checked out', { tags: 'full' }, async () => {
     const all = bench();
     const one = await finished(all, 'one', { one: '1' });
     git(all.repo, 'switch', '--quiet', '-c', 'elsewhere');
@@ -31,7 +31,9 @@ describe('integrate', () => {
     expect(git(all.repo, 'show', 'main:one')).toBe('1');
   });
 
-  it('moves signalbox/<base> when the base is checked out, and the command it gives works', async () => {
+  it('moves signalbox/<base> when the base is checked out, and the command it gives works', {
+    tags: 'full',
+  }, async () => {
     const all = bench();
     const one = await finished(all, 'one', { one: '1' });
     const two = await finished(all, 'two', { two: '2' });
@@ -59,7 +61,7 @@ describe('integrate', () => {
     expect(next.base).toEqual({ ref: 'main', commit: 'commit' in result && result.commit });
   });
 
-  it('brings signalbox/<base> up to a base that went on', async () => {
+  it('brings signalbox/<base> up to a base that went on', { tags: 'full' }, async () => {
     const all = bench();
     const one = await finished(all, 'one', { one: '1' });
     const two = await finished(all, 'two', { two: '2' });
@@ -71,7 +73,9 @@ describe('integrate', () => {
     expect(git(all.repo, 'show', 'main:one', 'main:two', 'main:main')).toBe('12m');
   });
 
-  it('brings it up by the same commit whenever it is asked, so that only a move looks like one', async () => {
+  it('brings it up by the same commit whenever it is asked, so that only a move looks like one', {
+    tags: 'full',
+  }, async () => {
     const all = bench();
     await all.workspaces.integrate(await finished(all, 'one', { one: '1' }));
     const main = commit(all.repo, { main: 'm' });
@@ -96,7 +100,7 @@ describe('integrate', () => {
     git(all.repo, 'merge-base', '--is-ancestor', moved, next);
   });
 
-  it('does nothing the second time, and nothing for a branch without commits', async () => {
+  it('does nothing the second time, and nothing for a branch without commits', { tags: 'full' }, async () => {
     const all = bench();
     const one = await finished(all, 'one', { one: '1' });
     const result = await all.workspaces.integrate(one);
@@ -117,6 +121,7 @@ describe('integrate', () => {
 
   it.each(['checked out', 'free'])(
     'names the files of a conflict and moves nothing (base %s)',
+    { tags: 'full' },
     async (how) => {
       const all = bench();
       const one = await finished(all, 'one', { 'a.txt': 'one\n', fine: 'x' });
@@ -133,7 +138,7 @@ describe('integrate', () => {
     },
   );
 
-  it('uses the identity that the repository has', async () => {
+  it('uses the identity that the repository has', { tags: 'full' }, async () => {
     const all = bench();
     git(all.repo, 'config', 'user.name', 'Grace');
     git(all.repo, 'config', 'user.email', 'grace@example.com');
@@ -141,7 +146,7 @@ describe('integrate', () => {
     expect(show(all.repo, 'signalbox/main')).toContain('|Grace <grace@example.com>|');
   });
 
-  it('merges many at once, from two engines, without losing one', async () => {
+  it('merges many at once, from two engines, without losing one', { tags: 'full' }, async () => {
     const all = bench();
     const other = createWorkspaces({ env: all.env });
     const ids = Array.from({ length: 12 }, (_, index) => `t${index}`);
@@ -152,7 +157,9 @@ describe('integrate', () => {
     expect(git(all.repo, 'rev-list', '--merges', '--count', 'signalbox/main')).toBe('12');
   });
 
-  it('refuses a missing branch, a base that is no branch, and a busy integration branch', async () => {
+  it('refuses a missing branch, a base that is no branch, and a busy integration branch', {
+    tags: 'full',
+  }, async () => {
     const all = bench();
     const one = await finished(all, 'one', { one: '1' });
     const code = async (more: object) => (await failure(all.workspaces.integrate({ ...one, ...more }))).code;
@@ -165,7 +172,7 @@ describe('integrate', () => {
     expect(await code({})).toBe('workspace/target-busy');
   });
 
-  it('merges for a base that is known from origin alone', async () => {
+  it('merges for a base that is known from origin alone', { tags: 'full' }, async () => {
     const all = bench();
     const origin = join(all.root, 'origin.git');
     git(all.root, 'clone', '--quiet', '--bare', all.repo, origin);

@@ -5,7 +5,9 @@ import { bench, commit, git } from './helpers.ts';
 
 const names = (count: number) => Array.from({ length: count }, (_, index) => `t${index}`);
 
-it('loses nothing in 30 ensures and releases at once, with and without slots, from two engines', async () => {
+it('loses nothing in 30 ensures and releases at once, with and without slots, from two engines', {
+  tags: 'full',
+}, async () => {
   const all = bench(Object.fromEntries(names(40).map((name) => [`src/${name}.txt`, name])));
   const engines = [all.workspaces, createWorkspaces({ env: all.env })];
   const spec = (id: string, index: number) => all.spec(id, { slots: index % 3 === 0 ? 0 : 4 });

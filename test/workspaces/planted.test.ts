@@ -130,7 +130,7 @@ it("uses the ssh command of the user's own config", async () => {
   expect(sprung()).not.toContain('planted');
 });
 
-it('is not led to another directory by core.worktree', async () => {
+it('is not led to another directory by core.worktree', { tags: 'full' }, async () => {
   const { root, env, repo, spec, workspaces } = bench({ '.gitignore': 'out\n*.victim\n', 'a.txt': 'a\n' });
   write(join(root, 'victim'), { 'a.txt': 'precious', 'x.victim': 'precious' });
   const one = spec('one');

@@ -143,7 +143,7 @@ describe('remoteTips', () => {
 });
 
 describe('changedFiles', () => {
-  it('has what differs from the base, committed or not, and is still there', async () => {
+  it('has what differs from the base, committed or not, and is still there', { tags: 'full' }, async () => {
     const { workspaces, at, first, repo } = await withOrigin();
     write(at.path, { 'a.txt': 'changed\n', 'new.txt': 'n', 'node.log': 'x' });
     git(at.path, 'rm', '--quiet', 'dir/b.txt');

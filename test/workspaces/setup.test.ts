@@ -73,7 +73,9 @@ describe('setup hooks', () => {
     await expect.poll(() => existsSync(`/proc/${pid}/exe`)).toBe(false);
   });
 
-  it('end when they are stopped, with what left their process group, and none begins after that', async () => {
+  it('end when they are stopped, with what left their process group, and none begins after that', {
+    tags: 'full',
+  }, async () => {
     const cwd = scratch();
     const stop = new AbortController();
     const command = "setsid sh -c 'echo $$ > pid; exec sleep 600' & sleep 600";
@@ -109,7 +111,9 @@ describe('setup hooks', () => {
     expect(workspaces.isReady(one.path)).toBe(true);
   });
 
-  it('keep only the end of a flood of output and do not wait for what they leave behind', async () => {
+  it('keep only the end of a flood of output and do not wait for what they leave behind', {
+    tags: 'full',
+  }, async () => {
     const cwd = scratch();
     const flood = 'sleep 5 & head -c 3000000 /dev/zero | tr "\\0" x; echo; echo the end; exit 1';
     const started = performance.now();

@@ -22,7 +22,7 @@ function grown() {
 const headOf = (repo: string) => git(repo, 'for-each-ref', '--format=%(symref)', 'refs/remotes/origin/HEAD');
 
 describe('without a record of origin’s default branch', () => {
-  it('origin is asked, and what it says is written down', async () => {
+  it('origin is asked, and what it says is written down', { tags: 'full' }, async () => {
     const { repo, workspaces, spec, theirs } = grown();
     const made = await workspaces.ensure(spec('one'));
     expect(made.base).toEqual({ ref: 'origin/main', commit: theirs });
@@ -30,7 +30,7 @@ describe('without a record of origin’s default branch', () => {
     expect(headOf(repo)).toBe('refs/remotes/origin/main');
   });
 
-  it('it may be any branch, also where there is one called main', async () => {
+  it('it may be any branch, also where there is one called main', { tags: 'full' }, async () => {
     const { repo, origin, other, workspaces, spec } = grown();
     git(other, 'switch', '--quiet', '--create', 'develop');
     const tip = commit(other, { 'develop.txt': 'x' });
@@ -48,7 +48,7 @@ describe('without a record of origin’s default branch', () => {
     expect(made.notes[0]).toContain('origin did not say what its default branch is');
   });
 
-  it('the current branch counts where nothing of origin is here', async () => {
+  it('the current branch counts where nothing of origin is here', { tags: 'full' }, async () => {
     const { repo, origin, workspaces, spec } = grown();
     renameSync(origin, `${origin}.away`);
     git(repo, 'update-ref', '-d', 'refs/remotes/origin/main');

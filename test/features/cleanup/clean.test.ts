@@ -150,7 +150,9 @@ function age(path: string): void {
 }
 
 describe('clean', () => {
-  it('removes worktrees that hold nothing unique, keeps all others, and says why', async ({ world }) => {
+  it('removes worktrees that hold nothing unique, keeps all others, and says why', { tags: 'full' }, async ({
+    world,
+  }) => {
     const bench = new Bench(world);
     await leave(bench, Object.fromEntries(Object.keys(STATES).map((name) => [name, [name]])));
     const before = treasure(world.repo);
@@ -181,7 +183,7 @@ describe('clean', () => {
     expect(done.get('locked')?.keep).toBe(`it is locked (a demo); unlock it with: ${unlock}`);
   });
 
-  it('loses nothing in any combination of states', async ({ world }) => {
+  it('loses nothing in any combination of states', { tags: 'full' }, async ({ world }) => {
     const bench = new Bench(world);
     const quiet = Object.keys(STATES).filter((name) => !/other-branch|merge|index-locked/.test(name));
     const sample = fc.sample(fc.uniqueArray(fc.constantFrom(...quiet), { minLength: 2, maxLength: 4 }), {

@@ -31,16 +31,22 @@ describe.concurrent('a verdict on an issue with criteria', () => {
       verdict('AC_MET_BUT_NOT_A_PLUS', AGE, { ...TEXT, met: false }),
       'AC_MET_BUT_NOT_A_PLUS says that every criterion is met',
     ],
-  ] as const)('that %s is refused when it stays so', async ([, said, problem], { world }) => {
-    const run = await judged(world, said, said).library({ options: OPTIONS }, ['1']);
-    const qa = run.results[0]?.phaseResults.at(-1);
-    expect(run.exitCode).toBe(1);
-    expect(qa).toMatchObject({ phase: 'qa', success: false, failureCategory: 'protocol' });
-    expect(qa?.error).toContain(problem);
-    expect(world.promptOf(run.planId ?? '', '1', 'qa.1.1.repair')).toContain(problem);
-  });
+  ] as const)(
+    'that %s is refused when it stays so',
+    { tags: 'full' },
+    async ([, said, problem], { world }) => {
+      const run = await judged(world, said, said).library({ options: OPTIONS }, ['1']);
+      const qa = run.results[0]?.phaseResults.at(-1);
+      expect(run.exitCode).toBe(1);
+      expect(qa).toMatchObject({ phase: 'qa', success: false, failureCategory: 'protocol' });
+      expect(qa?.error).toContain(problem);
+      expect(world.promptOf(run.planId ?? '', '1', 'qa.1.1.repair')).toContain(problem);
+    },
+  );
 
-  it('may be put right, and is told with criteria and evidence in result and log', async ({ world }) => {
+  it('may be put right, and is told with criteria and evidence in result and log', { tags: 'full' }, async ({
+    world,
+  }) => {
     const gap = { ...TEXT, met: false, evidence: 'there is no check' };
     const issues = judged(world, verdict('READY_FOR_MERGE', AGE, gap), verdict('AC_NOT_MET', AGE, gap));
     const run = await issues.library({ options: OPTIONS }, ['1']);
@@ -50,7 +56,7 @@ describe.concurrent('a verdict on an issue with criteria', () => {
     expect(issues.log(run.planId ?? '').issues[0]?.phaseResults.at(-1)).toMatchObject(told);
   });
 
-  it('gets no second turn with retry off', async ({ world }) => {
+  it('gets no second turn with retry off', { tags: 'full' }, async ({ world }) => {
     const issues = judged(world, verdict('READY_FOR_MERGE'), verdict('READY_FOR_MERGE', AGE, TEXT));
     const run = await issues.library({ options: { ...OPTIONS, retry: false } }, ['1']);
     expect(run.results[0]?.phaseResults.at(-1)).toMatchObject({ phase: 'qa', success: false });

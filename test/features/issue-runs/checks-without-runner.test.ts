@@ -43,7 +43,7 @@ describe.concurrent('checks before the verdict', () => {
     expect(ended.out).not.toContain('No checks');
   });
 
-  it('that nothing ran for are told as that', async ({ world }) => {
+  it('that nothing ran for are told as that', { tags: 'full' }, async ({ world }) => {
     const issues = new NumberedWorld(world, ...titled(1));
     const { out, code } = await issues.cli('run', '1', ...FLAGS);
     expect(code).toBe(0);

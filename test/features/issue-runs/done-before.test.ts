@@ -7,7 +7,9 @@ function pair(...args: ConstructorParameters<typeof IssueWorld>): IssueWorld {
 }
 
 describe.concurrent('an issue is done before', () => {
-  it('only when earlier runs did what is wanted now; what they did is not repeated', async ({ world }) => {
+  it('only when earlier runs did what is wanted now; what they did is not repeated', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', 'case $SIGNALBOX_PHASE in spec) echo "the plan" ;; *) commit ;; esac');
     const issues = new IssueWorld(world).write('a.md', '# A\n');
     expect((await issues.cli('run', 'a.md', '--phases', 'spec')).code).toBe(0);
@@ -22,7 +24,7 @@ describe.concurrent('an issue is done before', () => {
     expect((await issues.cli('run', 'a.md', '--phases', 'spec,exec')).out).toContain('done before');
   });
 
-  it('and nothing is built upon one of which only the plan was made', async ({ world }) => {
+  it('and nothing is built upon one of which only the plan was made', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'test $SIGNALBOX_PHASE = spec || commit "$SIGNALBOX_TICKET"');
     const issues = pair(world);
     expect((await issues.cli('run', 'a.md', '--phases', 'spec')).code).toBe(0);
@@ -46,7 +48,7 @@ describe.concurrent('an issue is done before', () => {
     ]);
   });
 
-  it('and is merged when that is wanted later', async ({ world }) => {
+  it('and is merged when that is wanted later', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'commit work');
     const issues = new IssueWorld(world).write('a.md', '# A\n');
     expect((await issues.cli('run', 'a.md', ...EXEC_FLAGS)).code).toBe(0);
@@ -57,7 +59,9 @@ describe.concurrent('an issue is done before', () => {
     git(world.repo, 'merge-base', '--is-ancestor', tip, 'signalbox/main');
   });
 
-  it('not when its branch was deleted unmerged; merged as one commit it is', async ({ world }) => {
+  it('not when its branch was deleted unmerged; merged as one commit it is', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'echo "$SIGNALBOX_TICKET" > "$SIGNALBOX_TICKET.txt"; commit "$SIGNALBOX_TICKET"');
     const issues = pair(world);
     const args = ['run', 'a.md', 'b.md', ...EXEC_FLAGS];
@@ -72,7 +76,9 @@ describe.concurrent('an issue is done before', () => {
     expect((await issues.cli('run', 'a.md', ...EXEC_FLAGS)).out).toMatch(/✓ +a +done before/);
   });
 
-  it('when its pull request was merged, whatever the base has become since', async ({ world }) => {
+  it('when its pull request was merged, whatever the base has become since', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'echo mine > a.txt; commit work');
     const issues = new NumberedWorld(world, ...titled(1));
     const options = { phases: 'exec', smartTests: false } as const;
@@ -94,7 +100,7 @@ describe.concurrent('an issue is done before', () => {
     expect(await dry()).toEqual([false]);
   });
 
-  it('also seen from another worktree of the same repository', async ({ world }) => {
+  it('also seen from another worktree of the same repository', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new IssueWorld(world).write('a.md', '# A\n').write('b.md', '# B\n', { id: 'b' });
     expect((await issues.cli('run', 'a.md', 'b.md', ...EXEC_FLAGS)).code).toBe(0);
@@ -106,7 +112,7 @@ describe.concurrent('an issue is done before', () => {
     expect(out).toContain('Done before b');
   });
 
-  it('and a base that does not exist is refused all the same', async ({ world }) => {
+  it('and a base that does not exist is refused all the same', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new IssueWorld(world).write('a.md', '# A\n');
     expect((await issues.cli('run', 'a.md', ...EXEC_FLAGS)).code).toBe(0);
@@ -115,7 +121,7 @@ describe.concurrent('an issue is done before', () => {
 });
 
 describe.concurrent('an issue whose title changes', () => {
-  it('keeps its branch and worktree, and goes on with its work', async ({ world }) => {
+  it('keeps its branch and worktree, and goes on with its work', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'test $SIGNALBOX_PHASE = spec || commit "$SIGNALBOX_TICKET $SIGNALBOX_PHASE"');
     const issues = new IssueWorld(world)
       .write('t1.md', '# First title\n', { id: 't1' })
@@ -160,7 +166,9 @@ describe.concurrent('an issue that depends on one which is done and not named', 
 });
 
 describe.concurrent('a branch that was there before', () => {
-  it('gets what its issue depends on, though it has commits of its own', async ({ world }) => {
+  it('gets what its issue depends on, though it has commits of its own', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'commit "$SIGNALBOX_TICKET"; test -e "$HOME/mended" || exit 1');
     const issues = new IssueWorld(world).write('a.md', '# A\n').write('b.md', '# B\n');
     expect((await issues.cli('run', 'b.md', ...EXEC_FLAGS)).code).toBe(1);

@@ -7,7 +7,9 @@ import { EXEC_FLAGS, git, IssueWorld, it, lower, NumberedWorld, type World } fro
 const worktree = (world: World) => join(world.dir, 'worktrees', 'feature', '1-issue-1');
 
 describe.concurrent('what execute leaves behind without a state manager', () => {
-  it('is there for the next run of the issue, and `clean` knows of it', async ({ world }) => {
+  it('is there for the next run of the issue, and `clean` knows of it', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'test -e begun && commit; echo half > begun; exit 1');
     const issues = new IssueWorld(world);
     expect(await (await lower(issues, {})).execute([1])).toMatchObject([
@@ -39,7 +41,7 @@ describe.concurrent('what execute leaves behind without a state manager', () => 
     expect(git(world.repo, 'show', 'feature/1-issue-1:begun')).toBe('half');
   });
 
-  it("is the caller's own worktree as often as he likes", async ({ world }) => {
+  it("is the caller's own worktree as often as he likes", { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'date +%N > now; commit');
     const issues = new IssueWorld(world);
     const path = join(world.dir, 'mine');
@@ -57,7 +59,7 @@ describe.concurrent('what execute leaves behind without a state manager', () => 
     expect(existsSync(join(path, 'kept'))).toBe(true);
   });
 
-  it('is not given to two calls at once', async ({ world }) => {
+  it('is not given to two calls at once', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'note working; go; commit');
     const orchestrator = await lower(new IssueWorld(world), {});
     const first = orchestrator.execute([1]);
@@ -81,27 +83,33 @@ describe.concurrent('dependencies of issues that execute is told of', () => {
     ['its labels', { labels: ['depends-on/1'] }],
     ['dependsOn', { dependsOn: [1] }],
     ['an address in its body', { body: 'Blocked by https://github.com/acme/shop/issues/1' }],
-  ])('named in %s come first, and their work is built upon', async ([, said], { world }) => {
-    world.agent(
-      'agent',
-      'case $SIGNALBOX_TICKET in 2) test -e 1 || exit 3;; esac; date > $SIGNALBOX_TICKET; commit',
-    );
-    const issues = new IssueWorld(world, { GH_REPO: 'acme/shop' });
-    const issueInfoMap = new Map([
-      [2, info(said)],
-      [1, info({})],
-    ]);
-    for (const options of [{}, { chain: true }]) {
-      const env = { ...world.env, ...issues.env };
-      const results = await (await lower(issues, options, { env, issueInfoMap })).execute([2, 1]);
-      expect(results).toMatchObject([
-        { issueNumber: 1, success: true },
-        { issueNumber: 2, success: true },
+  ])(
+    'named in %s come first, and their work is built upon',
+    { tags: 'full' },
+    async ([, said], { world }) => {
+      world.agent(
+        'agent',
+        'case $SIGNALBOX_TICKET in 2) test -e 1 || exit 3;; esac; date > $SIGNALBOX_TICKET; commit',
+      );
+      const issues = new IssueWorld(world, { GH_REPO: 'acme/shop' });
+      const issueInfoMap = new Map([
+        [2, info(said)],
+        [1, info({})],
       ]);
-    }
-  });
+      for (const options of [{}, { chain: true }]) {
+        const env = { ...world.env, ...issues.env };
+        const results = await (await lower(issues, options, { env, issueInfoMap })).execute([2, 1]);
+        expect(results).toMatchObject([
+          { issueNumber: 1, success: true },
+          { issueNumber: 2, success: true },
+        ]);
+      }
+    },
+  );
 
-  it('are known by their number where one was read and the other told', async ({ world }) => {
+  it('are known by their number where one was read and the other told', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent(
       'agent',
       'case $SIGNALBOX_TICKET in 1) ;; *) test -e 1 || exit 3;; esac; date > $SIGNALBOX_TICKET; commit',
@@ -119,7 +127,7 @@ describe.concurrent('dependencies of issues that execute is told of', () => {
     ]);
   });
 
-  it('that are not part of the run must be closed', async ({ world }) => {
+  it('that are not part of the run must be closed', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new NumberedWorld(
       world,

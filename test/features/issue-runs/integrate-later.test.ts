@@ -18,7 +18,7 @@ async function worked(world: World): Promise<IssueWorld> {
 }
 
 describe.concurrent('--phases qa with --integrate', () => {
-  it('merges the work of an earlier run once it is judged', async ({ world }) => {
+  it('merges the work of an earlier run once it is judged', { tags: 'full' }, async ({ world }) => {
     world.rehearsal([]);
     const issues = await worked(world);
     const { code, out } = await issues.cli('run', 'a.md', '--phases', 'qa', '--integrate', ...REHEARSED);
@@ -34,7 +34,7 @@ describe.concurrent('--phases qa with --integrate', () => {
     );
   });
 
-  it('merges nothing that is judged to be wrong', async ({ world }) => {
+  it('merges nothing that is judged to be wrong', { tags: 'full' }, async ({ world }) => {
     world.rehearsal([{ when: { phase: 'qa' }, do: [verdict('AC_NOT_MET')] }]);
     const issues = await worked(world);
     const { code } = await issues.cli('run', 'a.md', '--phases', 'qa', '--integrate', ...REHEARSED);
@@ -42,7 +42,7 @@ describe.concurrent('--phases qa with --integrate', () => {
     expect(merged(world)).toBe(false);
   });
 
-  it('fails where the work cannot be merged', async ({ world }) => {
+  it('fails where the work cannot be merged', { tags: 'full' }, async ({ world }) => {
     world.rehearsal([
       { when: { phase: 'exec' }, do: [{ write: { path: 'b.txt', text: 'mine' } }, { commit: 'b' }] },
     ]);

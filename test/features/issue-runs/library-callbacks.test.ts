@@ -40,7 +40,9 @@ describe('callbacks that fail', () => {
 });
 
 describe.concurrent('the result of a run', () => {
-  it('names worktrees that are there and nothing else, and files by their id', async ({ world }) => {
+  it('names worktrees that are there and nothing else, and files by their id', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'case $SIGNALBOX_TICKET in bad) exit 1 ;; esac\ncommit');
     const issues = new IssueWorld(world)
       .write('one.md', '# One\n', { labels: ['x'] })

@@ -16,7 +16,9 @@ const FEW = { maxSizeMB: 10, maxFiles: 1 };
 const nothing = () => false;
 
 describe.concurrent('making room for logs', () => {
-  it('deletes no file of the project that is no log, whatever its name', async ({ world }) => {
+  it('deletes no file of the project that is no log, whatever its name', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'commit');
     const issues = new IssueWorld(world).write('a.md', '# A\n');
     const reports = join(world.repo, 'reports');
@@ -45,7 +47,7 @@ describe.concurrent('making room for logs', () => {
     expect(existsSync(join(reports, `${run}.json`))).toBe(true);
   });
 
-  it('leaves links and directories, and stops no run for them', async ({ world }) => {
+  it('leaves links and directories, and stops no run for them', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new IssueWorld(world, { SIGNALBOX_ROTATION_MAX_FILES: '1' }).write('a.md', '# A\n');
     const logs = join(world.repo, '.signalbox', 'logs');

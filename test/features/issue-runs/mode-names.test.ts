@@ -8,7 +8,7 @@ const header = (issues: NumberedWorld, run: string) =>
   runHeader(openStore(issues.world.stateDir), run, style(false));
 
 describe.concurrent('a chain', () => {
-  it('is called one wherever a run is told of', async ({ world }) => {
+  it('is called one wherever a run is told of', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new NumberedWorld(world, ...titled(1, 2));
     const { code, out } = await issues.cli('run', '1', '2', '--chain', '--json', ...EXEC_FLAGS);

@@ -23,7 +23,9 @@ function most(world: World): number {
 }
 
 describe.concurrent('several issues', () => {
-  it('run three at a time unless told otherwise, and a failure stops nobody', async ({ world }) => {
+  it('run three at a time unless told otherwise, and a failure stops nobody', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'note working; go; case $SIGNALBOX_TICKET in 1) note end; exit 1 ;; esac; commit');
     const issues = new NumberedWorld(world, ...titled(1, 2, 3, 4, 5));
     const running = issues.library({ options: { ...EXEC } }, ['1', '2', '3', '4', '5']);
@@ -35,7 +37,9 @@ describe.concurrent('several issues', () => {
     expect(most(world)).toBe(3);
   });
 
-  it('run one at a time with a concurrency of 1, and go on after a failure', async ({ world }) => {
+  it('run one at a time with a concurrency of 1, and go on after a failure', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'case $SIGNALBOX_TICKET in 1) note end; exit 1 ;; esac; commit');
     const issues = new NumberedWorld(world, ...titled(1, 2, 3));
     const run = await issues.library({ options: { ...EXEC, concurrency: 1 } }, ['1', '2', '3']);
@@ -55,9 +59,9 @@ describe.concurrent('several issues', () => {
     expect(run.config).toMatchObject({ sequential: true, parallel: false, concurrency: 1 });
   });
 
-  it('wait for what they depend on and start from its branch; mentions in code are none', async ({
-    world,
-  }) => {
+  it('wait for what they depend on and start from its branch; mentions in code are none', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', 'commit "$SIGNALBOX_TICKET"');
     const issues = new NumberedWorld(
       world,

@@ -27,7 +27,7 @@ const merged = (world: World, branch: string) =>
   git(world.repo, 'branch', '--list', '--format=%(refname:short)', '--contains', branch).includes('main');
 
 describe.concurrent('work that needs verification', () => {
-  it('is complete, is not merged, and everything says so', async ({ world }) => {
+  it('is complete, is not merged, and everything says so', { tags: 'full' }, async ({ world }) => {
     const issues = unverified(world);
     const { code, out, err } = await issues.cli('run', 'age.md', ...FLAGS);
     expect(code, out + err).toBe(0);
@@ -59,7 +59,7 @@ describe.concurrent('work that needs verification', () => {
     expect((await issues.cli('run', 'age.md', ...FLAGS)).out).toContain('done before');
   });
 
-  it('takes what builds on it with it', async ({ world }) => {
+  it('takes what builds on it with it', { tags: 'full' }, async ({ world }) => {
     const issues = unverified(world);
     const { code, out } = await issues.cli('run', 'age.md', 'next.md', ...FLAGS);
     expect(code).toBe(0);
@@ -71,7 +71,7 @@ describe.concurrent('work that needs verification', () => {
     expect(merged(world, 'feature/age-age')).toBe(false);
   });
 
-  it('is merged when a person approves it at the gate', async ({ world }) => {
+  it('is merged when a person approves it at the gate', { tags: 'full' }, async ({ world }) => {
     const issues = unverified(world);
     await issues.cli('run', 'age.md', '--chain', '--qa-gate', ...FLAGS);
     const run = await issues.run();

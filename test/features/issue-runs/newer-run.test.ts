@@ -49,7 +49,7 @@ async function goesOn(issues: IssueWorld, run: string): Promise<void> {
 }
 
 describe.concurrent('a run whose issue a newer run has', () => {
-  it('goes on from what that one finished, after it was stopped', async ({ world }) => {
+  it('goes on from what that one finished, after it was stopped', { tags: 'full' }, async ({ world }) => {
     const issues = pair(world);
     const run = await stopped(issues);
     expect((await issues.cli('run', 'a.md', ...WORK)).code).toBe(0);
@@ -66,7 +66,9 @@ describe.concurrent('a run whose issue a newer run has', () => {
     await goesOn(issues, run);
   });
 
-  it('goes on from what was done before it, where the newer one found just that', async ({ world }) => {
+  it('goes on from what was done before it, where the newer one found just that', { tags: 'full' }, async ({
+    world,
+  }) => {
     const issues = pair(world);
     expect((await issues.cli('run', 'a.md', ...WORK)).code).toBe(0);
     const run = await stopped(issues, '--force');
@@ -74,7 +76,9 @@ describe.concurrent('a run whose issue a newer run has', () => {
     await goesOn(issues, run);
   });
 
-  it('names that one and the commands while it has not finished the issue', async ({ world }) => {
+  it('names that one and the commands while it has not finished the issue', { tags: 'full' }, async ({
+    world,
+  }) => {
     const issues = pair(world);
     const run = await stopped(issues);
     only(world, 'bad', 'a');
@@ -98,7 +102,7 @@ describe.concurrent('a run whose issue a newer run has', () => {
 });
 
 describe.concurrent('resume without a name', () => {
-  it('finds the run whose daemon was killed', async ({ world }) => {
+  it('finds the run whose daemon was killed', { tags: 'full' }, async ({ world }) => {
     const issues = pair(world);
     only(world, 'slow', 'a');
     const { out } = await issues.cli('run', 'a.md', ...WORK, '--detach');

@@ -11,7 +11,7 @@ const alike = (lines: string[]) =>
   );
 
 describe.concurrent('the output of a run in code', () => {
-  it('is what the command line prints, line by line', async ({ world }) => {
+  it('is what the command line prints, line by line', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'case "$SIGNALBOX_TICKET" in b) exit 1;; esac; commit');
     const issues = new IssueWorld(world).write('a.md', '# A\n').write('b.md', '# B\n');
     const lines: string[] = [];

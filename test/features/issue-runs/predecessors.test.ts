@@ -87,6 +87,7 @@ describe.concurrent('an issue whose predecessor was merged on the forge', () => 
     ['kept', false],
   ] as const)(
     'starts from the base in a chain that is run again, its branch %s',
+    { tags: 'full' },
     async ([, deleted], { world }) => {
       const stacked = new Stacked(world);
       expect((await stacked.run('1', '2', '--chain')).code).toBe(1);
@@ -98,9 +99,9 @@ describe.concurrent('an issue whose predecessor was merged on the forge', () => 
     },
   );
 
-  it('starts from the base when it is run alone, and the dry run names the other as an issue', async ({
-    world,
-  }) => {
+  it('starts from the base when it is run alone, and the dry run names the other as an issue', {
+    tags: 'full',
+  }, async ({ world }) => {
     const stacked = new Stacked(world);
     expect((await stacked.run('1')).code).toBe(0);
     stacked.pushed().merged().mend();
@@ -116,19 +117,23 @@ describe.concurrent('an issue whose predecessor was merged on the forge', () => 
   it.for([
     ['without commits of its own', false],
     ['with commits of its own', true],
-  ] as const)('starts from the base when it is retried and resumed, %s', async ([, own], { world }) => {
-    if (own) world.append('user/own', '');
-    const stacked = new Stacked(world);
-    expect((await stacked.run('1', '2', '--chain')).code).toBe(1);
-    stacked.pushed().merged().mend();
-    const [run = ''] = stacked.issues.runs();
-    expect((await stacked.issues.cli('retry', run, '2')).code).toBe(0);
-    const { code, out } = await stacked.issues.cli('resume', run);
-    expect({ code, out }).toMatchObject({ code: 0 });
-    standsAlone(stacked);
-    const changed = git(world.repo, 'diff', '--name-only', 'origin/main', TWO).split('\n');
-    expect(changed).toEqual(own ? ['own.txt', 'two.txt', 'work-2.txt'] : ['two.txt', 'work-2.txt']);
-  });
+  ] as const)(
+    'starts from the base when it is retried and resumed, %s',
+    { tags: 'full' },
+    async ([, own], { world }) => {
+      if (own) world.append('user/own', '');
+      const stacked = new Stacked(world);
+      expect((await stacked.run('1', '2', '--chain')).code).toBe(1);
+      stacked.pushed().merged().mend();
+      const [run = ''] = stacked.issues.runs();
+      expect((await stacked.issues.cli('retry', run, '2')).code).toBe(0);
+      const { code, out } = await stacked.issues.cli('resume', run);
+      expect({ code, out }).toMatchObject({ code: 0 });
+      standsAlone(stacked);
+      const changed = git(world.repo, 'diff', '--name-only', 'origin/main', TWO).split('\n');
+      expect(changed).toEqual(own ? ['own.txt', 'two.txt', 'work-2.txt'] : ['two.txt', 'work-2.txt']);
+    },
+  );
 
   it('keeps what the predecessor has here and was never pushed', async ({ world }) => {
     const stacked = new Stacked(world);
@@ -162,7 +167,9 @@ describe.concurrent('an issue whose predecessor somebody pushed to', () => {
     expect(git(world.repo, 'rev-parse', ONE)).toBe(before);
   });
 
-  it('starts from it as it was rewritten there, where nothing here is lost', async ({ world }) => {
+  it('starts from it as it was rewritten there, where nothing here is lost', { tags: 'full' }, async ({
+    world,
+  }) => {
     const stacked = new Stacked(world);
     expect((await stacked.run('1')).code).toBe(0);
     stacked.pushed(['--amend']).mend();
@@ -171,7 +178,9 @@ describe.concurrent('an issue whose predecessor somebody pushed to', () => {
     expect(stacked.pull).toMatchObject({ baseRefName: ONE });
   });
 
-  it('says so when origin or the forge cannot be asked, and goes on from what is here', async ({ world }) => {
+  it('says so when origin or the forge cannot be asked, and goes on from what is here', {
+    tags: 'full',
+  }, async ({ world }) => {
     const stacked = new Stacked(world);
     expect((await stacked.run('1')).code).toBe(0);
     stacked.pushed().mend();
@@ -202,7 +211,7 @@ describe.concurrent('a look at what became of a predecessor', () => {
     expect(performance.now() - began).toBeLessThan(within(20_000));
   });
 
-  it('follows one that was merged into the branch it was stacked on', async ({ world }) => {
+  it('follows one that was merged into the branch it was stacked on', { tags: 'full' }, async ({ world }) => {
     world.agent(
       'agent',
       'echo "$SIGNALBOX_TICKET" > "$SIGNALBOX_TICKET.txt"; commit "work on $SIGNALBOX_TICKET"',

@@ -53,7 +53,7 @@ describe.concurrent('a branch that somebody else pushed to', () => {
     expect(issues.bench.tip('feature/1-issue-1')).toBe(git(world.repo, 'rev-parse', 'feature/1-issue-1'));
   });
 
-  it('and rewrote is told before anything runs, with the way on', async ({ world }) => {
+  it('and rewrote is told before anything runs, with the way on', { tags: 'full' }, async ({ world }) => {
     const { issues, commit } = await pushedTo(world, 'theirs.txt');
     expect((await issues.library({ options: { ...WORK, force: true } }, ['1'])).exitCode).toBe(0);
     commit('other.txt', '--amend');
@@ -66,9 +66,9 @@ describe.concurrent('a branch that somebody else pushed to', () => {
     ]);
   });
 
-  it('while the run was at work is refused with the command that brings their commits in', async ({
-    world,
-  }) => {
+  it('while the run was at work is refused with the command that brings their commits in', {
+    tags: 'full',
+  }, async ({ world }) => {
     const { issues, commit } = await pushedTo(world, 'theirs.txt');
     world.agent('agent', 'note working; go; echo later > later.txt; commit ours');
     const running = issues.start('run', '1', '--force', '--no-smart-tests', '--phases', 'exec', '--no-retry');
@@ -166,7 +166,7 @@ describe.concurrent('the pull requests of a run', () => {
   const lines = (issues: NumberedWorld) =>
     issues.bench.pulls().map(({ body }) => /^Part of stack: (.*)$/m.exec(body)?.[1] ?? null);
 
-  it('each name the whole stack, that of the first link too', async ({ world }) => {
+  it('each name the whole stack, that of the first link too', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'commit "$SIGNALBOX_TICKET"');
     const issues = new NumberedWorld(world, ...titled(100, 101, 102));
     const options = { ...WORK, chain: true };

@@ -8,9 +8,9 @@ const OPTIONS = { smartTests: false, pr: false };
 const ran = (attempts: string[]) => attempts.filter((attempt) => !attempt.endsWith(' skipped'));
 
 describe.concurrent('the quality loop', () => {
-  it('that a label switched on goes back, verifies again and ends with what is true then', async ({
-    world,
-  }) => {
+  it('that a label switched on goes back, verifies again and ends with what is true then', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.rehearsal([
       { when: { phase: 'qa', visit: 1 }, do: [verdict('AC_NOT_MET', 'The age is missing.')] },
       { when: { ticket: '2', phase: 'qa' }, do: [verdict('AC_NOT_MET', 'Still missing.')] },
@@ -56,7 +56,9 @@ describe.concurrent('the quality loop', () => {
     expect(run.results[1]?.phaseResults[0]?.error).toMatch(/commit|a\.txt/);
   });
 
-  it('asks exec for commits of its own after testgen, and in later rounds for none', async ({ world }) => {
+  it('asks exec for commits of its own after testgen, and in later rounds for none', {
+    tags: 'full',
+  }, async ({ world }) => {
     const commits = (path: string) => [
       { write: { path, text: 'x' } },
       { commit: path },

@@ -12,7 +12,7 @@ describe.concurrent('what is no issue', () => {
     [[], /Name a plan, or one or more issues/],
   ];
 
-  it('is refused with 2, and nothing starts', async ({ world }) => {
+  it('is refused with 2, and nothing starts', { tags: 'full' }, async ({ world }) => {
     const issues = new NumberedWorld(world, ...titled(1));
     for (const [args, message] of REFUSED) {
       const ended = await issues.cli('run', ...args, ...EXEC_FLAGS);
@@ -44,7 +44,7 @@ describe.concurrent('issues that cannot be run', () => {
     expect(refusal(ended)).toContain('These issues wait for each other: #1 → #2 → #1.');
   });
 
-  it('because nobody knows them are called alike in lines and table', async ({ world }) => {
+  it('because nobody knows them are called alike in lines and table', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new NumberedWorld(world, ...titled(1));
     const { out } = await issues.cli('run', '1', '77', ...EXEC_FLAGS);
@@ -53,7 +53,9 @@ describe.concurrent('issues that cannot be run', () => {
     expect(out).not.toMatch(/(^|[^#\d])77 /m);
   });
 
-  it('are called by their id where that is a number of a file, refused or not', async ({ world }) => {
+  it('are called by their id where that is a number of a file, refused or not', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'commit');
     const issues = new IssueWorld(world)
       .write('five.md', '# Five\n', { id: 5, dependsOn: ['nowhere'] })
@@ -81,7 +83,7 @@ describe.concurrent('issues that cannot be run', () => {
     expect(out).toContain('Would not run #2: depends on #3, ');
   });
 
-  it('make a dry run end with 1 when there is nothing else', async ({ world }) => {
+  it('make a dry run end with 1 when there is nothing else', { tags: 'full' }, async ({ world }) => {
     const issues = new NumberedWorld(world, ...titled(1), { number: 2, title: 'Two', state: 'CLOSED' });
     const closed = await issues.cli('run', '2', '--dry-run', ...EXEC_FLAGS);
     expect(closed).toMatchObject({ code: 1, out: expect.stringContaining('Would not run #2: ') });
@@ -102,7 +104,9 @@ describe.concurrent('a tracker that does not answer', () => {
     expect(world.exists('worktrees')).toBe(false);
   });
 
-  it('about one issue does not stop the others, and the result says so', async ({ world }) => {
+  it('about one issue does not stop the others, and the result says so', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'commit');
     const issues = new NumberedWorld(world, ...titled(1));
     const { code, out } = await issues.cli('run', '1', '99', ...EXEC_FLAGS, '--json');
@@ -118,7 +122,7 @@ describe.concurrent('a tracker that does not answer', () => {
 });
 
 describe.concurrent('an issue that is done', () => {
-  it('is left out of its batch, and only it', async ({ world }) => {
+  it('is left out of its batch, and only it', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new NumberedWorld(world, ...titled(1, 2, 3));
     expect((await issues.library({ options: { ...EXEC } }, ['1'])).exitCode).toBe(0);

@@ -15,7 +15,7 @@ const filesOf = (world: World, name: string) =>
     .filter((file) => /^[a-d]\.txt$/.test(file));
 
 describe.concurrent('a chain with links that were done before', () => {
-  it('does one again that has not the work of the one before it', async ({ world }) => {
+  it('does one again that has not the work of the one before it', { tags: 'full' }, async ({ world }) => {
     const issues = lettered(world);
     expect((await issues.cli('run', 'b.md', ...WORK)).code).toBe(0);
     const before = git(world.repo, 'rev-parse', 'feature/b-b');
@@ -33,7 +33,7 @@ describe.concurrent('a chain with links that were done before', () => {
     expect(again.out.match(/^Done before [abc]: /gm)).toHaveLength(3);
   });
 
-  it('goes on after the last of those that stand upon each other', async ({ world }) => {
+  it('goes on after the last of those that stand upon each other', { tags: 'full' }, async ({ world }) => {
     const issues = lettered(world);
     expect((await issues.cli('run', 'a.md', 'b.md', '--chain', ...WORK)).code).toBe(0);
     expect((await issues.cli('run', 'd.md', ...WORK)).code).toBe(0);
@@ -63,7 +63,7 @@ describe.concurrent('one issue after the other', () => {
   it.for([
     ['a chain', '--chain', 'chain'],
     ['a sequence', '--sequential', 'run'],
-  ] as const)('%s stops at one that another run has', async ([, flag, word], { world }) => {
+  ] as const)('%s stops at one that another run has', { tags: 'full' }, async ([, flag, word], { world }) => {
     world.append('user/slow', 'b\n');
     const issues = lettered(world);
     const other = issues.start('run', 'b.md', ...WORK);

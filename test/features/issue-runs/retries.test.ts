@@ -4,7 +4,7 @@ import { IssueWorld, inCode, it, NumberedWorld, story, titled } from './support.
 const FAIL = [{ fail: { class: 'crash', message: 'no' } }];
 
 describe.concurrent('retries', () => {
-  it('are one for spec, after 5 s, and none for anything else', async ({ world }) => {
+  it('are one for spec, after 5 s, and none for anything else', { tags: 'full' }, async ({ world }) => {
     world.rehearsal([
       { when: { phase: 'spec', attempt: 1 }, do: FAIL },
       { when: { phase: 'exec' }, do: FAIL },

@@ -4,9 +4,9 @@ import { describe, expect } from 'vitest';
 import { EXEC, EXEC_FLAGS, it, NumberedWorld, refusal, titled, waitFor, writeOldLog } from './support.ts';
 
 describe.concurrent('the log of a run', () => {
-  it('has an entry of its own for each of many issues that run at once, and the statistics see it', async ({
-    world,
-  }) => {
+  it('has an entry of its own for each of many issues that run at once, and the statistics see it', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.rehearsal([
       { when: { ticket: '5', phase: 'exec' }, do: [{ fail: { class: 'crash', message: 'five broke' } }] },
       ...[1, 2, 3, 4, 6].map((number) => ({
@@ -41,7 +41,7 @@ describe.concurrent('the log of a run', () => {
     });
   });
 
-  it('is not needed for the statistics', async ({ world }) => {
+  it('is not needed for the statistics', { tags: 'full' }, async ({ world }) => {
     const issues = new NumberedWorld(world, ...titled(1, 2));
     world.agent('agent', 'commit');
     expect((await issues.cli('run', '1', '2', ...EXEC_FLAGS, '--no-log-json')).code).toBe(0);
@@ -71,7 +71,7 @@ describe.concurrent('the log of a run', () => {
     });
   });
 
-  it('tells while others run who has failed and who has not begun', async ({ world }) => {
+  it('tells while others run who has failed and who has not begun', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'case $SIGNALBOX_TICKET in 1) exit 1 ;; 2) note working; go ;; esac; commit');
     const issues = new NumberedWorld(world, ...titled(1, 2, 3));
     const flags = [...EXEC_FLAGS, '--concurrency', '1', '--no-retry'];
@@ -85,9 +85,9 @@ describe.concurrent('the log of a run', () => {
     });
   });
 
-  it('is there only when it is wanted, goes where it is wanted, and old ones make room', async ({
-    world,
-  }) => {
+  it('is there only when it is wanted, goes where it is wanted, and old ones make room', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new NumberedWorld(world, ...titled(1, 2, 3));
     const none = await issues.library({ options: { ...EXEC, logJson: false } }, ['1']);
@@ -109,9 +109,9 @@ describe.concurrent('the log of a run', () => {
     expect(JSON.parse(readFileSync(moved.logPath ?? '', 'utf8'))).toMatchObject({ runId: moved.planId });
   });
 
-  it('that cannot be begun is refused before anything is, and one that breaks is told of', async ({
-    world,
-  }) => {
+  it('that cannot be begun is refused before anything is, and one that breaks is told of', {
+    tags: 'full',
+  }, async ({ world }) => {
     const logs = join(world.dir, 'user', 'logs');
     world.agent('agent', 'rm -r "$HOME/logs"; touch "$HOME/logs"; commit');
     const issues = new NumberedWorld(world, ...titled(1));

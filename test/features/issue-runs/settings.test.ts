@@ -26,7 +26,9 @@ async function shown(issues: IssueWorld, env: NodeJS.ProcessEnv, ...flags: strin
 }
 
 describe.concurrent('on the command line', () => {
-  it('settings of the project count, variables go before them, flags before both', async ({ world }) => {
+  it('settings of the project count, variables go before them, flags before both', { tags: 'full' }, async ({
+    world,
+  }) => {
     const settings = `{ // ours
       "run": { "concurrency": 5, "qualityLoop": true, "maxIterations": 7, "testgen": true } }`;
     const issues = project(world, settings);
@@ -63,7 +65,7 @@ describe.concurrent('on the command line', () => {
     expect(asked.dryRun[0]?.phases).toEqual(['spec', 'testgen', 'exec', 'smart_tests', 'checks', 'qa']);
   });
 
-  it('variables alone switch the loop and test generation on', async ({ world }) => {
+  it('variables alone switch the loop and test generation on', { tags: 'full' }, async ({ world }) => {
     const variables = { SIGNALBOX_QUALITY_LOOP: 'true', SIGNALBOX_TESTGEN: '1' };
     const { config, dryRun } = await shown(project(world, '{}'), variables);
     expect(config).toMatchObject({ qualityLoop: true, maxIterations: 3, concurrency: 3 });

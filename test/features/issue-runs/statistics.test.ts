@@ -7,7 +7,7 @@ import { buildExecutionConfig } from '../../../src/features/issue-runs/options/e
 import { EXEC, EXEC_FLAGS, it, NumberedWorld, settingsOf, titled, writeOldLog } from './support.ts';
 
 describe.concurrent('what a run counts', () => {
-  it('calls groups a batch, in log and stats', async ({ world }) => {
+  it('calls groups a batch, in log and stats', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new NumberedWorld(world, ...titled(1, 2));
     const { code, out } = await issues.cli('run', '--batch', '1', '--batch', '2', ...EXEC_FLAGS);
@@ -19,7 +19,9 @@ describe.concurrent('what a run counts', () => {
     expect(issues.log(none.planId ?? '').config.mode).toBe('parallel');
   });
 
-  it('leaves issues that never began, or were done before, out of stats and CSV', async ({ world }) => {
+  it('leaves issues that never began, or were done before, out of stats and CSV', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'test "$SIGNALBOX_TICKET" != 2 && commit');
     const issues = new NumberedWorld(world, ...titled(1, 2, 3));
     expect((await issues.cli('run', '1', ...EXEC_FLAGS)).code).toBe(0);
@@ -35,7 +37,9 @@ describe.concurrent('what a run counts', () => {
     expect(rows.map((row) => row.split(',')[2])).toEqual(['1', '2']);
   });
 
-  it('does not count a rejected gate as a success, nor the time it waited', async ({ world }) => {
+  it('does not count a rejected gate as a success, nor the time it waited', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'commit');
     const issues = new NumberedWorld(world, ...titled(1));
     const { out } = await issues.cli('run', '1', '--chain', '--qa-gate', ...EXEC_FLAGS);
@@ -52,7 +56,7 @@ describe.concurrent('what a run counts', () => {
     expect(issue?.durationSeconds).toBeCloseTo(sum ?? -1, 3);
   });
 
-  it('counts no time between a failure and its retry', async ({ world }) => {
+  it('counts no time between a failure and its retry', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'test -e "$HOME/well" && commit');
     const issues = new NumberedWorld(world, ...titled(1));
     await issues.cli('run', '1', '--no-retry', ...EXEC_FLAGS);

@@ -13,7 +13,9 @@ async function surroundings(issues: IssueWorld) {
 }
 
 describe.concurrent('a run that is stopped at an odd moment', () => {
-  it('says so when it is resumed with a signal that is aborted, and how to go on', async ({ world }) => {
+  it('says so when it is resumed with a signal that is aborted, and how to go on', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'note working; go; commit');
     const issues = new IssueWorld(world).write('a.md', '# A\n').write('b.md', '# B\n');
     const abort = new AbortController();
@@ -36,7 +38,7 @@ describe.concurrent('a run that is stopped at an odd moment', () => {
     expect(await RunOrchestrator.resume(init, planId)).toMatchObject({ exitCode: 0 });
   });
 
-  it('before its first phase says how to go on', async ({ world }) => {
+  it('before its first phase says how to go on', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new IssueWorld(world).write('a.md', '# A\n');
     const abort = new AbortController();
@@ -68,7 +70,7 @@ describe.concurrent('a run that is stopped at an odd moment', () => {
     ]);
   });
 
-  it('when all is done has done all', async ({ world }) => {
+  it('when all is done has done all', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new IssueWorld(world).write('a.md', '# A\n');
     const abort = new AbortController();
@@ -117,7 +119,7 @@ describe.concurrent('what the library cannot work with', () => {
     expect(issues.runs()).toEqual([]);
   });
 
-  it('is not a relative directory, which is one of the process', async ({ world }) => {
+  it('is not a relative directory, which is one of the process', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new IssueWorld(world).write('a.md', '# A\n');
     const cwd = relative(process.cwd(), world.repo);

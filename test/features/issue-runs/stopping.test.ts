@@ -25,7 +25,9 @@ const pids = (world: World) =>
     .map(Number);
 
 describe.concurrent('Ctrl-C during a run of issues', () => {
-  it('ends every agent with all its processes, keeps all work, and finishes the log', async ({ world }) => {
+  it('ends every agent with all its processes, keeps all work, and finishes the log', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', BUSY);
     const issues = new NumberedWorld(world, ...titled(1, 2, 3, 4));
     const running = issues.start('run', '1', '2', '3', '4', ...EXEC_FLAGS);
@@ -68,7 +70,9 @@ describe.concurrent('Ctrl-C during a run of issues', () => {
     await waitFor('the agent to be gone', () => !isRunning(pid));
   });
 
-  it('kills at the second one, and has stopped plan and log since the first', async ({ world }) => {
+  it('kills at the second one, and has stopped plan and log since the first', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', "trap '' TERM INT; note working; go; commit");
     const issues = new NumberedWorld(world, ...titled(1, 2));
     const running = issues.start('run', '1', '2', '--concurrency', '1', ...EXEC_FLAGS);

@@ -4,7 +4,7 @@ import { within } from '../../support/within.ts';
 import { EXEC, EXEC_FLAGS, isRunning, it, NumberedWorld, titled } from './support.ts';
 
 describe.concurrent('an issue that somebody works on', () => {
-  it('is refused with who has it, and the others run', async ({ world }) => {
+  it('is refused with who has it, and the others run', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'case $SIGNALBOX_TICKET in 1) note working; go ;; esac; commit');
     const issues = new NumberedWorld(world, ...titled(1, 2));
     const first = issues.start('run', '1', ...EXEC_FLAGS);
@@ -58,7 +58,7 @@ describe.concurrent('what goes wrong beside the agents', () => {
     },
   );
 
-  it('leaves no timer behind: the command ends when the work does', async ({ world }) => {
+  it('leaves no timer behind: the command ends when the work does', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'commit');
     world.config({ agents: { gone: { adapter: 'custom', command: join(world.dir, 'bin', 'gone') } } });
     const issues = new NumberedWorld(world, ...titled(1));

@@ -28,7 +28,7 @@ function withIssue(more: Record<string, unknown>) {
 }
 
 describe.concurrent('a log of another shape', () => {
-  it('is named with the reason and holds back no other', async ({ world }) => {
+  it('is named with the reason and holds back no other', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new IssueWorld(world).write('a.md', '# A\n');
     expect((await issues.cli('run', 'a.md', ...EXEC_FLAGS)).code).toBe(0);

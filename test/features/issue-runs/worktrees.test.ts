@@ -19,7 +19,9 @@ function age(adminDir: string): void {
 }
 
 describe.concurrent('worktrees', () => {
-  it('are there for all issues that can start before the first agent is, one each', async ({ world }) => {
+  it('are there for all issues that can start before the first agent is, one each', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'note working; go; commit');
     const issues = new NumberedWorld(world, ...titled(1, 2, 3), {
       number: 4,
@@ -45,9 +47,9 @@ describe.concurrent('worktrees', () => {
     expect(world.calls('start').map(({ cwd }) => cwd)).toEqual([join(world.dir, 'elsewhere', 'feature/a-a')]);
   });
 
-  it('that cannot be made fail their own issue with the way out; no agent works anywhere else', async ({
-    world,
-  }) => {
+  it('that cannot be made fail their own issue with the way out; no agent works anywhere else', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new NumberedWorld(world, ...titled(1, 2, 3));
     const before = git(world.repo, 'rev-parse', 'HEAD');
@@ -91,7 +93,7 @@ describe.concurrent('dependencies of a project', () => {
   const lock = (name: string) =>
     JSON.stringify({ name, lockfileVersion: 3, requires: true, packages: { '': { name } } });
 
-  it('are installed as the lockfile says, which stays as it is', async ({ world }) => {
+  it('are installed as the lockfile says, which stays as it is', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new IssueWorld(world)
       .write('package.json', '{"name": "project", "scripts": {"prepare": "echo done > prepared.txt"}}')

@@ -17,7 +17,7 @@ async function awaitingMerge(world: World): Promise<{ hub: Hub; run: ReturnType<
 }
 
 describe.concurrent('merge --pr with tickets that wait for their merge', () => {
-  it('merges what is approved, and the tickets see it by themselves', async ({ world }) => {
+  it('merges what is approved, and the tickets see it by themselves', { tags: 'full' }, async ({ world }) => {
     const hub = new Hub(world, 'standard');
     world.plan('p', { tickets: { ok: {}, open: {} } });
     const run = hub.start();
@@ -35,9 +35,9 @@ describe.concurrent('merge --pr with tickets that wait for their merge', () => {
     await run.ended;
   });
 
-  it('and was killed once GitHub had merged: the look that finds it merged writes that down', async ({
-    world,
-  }) => {
+  it('and was killed once GitHub had merged: the look that finds it merged writes that down', {
+    tags: 'full',
+  }, async ({ world }) => {
     const { hub, run } = await awaitingMerge(world);
     const crash = { ...hub.env, SIGNALBOX_CRASH_AT: 'forge:merge-done' };
     expect((await world.start(['merge', 'p', '--pr'], crash).ended).signal).toBe('SIGKILL');
@@ -64,9 +64,9 @@ describe.concurrent('merge --pr with tickets that wait for their merge', () => {
     await run.ended;
   });
 
-  it('leaves one out that somebody wants changed, that is red, or that is for another branch', async ({
-    world,
-  }) => {
+  it('leaves one out that somebody wants changed, that is red, or that is for another branch', {
+    tags: 'full',
+  }, async ({ world }) => {
     const hub = new Hub(world, 'standard');
     git(hub.origin, 'branch', 'release-1', 'main');
     world.plan('p', { tickets: { wrong: {}, red: {}, moved: {}, asked: {} } });
@@ -104,7 +104,7 @@ describe.concurrent('merge --pr with tickets that wait for their merge', () => {
 });
 
 describe.concurrent('a ticket whose pull request was merged with a commit of its reviewer', () => {
-  it('is in no train, and gets no second pull request', async ({ world }) => {
+  it('is in no train, and gets no second pull request', { tags: 'full' }, async ({ world }) => {
     const { hub, number } = await reviewed(world, { a: {} });
     await hub.gh_('pr', 'merge', String(number), '--repo', 'acme/web', '--squash', '--delete-branch');
     const again = hub.start();

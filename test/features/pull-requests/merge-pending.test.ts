@@ -17,7 +17,7 @@ function check(bench: Bench, number: number, conclusion: FakeCheck['conclusion']
 const start = (bench: Bench, ...args: string[]) => bench.world.start(['merge', 'p', ...args], bench.env);
 
 describe.concurrent('merge --pr and checks that still run', () => {
-  it('waits for them, says so, and leaves out what becomes red', async ({ world }) => {
+  it('waits for them, says so, and leaves out what becomes red', { tags: 'full' }, async ({ world }) => {
     const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' }, '3': { c: '1' } });
     world.config({ forge: { cacheSeconds: 0.2 } });
     for (const number of [1, 2]) check(bench, number, null);
@@ -36,7 +36,7 @@ describe.concurrent('merge --pr and checks that still run', () => {
     expect(states(bench)).toEqual(['MERGED', 'OPEN', 'MERGED']);
   });
 
-  it('does not wait longer than it was told, and says how to go on', async ({ world }) => {
+  it('does not wait longer than it was told, and says how to go on', { tags: 'full' }, async ({ world }) => {
     const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' }, '3': { c: '1' } }, { '2': ['1'] });
     check(bench, 1, null);
     const pending = 'p/1  pull request #1 is not ready: checks pending (build)';
@@ -72,7 +72,7 @@ describe.concurrent('merge --pr and checks that still run', () => {
 });
 
 describe.concurrent('merge of branches whose pull request a person squashed on GitHub', () => {
-  it('says that it is there, also before anything is fetched', async ({ world }) => {
+  it('says that it is there, also before anything is fetched', { tags: 'full' }, async ({ world }) => {
     const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' } });
     const squash = ['pr', 'merge', '1', '--repo', 'acme/web', '--squash'];
     execFileSync(FakeGh.command, squash, { env: { ...process.env, ...bench.gh.env } });

@@ -8,9 +8,9 @@ import type { Bench } from './bench.ts';
 import { merge, prepare, states } from './merge-bench.ts';
 
 describe.concurrent('merge --pr', () => {
-  it('merges the pull requests that pass together, in order, and sends the red one back', async ({
-    world,
-  }) => {
+  it('merges the pull requests that pass together, in order, and sends the red one back', {
+    tags: 'full',
+  }, async ({ world }) => {
     const bench = await prepare(world, { '1': { a: '1' }, '2': { bad: '1' }, '3': { c: '1' } });
     const main = git(world.repo, 'rev-parse', 'main');
     const result = await merge(world, bench);
@@ -33,7 +33,7 @@ describe.concurrent('merge --pr', () => {
     );
   });
 
-  it('that squashed leaves nothing for a merge of branches', async ({ world }) => {
+  it('that squashed leaves nothing for a merge of branches', { tags: 'full' }, async ({ world }) => {
     const bench = await prepare(world, { 1: { a: '1' }, 2: { b: '2' } });
     expect((await merge(world, bench, '--method', 'squash')).landed).toHaveLength(2);
     const { out } = await world.invoke(['merge', 'p'], bench.env).ended;
@@ -41,7 +41,9 @@ describe.concurrent('merge --pr', () => {
     expect(git(world.repo, 'branch', '--list', 'signalbox/*')).toBe('');
   });
 
-  it('counts a merge whose answer got lost, and does not merge twice', async ({ world }) => {
+  it('counts a merge whose answer got lost, and does not merge twice', { tags: 'full' }, async ({
+    world,
+  }) => {
     const bench = await prepare(world, { '1': { a: '1' } });
     bench.gh.fail({ call: 'pr merge', after: true, exit: 1, stderr: 'error connecting to api.github.com\n' });
     expect((await merge(world, bench)).landed).toHaveLength(1);
@@ -51,7 +53,7 @@ describe.concurrent('merge --pr', () => {
     expect(bench.gh.calls('pr merge')).toHaveLength(1);
   });
 
-  it('is reconciled after kill -9 between intent and answer', async ({ world }) => {
+  it('is reconciled after kill -9 between intent and answer', { tags: 'full' }, async ({ world }) => {
     const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' } });
     const once = join(world.dir, 'killed');
     const gh = join(world.dir, 'bin', 'gh-that-kills');
@@ -74,9 +76,9 @@ describe.concurrent('merge --pr', () => {
     ]);
   });
 
-  it('leaves out what has no pull request, is not pushed, or GitHub refuses, with all that needs it', async ({
-    world,
-  }) => {
+  it('leaves out what has no pull request, is not pushed, or GitHub refuses, with all that needs it', {
+    tags: 'full',
+  }, async ({ world }) => {
     const bench = await prepare(
       world,
       { '1': { a: '1' }, '2': { b: '1' }, '3': { c: '1' }, '4': { d: '1' } },
@@ -101,7 +103,9 @@ describe.concurrent('merge --pr', () => {
     expect(world.ticket('p', '3').status).toBe('complete');
   });
 
-  it('leaves drafts out before anything is checked, and says how they become ready', async ({ world }) => {
+  it('leaves drafts out before anything is checked, and says how they become ready', {
+    tags: 'full',
+  }, async ({ world }) => {
     const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' } });
     bench.gh.pullRequest(1, (pull) => Object.assign(pull, { isDraft: true }));
     const reason =
@@ -117,7 +121,7 @@ describe.concurrent('merge --pr', () => {
     expect(await merge(world, bench)).toMatchObject({ landed: [{ ticketId: '1' }], left: [] });
   });
 
-  it('gives a stacked pull request its base before it is merged', async ({ world }) => {
+  it('gives a stacked pull request its base before it is merged', { tags: 'full' }, async ({ world }) => {
     const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' } }, { '2': ['1'] });
     const stacked = bench.pulls()[1]?.baseRefName;
     const result = await merge(world, bench);
@@ -127,7 +131,7 @@ describe.concurrent('merge --pr', () => {
     expect(git(bench.origin, 'ls-tree', '--name-only', 'main').split('\n')).toEqual(['README.md', 'a', 'b']);
   });
 
-  it('checks again when somebody moves the base meanwhile', async ({ world }) => {
+  it('checks again when somebody moves the base meanwhile', { tags: 'full' }, async ({ world }) => {
     const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' } });
     const push = personPushes(world, bench, { c: 'does not go together with a' });
     checkWith(
@@ -144,7 +148,7 @@ describe.concurrent('merge --pr', () => {
     expect(git(bench.origin, 'ls-tree', '--name-only', 'main').split('\n')).toEqual(['README.md', 'b', 'c']);
   });
 
-  it('looks once more after the checks whether it may be merged', async ({ world }) => {
+  it('looks once more after the checks whether it may be merged', { tags: 'full' }, async ({ world }) => {
     const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' } });
     git(bench.origin, 'branch', 'release-1', 'main');
     const edit = `'${FakeGh.command}' pr edit 1 --repo acme/web --base release-1`;
@@ -158,7 +162,9 @@ describe.concurrent('merge --pr', () => {
     expect(states(bench)).toEqual(['OPEN', 'MERGED']);
   });
 
-  it('checks the rest again when somebody moves the base between two merges', async ({ world }) => {
+  it('checks the rest again when somebody moves the base between two merges', { tags: 'full' }, async ({
+    world,
+  }) => {
     const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' } });
     const push = personPushes(world, bench, { c: 'does not go together with b' });
     const gh = join(world.dir, 'bin', 'gh-and-a-person');
@@ -172,7 +178,7 @@ describe.concurrent('merge --pr', () => {
     expect(states(bench)).toEqual(['MERGED', 'OPEN']);
   });
 
-  it('checks those behind one that GitHub refuses without it', async ({ world }) => {
+  it('checks those behind one that GitHub refuses without it', { tags: 'full' }, async ({ world }) => {
     const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' }, '3': { c: '1' } });
     bench.gh.pullRequest(1, (pull) => {
       pull.mergeStateStatus = 'BLOCKED';
@@ -198,7 +204,7 @@ describe.concurrent('merge --pr', () => {
     expect(states(bench)).toEqual(['MERGED', 'MERGED']);
   });
 
-  it('says before what it would do, without a trace', async ({ world }) => {
+  it('says before what it would do, without a trace', { tags: 'full' }, async ({ world }) => {
     const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' }, '3': { c: '1' } });
     execFileSync('sh', ['-c', personPushes(world, bench, { a: 'other' })]);
     bench.gh.repository((repository) => {

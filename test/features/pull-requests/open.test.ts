@@ -348,7 +348,7 @@ describe.concurrent('a stack', () => {
     '102': { ...issue(102), blockedBy: ['100', '101'] },
   };
 
-  it('targets the branch it started from and names its neighbours', async ({ world }) => {
+  it('targets the branch it started from and names its neighbours', { tags: 'full' }, async ({ world }) => {
     const bench = new Bench(world);
     world.plan('p', { tickets: chain });
     for (const id of ['100', '101', '102']) {
@@ -366,7 +366,9 @@ describe.concurrent('a stack', () => {
     expect(third?.body).toContain('\nPart of stack: #100 → #101 → #102 (this)\n');
   });
 
-  it('targets the base once its predecessor is merged, by squashing too', async ({ world }) => {
+  it('targets the base once its predecessor is merged, by squashing too', { tags: 'full' }, async ({
+    world,
+  }) => {
     const bench = new Bench(world);
     world.plan('p', { tickets: chain });
     for (const id of ['100', '101']) {

@@ -15,7 +15,7 @@ function teatime(world: World): void {
 }
 
 describe('bugfix', () => {
-  it('wants a test that fails, then a fix that makes it pass', async ({ world }) => {
+  it('wants a test that fails, then a fix that makes it pass', { tags: 'full' }, async ({ world }) => {
     teatime(world);
     const hub = new Hub(world, 'bugfix');
     world.config({ checks: ['node --test'] });
@@ -148,7 +148,7 @@ describe.concurrent('a base that conflicts with what landed beside it', () => {
     expect(ticket.error).toContain(told(world));
   });
 
-  it('ends issue with a person, after one visit of the agent', async ({ world }) => {
+  it('ends issue with a person, after one visit of the agent', { tags: 'full' }, async ({ world }) => {
     apart(world);
     writeFileSync(join(world.dir, 'a.md'), '# A thing\n\nDo it.\n');
     const flags = ['--agent', 'rehearsal', '--integrate', '--no-pr'];

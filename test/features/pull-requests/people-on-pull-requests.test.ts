@@ -26,9 +26,9 @@ async function agentAtWork(hub: Hub, ticket: string): Promise<void> {
 }
 
 describe.concurrent('what people do to a branch and its pull request', () => {
-  it('never brings back commits that somebody took away: a person says whose the branch is', async ({
-    world,
-  }) => {
+  it('never brings back commits that somebody took away: a person says whose the branch is', {
+    tags: 'full',
+  }, async ({ world }) => {
     const hub = new Hub(world, 'standard', [held(world, 'working')]);
     world.plan('p', { tickets: { waiting: {}, working: {}, earlier: {} } });
     const run = hub.start();
@@ -56,7 +56,9 @@ describe.concurrent('what people do to a branch and its pull request', () => {
     await run.ended;
   });
 
-  it('merges what is pushed beside the work after a branch was taken over', async ({ world }) => {
+  it('merges what is pushed beside the work after a branch was taken over', { tags: 'full' }, async ({
+    world,
+  }) => {
     const hub = new Hub(world, 'standard', [held(world, 'ok', commits('agent'))]);
     world.plan('p', { tickets: { ok: {} } });
     const run = hub.start();
@@ -79,9 +81,9 @@ describe.concurrent('what people do to a branch and its pull request', () => {
     expect(world.ticket('p', 'ok').status).toBe('complete');
   });
 
-  it('asks a person about work that was not merged, and about a deleted branch; both can go on', async ({
-    world,
-  }) => {
+  it('asks a person about work that was not merged, and about a deleted branch; both can go on', {
+    tags: 'full',
+  }, async ({ world }) => {
     const rules = [held(world, 'late', commits('late')), held(world, 'words')];
     const hub = new Hub(world, 'standard', rules);
     world.plan('p', { tickets: { late: {}, words: {}, deleted: {} } });
@@ -165,7 +167,7 @@ describe.concurrent('a branch that waits for its pull request', () => {
 });
 
 describe.concurrent('what happens while it answers', () => {
-  it('loses no comment to a look by hand', async ({ world }) => {
+  it('loses no comment to a look by hand', { tags: 'full' }, async ({ world }) => {
     const hub = new Hub(world, 'standard', [held(world, 'ok')]);
     world.plan('p', { tickets: { ok: {} } });
     const run = hub.start();
@@ -180,9 +182,9 @@ describe.concurrent('what happens while it answers', () => {
     await run.ended;
   });
 
-  it('makes one comment when it is paused in the middle of it, and gh ends with the phase', async ({
-    world,
-  }) => {
+  it('makes one comment when it is paused in the middle of it, and gh ends with the phase', {
+    tags: 'full',
+  }, async ({ world }) => {
     const hub = new Hub(world, 'standard');
     const gh = `${world.dir}/slow-gh`;
     const slow = `echo $$ > ${world.dir}/commenting; while [ ! -e ${world.dir}/go-on ]; do sleep 0.1; done`;
@@ -209,9 +211,9 @@ describe.concurrent('what happens while it answers', () => {
     expect(ours).toHaveLength(1);
   });
 
-  it('waits out a limit and a network that is down, whatever it is at, and no agent works twice', async ({
-    world,
-  }) => {
+  it('waits out a limit and a network that is down, whatever it is at, and no agent works twice', {
+    tags: 'full',
+  }, async ({ world }) => {
     const hub = new Hub(world, 'standard');
     const limit = { stderr: 'GraphQL: API rate limit already exceeded for user ID 1. (API_RATE_LIMIT)\n' };
     const down = { stderr: 'error connecting to api.github.com\n' };
@@ -240,7 +242,9 @@ describe.concurrent('what happens while it answers', () => {
     expect(hub.pulls()).toHaveLength(1);
   });
 
-  it('asks a person about a conflict that was answered twice and is still there', async ({ world }) => {
+  it('asks a person about a conflict that was answered twice and is still there', { tags: 'full' }, async ({
+    world,
+  }) => {
     const hub = new Hub(world, 'standard');
     world.plan('p', { tickets: { a: {} } });
     const run = hub.start();

@@ -41,9 +41,9 @@ describe('kill -9 around a deed on the forge', () => {
         }
       });
 
-  it('a comment whose answer got lost is found again, and another account’s mark counts for nothing', async ({
-    world,
-  }) => {
+  it('a comment whose answer got lost is found again, and another account’s mark counts for nothing', {
+    tags: 'full',
+  }, async ({ world }) => {
     const bench = new Bench(world);
     world.plan('p', { tickets: { a: {} } });
     await bench.work('a');

@@ -6,7 +6,9 @@ const TO_REVIEW = ['setup', 'implement', 'self_review:pass', 'simplify', 'verify
 const ROUND = ['catch_up', 'handle_review', 'reverify', 'answer_review'];
 
 describe.concurrent('standard', () => {
-  it('goes from a ticket through two reviews and a red check to merged and cleaned up', async ({ world }) => {
+  it('goes from a ticket through two reviews and a red check to merged and cleaned up', {
+    tags: 'full',
+  }, async ({ world }) => {
     const hub = new Hub(world, 'standard');
     world.plan('p', { tickets: { ok: { title: 'Add a thing' } } });
     const run = hub.start();
@@ -57,7 +59,7 @@ describe.concurrent('standard', () => {
     expect(git(hub.origin, 'show', 'main:rehearsal/ok.md')).toContain('phase handle_review, visit 3');
   });
 
-  it('takes every edge that an agent can cause', async ({ world }) => {
+  it('takes every edge that an agent can cause', { tags: 'full' }, async ({ world }) => {
     const hub = new Hub(world, 'standard');
     world.append('taken/file', '');
     const ids = ['review', 'endless', 'mute', 'stuck', 'verify', 'messy', 'deaf', 'reverify'];
@@ -110,7 +112,7 @@ describe.concurrent('standard', () => {
     ).toEqual([...['deaf', 'reverify', 'review', 'verify']]);
   });
 
-  it('takes every edge that people and the forge can cause', async ({ world }) => {
+  it('takes every edge that people and the forge can cause', { tags: 'full' }, async ({ world }) => {
     const hub = new Hub(world, 'standard');
     const ids = ['closed', 'deleted', 'direct', 'conflict1', 'conflict2', 'ontop', 'kept', 'left', 'late'];
     world.plan('p', { tickets: Object.fromEntries(ids.map((id) => [id, {}])) });

@@ -31,7 +31,9 @@ async function waiting(bench: Bench, ids: readonly string[]): Promise<void> {
 const queries = (bench: Bench) => bench.gh.calls('api graphql').length;
 
 describe('waiting for pull requests', () => {
-  it('costs one question for ten tickets, and none while the answer is fresh', async ({ world }) => {
+  it('costs one question for ten tickets, and none while the answer is fresh', { tags: 'full' }, async ({
+    world,
+  }) => {
     const bench = new Bench(world);
     await waiting(bench, TEN);
     const before = queries(bench);
@@ -76,9 +78,9 @@ describe('waiting for pull requests', () => {
     expect(queries(bench)).toBe(before + 1);
   });
 
-  it('waits through a refused, broken or unreachable GitHub, and fails where waiting is no use', async ({
-    world,
-  }) => {
+  it('waits through a refused, broken or unreachable GitHub, and fails where waiting is no use', {
+    tags: 'full',
+  }, async ({ world }) => {
     const bench = new Bench(world);
     await waiting(bench, ['a']);
     world.config({ forge: { cacheSeconds: 0 } });
@@ -129,7 +131,9 @@ describe('waiting for pull requests', () => {
     ]);
   });
 
-  it('sees the 120th check, and hands over every one of 260 comments', async ({ world }) => {
+  it('sees the 120th check, and hands over every one of 260 comments', { tags: 'full' }, async ({
+    world,
+  }) => {
     const bench = new Bench(world);
     await waiting(bench, ['a']);
     world.config({ forge: { cacheSeconds: 0 } });

@@ -16,19 +16,23 @@ describe.concurrent('an agent that leaves its branch', () => {
     ['to another', away, [done()]],
     ['to another, and fails', away, [boom]],
     ['and deletes it', detach, [done()]],
-  ] as const)('(%s) is brought back and told, for one attempt', async ([, step, end], { world }) => {
-    withoutWaits(world);
-    world.rehearsal([
-      at('2', 'implement', { attempt: 1 }, step, ...add('b.txt'), ...end),
-      at('2', 'implement', {}, ...add('c.txt'), done()),
-    ]);
-    const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
-    expect((await runSpec(world, dir)).code).toBe(0);
-    expect(world.ticket('spec-limits', '2').tries).toEqual({ implement: 2 });
-    expect(world.promptOf('spec-limits', '2', 'implement.1.2')).toContain('Stay on spec/limits');
-    expect(git(world.repo, 'show', 'refs/signalbox/failed/spec-limits/2-1:b.txt')).toBe('x');
-    expect(work(world).slice(2, 4)).toEqual(['Add c.txt', 'Tick 2 of limits']);
-  });
+  ] as const)(
+    '(%s) is brought back and told, for one attempt',
+    { tags: 'full' },
+    async ([, step, end], { world }) => {
+      withoutWaits(world);
+      world.rehearsal([
+        at('2', 'implement', { attempt: 1 }, step, ...add('b.txt'), ...end),
+        at('2', 'implement', {}, ...add('c.txt'), done()),
+      ]);
+      const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
+      expect((await runSpec(world, dir)).code).toBe(0);
+      expect(world.ticket('spec-limits', '2').tries).toEqual({ implement: 2 });
+      expect(world.promptOf('spec-limits', '2', 'implement.1.2')).toContain('Stay on spec/limits');
+      expect(git(world.repo, 'show', 'refs/signalbox/failed/spec-limits/2-1:b.txt')).toBe('x');
+      expect(work(world).slice(2, 4)).toEqual(['Add c.txt', 'Tick 2 of limits']);
+    },
+  );
 
   it('is brought back in the checkout, too', async ({ world }) => {
     withoutWaits(world);
@@ -46,7 +50,7 @@ describe.concurrent('an agent that leaves its branch', () => {
 describe.concurrent('a unit that need not change anything', () => {
   const review = { result: { data: { outcome: 'review', owner: 'default', criticality: 'standard' } } };
 
-  it('needs no commit after it has halted, and goes on as a review', async ({ world }) => {
+  it('needs no commit after it has halted, and goes on as a review', { tags: 'full' }, async ({ world }) => {
     const asks = { result: 'Shall I look at B?\n\n<promise>HALT</promise>' };
     world.rehearsal([
       at('1', 'assign', {}, review),

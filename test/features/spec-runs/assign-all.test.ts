@@ -13,7 +13,9 @@ const assigns = (world: Parameters<typeof stateFile>[0], ...ids: string[]) =>
   ids.map((id) => story(world.ticket('spec-limits', id)).filter((each) => each.startsWith('assign')).length);
 
 describe.concurrent('contract 8: --assign all', () => {
-  it('lets one agent decide about all open units, and keeps what it said', async ({ world }) => {
+  it('lets one agent decide about all open units, and keeps what it said', { tags: 'full' }, async ({
+    world,
+  }) => {
     const others = { 2: decided('review', { reason: 'Only looks.' }), 3: decided('ui') };
     world.rehearsal([asked({ ...own, others })]);
     const dir = writeSpec(world, `${tasks('One', 'Two', 'Three')}- [x] 4. Done before\n`);
@@ -47,7 +49,7 @@ describe.concurrent('contract 8: --assign all', () => {
     ['one is left out', { 2: decided('ui') }],
     ['a foreign one is there', { 2: decided('ui'), 3: decided('ui'), 9: decided('ui') }],
     ['one has an unknown owner', { 2: decided('ui'), 3: decided('ui', { owner: 'nobody' }) }],
-  ] as const)('has the answer repaired once where %s', async ([, others], { world }) => {
+  ] as const)('has the answer repaired once where %s', { tags: 'full' }, async ([, others], { world }) => {
     const good = { 2: decided('ui'), 3: decided('code') };
     world.rehearsal([
       asked({ ...own, others }, { resumed: false }),
@@ -59,9 +61,9 @@ describe.concurrent('contract 8: --assign all', () => {
     expect(stateFile(world).specs.limits?.assignments[2]).toMatchObject({ type: 'ui', by: 'agent' });
   });
 
-  it('falls back where the answer never fits, says so, and asks for the others one by one', async ({
-    world,
-  }) => {
+  it('falls back where the answer never fits, says so, and asks for the others one by one', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.rehearsal([{ when: { ticket: '1', phase: 'assign' }, do: [{ result: { text: 'Who knows.' } }] }]);
     const dir = writeSpec(world, tasks('One', 'Two'));
     const { code, out } = await world.cli('spec', dir, '--no-tmux', '--delay', '0', '--assign', 'all');
@@ -75,7 +77,9 @@ describe.concurrent('contract 8: --assign all', () => {
     expect(stateFile(world).specs.limits?.assignments[1]).toMatchObject({ by: 'fallback' });
   });
 
-  it('leaves out what a person has decided, and gives way to it later', async ({ world }) => {
+  it('leaves out what a person has decided, and gives way to it later', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.rehearsal([asked({ ...own, others: { 3: decided('ui'), 4: decided('ui') } })]);
     const dir = writeSpec(world, tasks('One', 'Two', 'Three', 'Four'));
     const file = join(dir, '..', 'SEQUENTIAL_STATE.json');
@@ -95,7 +99,7 @@ describe.concurrent('contract 8: --assign all', () => {
     expect(stateFile(world).specs.limits?.assignments[4]).toMatchObject({ type: 'review', by: 'person' });
   });
 
-  it('is kept over a crash, also without the state file', async ({ world }) => {
+  it('is kept over a crash, also without the state file', { tags: 'full' }, async ({ world }) => {
     world.rehearsal([asked({ ...own, others: { 2: decided('ui'), 3: decided('review') } })]);
     const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
     const env = { SIGNALBOX_CRASH_AT: 'attempt:closed' };

@@ -9,7 +9,7 @@ const answers = (...results: unknown[]) =>
   }));
 
 describe.concurrent('contract 8: an assignment', () => {
-  it('that does not fit is repaired once', async ({ world }) => {
+  it('that does not fit is repaired once', { tags: 'full' }, async ({ world }) => {
     world.rehearsal(
       answers(
         { text: 'A tricky one.', data: { outcome: 'backend', owner: 'me', criticality: 'high' } },
@@ -28,7 +28,7 @@ describe.concurrent('contract 8: an assignment', () => {
     ['another owner', { data: { outcome: 'code', owner: 'nobody', criticality: 'standard' } }],
     ['numbers', { data: { outcome: 1, owner: 2, criticality: 3 } }],
     ['a list of other ids', { data: { assignments: [{ task_id: 9, type: 'code', owner_agent: 'x' }] } }],
-  ] as const)('of %s falls back, and says that it does', async ([, result], { world }) => {
+  ] as const)('of %s falls back, and says that it does', { tags: 'full' }, async ([, result], { world }) => {
     world.rehearsal(answers(result, result));
     const dir = writeSpec(world, tasks('One'));
     const { code, out } = await world.cli('spec', dir, '--no-tmux', '--delay', '0');
@@ -56,7 +56,9 @@ describe.concurrent('contract 8: an assignment', () => {
     ]);
   });
 
-  it('that a person wrote into the state file is not asked for again', async ({ world }) => {
+  it('that a person wrote into the state file is not asked for again', { tags: 'full' }, async ({
+    world,
+  }) => {
     const dir = writeSpec(world, tasks('One', 'Two'));
     const assignments = {
       1: { type: 'review', owner_agent: 'default' },

@@ -15,7 +15,9 @@ const held = (ticket: string, file: string) => ({
 });
 
 describe.concurrent('contract 6: a run that is killed', () => {
-  it('goes on where it was: nothing is done twice and nothing is lost', async ({ world }) => {
+  it('goes on where it was: nothing is done twice and nothing is lost', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.rehearsal([held('5', `${world.dir}/go-5`)]);
     const dir = writeSpec(world, TWELVE);
     const first = world.start(['spec', dir, '--no-tmux', '--delay', '0', '--json']);
@@ -51,7 +53,7 @@ describe.concurrent('contract 6: a run that is killed', () => {
     'tick:written',
     'tick:done',
     'action:done',
-  ])('at %s of its second unit converges', async (point, { world }) => {
+  ])('at %s of its second unit converges', { tags: 'full' }, async (point, { world }) => {
     const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
     expect((await runSpec(world, dir, '--max-iterations', '1')).code).toBe(1);
     const env = { SIGNALBOX_CRASH_AT: point };
@@ -63,9 +65,9 @@ describe.concurrent('contract 6: a run that is killed', () => {
     );
   });
 
-  it('in the middle of a unit, and whose tasks are edited then, does what they say now', async ({
-    world,
-  }) => {
+  it('in the middle of a unit, and whose tasks are edited then, does what they say now', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.rehearsal([held('1', `${world.dir}/go-1`)]);
     const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
     const first = world.start(['spec', dir, '--no-tmux', '--delay', '0', '--json']);

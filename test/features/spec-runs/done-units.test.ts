@@ -24,7 +24,7 @@ const edit = (dir: string, change: (text: string) => string) => {
 };
 
 describe.concurrent('what is done', () => {
-  it('stays so when the parent gains a task', async ({ world }) => {
+  it('stays so when the parent gains a task', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, '- [ ] 1. A\n- [ ] 2. B\n  - [ ] 2.1 B1\n');
     expect((await runSpec(world, dir)).code).toBe(0);
     edit(dir, (text) => `${text}  - [ ] 2.2 B2\n`);
@@ -34,7 +34,9 @@ describe.concurrent('what is done', () => {
     expect(world.promptOf('spec-limits', '2', 'implement.1.2')).toContain('B2');
   });
 
-  it('is done anew when its details have changed, also when nothing else is open', async ({ world }) => {
+  it('is done anew when its details have changed, also when nothing else is open', { tags: 'full' }, async ({
+    world,
+  }) => {
     const dir = writeSpec(world, '- [ ] 1. A\n  - Use port 80\n- [ ] 2. B\n');
     expect((await runSpec(world, dir)).code).toBe(0);
     edit(dir, (text) => text.replace('80', '8080'));
@@ -44,7 +46,7 @@ describe.concurrent('what is done', () => {
     expect(tasksOn(world)).toBe('- [x] 1. A\n  - Use port 8080\n- [x] 2. B');
   });
 
-  it('is brought to the branch when the person ticks the last one', async ({ world }) => {
+  it('is brought to the branch when the person ticks the last one', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, tasks('One', 'Two'));
     expect((await runSpec(world, dir, '--max-iterations', '1')).code).toBe(1);
     edit(dir, (text) => text.replace('[ ] 2', '[x] 2'));
@@ -52,7 +54,9 @@ describe.concurrent('what is done', () => {
     expect(tasksOn(world)).toBe('# Tasks\n\n- [x] 1. One\n- [x] 2. Two');
   });
 
-  it('is what the person ticks, whatever an agent calls it on the branch', async ({ world }) => {
+  it('is what the person ticks, whatever an agent calls it on the branch', { tags: 'full' }, async ({
+    world,
+  }) => {
     const rename = { run: `sed -i 's/Two/Two renamed/' ${TASKS}` };
     world.rehearsal([unit('2', rename, ...add('a.txt'), { result: 'No signal.' })]);
     const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
@@ -62,7 +66,7 @@ describe.concurrent('what is done', () => {
     expect(tasksOn(world)).toBe('# Tasks\n\n- [x] 1. One\n- [x] 2. Two renamed\n- [x] 3. Three');
   });
 
-  it('stays in the list when an agent deletes it there', async ({ world }) => {
+  it('stays in the list when an agent deletes it there', { tags: 'full' }, async ({ world }) => {
     const cut = { run: `sed -i '/One/d;/Three/d' ${TASKS}` };
     world.rehearsal([unit('2', cut, ...add('a.txt'), done())]);
     const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
@@ -84,7 +88,7 @@ describe.concurrent('what is done', () => {
 });
 
 describe.concurrent('a branch that was deleted between two runs', () => {
-  it('is missed before anything goes on, with the ways out', async ({ world }) => {
+  it('is missed before anything goes on, with the ways out', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, tasks('One'));
     expect((await runSpec(world, dir)).code).toBe(0);
     const tip = git(world.repo, 'rev-parse', 'spec/limits');
@@ -123,22 +127,26 @@ describe.concurrent('an assignment of an earlier run', () => {
   });
   const looked = { when: { phase: 'review' }, do: [done()] };
 
-  it.for([[[]], [['--fresh']]] as const)('is not that of another text %s', async ([flags], { world }) => {
-    world.rehearsal([says('review'), looked]);
-    const dir = writeSpec(world, tasks('Review it'));
-    expect((await runSpec(world, dir)).code).toBe(0);
-    edit(dir, (text) => text.replace('Review it', 'Build it'));
-    world.rehearsal([says('code'), unit('1', ...add('built.txt'), done())]);
-    const { code, result } = await runSpec(world, dir, ...flags);
-    expect(code).toBe(0);
-    expect(story(world.ticket(result.planId, '1')).slice(-4)).toEqual([
-      'assign success',
-      'implement success',
-      'checks success',
-      'tick success',
-    ]);
-    expect(stateFile(world).specs.limits?.assignments[1]).toMatchObject({ type: 'code', by: 'agent' });
-  });
+  it.for([[[]], [['--fresh']]] as const)(
+    'is not that of another text %s',
+    { tags: 'full' },
+    async ([flags], { world }) => {
+      world.rehearsal([says('review'), looked]);
+      const dir = writeSpec(world, tasks('Review it'));
+      expect((await runSpec(world, dir)).code).toBe(0);
+      edit(dir, (text) => text.replace('Review it', 'Build it'));
+      world.rehearsal([says('code'), unit('1', ...add('built.txt'), done())]);
+      const { code, result } = await runSpec(world, dir, ...flags);
+      expect(code).toBe(0);
+      expect(story(world.ticket(result.planId, '1')).slice(-4)).toEqual([
+        'assign success',
+        'implement success',
+        'checks success',
+        'tick success',
+      ]);
+      expect(stateFile(world).specs.limits?.assignments[1]).toMatchObject({ type: 'code', by: 'agent' });
+    },
+  );
 
   it('is kept with --fresh where the text is the same, unless it was a fallback', async ({ world }) => {
     withoutWaits(world);

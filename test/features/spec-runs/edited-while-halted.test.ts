@@ -24,6 +24,7 @@ describe.concurrent('a unit that is not done yet', () => {
     ['has not begun', [at('1.1', boom)], 'implement.1.1'],
   ] as const)(
     'and %s is given the present words of what it stands in',
+    { tags: 'full' },
     async ([why, rules, attempt], { world }) => {
       withoutWaits(world);
       world.rehearsal([...rules]);
@@ -69,7 +70,7 @@ describe.concurrent('a unit that is not done yet', () => {
     },
   );
 
-  it('and waits for an answer is given its new words with it', async ({ world }) => {
+  it('and waits for an answer is given its new words with it', { tags: 'full' }, async ({ world }) => {
     world.rehearsal([
       {
         when: { ticket: '1', phase: 'implement', visit: 1 },

@@ -40,7 +40,9 @@ describe.concurrent('contract 4: what an agent claims', () => {
     expect(ticket.phaseHistory[1]?.error?.message).toContain('neither <promise>TASK_DONE');
   });
 
-  it('counts for nothing without a commit, with a dirty tree, or when the checks fail', async ({ world }) => {
+  it('counts for nothing without a commit, with a dirty tree, or when the checks fail', {
+    tags: 'full',
+  }, async ({ world }) => {
     withoutWaits(world);
     world.config({ checks: ['test -e good.txt'] });
     world.rehearsal([
@@ -68,9 +70,9 @@ describe.concurrent('contract 4: what an agent claims', () => {
 });
 
 describe.concurrent('contract 5: a unit that fails', () => {
-  it('has failed after its attempts, and one more, also where its agent is killed each time', async ({
-    world,
-  }) => {
+  it('has failed after its attempts, and one more, also where its agent is killed each time', {
+    tags: 'full',
+  }, async ({ world }) => {
     withoutWaits(world);
     world.config({
       agents: { mortal: { adapter: 'custom', command: 'sh', defaultArgs: ['-c', 'kill -9 $$'] } },
@@ -93,7 +95,9 @@ describe.concurrent('contract 5: a unit that fails', () => {
     ).toEqual(['Status: Waiting', 'Status: Failed', 'Status: Failed']);
   });
 
-  it('is tried again in the same session with the error, and counts each attempt', async ({ world }) => {
+  it('is tried again in the same session with the error, and counts each attempt', { tags: 'full' }, async ({
+    world,
+  }) => {
     withoutWaits(world);
     world.rehearsal([
       { when: { ticket: '1', phase: 'implement', attempt: 1 }, do: [{ crash: { code: 3 } }] },
@@ -112,7 +116,9 @@ describe.concurrent('contract 5: a unit that fails', () => {
     expect(world.promptOf('spec-limits', '1', 'implement.1.3')).toContain('Lost the thread.');
   });
 
-  it('stops the run with 2 after its last attempt, and its work stays where it is', async ({ world }) => {
+  it('stops the run with 2 after its last attempt, and its work stays where it is', { tags: 'full' }, async ({
+    world,
+  }) => {
     withoutWaits(world);
     world.rehearsal([{ when: { ticket: '1', phase: 'implement' }, do: [dirty, done()] }]);
     const dir = writeSpec(world, tasks('One', 'Two'));
@@ -125,7 +131,7 @@ describe.concurrent('contract 5: a unit that fails', () => {
     expect(progressFile(world)).toContain('**Status:** Failed');
   });
 
-  it('goes on where it was when the spec is run again', async ({ world }) => {
+  it('goes on where it was when the spec is run again', { tags: 'full' }, async ({ world }) => {
     withoutWaits(world);
     world.rehearsal([{ when: { phase: 'implement', resumed: false }, do: [dirty, done()] }]);
     const dir = writeSpec(world, tasks('One'));
@@ -135,9 +141,9 @@ describe.concurrent('contract 5: a unit that fails', () => {
     expect(work(world)).toEqual(['Finish it', 'Tick 1 of limits']);
   });
 
-  it('is left behind with --on-failure continue: its work is kept on a ref, others do not see it', async ({
-    world,
-  }) => {
+  it('is left behind with --on-failure continue: its work is kept on a ref, others do not see it', {
+    tags: 'full',
+  }, async ({ world }) => {
     withoutWaits(world);
     world.rehearsal([{ when: { ticket: '2', phase: 'implement' }, do: [...add('bad.txt'), dirty, done()] }]);
     const text = `${tasks('One', 'Two', 'Three')}  - _Depends: 2_\n- [ ] 4. Four\n`;
@@ -169,7 +175,9 @@ describe.concurrent('contract 5: a unit that fails', () => {
     ]);
   });
 
-  it('leaves nothing in the tree with --on-failure continue, also when it is the last', async ({ world }) => {
+  it('leaves nothing in the tree with --on-failure continue, also when it is the last', {
+    tags: 'full',
+  }, async ({ world }) => {
     withoutWaits(world);
     world.rehearsal([{ when: { ticket: '2', phase: 'implement' }, do: [...add('bad.txt'), dirty, done()] }]);
     const dir = writeSpec(world, tasks('One', 'Two'));
@@ -180,7 +188,9 @@ describe.concurrent('contract 5: a unit that fails', () => {
     expect(git(world.repo, 'show', 'refs/signalbox/failed/spec-limits/2-1:half.txt')).toBe('half');
   });
 
-  it('of which the box cannot be ticked has failed for good, and others go on', async ({ world }) => {
+  it('of which the box cannot be ticked has failed for good, and others go on', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.rehearsal([
       {
         when: { ticket: '1', phase: 'implement' },

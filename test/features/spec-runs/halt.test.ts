@@ -24,7 +24,9 @@ const ANSWERED = {
 };
 
 describe.concurrent('contract 10: a unit that halts', () => {
-  it('ends the run with 2, keeps the question and asks nobody else meanwhile', async ({ world }) => {
+  it('ends the run with 2, keeps the question and asks nobody else meanwhile', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.rehearsal([ASKS]);
     const dir = writeSpec(world, tasks('One', 'Two'));
     const { code, out } = await world.cli(
@@ -55,7 +57,7 @@ describe.concurrent('contract 10: a unit that halts', () => {
     expect(again.result.counts.attempts).toBe(0);
   });
 
-  it('keeps the answer apart from the error when it is tried again', async ({ world }) => {
+  it('keeps the answer apart from the error when it is tried again', { tags: 'full' }, async ({ world }) => {
     withoutWaits(world);
     const fails = { result: 'Hm.' };
     world.rehearsal([
@@ -72,7 +74,7 @@ describe.concurrent('contract 10: a unit that halts', () => {
     expect(error).not.toContain('Take B.');
   });
 
-  it('goes on with the answer, in its session and tree, to the end', async ({ world }) => {
+  it('goes on with the answer, in its session and tree, to the end', { tags: 'full' }, async ({ world }) => {
     world.rehearsal([ASKS, ANSWERED]);
     const dir = writeSpec(world, tasks('One', 'Two'));
     await runSpec(world, dir);
@@ -129,7 +131,7 @@ describe.concurrent('contract 10: a unit that halts', () => {
     expect((await world.cli('status')).out).toContain('A or B?');
   });
 
-  it('hides neither that nobody is logged in nor a usage limit', async ({ world }) => {
+  it('hides neither that nobody is logged in nor a usage limit', { tags: 'full' }, async ({ world }) => {
     withoutWaits(world);
     world.rehearsal(says({ fail: { class: 'auth', message: 'not logged in' } }));
     const dir = writeSpec(world, tasks('One'));
@@ -147,7 +149,7 @@ describe.concurrent('contract 10: a unit that halts', () => {
     ['a spec that is complete', ['spec-limits'], 'it is complete'],
     ['an answer without a word', ['--answer', ' '], 'says nothing'],
     ['a flag that there is not', ['spec-limits', '--nope'], 'unknown option'],
-  ] as const)('is not gone on with: %s', async ([, args, said], { world }) => {
+  ] as const)('is not gone on with: %s', { tags: 'full' }, async ([, args, said], { world }) => {
     expect((await runSpec(world, writeSpec(world, tasks('One')))).code).toBe(0);
     const { code, err } = await world.cli('resume', ...args);
     expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining(said) });

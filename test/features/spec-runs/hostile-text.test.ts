@@ -51,7 +51,9 @@ describe.concurrent('a spec with odd text', () => {
     expect(after.startsWith(`- [x] 1. Odd ${odd}\r\n`)).toBe(true);
   });
 
-  it('has ids that cannot be file names, and a name that cannot be a branch', async ({ world }) => {
+  it('has ids that cannot be file names, and a name that cannot be a branch', { tags: 'full' }, async ({
+    world,
+  }) => {
     const dir = writeSpec(world, '- [ ] Tidy up / now: ~everything~\n- [ ] 1.2a Then this\n', {
       name: 'My feature: phase 1~',
     });

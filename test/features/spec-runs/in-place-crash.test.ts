@@ -64,7 +64,7 @@ async function refused(world: World, dir: string, file: string): Promise<void> {
 }
 
 describe.concurrent('--in-place after the engine was killed', () => {
-  it('goes on with the agent that is still at work', async ({ world }) => {
+  it('goes on with the agent that is still at work', { tags: 'full' }, async ({ world }) => {
     const dir = await killed(world, { commit: 'Do it' }, done());
     const second = world.start(['spec', dir, ...FLAGS]);
     await second.says('attempt:adopt');
@@ -73,7 +73,7 @@ describe.concurrent('--in-place after the engine was killed', () => {
     expect(story(world.ticket('spec-limits', '1'))).toContain('implement success');
   });
 
-  it('goes on with what the agent left when it ended alone', async ({ world }) => {
+  it('goes on with what the agent left when it ended alone', { tags: 'full' }, async ({ world }) => {
     const dir = await killed(world, { fail: { class: 'exit', message: 'boom' } });
     await agentEnds(world);
     const { code } = await runSpec(world, dir, '--in-place');
@@ -102,9 +102,9 @@ describe.concurrent('--in-place after the engine was killed', () => {
     await refused(world, dir, file);
   });
 
-  it('goes on once the person has committed theirs, which stays whatever becomes of the unit', async ({
-    world,
-  }) => {
+  it('goes on once the person has committed theirs, which stays whatever becomes of the unit', {
+    tags: 'full',
+  }, async ({ world }) => {
     const dir = await killed(world, { fail: { class: 'exit', message: 'boom' } });
     await agentEnds(world);
     put(join(world.repo, 'mine.txt'), 'mine\n');
@@ -117,9 +117,9 @@ describe.concurrent('--in-place after the engine was killed', () => {
     expect(git(world.repo, 'show', '--format=%s', '--name-only', 'HEAD~1')).toBe('Finish it\n\nhalf.txt');
   });
 
-  it('refuses everything where nobody can tell when the agent ended, and goes on when it is stashed', async ({
-    world,
-  }) => {
+  it('refuses everything where nobody can tell when the agent ended, and goes on when it is stashed', {
+    tags: 'full',
+  }, async ({ world }) => {
     const dir = await killed(world, done());
     await powerFails(world);
     await refused(world, dir, 'half.txt');
@@ -129,7 +129,7 @@ describe.concurrent('--in-place after the engine was killed', () => {
     expect(readFileSync(join(world.repo, 'half.txt'), 'utf8')).toBe('half\n');
   });
 
-  it('takes a commit of what nobody can tell for the person’s', async ({ world }) => {
+  it('takes a commit of what nobody can tell for the person’s', { tags: 'full' }, async ({ world }) => {
     const dir = await killed(world, done());
     await powerFails(world);
     await refused(world, dir, 'half.txt');
@@ -141,7 +141,7 @@ describe.concurrent('--in-place after the engine was killed', () => {
     expect(git(world.repo, 'log', '-1', '--format=%s')).toBe('Mine');
   });
 
-  it('refuses what lies there when no agent had begun', async ({ world }) => {
+  it('refuses what lies there when no agent had begun', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, tasks('One'));
     const env = { SIGNALBOX_CRASH_AT: 'attempt:recorded' };
     expect((await world.start(['spec', dir, ...FLAGS], env).ended).signal).toBe('SIGKILL');
@@ -171,7 +171,9 @@ describe.concurrent('--in-place while a unit waits', () => {
     expect(existsSync(join(world.repo, 'mine.txt'))).toBe(false);
   });
 
-  it('stops for a person when something came into the checkout meanwhile', async ({ world }) => {
+  it('stops for a person when something came into the checkout meanwhile', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.rehearsal([
       {
         when: { phase: 'implement', resumed: false, attempt: 1 },

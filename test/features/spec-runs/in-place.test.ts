@@ -29,7 +29,9 @@ describe.concurrent('--in-place after a unit has failed', () => {
     },
   );
 
-  it('goes on with what the unit left, and refuses it once a person has changed it', async ({ world }) => {
+  it('goes on with what the unit left, and refuses it once a person has changed it', {
+    tags: 'full',
+  }, async ({ world }) => {
     withoutWaits(world);
     const half = { write: { path: 'half.txt', text: 'half\n' } };
     world.rehearsal([fails('1', half)]);
@@ -43,7 +45,9 @@ describe.concurrent('--in-place after a unit has failed', () => {
     expect(readFileSync(join(world.repo, 'half.txt'), 'utf8')).toBe('half\n');
   });
 
-  it('leaves commits of a person where they are when the unit is given up', async ({ world }) => {
+  it('leaves commits of a person where they are when the unit is given up', { tags: 'full' }, async ({
+    world,
+  }) => {
     withoutWaits(world);
     world.rehearsal([fails('1')]);
     const dir = writeSpec(world, tasks('One', 'Two'));

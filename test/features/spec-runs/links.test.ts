@@ -23,17 +23,21 @@ describe.concurrent('a task list that is a link', () => {
   it.for([
     [[], 'spec/limits'],
     [['--in-place'], 'main'],
-  ] as const)('is ticked where it leads to, and stays a link %s', async ([flags, branch], { world }) => {
-    const dir = linkedList(world);
-    const { code } = await runSpec(world, dir, ...flags);
-    expect(code).toBe(0);
-    expect(git(world.repo, 'ls-tree', branch, '.kiro/specs/limits/tasks.md')).toMatch(/^120000 /);
-    expect(`${git(world.repo, 'show', `${branch}:docs/list.md`)}\n`).toBe(TICKED);
-    expect(git(world.repo, 'status', '--porcelain')).toBe('');
-    expect((await runSpec(world, dir, ...flags)).result.counts.attempts).toBe(0);
-  });
+  ] as const)(
+    'is ticked where it leads to, and stays a link %s',
+    { tags: 'full' },
+    async ([flags, branch], { world }) => {
+      const dir = linkedList(world);
+      const { code } = await runSpec(world, dir, ...flags);
+      expect(code).toBe(0);
+      expect(git(world.repo, 'ls-tree', branch, '.kiro/specs/limits/tasks.md')).toMatch(/^120000 /);
+      expect(`${git(world.repo, 'show', `${branch}:docs/list.md`)}\n`).toBe(TICKED);
+      expect(git(world.repo, 'status', '--porcelain')).toBe('');
+      expect((await runSpec(world, dir, ...flags)).result.counts.attempts).toBe(0);
+    },
+  );
 
-  it('of a spec that git does not have is ticked where it leads to', async ({ world }) => {
+  it('of a spec that git does not have is ticked where it leads to', { tags: 'full' }, async ({ world }) => {
     const dir = linkedList(world, join(world.repo, 'docs/list.md'), false);
     expect((await runSpec(world, dir)).code).toBe(0);
     expect(lstatSync(join(dir, 'tasks.md')).isSymbolicLink()).toBe(true);
@@ -47,7 +51,7 @@ describe.concurrent('a task list that is a link', () => {
     expect({ code, complete: result.counts.complete }).toEqual({ code: 2, complete: 0 });
   });
 
-  it('that an agent has pointed elsewhere leads nobody there', async ({ world }) => {
+  it('that an agent has pointed elsewhere leads nobody there', { tags: 'full' }, async ({ world }) => {
     const dir = linkedList(world);
     const elsewhere = join(world.dir, 'elsewhere.md');
     writeFileSync(elsewhere, 'mine\n');
@@ -59,7 +63,7 @@ describe.concurrent('a task list that is a link', () => {
 });
 
 describe.concurrent('a spec directory that is a link', () => {
-  it('has its two files beside the link', async ({ world }) => {
+  it('has its two files beside the link', { tags: 'full' }, async ({ world }) => {
     const real = join(world.repo, 'docs/limits-spec');
     mkdirSync(real, { recursive: true });
     mkdirSync(join(world.repo, '.kiro/specs'), { recursive: true });

@@ -40,7 +40,9 @@ describe.concurrent('runs of one spec with different state directories', () => {
     expect(work(world)).toEqual(['Do it', 'Tick 1 of limits']);
   });
 
-  it('are refused while the agent of one that was killed still works, and then go on', async ({ world }) => {
+  it('are refused while the agent of one that was killed still works, and then go on', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.rehearsal([HELD(`${world.dir}/go-on`)]);
     const dir = writeSpec(world, tasks('One'));
     const first = world.start(['spec', dir, ...flags, '--json']);
@@ -56,7 +58,9 @@ describe.concurrent('runs of one spec with different state directories', () => {
     ).not.toContain('already');
   });
 
-  it('do not mind a lock of a process that is gone, or one that nobody can read', async ({ world }) => {
+  it('do not mind a lock of a process that is gone, or one that nobody can read', { tags: 'full' }, async ({
+    world,
+  }) => {
     const dir = writeSpec(world, tasks('One'));
     const env = { SIGNALBOX_CRASH_AT: 'ticket:claimed' };
     expect((await world.start(['spec', dir, ...flags], env).ended).signal).toBe('SIGKILL');
@@ -68,7 +72,7 @@ describe.concurrent('runs of one spec with different state directories', () => {
     expect(locks(world)).toEqual([]);
   });
 
-  it('count those that a daemon has', async ({ world }) => {
+  it('count those that a daemon has', { tags: 'full' }, async ({ world }) => {
     world.rehearsal([HELD(`${world.dir}/go-on`)]);
     const dir = writeSpec(world, tasks('One'));
     const { out } = await world.cli('spec', dir, ...flags, '--detach');

@@ -17,7 +17,9 @@ describe('a spec of many units', () => {
     expect(out).toContain('The same command goes on from here.');
   });
 
-  it('is ticked with a few looks at the state, however many units there are', async ({ world }) => {
+  it('is ticked with a few looks at the state, however many units there are', { tags: 'full' }, async ({
+    world,
+  }) => {
     const titles = Array.from({ length: 60 }, (_, index) => `Part ${index + 1}`);
     const dir = writeSpec(world, tasks(...titles));
     expect((await runSpec(world, dir, '--max-iterations', '1')).code).toBe(1);

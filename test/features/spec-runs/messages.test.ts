@@ -16,7 +16,7 @@ describe.concurrent('what a run of a spec says', () => {
     expect(err).toContain(`git -C ${root} commit --allow-empty`);
   });
 
-  it('of a state file that is a directory, which is moved aside', async ({ world }) => {
+  it('of a state file that is a directory, which is moved aside', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, tasks('One'));
     mkdirSync(join(dir, '..', 'SEQUENTIAL_STATE.json'));
     const { code, err } = await runSpec(world, dir);
@@ -28,7 +28,9 @@ describe.concurrent('what a run of a spec says', () => {
     expect(statSync(join(dir, '..', 'SEQUENTIAL_STATE.json.broken-1')).isDirectory()).toBe(true);
   });
 
-  it('of names in other scripts has them as they are, and a plan of its own for each', async ({ world }) => {
+  it('of names in other scripts has them as they are, and a plan of its own for each', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.rehearsal([{ when: { phase: 'implement' }, do: [...add('日本.txt'), done()] }]);
     const dirs = ['日本語', '中文'].map((name) => writeSpec(world, tasks('One'), { name }));
     const { result } = await runSpec(world, dirs[0] ?? '');
@@ -38,7 +40,9 @@ describe.concurrent('what a run of a spec says', () => {
     expect(other.out).not.toContain(`"${result.planId}"`);
   });
 
-  it('counts no attempt that met a usage limit, and tells the branch from the run', async ({ world }) => {
+  it('counts no attempt that met a usage limit, and tells the branch from the run', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.rehearsal([
       { when: { phase: 'implement', resumed: false }, do: [{ say: 'Too much.' }, { limit: 1 }] },
     ]);
@@ -49,7 +53,7 @@ describe.concurrent('what a run of a spec says', () => {
     expect(out).toContain('Changes of the branch since it began:');
   });
 
-  it('of a unit that halts without a word, and of the others', async ({ world }) => {
+  it('of a unit that halts without a word, and of the others', { tags: 'full' }, async ({ world }) => {
     world.rehearsal([{ when: { phase: 'implement' }, do: [{ result: '<promise>HALT</promise>' }] }]);
     const dir = writeSpec(world, tasks('One', 'Two'));
     const { out } = await world.cli('spec', dir, ...flags);
@@ -57,7 +61,7 @@ describe.concurrent('what a run of a spec says', () => {
     expect(out).toContain('◌ 2 waits for 1: it needs attention');
   });
 
-  it('in status after a stop at a failure is that it stopped', async ({ world }) => {
+  it('in status after a stop at a failure is that it stopped', { tags: 'full' }, async ({ world }) => {
     withoutWaits(world);
     world.rehearsal([{ when: { phase: 'implement' }, do: [{ result: 'No signal.' }] }]);
     const dir = writeSpec(world, tasks('One', 'Two'));

@@ -24,7 +24,7 @@ function pathWithout(world: World): string {
   return bin;
 }
 
-it('a run without windows goes on without them', async ({ world }) => {
+it('a run without windows goes on without them', { tags: 'full' }, async ({ world }) => {
   world.rehearsal([
     { when: { phase: 'implement', visit: 1 }, do: [{ result: 'A or B?\n<promise>HALT</promise>' }] },
     { when: { phase: 'implement' }, do: [{ write: { path: 'a.txt', text: 'a' } }, { commit: 'A' }, done()] },

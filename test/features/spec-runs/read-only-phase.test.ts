@@ -38,7 +38,9 @@ describe.concurrent('an agent that assigns and does more than read', () => {
     expect(git(world.repo, 'show', `${ref}:work-1.txt`)).toBe('assign 1 1');
   });
 
-  it('leaves no file to the one who implements, also when it crashes', async ({ world }) => {
+  it('leaves no file to the one who implements, also when it crashes', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.rehearsal([{ when: { phase: 'implement' }, do: [...add('a.txt'), done()] }]);
     const { code } = await assignedBy(world, 'echo left > left.txt\nexit 3', tasks('One'));
     expect(code).toBe(0);
@@ -46,7 +48,9 @@ describe.concurrent('an agent that assigns and does more than read', () => {
     expect(git(world.repo, 'show', `${ref}:left.txt`)).toBe('left');
   });
 
-  it('does not have the one who implements pay for a branch that it cut', async ({ world }) => {
+  it('does not have the one who implements pay for a branch that it cut', { tags: 'full' }, async ({
+    world,
+  }) => {
     const cut = `test $SIGNALBOX_TICKET = 1 || git reset --quiet --hard HEAD~2\n${answer}`;
     const { code } = await assignedBy(world, cut, tasks('One', 'Two'), '--in-place');
     expect(code).toBe(0);

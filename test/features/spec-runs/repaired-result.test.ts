@@ -13,7 +13,9 @@ case $prompt in
 esac`;
 
 describe.concurrent('a result that does not fit, of an agent without sessions', () => {
-  it('is put right in one fresh turn that knows question, answer and problem', async ({ world }) => {
+  it('is put right in one fresh turn that knows question, answer and problem', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('clerk', clerk(`${world.dir}/repair.txt`));
     world.config({ defaultAgent: 'rehearsal' });
     const dir = writeSpec(world, tasks('Paint the page'));
@@ -26,7 +28,7 @@ describe.concurrent('a result that does not fit, of an agent without sessions', 
     expect(world.calls('start', { ticket: 'spec-limits/1', attempt: 'assign.1.1' })).toHaveLength(2);
   });
 
-  it('gets no second chance: the fallback is taken', async ({ world }) => {
+  it('gets no second chance: the fallback is taken', { tags: 'full' }, async ({ world }) => {
     world.agent('clerk', 'cat > /dev/null; echo no idea');
     world.config({ defaultAgent: 'rehearsal' });
     const dir = writeSpec(world, tasks('One'));

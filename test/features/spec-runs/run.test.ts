@@ -28,7 +28,9 @@ const NESTED = `# Plan
 `;
 
 describe.concurrent('contract 2 and 10: a run of a spec', () => {
-  it('does one unit after the other on a branch of its own, ticks them and sums up', async ({ world }) => {
+  it('does one unit after the other on a branch of its own, ticks them and sums up', {
+    tags: 'full',
+  }, async ({ world }) => {
     const dir = writeSpec(world, NESTED, {
       files: { 'requirements.md': '### Requirement 1\n\n1. WHEN a row is asked for THEN it is there\n' },
     });
@@ -57,7 +59,9 @@ describe.concurrent('contract 2 and 10: a run of a spec', () => {
     expect(existsSync(tree(world))).toBe(false);
   });
 
-  it('shows itself in the two files beside the spec, which git does not see', async ({ world }) => {
+  it('shows itself in the two files beside the spec, which git does not see', { tags: 'full' }, async ({
+    world,
+  }) => {
     const dir = writeSpec(world, NESTED);
     await runSpec(world, dir);
     const { version, specs } = stateFile(world);
@@ -79,7 +83,7 @@ describe.concurrent('contract 2 and 10: a run of a spec', () => {
     expect(git(world.repo, 'status', '--porcelain')).toBe('');
   });
 
-  it('is complete when it is called again, and does nothing twice', async ({ world }) => {
+  it('is complete when it is called again, and does nothing twice', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, tasks('One', 'Two'));
     await runSpec(world, dir);
     const before = git(world.repo, 'rev-parse', 'spec/limits');
@@ -89,7 +93,7 @@ describe.concurrent('contract 2 and 10: a run of a spec', () => {
     expect(git(world.repo, 'rev-parse', 'spec/limits')).toBe(before);
   });
 
-  it('carries what a unit has learned to those after it', async ({ world }) => {
+  it('carries what a unit has learned to those after it', { tags: 'full' }, async ({ world }) => {
     world.rehearsal([
       {
         when: { ticket: '1', phase: 'implement' },
@@ -107,7 +111,9 @@ describe.concurrent('contract 2 and 10: a run of a spec', () => {
     );
   });
 
-  it('stops at the most units it may begin with 1, and goes on with the next call', async ({ world }) => {
+  it('stops at the most units it may begin with 1, and goes on with the next call', { tags: 'full' }, async ({
+    world,
+  }) => {
     const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
     const first = await runSpec(world, dir, '--max-iterations', '2');
     expect(first.code).toBe(1);
@@ -118,7 +124,7 @@ describe.concurrent('contract 2 and 10: a run of a spec', () => {
     expect(second.result.counts).toMatchObject({ complete: 3, before: 2, attempts: 1 });
   });
 
-  it('waits between units, and says so', async ({ world }) => {
+  it('waits between units, and says so', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, tasks('One', 'Two'));
     const { out } = await world.cli('spec', dir, '--no-tmux', '--delay', '0.5');
     expect(out).toMatch(/◌ 2 waits until .*: a pause of 0\.5 s after the one before/);
@@ -127,7 +133,7 @@ describe.concurrent('contract 2 and 10: a run of a spec', () => {
     expect(gap).toBeGreaterThanOrEqual(400);
   });
 
-  it('runs only what is selected, and the rest later', async ({ world }) => {
+  it('runs only what is selected, and the rest later', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
     expect((await runSpec(world, dir, '--only', '2')).result.counts).toMatchObject({ units: 1, complete: 1 });
     expect((await runSpec(world, dir, '--skip', '3')).result.counts).toMatchObject({ units: 2, complete: 2 });
@@ -136,9 +142,9 @@ describe.concurrent('contract 2 and 10: a run of a spec', () => {
     expect({ code, counts: result.counts.complete }).toEqual({ code: 0, counts: 3 });
   });
 
-  it('does new units of a task list that was edited, and keeps the ticks of its branch', async ({
-    world,
-  }) => {
+  it('does new units of a task list that was edited, and keeps the ticks of its branch', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.rehearsal([
       {
         when: { ticket: '2', phase: 'implement' },
@@ -160,7 +166,7 @@ describe.concurrent('contract 2 and 10: a run of a spec', () => {
     expect(tasksOn(world)).toBe('# Tasks\n\n- [x] 1. One\n- [x] 2. Two\n  - [x] 2.1 More\n- [x] 3. Three');
   });
 
-  it('starts over on another branch with --fresh', async ({ world }) => {
+  it('starts over on another branch with --fresh', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, tasks('One'));
     await runSpec(world, dir);
     const { code, result } = await runSpec(world, dir, '--fresh');
@@ -179,21 +185,23 @@ describe.concurrent('contract 2 and 10: a run of a spec', () => {
     expect(git(world.repo, 'branch', '--list', 'spec/*')).toBe('');
   });
 
-  it('can be named by --spec, and by run', async ({ world }) => {
+  it('can be named by --spec, and by run', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, tasks('One'));
     expect((await world.cli('--spec', dir, '--dry-run')).out).toContain('Would run 1 of 1 units');
     const run = await world.cli('run', dir, '--dry-run');
     expect(run.out).toContain('Would run 1 of 1 units');
   });
 
-  it('checks a checkpoint without an agent', async ({ world }) => {
+  it('checks a checkpoint without an agent', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, tasks('Checkpoint - ensure all tests pass'));
     expect((await runSpec(world, dir)).code).toBe(0);
     expect(story(world.ticket('spec-limits', '1'))).toEqual(['checks success', 'tick success']);
     expect(progressFile(world)).toContain('**Status:** Completed');
   });
 
-  it('warns of a checkpoint for which there is nothing to run, before and after', async ({ world }) => {
+  it('warns of a checkpoint for which there is nothing to run, before and after', { tags: 'full' }, async ({
+    world,
+  }) => {
     const dir = writeSpec(world, tasks('One', 'Checkpoint - ensure all tests pass'));
     const checked = await world.cli('spec', 'check', dir);
     expect(checked.code).toBe(0);

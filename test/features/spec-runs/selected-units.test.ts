@@ -29,7 +29,7 @@ describe.concurrent('a unit that has begun and is not selected', () => {
     ['--skip 2', half, ['--skip', '2']],
     ['--only 1,3', half, ['--only', '1,3']],
     ['a question and --skip 2', halts, ['--skip', '2']],
-  ] as const)('is set aside with its work: %s', async ([, step, flags], { world }) => {
+  ] as const)('is set aside with its work: %s', { tags: 'full' }, async ([, step, flags], { world }) => {
     withoutWaits(world);
     world.rehearsal([step]);
     const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
@@ -61,7 +61,7 @@ describe.concurrent('a unit that has begun and is not selected', () => {
     expect(stateFile(world).specs.limits?.completed.toSorted()).toEqual(['1', '1.1', '1.2', '2']);
   });
 
-  it('is set aside when its task is gone, or cut in another way', async ({ world }) => {
+  it('is set aside when its task is gone, or cut in another way', { tags: 'full' }, async ({ world }) => {
     withoutWaits(world);
     world.rehearsal([half]);
     const text = '- [ ] 1. A\n- [ ] 2. B\n  - [ ] 2.1 B1\n  - [ ] 2.2 B2\n- [ ] 3. C\n';
@@ -91,7 +91,7 @@ describe.concurrent('a run of a part', () => {
     expect((await world.cli('status', 'spec-limits')).out).toContain('2 not selected');
   });
 
-  it('counts a unit that goes on among --max-iterations', async ({ world }) => {
+  it('counts a unit that goes on among --max-iterations', { tags: 'full' }, async ({ world }) => {
     withoutWaits(world);
     world.rehearsal([{ when: { ticket: '1', phase: 'implement' }, do: [boom] }]);
     const dir = writeSpec(world, tasks('One', 'Two', 'Three'));

@@ -41,7 +41,7 @@ describe.concurrent('what a run of a spec is told to use', () => {
     expect(world.exists('home/state/plans/spec-limits/plan.json')).toBe(false);
   });
 
-  it('is not a branch below one that is there', async ({ world }) => {
+  it('is not a branch below one that is there', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, tasks('One'));
     git(world.repo, 'branch', 'spec');
     const { code, err } = await world.cli('spec', dir, '--dry-run');
@@ -65,7 +65,7 @@ describe.concurrent('a run of a spec that begins', () => {
     await expect(late).rejects.toBeInstanceOf(HeldError);
   });
 
-  it('while its unit waits for a usage limit says until when', async ({ world }) => {
+  it('while its unit waits for a usage limit says until when', { tags: 'full' }, async ({ world }) => {
     world.rehearsal([{ when: { phase: 'implement' }, do: [{ say: 'Too much.' }, { limit: 900 }] }]);
     const dir = writeSpec(world, tasks('One'));
     const run = world.start(['spec', dir, ...flags]);
@@ -82,7 +82,9 @@ describe.concurrent('a run of a spec that begins', () => {
     expect({ code, exitCode }).toEqual({ code: 143, exitCode: 143 });
   });
 
-  it('in a checkout that is on the spec’s branch names the ways out, and they work', async ({ world }) => {
+  it('in a checkout that is on the spec’s branch names the ways out, and they work', {
+    tags: 'full',
+  }, async ({ world }) => {
     const dir = writeSpec(world, tasks('One', 'Two'));
     git(world.repo, 'switch', '--quiet', '--create', 'spec/limits');
     const { code, err } = await world.cli('spec', dir, ...flags);
@@ -101,7 +103,7 @@ describe.concurrent('a run of a spec that begins', () => {
     expect((await runSpec(world, dir, '--in-place', '--fresh')).code).toBe(0);
   });
 
-  it('with an owner that is none says so', async ({ world }) => {
+  it('with an owner that is none says so', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, tasks('One'));
     const assignments = { 1: { type: 'code', owner_agent: 'nobody' } };
     const text = JSON.stringify({ version: 1, specs: { limits: { assignments } } });
@@ -111,7 +113,7 @@ describe.concurrent('a run of a spec that begins', () => {
     expect(err).toContain('1 is given to "nobody", which is none of the owners (default)');
   });
 
-  it.for(['', '  '])('anew with the answer "%s" is refused', async (answer, { world }) => {
+  it.for(['', '  '])('anew with the answer "%s" is refused', { tags: 'full' }, async (answer, { world }) => {
     world.rehearsal([{ when: { phase: 'implement' }, do: [{ result: 'Which?\n<promise>HALT</promise>' }] }]);
     const dir = writeSpec(world, tasks('One'));
     await runSpec(world, dir);

@@ -23,7 +23,9 @@ const tickAll = { run: `sed -i 's/\\[ \\]/[x]/' ${TASKS}` };
 const unit = (ticket: string, ...steps: unknown[]) => ({ when: { ticket, phase: 'implement' }, do: steps });
 
 describe.concurrent('boxes that an agent ticks', () => {
-  it('are opened again with the tick of its unit, and the others are done', async ({ world }) => {
+  it('are opened again with the tick of its unit, and the others are done', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.rehearsal([unit('1', tickAll, ...add('a.txt'), done())]);
     const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
     expect((await runSpec(world, dir, '--max-iterations', '1')).code).toBe(1);
@@ -33,16 +35,20 @@ describe.concurrent('boxes that an agent ticks', () => {
     expect(work(world)).toContain('Rehearse implement of 3');
   });
 
-  it.for([[], ['--in-place']])('count for nothing after its unit has failed %s', async (flags, { world }) => {
-    withoutWaits(world);
-    world.rehearsal([unit('1', tickAll, { commit: 'Tick' }, ...add('a.txt'), { result: 'No signal.' })]);
-    const dir = writeSpec(world, tasks('One', 'Two'));
-    expect((await runSpec(world, dir, '--max-attempts', '1', ...flags)).code).toBe(2);
-    world.rehearsal([unit('1', ...add('b.txt'), done())]);
-    const { code, result } = await runSpec(world, dir, ...flags);
-    expect({ code, attempts: result.counts.attempts }).toEqual({ code: 0, attempts: 2 });
-    expect(story(world.ticket('spec-limits', '2'))).toContain('implement success');
-  });
+  it.for([[], ['--in-place']])(
+    'count for nothing after its unit has failed %s',
+    { tags: 'full' },
+    async (flags, { world }) => {
+      withoutWaits(world);
+      world.rehearsal([unit('1', tickAll, { commit: 'Tick' }, ...add('a.txt'), { result: 'No signal.' })]);
+      const dir = writeSpec(world, tasks('One', 'Two'));
+      expect((await runSpec(world, dir, '--max-attempts', '1', ...flags)).code).toBe(2);
+      world.rehearsal([unit('1', ...add('b.txt'), done())]);
+      const { code, result } = await runSpec(world, dir, ...flags);
+      expect({ code, attempts: result.counts.attempts }).toEqual({ code: 0, attempts: 2 });
+      expect(story(world.ticket('spec-limits', '2'))).toContain('implement success');
+    },
+  );
 
   it('stay where the user has ticked them', async ({ world }) => {
     const dir = writeSpec(world, tasks('One', 'Two', 'Three').replace('[ ] 2', '[x] 2'));
@@ -52,7 +58,7 @@ describe.concurrent('boxes that an agent ticks', () => {
 });
 
 describe.concurrent('spec tick', () => {
-  it('refuses a unit that is not done, whoever calls it', async ({ world }) => {
+  it('refuses a unit that is not done, whoever calls it', { tags: 'full' }, async ({ world }) => {
     const tick = `${process.execPath} ${CLI} spec tick spec-limits`;
     world.rehearsal([
       unit('1', { run: `${tick} 1 2> own.txt; ${tick} 2 2> other.txt; true` }, { commit: 'Try' }, done()),
@@ -72,14 +78,14 @@ describe.concurrent('spec tick', () => {
     expect(tasksOn(world)).toContain('- [ ] 3. Three');
   });
 
-  it('leaves nothing where the tree was that is gone', async ({ world }) => {
+  it('leaves nothing where the tree was that is gone', { tags: 'full' }, async ({ world }) => {
     expect((await runSpec(world, writeSpec(world, tasks('One')))).code).toBe(0);
     const { code, err } = await world.cli('spec', 'tick', 'spec-limits', '1');
     expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining('is on the branch spec/limits') });
     expect(existsSync(tree(world))).toBe(false);
   });
 
-  it('says where the ticks are of a spec that git does not have', async ({ world }) => {
+  it('says where the ticks are of a spec that git does not have', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, tasks('One'), { commit: false });
     expect((await runSpec(world, dir)).code).toBe(0);
     const { code, err } = await world.cli('spec', 'tick', 'spec-limits', '1');
@@ -167,7 +173,7 @@ describe.concurrent('a unit whose task was given another name meanwhile', () => 
     expect(tasksOn(world)).toBe('# Tasks\n\n- [x] 1. One\n- [x] 2. Two');
   });
 
-  it('is done when the person ticks it', async ({ world }) => {
+  it('is done when the person ticks it', { tags: 'full' }, async ({ world }) => {
     world.rehearsal([unit('1', ...rename, done())]);
     const dir = writeSpec(world, tasks('One', 'Two'));
     expect((await runSpec(world, dir, '--in-place')).code).toBe(2);
@@ -178,7 +184,7 @@ describe.concurrent('a unit whose task was given another name meanwhile', () => 
     expect(readFileSync(join(dir, 'tasks.md'), 'utf8')).toContain('- [x] 2. Two');
   });
 
-  it('is done anew when the person calls it so, too', async ({ world }) => {
+  it('is done anew when the person calls it so, too', { tags: 'full' }, async ({ world }) => {
     world.rehearsal([unit('1', ...rename, done())]);
     const dir = writeSpec(world, tasks('One'));
     expect((await runSpec(world, dir, '--in-place')).code).toBe(2);
@@ -191,13 +197,17 @@ describe.concurrent('a unit whose task was given another name meanwhile', () => 
 describe.concurrent('a task list that an agent deletes', () => {
   const remove = [{ run: `git rm --quiet ${TASKS}` }, { commit: 'Remove the tasks' }, ...add('a.txt')];
 
-  it.for([[], ['--in-place']])('is there again with the tick of its unit %s', async (flags, { world }) => {
-    world.rehearsal([unit('2', ...remove, done())]);
-    const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
-    expect((await runSpec(world, dir, ...flags)).code).toBe(0);
-    const branch = flags.length > 0 ? 'main' : 'spec/limits';
-    expect(tasksOn(world, branch)).toBe('# Tasks\n\n- [x] 1. One\n- [x] 2. Two\n- [x] 3. Three');
-  });
+  it.for([[], ['--in-place']])(
+    'is there again with the tick of its unit %s',
+    { tags: 'full' },
+    async (flags, { world }) => {
+      world.rehearsal([unit('2', ...remove, done())]);
+      const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
+      expect((await runSpec(world, dir, ...flags)).code).toBe(0);
+      const branch = flags.length > 0 ? 'main' : 'spec/limits';
+      expect(tasksOn(world, branch)).toBe('# Tasks\n\n- [x] 1. One\n- [x] 2. Two\n- [x] 3. Three');
+    },
+  );
 
   it('is there again in a spec that git does not have', async ({ world }) => {
     world.rehearsal([unit('1', { run: `rm ${TASKS}` }, ...add('a.txt'), done())]);

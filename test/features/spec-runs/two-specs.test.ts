@@ -40,9 +40,9 @@ describe.concurrent('contract 1: two specs in one directory', () => {
     }
   });
 
-  it('of one name in two repositories have plans of their own, and branches as if they were alone', async ({
-    world,
-  }) => {
+  it('of one name in two repositories have plans of their own, and branches as if they were alone', {
+    tags: 'full',
+  }, async ({ world }) => {
     const { dir, other, there } = neighbours(world);
     expect((await runSpec(world, dir, '--max-iterations', '1')).result.planId).toBe('spec-limits');
     const begun = await runSpec(world, there, '--max-iterations', '1');
@@ -55,9 +55,9 @@ describe.concurrent('contract 1: two specs in one directory', () => {
     expect((await runSpec(world, dir)).code).toBe(0);
   });
 
-  it('of one name in two repositories that keep their state apart have trees of their own', async ({
-    world,
-  }) => {
+  it('of one name in two repositories that keep their state apart have trees of their own', {
+    tags: 'full',
+  }, async ({ world }) => {
     const { dir, other, there } = neighbours(world);
     const keepAt = (stateDir: string) => world.config({ stateDir });
     expect((await runSpec(world, dir, '--max-iterations', '1')).code).toBe(1);
@@ -78,7 +78,7 @@ describe.concurrent('contract 1: two specs in one directory', () => {
     expect(git(other, 'log', '--format=%s', '-1', 'spec/limits')).toBe('Tick 2 of limits');
   });
 
-  it('of one name in one repository have branches of their own', async ({ world }) => {
+  it('of one name in one repository have branches of their own', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, tasks('One', 'Two'));
     put(join(world.repo, 'more/limits/tasks.md'), tasks('Three'));
     git(world.repo, 'add', '--all');
@@ -107,7 +107,7 @@ describe.concurrent('contract 1: a second run of one spec', () => {
 });
 
 describe.concurrent('--in-place', () => {
-  it('works in the checkout on its branch', async ({ world }) => {
+  it('works in the checkout on its branch', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, tasks('One', 'Two'));
     const { code } = await runSpec(world, dir, '--in-place');
     expect(code).toBe(0);
@@ -131,7 +131,7 @@ describe.concurrent('--in-place', () => {
     },
   );
 
-  it('keeps failed work on a ref and goes on without it', async ({ world }) => {
+  it('keeps failed work on a ref and goes on without it', { tags: 'full' }, async ({ world }) => {
     withoutWaits(world);
     world.rehearsal([
       {
@@ -174,7 +174,7 @@ describe.concurrent('a spec that git does not have', () => {
 });
 
 describe.concurrent('a spec that git does not have and that is gone from its place', () => {
-  it('is told from one in which a task has another name', async ({ world }) => {
+  it('is told from one in which a task has another name', { tags: 'full' }, async ({ world }) => {
     const rename = { run: `sed -i s/One/Another/ ${world.repo}/.kiro/specs/limits/tasks.md` };
     world.rehearsal([{ when: { attempt: 1, phase: 'implement' }, do: [rename, ...add('a.txt'), done()] }]);
     const dir = writeSpec(world, tasks('One'), { commit: false });
@@ -202,7 +202,7 @@ describe.concurrent('a spec that git does not have and that is gone from its pla
   it.for([
     ['its directory', '.kiro/specs/limits', '.kiro/specs/moved'],
     ['its task list', '.kiro/specs/limits/tasks.md', '.kiro/specs/limits/old.md'],
-  ] as const)('is never ticked elsewhere: %s', async ([, from, to], { world }) => {
+  ] as const)('is never ticked elsewhere: %s', { tags: 'full' }, async ([, from, to], { world }) => {
     world.rehearsal([
       {
         when: { ticket: '2', phase: 'implement' },

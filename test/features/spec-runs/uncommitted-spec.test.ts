@@ -25,7 +25,9 @@ describe.concurrent('requirements and design', () => {
     expect(readFileSync(join(dir, 'requirements.md'), 'utf8')).toBe('New\n');
   });
 
-  it('that git has beside a list which it has not are up to date, too', async ({ world }) => {
+  it('that git has beside a list which it has not are up to date, too', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.rehearsal([looks('1')]);
     const dir = writeSpec(world, '', { files: { 'requirements.md': 'Old\n', 'design.md': 'Plan\n' } });
     git(world.repo, 'rm', '--quiet', '--cached', '.kiro/specs/limits/tasks.md');
@@ -37,7 +39,7 @@ describe.concurrent('requirements and design', () => {
     expect(git(world.repo, 'ls-tree', '-r', '--name-only', 'spec/limits')).not.toContain('tasks.md');
   });
 
-  it('keep what an agent wrote until the user changes theirs', async ({ world }) => {
+  it('keep what an agent wrote until the user changes theirs', { tags: 'full' }, async ({ world }) => {
     world.rehearsal([
       {
         when: { ticket: '1', phase: 'implement' },
