@@ -23,31 +23,77 @@ import { restSuperseded } from './resume.ts';
 /** The workflow of every issue. */
 const WORKFLOW = 'issue';
 
-/** Everything that can be found out before anything is changed. */
+/** Finds out everything that can be known before anything is changed. */
 export async function prepareIssueRun(parts: EngineContext, request: IssueRunRequest): Promise<PreparedRun> {
-  const { settings } = parts;
+  const { config } = request;
+  const asked = await readIssues(parts, request);
+  const { root, placeOf, ahead } = asked;
+  const chosen = await chooseIssues(parts, request, asked);
+  const { items, resumed, supersedes } = chosen;
+  const variants = new Map(items.map((item) => [item.key, asked.pinFor(item)]));
+  const now = parts.now();
+  const { plan, tickets } = planIssues({
+    planId: runId(now, parts.holder.token),
+    items,
+    done: chosen.done,
+    resumed,
+    branchOf: chosen.branchOf,
+    finished: chosen.finished,
+    mode: runMode(config),
+    batches: chosen.batches,
+    repo: root,
+    repoOf: (item) => (placeOf(item).repo === root ? null : placeOf(item).repo),
+    base: config.base ?? null,
+    packageManager: request.packageManager,
+    concurrency: config.concurrency,
+    agent: config.agent ?? null,
+    workflow: WORKFLOW,
+    workflowHash: (item) => variants.get(item.key)?.hash ?? '',
+    skipPhases: (item) => skippedPhases(config, item, placeOf(item)),
+    supersedes: (item) => supersedes.get(item.key) ?? [],
+    now,
+    createdBy: 'run',
+    run: request.run,
+  });
+  const phases = new Map(
+    items.map((item) => {
+      const all = ahead(item);
+      const from = resumed.get(item.key)?.phase;
+      return [item.id, from === undefined ? all : all.slice(all.indexOf(from))] as const;
+    }),
+  );
+  const { refused, notes } = chosen;
+  return { plan, tickets, items, refused, workflows: [...variants.values()], phases, notes };
+}
+
+type Asked = Awaited<ReturnType<typeof readIssues>>;
+
+/** The issues that were asked for, with their repositories and workflows. */
+async function readIssues(parts: EngineContext, request: IssueRunRequest) {
   const { config } = request;
   const root = await repositoryAt(parts, request.cwd);
   const { items, places, keys, refused } = await collectItems(parts, request);
   const placeOf = (item: WorkItem) => places.get(item.key) ?? { repo: root, hasRemote: false };
-  const resolved = await resolveWorkflow(WORKFLOW, settings.searchPath);
-  const workflows = new Map(
-    items.map((item) => [item.key, specialise(resolved.workflow, wishesOf(config, item, placeOf(item)))]),
+  const { workflow, prompts, scripts } = await resolveWorkflow(WORKFLOW, parts.settings.searchPath);
+  const variants = new Map(
+    items.map((item) => [item.key, specialise(workflow, wishesOf(config, item, placeOf(item)))]),
   );
-  const ahead = (item: WorkItem) =>
-    phasesAhead(workflows.get(item.key) ?? resolved.workflow, skippedPhases(config, item, placeOf(item)));
-  const earlier = new EarlierIssues(parts);
-  const facts = { earlier, placeOf, ahead, workflow: resolved.workflow };
-  const {
-    wanted: open,
-    done,
-    resumed,
-    supersedes,
-    branches,
-  } = await compareIssues(parts, request, { ...facts, items, refused });
-  const { base = null, force } = config;
-  const mode = runMode(config);
-  const notes =
+  const variantOf = (item: WorkItem) => variants.get(item.key) ?? workflow;
+  const ahead = (item: WorkItem) => phasesAhead(variantOf(item), skippedPhases(config, item, placeOf(item)));
+  const pinFor = (item: WorkItem) => pinWorkflow({ workflow: variantOf(item), prompts, scripts });
+  return { root, items, keys, refused, workflow, placeOf, ahead, pinFor };
+}
+
+/** Of these, the issues that this run has: not run elsewhere, on the right base, with their dependencies and in their order. */
+async function chooseIssues(parts: EngineContext, request: IssueRunRequest, asked: Asked) {
+  const { items, keys, placeOf, ahead, workflow } = asked;
+  const { base = null, force } = request.config;
+  const mode = runMode(request.config);
+  const refused = [...asked.refused];
+  const facts = { earlier: new EarlierIssues(parts), placeOf, ahead, workflow };
+  const compared = await compareIssues(parts, request, { ...facts, items, refused });
+  const { wanted: open, done, resumed, supersedes, branches } = compared;
+  const loose =
     mode === 'chain'
       ? await openLooseLinks(parts, { items: open, done, resumed, supersedes, placeOf, ahead })
       : new Map<string, string>();
@@ -65,57 +111,11 @@ export async function prepareIssueRun(parts: EngineContext, request: IssueRunReq
   const batches = request.batches && batchKeys(request.batches, keys);
   const line = stopAtRefused({ mode, items, runnable: kept?.items ?? wanted, refused, done, batches });
   refused.push(...line.refused);
-  const runnable = line.items;
-  const { prompts, scripts } = resolved;
-  const variants = new Map(
-    runnable.flatMap(({ key }) => {
-      const workflow = workflows.get(key);
-      return workflow ? [[key, pinWorkflow({ workflow, prompts, scripts })] as const] : [];
-    }),
-  );
-  const now = parts.now();
-  const { plan, tickets } = planIssues({
-    planId: runId(now, parts.holder.token),
-    items: runnable,
-    done,
-    resumed,
-    branchOf,
-    finished,
-    mode,
-    batches,
-    repo: root,
-    repoOf: (item) => (placeOf(item).repo === root ? null : placeOf(item).repo),
-    base,
-    packageManager: request.packageManager,
-    concurrency: config.concurrency,
-    agent: config.agent ?? null,
-    workflow: WORKFLOW,
-    workflowHash: (item) => variants.get(item.key)?.hash ?? '',
-    skipPhases: (item) => skippedPhases(config, item, placeOf(item)),
-    supersedes: (item) => supersedes.get(item.key) ?? [],
-    now,
-    createdBy: 'run',
-    run: request.run,
-  });
-  const phases = new Map(
-    runnable.map((item) => {
-      const all = ahead(item);
-      const from = resumed.get(item.key)?.phase;
-      return [item.id, from === undefined ? all : all.slice(all.indexOf(from))] as const;
-    }),
-  );
-  return {
-    plan,
-    tickets,
-    items: runnable,
-    refused,
-    workflows: [...variants.values()],
-    phases,
-    notes: new Map([...notes, ...based.notes]),
-  };
+  const notes = new Map([...loose, ...based.notes]);
+  return { items: line.items, done, resumed, supersedes, finished, branchOf, batches, refused, notes };
 }
 
-/** Called from a place where there is nothing to work on: the call is wrong, not a workspace. */
+/** Outside a repository the call is wrong, not a workspace. */
 async function repositoryAt(parts: EngineContext, cwd: string): Promise<string> {
   try {
     return (await parts.workspaces.checkRepo(cwd)).root;
