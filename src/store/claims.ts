@@ -86,6 +86,9 @@ export class FileHolder implements Holder {
             details: { holder: other },
           });
         const claim = this.claim(now);
+        // Other hosts judge the claim by the heartbeat, so that comes first.
+        makeDirectory(this.#layout.engines);
+        this.#beat();
         writeAtomic(this.#layout.daemon, `${JSON.stringify(claim)}\n`);
         return claim;
       });
