@@ -42,7 +42,8 @@ exit 75`,
     expect(seconds).toBeGreaterThan(30);
     expect(seconds).toBeLessThanOrEqual(60);
     world.append('up', '');
-    expect((await world.cli('retry', 'p', 'a')).code).toBe(0);
+    const retried = await world.cli('retry', 'p', 'a');
+    expect(retried.code, retried.err).toBe(0);
     expect((await run.ended).code).toBe(0);
   });
 });
