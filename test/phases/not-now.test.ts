@@ -1,7 +1,11 @@
 import { describe, expect } from 'vitest';
+import type { Ticket } from '../../src/model/ticket.ts';
 import { it } from '../support/index.ts';
 
 const DONE = { id: 'done', type: 'terminal' };
+
+/** Waits, and no engine holds it: a command to it is refused before. */
+const isParked = ({ hold, claim }: Ticket) => hold?.kind === 'poll' && claim === null;
 
 describe('a script that says not now', () => {
   it('is run again at the time it names, in the same attempt, with no retry and no slot used up', {
@@ -36,7 +40,7 @@ exit 75`,
     world.workflow('later', [{ id: 'work', type: 'script', command: 'later.sh', onSuccess: 'done' }, DONE]);
     world.plan('p', { workflow: 'later', tickets: { a: {} } });
     const run = world.start(['run', 'p']);
-    const { hold } = await world.reaches('p', 'a', (ticket) => ticket.hold?.kind === 'poll');
+    const { hold } = await world.reaches('p', 'a', isParked);
     expect(hold?.reason).toBe('work: no line');
     const seconds = (Date.parse(hold?.until ?? '') - Date.now()) / 1000;
     expect(seconds).toBeGreaterThan(30);
