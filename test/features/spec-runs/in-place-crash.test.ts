@@ -37,13 +37,14 @@ async function killed(world: World, ...steps: unknown[]): Promise<string> {
   return dir;
 }
 
-/** The agent ends with nobody there; no person is as quick as the next tick of the kernel's clock. */
+/** The agent ends alone. Git's log counts whole seconds, and a person commits no sooner than in the next one. */
 async function agentEnds(world: World): Promise<void> {
   world.append('agent-go', '');
   await waitFor('the agent to have ended', () => {
     const job = readJob(jobOf(world));
     put(join(world.dir, 'clock'), '');
-    return job.state === 'ended' && statSync(join(world.dir, 'clock')).ctime > job.endedAt;
+    const second = (time: Date) => Math.floor(time.getTime() / 1000);
+    return job.state === 'ended' && second(statSync(join(world.dir, 'clock')).ctime) > second(job.endedAt);
   });
 }
 
