@@ -1,13 +1,18 @@
-// Checks the rules of the rooms. `--write` prints the table of rooms into docs/architecture.md.
+// Checks the rules of the rooms and that all of src/ is used. `--write` prints the table of rooms into docs/architecture.md.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { roomProblems } from './room-problems.mjs';
 import { BESIDE, ROOMS } from './rooms.mjs';
+import { unusedCode } from './unused-code.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const write = process.argv.includes('--write');
-const problems = Object.values(roomProblems(join(root, 'src'))).flat();
+const at = (dir) => join(root, dir);
+const problems = [
+  roomProblems(at('src')),
+  unusedCode(at('src'), { users: ['bench', 'tools'].map(at), tests: [at('test')] }),
+].flatMap((rules) => Object.values(rules).flat());
 for (const problem of problems) console.error(problem);
 let failed = problems.length > 0;
 printTable();

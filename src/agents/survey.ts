@@ -74,7 +74,7 @@ interface Login {
   by: string | null;
 }
 
-export interface SurveyOptions {
+interface SurveyOptions {
   settings: Settings;
   env: Env;
   /** For the version of each program. */

@@ -2,7 +2,7 @@ import { mergeRunOptions } from '../features/issue-runs/options/run-options.ts';
 import type { MergedRunOptions, RunOptions, SettingsOfRuns } from '../features/issue-runs/options/types.ts';
 import type { Env } from '../machine/environment.ts';
 
-export interface ResolveOptions {
+interface ResolveOptions {
   /** Default: the environment of the process at the time of the call. */
   env?: Env;
   /** How errors name an option: as the caller's property, or as the command-line flag. */

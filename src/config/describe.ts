@@ -4,7 +4,7 @@ import { allowed, type Field, isScalar, type Kind, keyRule } from './kinds.ts';
 import type { Settings } from './settings.ts';
 import { flagOf, ROWS, variableOf } from './table.ts';
 
-export type JsonSchema = Record<string, unknown>;
+type JsonSchema = Record<string, unknown>;
 
 /** JSON Schema of the config file, for editors. */
 export function settingsJsonSchema(): JsonSchema {
@@ -99,7 +99,7 @@ function numberSchema(kind: Kind & { is: 'whole' | 'number' }): JsonSchema {
   return schema;
 }
 
-export interface DocRow {
+interface DocRow {
   key: string;
   allowed: string;
   /** As JSON. */
@@ -169,7 +169,7 @@ function yamlValue(value: unknown): string {
   return typeof value === 'string' && /^[a-z]+$/.test(value) ? value : JSON.stringify(value);
 }
 
-export interface ListedSetting {
+interface ListedSetting {
   key: string;
   value: unknown;
   origin: string;

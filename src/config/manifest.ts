@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { InputError } from '../model/errors.ts';
 import { readText, repositoryOf } from './paths.ts';
 
-export interface Manifest {
+interface Manifest {
   version: 1;
   /** The project's stack: node, python, rust…; null when unknown. */
   stack: string | null;

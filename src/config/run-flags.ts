@@ -14,7 +14,7 @@ export function flagOfOption(option: string): string {
   return `--${option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-export interface RunFlag {
+interface RunFlag {
   /** As commander takes it: `-c, --concurrency <n>`. */
   flags: string;
   option: string;

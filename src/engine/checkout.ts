@@ -62,7 +62,7 @@ function inCheckout(tickets: readonly Ticket[]): Ticket | undefined {
   return left.find((ticket) => !isOver(ticket)) ?? left.at(-1);
 }
 
-export interface UsersChanges {
+interface UsersChanges {
   /** What is in the way, in one sentence. */
   message: string;
   files: string[];

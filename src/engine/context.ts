@@ -83,7 +83,7 @@ export interface Notifications {
 }
 
 /** What features add to the engine. */
-export interface EngineFeatures {
+interface EngineFeatures {
   kinds: readonly PlanKind[];
   notifications?: (context: EngineContext) => Notifications;
   actions?: Actions;

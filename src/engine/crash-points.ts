@@ -1,3 +1,5 @@
+import type { ForgeCrashPoint } from '../github/journal.ts';
+
 /** Points at which a test can kill the process. Named after what has just become true. */
 export const CRASH_POINTS = [
   'ticket:claimed',
@@ -23,9 +25,6 @@ export const ACTION_CRASH_POINTS = [
 ] as const;
 /** A person's agent waits to be noted. */
 type SessionCrashPoint = 'session:waits';
-/** What is done on a forge. Each has two crash points: it is meant and not done, or done and not recorded. */
-export const FORGE_EFFECTS = ['push', 'create', 'edit', 'comment', 'merge'] as const;
-type ForgeCrashPoint = `forge:${string}`;
 type CrashPoint =
   | (typeof CRASH_POINTS)[number]
   | (typeof MERGE_CRASH_POINTS)[number]

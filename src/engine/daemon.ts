@@ -2,7 +2,7 @@ import type { Claim } from '../model/claim.ts';
 import type { EngineContext } from './context.ts';
 import { Engine } from './engine.ts';
 
-export interface DaemonOptions {
+interface DaemonOptions {
   maxConcurrency: number;
   lookEveryMs: number;
   /** Aborting stops the agents; their tickets continue at the next start. */

@@ -14,7 +14,7 @@ import { refOf, reportStatus } from './status-events.ts';
 import { type TicketWorkspace, workspaceFor } from './ticket-defaults.ts';
 import { TicketWriter } from './ticket-writer.ts';
 
-export interface DriveOptions {
+interface DriveOptions {
   /** False for a poll that only checks again: anything more waits for a slot. */
   slot: boolean;
   /** Tickets with a slot at once, all engines together. */

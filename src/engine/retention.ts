@@ -5,7 +5,7 @@ import type { EngineContext } from './context.ts';
 const DAY_MS = 86_400_000;
 
 /** Output of one attempt. */
-export interface Kept {
+interface Kept {
   path: string;
   bytes: number;
   at: number;

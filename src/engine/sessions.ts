@@ -30,7 +30,7 @@ function noSessionOf(ticket: Ticket, phase: string): InputError {
   });
 }
 
-export interface SessionLaunch {
+interface SessionLaunch {
   sessionId: string;
   phase: string;
   agent: string;

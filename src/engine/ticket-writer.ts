@@ -27,7 +27,7 @@ const OWNED = [
   'claim',
 ] as const;
 
-export type EventAfter = (ticket: Ticket) => TicketEvent | undefined;
+type EventAfter = (ticket: Ticket) => TicketEvent | undefined;
 
 /** The only way in which an engine changes a ticket: events through `reduce`, fenced by the claim. */
 export class TicketWriter {

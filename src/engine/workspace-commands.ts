@@ -4,7 +4,7 @@ import { refKey, type TicketRef } from '../model/ids.ts';
 import type { EngineContext } from './context.ts';
 import { workspaceFor } from './ticket-defaults.ts';
 
-export interface Done {
+interface Done {
   ok: boolean;
   path: string;
   message: string;

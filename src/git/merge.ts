@@ -5,7 +5,7 @@ import type { Context } from './context.ts';
 import { treeOf } from './history.ts';
 import type { GitLocation } from './location.ts';
 
-export type Merged = { commit: string } | { conflict: string[] };
+type Merged = { commit: string } | { conflict: string[] };
 
 interface MergeSpec {
   ours: string;

@@ -21,7 +21,7 @@ export interface Status {
   raw: string;
 }
 
-export interface StatusOptions {
+interface StatusOptions {
   /** List every untracked file instead of the topmost untracked directories. */
   all?: boolean;
   ignored?: boolean;

@@ -6,7 +6,7 @@ import { type GitLocation, gitDirOf, realOf } from './location.ts';
 import { branchRef, isOid } from './refs.ts';
 
 /** Where HEAD is: on a branch, or detached; the commit is undefined on a branch without commits. */
-export interface Head {
+interface Head {
   branch: string | undefined;
   commit: string | undefined;
 }

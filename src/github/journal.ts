@@ -13,8 +13,11 @@ interface JournalLine {
   facts: Record<string, unknown>;
 }
 
-/** Called when the intent is written, and when the change is made but not written. A test ends the process there. */
-type Crash = (point: `forge:${string}`) => void;
+/** Changes on GitHub. Each has two crash points: its intent is written, and it is made but not written. */
+export const FORGE_EFFECTS = ['push', 'create', 'edit', 'comment', 'merge'] as const;
+type ForgeEffect = (typeof FORGE_EFFECTS)[number];
+export type ForgeCrashPoint = `forge:${ForgeEffect}-${'meant' | 'done'}`;
+type Crash = (point: ForgeCrashPoint) => void;
 
 /** Intents and results, line by line: after a crash it shows what may have happened on GitHub. */
 export class ForgeJournal {
@@ -29,7 +32,7 @@ export class ForgeJournal {
   }
 
   async record<T extends object>(
-    what: string,
+    what: ForgeEffect,
     about: Record<string, unknown>,
     work: () => Promise<T>,
   ): Promise<T> {

@@ -7,14 +7,14 @@ import { type FetchOptions, orProblems, type SourceProblem, type WorkItem } from
 import { parseReference, type Reference, type SpecReference } from './reference.ts';
 import { type SpecWork, specItems, withSpecs } from './spec-items.ts';
 
-export interface CollectOptions extends FetchOptions {
+interface CollectOptions extends FetchOptions {
   /** What files and directories are relative to; `cwd` says which repository a plain number means. */
   filesFrom?: string;
   /** How specs are cut; `parent` by default. */
   unit?: 'parent' | 'leaf';
 }
 
-export interface CollectedWork {
+interface CollectedWork {
   items: WorkItem[];
   problems: SourceProblem[];
   /** What a spec says that was not taken as it stands. */

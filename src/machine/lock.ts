@@ -5,7 +5,7 @@ import { isAlive, ownIdentity, type ProcessIdentity } from './process-identity.t
 
 const queues = new Map<string, Promise<unknown>>();
 
-export interface LockOptions {
+interface LockOptions {
   /** Give up after this long; the error names the holder. */
   timeoutMs?: number;
   /** Aborting ends the wait with the signal's reason; what already holds the lock runs to its end. */

@@ -107,7 +107,7 @@ export function run(file: string, args: readonly string[], options: RunOptions =
   });
 }
 
-export interface ShownOptions {
+interface ShownOptions {
   cwd: string;
   env: Env;
   /** Open files of this process. */

@@ -1,7 +1,7 @@
 import type { Json } from './ticket.ts';
 import type { Phase, Workflow } from './workflow.ts';
 
-export interface SpecWishes {
+interface SpecWishes {
   /** Agent of the phase `assign`; null is whoever does the rest. */
   assignAgent: string | null;
   /** Names that a unit may be assigned to. */

@@ -2,7 +2,7 @@ import { judgedIn } from './criteria.ts';
 import type { Ticket } from './ticket.ts';
 
 /** How the review of an issue ended, as the issue workflow captured it. */
-export interface Verdict {
+interface Verdict {
   verdict: string;
   summary: string;
   /** Criteria that are not met, or that nobody could verify. */

@@ -105,7 +105,7 @@ export function fingerprint(context: Context): Promise<string> {
 }
 
 /** What is known of a turn whatever it came to. */
-export type Facts = Pick<AttemptEnd, 'sessionId' | 'usage' | 'output'>;
+type Facts = Pick<AttemptEnd, 'sessionId' | 'usage' | 'output'>;
 
 export function factsOf(result: AgentResult): Facts {
   const said = result.data === undefined ? result.text : (feedbackText(result.data as Json) ?? result.text);

@@ -8,7 +8,7 @@ import { endOfJob, runJob } from './run-job.ts';
 const MAX_CAPTURED_BYTES = 64 * 1024;
 const TIMEOUT_SECONDS = 60;
 
-export type Captured = { ok: true; values: Record<string, Json> } | { ok: false; end: AttemptEnd };
+type Captured = { ok: true; values: Record<string, Json> } | { ok: false; end: AttemptEnd };
 
 /** Collects what the phase captures. One that fails fails the attempt: an empty value would be a lie. */
 export async function capture(

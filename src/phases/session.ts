@@ -3,7 +3,7 @@ import { totalUsage } from '../model/limits/usage.ts';
 import type { Attempt, Ticket, Usage } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 
-export interface SessionChoice {
+interface SessionChoice {
   /** Session to go on in, or null for a fresh one. */
   resume: string | null;
   /** The last attempt was cut off, and its session knows what is wanted. */

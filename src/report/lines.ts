@@ -5,7 +5,7 @@ import { untilText } from './hold-time.ts';
 import { duration, oneLine, type Style, usageText, whichAttempt } from './style.ts';
 import { cells } from './width.ts';
 
-export interface LineOptions extends Naming {
+interface LineOptions extends Naming {
   style: Style;
   /** Show what agents say and do. */
   verbose: boolean;

@@ -16,13 +16,13 @@ interface TicketStatus extends Explanation {
   ticket: Ticket;
 }
 
-export interface PlanStatus {
+interface PlanStatus {
   plan: Plan;
   tickets: TicketStatus[];
   problems: StoreProblem[];
 }
 
-export interface StatusInput {
+interface StatusInput {
   view: StoreView;
   isLive: (claim: NonNullable<Ticket['claim']>) => boolean;
   daemon: boolean;

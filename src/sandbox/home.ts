@@ -4,7 +4,7 @@ import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import { ownPlaces, type Seed } from '../agents/places.ts';
 import { sweepAway } from '../machine/files/regular.ts';
 
-export interface SandboxHome {
+interface SandboxHome {
   /** What lies where inside, and may be written: from, to. */
   writable: (readonly [string, string])[];
   /** The same for reading, over what may be written. */

@@ -6,7 +6,7 @@ import { TicketBase, ticketSchemaFor } from '../model/ticket-schema.ts';
 import type { StateRef, Store } from './port.ts';
 import { unknownKind } from './state-reader.ts';
 
-export interface FileIssue {
+interface FileIssue {
   /** `tickets[2].order`; null for the file as a whole. */
   path: string | null;
   message: string;

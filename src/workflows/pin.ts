@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { InputError, messageOf } from '../model/errors.ts';
-import { commandOf, type PhaseOf, phaseOf, Workflow } from '../model/workflow.ts';
+import { type PhaseOf, Workflow } from '../model/workflow.ts';
 import { renderPrompt } from './templates/render.ts';
 
 /** A workflow with everything it names: what a ticket keeps from its start to its end. */
@@ -57,13 +57,6 @@ export async function renderPhasePrompt(
   }
   const label = name ? `prompt "${name}"` : `the prompt of phase "${phase.id}"`;
   return await renderPrompt(text, variables, { prompts: pinned.prompts, name: label });
-}
-
-/** The absolute path of a phase's script. */
-export function scriptOf(pinned: PinnedWorkflow, phaseId: string): string | undefined {
-  const phase = phaseOf(pinned.workflow, phaseId);
-  const command = phase && commandOf(phase);
-  return command === undefined ? undefined : pinned.scripts[command];
 }
 
 export function sorted(record: Readonly<Record<string, string>>): Record<string, string> {

@@ -10,7 +10,7 @@ import { findScript, insteadOf, readPrompt, type SearchPath, workflowFiles } fro
 import { type PinnedWorkflow, pinWorkflow, sorted } from './pin.ts';
 import { readIncluded } from './templates/inspect.ts';
 
-export interface ResolvedWorkflow extends PinnedWorkflow {
+interface ResolvedWorkflow extends PinnedWorkflow {
   hash: string;
   /** What to keep for `readPinned`. */
   text: string;

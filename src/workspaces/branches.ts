@@ -11,7 +11,7 @@ import { holdersOf } from './in-base.ts';
 import { checkBranch } from './paths.ts';
 import type { BranchSpec } from './spec.ts';
 
-export interface BranchState {
+interface BranchState {
   tip: string;
   /** Commits that neither the base, here or on origin, nor its integration branch has. */
   unmerged: number;
@@ -48,7 +48,7 @@ export async function examineBranch(context: Context, spec: BranchSpec): Promise
   };
 }
 
-export type DeletedBranch = { deleted: true } | { deleted: false; reason: string };
+type DeletedBranch = { deleted: true } | { deleted: false; reason: string };
 
 /** Deletes a branch that its base contains and nobody has checked out, exactly as it was when looked at. */
 export async function deleteBranch(context: Context, spec: BranchSpec): Promise<DeletedBranch> {

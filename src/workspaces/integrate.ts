@@ -12,7 +12,7 @@ import { resolveBase } from './base.ts';
 import { checkBranch } from './paths.ts';
 import type { WorkspaceSpec } from './spec.ts';
 
-export type IntegrateSpec = Pick<WorkspaceSpec, 'repo' | 'branch' | 'base' | 'recordedBase'> & {
+type IntegrateSpec = Pick<WorkspaceSpec, 'repo' | 'branch' | 'base' | 'recordedBase'> & {
   message: string;
 };
 export type Integrated =

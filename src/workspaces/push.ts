@@ -8,7 +8,7 @@ import { WorkspaceError } from '../model/errors.ts';
 import { refusePushToTrunk } from './branches.ts';
 import { checkBranch } from './paths.ts';
 
-export interface PushSpec {
+interface PushSpec {
   repo: string;
   branch: string;
   /** The plan's base; never pushed to. */

@@ -39,7 +39,7 @@ export type ReleaseSpec = Pick<
   WorkspaceSpec,
   'repo' | 'branch' | 'path' | 'owner' | 'caches' | 'slots' | 'worktreeRoot'
 >;
-export type Released = { released: true; slot: boolean } | { released: false; reason: string };
+type Released = { released: true; slot: boolean } | { released: false; reason: string };
 
 /** Releases a finished ticket's worktree: it is kept warm or removed, unless something would be lost. */
 export async function releaseWorkspace(context: Context, given: ReleaseSpec): Promise<Released> {
@@ -91,7 +91,7 @@ export async function candidateAt(
 
 const keep = (reason: string): Released => ({ released: false, reason });
 
-export interface Candidate {
+interface Candidate {
   worktree: Worktree;
   owner: Owner;
   status: Status;

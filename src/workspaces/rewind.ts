@@ -7,7 +7,7 @@ import { isShownState, readStatus, type Status } from '../git/status.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { openTree } from './paths.ts';
 
-export interface RewindSpec {
+interface RewindSpec {
   repo: string;
   path: string;
   branch: string;
@@ -87,12 +87,12 @@ async function commitAll(
   });
 }
 
-export interface ComeBackSpec extends Omit<RewindSpec, 'to'> {
+interface ComeBackSpec extends Omit<RewindSpec, 'to'> {
   /** Where the branch is made again should it be gone. */
   to: string | null;
 }
 
-export interface CameBack {
+interface CameBack {
   /** Where the tree was, in words; null when it was on its branch. */
   from: string | null;
   keptAt: string | null;

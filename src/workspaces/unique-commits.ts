@@ -6,7 +6,7 @@ import { readStatus } from '../git/status.ts';
 import { type LogEntry, listOwnRefs, readReflog } from '../git/worktrees.ts';
 
 /** What is known about a worktree before it is searched. */
-export interface Known {
+interface Known {
   /** Its branch, whose history and reflog hold commits, too. */
   branch?: string | undefined;
   tip?: string | undefined;

@@ -1,11 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  LAUNCHERS,
-  type LaunchPlan,
-  type PlannerRequest,
-  WITH_SERVERS,
-  withoutSecrets,
-} from '../../src/agents/planning/index.ts';
+import { LAUNCHERS, type LaunchPlan, WITH_SERVERS, withoutSecrets } from '../../src/agents/planning/index.ts';
+import type { PlannerRequest } from '../../src/agents/planning/launch.ts';
 
 const SECRET = 'key-0123456789';
 const SERVERS = { tracker: { command: 'tracker', args: ['--it', "isn't"], env: { TOKEN: SECRET } } };

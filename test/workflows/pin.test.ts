@@ -2,7 +2,7 @@ import { rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { PhaseOf } from '../../src/model/workflow.ts';
-import { pinWorkflow, readPinned, renderPhasePrompt, scriptOf } from '../../src/workflows/pin.ts';
+import { pinWorkflow, readPinned, renderPhasePrompt } from '../../src/workflows/pin.ts';
 import { resolveWorkflow } from '../../src/workflows/resolve.ts';
 import { directory, searchPath } from './helpers.ts';
 
@@ -31,8 +31,6 @@ describe('a resolved workflow', () => {
       'c.md': FILES['prompts/c.md'],
     });
     expect(pinned.scripts).toEqual({ 's.sh': join(root, 'scripts/s.sh') });
-    expect(scriptOf(pinned, 's')).toBe(join(root, 'scripts/s.sh'));
-    expect(scriptOf(pinned, 'a')).toBeUndefined();
     expect(pinned.hash).toMatch(/^[0-9a-f]{64}$/);
   });
 

@@ -53,7 +53,7 @@ function hasKey(text: string): boolean {
   return rows.some((row) => /\d/.test(row) && /[A-Za-z]/.test(row) && /[A-Za-z0-9]{8,}/.test(row));
 }
 
-export type { LaunchFile, LaunchPlan, PlannerRequest, PlannerServer } from './launch.ts';
+export type { LaunchFile, LaunchPlan, PlannerServer } from './launch.ts';
 
 /** CLIs that can plan with a person, the first that is installed being the default. */
 export const LAUNCHERS: Readonly<Record<string, Launcher>> = {

@@ -146,7 +146,7 @@ export const INSTALL_COMMANDS: Readonly<Record<string, string>> = {
 };
 
 /** What is wrong with a program, and how it is put right. */
-export interface Trouble {
+interface Trouble {
   detail: string;
   fix: string;
 }

@@ -83,12 +83,12 @@ function wordsOf({ command, script, cwd = '.', ok = [0], needs }: Check): string
   return [command, cwd, ok.join(' '), needs?.script ?? '', needs?.note ?? '', script];
 }
 
-export interface CheckResult {
+interface CheckResult {
   command: string;
   code: number | null;
 }
 
-export interface CheckRun {
+interface CheckRun {
   cwd: string;
   env: NodeJS.ProcessEnv;
   /** Descriptors that the output goes to. */

@@ -41,7 +41,7 @@ export async function integrateStep({
 }
 
 /** Merges a ticket's branch into the base it started from. */
-export async function integrateTicket(
+async function integrateTicket(
   parts: EngineContext,
   ref: TicketRef,
 ): Promise<Integrated & { branch: string }> {
@@ -77,7 +77,7 @@ async function checkWork(
  * Why a run does not merge a ticket by itself: a person has to verify it, or unmerged work that it builds on. Undefined
  * where nothing is in the way.
  */
-export async function leftToVerify(parts: EngineContext, ref: TicketRef): Promise<string | undefined> {
+async function leftToVerify(parts: EngineContext, ref: TicketRef): Promise<string | undefined> {
   const ticket = parts.store.ticket(ref);
   const open: Ticket[] = [];
   for (const each of [ticket, ...ancestorsOf(ticket, parts.store.view())])

@@ -10,7 +10,7 @@ import { TicketBase } from '../../model/ticket-schema.ts';
 import type { BasedOn } from '../../workspaces/index.ts';
 import type { Refused } from './request.ts';
 
-export interface BasesInput {
+interface BasesInput {
   items: readonly WorkItem[];
   /** Where issues are worked on, those that are done before too. */
   repos: readonly string[];
@@ -21,7 +21,7 @@ export interface BasesInput {
   branchOf(item: WorkItem): string;
 }
 
-export interface Based {
+interface Based {
   items: WorkItem[];
   refused: Refused[];
   /** Notes about issues that are run all the same, by their id. */

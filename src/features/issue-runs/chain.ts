@@ -10,7 +10,7 @@ import type { DoneBefore, Resumed, RunMode } from './plan.ts';
 import { sourceKey } from './previous-runs.ts';
 import type { Refused } from './request.ts';
 
-export interface ChainInput {
+interface ChainInput {
   items: readonly WorkItem[];
   done: Map<string, DoneBefore>;
   resumed: ReadonlyMap<string, Resumed>;
@@ -90,7 +90,7 @@ async function isUpon(
   return blockers.some((blocker) => sourceKey(blocker) === before.key && tipOf(blocker) === tip);
 }
 
-export interface LineInput {
+interface LineInput {
   mode: RunMode;
   /** All that were asked for and could be read. */
   items: readonly WorkItem[];

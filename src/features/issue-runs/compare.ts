@@ -12,7 +12,7 @@ import { EarlierIssues, sourceKey } from './previous-runs.ts';
 import type { IssueRunRequest, Refused } from './request.ts';
 
 /** What is known before issues are compared with earlier runs. */
-export interface Facts {
+interface Facts {
   earlier: EarlierIssues;
   placeOf(item: WorkItem): IssuePlace;
   /** Phases that are wanted of an issue. */
@@ -20,7 +20,7 @@ export interface Facts {
   workflow: Workflow;
 }
 
-export interface Compared {
+interface Compared {
   wanted: WorkItem[];
   done: Map<string, DoneBefore>;
   /** Phases from which partly finished issues continue, by item key. */

@@ -13,9 +13,9 @@ import { type EarlierIssues, isNoted } from './previous-runs.ts';
 const SERVES: Record<string, string> = { spec: WORK_PHASE, testgen: WORK_PHASE, smart_tests: 'checks' };
 
 /** What is left to do of an issue: nothing, a part of what is wanted now, or (undefined) all of it. */
-export type Left = { done: DoneBefore } | { from: Resumed } | undefined;
+type Left = { done: DoneBefore } | { from: Resumed } | undefined;
 
-export interface LeftInput {
+interface LeftInput {
   /** All tickets of the issue, oldest first. */
   tickets: readonly Ticket[];
   earlier: EarlierIssues;

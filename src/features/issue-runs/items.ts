@@ -8,7 +8,7 @@ import { InputError } from '../../model/errors.ts';
 import { runMode } from './options/issue-shape.ts';
 import type { IssueRunRequest, Refused } from './request.ts';
 
-export interface Collected {
+interface Collected {
   items: WorkItem[];
   /** By key of the item. */
   places: Map<string, IssuePlace>;
@@ -71,7 +71,7 @@ export function batchKeys(
   );
 }
 
-export interface DependencyInput {
+interface DependencyInput {
   items: readonly WorkItem[];
   /** Those that need no run. */
   done: ReadonlyMap<string, unknown>;

@@ -34,7 +34,7 @@ export interface Resumed {
   tip: string | null;
 }
 
-export interface IssuePlanInput {
+interface IssuePlanInput {
   planId: string;
   items: readonly WorkItem[];
   /** Items that need no run: their keys with the branch that has their work. */

@@ -22,7 +22,7 @@ export type Verdict =
       logFile: string;
     };
 
-export interface CheckOptions {
+interface CheckOptions {
   trains: Trains;
   scratch: ScratchSpec;
   signal: AbortSignal;

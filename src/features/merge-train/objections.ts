@@ -26,7 +26,7 @@ export interface Destination {
 }
 
 /** A reason not to merge a pull request. */
-export interface Objection {
+interface Objection {
   reason: string;
   /** It may pass: checks still run, or GitHub cannot be asked now. */
   passing?: 'checks' | 'later';

@@ -90,7 +90,7 @@ export interface LandedPull {
   url: string;
 }
 
-export interface LandedPulls {
+interface LandedPulls {
   landed: (Placed & LandedPull)[];
   /** Those that GitHub refused, and those that need one of them. */
   left: LeftOut[];

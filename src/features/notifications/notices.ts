@@ -6,7 +6,7 @@ import { plural } from '../../model/text/plural.ts';
 import { type Attempt, attemptKey, openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/port.ts';
 
-export type Occasion = Settings['notify']['on'][number];
+type Occasion = Settings['notify']['on'][number];
 
 /** What a person is told: the JSON that hooks get. */
 export interface Notice {

@@ -96,7 +96,7 @@ export class Notifier implements Notifications {
 }
 
 /** What came of telling something at one place. */
-export interface Told {
+interface Told {
   place: string;
   label: string;
   ok: boolean;

@@ -116,7 +116,7 @@ export function sayFailure(place: NotifyPlace, error: unknown, settings: Setting
   return `No notification by ${place.label}: ${clean}`;
 }
 
-export interface HttpOptions {
+interface HttpOptions {
   signal: AbortSignal;
   /** Of one try. */
   timeoutMs?: number;

@@ -18,8 +18,6 @@ import type { StoreView } from '../../store/port.ts';
 import { MAX_PROMPT_BYTES } from '../../workflows/find.ts';
 import { type Finding, fileProblems, noMergeTarget, obstacles, type Problem } from './problems.ts';
 
-export type { Problem };
-
 /** Everything that is wrong with a plan, found before anything runs. */
 export async function checkPlan(parts: EngineContext, planId: string): Promise<Problem[]> {
   const { store } = parts;

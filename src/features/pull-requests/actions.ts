@@ -9,7 +9,7 @@ import { isForGood, troubleOf } from './errors.ts';
 import { openPullRequest } from './open.ts';
 import { reviewOf, watchPull } from './watch.ts';
 
-export type Call = Pick<ActionCall, 'parts' | 'ref' | 'inputs'> & {
+type Call = Pick<ActionCall, 'parts' | 'ref' | 'inputs'> & {
   /** False for a person at the command line, who sees every error. */
   inPhase: boolean;
 };

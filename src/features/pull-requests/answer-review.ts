@@ -14,7 +14,7 @@ import { capturedFeedback } from './feedback.ts';
 import { localTip, ticketPull } from './find.ts';
 import { openPullRequest } from './open.ts';
 
-export interface AnsweredReview {
+interface AnsweredReview {
   number: number;
   url: string;
   pushed: boolean;
@@ -82,7 +82,7 @@ async function knownPull(parts: EngineContext, work: ForgeWork): Promise<PullReq
   return pull;
 }
 
-export interface CommentWish {
+interface CommentWish {
   key: string;
   text: string;
 }

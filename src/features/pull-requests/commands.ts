@@ -56,7 +56,7 @@ export async function syncTicket(
   return done;
 }
 
-export interface MergedPull {
+interface MergedPull {
   number: number;
   url: string;
   /** False when it had been merged already. */

@@ -5,7 +5,7 @@ import { SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { ghOptions } from './context.ts';
 
 /** Why nothing can be done on the forge now, and when to try again. */
-export interface Trouble {
+interface Trouble {
   reason: string;
   until: string;
 }

@@ -7,7 +7,7 @@ import { writeAtomic } from '../../machine/files/atomic.ts';
 import type { ForgeWork } from './context.ts';
 
 /** What a look found to be answered. */
-export interface Feedback {
+interface Feedback {
   ids: string[];
 }
 

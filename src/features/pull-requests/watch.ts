@@ -20,7 +20,7 @@ import { keepFeedback } from './feedback.ts';
 import { isLeftOver, localTip, ourWork, ticketPull } from './find.ts';
 
 /** `unsolved`: answered again and again, and it is still the same. */
-export type Watching =
+type Watching =
   | (Standing & { unsolved?: string })
   /** `unseen`: GitHub could not be asked just now, so that nothing is known. */
   | { waiting: string; unseen?: true };

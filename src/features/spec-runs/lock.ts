@@ -25,7 +25,7 @@ interface SpecLock extends Claim {
 const held = new Map<string, { files: string[]; timer: NodeJS.Timeout }>();
 
 /** What has to be free for a plan: its spec, and the branch or checkout that it works in. */
-export interface SpecPlace {
+interface SpecPlace {
   name: string;
   dir: string;
   repo: string;

@@ -47,7 +47,7 @@ const REASONS: Record<string, string> = {
 const FORBIDDEN = new Set(['EROFS', 'EACCES', 'EPERM']);
 
 /** What could not be written, and the setting that names another place for it. */
-export interface Place {
+interface Place {
   name: string;
   setting: string;
 }

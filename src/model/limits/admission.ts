@@ -101,7 +101,7 @@ export interface AtWork {
 /** By then a process that nobody measures has what it needs, and what is free does not count it any more. */
 const GROWN_MS = 60_000;
 
-export interface Room {
+interface Room {
   agent: string;
   /** Megabytes that one more would need; 0 turns the question off. */
   need: number;

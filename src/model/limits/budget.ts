@@ -158,7 +158,7 @@ export function usedUp(purses: readonly Purse[], unknown: Budgets['unknown'], no
 }
 
 /** What an attempt under way has used by now. */
-export interface UsedNow {
+interface UsedNow {
   usage: Usage | null;
   seconds: number;
   /** Seconds since the purses were plural, for which others at work have gone on. */

@@ -9,7 +9,7 @@ export interface AccountLimit {
   by: string;
 }
 
-export interface LimitQuestion {
+interface LimitQuestion {
   account: string;
   /** All tickets that are known: the limit is derived from their attempts, so nothing can disagree with them. */
   tickets: Iterable<Ticket>;

@@ -4,7 +4,7 @@ interface Orderable {
   dependsOn: readonly string[];
 }
 
-export interface Ordered<T extends Orderable = Orderable> {
+interface Ordered<T extends Orderable = Orderable> {
   /** All items, each behind what it depends on; otherwise as given. Those that wait for a cycle come last. */
   order: T[];
   /** Keys that wait for each other, each cycle once, beginning with the item that was given first. */

@@ -3,7 +3,7 @@ import type { Plan } from '../plan.ts';
 import { pathsMeet } from '../text/paths.ts';
 import { type PlansView, ticketOf } from './view.ts';
 
-export interface Overlap {
+interface Overlap {
   a: string;
   b: string;
   /** The first two paths that meet. */

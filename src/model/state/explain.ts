@@ -5,7 +5,7 @@ import { type Hold, openAttempt, type Ticket } from '../ticket.ts';
 import { reservation } from '../verdict.ts';
 
 /** What is known about engines when somebody asks why a ticket does not move. */
-export interface Surroundings {
+interface Surroundings {
   /** Some live engine drives this ticket, or a person is in its session. */
   driven: boolean;
   /** Some live engine would take tickets of this plan. */

@@ -6,7 +6,7 @@ import { enter, noteOf, settle } from './walk.ts';
 export const MOST_RETURNS = 3;
 
 /** The edge by which a complete ticket goes back to work. */
-export interface WayBack {
+interface WayBack {
   /** The phase whose edge is taken, as if it had ended that way. */
   from: string;
   outcome: string;

@@ -1,4 +1,4 @@
-export interface Heading {
+interface Heading {
   /** 1 to 6; 7 for a bold or plain line that serves as one. */
   level: number;
   text: string;

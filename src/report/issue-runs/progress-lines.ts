@@ -7,7 +7,7 @@ import { clock, oneLine, usageText, whichAttempt, wholeSeconds } from '../style.
 
 const HEARTBEAT_MS = 60_000;
 
-export interface RunLinesOptions {
+interface RunLinesOptions {
   /** One whole line, in one write. */
   out(line: string): void;
   /** Monotonic milliseconds. */

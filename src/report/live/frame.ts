@@ -7,7 +7,7 @@ import { oneLine, type Style, usageText, whichAttempt } from '../style.ts';
 import { cells, cut, spread } from '../width.ts';
 import type { LiveState, LiveTicket } from './state.ts';
 
-export interface FrameView extends Naming {
+interface FrameView extends Naming {
   columns: number;
   rows: number;
   /** The minimum number of screen rows above the block. */
@@ -117,7 +117,7 @@ function plain(text: string): string {
 }
 
 /** The row of one ticket in the live block. */
-export interface LiveRow {
+interface LiveRow {
   kind: 'running' | 'waiting' | 'gate' | 'queued';
   name: string;
   phase: string;

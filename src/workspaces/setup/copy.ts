@@ -7,7 +7,7 @@ import type { GitLocation } from '../../git/location.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 import { isInside } from '../paths.ts';
 
-export interface Copied {
+interface Copied {
   /** Hashes of what was copied, by file. */
   files: Record<string, string>;
   /** What was asked for and could not be copied. */

@@ -109,7 +109,7 @@ const LOG = fields({
   summary: optional(fields({ totalDurationSeconds: number })),
 });
 
-export type ReadLog = { log: RunLog } | { reason: string };
+type ReadLog = { log: RunLog } | { reason: string };
 
 /** A log of a run, or why the file is none. */
 export function readLog(path: string): ReadLog {

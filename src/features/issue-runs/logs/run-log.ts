@@ -24,7 +24,7 @@ export interface RunLogWriter {
   finish(end: { aborted: boolean }): void;
 }
 
-export interface RunLogOptions {
+interface RunLogOptions {
   path: string;
   planId: string;
   config: ExecutionConfig;
@@ -60,7 +60,7 @@ export function openRunLog(
   };
 }
 
-export interface RunLogInput {
+interface RunLogInput {
   plan: Plan;
   tickets: readonly Ticket[];
   config: ExecutionConfig;
@@ -117,7 +117,7 @@ export function runLog(input: RunLogInput): RunLog {
   };
 }
 
-export type NamedMode = 'batch' | 'chain' | 'sequential' | 'parallel';
+type NamedMode = 'batch' | 'chain' | 'sequential' | 'parallel';
 
 /** The mode's name in every report. */
 export function modeOf(plan: Plan, config: ExecutionConfig): NamedMode {

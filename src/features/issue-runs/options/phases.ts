@@ -74,7 +74,7 @@ export function phasePolicies(
 
 export type LabelRule = RunSettings['rules'][number];
 
-export interface Shape {
+interface Shape {
   phases: readonly IssuePhase[];
   qualityLoop: boolean;
 }
