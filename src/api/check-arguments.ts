@@ -1,9 +1,8 @@
 import { resolve } from 'node:path';
 import type { Settings as SignalboxSettings } from '../config/settings.ts';
-import { parseBatches } from '../features/issue-runs/options/batches.ts';
+import { parseBatches } from '../features/issue-runs/options/check-options.ts';
 import { completeOptions } from '../features/issue-runs/options/run-options.ts';
-import type { SettingsOfRuns } from '../features/issue-runs/options/types.ts';
-import type { ManifestOfRun } from '../features/issue-runs/types.ts';
+import type { ManifestOfRun, SettingsOfRuns } from '../features/issue-runs/types.ts';
 import type { Env } from '../machine/environment.ts';
 import { InputError } from '../model/errors.ts';
 import type { OrchestratorConfig, RunSurroundings } from './run-types.ts';

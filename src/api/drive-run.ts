@@ -1,11 +1,11 @@
 import type { Settings } from '../config/settings.ts';
 import { letGo } from '../engine/plan-transitions.ts';
 import { runPlan } from '../engine/run-plan.ts';
-import type { ExecutionConfig } from '../features/issue-runs/options/execution-config.ts';
 import { atLeast, issueResult } from '../features/issue-runs/results/issue-result.ts';
-import { infoOf, numberOf, worktreesOf } from '../features/issue-runs/results/ticket-facts.ts';
+import { infoOf, numberOf, worktreesOf } from '../features/issue-runs/results/stored-run.ts';
 import { restSuperseded } from '../features/issue-runs/resume.ts';
 import type { IssueResult, RunResult } from '../features/issue-runs/types.ts';
+import type { ExecutionConfig } from '../model/issue-run-schema.ts';
 import { ticketsOf } from '../model/plans/view.ts';
 import type { Opened } from './opened-run.ts';
 

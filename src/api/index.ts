@@ -8,29 +8,29 @@ export {
   runPlan,
 } from '../engine/run-plan.ts';
 export type { PhasePlanCallback, ProgressCallback, ProgressEvent } from '../features/issue-runs/callbacks.ts';
-export type { IssueLog, RunLog } from '../features/issue-runs/logs/log-format.ts';
+export type { IssueLog, RunLog } from '../features/issue-runs/logs/log-files.ts';
 export type { RunLogWriter } from '../features/issue-runs/logs/run-log.ts';
-export { parseBatches } from '../features/issue-runs/options/batches.ts';
-export { checkCombination } from '../features/issue-runs/options/combinations.ts';
-export { type ConfigLayers, ConfigResolver } from '../features/issue-runs/options/config-resolver.ts';
+export { checkCombination, parseBatches } from '../features/issue-runs/options/check-options.ts';
 export {
   buildExecutionConfig,
   checkExecutionConfig,
-  type ExecutionConfig,
 } from '../features/issue-runs/options/execution-config.ts';
-export type { MergedRunOptions, RunOptions } from '../features/issue-runs/options/types.ts';
+export { type ConfigLayers, ConfigResolver } from '../features/issue-runs/options/run-options.ts';
 export type {
   IssueResult,
   ManifestOfRun,
+  MergedRunOptions,
   PhaseResult,
   PlannedIssue,
+  RunOptions,
   RunResult,
   WorktreeInfo,
 } from '../features/issue-runs/types.ts';
-export type { IssueInfo } from '../issues/numbered.ts';
+export type { IssueInfo } from '../issues/github/issue.ts';
 export { HeldError, IllegalMoveError, InputError, SignalboxError } from '../model/errors.ts';
 export type { EngineEvent, StoredEvent } from '../model/events.ts';
 export { extraFields } from '../model/extra-fields.ts';
+export type { ExecutionConfig } from '../model/issue-run-schema.ts';
 export type { Plan } from '../model/plan.ts';
 export type { Ticket } from '../model/ticket.ts';
 export type { Workflow } from '../model/workflow.ts';

@@ -8,14 +8,15 @@ import { workspaceFor } from '../engine/ticket-defaults.ts';
 import { tellPhases } from '../features/issue-runs/callbacks.ts';
 import { checkLogPlace, type Rotation, rotateLogs } from '../features/issue-runs/logs/log-files.ts';
 import { openRunLog, type RunLogWriter } from '../features/issue-runs/logs/run-log.ts';
-import type { MergedRunOptions } from '../features/issue-runs/options/types.ts';
-import type { PreparedRun } from '../features/issue-runs/request.ts';
 import { refusedResult, stoppedResult } from '../features/issue-runs/results/issue-result.ts';
-import { preview } from '../features/issue-runs/results/preview.ts';
-import { storedRun } from '../features/issue-runs/results/stored-run.ts';
-import { inWorktree } from '../features/issue-runs/results/ticket-facts.ts';
+import { inWorktree, preview, storedRun } from '../features/issue-runs/results/stored-run.ts';
 import { prepareIssueRun, startIssueRun } from '../features/issue-runs/run.ts';
-import type { ManifestOfRun, WorktreeInfo } from '../features/issue-runs/types.ts';
+import type {
+  ManifestOfRun,
+  MergedRunOptions,
+  PreparedRun,
+  WorktreeInfo,
+} from '../features/issue-runs/types.ts';
 import type { WorkItem } from '../issues/item.ts';
 import { issueInFile } from '../issues/markdown.ts';
 import { parseReference } from '../issues/reference.ts';

@@ -1,5 +1,5 @@
 import { mergeRunOptions } from '../features/issue-runs/options/run-options.ts';
-import type { MergedRunOptions, RunOptions, SettingsOfRuns } from '../features/issue-runs/options/types.ts';
+import type { MergedRunOptions, RunOptions, SettingsOfRuns } from '../features/issue-runs/types.ts';
 import type { Env } from '../machine/environment.ts';
 
 interface ResolveOptions {

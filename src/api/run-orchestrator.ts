@@ -6,23 +6,26 @@ import { repositoryOf } from '../config/paths.ts';
 import { harmless, type PhasePlanCallback } from '../features/issue-runs/callbacks.ts';
 import { checkLogPlace } from '../features/issue-runs/logs/log-files.ts';
 import { openRunLog } from '../features/issue-runs/logs/run-log.ts';
-import { parseBatches } from '../features/issue-runs/options/batches.ts';
-import { checkMerged } from '../features/issue-runs/options/combinations.ts';
+import { checkMerged, parseBatches } from '../features/issue-runs/options/check-options.ts';
 import {
   buildExecutionConfig,
   checkExecutionConfig,
-  type ExecutionConfig,
 } from '../features/issue-runs/options/execution-config.ts';
 import { completeOptions } from '../features/issue-runs/options/run-options.ts';
-import type { MergedRunOptions, RunOptions } from '../features/issue-runs/options/types.ts';
 import { atLeast } from '../features/issue-runs/results/issue-result.ts';
-import { spentOn, storedRun } from '../features/issue-runs/results/stored-run.ts';
-import { numberOf } from '../features/issue-runs/results/ticket-facts.ts';
+import { numberOf, spentOn, storedRun } from '../features/issue-runs/results/stored-run.ts';
 import { takeRun } from '../features/issue-runs/resume.ts';
-import type { IssueResult, ManifestOfRun, RunResult } from '../features/issue-runs/types.ts';
-import { numberedItem } from '../issues/numbered.ts';
+import type {
+  IssueResult,
+  ManifestOfRun,
+  MergedRunOptions,
+  RunOptions,
+  RunResult,
+} from '../features/issue-runs/types.ts';
+import { numberedItem } from '../issues/github/issue.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
+import type { ExecutionConfig } from '../model/issue-run-schema.ts';
 import { ticketsOf } from '../model/plans/view.ts';
 import { whyNotMerged } from '../model/verdict.ts';
 import { runOutput } from '../report/issue-runs/output.ts';

@@ -1,12 +1,11 @@
 import type { Settings as SignalboxSettings } from '../config/settings.ts';
 import type { PhasePlanCallback, ProgressCallback } from '../features/issue-runs/callbacks.ts';
 import type { RunLogWriter } from '../features/issue-runs/logs/run-log.ts';
-import type { ExecutionConfig } from '../features/issue-runs/options/execution-config.ts';
-import type { RunOptions } from '../features/issue-runs/options/types.ts';
-import type { WorktreeInfo } from '../features/issue-runs/types.ts';
-import type { IssueInfo } from '../issues/numbered.ts';
+import type { RunOptions, WorktreeInfo } from '../features/issue-runs/types.ts';
+import type { IssueInfo } from '../issues/github/issue.ts';
 import type { Env } from '../machine/environment.ts';
 import type { EngineEvent } from '../model/events.ts';
+import type { ExecutionConfig } from '../model/issue-run-schema.ts';
 
 /** Surroundings of a run; each has the process's own as its default, at the time of the call. */
 export interface RunSurroundings {

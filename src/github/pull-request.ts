@@ -1,7 +1,7 @@
 import { asArray, asRecord, asText, parseJson } from '../model/text/json.ts';
-import { ghProblem } from './gh/failure.ts';
+import { askRepository } from './gh/graphql.ts';
 import { type RepositoryName, repositoryText } from './gh/repository-name.ts';
-import { GhError, type GhOptions, type GhResult, runSlowGh, trySlowGh } from './gh/run-gh.ts';
+import { GhError, type GhOptions, type GhResult, ghProblem, runSlowGh, trySlowGh } from './gh/run-gh.ts';
 
 export type PullState = 'OPEN' | 'CLOSED' | 'MERGED';
 
@@ -189,4 +189,120 @@ export function ourPull<T extends Pick<PullRequest, 'number' | 'state' | 'create
     commits.includes(headOf(pull)) ||
     (since !== null && Date.parse(pull.createdAt) >= Math.floor(Date.parse(since) / 1000) * 1000);
   return pulls.find(({ state }) => state === 'OPEN') ?? pulls.find(isOurs);
+}
+
+/** What every comment of ours begins with; it is not shown. */
+export const MARK = '<!-- signalbox-comment ';
+
+interface NewComment {
+  repository: RepositoryName;
+  number: number;
+  /** Two comments with the same key are the same comment. */
+  key: string;
+  bodyFile: string;
+}
+
+export function markOf(key: string): string {
+  return `${MARK}${key.replace(/[^\w.:/-]/g, '_')} -->`;
+}
+
+/** The address of the comment with this key; undefined while there is none. Only our own account's count. */
+export async function findComment(
+  { repository, number, key }: Omit<NewComment, 'bodyFile'>,
+  options: GhOptions,
+): Promise<string | undefined> {
+  const fields = `pullRequest(number: ${Math.trunc(number)}) { comments(last: 100) { nodes { url body viewerDidAuthor } } }`;
+  const { found } = await askRepository(repository, { fields }, options);
+  const all = asArray(asRecord(asRecord(found.pullRequest).comments).nodes).map(asRecord);
+  const mark = markOf(key);
+  const own = all.find((each) => each.viewerDidAuthor === true && asText(each.body).startsWith(mark));
+  return own && asText(own.url);
+}
+
+/** Comments on a pull request unless the comment exists, and checks afterwards: a lost answer does not make a second one. */
+export async function commentOnce(
+  comment: NewComment,
+  options: GhOptions,
+): Promise<{ url: string; posted: boolean }> {
+  const there = await findComment(comment, options);
+  if (there !== undefined) return { url: there, posted: false };
+  const { repository, number, bodyFile } = comment;
+  const where = repositoryText(repository);
+  const args = ['pr', 'comment', String(number), '--repo', where, '--body-file', bodyFile];
+  const result = await trySlowGh(args, options);
+  const url = await findComment(comment, options);
+  if (url !== undefined) return { url, posted: true };
+  if (result instanceof GhError) throw result;
+  throw ghProblem(result, repository, `could not comment on pull request #${number} of ${where}`);
+}
+
+interface Review {
+  author: string;
+  approves: boolean;
+  text: string;
+}
+
+export interface Reviewed {
+  state: PullState;
+  /** What the reviews come to; null while they come to nothing. */
+  verdict: 'approve' | 'reject' | null;
+  /** Those that count and say so, oldest first. */
+  reviews: Review[];
+}
+
+const REVIEW_FIELDS = 'state,headRefOid,reviewDecision,reviews';
+
+/** What people said of the commits that a pull request has now. */
+export async function readReviews(
+  repository: RepositoryName,
+  number: number,
+  options: GhOptions,
+): Promise<Reviewed> {
+  const args = ['pr', 'view', String(number), '--repo', repositoryText(repository), '--json', REVIEW_FIELDS];
+  const result = await runSlowGh(args, options);
+  const what = `pull request #${number} of ${repositoryText(repository)}`;
+  if (result.code !== 0) throw ghProblem(result, repository, `could not read ${what}`);
+  const pull = asRecord(parseJson(result.stdout));
+  const { state } = pull;
+  if (!isPullState(state)) throw ghProblem(result, repository, `gave no state of ${what}`);
+  return { state, ...judge(pull) };
+}
+
+function judge(pull: Record<string, unknown>): Pick<Reviewed, 'verdict' | 'reviews'> {
+  const decision = asText(pull.reviewDecision);
+  const head = asText(pull.headRefOid);
+  const latest = new Map<string, Record<string, unknown>>();
+  for (const review of asArray(pull.reviews).map(asRecord).sort(byTime)) {
+    if (isTrusted(asText(review.authorAssociation)) && asText(review.state) !== 'COMMENTED')
+      latest.set(asText(asRecord(review.author).login), review);
+  }
+  // What was said of other commits is said of something else; an older gh does not tell.
+  const current = [...latest.values()].filter((review) => {
+    const commit = asText(asRecord(review.commit).oid);
+    return commit === '' || head === '' || commit === head;
+  });
+  const reviews = current.flatMap((review): Review[] => {
+    const state = asText(review.state);
+    if (state !== 'APPROVED' && state !== 'CHANGES_REQUESTED') return [];
+    const author = asText(asRecord(review.author).login);
+    return [{ author, approves: state === 'APPROVED', text: asText(review.body).trim() }];
+  });
+  const refused = reviews.some(({ approves }) => !approves);
+  const approved = reviews.some(({ approves }) => approves);
+  // Whoever requested changes of older commits has not taken that back.
+  const against = [...latest.values()].some(({ state }) => asText(state) === 'CHANGES_REQUESTED');
+  // With a rule of its own, GitHub knows how many approvals it takes.
+  const enough = decision === '' ? !against : decision === 'APPROVED';
+  return { verdict: refused ? 'reject' : approved && enough ? 'approve' : null, reviews };
+}
+
+function byTime(a: Record<string, unknown>, b: Record<string, unknown>): number {
+  return asText(a.submittedAt).localeCompare(asText(b.submittedAt));
+}
+
+/** Anybody may say anything on a public repository; these belong to it. */
+const TRUSTED = new Set(['OWNER', 'MEMBER', 'COLLABORATOR']);
+
+export function isTrusted(association: string): boolean {
+  return TRUSTED.has(association);
 }

@@ -8,8 +8,8 @@ import { asArray, asRecord, asText, parseJson } from '../model/text/json.ts';
 import { type RepositoryName, repositoryText } from './gh/repository-name.ts';
 import { GhError, type GhOptions } from './gh/run-gh.ts';
 import { BudgetBook, type KnownBudget } from './rate-limit.ts';
-import { MAX_WATCHES, queryWatches, type Watch, withEarlier } from './watch-query.ts';
 import type { Watched } from './watched.ts';
+import { MAX_WATCHES, queryWatches, type Watch, withEarlier } from './watched.ts';
 
 interface SnapshotOptions {
   cacheDir: string;

@@ -1,5 +1,9 @@
 import { asArray, asRecord, asText } from '../model/text/json.ts';
-import { isPullState, type PullState } from './pull-request.ts';
+import { askRepository } from './gh/graphql.ts';
+import type { RepositoryName } from './gh/repository-name.ts';
+import type { GhOptions } from './gh/run-gh.ts';
+import { isPullState, isTrusted, type PullState } from './pull-request.ts';
+import type { Budget } from './rate-limit.ts';
 
 /** A pull request with everything that people and machines said of it. It is kept as JSON for all who wait. */
 export interface Watched {
@@ -32,7 +36,7 @@ export interface Watched {
 }
 
 /** What people say, as GitHub calls it. */
-export type Talk = 'reviews' | 'reviewThreads' | 'comments';
+type Talk = 'reviews' | 'reviewThreads' | 'comments';
 const TALK: readonly Talk[] = ['reviews', 'reviewThreads', 'comments'];
 
 export interface Said {
@@ -94,7 +98,7 @@ export function readWatched(value: unknown): Watched | undefined {
 }
 
 /** What was said, oldest first, and whether there is more of it. */
-export function readTalk(
+function readTalk(
   pull: Record<string, unknown>,
 ): Pick<Watched, 'reviews' | 'threads' | 'comments' | 'earlier' | 'cut'> {
   const threads = nodes(pull.reviewThreads);
@@ -168,15 +172,93 @@ function readCheck(check: Record<string, unknown>): Check {
   return { id, name, url, result, state: waits ? 'pending' : result === 'SUCCESS' ? 'passed' : 'failed' };
 }
 
-/** Anybody may say anything on a public repository; these belong to it. */
-const TRUSTED = new Set(['OWNER', 'MEMBER', 'COLLABORATOR']);
-
-export function isTrusted(association: string): boolean {
-  return TRUSTED.has(association);
-}
-
 /** Whether an author is listened to: what others say never reaches an agent, and their reviews count for nothing. */
 export function isHeard(said: Said, reviewers: readonly string[]): boolean {
   if (said.own || isTrusted(said.association)) return true;
   return reviewers.some((login) => login.toLowerCase() === said.author.toLowerCase());
+}
+
+/** A branch whose pull request something waits for. */
+export interface Watch {
+  branch: string;
+  /** If it is known already: a branch alone may also have pull requests of other people's forks. */
+  number: number | null;
+  /** Owner of the repository that the branch is pushed to; null when its address does not tell. */
+  owner: string | null;
+}
+
+/** GitHub counts what a query could return, and refuses too much. */
+export const MAX_WATCHES = 25;
+
+const AUTHORED = 'author { login } authorAssociation viewerDidAuthor body';
+const BACK = 'pageInfo { hasPreviousPage startCursor }';
+const pages: Record<Talk, (page: string) => string> = {
+  reviews: (page) => `reviews(${page}) { ${BACK} nodes { id ${AUTHORED} state submittedAt commit { oid } } }`,
+  reviewThreads: (page) =>
+    `reviewThreads(${page}) { ${BACK} nodes { isResolved path line comments(last: 50) { ${BACK} nodes { id ${AUTHORED} createdAt } } } }`,
+  comments: (page) => `comments(${page}) { ${BACK} nodes { id ${AUTHORED} createdAt } }`,
+};
+const PULL = `fragment pull on PullRequest {
+  number url state createdAt mergedAt isDraft headRefName headRefOid baseRefName baseRefOid mergeable mergeStateStatus reviewDecision
+  headRef { name } headRepositoryOwner { login }
+  ${pages.reviews('last: 100')}
+  ${pages.reviewThreads('last: 50')}
+  ${pages.comments('last: 100')}
+  commits(last: 1) { nodes { commit { oid statusCheckRollup { state contexts(first: 100) { pageInfo { hasNextPage } nodes {
+    ... on CheckRun { id name status conclusion detailsUrl }
+    ... on StatusContext { id context state targetUrl description }
+  } } } } } }
+}`;
+
+/** The pull requests of each branch, newest first, in the order of the branches, from one query. */
+export async function queryWatches(
+  repository: RepositoryName,
+  watches: readonly Watch[],
+  gh: GhOptions,
+): Promise<{ pulls: Watched[][]; budget: Budget | null }> {
+  const variables: Record<string, string> = {};
+  const fields = watches.map(({ branch, number }, index) => {
+    if (number !== null) return `p${index}: pullRequest(number: ${Math.trunc(number)}) { ...pull }`;
+    variables[`b${index}`] = branch;
+    const order = 'orderBy: {field: CREATED_AT, direction: DESC}';
+    return `p${index}: pullRequests(headRefName: $b${index}, first: 5, ${order}) { nodes { ...pull } }`;
+  });
+  const query = { fields: fields.join('\n    '), variables, fragments: `\n${PULL}` };
+  const { found, budget } = await askRepository(repository, query, gh);
+  const pulls = watches.map(({ branch, number, owner }, index) => {
+    const value = asRecord(found[`p${index}`]);
+    const all = (number === null ? asArray(value.nodes) : [value]).flatMap((each) => readWatched(each) ?? []);
+    const isOwn = (pull: Watched) => owner === null || pull.owner.toLowerCase() === owner.toLowerCase();
+    return all.filter((pull) => pull.branch === branch && isOwn(pull));
+  });
+  return { pulls, budget };
+}
+
+/** Only so many pages are read back; of older comments the agent gets the address alone. */
+const MAX_EARLIER_PAGES = 8;
+
+/** An open pull request with what was said before the first page. */
+export async function withEarlier(
+  repository: RepositoryName,
+  pull: Watched,
+  gh: GhOptions,
+): Promise<Watched> {
+  let whole = pull;
+  for (let page = 0; page < MAX_EARLIER_PAGES; page++) {
+    if (whole.state !== 'OPEN' || Object.keys(whole.earlier).length === 0) break;
+    const talks = Object.keys(whole.earlier) as Talk[];
+    const inner = talks.map((talk) => pages[talk](`last: 50, before: $${talk}`)).join(' ');
+    const fields = `pullRequest(number: ${Math.trunc(whole.number)}) { ${inner} }`;
+    const { found } = await askRepository(repository, { fields, variables: whole.earlier }, gh);
+    const older = readTalk(asRecord(found.pullRequest));
+    whole = {
+      ...whole,
+      reviews: [...older.reviews, ...whole.reviews],
+      threads: [...older.threads, ...whole.threads],
+      comments: [...older.comments, ...whole.comments],
+      earlier: older.earlier,
+      cut: whole.cut || older.cut,
+    };
+  }
+  return whole;
 }

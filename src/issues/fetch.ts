@@ -1,22 +1,32 @@
-import { parseRepository } from '../github/gh/repository-name.ts';
-import { InputError } from '../model/errors.ts';
+import { dirname, resolve } from 'node:path';
+import { GITHUB, githubKey, parseRepository } from '../github/gh/repository-name.ts';
+import type { GhOptions } from '../github/gh/run-gh.ts';
+import { defaultHost, ownRepository } from '../github/own-repository.ts';
+import { InputError, messageOf, SignalboxError } from '../model/errors.ts';
 import { idProblem } from '../model/ids.ts';
+import { quoted } from '../model/text/clean.ts';
 import { fetchGithub } from './github/source.ts';
 import {
   type Fetched,
-  type FetchOptions,
+  orError,
   orProblems,
   problemOf,
   type SourceContext,
   type Sourced,
   type SourceProblem,
+  type Wait,
   type WorkItem,
 } from './item.ts';
 import { fetchLinear } from './linear/source.ts';
 import { fetchMarkdown } from './markdown.ts';
-import { parseReference, type Reference, type SpecReference } from './reference.ts';
-import { ownRepository } from './repository.ts';
-import { resolveWaits } from './waits.ts';
+import {
+  issueNumber,
+  parseReference,
+  type Reference,
+  readIssue,
+  readLinear,
+  type SpecReference,
+} from './reference.ts';
 
 export interface FetchResult {
   /** In the order of the references, each once. */
@@ -33,7 +43,7 @@ export interface FetchResult {
  */
 export async function fetchItems(
   references: readonly (string | Reference)[],
-  options: FetchOptions,
+  options: GhOptions,
 ): Promise<FetchResult> {
   options.signal?.throwIfAborted();
   const { found: parsed, problems } = await orProblems(references, String, (reference) =>
@@ -120,4 +130,84 @@ function clash({ reference, item }: Sourced, other: Sourced | undefined): Source
   const message = `${reference.text} has the id "${item.id}", and so has ${other?.reference.text ?? 'another'}.`;
   const hint = 'Give one of them another `id:` in its front matter, or run them one after the other.';
   return problemOf(reference.text, new InputError('source/same-id', message, { hint }));
+}
+
+/** Turns what files wait for into keys: an id of this call first, then a path, then an issue. */
+async function resolveWaits(
+  found: readonly Sourced[],
+  context: SourceContext,
+): Promise<{ found: Sourced[]; problems: SourceProblem[] }> {
+  const known: Known = {
+    ids: new Map(found.map(({ item }) => [item.id, item.key])),
+    paths: new Map(
+      found.flatMap(({ reference, item }) =>
+        reference.kind === 'markdown' ? [[reference.path, item.key] as const] : [],
+      ),
+    ),
+  };
+  return orProblems(
+    found,
+    ({ reference }) => reference.text,
+    (sourced) => withKeys(sourced, known, context),
+  );
+}
+
+interface Known {
+  ids: ReadonlyMap<string, string>;
+  paths: ReadonlyMap<string, string>;
+}
+
+async function withKeys(sourced: Sourced, known: Known, context: SourceContext): Promise<Sourced> {
+  if (!sourced.waits || sourced.waits.length === 0) return sourced;
+  const base = sourced.reference.kind === 'markdown' ? dirname(sourced.reference.path) : context.cwd;
+  const keys = await Promise.all(sourced.waits.map((wait) => keyOf(wait, base, known, context)));
+  const dependsOn = [...new Set([...sourced.item.dependsOn, ...keys])];
+  return { ...sourced, item: { ...sourced.item, dependsOn } };
+}
+
+async function keyOf(
+  { text, place }: Wait,
+  base: string,
+  known: Known,
+  context: SourceContext,
+): Promise<string> {
+  const id = known.ids.get(text) ?? known.ids.get(text.replace(/^#/, ''));
+  if (id !== undefined) return id;
+  if (/\.(md|markdown)$/i.test(text)) {
+    const path = resolve(base, text);
+    return known.paths.get(path) ?? `markdown:${path}`;
+  }
+  const number = issueNumber(text.replace(/^#/, ''));
+  if (number !== undefined) return ownKey(number, place, context);
+  const linear = readLinear(text);
+  if (linear !== undefined) return `linear:${linear}`;
+  const issue = readIssue(text, 0, defaultHost(context));
+  if (issue?.mention.repository && issue.end === text.length && !issue.pull) {
+    await refuseStrangers(issue.mention.repository.host, place, context);
+    return githubKey(issue.mention.repository, issue.mention.number);
+  }
+  if (idProblem(text) === undefined) return `markdown:${text}`;
+  throw new InputError('markdown/depends-on', `${place}: ${quoted(text)} is not something to depend on.`, {
+    hint: 'Name the id or path of another file, or an issue such as "#12", owner/repo#12 or ENG-12.',
+  });
+}
+
+async function ownKey(number: number, place: string, context: SourceContext): Promise<string> {
+  const own = await orError(context.ownRepository);
+  if (!(own instanceof SignalboxError)) return githubKey(own, number);
+  throw new InputError(
+    'markdown/depends-on',
+    `${place}: It depends on #${number}, and nobody can tell in which repository that is: ${messageOf(own)}`,
+    { hint: `Write owner/repo#${number}, or leave it out.${own.hint ? `\n${own.hint}` : ''}` },
+  );
+}
+
+/** A file must not be able to make gh send a token to a host of its choice. */
+async function refuseStrangers(host: string, place: string, context: SourceContext): Promise<void> {
+  if (host === GITHUB || host === defaultHost(context).toLowerCase()) return;
+  const own = await orError(context.ownRepository);
+  if (!(own instanceof SignalboxError) && own.host === host) return;
+  throw new InputError('markdown/depends-on', `${place}: Issues on ${host} are not looked up from here.`, {
+    hint: 'Name issues of github.com or of the host that origin is on; GH_HOST names another.',
+  });
 }

@@ -1,5 +1,5 @@
 import type { RepositoryName } from '../github/gh/repository-name.ts';
-import type { Env } from '../machine/environment.ts';
+import type { GhOptions } from '../github/gh/run-gh.ts';
 import { messageOf, SignalboxError } from '../model/errors.ts';
 import type { Reference } from './reference.ts';
 
@@ -58,18 +58,7 @@ export interface SourceProblem {
   resetAt?: string | undefined;
 }
 
-export interface FetchOptions {
-  cwd: string;
-  env: Env;
-  /** The GitHub CLI: a name on PATH or a path. */
-  gh: string;
-  signal?: AbortSignal | undefined;
-  /** For one call to a tracker; 30 s by default. */
-  timeoutMs?: number | undefined;
-  now?: (() => Date) | undefined;
-}
-
-export interface SourceContext extends FetchOptions {
+export interface SourceContext extends GhOptions {
   /** The GitHub repository of the working directory; found once, and only when something needs it. */
   ownRepository(): Promise<RepositoryName>;
 }
@@ -147,7 +136,7 @@ export interface Listed {
   more: boolean;
 }
 
-export type ListOptions = FetchOptions & { filter: ListFilter };
+export type ListOptions = GhOptions & { filter: ListFilter };
 
 /** Trackers ignore case in names of labels. */
 export function hasLabels(labels: readonly string[], wanted: readonly string[]): boolean {

@@ -1,6 +1,5 @@
 import { modeOf } from '../features/issue-runs/logs/run-log.ts';
-import { storedRun } from '../features/issue-runs/results/stored-run.ts';
-import { issueName } from '../features/issue-runs/results/ticket-facts.ts';
+import { issueName, storedRun } from '../features/issue-runs/results/stored-run.ts';
 import type { Plan } from '../model/plan.ts';
 import type { PlansView } from '../model/plans/view.ts';
 import { plural } from '../model/text/plural.ts';

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { resolveRunOptions } from '../../src/api/run-options.ts';
 import { TABLE } from '../../src/config/table.ts';
-import { parseBatches } from '../../src/features/issue-runs/options/batches.ts';
+import { parseBatches } from '../../src/features/issue-runs/options/check-options.ts';
 import {
   buildExecutionConfig,
   checkExecutionConfig,
-  type ExecutionConfig,
 } from '../../src/features/issue-runs/options/execution-config.ts';
-import type { RunOptions } from '../../src/features/issue-runs/options/types.ts';
+import type { RunOptions } from '../../src/features/issue-runs/types.ts';
+import type { ExecutionConfig } from '../../src/model/issue-run-schema.ts';
 import { refusal } from '../config/scratch.ts';
 
 const build = (options: RunOptions, count = 1, settings = {}) =>

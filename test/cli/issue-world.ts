@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { RunLog } from '../../src/features/issue-runs/logs/log-format.ts';
+import type { RunLog } from '../../src/features/issue-runs/logs/log-files.ts';
 import type { Running } from '../support/cli.ts';
 import { git, type World, waitFor } from '../support/index.ts';
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { fetchItems } from '../../src/issues/fetch.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { issuesPage, type LinearAnswer, linearIssue, linearServer, page } from './linear-server.ts';
@@ -139,8 +139,9 @@ describe('Linear issues', () => {
     ],
   ])('are problems after %s', async (_, answer, code, message) => {
     const { url } = await linearServer(() => answer);
-    const now = () => new Date('2029-12-31T00:00:00Z');
-    const { items, problems } = await fetchItems(['ENG-1', 'ENG-2'], { ...options(url), now });
+    vi.useFakeTimers({ toFake: ['Date'], now: new Date('2029-12-31T00:00:00Z') });
+    onTestFinished(() => void vi.useRealTimers());
+    const { items, problems } = await fetchItems(['ENG-1', 'ENG-2'], options(url));
     expect(items).toEqual([]);
     expect(problems.map((problem) => problem.reference)).toEqual(['ENG-1', 'ENG-2']);
     expect(problems[0]).toMatchObject({

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { listGithub } from '../../src/issues/github/list.ts';
 import type { Listed, ListFilter } from '../../src/issues/item.ts';
 import { listLinear } from '../../src/issues/linear/source.ts';
@@ -146,8 +146,9 @@ describe('a list of Linear', () => {
 
   it('tells a rate limit with its end', async () => {
     const { url } = await linearServer(() => ({ status: 429, headers: { 'retry-after': '60' }, body: {} }));
-    const now = () => new Date('2030-01-01T00:00:00Z');
-    const listed = await listLinear({ ...options(url), now, filter: OPEN, team: 'ENG' });
+    vi.useFakeTimers({ toFake: ['Date'], now: new Date('2030-01-01T00:00:00Z') });
+    onTestFinished(() => void vi.useRealTimers());
+    const listed = await listLinear({ ...options(url), filter: OPEN, team: 'ENG' });
     expect(listed.problems).toMatchObject([
       { code: 'linear/rate-limited', resetAt: '2030-01-01T00:01:00.000Z' },
     ]);

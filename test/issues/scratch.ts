@@ -1,7 +1,8 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { FetchOptions, WorkItem } from '../../src/issues/item.ts';
+import type { GhOptions } from '../../src/github/gh/run-gh.ts';
+import type { WorkItem } from '../../src/issues/item.ts';
 import { atTestEnd } from '../support/ends.ts';
 import { FakeGh } from '../support/gh/fake-gh.ts';
 import { GIT_ENV, git } from '../support/repo.ts';
@@ -29,7 +30,7 @@ export function write(dir: string, name: string, text: string | Uint8Array): str
 export function checkout(remote = 'https://github.com/acme/web.git'): {
   dir: string;
   fake: FakeGh;
-  options: FetchOptions;
+  options: GhOptions;
 } {
   const dir = scratch();
   const cwd = join(dir, 'work');

@@ -1,8 +1,6 @@
 import { describe, expect } from 'vitest';
-import { findComment } from '../../src/github/comment.ts';
 import type { GhOptions } from '../../src/github/gh/run-gh.ts';
-import { findPullRequests } from '../../src/github/pull-request.ts';
-import { readReviews } from '../../src/github/review.ts';
+import { findComment, findPullRequests, readReviews } from '../../src/github/pull-request.ts';
 import { Bench } from '../features/pull-requests/bench.ts';
 import { it, type World } from '../support/index.ts';
 import { GithubApi } from './github-api.ts';

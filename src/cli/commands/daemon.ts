@@ -104,7 +104,7 @@ async function withLogs(
   open: (listen: EventView['listen']) => Promise<EngineContext>,
 ): Promise<{ parts: EngineContext; close(): Promise<void> }> {
   const [{ followLogs }, { followSpecs }] = await Promise.all([
-    import('../../features/issue-runs/logs/follow.ts'),
+    import('../../features/issue-runs/logs/run-log.ts'),
     import('../../report/spec-follow.ts'),
   ]);
   let follow: EventView['listen'] = () => undefined;

@@ -1,7 +1,6 @@
 import type { ResumeInit } from '../../api/run-orchestrator.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { RunOptions } from '../../features/issue-runs/options/types.ts';
-import type { RunResult } from '../../features/issue-runs/types.ts';
+import type { RunOptions, RunResult } from '../../features/issue-runs/types.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { ticketOf } from '../../model/plans/view.ts';
 import { style } from '../../report/style.ts';
@@ -60,7 +59,7 @@ async function watched(
   const [{ issueLines }, { runHeader }, { issueName }, { openStore }] = await Promise.all([
     import('../../report/issue-runs/output.ts'),
     import('../../report/header.ts'),
-    import('../../features/issue-runs/results/ticket-facts.ts'),
+    import('../../features/issue-runs/results/stored-run.ts'),
     import('../../store/open.ts'),
   ]);
   const store = openStore(settings.stateDir);

@@ -8,7 +8,7 @@ import { TicketPlan } from '../../model/plan-schema.ts';
 import { planOf } from '../../model/plans/view.ts';
 import { TicketBase } from '../../model/ticket-schema.ts';
 import type { BasedOn } from '../../workspaces/index.ts';
-import type { Refused } from './request.ts';
+import type { Refused } from './types.ts';
 
 interface BasesInput {
   items: readonly WorkItem[];

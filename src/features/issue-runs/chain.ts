@@ -8,7 +8,7 @@ import { tipOf } from '../../model/ticket.ts';
 import { landed } from '../landed/landed.ts';
 import type { DoneBefore, Resumed, RunMode } from './plan.ts';
 import { sourceKey } from './previous-runs.ts';
-import type { Refused } from './request.ts';
+import type { Refused } from './types.ts';
 
 interface ChainInput {
   items: readonly WorkItem[];

@@ -6,10 +6,9 @@ import { refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
 import { isOver, isSuperseded, type Ticket } from '../../model/ticket.ts';
 import type { Workflow } from '../../model/workflow.ts';
-import { finishedWork, leftToDo } from './finished-work.ts';
 import type { DoneBefore, Resumed } from './plan.ts';
-import { EarlierIssues, sourceKey } from './previous-runs.ts';
-import type { IssueRunRequest, Refused } from './request.ts';
+import { EarlierIssues, finishedWork, leftToDo, sourceKey } from './previous-runs.ts';
+import type { IssueRunRequest, Refused } from './types.ts';
 
 /** What is known before issues are compared with earlier runs. */
 interface Facts {

@@ -1,12 +1,12 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { type IssuePlace, placeItems } from '../../issues/checkouts.ts';
 import { type FetchResult, fetchItems } from '../../issues/fetch.ts';
+import { joinNumbered } from '../../issues/github/issue.ts';
 import { isForeign, sayItem, type WorkItem } from '../../issues/item.ts';
-import { joinNumbered } from '../../issues/numbered.ts';
 import { numberOfKey, referenceFromKey } from '../../issues/reference.ts';
 import { InputError } from '../../model/errors.ts';
-import { runMode } from './options/issue-shape.ts';
-import type { IssueRunRequest, Refused } from './request.ts';
+import { runMode } from './options/execution-config.ts';
+import type { IssueRunRequest, Refused } from './types.ts';
 
 interface Collected {
   items: WorkItem[];

@@ -3,8 +3,7 @@ import type { IssueRunPlan } from '../../model/plan.ts';
 import { entryOf } from '../../model/plans/view.ts';
 import { blockedBy, firstFailure } from '../../model/state/dependencies.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { withPrerequisitesNow } from './prerequisites.ts';
-import { beginWithPushed } from './pushed-commits.ts';
+import { beginWithPushed, withPrerequisitesNow } from './pushed-work.ts';
 
 /** Plans that `signalbox run <issues>` makes: issues that start from what people and other issues have pushed. */
 export const issuesKind: PlanKind<IssueRunPlan> = {

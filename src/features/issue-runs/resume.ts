@@ -8,8 +8,7 @@ import { ticketsOf } from '../../model/plans/view.ts';
 import { settle } from '../../model/state/walk.ts';
 import { newerRunOf, type Ticket, tipOf } from '../../model/ticket.ts';
 import { resolveWorkflow } from '../../workflows/resolve.ts';
-import { finishedWork } from './finished-work.ts';
-import { EarlierIssues, sourceKey } from './previous-runs.ts';
+import { EarlierIssues, finishedWork, sourceKey } from './previous-runs.ts';
 
 /** Claims an issue run that was stopped, or whose process is gone, and resumes its stopped tickets. */
 export async function takeRun(parts: EngineContext, planId: string): Promise<Plan> {

@@ -14,11 +14,11 @@ import { checkBases } from './bases.ts';
 import { openLooseLinks, stopAtRefused } from './chain.ts';
 import { compareIssues, finishedOutside, isTaken } from './compare.ts';
 import { batchKeys, collectItems, withDependencies } from './items.ts';
-import { runMode, skippedPhases, wishesOf } from './options/issue-shape.ts';
+import { runMode, skippedPhases, wishesOf } from './options/execution-config.ts';
 import { branchOfItem, phasesAhead, planIssues } from './plan.ts';
 import { EarlierIssues } from './previous-runs.ts';
-import type { IssueRunRequest, PreparedRun } from './request.ts';
 import { restSuperseded } from './resume.ts';
+import type { IssueRunRequest, PreparedRun } from './types.ts';
 
 /** The workflow of every issue. */
 const WORKFLOW = 'issue';

@@ -1,7 +1,12 @@
+import type { ValueOf } from '../../config/kinds.ts';
+import type { RUN_ONLY } from '../../config/run-table.ts';
+import type { RunSettings } from '../../config/settings.ts';
+import type { WorkItem } from '../../issues/item.ts';
+import type { AgentConfig } from '../../model/agent.ts';
 import type { Judged } from '../../model/criteria.ts';
-import type { Usage } from '../../model/ticket.ts';
-import type { ExecutionConfig } from './options/execution-config.ts';
-import type { MergedRunOptions } from './options/types.ts';
+import type { ExecutionConfig } from '../../model/issue-run-schema.ts';
+import type { IssueRunPlan } from '../../model/plan.ts';
+import type { Ticket, Usage } from '../../model/ticket.ts';
 
 export interface PhaseResult {
   phase: string;
@@ -121,4 +126,77 @@ export interface RunResult {
   dryRun?: PlannedIssue[];
   /** It was left to a daemon, which may have begun already; `results` are as things were then. */
   detached?: boolean;
+}
+
+export interface IssueRunRequest {
+  cwd: string;
+  references: readonly string[];
+  /** References by group. */
+  batches: readonly (readonly string[])[] | null;
+  /** Items that the caller has already: they are not fetched. */
+  known?: readonly WorkItem[] | undefined;
+  config: ExecutionConfig;
+  /** Installs the dependencies of worktrees; null: the lock files decide. */
+  packageManager: string | null;
+  /** Stored with the plan, for `resume` and for logs. */
+  run: Record<string, unknown>;
+  signal?: AbortSignal | undefined;
+}
+
+/** Why an issue is not run, though it was asked for. */
+export interface Refused {
+  reference: string;
+  item: WorkItem | null;
+  reason: string;
+  hint?: string | undefined;
+  /** Who has it, when another engine does. */
+  locked?: { pid: number; hostname: string; startedAt: string; command: string };
+  /** It waits for approval in an earlier run. */
+  waiting?: boolean;
+  /** It could be run, but not after what comes before it. */
+  notStarted?: boolean;
+}
+
+export interface PreparedRun {
+  plan: IssueRunPlan;
+  tickets: Ticket[];
+  items: WorkItem[];
+  refused: Refused[];
+  /** Every variant of the workflow that a ticket uses. */
+  workflows: { hash: string; text: string }[];
+  /** Phases that are ahead of each ticket when all goes well, by its id. */
+  phases: Map<string, string[]>;
+  /** Notes to report when the run begins, by ticket id. */
+  notes: Map<string, string>;
+}
+
+interface OfSettings extends Omit<RunSettings, 'phases' | 'defaultBase'> {
+  base: RunSettings['defaultBase'];
+  phasePolicies: RunSettings['phases'];
+}
+type OfRun = { [K in keyof typeof RUN_ONLY]: ValueOf<(typeof RUN_ONLY)[K]['kind']> };
+
+type Given<T> = { [K in keyof T]?: T[K] | undefined };
+
+/** Options of one run. A key that is missing or undefined comes from variables, settings or defaults. */
+export interface RunOptions extends Given<Omit<OfSettings, 'rotation'>>, Given<Omit<OfRun, 'phases'>> {
+  /** `spec,exec,qa`, or a list. */
+  phases?: string | readonly string[] | undefined;
+  rotation?: Given<OfSettings['rotation']> | undefined;
+  /** The same as `logJson: false`, `smartTests: false`, `retry: false` and `pr: false`. */
+  noLog?: boolean | undefined;
+  noSmartTests?: boolean | undefined;
+  noRetry?: boolean | undefined;
+  noPr?: boolean | undefined;
+}
+
+/** Options after merging: every setting has a value. */
+export interface MergedRunOptions extends OfSettings, Partial<Omit<OfRun, 'phases'>> {
+  phases?: string;
+}
+
+/** What is needed of SignalboxSettings; what is missing has its default. */
+export interface SettingsOfRuns {
+  run?: Partial<RunSettings>;
+  agents?: Record<string, AgentConfig>;
 }

@@ -4,8 +4,7 @@ import { SignalboxError } from '../../model/errors.ts';
 import { endedMerged } from '../../model/state/ended-merged.ts';
 import { type Ticket, tipOf } from '../../model/ticket.ts';
 import type { BranchSpec, Whereabouts } from '../../workspaces/index.ts';
-import { forgeJournal, forgeWork, pullNumberOf } from '../pull-requests/context.ts';
-import { mergedPull } from '../pull-requests/find.ts';
+import { forgeJournal, forgeWork, mergedPull, pullNumberOf } from '../pull-requests/context.ts';
 
 /** The work of one branch: the tickets that did it, and the commit that it ends with. */
 export interface Work extends BranchSpec {

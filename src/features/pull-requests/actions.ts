@@ -5,7 +5,7 @@ import { InputError, SignalboxError } from '../../model/errors.ts';
 import type { CaughtUp } from '../../workspaces/index.ts';
 import { answerReview } from './answer-review.ts';
 import { mergeTicketPull, pushTicket, syncTicket } from './commands.ts';
-import { isForGood, troubleOf } from './errors.ts';
+import { isForGood, troubleOf } from './context.ts';
 import { openPullRequest } from './open.ts';
 import { reviewOf, watchPull } from './watch.ts';
 

@@ -4,8 +4,7 @@ import { forgetPull } from '../../github/snapshot.ts';
 import { IllegalMoveError, SignalboxError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import type { CaughtUp, Pushed } from '../../workspaces/index.ts';
-import { type ForgeWork, forgeWork, pullBaseOf } from './context.ts';
-import { isLeftOver, localTip, ticketPull } from './find.ts';
+import { type ForgeWork, forgeWork, isLeftOver, localTip, pullBaseOf, ticketPull } from './context.ts';
 
 /** Pushes a ticket's branch and nothing else. */
 export async function pushTicket(parts: EngineContext, ref: TicketRef): Promise<Pushed & { branch: string }> {

@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, workspaceFor } from '../../engine/ticket-defaults.ts';
+import type { RepositoryName } from '../../github/gh/repository-name.ts';
 import type { GhOptions } from '../../github/gh/run-gh.ts';
 import type { ForgeJournal } from '../../github/journal.ts';
 import {
@@ -12,20 +13,22 @@ import {
   type PullRequest,
 } from '../../github/pull-request.ts';
 import {
+  type BodyFacts,
+  type Criterion,
   issueReference,
   mergeBody,
   pullRequestSection,
   pullRequestTitle,
+  type Tracked,
 } from '../../github/pull-request-text.ts';
 import { forgetPull } from '../../github/snapshot.ts';
+import { judgedIn, judgementOf } from '../../model/criteria.ts';
 import { IllegalMoveError, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import { ticketOf } from '../../model/plans/view.ts';
-import type { Ticket } from '../../model/ticket.ts';
+import type { Json, Ticket } from '../../model/ticket.ts';
 import type { WorkspaceSpec } from '../../workspaces/index.ts';
-import { bodyFacts, trackedOf } from './body-facts.ts';
-import { forgeWork, ownBaseOf } from './context.ts';
-import { mergedPull } from './find.ts';
+import { forgeWork, mergedPull, ownBaseOf } from './context.ts';
 import { isStackedOn, type Stack, stackOf } from './ticket-stack.ts';
 
 export interface OpenedPullRequest {
@@ -197,4 +200,53 @@ async function baseBranch(
 function write(file: string, text: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   writeFileSync(file, text, { mode: 0o600 });
+}
+
+/** What the tracker says about a ticket; nothing for one that a planner wrote. */
+function trackedOf({ source }: Ticket): Tracked {
+  return {
+    number: source?.number ?? null,
+    repository: source?.repository ?? null,
+    labels: source?.labels ?? [],
+  };
+}
+
+/** `#12` where it has a number, else its id. */
+function nameOf(ticket: Ticket, repository: RepositoryName): string {
+  return issueReference(trackedOf(ticket), repository) ?? ticket.ticketId;
+}
+
+/** What the pull request says: the review's own findings, as the workflow captured them. */
+function bodyFacts(ticket: Ticket, stack: Stack, repository: RepositoryName): BodyFacts {
+  const { qa_summary: summary, qa_verdict: verdict, qa_criteria: criteria } = ticket.context;
+  return {
+    reference: issueReference(trackedOf(ticket), repository),
+    link: ticket.linearUrl,
+    description: ticket.description,
+    summary: text(summary),
+    verdict: text(verdict) || null,
+    criteria: criteriaOf(ticket, criteria),
+    stack: stack.tickets.map((each) => ({
+      name: nameOf(each, repository),
+      self: each.ticketId === ticket.ticketId && each.planId === ticket.planId,
+    })),
+  };
+}
+
+/** Every criterion of the ticket, judged or not, and then what the review has made out beside them. */
+function criteriaOf({ acceptanceCriteria }: Ticket, value: Json | undefined): Criterion[] {
+  const judged = judgedIn(value);
+  const own = acceptanceCriteria.map((criterion) => ({ criterion, found: judgementOf(criterion, judged) }));
+  const used = new Set(own.map(({ found }) => found));
+  return [
+    ...own.map(({ criterion, found }) =>
+      found ? { ...found, criterion } : { criterion, met: null, evidence: 'not judged' },
+    ),
+    ...judged.filter((each) => !used.has(each)),
+  ];
+}
+
+function text(value: Json | undefined): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -2,22 +2,28 @@ import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, repoOf } from '../../engine/ticket-defaults.ts';
 import { repositoryText } from '../../github/gh/repository-name.ts';
 import type { ForgeJournal } from '../../github/journal.ts';
-import { findPullRequests, ourPull } from '../../github/pull-request.ts';
+import { findPullRequests, ourPull, type Reviewed, readReviews } from '../../github/pull-request.ts';
 import { type Standing, standingOf } from '../../github/pull-request-state.ts';
-import { type Reviewed, readReviews } from '../../github/review.ts';
 import { seePull } from '../../github/snapshot.ts';
-import type { Watch } from '../../github/watch-query.ts';
-import type { Watched } from '../../github/watched.ts';
+import type { Watch, Watched } from '../../github/watched.ts';
 import type { PullWait } from '../../model/actions.ts';
 import { InputError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import { planOf } from '../../model/plans/view.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { type ForgeWork, forgeWork, ownBaseOf, pullNumberOf } from './context.ts';
-import { troubleOf } from './errors.ts';
-import { keepFeedback } from './feedback.ts';
-import { isLeftOver, localTip, ourWork, ticketPull } from './find.ts';
+import { keepFeedback } from './answer-review.ts';
+import {
+  type ForgeWork,
+  forgeWork,
+  isLeftOver,
+  localTip,
+  ourWork,
+  ownBaseOf,
+  pullNumberOf,
+  ticketPull,
+  troubleOf,
+} from './context.ts';
 
 /** `unsolved`: answered again and again, and it is still the same. */
 type Watching =

@@ -1,7 +1,16 @@
 import { asArray, asRecord, asText, parseJson } from '../../model/text/json.ts';
-import { type FailureContext, ghFailure, type HttpAnswer, splitAnswer } from './failure.ts';
+import { type Budget, readBudget } from '../rate-limit.ts';
+import { type RepositoryName, repositoryText } from './repository-name.ts';
 import type { GhError } from './run-gh.ts';
-import { type GhOptions, type GhResult, runGh } from './run-gh.ts';
+import {
+  type FailureContext,
+  type GhOptions,
+  type GhResult,
+  ghFailure,
+  type HttpAnswer,
+  runGh,
+  splitAnswer,
+} from './run-gh.ts';
 
 export interface GraphqlQuery {
   text: string;
@@ -68,4 +77,35 @@ export function variableTypes(variables: Record<string, string>): string {
   return Object.keys(variables)
     .map((name) => `$${name}: String!`)
     .join(', ');
+}
+
+interface RepositoryQuery {
+  /** Fields of the repository. */
+  fields: string;
+  variables?: Record<string, string>;
+  fragments?: string;
+}
+
+/** Asks for fields of a repository. An error of a part is left to the reader of that part; any other is thrown. */
+export async function askRepository(
+  repository: RepositoryName,
+  { fields, variables, fragments = '' }: RepositoryQuery,
+  options: GhOptions,
+): Promise<{ found: Record<string, unknown>; budget: Budget | null }> {
+  const { host, owner, name } = repository;
+  const all = { owner, name, ...variables };
+  const text = `query(${variableTypes(all)}) {
+  rateLimit { limit remaining cost resetAt }
+  repository(owner: $owner, name: $name) {
+    ${fields}
+  }
+}${fragments}`;
+  const answer = await graphql(host, { text, variables: all }, { timeoutMs: 60_000, ...options });
+  const { data, errors } = answer;
+  const whole = errors.find(({ type, path }) => path.length === 0 || type === 'RATE_LIMITED');
+  if (whole || Object.keys(data).length === 0) {
+    const what = `the pull requests of ${repositoryText(repository)}`;
+    throw graphqlFailure(answer, whole ?? errors[0], { host, what });
+  }
+  return { found: asRecord(data.repository), budget: readBudget(data.rateLimit) };
 }

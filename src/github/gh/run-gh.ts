@@ -2,6 +2,8 @@ import { existsSync } from 'node:fs';
 import type { Env } from '../../machine/environment.ts';
 import { type RunEnd, type RunOptions, run } from '../../machine/run.ts';
 import { SignalboxError } from '../../model/errors.ts';
+import { capital, cleanLine } from '../../model/text/clean.ts';
+import { GITHUB, type RepositoryName, repositoryText } from './repository-name.ts';
 
 export type GhFailure =
   | 'missing'
@@ -35,7 +37,7 @@ export class GhError extends SignalboxError {
   }
 }
 
-export interface GhOptions extends Pick<RunOptions, 'input' | 'maxBytes' | 'signal'> {
+export interface GhOptions extends Pick<RunOptions, 'signal'> {
   cwd: string;
   env: Env;
   timeoutMs?: number | undefined;
@@ -107,4 +109,169 @@ function notRun({ error, stopped }: RunEnd, { gh, cwd, timeoutMs }: GhOptions): 
     hint: 'Check ghCommand in the settings and the permissions of that file.',
     cause: error,
   });
+}
+
+export interface HttpAnswer {
+  /** 0 when gh printed no status line. */
+  status: number;
+  /** Names in lower case. */
+  headers: Map<string, string>;
+  body: string;
+}
+
+/** Takes apart what `gh api --include` prints. */
+export function splitAnswer(stdout: string): HttpAnswer {
+  const headers = new Map<string, string>();
+  const status = /^HTTP\/[\d.]+ (\d{3})/.exec(stdout)?.[1];
+  if (status === undefined) return { status: 0, headers, body: stdout };
+  let at = stdout.indexOf('\n') + 1;
+  while (at > 0) {
+    const end = stdout.indexOf('\n', at);
+    if (end < 0) return { status: Number(status), headers, body: '' };
+    const line = stdout.slice(at, end).trim();
+    at = end + 1;
+    if (line === '') break;
+    const colon = line.indexOf(':');
+    headers.set(line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim());
+  }
+  return { status: Number(status), headers, body: at > 0 ? stdout.slice(at) : '' };
+}
+
+export interface FailureContext {
+  host?: string;
+  /** What was asked for, as in "#12 of owner/repo". */
+  what?: string;
+  answer?: HttpAnswer | undefined;
+  /** Message and type out of a GraphQL answer, which say more than what gh prints. */
+  message?: string | undefined;
+  type?: string | undefined;
+}
+
+/** Types of GraphQL errors, which need no reading of prose. */
+const TYPES: Record<string, GhFailure> = {
+  RATE_LIMITED: 'rate-limited',
+  NOT_FOUND: 'not-found',
+  FORBIDDEN: 'forbidden',
+  INSUFFICIENT_SCOPES: 'forbidden',
+};
+const AUTH =
+  /gh auth login|not logged in|bad credentials|requires authentication|authentication token|HTTP 401|401 Unauthorized/i;
+const RATE = /rate limit|abuse detection|HTTP 429/i;
+const NETWORK =
+  /error connecting to|check your internet connection|no such host|connection refused|connection reset|network is unreachable|i\/o timeout|TLS handshake|context deadline exceeded|dial tcp|proxyconnect|\bEOF\b|certificate/i;
+const FORBIDDEN =
+  /SAML|not accessible by|must have admin|resource protected|insufficient|required scopes?|forbidden|HTTP 403/i;
+const NOT_FOUND = /could not resolve to|HTTP 404|not found/i;
+const SERVER = /HTTP 5\d\d|something went wrong|bad gateway|timedout/i;
+
+/** What kind of failure it is: by type, by status, and only then by what gh says. */
+function kindOf(result: GhResult, { type, message, answer }: FailureContext): GhFailure {
+  const typed = TYPES[type ?? ''];
+  if (typed) return typed;
+  // Names in quotes are the user's: a repository called saml-login is no refusal.
+  const prose = `${message ?? ''} ${result.stderr.slice(0, 10_000)}`.replace(/'[^'\n]*'/g, '');
+  const status = answer?.status ?? 0;
+  const spent = (status === 403 || status === 429) && answer?.headers.get('x-ratelimit-remaining') === '0';
+  if (spent || status === 429 || RATE.test(prose)) return 'rate-limited';
+  if (status === 401 || result.code === 4 || AUTH.test(prose)) return 'auth';
+  if (status === 0 && NETWORK.test(prose)) return 'network';
+  if (status === 403 || FORBIDDEN.test(prose)) return 'forbidden';
+  if (status === 404 || NOT_FOUND.test(prose)) return 'not-found';
+  return status >= 500 || SERVER.test(prose) ? 'server' : 'unknown';
+}
+
+/** Says in one sentence why GitHub gave no answer, and what to do about it. */
+export function ghFailure(result: GhResult, context: FailureContext = {}): GhError {
+  const failure = kindOf(result, context);
+  const host = context.host ?? GITHUB;
+  const said = (context.message && cleanLine(context.message)) || firstLine(result.stderr);
+  const resetAt = failure === 'rate-limited' ? resetTime(context) : undefined;
+  const [message, hint] = sentence(failure, {
+    host,
+    what: context.what ?? 'what was asked for',
+    said: said || `exit code ${result.code}`,
+    resetAt,
+  });
+  const details = { host, status: context.answer?.status ?? 0, exitCode: result.code, said };
+  return new GhError(failure, message, { hint, resetAt, details });
+}
+
+interface Facts {
+  host: string;
+  what: string;
+  said: string;
+  resetAt: string | undefined;
+}
+
+function sentence(failure: GhFailure, { host, what, said, resetAt }: Facts): [message: string, hint: string] {
+  const variable = host === GITHUB || host.endsWith('.ghe.com') ? 'GH_TOKEN' : 'GH_ENTERPRISE_TOKEN';
+  const login = host === GITHUB ? 'gh auth login' : `gh auth login --hostname ${host}`;
+  switch (failure) {
+    case 'rate-limited':
+      return [
+        `GitHub (${host}) accepts no more requests${resetAt ? ` until ${resetAt}` : ' for now'}: rate limit.`,
+        resetAt ? `Try again after ${resetAt}.` : 'Try again later; `gh api rate_limit` says when.',
+      ];
+    case 'auth':
+      return [
+        `The GitHub CLI is not logged in to ${host}, or its token is no longer valid.`,
+        `Run \`${login}\`, or set ${variable}; \`gh auth status\` shows what is in use.`,
+      ];
+    case 'forbidden':
+      return [
+        `GitHub refuses access to ${what}: ${said}`,
+        'Ask for access, authorise the token for the organisation (SSO), or run `gh auth refresh -s repo`.',
+      ];
+    case 'not-found':
+      return [
+        `${capital(what)} does not exist, or you have no access to it.`,
+        'Check the number and the repository; `gh auth status` shows whose access is used.',
+      ];
+    case 'network':
+      return [
+        `GitHub (${host}) cannot be reached: ${said}`,
+        'Check the network, proxy and VPN, or https://githubstatus.com.',
+      ];
+    case 'server':
+      return [
+        `GitHub (${host}) failed to answer: ${said}`,
+        'Try again in a moment; https://githubstatus.com shows outages.',
+      ];
+    default:
+      return [
+        `The GitHub CLI could not fetch ${what}: ${said}`,
+        'Run `gh issue view` with the same number to see more.',
+      ];
+  }
+}
+
+/** From Retry-After, counted from the answer's own date, else from the time the limit's window ends. */
+function resetTime({ answer }: FailureContext): string | undefined {
+  const after = Number(answer?.headers.get('retry-after') ?? Number.NaN);
+  if (Number.isFinite(after)) {
+    const sent = Date.parse(answer?.headers.get('date') ?? '');
+    const start = Number.isNaN(sent) ? Date.now() : sent;
+    return iso(start + after * 1000);
+  }
+  const epoch = Number(answer?.headers.get('x-ratelimit-reset') ?? Number.NaN);
+  return Number.isFinite(epoch) ? iso(epoch * 1000) : undefined;
+}
+
+function iso(time: number): string | undefined {
+  const date = new Date(time);
+  return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
+}
+
+function firstLine(text: string): string {
+  const line = text.split('\n').find((each) => each.trim() !== '') ?? '';
+  return cleanLine(line.slice(0, 2_000).replace(/^(gh|GraphQL): /, ''));
+}
+
+/** A failed call: a known trouble in its own words, else what gh was to do (`could not list …`) and what it said. */
+export function ghProblem(result: GhResult, repository: RepositoryName, what: string): GhError {
+  const known = ghFailure(result, { host: repository.host, what: repositoryText(repository) });
+  if (known.failure !== 'unknown') return known;
+  const message = `The GitHub CLI ${what}: ${String(known.details.said || 'it said nothing')}`;
+  const hint = 'Run `gh pr status` in the repository to see what GitHub knows.';
+  return new GhError('unknown', message, { hint, details: known.details });
 }

@@ -138,7 +138,7 @@ export async function askIssues(
 export async function ask(host: string, query: GraphqlQuery, context: SourceContext): Promise<GraphqlAnswer> {
   const answer = await graphql(host, query, context);
   if (answer.errors.length === 0 && (answer.result.code !== 0 || !answer.hasData))
-    throw graphqlFailure(answer, undefined, { host, what: 'the issues', now: context.now });
+    throw graphqlFailure(answer, undefined, { host, what: 'the issues' });
   return answer;
 }
 

@@ -1,5 +1,6 @@
 import { type GraphqlQuery, graphqlFailure, variableTypes } from '../../github/gh/graphql.ts';
 import { parseRepository, type RepositoryName, repositoryText } from '../../github/gh/repository-name.ts';
+import { defaultHost, ownRepository } from '../../github/own-repository.ts';
 import { InputError, SignalboxError } from '../../model/errors.ts';
 import { quoted } from '../../model/text/clean.ts';
 import { asArray, asRecord, asText } from '../../model/text/json.ts';
@@ -15,7 +16,6 @@ import {
   type SourceContext,
 } from '../item.ts';
 import type { GithubReference } from '../reference.ts';
-import { defaultHost, ownRepository } from '../repository.ts';
 import { ask } from './ask.ts';
 import { labelNames } from './issue.ts';
 

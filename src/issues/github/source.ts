@@ -1,4 +1,3 @@
-import { ghFailure } from '../../github/gh/failure.ts';
 import {
   githubKey,
   type RepositoryName,
@@ -6,12 +5,12 @@ import {
   repositoryText,
   sameRepository,
 } from '../../github/gh/repository-name.ts';
-import { GhError, runGh } from '../../github/gh/run-gh.ts';
+import { GhError, ghFailure, runGh } from '../../github/gh/run-gh.ts';
+import { defaultHost } from '../../github/own-repository.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { asRecord, parseJson } from '../../model/text/json.ts';
 import { type Fetched, orError, problemOf, type SourceContext } from '../item.ts';
 import type { GithubReference } from '../reference.ts';
-import { defaultHost } from '../repository.ts';
 import { askIssues, type OptionalField, type Outcome, pullRequest, type Wanted } from './ask.ts';
 import { githubItem, rawIssue } from './issue.ts';
 
@@ -133,7 +132,7 @@ async function viewIssue(wanted: Wanted, context: SourceContext): Promise<Outcom
     const result = await runGh(args, context);
     const issue = asRecord(parseJson(result.stdout));
     if (result.code !== 0 || issue.number !== number)
-      throw ghFailure(result, { host: repository.host, what: `#${number} of ${text}`, now: context.now });
+      throw ghFailure(result, { host: repository.host, what: `#${number} of ${text}` });
     const raw = rawIssue(issue, repository.host);
     if (/\/pull\/\d+$/.test(raw.url)) throw pullRequest(wanted);
     return raw;

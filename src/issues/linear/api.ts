@@ -1,7 +1,7 @@
+import type { GhOptions } from '../../github/gh/run-gh.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { cleanLine } from '../../model/text/clean.ts';
 import { asArray, asRecord, asText, parseJson } from '../../model/text/json.ts';
-import type { FetchOptions } from '../item.ts';
 
 const DEFAULT_URL = 'https://api.linear.app/graphql';
 const MAX_BYTES = 16 * 1024 * 1024;
@@ -15,7 +15,7 @@ export class LinearError extends SignalboxError {}
 export async function askLinear(
   query: string,
   variables: Record<string, unknown>,
-  options: FetchOptions,
+  options: GhOptions,
 ): Promise<Record<string, unknown>> {
   const key = apiKey(options);
   const url = apiUrl(options);
@@ -27,8 +27,7 @@ export async function askLinear(
     return `${asText(code)} ${asText(type)}`.toLowerCase();
   });
   const said = cleanLine(errors.map(({ message }) => asText(message)).join('; ') || `HTTP ${answer.status}`);
-  if (answer.status === 429 || codes.some((code) => code.includes('ratelimited')))
-    throw limited(answer, options);
+  if (answer.status === 429 || codes.some((code) => code.includes('ratelimited'))) throw limited(answer);
   if (answer.status === 401 || codes.some((code) => code.includes('authentication')))
     throw new LinearError('linear/auth', 'Linear does not accept the key in LINEAR_API_KEY.', {
       hint: 'Make a new key in Linear under Settings, Security & access, and export it as LINEAR_API_KEY.',
@@ -54,7 +53,7 @@ interface Answer {
   text: string;
 }
 
-async function send(url: string, key: string, body: string, options: FetchOptions): Promise<Answer> {
+async function send(url: string, key: string, body: string, options: GhOptions): Promise<Answer> {
   const timeout = AbortSignal.timeout(options.timeoutMs ?? TIMEOUT_MS);
   const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
   try {
@@ -97,8 +96,8 @@ async function bounded(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function limited({ headers }: Answer, { now }: FetchOptions): LinearError {
-  const at = resetTime(headers, (now?.() ?? new Date()).getTime());
+function limited({ headers }: Answer): LinearError {
+  const at = resetTime(headers, Date.now());
   return new LinearError(
     'linear/rate-limited',
     `Linear accepts no more requests${at ? ` until ${at}` : ' for now'}: rate limit.`,
@@ -122,7 +121,7 @@ function resetTime(headers: Headers, now: number): string | undefined {
   return times.length > 0 ? new Date(Math.max(...times)).toISOString() : undefined;
 }
 
-function apiKey({ env }: FetchOptions): string {
+function apiKey({ env }: GhOptions): string {
   const key = (env.LINEAR_API_KEY ?? '').trim();
   const hint = 'Make a key in Linear under Settings, Security & access, and export it as LINEAR_API_KEY.';
   if (key === '')
@@ -134,7 +133,7 @@ function apiKey({ env }: FetchOptions): string {
 }
 
 /** Only Linear itself, or this machine: an environment must not be able to send the key anywhere else. */
-function apiUrl({ env }: FetchOptions): string {
+function apiUrl({ env }: GhOptions): string {
   const given = env.SIGNALBOX_LINEAR_URL;
   if (!given) return DEFAULT_URL;
   if (URL.canParse(given)) {

@@ -1,4 +1,5 @@
 import { githubKey } from '../../github/gh/repository-name.ts';
+import type { GhOptions } from '../../github/gh/run-gh.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-by.ts';
 import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean.ts';
@@ -6,7 +7,6 @@ import { asArray, asRecord, asText } from '../../model/text/json.ts';
 import { acceptanceCriteria } from '../criteria.ts';
 import {
   type Fetched,
-  type FetchOptions,
   hasLabels,
   type Listed,
   type ListFilter,
@@ -40,7 +40,7 @@ const ISSUES = `query($filter: IssueFilter, $after: String, $archived: Boolean) 
 /** Issues of Linear through its API, with the key in LINEAR_API_KEY. */
 export async function fetchLinear(
   references: readonly LinearReference[],
-  context: FetchOptions,
+  context: GhOptions,
 ): Promise<Fetched> {
   const keys = [...new Set(references.map(({ key }) => key))];
   const answer = await orError(() => filteredIssues({ or: teams(keys) }, context, { archived: true }));
@@ -93,7 +93,7 @@ function notFound(key: string): LinearError {
 /** At most `most` issues that a filter lets through, the lists inside them complete. A named issue may be an archived one. */
 async function filteredIssues(
   filter: unknown,
-  options: FetchOptions,
+  options: GhOptions,
   { most = Number.POSITIVE_INFINITY, archived = false }: { most?: number; archived?: boolean },
 ): Promise<{ issues: Data[]; more: boolean }> {
   const issues: Data[] = [];
@@ -125,7 +125,7 @@ function teams(keys: readonly string[]): unknown[] {
 }
 
 /** Reads the further pages of a list inside an issue. */
-async function complete(issue: Data, list: List, options: FetchOptions): Promise<void> {
+async function complete(issue: Data, list: List, options: GhOptions): Promise<void> {
   const first = asRecord(issue[list]);
   const nodes = [...asArray(first.nodes)];
   let after = nextCursor(first.pageInfo, null);

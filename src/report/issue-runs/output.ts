@@ -1,7 +1,6 @@
 import { harmless } from '../../features/issue-runs/callbacks.ts';
 import { reasonOf, workedSeconds } from '../../features/issue-runs/results/issue-result.ts';
-import { storedRun } from '../../features/issue-runs/results/stored-run.ts';
-import { issueName, remarksOf } from '../../features/issue-runs/results/ticket-facts.ts';
+import { issueName, remarksOf, storedRun } from '../../features/issue-runs/results/stored-run.ts';
 import type { RunResult } from '../../features/issue-runs/types.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { ticketOf } from '../../model/plans/view.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import type { IssueInfo } from '../../../src/issues/numbered.ts';
+import type { IssueInfo } from '../../../src/issues/github/issue.ts';
 import { EXEC_FLAGS, git, IssueWorld, it, lower, NumberedWorld, type World } from './support.ts';
 
 const worktree = (world: World) => join(world.dir, 'worktrees', 'feature', '1-issue-1');

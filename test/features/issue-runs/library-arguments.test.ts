@@ -1,8 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import type { RunOptions } from '../../../src/features/issue-runs/options/types.ts';
-import type { ManifestOfRun } from '../../../src/features/issue-runs/types.ts';
+import type { ManifestOfRun, RunOptions } from '../../../src/features/issue-runs/types.ts';
 import {
   EXEC,
   EXEC_FLAGS,

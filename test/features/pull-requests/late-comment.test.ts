@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import { commentOnPull } from '../../../src/features/pull-requests/answer-review.ts';
 import { forgeJournal } from '../../../src/features/pull-requests/context.ts';
-import { markOf } from '../../../src/github/comment.ts';
+import { markOf } from '../../../src/github/pull-request.ts';
 import { it, waitFor } from '../../support/index.ts';
 import { Bench } from './bench.ts';
 

@@ -4,15 +4,16 @@ import type { EngineContext } from '../../../engine/context.ts';
 import { writeAtomic } from '../../../machine/files/atomic.ts';
 import { makeDirectory } from '../../../machine/files/directory.ts';
 import { InputError, messageOf } from '../../../model/errors.ts';
+import type { EngineEvent } from '../../../model/events.ts';
+import type { ExecutionConfig } from '../../../model/issue-run-schema.ts';
 import type { Plan } from '../../../model/plan.ts';
 import { ticketsOf } from '../../../model/plans/view.ts';
 import { isOver, type Ticket } from '../../../model/ticket.ts';
-import type { ExecutionConfig } from '../options/execution-config.ts';
-import { runMode } from '../options/issue-shape.ts';
+import { runMode } from '../options/execution-config.ts';
 import { atLeast, issueResult } from '../results/issue-result.ts';
 import { storedRun } from '../results/stored-run.ts';
 import type { IssueResult } from '../types.ts';
-import { type IssueLog, parseLog, type RunLog } from './log-format.ts';
+import { checkLogPlace, type IssueLog, parseLog, type RunLog } from './log-files.ts';
 
 export interface RunLogWriter {
   readonly path: string;
@@ -164,7 +165,7 @@ function issueLog(result: IssueResult, labels: string[], over: boolean): IssueLo
   return { ...result, labels, status: statusOf(result, over) };
 }
 
-/** It does not move by itself while others run. */
+/** It does not change without a person, even while others run. */
 function rests(ticket: Ticket): boolean {
   return isOver(ticket) || ticket.status === 'needs_attention';
 }
@@ -176,4 +177,47 @@ function statusOf(result: IssueResult, over: boolean): IssueLog['status'] {
   if (result.stopped) return 'stopped';
   if (!over) return 'running';
   return result.phaseResults.some((phase) => phase.success) ? 'partial' : 'failure';
+}
+
+/** Writes the logs of runs that a daemon continues. Takes every event; problems are reported as events. */
+export function followLogs(
+  parts: Pick<EngineContext, 'store' | 'now'>,
+  report: (event: EngineEvent) => void,
+): (event: EngineEvent) => void {
+  const logs = new Map<string, RunLogWriter | null>();
+  return (event) => {
+    if (event.type !== 'attempt:end' && event.type !== 'ticket:status') return;
+    const { planId } = event;
+    try {
+      const plan = parts.store.plan(planId);
+      if (!logs.has(planId)) logs.set(planId, open(parts, plan));
+      const log = logs.get(planId);
+      if (isAtRest(parts, plan)) log?.finish({ aborted: false });
+      else log?.update();
+    } catch (error) {
+      logs.set(planId, null);
+      report({
+        type: 'problem',
+        planId,
+        ticketId: null,
+        path: null,
+        message: `the run's log: ${messageOf(error)}`,
+      });
+    }
+  };
+}
+
+function open(parts: Pick<EngineContext, 'store' | 'now'>, plan: Plan): RunLogWriter | null {
+  const run = storedRun(plan);
+  if (!run?.log) return null;
+  checkLogPlace(run.log, plan.repo ?? '/');
+  return openRunLog(parts, { path: run.log, planId: plan.id, config: run.config });
+}
+
+/** No ticket of it will change without a person. */
+function isAtRest({ store }: Pick<EngineContext, 'store'>, plan: Plan): boolean {
+  return !ticketsOf(store.view(), plan).some(
+    ({ status, hold }) =>
+      status === 'running' || status === 'ready' || (status === 'queued' && hold === null),
+  );
 }

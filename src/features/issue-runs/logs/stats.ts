@@ -5,7 +5,7 @@ import type { Plan } from '../../../model/plan.ts';
 import { ticketsOf } from '../../../model/plans/view.ts';
 import type { StoreView } from '../../../store/port.ts';
 import { storedRun } from '../results/stored-run.ts';
-import { type IssueLog, type RunLog, readLog } from './log-format.ts';
+import { type IssueLog, type RunLog, readLog } from './log-files.ts';
 import { runLog } from './run-log.ts';
 
 export interface Rate {

@@ -7,8 +7,7 @@ import type { Attempt, Ticket } from '../../../model/ticket.ts';
 import { isSuperseded, newerRunOf } from '../../../model/ticket.ts';
 import { withNames } from '../../../model/ticket-names.ts';
 import { notMerged, reservation, verdictOf, wentWell } from '../../../model/verdict.ts';
-import type { Refused } from '../request.ts';
-import type { IssueResult, PhaseResult } from '../types.ts';
+import type { IssueResult, PhaseResult, Refused } from '../types.ts';
 import { GATE, storedRun } from './stored-run.ts';
 
 const PULL_REQUEST = 'pull_request';

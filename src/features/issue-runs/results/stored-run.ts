@@ -1,10 +1,16 @@
+import { existsSync } from 'node:fs';
 import { endedBefore } from '../../../engine/admission.ts';
 import type { EngineContext } from '../../../engine/context.ts';
+import { workspaceFor } from '../../../engine/ticket-defaults.ts';
 import { readJob } from '../../../machine/jobs/job.ts';
+import { parseRef, refKey } from '../../../model/ids.ts';
 import type { ExecutionConfig, IssueRun } from '../../../model/issue-run-schema.ts';
 import type { Plan } from '../../../model/plan.ts';
-import { ticketsOf } from '../../../model/plans/view.ts';
+import { entryOf, ticketOf, ticketsOf } from '../../../model/plans/view.ts';
 import type { Attempt, Ticket } from '../../../model/ticket.ts';
+import { notMerged, reservation } from '../../../model/verdict.ts';
+import { NO_CHECKS } from '../../checks/checks.ts';
+import type { PlannedIssue, PreparedRun, WorktreeInfo } from '../types.ts';
 
 /** The phase of the issue workflow that waits for a person. */
 export const GATE = 'qa_gate';
@@ -38,4 +44,75 @@ function signOf({ machine, now }: EngineContext, ticket: Ticket, attempt: Attemp
   if (completedAt !== null) return completedAt;
   const dir = machine.job(ticket, attempt);
   return readJob(dir).state === 'none' ? startedAt : (endedBefore(dir) ?? now());
+}
+
+export function numberOf(ticket: Ticket): number | null {
+  return ticket.source?.number ?? null;
+}
+
+export function infoOf(ticket: Ticket): { title: string; labels: string[] } {
+  return { title: ticket.title, labels: ticket.source?.labels ?? [] };
+}
+
+/** A ticket in the worktree that its caller has made for it, if he has. */
+export function inWorktree(
+  ticket: Ticket,
+  worktrees: ReadonlyMap<number | string, WorktreeInfo> = new Map(),
+): Ticket {
+  const given = worktrees.get(numberOf(ticket) ?? 0);
+  return given ? { ...ticket, worktree: given.path, branch: given.branch } : ticket;
+}
+
+/** Those that are there: what a finished issue had was given back. */
+export function worktreesOf(tickets: readonly Ticket[]): Map<number | string, WorktreeInfo> {
+  return new Map(
+    tickets.flatMap((ticket) => {
+      const { worktree: path, branch } = ticket;
+      const issue = numberOf(ticket) ?? ticket.ticketId;
+      return path && branch && existsSync(path) ? [[issue, { issue, path, branch }]] : [];
+    }),
+  );
+}
+
+/** How an issue is called where people read: `#100`, or its id. */
+export function issueName({ ticketId, source }: Ticket): string {
+  return String(source?.number) === ticketId ? `#${ticketId}` : ticketId;
+}
+
+/** What a tick alone would hide: of a phase of an issue, or of the issue. */
+export function remarksOf(ticket: Ticket, phase: string | null): string[] {
+  if (phase === null) return [reservation(ticket)].filter(Boolean);
+  const last = ticket.phaseHistory.findLast((entry) => entry.phase === phase && entry.completedAt !== null);
+  if (last?.output?.trim() === NO_CHECKS) return [NO_CHECKS];
+  return [notMerged(last?.output) ?? ''].filter(Boolean);
+}
+
+/** What would be done, out of what was found out. */
+export function preview(parts: EngineContext, prepared: PreparedRun, batched: boolean): PlannedIssue[] {
+  const { plan } = prepared;
+  const tickets = new Map(prepared.tickets.map((ticket) => [refKey(ticket), ticket]));
+  const earlier = parts.store.view();
+  return prepared.tickets.map((ticket) => {
+    const entry = entryOf(plan, ticket);
+    const done = ticket.status === 'complete';
+    const note = prepared.notes.get(ticket.ticketId);
+    const after = done ? [] : (entry?.blockedBy ?? []).map((text) => parseRef(text, plan.id));
+    const spec = workspaceFor(ticket, plan, parts.settings, { plans: [plan], tickets });
+    return {
+      issue: ticket.ticketId,
+      issueNumber: prepared.items.find((item) => item.id === ticket.ticketId)?.number ?? 0,
+      title: ticket.title,
+      done,
+      phases: done ? [] : (prepared.phases.get(ticket.ticketId) ?? []),
+      after: after.map(({ ticketId }) => ticketId),
+      afterNames: after.map((ref) => {
+        const before = ticketOf({ tickets }, ref) ?? ticketOf(earlier, ref);
+        return before ? issueName(before) : ref.ticketId;
+      }),
+      batch: batched ? (entry?.group ?? 0) + 1 : null,
+      branch: spec.branch,
+      worktree: spec.path,
+      ...(note ? { note } : {}),
+    };
+  });
 }

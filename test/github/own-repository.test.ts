@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { parseRemote, repositoryText } from '../../src/github/gh/repository-name.ts';
+import { ownRepository } from '../../src/github/own-repository.ts';
 import { fetchItems } from '../../src/issues/fetch.ts';
-import { ownRepository } from '../../src/issues/repository.ts';
+import { checkout, scratch } from '../issues/scratch.ts';
 import { git } from '../support/repo.ts';
-import { checkout, scratch } from './scratch.ts';
 
 describe('parseRemote', () => {
   it.each([

@@ -1,17 +1,19 @@
 import { existsSync } from 'node:fs';
-import { ghFailure } from '../github/gh/failure.ts';
+import { dirname, join } from 'node:path';
+import { writeAtomic } from '../machine/files/atomic.ts';
+import { makeDirectory } from '../machine/files/directory.ts';
+import { readOrEmpty } from '../machine/files/text-file.ts';
+import { run } from '../machine/run.ts';
+import { InputError } from '../model/errors.ts';
+import { asRecord, asText, parseJson } from '../model/text/json.ts';
 import {
   GITHUB,
   isElsewhere,
   parseRemote,
   parseRepository,
   type RepositoryName,
-} from '../github/gh/repository-name.ts';
-import { runGh } from '../github/gh/run-gh.ts';
-import { run } from '../machine/run.ts';
-import { InputError } from '../model/errors.ts';
-import { asRecord, parseJson } from '../model/text/json.ts';
-import type { FetchOptions } from './item.ts';
+} from './gh/repository-name.ts';
+import { type GhOptions, ghFailure, runGh } from './gh/run-gh.ts';
 
 const HINT = 'Write owner/repo#12 instead of the number, or name Markdown files, which need no GitHub.';
 
@@ -25,10 +27,7 @@ interface RepositoryMemory {
  * The repository that a plain number means: $GH_REPO, what `gh repo set-default` recorded, or origin. gh itself is
  * only asked when the remotes do not tell.
  */
-export async function ownRepository(
-  options: FetchOptions,
-  memory?: RepositoryMemory,
-): Promise<RepositoryName> {
+export async function ownRepository(options: GhOptions, memory?: RepositoryMemory): Promise<RepositoryName> {
   const given = options.env.GH_REPO;
   if (given) {
     const repository = parseRepository(given, defaultHost(options));
@@ -50,7 +49,7 @@ export async function ownRepository(
 }
 
 /** Where `owner/repo` is looked for. */
-export function defaultHost({ env }: Pick<FetchOptions, 'env'>): string {
+export function defaultHost({ env }: Pick<GhOptions, 'env'>): string {
   return env.GH_HOST || GITHUB;
 }
 
@@ -60,7 +59,7 @@ interface Remotes {
 }
 
 /** Undefined outside a git repository. Read through git, which knows worktrees, includes and insteadOf. */
-async function readRemotes(options: FetchOptions): Promise<Remotes | undefined> {
+async function readRemotes(options: GhOptions): Promise<Remotes | undefined> {
   const { cwd, env, signal } = options;
   const git = (...args: string[]) => run('git', args, { cwd, env, signal, timeoutMs: 10_000 });
   const [list, config] = await Promise.all([
@@ -81,7 +80,7 @@ async function readRemotes(options: FetchOptions): Promise<Remotes | undefined> 
   return { origin: urls.get('origin') ?? [...urls.values()][0], resolved };
 }
 
-async function askGh(options: FetchOptions): Promise<RepositoryName> {
+async function askGh(options: GhOptions): Promise<RepositoryName> {
   const result = await runGh(['repo', 'view', '--json', 'nameWithOwner,url'], options);
   if (result.code === 0) {
     const { nameWithOwner, url } = asRecord(parseJson(result.stdout));
@@ -90,11 +89,41 @@ async function askGh(options: FetchOptions): Promise<RepositoryName> {
       typeof nameWithOwner === 'string' ? parseRepository(nameWithOwner, fromUrl?.host) : undefined;
     if (name) return name;
   }
-  const failure = ghFailure(result, { what: 'the repository of this directory', now: options.now });
+  const failure = ghFailure(result, { what: 'the repository of this directory' });
   if (failure.failure !== 'unknown' && failure.failure !== 'not-found') throw failure;
   throw unknown(`${options.cwd} has no remote on GitHub, so a plain issue number says too little.`);
 }
 
 function unknown(message: string): InputError {
   return new InputError('source/no-repository', message, { hint: HINT });
+}
+
+/** What a small file of facts about GitHub holds; nothing while it does not exist. */
+export function readFacts(file: string): Record<string, unknown> {
+  return asRecord(parseJson(readOrEmpty(file)));
+}
+
+/** Sets one fact and leaves the others. */
+export function noteFact(file: string, key: string, value: object): void {
+  makeDirectory(dirname(file));
+  writeAtomic(file, `${JSON.stringify({ ...readFacts(file), [key]: value }, null, 1)}\n`);
+}
+
+/** The repositories of addresses that do not say it themselves, kept for all processes in one file. */
+export class KnownRepositories {
+  readonly #file: string;
+
+  constructor(cacheDir: string) {
+    this.#file = join(cacheDir, 'repositories.json');
+  }
+
+  get(address: string): RepositoryName | undefined {
+    const { host, owner, name } = asRecord(readFacts(this.#file)[address]);
+    const known = { host: asText(host), owner: asText(owner), name: asText(name) };
+    return Object.values(known).includes('') ? undefined : known;
+  }
+
+  set(address: string, repository: RepositoryName): void {
+    noteFact(this.#file, address, repository);
+  }
 }

@@ -7,11 +7,16 @@ import { WORK_PHASE } from '../../model/issue-phases.ts';
 import { blockersOf, planOf } from '../../model/plans/view.ts';
 import type { Attempt, Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/port.ts';
-import type { StackedThere } from '../../workspaces/index.ts';
-import { forgeWork, ownBaseOf } from '../pull-requests/context.ts';
-import { isLeftOver, localTip, ticketPull } from '../pull-requests/find.ts';
+import { type CaughtUp, GitError, type StackedThere, type WorkspaceSpec } from '../../workspaces/index.ts';
+import {
+  forgeJournal,
+  forgeWork,
+  isLeftOver,
+  localTip,
+  ownBaseOf,
+  ticketPull,
+} from '../pull-requests/context.ts';
 import { EarlierIssues, isNoted, sourceKey } from './previous-runs.ts';
-import { lastPushed } from './pushed-commits.ts';
 
 /** What was pushed so recently need not be asked for again. */
 const RECENT_MS = 60_000;
@@ -109,7 +114,11 @@ async function asked<T>(look: Look, branch: string, ask: () => Promise<T>): Prom
     return await ask();
   } catch (error) {
     if (signal?.aborted || !(error instanceof SignalboxError)) throw error;
-    tell(look, `What became of ${branch} on origin was not looked at: ${explained(error)}`);
+    report(
+      look.parts,
+      look.ticket,
+      `What became of ${branch} on origin was not looked at: ${explained(error)}`,
+    );
     return 'unknown';
   }
 }
@@ -144,11 +153,11 @@ async function compare(
   if (here === undefined) return { commit: there, instead: true };
   if (!(await has(there, known))) {
     if (!(await has(known, here))) throw rewritten(ticket, branch);
-    tell(look, `Begins with ${branch} as somebody rewrote it on origin.`);
+    report(look.parts, look.ticket, `Begins with ${branch} as somebody rewrote it on origin.`);
     return { commit: there, instead: true };
   }
   if (await has(here, there)) return undefined;
-  tell(look, `Begins with what somebody else pushed to ${branch}.`);
+  report(look.parts, look.ticket, `Begins with what somebody else pushed to ${branch}.`);
   return { commit: there, instead: await has(there, here) };
 }
 
@@ -177,6 +186,74 @@ function blockersHere({ view, parts, spec }: Look, ticket: Ticket): Ticket[] {
   });
 }
 
-function tell({ parts, ticket }: Look, message: string): void {
+/**
+ * An issue that is run once more begins with what people have pushed to its branch since: at the end it could not be
+ * pushed any more. Only looks where an earlier run has pushed the branch.
+ */
+export async function beginWithPushed(
+  parts: EngineContext,
+  ticket: Ticket,
+  spec: WorkspaceSpec,
+): Promise<void> {
+  if (ticket.skipPhases?.includes('pull_request')) return;
+  if (ticket.phaseHistory.some(({ status }) => status === 'success')) return;
+  const known = (await lastPushed(parts, ticket, spec))?.commit;
+  if (known === undefined) return;
+  const { repo, path, branch, signal } = spec;
+  let done: CaughtUp;
+  try {
+    const wish = { repo, path, branch, known, base: null, takeTheirs: false };
+    done = await parts.workspaces.patient({ signal }).catchUp(wish);
+  } catch (error) {
+    if (!(error instanceof GitError) || signal?.aborted) throw error;
+    // Deleted there, it is pushed anew; whether origin can be reached shows at the push.
+    if (!/couldn't find remote ref/.test(error.stderr))
+      report(parts, ticket, `What people pushed to ${branch} was not looked at: ${error.message}`);
+    return;
+  }
+  if (done.state === 'conflict' || done.state === 'rewritten') throw apart(ticket, spec, done);
+  forgeJournal(parts, ticket).note('found', { commit: done.there });
+  if (done.state === 'advanced' || done.state === 'merged')
+    report(parts, ticket, `${branch} goes on with ${count(done.by)} that somebody else pushed to it.`);
+}
+
+/** What origin had last by our own doing, in this run or an earlier one. */
+async function lastPushed(
+  parts: EngineContext,
+  ticket: Ticket,
+  spec: Pick<WorkspaceSpec, 'repo' | 'branch'>,
+): Promise<{ commit: string; at: string } | undefined> {
+  const earlier = await new EarlierIssues(parts).of(sourceKey(ticket) ?? '', spec.repo);
+  return [...earlier, ticket]
+    .filter(({ branch }) => branch === spec.branch)
+    .flatMap((each) => forgeJournal(parts, each).heads())
+    .sort((a, b) => a.at.localeCompare(b.at))
+    .at(-1);
+}
+
+function apart(
+  { planId, ticketId }: Ticket,
+  { path, branch }: WorkspaceSpec,
+  done: Extract<CaughtUp, { state: 'conflict' | 'rewritten' }>,
+): WorkspaceError {
+  const retry = `signalbox retry ${planId} ${ticketId}`;
+  if (done.state === 'rewritten')
+    return new WorkspaceError('workspace/rewritten', `Somebody rewrote ${branch} on origin.`, {
+      hint: `Take it as it is there: signalbox forge sync ${planId} ${ticketId} --theirs, then: ${retry}`,
+      details: { branch },
+    });
+  return new WorkspaceError(
+    'workspace/conflict',
+    `What somebody pushed to ${branch} conflicts with what is here in ${done.files.join(', ')}.`,
+    {
+      hint: `Merge it by hand: git -C ${path} fetch origin ${branch} && git -C ${path} merge FETCH_HEAD, then: ${retry}`,
+      details: { branch, files: done.files },
+    },
+  );
+}
+
+function report(parts: EngineContext, ticket: Ticket, message: string): void {
   emit(parts, { type: 'problem', message, path: null, ...refOf(ticket) });
 }
+
+const count = (commits: number) => (commits === 1 ? 'a commit' : `${commits} commits`);
