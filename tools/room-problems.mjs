@@ -7,7 +7,7 @@ const MAX_FILES_IN_FOLDER = 30;
 /** The library may take the process's own as what a parameter is when the caller says nothing, and nowhere else. */
 const PRESETS = /(?<=[{,(]\s*)(?:cwd = process\.cwd\(\)|env = process\.env)(?=\s*[,}])/g;
 /** The text of a program that another process runs. */
-const FOREIGN = ['agents/pi/extension.ts'];
+const FOREIGN = ['agents/pi-extension.ts'];
 const IMPORT = /(?:from|import)\s*\(?\s*'(\.[^']+)'/g;
 const EXPORT = /^export (?:async |abstract )?(?:function\*?|const|class|interface|type|let) (\w+)/gm;
 

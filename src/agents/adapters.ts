@@ -1,12 +1,13 @@
 import type { AgentAdapter } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
 import type { PhaseOf } from '../model/workflow.ts';
-import { claude, READ_DENIES } from './claude/claude.ts';
-import { codex } from './codex/codex.ts';
+import { claude, planClaude, READ_DENIES } from './claude.ts';
+import { codex, planCodex } from './codex.ts';
 import { custom } from './custom.ts';
-import { gemini } from './gemini/gemini.ts';
-import { opencode } from './opencode/opencode.ts';
-import { pi } from './pi/pi.ts';
+import { gemini, planGemini } from './gemini.ts';
+import { opencode, planOpencode } from './opencode.ts';
+import { pi, planPi } from './pi.ts';
+import type { Launcher } from './planning.ts';
 import { rehearsal } from './rehearsal.ts';
 
 export const ADAPTERS: Readonly<Record<string, AgentAdapter>> = {
@@ -18,6 +19,18 @@ export const ADAPTERS: Readonly<Record<string, AgentAdapter>> = {
   rehearsal,
   custom,
 };
+
+/** CLIs that can plan with a person, the first that is installed being the default. */
+export const LAUNCHERS: Readonly<Record<string, Launcher>> = {
+  pi: planPi,
+  claude: planClaude,
+  codex: planCodex,
+  opencode: planOpencode,
+  gemini: planGemini,
+};
+
+/** Those that can be given MCP servers for one session. */
+export const WITH_SERVERS: readonly string[] = ['claude', 'codex', 'opencode'];
 
 export function adapterFor(name: string): AgentAdapter {
   const adapter = Object.hasOwn(ADAPTERS, name) ? ADAPTERS[name] : undefined;
@@ -39,7 +52,7 @@ export function capabilityProblems(adapter: AgentAdapter, phase: PhaseOf<'agent'
     refuse('maxTurns', `the ${adapter.name} adapter cannot count turns; use timeoutSeconds.`);
   if (phase.allowedTools && !can.allowedTools)
     refuse('allowedTools', `the ${adapter.name} adapter knows no tool list; use access.`);
-  if (phase.access && !adapter.access.includes(phase.access))
+  if (phase.access && adapter.access && !adapter.access.includes(phase.access))
     refuse('access', `the ${adapter.name} adapter cannot be held to "${phase.access}".`);
   if (phase.session === 'continue' && !can.resume)
     refuse('session', `the ${adapter.name} adapter cannot continue a session; use "fresh".`);

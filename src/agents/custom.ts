@@ -6,10 +6,10 @@ import type {
   Invocation,
   ReadContext,
 } from '../model/agent.ts';
+import { can } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
 import { stderrText, unfinished, wasSignalled } from './reading/errors.ts';
 import { extractTagged } from './reading/tagged.ts';
-import { can } from './supports.ts';
 
 const TAIL = 64 * 1024;
 /** What the system takes as one argument, its closing zero included. */
@@ -21,7 +21,6 @@ export const custom: AgentAdapter = {
   name: 'custom',
   program: null,
   capabilities: can('tagged', 'model', 'effort', 'maxTurns', 'allowedTools'),
-  access: ['read', 'write', 'full'],
   invocation,
   reader,
   interactive: () => null,

@@ -1,10 +1,10 @@
 import type { AgentAdapter, AgentError, AgentEvent, AgentRequest, Invocation } from '../model/agent.ts';
+import { can } from '../model/agent.ts';
 import { asString, type JsonObject } from '../model/text/json.ts';
 import { ERROR_CLASSES, type Json } from '../model/ticket.ts';
 import { requestEnv } from './custom.ts';
 import type { Exit } from './reading/errors.ts';
 import { checkedSessionId, isoOf, oneLine, StreamReader, usageOf } from './reading/stream-reader.ts';
-import { can } from './supports.ts';
 
 const SCHEMA_FILE = 'schema.json';
 
@@ -13,7 +13,6 @@ export const rehearsal: AgentAdapter = {
   name: 'rehearsal',
   program: null,
   capabilities: can('native', 'resume', 'model', 'effort', 'maxTurns', 'allowedTools'),
-  access: ['read', 'write', 'full'],
   invocation,
   reader: (context) => new RehearsalReader('the rehearsal agent', context),
   interactive: () => null,

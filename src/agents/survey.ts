@@ -4,9 +4,9 @@ import { type DoctorFinding, unusable } from '../config/doctor/programs.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Env } from '../machine/environment.ts';
 import { findExecutable, probe } from '../machine/programs.ts';
-import type { AgentConfig, AgentProgram } from '../model/agent.ts';
+import type { Access, AgentAdapter, AgentCapabilities, AgentConfig, AgentProgram } from '../model/agent.ts';
+import { ACCESS } from '../model/workflow.ts';
 import { ADAPTERS, adapterFor } from './adapters.ts';
-import { type Supports, supportsOf } from './supports.ts';
 
 const VERSION = /(\d+)\.(\d+)\.(\d+)(?:-([\w.-]+))?/;
 
@@ -81,6 +81,7 @@ interface SurveyOptions {
   timeoutMs?: number;
 }
 
+const VERSION_ARGS = ['--version'];
 const VERSION_MS = 10_000;
 
 /** Looks for the CLI of every agent, and asks all of them for their versions at once. */
@@ -106,7 +107,7 @@ async function survey(
   const own = { ...env, ...agent.env };
   const path = findExecutable(agent.command, own) ?? null;
   const trouble = unusable(agent, own);
-  const asked = path && program && !trouble ? await probe(path, [...program.version], own, timeoutMs) : null;
+  const asked = path && program && !trouble ? await probe(path, VERSION_ARGS, own, timeoutMs) : null;
   const version = (asked?.ok && versionIn(asked.line)) || null;
   return {
     agent: agent.name,
@@ -172,7 +173,7 @@ export function agentFindings(surveyed: readonly SurveyedAgent[]): DoctorFinding
     if (one.problem !== null && one.fix === null)
       warn(
         `${one.path} ${one.problem}`,
-        `Run it by hand to see why: ${[one.path, ...(program?.version ?? [])].join(' ')}`,
+        `Run it by hand to see why: ${[one.path, ...(program ? VERSION_ARGS : [])].join(' ')}`,
       );
     if (program && (one.standing === 'older' || one.standing === 'newer'))
       warn(
@@ -186,4 +187,58 @@ export function agentFindings(surveyed: readonly SurveyedAgent[]): DoctorFinding
       );
     return findings;
   });
+}
+
+/** What an adapter declares, as `doctor --agents` and the docs tell it; null where it declares nothing. */
+interface Supports {
+  schema: AgentCapabilities['schema'];
+  session: boolean;
+  model: Honoured;
+  effort: Honoured;
+  maxTurns: Honoured;
+  /** A cap on dollars of the program's own. */
+  budget: boolean | null;
+  allowedTools: Honoured;
+  cost: boolean | null;
+  limitEnd: AgentProgram['limitEnd'] | null;
+  access: readonly Access[];
+}
+
+/** `told`: the agent finds the value in its environment and does with it what it likes. */
+type Honoured = 'yes' | 'no' | 'told';
+
+const NONE = '–';
+
+export function supportsOf({ capabilities: can, program, access = ACCESS }: AgentAdapter): Supports {
+  const honoured = (does: boolean): Honoured => (!does ? 'no' : program ? 'yes' : 'told');
+  return {
+    schema: can.schema,
+    session: can.resume,
+    model: honoured(can.model),
+    effort: honoured(can.effort),
+    maxTurns: honoured(can.maxTurns),
+    budget: program?.capsCost ?? null,
+    allowedTools: honoured(can.allowedTools),
+    cost: program?.tellsCost ?? null,
+    limitEnd: program?.limitEnd ?? null,
+    access,
+  };
+}
+
+/** The columns of the tables, with what stands in them. */
+export const SUPPORT_COLUMNS: readonly { title: string; of(supports: Supports): string }[] = [
+  { title: 'Result by', of: ({ schema }) => (schema === 'native' ? 'schema flag' : 'tagged block') },
+  { title: 'Session', of: ({ session }) => yesNo(session) },
+  { title: 'Model', of: ({ model }) => model },
+  { title: 'Effort', of: ({ effort }) => effort },
+  { title: 'Turn cap', of: ({ maxTurns }) => maxTurns },
+  { title: 'Budget cap', of: ({ budget }) => yesNo(budget) },
+  { title: 'Tool list', of: ({ allowedTools }) => allowedTools },
+  { title: 'Cost', of: ({ cost }) => yesNo(cost) },
+  { title: 'Limit’s end', of: ({ limitEnd }) => limitEnd ?? NONE },
+  { title: 'Access', of: ({ access }) => access.join(', ') },
+];
+
+function yesNo(value: boolean | null): string {
+  return value === null ? NONE : value ? 'yes' : 'no';
 }

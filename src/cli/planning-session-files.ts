@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { LaunchFile } from '../agents/planning/index.ts';
+import type { LaunchFile } from '../agents/planning.ts';
 import { repositoryOf } from '../config/paths.ts';
 import type { Env } from '../machine/environment.ts';
 import { InputError } from '../model/errors.ts';

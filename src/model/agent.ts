@@ -111,6 +111,8 @@ export interface ReadContext {
   now: string;
   usageBefore: Usage | null;
   wantsData: boolean;
+  /** Time zone of clock times in messages; default: that of the machine. */
+  zone?: string;
 }
 
 export interface AgentCapabilities {
@@ -124,6 +126,22 @@ export interface AgentCapabilities {
   allowedTools: boolean;
 }
 
+/** The capabilities of an adapter that has these and no others. */
+export function can(
+  schema: AgentCapabilities['schema'],
+  ...abilities: Exclude<keyof AgentCapabilities, 'schema'>[]
+): AgentCapabilities {
+  const has = (ability: (typeof abilities)[number]) => abilities.includes(ability);
+  return {
+    schema,
+    resume: has('resume'),
+    model: has('model'),
+    effort: has('effort'),
+    maxTurns: has('maxTurns'),
+    allowedTools: has('allowedTools'),
+  };
+}
+
 /** The program that an adapter is made for, as `doctor` and the docs tell of it. */
 export interface AgentProgram {
   title: string;
@@ -131,8 +149,6 @@ export interface AgentProgram {
   package: string;
   /** Oldest and newest release that passed the contract suite. */
   tested: readonly [from: string, to: string];
-  /** Arguments that make it print its version. */
-  version: readonly string[];
   /** Signs that somebody is logged in: files below the home directory, or variables. */
   login: {
     files: readonly string[];
@@ -145,8 +161,6 @@ export interface AgentProgram {
   /** Stops by itself at a sum of dollars that it is told. */
   capsCost: boolean;
   limitEnd: 'stream' | 'headers' | 'words';
-  /** Tries a refused call again by itself, and no flag stops it. */
-  retriesItself: boolean;
   /** How it is held to each access level, for people. */
   access: Readonly<Record<Access, string>>;
 }
@@ -156,8 +170,8 @@ export interface AgentAdapter {
   /** Null for what is no program of its own. */
   program: AgentProgram | null;
   capabilities: AgentCapabilities;
-  /** Access levels this CLI can be held to. */
-  access: readonly Access[];
+  /** Access levels that this CLI can be held to; default: all. */
+  access?: readonly Access[];
   invocation(request: AgentRequest): Invocation;
   reader(context: ReadContext): AgentReader;
   /** Command line for a person to go on in a session in a terminal; null where the CLI cannot. */

@@ -1,6 +1,5 @@
 import { ADAPTERS } from '../agents/adapters.ts';
-import { SUPPORT_COLUMNS, supportsOf } from '../agents/supports.ts';
-import { rangeText, type SurveyedAgent } from '../agents/survey.ts';
+import { rangeText, SUPPORT_COLUMNS, type SurveyedAgent, supportsOf } from '../agents/survey.ts';
 import { oneLine, type Style } from './style.ts';
 import { table } from './table.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { claude } from '../../src/agents/claude/claude.ts';
+import { claude } from '../../src/agents/claude.ts';
 import { agent, ID, SCHEMA, valuesOf } from './invocation-support.ts';
 import { request } from './support.ts';
 

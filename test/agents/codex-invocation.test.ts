@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { codex, strictSchema } from '../../src/agents/codex/codex.ts';
+import { codex, strictSchema } from '../../src/agents/codex.ts';
 import type { AgentConfig } from '../../src/model/agent.ts';
 import { validateResult } from '../../src/workflows/result-schema/validate.ts';
 import { agent, SCHEMA, valuesOf } from './invocation-support.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { gemini } from '../../src/agents/gemini/gemini.ts';
+import { gemini } from '../../src/agents/gemini.ts';
 import type { AgentConfig } from '../../src/model/agent.ts';
 import { agent, ID, valuesOf } from './invocation-support.ts';
 import { request } from './support.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { opencode } from '../../src/agents/opencode/opencode.ts';
+import { opencode } from '../../src/agents/opencode.ts';
 import type { AgentConfig } from '../../src/model/agent.ts';
 import { agent } from './invocation-support.ts';
 import { request } from './support.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PI_EXTENSION } from '../../src/agents/pi/extension.ts';
+import { PI_EXTENSION } from '../../src/agents/pi-extension.ts';
 
 /** Loads the extension as pi does, answers its calls with one response, and begins three turns. */
 const HOST = `

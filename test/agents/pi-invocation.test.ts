@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pi } from '../../src/agents/pi/pi.ts';
+import { pi } from '../../src/agents/pi.ts';
 import type { AgentConfig } from '../../src/model/agent.ts';
 import { agent, valuesOf } from './invocation-support.ts';
 import { request } from './support.ts';

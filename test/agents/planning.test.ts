@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { LAUNCHERS, type LaunchPlan, WITH_SERVERS, withoutSecrets } from '../../src/agents/planning/index.ts';
-import type { PlannerRequest } from '../../src/agents/planning/launch.ts';
+import { LAUNCHERS, WITH_SERVERS } from '../../src/agents/adapters.ts';
+import type { PlannerRequest } from '../../src/agents/planning.ts';
+import { type LaunchPlan, withoutSecrets } from '../../src/agents/planning.ts';
 
 const SECRET = 'key-0123456789';
 const SERVERS = { tracker: { command: 'tracker', args: ['--it', "isn't"], env: { TOKEN: SECRET } } };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ADAPTERS } from '../../src/agents/adapters.ts';
+import { ACCESS } from '../../src/model/workflow.ts';
 import { PINNED } from '../../tools/agents/pinned.mjs';
 import { CLIS } from '../contract/clis.ts';
 
@@ -23,7 +24,7 @@ describe('programs', () => {
       expect(adapter?.program?.tellsCost, cli.name).toBe(cli.cost !== null);
       expect(adapter?.capabilities.maxTurns, cli.name).toBe(cli.maxTurns);
       expect(adapter?.capabilities.effort, cli.name).toBe(cli.effort !== null);
-      expect(Object.keys(adapter?.program?.access ?? {}), cli.name).toEqual(adapter?.access);
+      expect(Object.keys(adapter?.program?.access ?? {}), cli.name).toEqual(ACCESS);
     }
   });
 });

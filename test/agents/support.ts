@@ -1,10 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { claudeReader } from '../../src/agents/claude/reader.ts';
-import { codexReader } from '../../src/agents/codex/reader.ts';
-import { geminiReader } from '../../src/agents/gemini/reader.ts';
-import { opencodeReader } from '../../src/agents/opencode/reader.ts';
-import { piReader } from '../../src/agents/pi/reader.ts';
+import { adapterFor } from '../../src/agents/adapters.ts';
 import type {
   AgentEvent,
   AgentReader,
@@ -44,19 +40,9 @@ export function transcript(name: string): Transcript {
 
 export const CONTEXT: ReadContext = { now: '2026-11-15T18:37:03.000Z', usageBefore: null, wantsData: false };
 
-const READERS: Record<string, (context: ReadContext, zone: string) => AgentReader> = {
-  claude: claudeReader,
-  codex: codexReader,
-  opencode: opencodeReader,
-  pi: piReader,
-  gemini: geminiReader,
-};
-
 /** The reader of a CLI, or of the one a recorded run is named after. */
 export function readerFor(name: string, context: Partial<ReadContext> = {}): AgentReader {
-  const reader = READERS[name.split('-')[0] ?? ''];
-  if (!reader) throw new Error(`no reader for ${name}`);
-  return reader({ ...CONTEXT, ...context }, 'UTC');
+  return adapterFor(name.split('-')[0] ?? '').reader({ ...CONTEXT, zone: 'UTC', ...context });
 }
 
 export function replay(

@@ -15,14 +15,11 @@ export abstract class StreamReader implements AgentReader {
   protected text = '';
   protected usage: Usage | null = null;
   readonly #cli: string;
-  readonly #zone: string | undefined;
   readonly #tools = new Map<string, { name: string; summary: string }>();
 
-  /** `zone` is the time zone of clock times in messages; by default that of the machine. */
-  constructor(cli: string, context: ReadContext, zone?: string) {
+  constructor(cli: string, context: ReadContext) {
     this.#cli = cli;
     this.context = context;
-    this.#zone = zone;
   }
 
   line(line: string): AgentEvent[] {
@@ -94,7 +91,7 @@ export abstract class StreamReader implements AgentReader {
   }
 
   protected error(kind: ErrorClass, message: string): AgentError {
-    return errorOf(kind, message, this.context.now, this.#zone);
+    return errorOf(kind, message, this.context.now, this.context.zone);
   }
 
   /** The error of a run without an end event. */

@@ -1,12 +1,6 @@
 import { join } from 'node:path';
-import {
-  coverArgs,
-  LAUNCHERS,
-  type LaunchPlan,
-  type PlannerServer,
-  WITH_SERVERS,
-  withoutSecrets,
-} from '../../agents/planning/index.ts';
+import { LAUNCHERS, WITH_SERVERS } from '../../agents/adapters.ts';
+import { coverArgs, type LaunchPlan, type PlannerServer, withoutSecrets } from '../../agents/planning.ts';
 import { INSTALL_COMMANDS } from '../../config/doctor/programs.ts';
 import type { Settings } from '../../config/settings.ts';
 import { findExecutable } from '../../machine/programs.ts';

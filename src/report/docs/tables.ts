@@ -1,6 +1,5 @@
 import { ADAPTERS } from '../../agents/adapters.ts';
-import { SUPPORT_COLUMNS, supportsOf } from '../../agents/supports.ts';
-import { rangeText } from '../../agents/survey.ts';
+import { rangeText, SUPPORT_COLUMNS, supportsOf } from '../../agents/survey.ts';
 import { settingsDocRows } from '../../config/describe.ts';
 import { ACTION_NAMES, ACTIONS, PULL_WAITS } from '../../model/actions.ts';
 import { ACCESS } from '../../model/workflow.ts';

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import type { AgentAdapter, AgentRequest, Invocation } from '../../model/agent.ts';
-import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from '../flags.ts';
-import { type Launcher, type LaunchFile, ownArgs, secretFile } from '../planning/launch.ts';
-import { checkedSessionId } from '../reading/stream-reader.ts';
-import { can } from '../supports.ts';
-import { claudeReader } from './reader.ts';
+import type { AgentAdapter, AgentRequest, Invocation } from '../model/agent.ts';
+import { can } from '../model/agent.ts';
+import { ClaudeReader } from './claude-reader.ts';
+import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from './flags.ts';
+import { type Launcher, type LaunchFile, ownArgs, secretFile } from './planning.ts';
+import { checkedSessionId } from './reading/stream-reader.ts';
 
 /** Retrying and updating are the engine's business, and nothing but the work should go over the network. */
 const QUIET = {
@@ -51,7 +51,6 @@ export const claude: AgentAdapter = {
     title: 'Claude Code',
     package: '@anthropic-ai/claude-code',
     tested: ['2.1.325', '2.1.325'],
-    version: ['--version'],
     login: {
       files: ['.claude/.credentials.json'],
       env: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'CLAUDE_CODE_OAUTH_TOKEN'],
@@ -60,7 +59,6 @@ export const claude: AgentAdapter = {
     tellsCost: true,
     capsCost: true,
     limitEnd: 'stream',
-    retriesItself: false,
     access: {
       read: 'tools that write are refused; of shell commands, only those that read',
       write: 'edits and any shell command',
@@ -68,9 +66,8 @@ export const claude: AgentAdapter = {
     },
   },
   capabilities: can('native', 'resume', 'model', 'effort', 'maxTurns', 'allowedTools'),
-  access: ['read', 'write', 'full'],
   invocation,
-  reader: (context) => claudeReader(context),
+  reader: (context) => new ClaudeReader('claude', context),
   interactive: (agent, sessionId) => resumeCommand(agent, '--resume', sessionId, OWN_FLAGS),
 };
 

@@ -1,0 +1,242 @@
+import { dirname, join, sep } from 'node:path';
+import type {
+  Access,
+  AgentAdapter,
+  AgentError,
+  AgentEvent,
+  AgentRequest,
+  Invocation,
+} from '../model/agent.ts';
+import { can } from '../model/agent.ts';
+import { asNumber, asObject, asString, type JsonObject } from '../model/text/json.ts';
+import type { ErrorClass, Usage } from '../model/ticket.ts';
+import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from './flags.ts';
+import { type Launcher, ownArgs, secretFile, withSkillIndex } from './planning.ts';
+import { classify, type Exit, isEmptied, troubleEvent } from './reading/errors.ts';
+import { checkedSessionId, oneLine, StreamReader, usageOf, warning } from './reading/stream-reader.ts';
+
+const POLICY_FILE = 'gemini-policy.toml';
+
+/** Flags that decide how a run goes on, and are ours to set. */
+const OWN_FLAGS = [
+  switches('--skip-trust --acp --experimental-acp --list-sessions'),
+  options(
+    '--output-format -o --prompt -p --prompt-interactive -i --resume -r --session-id',
+    '--session-file --worktree -w',
+  ),
+];
+
+const SHELL_RULE = '[[rule]]\ntoolName = "run_shell_command"\ndecision = "allow"\npriority = 900\n';
+const READ_RULE =
+  '[[rule]]\ntoolName = ["write_file", "replace", "run_shell_command", "invoke_agent", "exit_plan_mode"]\n' +
+  'decision = "deny"\npriority = 999\n';
+
+/**
+ * Its retries and a cap of turns are settings of the person (`general.maxAttempts`, `model.maxSessionTurns`), which no
+ * flag or variable changes for one run: what it says on stderr while it tries again is read instead.
+ */
+export const gemini: AgentAdapter = {
+  name: 'gemini',
+  program: {
+    title: 'Gemini CLI',
+    package: '@google/gemini-cli',
+    tested: ['0.61.0', '0.61.0'],
+    login: {
+      files: ['.gemini/oauth_creds.json'],
+      env: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
+      moved: { GEMINI_CLI_HOME: '' },
+    },
+    tellsCost: false,
+    capsCost: false,
+    limitEnd: 'words',
+    access: {
+      read: 'a policy that refuses edits and the shell',
+      write: 'edits, and a policy that allows the shell',
+      full: 'no question is asked',
+    },
+  },
+  capabilities: can('tagged', 'resume', 'model'),
+  invocation,
+  reader: (context) => new GeminiReader('gemini', context),
+  interactive: (agent, sessionId) => resumeCommand(agent, '--resume', sessionId, OWN_FLAGS),
+};
+
+function invocation(request: AgentRequest): Invocation {
+  const { agent } = request;
+  const model = request.model ?? agent.model;
+  const { kept } = takeFlags(agent.defaultArgs, [
+    ...OWN_FLAGS,
+    ...PERMISSION_FLAGS.gemini,
+    ...(model ? [options('--model -m')] : []),
+  ]);
+  const argv = [agent.command, '--output-format', 'stream-json', '--skip-trust', ...kept];
+  if (request.resume) argv.push('--resume', checkedSessionId(request.resume));
+  else argv.push('--session-id', request.newSessionId);
+  if (model) argv.push('--model', model);
+  const access = accessOf(request.access);
+  argv.push(...access.args);
+  return {
+    argv,
+    env: { GEMINI_CLI_NO_RELAUNCH: 'true', ...agent.env },
+    stdin: request.prompt,
+    files: access.policy ? { [POLICY_FILE]: access.policy } : {},
+    stopSignal: 'SIGTERM',
+  };
+}
+
+/** Without a person to ask, the CLI refuses what its mode does not allow; a policy adds the shell, or takes it away. */
+function accessOf(access: Access): { args: string[]; policy: string | null } {
+  const policy = ['--policy', `{job}/${POLICY_FILE}`];
+  switch (access) {
+    case 'full':
+      return { args: ['--approval-mode', 'yolo'], policy: null };
+    case 'write':
+      return { args: ['--approval-mode', 'auto_edit', ...policy], policy: SHELL_RULE };
+    case 'read':
+      return { args: ['--approval-mode', 'default', ...policy], policy: READ_RULE };
+  }
+}
+
+/**
+ * Its prompt is context of a directory that is taken along. File tools see only directories that were named, so skills
+ * and state are among them. Servers it takes from its own settings alone: other files it refuses unless root owns them.
+ */
+export const planGemini: Launcher = ({ agent, dir, prompt, skills, mcpServers, writes }) => {
+  const context = join(dir, 'context');
+  const along = [context, ...outermost(skills.map((skill) => dirname(skill.dir))), ...writes];
+  const servers = Object.keys(mcpServers);
+  return {
+    argv: [
+      agent.command,
+      ...ownArgs(agent, OWN_FLAGS),
+      ...(agent.model ? ['--model', agent.model] : []),
+      ...[...new Set(along)].flatMap((path) => ['--include-directories', path]),
+    ],
+    env: { ...agent.env },
+    files: [secretFile(context, 'GEMINI.md', withSkillIndex(prompt, skills))],
+    notes:
+      servers.length > 0
+        ? [
+            `gemini takes MCP servers from its own settings only; add ${servers.join(', ')} with: gemini mcp add`,
+          ]
+        : [],
+  };
+};
+
+/** It asks the person about each directory, so there should be few. */
+function outermost(paths: readonly string[]): string[] {
+  const all = [...new Set(paths)];
+  return all.filter((path) => !all.some((other) => path.startsWith(other + sep)));
+}
+
+const REASONS: Readonly<Record<string, ErrorClass>> = {
+  FatalTurnLimitedError: 'turns',
+  FatalAuthenticationError: 'auth',
+  FatalConfigError: 'config',
+  FatalInputError: 'protocol',
+  FatalCancellationError: 'interrupted',
+};
+/** Statuses of providers; the exit code is the low byte of one. */
+const STATUSES = [400, 401, 402, 403, 404, 408, 413, 429, 500, 502, 503, 504, 529];
+const CODE = /"code":\s*(\d{3})\b/;
+const MESSAGE = /\{"error":\{.*?"message":\s*"((?:[^"\\]|\\.)*)"/;
+/** The CLI gives up a run that goes in circles, and calls that a success. */
+const LOOP = /\bloop detected\b/i;
+/** On stderr, while it waits for a limit to end, or asks an empty account again. */
+const WAITING =
+  /^(?:Attempt \d+ failed with (?:status )?429\b.*|Attempt \d+ failed: (.*)|(Suggested retry after .*))$/;
+
+class GeminiReader extends StreamReader {
+  /** The next piece of text begins a new message. */
+  #fresh = true;
+  #result: JsonObject | null = null;
+  #loop: string | null = null;
+  #trouble: AgentError | null = null;
+
+  protected read(event: JsonObject): AgentEvent[] {
+    switch (event.type) {
+      case 'init':
+        return this.session(event.session_id, { model: asString(event.model) ?? null });
+      case 'message':
+        return this.#message(event);
+      case 'tool_use':
+        this.#fresh = true;
+        return this.startTool(asString(event.tool_id) ?? '', event.tool_name, event.parameters);
+      case 'tool_result':
+        this.#fresh = true;
+        return this.endTool(asString(event.tool_id) ?? '');
+      case 'error': {
+        const message = asString(event.message) ?? 'unknown error';
+        if (LOOP.test(message)) this.#loop = message;
+        return [warning(oneLine(message, 300))];
+      }
+      case 'result':
+        this.#result = event;
+        return this.used(usageIn(asObject(event.stats)));
+      default:
+        return [];
+    }
+  }
+
+  errorLine(line: string): AgentEvent[] {
+    const match = WAITING.exec(line);
+    if (!match) return [];
+    const [, said, when] = match;
+    const answer = MESSAGE.exec(line)?.[1];
+    const message =
+      when && this.#trouble
+        ? `${this.#trouble.message} ${when}`
+        : (answer ?? said ?? when ?? 'Too many requests.');
+    // A message of several lines may yet say when to come back; one within the answer is whole.
+    const refused = isEmptied(message) || (answer !== undefined && classify(answer, 429) === 'billing');
+    this.#trouble = this.error(refused ? 'billing' : 'limit', message);
+    return [troubleEvent(this.#trouble)];
+  }
+
+  protected override finalText(): string {
+    return this.text.trim();
+  }
+
+  protected failure(exit: Exit): AgentError | null {
+    if (this.#loop !== null) return { class: 'turns', message: this.#loop };
+    if (this.#result?.status === 'success') return null;
+    const error = asObject(this.#result?.error);
+    if (!error) return this.#trouble ?? this.unfinished(exit);
+    const message = asString(error.message) || 'gemini reported an error without a message.';
+    const type = asString(error.type) ?? '';
+    const kind = Object.hasOwn(REASONS, type) ? REASONS[type] : classify(message, statusOf(message, exit));
+    return this.error(kind ?? 'crash', message);
+  }
+
+  /** Text comes in pieces; each piece is shown, and all since the last tool are the message. */
+  #message(event: JsonObject): AgentEvent[] {
+    const text = asString(event.content);
+    if (event.role !== 'assistant' || text === undefined) return [];
+    this.#result = null;
+    this.#trouble = null;
+    this.text = this.#fresh || event.delta !== true ? text : this.text + text;
+    this.#fresh = false;
+    return [{ type: 'text', text }];
+  }
+}
+
+/** Input tokens hold those from the cache; `input` is what is left without them. */
+function usageIn(stats: JsonObject | undefined): Usage | null {
+  if (!stats) return null;
+  const total = asNumber(stats.input_tokens);
+  const cached = asNumber(stats.cached);
+  const input = asNumber(stats.input) ?? (total === undefined ? undefined : total - (cached ?? 0));
+  return usageOf({
+    input: input === undefined ? null : Math.max(0, input),
+    output: stats.output_tokens,
+    cacheRead: cached,
+    cacheWrite: null,
+    cost: null,
+  });
+}
+
+function statusOf(message: string, exit: Exit): number | null {
+  const said = CODE.exec(message)?.[1];
+  if (said) return Number(said);
+  return STATUSES.find((status) => (status & 0xff) === exit.code) ?? null;
+}

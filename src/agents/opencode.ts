@@ -1,0 +1,205 @@
+import { join } from 'node:path';
+import type { AgentAdapter, AgentError, AgentEvent, AgentRequest, Invocation } from '../model/agent.ts';
+import { can } from '../model/agent.ts';
+import { addUsage } from '../model/limits/usage.ts';
+import { asNumber, asObject, asString, type JsonObject } from '../model/text/json.ts';
+import type { Usage } from '../model/ticket.ts';
+import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from './flags.ts';
+import { type Launcher, ownArgs, secretFile } from './planning.ts';
+import { CUT_OFF, classify, type Exit, troubleEvent, wasSignalled } from './reading/errors.ts';
+import { isoAfter } from './reading/reset-time.ts';
+import { checkedSessionId, StreamReader, usageOf } from './reading/stream-reader.ts';
+
+const QUIET = { OPENCODE_DISABLE_AUTOUPDATE: '1' };
+
+const OWN_FLAGS = [
+  switches('--continue -c --fork --share --print-logs --interactive -i'),
+  options('--format --session -s --log-level --dir --attach'),
+];
+/** Flags of `run` that the terminal interface does not know. */
+const RUN_ONLY_FLAGS = [switches('--auto --thinking'), options('--variant --title --file -f --command')];
+
+/** No shell at all: a command that reads can write by redirection. */
+const READ_PERMISSION = { edit: 'deny', bash: 'deny', task: 'deny', external_directory: 'deny' };
+
+/** Its retries cannot be turned down and sleep through a limit in silence; the log on stderr is what tells of it. */
+export const opencode: AgentAdapter = {
+  name: 'opencode',
+  program: {
+    title: 'opencode',
+    package: 'opencode-ai',
+    tested: ['1.18.33', '1.18.33'],
+    login: {
+      files: ['.local/share/opencode/auth.json'],
+      env: ['OPENCODE_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY'],
+      moved: { XDG_DATA_HOME: '.local/share' },
+    },
+    tellsCost: true,
+    capsCost: false,
+    limitEnd: 'words',
+    access: {
+      read: 'edits and the shell are refused',
+      write: 'edits and any shell command; what it would ask, such as leaving the worktree, is refused',
+      full: 'what it would ask is allowed',
+    },
+  },
+  capabilities: can('tagged', 'resume', 'model', 'effort'),
+  invocation,
+  reader: (context) => new OpencodeReader('opencode', context),
+  interactive: (agent, sessionId) => resumeCommand(agent, '-s', sessionId, [...OWN_FLAGS, ...RUN_ONLY_FLAGS]),
+};
+
+function invocation(request: AgentRequest): Invocation {
+  const { agent, access } = request;
+  const model = request.model ?? agent.model;
+  const { kept } = takeFlags(agent.defaultArgs, [
+    ...OWN_FLAGS,
+    ...PERMISSION_FLAGS.opencode,
+    ...(model ? [options('--model -m')] : []),
+    ...(request.effort ? [options('--variant')] : []),
+  ]);
+  const argv = [agent.command, 'run', '--format', 'json', '--print-logs', '--log-level', 'ERROR', ...kept];
+  if (request.resume) argv.push('--session', checkedSessionId(request.resume));
+  if (model) argv.push('--model', model);
+  if (request.effort) argv.push('--variant', request.effort);
+  // Without it, whatever would be asked is refused: leaving the workspace, above all.
+  if (access === 'full') argv.push('--auto');
+  const limits: Record<string, string> =
+    access === 'read' ? { OPENCODE_PERMISSION: JSON.stringify(READ_PERMISSION) } : {};
+  const distrust: Record<string, string> = request.distrusted ? { OPENCODE_DISABLE_PROJECT_CONFIG: '1' } : {};
+  return {
+    argv,
+    env: { ...QUIET, ...distrust, ...agent.env, ...limits },
+    stdin: request.prompt,
+    files: {},
+    stopSignal: 'SIGTERM',
+  };
+}
+
+/** One directory of configuration beside the user's own has prompt, skills and servers. */
+export const planOpencode: Launcher = ({ agent, dir, prompt, skills, mcpServers, env }) => {
+  const home = join(dir, 'opencode');
+  const mcp = Object.fromEntries(
+    Object.entries(mcpServers).map(([name, { command, args, env: environment }]) => [
+      name,
+      { type: 'local', command: [command, ...args], environment, enabled: true },
+    ]),
+  );
+  const config = { instructions: [join(dir, 'planner.md')], mcp };
+  const taken = agent.env.OPENCODE_CONFIG_DIR ?? env.OPENCODE_CONFIG_DIR;
+  return {
+    argv: [
+      agent.command,
+      ...ownArgs(agent, [...OWN_FLAGS, ...RUN_ONLY_FLAGS]),
+      ...(agent.model ? ['--model', agent.model] : []),
+    ],
+    env: { ...agent.env, OPENCODE_CONFIG_DIR: home },
+    files: [
+      secretFile(dir, 'planner.md', prompt),
+      secretFile(home, 'opencode.json', `${JSON.stringify(config, null, 2)}\n`),
+      ...skills.map((skill) => ({ path: join(home, 'skills', skill.name), to: skill.dir })),
+    ],
+    notes: taken ? [`Your OPENCODE_CONFIG_DIR (${taken}) is not used in this session.`] : [],
+  };
+};
+
+/** A line of its log about a call of the model that failed; calls of the small model are only for titles. */
+const STREAM_ERROR =
+  /message="stream error"(?!.*\bsmall=true).*\berror\.error="(?:\w+: )?((?:[^"\\]|\\.)*)"/g;
+
+/** There is no end event: a last step that ended by itself, and exit code 0 after it, are the end. */
+class OpencodeReader extends StreamReader {
+  /** Why the last step ended; null while one is under way. */
+  #stop: string | null = null;
+  #reported: JsonObject | null = null;
+  /** It went on after an error, as after a full context: its exit code is that of the error all the same. */
+  #recovered = false;
+  /** The limit it waits for, or the empty account it asks again and again, according to its log. */
+  #trouble: AgentError | null = null;
+
+  protected read(event: JsonObject): AgentEvent[] {
+    // Every line names the session; the first one begins it.
+    const begun = this.sessionId === null ? this.session(event.sessionID) : [];
+    return [...begun, ...this.#part(event.type, asObject(event.part) ?? {}, event)];
+  }
+
+  errorLine(line: string): AgentEvent[] {
+    const said = troubleIn(line);
+    const kind = said === undefined ? null : classify(said, null);
+    if (said === undefined || (kind !== 'limit' && kind !== 'billing')) return [];
+    this.#trouble = this.error(kind, said);
+    return [troubleEvent(this.#trouble)];
+  }
+
+  protected failure(exit: Exit): AgentError | null {
+    if (this.#reported) return this.#reportedError(this.#reported);
+    const good = exit.code === 0 || (this.#recovered && exit.code === 1);
+    if (this.#stop === 'stop' && good && !wasSignalled(exit)) return null;
+    // It continues in silence until it is stopped: the trouble is the reason, not the stop.
+    if (this.#trouble) return this.#trouble;
+    const trouble = troubleIn(exit.stderrTail);
+    const kind = trouble === undefined ? null : classify(trouble, null);
+    if (trouble !== undefined && kind && (kind === 'limit' || !wasSignalled(exit)))
+      return this.error(kind, trouble);
+    return this.#stop === 'length' ? CUT_OFF : this.unfinished(exit);
+  }
+
+  #part(type: unknown, part: JsonObject, event: JsonObject): AgentEvent[] {
+    switch (type) {
+      case 'step_start':
+        this.#stop = null;
+        this.#recovered ||= this.#reported !== null;
+        this.#reported = null;
+        this.#trouble = null;
+        return [];
+      case 'text': {
+        const text = asString(part.text);
+        return text === undefined ? [] : this.message(text);
+      }
+      case 'tool_use':
+        // It only appears when it is over.
+        return [...this.startTool('', part.tool, asObject(part.state)?.input), ...this.endTool('')];
+      case 'step_finish': {
+        this.#stop = asString(part.reason) ?? 'unknown';
+        const usage = usageIn(part);
+        return usage ? this.used(addUsage(this.usage, usage)) : [];
+      }
+      case 'error':
+        this.#reported = asObject(event.error) ?? {};
+        return [];
+      default:
+        return [];
+    }
+  }
+
+  #reportedError(error: JsonObject): AgentError {
+    const data = asObject(error.data) ?? {};
+    const name = asString(error.name) ?? '';
+    const message = asString(data.message) || name || 'opencode reported an error without a message.';
+    if (name === 'MessageAbortedError') return { class: 'interrupted', message };
+    const kind =
+      name === 'ContextOverflowError' ? 'context' : classify(message, asNumber(data.statusCode) ?? null);
+    const said = this.error(kind ?? (name === 'ProviderAuthError' ? 'auth' : 'crash'), message);
+    const after = Number(asString(asObject(data.responseHeaders)?.['retry-after']) ?? Number.NaN);
+    const resetAt = said.class === 'limit' ? isoAfter(this.context.now, after) : null;
+    return resetAt ? { ...said, resetAt, sure: true } : said;
+  }
+}
+
+function usageIn(part: JsonObject): Usage | null {
+  const tokens = asObject(part.tokens);
+  if (!tokens) return null;
+  const cache = asObject(tokens.cache);
+  const output = asNumber(tokens.output);
+  return usageOf({
+    input: tokens.input,
+    output: output === undefined ? null : output + (asNumber(tokens.reasoning) ?? 0),
+    cacheRead: cache?.read,
+    cacheWrite: cache?.write,
+    cost: part.cost,
+  });
+}
+
+function troubleIn(log: string): string | undefined {
+  return [...log.matchAll(STREAM_ERROR)].at(-1)?.[1];
+}
