@@ -46,7 +46,7 @@ const SETTINGS =
   /src\/(config\/(?!yaml-source|file-problem|init|describe|manifest)[\w-]+|model\/(efforts|issue-phases|text\/near))\.ts$/;
 // What loads slowly and is needed by few commands. The others load it where they first use it.
 const SLOW =
-  /\b(node_(?:child_process|crypto|dns|http|https|net|readline|stream|timers_promises|url|v8|zlib))(?:\.| = (require\("[\w:/]+"\)))/g;
+  /\b(node_(?:child_process|crypto|dns|fs_promises|http|https|net|readline|stream|timers_promises|url|v8|zlib))(?:\.| = (require\("[\w:/]+"\)))/g;
 const lazyBuiltins = {
   name: 'lazy-builtins',
   renderChunk: (code) =>

@@ -4,7 +4,8 @@ import type { Changed, StateRef } from './port.ts';
 
 /** Numbers changes, so that a reader can ask for those since its last question. */
 export class ChangeLog {
-  readonly #id = randomUUID();
+  /** Made with the first cursor: loading `node:crypto` costs a short command several milliseconds. */
+  #id: string | undefined;
   readonly #last = new Map<string, { ref: StateRef; at: number }>();
   #count = 0;
 
@@ -14,6 +15,7 @@ export class ChangeLog {
   }
 
   since(cursor: string | undefined): { changed: Changed; cursor: string } {
+    this.#id ??= randomUUID();
     const [id, count] = cursor?.split(' ') ?? [];
     const from = id === this.#id ? Number(count) : undefined;
     const newer = [...this.#last.values()].filter(({ at }) => from !== undefined && at > from);

@@ -10,6 +10,7 @@ type Schema = Readonly<Data>;
 
 /** Checks a value, and returns it with its defaults and with extra fields set aside. `NO`: ask the zod schema. */
 type Read = (value: unknown) => unknown;
+type Readers = Readonly<Record<string, Read | undefined>>;
 const NO = Symbol('not plain');
 const never: Read = () => NO;
 
@@ -59,8 +60,8 @@ function memberReader({ properties, required, anyOf = [] }: Union, member: numbe
 function compile(schema: Schema): Read {
   // Only the schema of any JSON value has a name.
   if (schema.$ref !== undefined) return when(isJson);
-  if (Array.isArray(schema.anyOf)) return anyOf(schema.anyOf.map(compile));
-  if (Array.isArray(schema.type)) return anyOf(schema.type.map((type) => compile({ ...schema, type })));
+  if (Array.isArray(schema.anyOf)) return orNull(schema.anyOf);
+  if (Array.isArray(schema.type)) return orNull(schema.type.map((type) => ({ ...schema, type })));
   if (schema.enum) return when((value) => (schema.enum as unknown[]).includes(value));
   if ('const' in schema) return when((value) => value === schema.const);
   switch (schema.type) {
@@ -69,7 +70,7 @@ function compile(schema: Schema): Read {
     case 'array':
       return array(compile(schema.items as Schema));
     case 'string':
-      return when(textCheck(schema.pattern));
+      return schema.pattern === undefined ? text : patterned(String(schema.pattern));
     case 'integer':
     case 'number':
       return when(numberCheck(schema));
@@ -86,12 +87,11 @@ function when(fits: (value: unknown) => boolean): Read {
   return (value) => (fits(value) ? value : NO);
 }
 
-function anyOf([first = never, ...rest]: Read[]): Read {
-  return (value) => {
-    let found = first(value);
-    for (const read of rest) if (found === NO) found = read(value);
-    return found;
-  };
+/** The only unions inside these objects are of something and null. */
+function orNull([schema, none]: Schema[]): Read {
+  if (!schema || none?.type !== 'null') return never;
+  const read = compile(schema);
+  return (value) => (value === null ? null : read(value));
 }
 
 function isJson(value: unknown): boolean {
@@ -99,10 +99,12 @@ function isJson(value: unknown): boolean {
   return Array.isArray(value) ? value.every(isJson) : isObject(value) && Object.values(value).every(isJson);
 }
 
-function textCheck(pattern: unknown): (value: unknown) => boolean {
-  if (pattern === undefined) return (value) => typeof value === 'string';
-  const problem = { [ID_PATTERN]: idProblem, [BRANCH_PATTERN]: branchProblem }[String(pattern)];
-  return (value) => typeof value === 'string' && problem !== undefined && problem(value) === undefined;
+const text: Read = (value) => (typeof value === 'string' ? value : NO);
+
+function patterned(pattern: string): Read {
+  const problem = { [ID_PATTERN]: idProblem, [BRANCH_PATTERN]: branchProblem }[pattern];
+  if (!problem) return never;
+  return (value) => (typeof value === 'string' && problem(value) === undefined ? value : NO);
 }
 
 function numberCheck({ type, minimum = -Infinity, exclusiveMinimum = -Infinity }: Schema) {
@@ -114,6 +116,7 @@ function numberCheck({ type, minimum = -Infinity, exclusiveMinimum = -Infinity }
 function array(read: Read): Read {
   return (value) => {
     if (!Array.isArray(value)) return NO;
+    if (value.length === 0) return [];
     const found = value.map(read);
     return found.includes(NO) ? NO : found;
   };
@@ -124,49 +127,61 @@ function record(schema: Schema): Read {
   const isKey = compile((schema.propertyNames ?? {}) as Schema);
   return (value) => {
     if (!isObject(value)) return NO;
-    const found = Object.entries(value).map(
-      ([key, each]) => [key, isKey(key) === NO ? NO : read(each)] as const,
-    );
-    return found.some(([, each]) => each === NO) ? NO : Object.fromEntries(found);
+    const found: Data = {};
+    for (const key of Object.keys(value)) {
+      found[key] = isKey(key) === NO ? NO : read(value[key]);
+      if (found[key] === NO) return NO;
+    }
+    return found;
   };
 }
 
 function object(schema: Schema): Read {
   const required = (schema.required ?? []) as string[];
   const properties = Object.entries(schema.properties as Record<string, Schema>);
-  const fields = new Map(properties.map(([key, field]) => [key, compile(field)]));
+  const fields: Readers = Object.assign(Object.create(null), mapValues(properties, compile));
   const presets = properties.filter(([key, field]) => field.default !== undefined || required.includes(key));
   // V8 makes objects slow to which many keys are added one by one, but not those that it reads from JSON.
-  const template: Data = JSON.parse(
-    JSON.stringify(Object.fromEntries(presets.map(([key, field]) => [key, field.default ?? null]))),
-  );
-  const inside = presets.filter(([, field]) => typeof field.default === 'object' && field.default !== null);
+  const template: Data = JSON.parse(JSON.stringify(mapValues(presets, (field) => field.default ?? null)));
+  const nested = Object.keys(template).filter((key) => template[key] instanceof Object);
+  // Counting loops, because this runs a thousand times before V8 compiles it, and `for … of` is slow until then.
   return (value) => {
     if (!isObject(value)) return NO;
-    const result: Data = Object.assign({ ...template }, value);
+    const result = { ...template };
+    const keys = Object.keys(value);
     let hasExtra = false;
-    for (const key in value) {
-      const read = fields.get(key);
-      const field = read?.(value[key]);
-      if (field === NO) return NO;
-      if (!read) hasExtra = true;
-      else if (field !== value[key]) result[key] = field;
+    for (let at = 0; at < keys.length; at += 1) {
+      const key = keys[at] as string;
+      const read = fields[key];
+      if (read) {
+        const field = read(value[key]);
+        if (field === NO) return NO;
+        result[key] = field;
+      } else hasExtra = true;
     }
-    for (const key of required) if (value[key] === undefined) return NO;
-    for (const [key] of inside) if (value[key] === undefined) result[key] = fields.get(key)?.(template[key]);
+    for (let at = 0; at < required.length; at += 1)
+      if (value[required[at] as string] === undefined) return NO;
+    for (let at = 0; at < nested.length; at += 1) {
+      const key = nested[at] as string;
+      if (result[key] === template[key]) result[key] = fields[key]?.(template[key]);
+    }
     if (!hasExtra) return result;
     return schema.additionalProperties === false ? NO : withoutExtra(result, value, fields);
   };
 }
 
-function withoutExtra(result: Data, value: Data, known: ReadonlyMap<string, unknown>): Data {
-  const own = Object.entries(result).filter(([key]) => known.has(key));
+function mapValues(entries: [string, Schema][], change: (field: Schema) => unknown): Data {
+  return Object.fromEntries(entries.map(([key, field]) => [key, change(field)]));
+}
+
+function withoutExtra(result: Data, value: Data, known: Readonly<Data>): Data {
+  const own = Object.entries(result).filter(([key]) => known[key]);
   const order = Object.keys(value);
   return setAside(
     Object.fromEntries(own),
     order,
     value,
-    order.filter((key) => !known.has(key)),
+    order.filter((key) => !known[key]),
   );
 }
 
