@@ -281,7 +281,7 @@ export function positiveEdge(phase: Phase): string | undefined {
   return edges.success ?? first;
 }
 
-export interface RetryRule {
+interface RetryRule {
   max: number;
   delaySeconds: number;
   factor: number;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { composeCommand, shellQuote } from '../../src/model/text/shell-quote.ts';
+import { readIncluded } from '../../src/workflows/templates/inspect.ts';
 import { renderArg, renderCommand, renderPrompt } from '../../src/workflows/templates/render.ts';
 import { directory } from './helpers.ts';
 
@@ -78,12 +79,10 @@ describe('a prompt', () => {
   it('includes from directories, the first that has a file', async () => {
     const user = directory({ 'a.md': 'user {% include "sub/b.md" %}' });
     const bundled = directory({ 'a.md': 'bundled', 'sub/b.md': 'b of bundled' });
-    expect(await renderPrompt('{% include "a.md" %}', {}, { dirs: [user, bundled] })).toBe(
-      'user b of bundled',
-    );
-    await expect(renderPrompt('{% include "../x" %}', {}, { dirs: [user] })).rejects.toThrow(
-      /cannot be rendered/,
-    );
+    const rendered = async (text: string, ...dirs: string[]) =>
+      renderPrompt(text, {}, { prompts: await readIncluded(text, dirs) });
+    expect(await rendered('{% include "a.md" %}', user, bundled)).toBe('user b of bundled');
+    await expect(rendered('{% include "../x" %}', user)).rejects.toThrow(/cannot be rendered/);
   });
 
   it('over a megabyte is refused', async () => {

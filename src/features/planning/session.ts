@@ -10,7 +10,9 @@ import { didYouMean } from '../../model/text/near.ts';
 import { shellQuote } from '../../model/text/shell-quote.ts';
 import { listWorkflows } from '../../workflows/check/check.ts';
 import { readPrompt } from '../../workflows/find.ts';
+import { unknownWorkflow } from '../../workflows/resolve.ts';
 import { listSkills } from '../../workflows/skills.ts';
+import { readIncluded } from '../../workflows/templates/inspect.ts';
 import { renderPrompt } from '../../workflows/templates/render.ts';
 
 export interface PlanningWish {
@@ -158,12 +160,9 @@ async function plannerPrompt(settings: Settings, wish: PlanningWish, agent: Agen
     .map(({ loaded }) => ({ name: loaded.name, description: loaded.workflow?.description ?? '' }));
   const names = workflows.map(({ name }) => name);
   if (wish.workflow !== undefined && !names.includes(wish.workflow))
-    throw new InputError(
-      'workflow/unknown',
-      `There is no workflow "${wish.workflow}".${didYouMean(wish.workflow, names)}`,
-      { hint: `Workflows: ${names.join(', ')}.` },
-    );
-  const found = await readPrompt('planner.md', settings.searchPath.prompts);
+    throw unknownWorkflow(wish.workflow, names, settings.searchPath.workflows);
+  const { prompts } = settings.searchPath;
+  const found = await readPrompt('planner.md', prompts);
   if (!found)
     throw new InputError('prompt/missing', 'There is no prompt planner.md.', {
       hint: 'Reinstall signalbox.',
@@ -180,6 +179,6 @@ async function plannerPrompt(settings: Settings, wish: PlanningWish, agent: Agen
       mcp_servers: WITH_SERVERS.includes(agent.adapter) ? Object.keys(settings.mcpServers) : [],
       state_dir: settings.stateDir,
     },
-    { dirs: settings.searchPath.prompts, name: found.path },
+    { prompts: await readIncluded(found.text, prompts), name: found.path },
   );
 }

@@ -5,7 +5,7 @@ import { ACTION_NAMES, ACTIONS, PULL_WAITS } from '../../model/actions.ts';
 import { ACCESS } from '../../model/workflow.ts';
 
 import { jsonSchemas } from '../../workflows/json-schemas.ts';
-import { PHASE_SCHEMAS } from '../../workflows/read-phase.ts';
+import { PHASE_SCHEMAS } from '../../workflows/load.ts';
 import { TEMPLATE_VARIABLES } from '../../workflows/variables.ts';
 
 type Schema = Record<string, unknown>;
