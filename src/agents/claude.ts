@@ -54,7 +54,6 @@ export const claude: AgentAdapter = {
     login: {
       files: ['.claude/.credentials.json'],
       env: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'CLAUDE_CODE_OAUTH_TOKEN'],
-      moved: { CLAUDE_CONFIG_DIR: '.claude' },
     },
     tellsCost: true,
     capsCost: true,

@@ -42,7 +42,6 @@ export const codex: AgentAdapter = {
     login: {
       files: ['.codex/auth.json'],
       env: ['CODEX_API_KEY', 'OPENAI_API_KEY'],
-      moved: { CODEX_HOME: '.codex' },
     },
     tellsCost: false,
     capsCost: false,

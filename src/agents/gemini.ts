@@ -44,7 +44,6 @@ export const gemini: AgentAdapter = {
     login: {
       files: ['.gemini/oauth_creds.json'],
       env: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
-      moved: { GEMINI_CLI_HOME: '' },
     },
     tellsCost: false,
     capsCost: false,

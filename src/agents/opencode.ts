@@ -32,7 +32,6 @@ export const opencode: AgentAdapter = {
     login: {
       files: ['.local/share/opencode/auth.json'],
       env: ['OPENCODE_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY'],
-      moved: { XDG_DATA_HOME: '.local/share' },
     },
     tellsCost: true,
     capsCost: false,

@@ -30,7 +30,6 @@ export const pi: AgentAdapter = {
     login: {
       files: ['.pi/agent/auth.json', '.pi/agent/models.json'],
       env: ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'GEMINI_API_KEY'],
-      moved: { PI_CODING_AGENT_DIR: '.pi/agent' },
     },
     tellsCost: true,
     capsCost: false,

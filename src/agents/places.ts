@@ -13,116 +13,88 @@ export interface Seed {
 interface OwnDirectory {
   /** Below the home directory. */
   at: string;
-  /** The variable that says otherwise, and where below its value. */
+  /** The variable that names another place, and where below its value the directory is. */
   moved: readonly [name: string, below: string];
   seeds: readonly Seed[];
   /** Directories of the user's that it may read. */
   shown: readonly string[];
 }
 
-interface OwnPlaces {
-  directories: readonly OwnDirectory[];
-  /** Variables that say where they are inside the sandbox, relative to the home directory. */
-  env: Readonly<Record<string, string>>;
-}
-
 const named = (...names: string[]): Seed[] => names.map((name) => ({ name }));
 const login = (name: string): Seed => ({ name, login: true });
 
-const PLACES: Readonly<Record<string, OwnPlaces>> = {
-  claude: {
-    directories: [
-      {
-        at: '.claude',
-        moved: ['CLAUDE_CONFIG_DIR', ''],
-        seeds: [
-          login('.credentials.json'),
-          { name: '.claude.json', from: '../.claude.json', without: ['projects', 'history'] },
-          ...named('settings.json', 'CLAUDE.md'),
-        ],
-        shown: ['agents', 'commands', 'skills', 'plugins', 'output-styles', 'rules', 'hooks'],
-      },
-    ],
-    env: { CLAUDE_CONFIG_DIR: '.claude' },
-  },
-  codex: {
-    directories: [
-      {
-        at: '.codex',
-        moved: ['CODEX_HOME', ''],
-        seeds: [login('auth.json'), ...named('config.toml', 'AGENTS.md', 'AGENTS.override.md', 'hooks.json')],
-        shown: ['prompts', 'skills', 'rules', 'agents'],
-      },
-    ],
-    env: { CODEX_HOME: '.codex' },
-  },
-  opencode: {
-    directories: [
-      {
-        at: '.local/share/opencode',
-        moved: ['XDG_DATA_HOME', 'opencode'],
-        seeds: [login('auth.json'), login('mcp-auth.json')],
-        shown: ['bin'],
-      },
-      {
-        at: '.config/opencode',
-        moved: ['XDG_CONFIG_HOME', 'opencode'],
-        seeds: named('opencode.json', 'opencode.jsonc', 'config.json', 'AGENTS.md', 'package.json'),
-        shown: [
-          ...['agent', 'agents', 'command', 'commands', 'mode', 'modes', 'plugin', 'plugins'],
-          ...['skill', 'skills', 'tool', 'tools', 'themes', 'node_modules'],
-        ],
-      },
-      {
-        at: '.cache/opencode',
-        moved: ['XDG_CACHE_HOME', 'opencode'],
-        seeds: named('models.json', 'version'),
-        shown: ['bin', 'node_modules'],
-      },
-      { at: '.local/state/opencode', moved: ['XDG_STATE_HOME', 'opencode'], seeds: [], shown: [] },
-    ],
-    env: {
-      XDG_DATA_HOME: '.local/share',
-      XDG_CONFIG_HOME: '.config',
-      XDG_CACHE_HOME: '.cache',
-      XDG_STATE_HOME: '.local/state',
+const DIRECTORIES: Readonly<Record<string, readonly OwnDirectory[]>> = {
+  claude: [
+    {
+      at: '.claude',
+      moved: ['CLAUDE_CONFIG_DIR', ''],
+      seeds: [
+        login('.credentials.json'),
+        { name: '.claude.json', from: '../.claude.json', without: ['projects', 'history'] },
+        ...named('settings.json', 'CLAUDE.md'),
+      ],
+      shown: ['agents', 'commands', 'skills', 'plugins', 'output-styles', 'rules', 'hooks'],
     },
-  },
-  pi: {
-    directories: [
-      {
-        at: '.pi/agent',
-        moved: ['PI_CODING_AGENT_DIR', ''],
-        seeds: [
-          login('auth.json'),
-          ...named('models.json', 'settings.json', 'AGENTS.md', 'SYSTEM.md', 'APPEND_SYSTEM.md'),
-        ],
-        shown: ['extensions', 'skills', 'prompts', 'themes', 'tools', 'bin', 'git', 'npm'],
-      },
-    ],
-    env: { PI_CODING_AGENT_DIR: '.pi/agent' },
-  },
-  gemini: {
-    directories: [
-      {
-        at: '.gemini',
-        moved: ['GEMINI_CLI_HOME', '.gemini'],
-        seeds: [
-          login('oauth_creds.json'),
-          ...named('settings.json', 'google_accounts.json', 'installation_id', 'GEMINI.md', '.env'),
-        ],
-        shown: ['extensions', 'commands', 'policies', 'skills', 'agents'],
-      },
-    ],
-    env: { GEMINI_CLI_HOME: '' },
-  },
+  ],
+  codex: [
+    {
+      at: '.codex',
+      moved: ['CODEX_HOME', ''],
+      seeds: [login('auth.json'), ...named('config.toml', 'AGENTS.md', 'AGENTS.override.md', 'hooks.json')],
+      shown: ['prompts', 'skills', 'rules', 'agents'],
+    },
+  ],
+  opencode: [
+    {
+      at: '.local/share/opencode',
+      moved: ['XDG_DATA_HOME', 'opencode'],
+      seeds: [login('auth.json'), login('mcp-auth.json')],
+      shown: ['bin'],
+    },
+    {
+      at: '.config/opencode',
+      moved: ['XDG_CONFIG_HOME', 'opencode'],
+      seeds: named('opencode.json', 'opencode.jsonc', 'config.json', 'AGENTS.md', 'package.json'),
+      shown: [
+        ...['agent', 'agents', 'command', 'commands', 'mode', 'modes', 'plugin', 'plugins'],
+        ...['skill', 'skills', 'tool', 'tools', 'themes', 'node_modules'],
+      ],
+    },
+    {
+      at: '.cache/opencode',
+      moved: ['XDG_CACHE_HOME', 'opencode'],
+      seeds: named('models.json', 'version'),
+      shown: ['bin', 'node_modules'],
+    },
+    { at: '.local/state/opencode', moved: ['XDG_STATE_HOME', 'opencode'], seeds: [], shown: [] },
+  ],
+  pi: [
+    {
+      at: '.pi/agent',
+      moved: ['PI_CODING_AGENT_DIR', ''],
+      seeds: [
+        login('auth.json'),
+        ...named('models.json', 'settings.json', 'AGENTS.md', 'SYSTEM.md', 'APPEND_SYSTEM.md'),
+      ],
+      shown: ['extensions', 'skills', 'prompts', 'themes', 'tools', 'bin', 'git', 'npm'],
+    },
+  ],
+  gemini: [
+    {
+      at: '.gemini',
+      moved: ['GEMINI_CLI_HOME', '.gemini'],
+      seeds: [
+        login('oauth_creds.json'),
+        ...named('settings.json', 'google_accounts.json', 'installation_id', 'GEMINI.md', '.env'),
+      ],
+      shown: ['extensions', 'commands', 'policies', 'skills', 'agents'],
+    },
+  ],
 };
 
-const NONE: OwnPlaces = { directories: [], env: {} };
-
-/** What a CLI keeps of its own. In a sandbox it has these directories by ticket, and nothing of the user's to write to. */
-export function ownPlaces(adapter: string): OwnPlaces {
-  return (Object.hasOwn(PLACES, adapter) ? PLACES[adapter] : undefined) ?? NONE;
+/** The directories that a CLI has of its own. In a sandbox it gets them per ticket and cannot write to the user's. */
+export function ownDirectories(adapter: string): readonly OwnDirectory[] {
+  return (Object.hasOwn(DIRECTORIES, adapter) ? DIRECTORIES[adapter] : undefined) ?? [];
 }
 
 /** Variables from which each CLI reads keys and settings, by name or pattern. Its agents get them and no other's. */

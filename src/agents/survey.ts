@@ -7,6 +7,7 @@ import { findExecutable, probe } from '../machine/programs.ts';
 import type { Access, AgentAdapter, AgentCapabilities, AgentConfig, AgentProgram } from '../model/agent.ts';
 import { ACCESS } from '../model/workflow.ts';
 import { ADAPTERS, adapterFor } from './adapters.ts';
+import { ownDirectories } from './places.ts';
 
 const VERSION = /(\d+)\.(\d+)\.(\d+)(?:-([\w.-]+))?/;
 
@@ -122,25 +123,27 @@ async function survey(
     fix: trouble?.fix ?? null,
     tested: program?.tested ?? null,
     standing: program && version !== null ? standing(version, program.tested) : null,
-    login: program && loginOf(program, own),
+    login: program && loginOf(agent.adapter, program, own),
     supports: supportsOf(adapter),
   };
 }
 
-/** Whether somebody seems to be logged in. Nothing is read: a file is there or not, a variable is set or not. */
-function loginOf({ login }: AgentProgram, env: Env): Login {
+/** Whether there is a sign of a login. Nothing is read: a file exists or not, a variable is set or not. */
+function loginOf(adapter: string, { login }: AgentProgram, env: Env): Login {
   const variable = login.env.find((name) => env[name]);
-  const places = login.files.flatMap((file) => placeOf(file, login.moved, env) ?? []);
+  const places = login.files.flatMap((file) => locate(adapter, file, env) ?? []);
   const by = variable ?? places.find(({ path }) => existsSync(path))?.shown ?? null;
   return { seen: by !== null, by };
 }
 
-/** Where a file below the home directory is, and how to call that without the user's own paths. */
-function placeOf(file: string, moved: Readonly<Record<string, string>>, env: Env) {
-  for (const [name, dir] of Object.entries(moved)) {
+/** Where a file below the home directory is, and how to name that without the user's own paths. */
+function locate(adapter: string, file: string, env: Env): { path: string; shown: string } | undefined {
+  for (const { at, moved } of ownDirectories(adapter)) {
+    const [name, below] = moved;
     const to = env[name];
-    const below = dir === '' ? file : file.startsWith(`${dir}/`) ? file.slice(dir.length + 1) : undefined;
-    if (to && below !== undefined) return { path: join(to, below), shown: `$${name}/${below}` };
+    if (!to || !file.startsWith(`${at}/`)) continue;
+    const inside = join(below, file.slice(at.length + 1));
+    return { path: join(to, inside), shown: `$${name}/${inside}` };
   }
   return env.HOME ? { path: join(env.HOME, file), shown: `~/${file}` } : undefined;
 }

@@ -150,12 +150,7 @@ export interface AgentProgram {
   /** Oldest and newest release that passed the contract suite. */
   tested: readonly [from: string, to: string];
   /** Signs that somebody is logged in: files below the home directory, or variables. */
-  login: {
-    files: readonly string[];
-    env: readonly string[];
-    /** Variables that put another directory in the place of one below the home directory. */
-    moved: Readonly<Record<string, string>>;
-  };
+  login: { files: readonly string[]; env: readonly string[] };
   /** Whether it tells dollars, and where the end of a limit comes from. */
   tellsCost: boolean;
   /** Stops by itself at a sum of dollars that it is told. */

@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
-import { ownPlaces, type Seed } from '../agents/places.ts';
+import { ownDirectories, type Seed } from '../agents/places.ts';
 import { sweepAway } from '../machine/files/regular.ts';
 
 interface SandboxHome {
@@ -33,18 +33,18 @@ export async function openHome(spec: {
   env: Readonly<Record<string, string>>;
 }): Promise<SandboxHome> {
   const { dir, userHome, env } = spec;
-  const own = ownPlaces(spec.adapter);
   const from = env.HOME && isAbsolute(env.HOME) ? env.HOME : userHome;
   const home: SandboxHome = { writable: [], readable: [], env: { HOME: userHome } };
   for (const [name, below] of Object.entries(XDG))
     if (env[name] !== undefined) home.env[name] = join(userHome, below);
   // The one that everybody has of their own inside.
   for (const name of ['TMPDIR', 'TMP', 'TEMP']) if (env[name] !== undefined) home.env[name] = '/tmp';
-  for (const [name, below] of Object.entries(own.env)) home.env[name] = join(userHome, below);
-  for (const { at, moved, seeds, shown } of own.directories) {
-    const value = env[moved[0]];
+  for (const { at, moved, seeds, shown } of ownDirectories(spec.adapter)) {
+    const [name, below] = moved;
+    home.env[name] = join(userHome, at, below === '' ? '' : '..');
+    const value = env[name];
     const isMoved = value !== undefined && isAbsolute(value);
-    const source = isMoved ? join(value, moved[1]) : join(from, at);
+    const source = isMoved ? join(value, below) : join(from, at);
     const target = ownDirectory(dir, at);
     for (const seed of seeds)
       await plant(seed, join(source, isMoved ? seed.name : (seed.from ?? seed.name)), target);

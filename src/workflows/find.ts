@@ -73,7 +73,7 @@ export async function namesIn(dirs: readonly string[]): Promise<string[]> {
   for (const dir of dirs) {
     const open = [''];
     for (let below = open.shift(); below !== undefined && names.size < MOST_NAMES; below = open.shift()) {
-      for (const entry of await list(join(dir, below))) {
+      for (const entry of await entriesOf(join(dir, below))) {
         if (entry.isDirectory()) open.push(join(below, entry.name));
         else names.add(join(below, entry.name));
       }
@@ -84,7 +84,7 @@ export async function namesIn(dirs: readonly string[]): Promise<string[]> {
 
 /** Workflow files of one directory, sorted. A directory that does not exist has none. */
 export async function workflowFiles(dir: string): Promise<string[]> {
-  const names = (await list(dir)).filter((entry) => !entry.isDirectory()).map((entry) => entry.name);
+  const names = (await entriesOf(dir)).filter((entry) => !entry.isDirectory()).map((entry) => entry.name);
   return names
     .filter((name) => /\.ya?ml$/.test(name))
     .sort()
@@ -115,7 +115,8 @@ function outside(kind: string, name: string, problem: string): InputError {
   });
 }
 
-async function list(dir: string): Promise<Dirent[]> {
+/** What a directory has, hidden files left out. A directory that does not exist has nothing. */
+export async function entriesOf(dir: string): Promise<Dirent[]> {
   const entries = (await readdir(dir, { withFileTypes: true }).catch(absent)) ?? [];
   return entries.filter((entry) => !entry.name.startsWith('.'));
 }

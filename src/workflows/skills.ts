@@ -1,8 +1,9 @@
 import { cpSync, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import { InputError } from '../model/errors.ts';
 import { didYouMean } from '../model/text/near.ts';
+import { entriesOf } from './find.ts';
 
 /** Instructions for agents: a directory with a SKILL.md that begins with `name` and `description`. */
 export interface Skill {
@@ -26,14 +27,7 @@ export async function listSkills(dirs: readonly string[]): Promise<Skill[]> {
 }
 
 async function skillDirs(dir: string, depth: number): Promise<string[]> {
-  let entries: Awaited<ReturnType<typeof list>>;
-  try {
-    entries = await list(dir);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return [];
-    throw error;
-  }
+  const entries = await entriesOf(dir);
   if (entries.some((entry) => entry.name === 'SKILL.md')) return [dir];
   if (depth === 0) return [];
   const inside = entries
@@ -41,11 +35,6 @@ async function skillDirs(dir: string, depth: number): Promise<string[]> {
     .map(({ name }) => name);
   const all = await Promise.all(inside.sort().map((name) => skillDirs(join(dir, name), depth - 1)));
   return all.flat();
-}
-
-async function list(dir: string) {
-  const entries = await readdir(dir, { withFileTypes: true });
-  return entries.filter((entry) => !entry.name.startsWith('.'));
 }
 
 async function readSkill(dir: string): Promise<Skill> {

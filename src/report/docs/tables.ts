@@ -1,4 +1,5 @@
 import { ADAPTERS } from '../../agents/adapters.ts';
+import { ownDirectories } from '../../agents/places.ts';
 import { rangeText, SUPPORT_COLUMNS, supportsOf } from '../../agents/survey.ts';
 import { settingsDocRows } from '../../config/describe.ts';
 import { ACTION_NAMES, ACTIONS, PULL_WAITS } from '../../model/actions.ts';
@@ -183,7 +184,10 @@ function programTable(): string {
     rangeText(tested),
     login.env.map(code).join(', '),
     login.files.map((file) => code(`~/${file}`)).join(', '),
-    Object.keys(login.moved).map(code).join(', '),
+    ownDirectories(name)
+      .filter(({ at }) => login.files.some((file) => file.startsWith(`${at}/`)))
+      .map(({ moved }) => code(moved[0]))
+      .join(', '),
   ]);
   const head = ['Agent', 'Program', 'npm package', 'Tested', 'Key in', 'Login in', 'Moved by'];
   return markdownTable(head, cells);
