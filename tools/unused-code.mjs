@@ -13,6 +13,9 @@ export const ENTRY_POINTS = [
 ];
 const DECLARED =
   /^export (?:default )?(?:async |abstract )?(?:function\*?|const|class|interface|type|let) (\w+)/gm;
+/** Declarations can only be made of a function whose types can be named elsewhere. */
+const SIGNATURE = /^export (?:async )?function[\s\S]*?\{$/gm;
+const DECLARED_TYPE = /^export (?:interface|type) (\w+)/gm;
 const LISTED = /^export (?:type )?\{([^}]*)\}(?: from '(\.[^']+)')?/gm;
 const ALL_FORWARDED = /^export (?:type )?\* from '(\.[^']+)'/gm;
 const NAMED_IMPORT = /^import (?:type )?(?:(\w+),? )?(?:\{([^}]*)\} )?from '(\.[^']+)'/gm;
@@ -80,8 +83,14 @@ function parse(src, path) {
       .join('/');
   const matches = (pattern) => [...text.matchAll(pattern)];
   const listed = matches(LISTED);
+  const signatures = matches(SIGNATURE).join('\n');
+  const signatureTypes = matches(DECLARED_TYPE)
+    .map(([, name]) => name)
+    .filter((name) => new RegExp(`\\b${name}\\b`).test(signatures));
   const names = [
-    ...matches(DECLARED).map(([, name]) => name),
+    ...matches(DECLARED)
+      .map(([, name]) => name)
+      .filter((name) => !signatureTypes.includes(name)),
     ...listed.flatMap(([, list]) => namesIn(list).map(([, shown]) => shown)),
   ];
   const code = text.replaceAll(/^\s*(?:\/\/|\/?\*).*$/gm, '');

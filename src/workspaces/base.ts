@@ -11,7 +11,7 @@ import { readOwnerAt } from './owner.ts';
 import { checkBranch } from './paths.ts';
 
 /** What work starts from. `ref` is recorded (`main`, `origin/main`); `name` is the branch that work is merged into. */
-interface Base {
+export interface Base {
   ref: string;
   name: string | undefined;
   commit: string;
@@ -103,7 +103,7 @@ export async function startingPoint(context: Context, repo: GitLocation, base: B
   return integrated && (await contains(context, repo, integrated, commit)) ? integrated : commit;
 }
 
-interface BasedOnSpec {
+export interface BasedOnSpec {
   repo: string;
   branch: string;
   /** Where the branch's worktree would be. */

@@ -11,7 +11,7 @@ import { holdersOf } from './in-base.ts';
 import { checkBranch } from './paths.ts';
 import type { BranchSpec } from './spec.ts';
 
-interface BranchState {
+export interface BranchState {
   tip: string;
   /** Commits that neither the base, here or on origin, nor its integration branch has. */
   unmerged: number;

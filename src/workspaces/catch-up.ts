@@ -9,7 +9,7 @@ import { WorkspaceError } from '../model/errors.ts';
 import { checkBranch, openTree } from './paths.ts';
 import { rewindTree } from './rewind.ts';
 
-interface CatchUpSpec {
+export interface CatchUpSpec {
   repo: string;
   path: string;
   branch: string;

@@ -8,7 +8,7 @@ import { oddEntry, removeSpecial, sweepAway } from '../machine/files/regular.ts'
 import { WorkspaceError } from '../model/errors.ts';
 
 /** What a sandboxed agent has in the place of the repository's git directory. */
-interface Enclave {
+export interface Enclave {
   /** A git directory of its own: objects are borrowed from the repository's, and there is one branch. */
   gitDir: string;
   /** What must lie over the worktree's `.git`, which names the shared one. */

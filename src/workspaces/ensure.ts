@@ -16,7 +16,7 @@ import { findStart, moveToStart, type Start } from './start.ts';
 import { rememberVerified } from './verify.ts';
 import { checkOutWarm, discardWarm, refuseOwnState, type Taken, takeWarm } from './warm/warm-worktrees.ts';
 
-interface Ensured {
+export interface Ensured {
   path: string;
   branch: string;
   base: { ref: string; commit: string };

@@ -16,7 +16,7 @@ import { checkBranch, openTree } from './paths.ts';
 import { withoutCopies } from './setup/copy.ts';
 import { verifiedAtEnd } from './verify.ts';
 
-interface Evidence {
+export interface Evidence {
   head: string;
   /** Commits on HEAD that the base does not have; none count where HEAD does not come from the base. */
   ahead: number;
@@ -31,7 +31,7 @@ interface Evidence {
 }
 
 /** What is asked for; a git call that is not needed is not made, and its part stays empty. */
-interface EvidenceWish {
+export interface EvidenceWish {
   dirty?: boolean;
   files?: boolean;
   committed?: boolean;
@@ -132,7 +132,7 @@ const DIFF = [
   '--ignore-submodules=dirty',
 ];
 
-interface DiffSpec {
+export interface DiffSpec {
   repo: string;
   path: string;
   branch: string;
@@ -185,7 +185,7 @@ function checkCommit(commit: string): void {
     );
 }
 
-interface Changed {
+export interface Changed {
   /** Top of the checkout; the files are relative to it. */
   root: string;
   /** Files that differ from the base, committed or not, and still exist. */

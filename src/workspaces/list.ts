@@ -53,7 +53,7 @@ function lastUse(gitDir: string): number {
   return Math.max(...times);
 }
 
-interface WouldLose {
+export interface WouldLose {
   /** Why it must stay; null when it can be removed and nothing is lost. */
   keep: string | null;
   /** Uncommitted files, untracked ones included. */

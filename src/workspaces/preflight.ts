@@ -9,7 +9,7 @@ import { type Owner, readOwner, readOwnerAt } from './owner.ts';
 import { canonical, checkBranch, pathTaken, realDirectory } from './paths.ts';
 import type { WorkspaceSpec } from './spec.ts';
 
-interface Obstacle {
+export interface Obstacle {
   field: 'branch' | 'worktree' | 'worktreeRoot' | 'base';
   message: string;
   hint: string | undefined;

@@ -8,7 +8,7 @@ import { WorkspaceError } from '../model/errors.ts';
 import { refusePushToTrunk } from './branches.ts';
 import { checkBranch } from './paths.ts';
 
-interface PushSpec {
+export interface PushSpec {
   repo: string;
   branch: string;
   /** The plan's base; never pushed to. */

@@ -7,7 +7,7 @@ import { isShownState, readStatus, type Status } from '../git/status.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { openTree } from './paths.ts';
 
-interface RewindSpec {
+export interface RewindSpec {
   repo: string;
   path: string;
   branch: string;
@@ -87,12 +87,12 @@ async function commitAll(
   });
 }
 
-interface ComeBackSpec extends Omit<RewindSpec, 'to'> {
+export interface ComeBackSpec extends Omit<RewindSpec, 'to'> {
   /** Where the branch is made again should it be gone. */
   to: string | null;
 }
 
-interface CameBack {
+export interface CameBack {
   /** Where the tree was, in words; null when it was on its branch. */
   from: string | null;
   keptAt: string | null;

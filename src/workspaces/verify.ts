@@ -6,7 +6,7 @@ import { shellQuote } from '../model/text/shell-quote.ts';
 import { openTree } from './paths.ts';
 import { isReady } from './setup/setup.ts';
 
-interface VerifySpec {
+export interface VerifySpec {
   repo: string;
   path: string;
   branch: string;

@@ -49,6 +49,15 @@ describe('unused code', () => {
     ]);
   });
 
+  it('lets a file export the types of its exported functions, which declarations have to name', () => {
+    const main = "import { load } from '../model/a.ts';";
+    const files = {
+      'model/a.ts':
+        'export interface Wish {}\nexport interface Inner {}\nexport function load(wish: Wish) {\n  const a: Inner = {};\n}',
+    };
+    expect(unused(files, { main }).unusedExports).toEqual([exported('model/a.ts', 'Inner')]);
+  });
+
   it('lets a test import what the file itself uses, and nothing that the program never calls', () => {
     const main = "import { call } from '../model/a.ts';";
     const test = "import { step, dead } from '../src/model/a.ts';";

@@ -19,7 +19,7 @@ import { refKey, type TicketRef } from '../../model/ids.ts';
 import { type ForgeWork, forgeWork, localTip, ticketPull } from './context.ts';
 import { openPullRequest } from './open.ts';
 
-interface AnsweredReview {
+export interface AnsweredReview {
   number: number;
   url: string;
   pushed: boolean;

@@ -55,7 +55,7 @@ export async function syncTicket(
   return done;
 }
 
-interface MergedPull {
+export interface MergedPull {
   number: number;
   url: string;
   /** False when it had been merged already. */
