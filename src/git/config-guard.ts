@@ -1,16 +1,25 @@
 import { createHash } from 'node:crypto';
-import { statSync } from 'node:fs';
 import { isAbsolute, join, relative } from 'node:path';
 import { writeAtomic } from '../machine/files/atomic.ts';
 import { makeDirectory } from '../machine/files/directory.ts';
 import { readRegularText } from '../machine/files/regular.ts';
-import type { GitLocation } from './location.ts';
+import { fileStamp, type GitLocation } from './location.ts';
 
 type Entries = ReadonlyArray<readonly [key: string, value: string]>;
 
-/** Programs that git runs when it reads, writes or merges files (a repository may need them, as for LFS); and what `setting` gives. */
-export const CONFIG_KEYS =
-  '^(filter\\..*\\.(clean|smudge|process|required)|merge\\..*\\.driver|remote\\..*\\.(uploadpack|receivepack)|include(if\\..*)?\\.path|core\\.filemode|remote\\.origin\\.url)$';
+/** Programs that git runs when it reads, writes or merges files (a repository may need them, as for LFS); and what `config` gives. */
+export const CONFIG_KEYS = `^(${[
+  'filter\\..*\\.(clean|smudge|process|required)',
+  'merge\\..*\\.driver',
+  'remote\\..*\\.(uploadpack|receivepack)',
+  'include(if\\..*)?\\.path',
+  'core\\.(filemode|sshcommand)',
+  'remote\\.origin\\.url',
+  'credential\\..*',
+  '(user|author|committer)\\.(name|email)',
+].join('|')})$`;
+/** The user's own config may change without a trace in the repository's. */
+const LISTED_MS = 10_000;
 
 /** Merges text as git does without a driver; anything that does not merge is a conflict. */
 const PLAIN_MERGE = 'git merge-file -q --marker-size=%L %A %O %B || exit 1';
@@ -20,25 +29,25 @@ interface ConfigGuard<Limits> {
   overrides(at: GitLocation, limits: Limits): Promise<Entries>;
   /** Says that the user works with this repository, so that what its config has now may be remembered. */
   adopt(commonDir: string): void;
-  setting(at: GitLocation, key: string, limits: Limits): Promise<string | undefined>;
+  config(at: GitLocation, limits: Limits): Promise<readonly ConfigEntry[]>;
 }
 
 interface Answer {
-  listed: readonly Listed[];
+  listed: readonly ConfigEntry[];
   overrides: Entries;
 }
 
 /**
  * Puts out of force which drivers the repository's own config has got since it was first used: an agent can write there,
- * and git would run it outside of the agent. Those of the user's own config are always used. The config is listed once and
- * then again when its file has changed.
+ * and git would run it outside of the agent. Those of the user's own config are always used. The config is listed
+ * again when its file has changed, or after a while.
  */
 export function createConfigGuard<Limits>(
   list: (at: GitLocation, limits: Limits) => Promise<string>,
   { memory, walls = false }: { memory?: string | undefined; walls?: boolean | undefined },
 ): ConfigGuard<Limits> {
   const adopted = new Set<string>();
-  const known = new Map<string, { stamp: string; answer: Promise<Answer> }>();
+  const known = new Map<string, { at: number; stamp: string; answer: Promise<Answer> }>();
 
   const ask = async (at: GitLocation, limits: Limits): Promise<Answer> => {
     const listed = parseListing(await list(at, limits));
@@ -46,7 +55,7 @@ export function createConfigGuard<Limits>(
     const first = adopted.has(at.commonDir) ? drivers : undefined;
     const trusted = new Set(memory === undefined ? [] : recall(memory, at.commonDir, first));
     // Where an agent is sandboxed, a driver also has to run nothing that the agent can write.
-    const isTrusted = (each: Listed) =>
+    const isTrusted = (each: ConfigEntry) =>
       (!each.own || trusted.has(entryOf(each))) &&
       (!walls || each.key.endsWith('.required') || isOutsideProgram(each.value, at.workTree));
     return { listed, overrides: overridesOf(drivers, isTrusted) };
@@ -54,13 +63,13 @@ export function createConfigGuard<Limits>(
 
   const answerFor = (at: GitLocation, limits: Limits): Promise<Answer> => {
     // Worktrees without a config of their own all read the same.
-    const own = stampOf(join(at.gitDir, 'config.worktree'));
+    const own = fileStamp(join(at.gitDir, 'config.worktree'));
     const key = own === '' && !walls ? at.commonDir : at.gitDir;
-    const stamp = `${stampOf(join(at.commonDir, 'config'))} ${own}`;
+    const stamp = `${fileStamp(join(at.commonDir, 'config'))} ${own}`;
     const cached = known.get(key);
-    if (cached?.stamp === stamp) return cached.answer;
+    if (cached?.stamp === stamp && performance.now() - cached.at < LISTED_MS) return cached.answer;
     const answer = ask(at, limits);
-    known.set(key, { stamp, answer });
+    known.set(key, { at: performance.now(), stamp, answer });
     const forget = () => {
       if (known.get(key)?.answer === answer) known.delete(key);
     };
@@ -78,43 +87,41 @@ export function createConfigGuard<Limits>(
       adopted.add(commonDir);
       known.clear();
     },
-    setting: async (at, key, limits) =>
-      (await answerFor(at, limits)).listed.findLast((each) => each.key === key)?.value,
+    config: async (at, limits) => (await answerFor(at, limits)).listed,
   };
 }
 
-function stampOf(path: string): string {
-  const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return stat ? `${stat.ino}:${stat.size}:${stat.ctimeNs}` : '';
-}
-
-interface Listed {
+export interface ConfigEntry {
   /** Of the repository or worktree, and not of the user or the system. */
   own: boolean;
+  /** Of the user or the system, and not of the environment either. */
+  users: boolean;
   key: string;
   value: string;
 }
 
-function parseListing(text: string): Listed[] {
+function parseListing(text: string): ConfigEntry[] {
   const fields = text.split('\0');
-  const listed: Listed[] = [];
+  const listed: ConfigEntry[] = [];
   for (let index = 0; index + 1 < fields.length; index += 2) {
     const scope = fields[index];
     const [key = '', ...value] = (fields[index + 1] ?? '').split('\n');
-    listed.push({ own: scope === 'local' || scope === 'worktree', key, value: value.join('\n') });
+    const own = scope === 'local' || scope === 'worktree';
+    const users = scope === 'system' || scope === 'global';
+    listed.push({ own, users, key, value: value.join('\n') });
   }
   return listed;
 }
 
-const isInclude = ({ key }: Listed) => key.startsWith('include');
-const isDriver = ({ key }: Listed) => /^(filter|merge)\.|\.(uploadpack|receivepack)$/.test(key);
-const entryOf = ({ key, value }: Listed) => `${key}=${value}`;
+const isInclude = ({ key }: ConfigEntry) => key.startsWith('include');
+const isDriver = ({ key }: ConfigEntry) => /^(filter|merge)\.|\.(uploadpack|receivepack)$/.test(key);
+const entryOf = ({ key, value }: ConfigEntry) => `${key}=${value}`;
 
 /**
  * The drivers that the repository's config had when it was first used, kept where agents have no business. `now` is
  * remembered where nothing is yet; a repository inside a worktree is never remembered.
  */
-function recall(memory: string, commonDir: string, now: readonly Listed[] | undefined): string[] {
+function recall(memory: string, commonDir: string, now: readonly ConfigEntry[] | undefined): string[] {
   const id = createHash('sha256').update(commonDir).digest('hex').slice(0, 16);
   const file = join(memory, `${id}.json`);
   const kept = readRegularText(file);
@@ -145,7 +152,7 @@ function parseRecord(text: string): string[] {
 
 const PROGRAMS = ['clean', 'smudge', 'process'];
 
-function overridesOf(drivers: readonly Listed[], isTrusted: (each: Listed) => boolean): Entries {
+function overridesOf(drivers: readonly ConfigEntry[], isTrusted: (each: ConfigEntry) => boolean): Entries {
   const planted = new Set(drivers.filter((each) => !isTrusted(each)).map(({ key }) => key));
   const result = new Map<string, string>();
   for (const key of planted) {

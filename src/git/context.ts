@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import { withLock } from '../machine/lock.ts';
 import type { Git } from './git.ts';
 import type { GitLocation } from './location.ts';
-import type { Worktree } from './worktrees.ts';
 
 export interface Trunk {
   /** Of the branch, without `origin/`; undefined where there is no origin, or its default branch is unknown. */
@@ -24,8 +23,6 @@ export interface Context {
   trunks: Map<string, { at: number; trunk: Promise<Trunk> }>;
   /** Default branches of origin as they are recorded here, by repository. */
   recordedTrunks: Map<string, { at: number; name: string }>;
-  /** Worktrees as they were when they were last verified, by path. `ended`: after a phase, with nothing running in them. */
-  verified: Map<string, { at: number; worktree: Worktree; ended: boolean }>;
 }
 
 // A fetch may be under way in another process.

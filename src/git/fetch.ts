@@ -91,21 +91,12 @@ function parseStamps(text: string | undefined): Record<string, number> {
 }
 
 /** Credential helpers and the ssh command as the user's own config has them; those of the repository may be planted. */
-export async function trustedAccess(context: Context, repo: GitLocation) {
-  const pattern = '^(credential\\..*|core\\.sshcommand)$';
-  const { stdout } = await context.git(['config', '-z', '--show-scope', '--get-regexp', pattern], {
-    at: repo,
-    ok: [0, 1],
-  });
-  const fields = stdout.split('\0');
+export async function trustedAccess({ git, env: { GIT_SSH_COMMAND } }: Context, repo: GitLocation) {
+  const mine = (await git.config(repo)).filter(({ users }) => users);
+  const credentials = mine.filter(({ key }) => key.startsWith('credential.'));
   const entries: Array<[string, string]> = [['credential.helper', '']];
-  const env: Record<string, string> = {};
-  for (let index = 0; index + 1 < fields.length; index += 2) {
-    const scope = fields[index];
-    const [key = '', ...value] = (fields[index + 1] ?? '').split('\n');
-    if (scope !== 'system' && scope !== 'global') continue;
-    if (key.startsWith('credential.')) entries.push([key, value.join('\n')]);
-    else if (!context.env.GIT_SSH_COMMAND) env.GIT_SSH_COMMAND = value.join('\n');
-  }
+  for (const { key, value } of credentials) entries.push([key, value]);
+  const ssh = mine.findLast(({ key }) => key === 'core.sshcommand');
+  const env: Record<string, string> = ssh && !GIT_SSH_COMMAND ? { GIT_SSH_COMMAND: ssh.value } : {};
   return { entries, env };
 }

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { findExecutable } from '../machine/programs.ts';
 import { run } from '../machine/run.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { CONFIG_KEYS, createConfigGuard } from './config-guard.ts';
+import { CONFIG_KEYS, type ConfigEntry, createConfigGuard } from './config-guard.ts';
 import { gitEnv, withConfig } from './environment.ts';
 import { type GitLocation, gitDirOf, pipeIn, realOf } from './location.ts';
 import { createObjectReader } from './object-reader.ts';
@@ -67,10 +67,12 @@ export interface Git {
   locate(workTree: string): Promise<GitLocation | undefined>;
   /** Says that the user works with a repository; see config-guard.ts. */
   adopt(commonDir: string): void;
-  /** A value of the config, of those that CONFIG_KEYS names. */
-  setting(at: GitLocation, key: string): Promise<string | undefined>;
+  /** The config, as far as CONFIG_KEYS names it. */
+  config(at: GitLocation): Promise<readonly ConfigEntry[]>;
   /** The objects that names stand for, without a process of its own; undefined when that has to be asked otherwise. */
   resolve(at: GitLocation, names: readonly string[]): Promise<(string | undefined)[] | undefined>;
+  /** What git said about worktrees, by git directory; see worktrees.ts. */
+  readonly confirmed: Map<string, { checkout: string; madeHead?: string | undefined }>;
   /** Ends waits for locks, where no further call may begin. */
   readonly signal: AbortSignal | undefined;
   /** The same within other limits. */
@@ -97,6 +99,8 @@ export function createGit(options: CreateGit): Git {
   const writing = gitEnv(options.env);
   const reading = { ...writing, GIT_OPTIONAL_LOCKS: '0' };
   const commonDirs = new Map<string, string>();
+  const adopted = new Set<string>();
+  const confirmed: Git['confirmed'] = new Map();
 
   const listConfig = async (at: GitLocation, limits: CallLimits) => {
     const args = ['config', '-z', '--show-scope', '--get-regexp', CONFIG_KEYS];
@@ -143,6 +147,12 @@ export function createGit(options: CreateGit): Git {
     return printed;
   };
 
+  /** The repository of a linked worktree, by gitrepository-layout(5), where it is one that the user works with. */
+  const adoptedAround = (gitDir: string): string | undefined => {
+    const commonDir = dirname(dirname(gitDir));
+    if (basename(dirname(gitDir)) !== 'worktrees' || !adopted.has(commonDir)) return undefined;
+    return existsSync(join(gitDir, 'HEAD')) ? commonDir : undefined;
+  };
   const locate = async (workTree: string, limits: CallLimits): Promise<GitLocation | undefined> => {
     const gitDir = gitDirOf(workTree);
     if (gitDir === undefined) return undefined;
@@ -150,7 +160,7 @@ export function createGit(options: CreateGit): Git {
     const args = ['rev-parse', '--path-format=absolute', '--git-common-dir'];
     const pipe = pipeIn(gitDir);
     if (pipe) throw wouldWait(args, pipe);
-    const known = commonDirs.get(gitDir);
+    const known = commonDirs.get(gitDir) ?? adoptedAround(gitDir);
     if (known !== undefined) return { workTree, gitDir, commonDir: known };
     const env = { ...reading, GIT_DIR: gitDir, GIT_WORK_TREE: workTree };
     const { code, stdout } = await runGit(command(), args, { cwd: workTree, env, limits });
@@ -167,13 +177,17 @@ export function createGit(options: CreateGit): Git {
       discover: (args: readonly string[], cwd: string) =>
         runGit(command(), args, { cwd, env: reading, limits }),
       locate: (workTree: string) => locate(workTree, limits),
-      adopt: guard.adopt,
-      setting: (at: GitLocation, key: string) => guard.setting(at, key, limits),
+      adopt(commonDir: string) {
+        adopted.add(commonDir);
+        guard.adopt(commonDir);
+      },
+      config: (at: GitLocation) => guard.config(at, limits),
       async resolve(at: GitLocation, names: readonly string[]) {
         if (limits.strict) limits.signal?.throwIfAborted();
         // New objects of such a caller are elsewhere.
-        return limits.env ? undefined : readObjects(at.commonDir, names);
+        return limits.env?.GIT_OBJECT_DIRECTORY ? undefined : readObjects(at.commonDir, names);
       },
+      confirmed,
       signal: limits.strict ? limits.signal : undefined,
       limited: (more: CallLimits) => within({ ...limits, ...more }),
     });

@@ -40,6 +40,12 @@ export function realOf(path: string): string | undefined {
   }
 }
 
+/** Changes whenever a file is written, replaced or removed; empty where there is none. */
+export function fileStamp(path: string): string {
+  const stat = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  return stat ? `${stat.ino}:${stat.size}:${stat.ctimeNs}` : '';
+}
+
 /** The first entry of a git directory that git would wait for: a named pipe, say, that an agent put there. */
 export function pipeIn(gitDir: string): string | undefined {
   const odd = readdirSync(gitDir, { withFileTypes: true }).find(

@@ -89,14 +89,7 @@ async function grafted(
 
 /** Nothing where the repository knows who commits, else our own name: git would refuse or invent one. */
 export async function identity(context: Context, repo: GitLocation): Promise<Record<string, string>> {
-  const { stdout } = await context.git(
-    ['config', '-z', '--get-regexp', '^(user|author|committer)\\.(name|email)$'],
-    {
-      at: repo,
-      ok: [0, 1],
-    },
-  );
-  const known = new Set(stdout.split('\0').map((entry) => entry.split('\n')[0]));
+  const known = new Set((await context.git.config(repo)).map(({ key }) => key));
   const env: Record<string, string> = {};
   for (const role of ['author', 'committer']) {
     for (const [field, fallback] of [

@@ -13,10 +13,12 @@ const QUERY = [
   '--git-dir',
   '--git-common-dir',
   'HEAD',
+  '--symbolic-full-name',
+  'refs/remotes/origin/HEAD',
 ];
 
-/** Finds and checks the repository that a directory belongs to. */
-export async function findRepo(git: Git, path: string): Promise<GitLocation> {
+/** Finds and checks the repository that a directory belongs to; `originHead` is the ref that origin's HEAD stands for here. */
+export async function findRepo(git: Git, path: string): Promise<GitLocation & { originHead: string }> {
   if (!isAbsolute(path))
     throw new WorkspaceError('workspace/repo-relative', `The repository path ${path} is not absolute.`);
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory())
@@ -29,15 +31,15 @@ export async function findRepo(git: Git, path: string): Promise<GitLocation> {
       },
     );
   const { code, stdout, stderr } = await git.discover(QUERY, path);
-  const [bare, workTree, gitDir, commonDir, head = ''] = stdout.split('\n');
+  const [bare, workTree, gitDir, commonDir, head = '', originHead = ''] = stdout.split('\n');
   if (bare === 'true')
     throw new WorkspaceError('workspace/repo-bare', `The repository ${path} is bare: it has no checkout.`, {
       hint: 'Name a normal clone of it instead.',
       details: { repo: path },
     });
-  // Without a commit, HEAD alone has no answer.
-  const isUnborn = head === 'HEAD';
-  if ((code !== 0 && !isUnborn) || !workTree || !gitDir || !commonDir)
+  // Without a commit HEAD has no answer, and without an origin its HEAD has none.
+  const hasHead = isOid(head) || head === 'HEAD';
+  if ((code !== 0 && !hasHead) || !workTree || !gitDir || !commonDir)
     throw new WorkspaceError('workspace/not-a-repo', `${path} is not in the checkout of a git repository.`, {
       hint: stderr.includes('dubious ownership')
         ? `Git refuses it because another user owns it: git config --global --add safe.directory ${path}`
@@ -64,7 +66,7 @@ export async function findRepo(git: Git, path: string): Promise<GitLocation> {
         details: { repo: path },
       },
     );
-  return repo;
+  return { ...repo, originHead };
 }
 
 /** The nearest directory upwards that has a `.git`, symlinks resolved. */

@@ -35,13 +35,8 @@ export function isShownState(file: string): boolean {
   return /(?:^|\/)SEQUENTIAL_(?:STATE\.json|PROGRESS\.md)(?:\.[^/]*)?$/.test(file);
 }
 
-/** `marks` are those of the index, where they are known already. */
-export async function readStatus(
-  git: Git,
-  at: GitLocation,
-  options: StatusOptions & { marks?: IndexMarks } = {},
-): Promise<Status> {
-  const marks = options.marks ?? (await readMarks(git, at));
+export async function readStatus(git: Git, at: GitLocation, options: StatusOptions = {}): Promise<Status> {
+  const marks = await readMarks(git, at);
   const links = await findLinks(at, marks.links);
   const args = [
     'status',

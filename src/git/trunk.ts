@@ -19,7 +19,8 @@ export async function originTrunk(
 ): Promise<Trunk> {
   const recorded = await recordedTrunk(context, repo);
   if (recorded !== undefined) return { name: recorded };
-  if ((await context.git.setting(repo, 'remote.origin.url')) === undefined) return { name: undefined };
+  const config = await context.git.config(repo);
+  if (!config.some(({ key }) => key === 'remote.origin.url')) return { name: undefined };
   const asked = ask ? await askOnce(context, repo) : undefined;
   return asked?.name === undefined ? { ...asked, name: await usualName(context, repo) } : asked;
 }
@@ -29,10 +30,18 @@ async function recordedTrunk(context: Context, repo: GitLocation): Promise<strin
   const { git, recordedTrunks } = context;
   const known = recordedTrunks.get(repo.commonDir);
   if (known && isRecent(known.at) && (await readRef(git, repo, originRef(known.name)))) return known.name;
-  const target = await readSymref(git, repo, originRef('HEAD'));
-  if (!target?.startsWith(originRef(''))) return undefined;
+  return rememberTrunk(context, repo, await readSymref(git, repo, originRef('HEAD')));
+}
+
+/** `target` is the ref that origin's HEAD stands for. */
+export function rememberTrunk(
+  { recordedTrunks }: Pick<Context, 'recordedTrunks'>,
+  { commonDir }: GitLocation,
+  target: string | undefined,
+): string | undefined {
+  if (!target?.startsWith(originRef('')) || target === originRef('HEAD')) return undefined;
   const name = target.slice(originRef('').length);
-  recordedTrunks.set(repo.commonDir, { at: Date.now(), name });
+  recordedTrunks.set(commonDir, { at: Date.now(), name });
   return name;
 }
 

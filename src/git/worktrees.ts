@@ -2,8 +2,8 @@ import { existsSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { statOf } from '../machine/files/regular.ts';
 import type { Git } from './git.ts';
-import { type GitLocation, gitDirOf, realOf } from './location.ts';
-import { branchRef, isOid } from './refs.ts';
+import { fileStamp, type GitLocation, gitDirOf, realOf } from './location.ts';
+import { branchRef, isOid, readRef } from './refs.ts';
 
 /** Where HEAD is: on a branch, or detached; the commit is undefined on a branch without commits. */
 interface Head {
@@ -59,11 +59,42 @@ function isVoid(path: string): boolean {
 /** Refs that a worktree has for itself alone. */
 const OWN_REFS = ['refs/worktree', 'refs/bisect', 'refs/rewritten'];
 
+/** Changes whenever a checkout gets another branch, place or repository. Undefined where refs are not kept in files. */
+function checkoutStamp({ workTree, gitDir, commonDir }: GitLocation, branch: string): string | undefined {
+  if (existsSync(join(commonDir, 'reftable'))) return undefined;
+  const files = [join(workTree, '.git'), join(gitDir, 'HEAD'), join(gitDir, 'gitdir')];
+  return [branch, workTree, ...files.map(fileStamp)].join('\0');
+}
+
+/** Remembers a checkout that git has just made. `isNew`: nothing has ever run in it. */
+export function rememberCheckout(
+  git: Git,
+  at: GitLocation,
+  { branch, isNew }: { branch: string; isNew: boolean },
+): void {
+  const checkout = checkoutStamp(at, branch);
+  const madeHead = isNew ? fileStamp(join(at.gitDir, 'HEAD')) : undefined;
+  if (checkout !== undefined) git.confirmed.set(at.gitDir, { checkout, madeHead });
+}
+
+/** Whether HEAD has been on its branch ever since we made the checkout: then its reflog names nothing that the branch's lacks. */
+export function hasKeptBranch(git: Git, { gitDir }: GitLocation): boolean {
+  return git.confirmed.get(gitDir)?.madeHead === fileStamp(join(gitDir, 'HEAD'));
+}
+
 /**
- * The checkout when it is on this branch and registered where it is, by one call: `%(HEAD)` goes by the git directory that its
- * `.git` names, `%(worktreepath)` by git's list of worktrees.
+ * The checkout when it is on this branch and registered where it is. Git is asked once, and again when one of the files has
+ * changed that say so: `%(HEAD)` goes by the git directory that its `.git` names, `%(worktreepath)` by git's list of worktrees.
  */
 export async function confirm(git: Git, at: GitLocation, branch: string): Promise<Worktree | undefined> {
+  const known = git.confirmed.get(at.gitDir);
+  const checkout = checkoutStamp(at, branch);
+  if (checkout !== undefined && known?.checkout === checkout) {
+    const commit = await readRef(git, at, branchRef(branch));
+    const ownRefs = hasFilesIn(join(at.gitDir, 'refs')) ? undefined : [];
+    if (commit !== undefined)
+      return { ...at, head: { branch, commit }, registeredAt: at.workTree, ...(ownRefs && { ownRefs }) };
+  }
   const format = '--format=%(refname)%00%(objectname)%00%(HEAD)%00%(worktreepath)%00';
   const { stdout } = await git(['for-each-ref', format, branchRef(branch), ...OWN_REFS], { at });
   const fields = stdout.split('\0').map((field) => field.replace(/^\n/, ''));
@@ -75,7 +106,14 @@ export async function confirm(git: Git, at: GitLocation, branch: string): Promis
     else if (ref === branchRef(branch) && isHead === '*' && isSame(path, at.workTree))
       head = { branch, commit };
   }
-  return head && { ...at, head, registeredAt: at.workTree, ownRefs };
+  if (!head) return undefined;
+  if (checkout !== undefined) git.confirmed.set(at.gitDir, { ...known, checkout });
+  return { ...at, head, registeredAt: at.workTree, ownRefs };
+}
+
+function hasFilesIn(directory: string): boolean {
+  if (!existsSync(directory)) return false;
+  return readdirSync(directory, { recursive: true, withFileTypes: true }).some((entry) => !entry.isDirectory());
 }
 
 const isSame = (registered: string, path: string) => registered === path || realOf(registered) === path;

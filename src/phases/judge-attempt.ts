@@ -83,7 +83,7 @@ function claimedIn(result: AgentResult): Claimed {
 async function misplaced(context: Context): Promise<string | undefined> {
   const { repo, branch, worktree, inPlace } = context.place;
   try {
-    await context.workspaces.verify({ repo, branch, path: worktree, inPlace, ended: true });
+    await context.workspaces.verify({ repo, branch, path: worktree, inPlace });
     return undefined;
   } catch (error) {
     return explained(error);

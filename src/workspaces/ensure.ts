@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Context, lockRepo } from '../git/context.ts';
 import type { GitLocation } from '../git/location.ts';
 import { branchRef, readRef } from '../git/refs.ts';
-import { find, inspect, type Worktree } from '../git/worktrees.ts';
+import { find, inspect, rememberCheckout, type Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refuseTrunk } from './branches.ts';
 import { addWorktree, checkOut, freeBranch, refuseInside, repairCheckout, repairEntry } from './create.ts';
@@ -13,7 +13,6 @@ import { waitForGit } from './processes.ts';
 import { endSetup, refreshSetup, setUp } from './setup/setup.ts';
 import type { WorkspaceSpec } from './spec.ts';
 import { findStart, moveToStart, type Start } from './start.ts';
-import { rememberVerified } from './verify.ts';
 import { checkOutWarm, discardWarm, refuseOwnState, type Taken, takeWarm } from './warm/warm-worktrees.ts';
 
 export interface Ensured {
@@ -159,21 +158,18 @@ async function create(
   await moveToStart(context, repo, { branch, start, worktree: isThere ? inPlace : undefined });
   const owner = newOwner(spec, start.base);
   const notes = [...start.notes];
-  let reused = true;
-  let worktree = await fromWarm(context, repo, { spec, start, owner, inPlace, notes });
+  const warm = await fromWarm(context, repo, { spec, start, owner, inPlace, notes });
+  let worktree = warm?.at;
   if (!worktree) {
-    reused = false;
     const commit = start.tip ?? start.base.commit;
     worktree = await lockRepo(repo, () => addWorktree(context, repo, { ...spec, commit, owner }));
     // A warm worktree may have failed after it had made the branch.
     const tip = start.tip ?? (await readRef(context.git, repo, branchRef(branch)));
     await checkOut(context, worktree, { branch, tip, start: start.base.commit });
   }
+  rememberCheckout(context.git, worktree, { branch, isNew: !inPlace && !warm?.mayDiffer });
   notes.push(...(await setUp(context, repo, spec, { worktree, owner })));
-  // Git has just made it so, and nothing has run in it.
-  const head = { branch, commit: start.tip ?? start.base.commit };
-  if (spec.hooks.length === 0 && !spec.install) rememberVerified(context, { ...worktree, head });
-  return { path, branch, base: start.base, created: true, reused, notes };
+  return { path, branch, base: start.base, created: true, reused: warm !== undefined, notes };
 }
 
 interface WarmRequest {
@@ -188,7 +184,7 @@ async function fromWarm(
   context: Context,
   repo: GitLocation,
   request: WarmRequest,
-): Promise<GitLocation | undefined> {
+): Promise<Taken | undefined> {
   const { spec, start, owner, inPlace } = request;
   const taken = inPlace
     ? adopt(inPlace, owner)
@@ -202,7 +198,7 @@ async function fromWarm(
     await refuseOwnState(context, taken);
     const wanted = { branch: spec.branch, tip: start.tip, start: start.base.commit, keep: spec.caches };
     if (inPlace?.head.branch !== spec.branch) await checkOutWarm(context, taken, wanted);
-    return taken.at;
+    return taken;
   } catch (error) {
     if (!(error instanceof WorkspaceError)) throw error;
     const note = await lockRepo(repo, () => discardWarm(context, repo, taken.at, spec));

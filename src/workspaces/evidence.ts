@@ -14,7 +14,6 @@ import { resolveBase } from './base.ts';
 import { readOwner, readOwnerAt } from './owner.ts';
 import { checkBranch, openTree } from './paths.ts';
 import { withoutCopies } from './setup/copy.ts';
-import { verifiedAtEnd } from './verify.ts';
 
 export interface Evidence {
   head: string;
@@ -169,7 +168,7 @@ export async function diffWork(
 }
 
 async function worktreeAt(context: Context, path: string): Promise<Worktree> {
-  const tree = verifiedAtEnd(context, path) ?? (await openTree(context.git, path, readOwnerAt(path)?.branch));
+  const tree = await openTree(context.git, path, readOwnerAt(path)?.branch);
   if (tree && tree.registeredAt === tree.workTree) return tree;
   throw new WorkspaceError('workspace/not-a-worktree', `${path} is not a git worktree.`, {
     hint: 'Its directory or .git file was moved or replaced; check it before you resume the ticket.',

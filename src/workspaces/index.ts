@@ -5,6 +5,7 @@ import type { GitLocation } from '../git/location.ts';
 import { branchRef, readRef } from '../git/refs.ts';
 import { findRepo } from '../git/repository.ts';
 import { isShownState, readStatus } from '../git/status.ts';
+import { rememberTrunk } from '../git/trunk.ts';
 import { basedOn, checkBase, resolveBase } from './base.ts';
 import { branchAhead, branchHas, deleteBranch, examineBranch } from './branches.ts';
 import { catchUp } from './catch-up.ts';
@@ -58,7 +59,6 @@ export function createWorkspaces(options: CreateGit): Workspaces {
     fetches: new Map(),
     trunks: new Map(),
     recordedTrunks: new Map(),
-    verified: new Map(),
   };
   const contextOf = (git: Git): Context => ({
     ...shared,
@@ -66,7 +66,10 @@ export function createWorkspaces(options: CreateGit): Workspaces {
     repo(path) {
       const known = repos.get(path);
       if (known) return known;
-      const opening = findRepo(git, path);
+      const opening = findRepo(git, path).then(({ originHead, ...repo }) => {
+        rememberTrunk(shared, repo, originHead);
+        return repo;
+      });
       repos.set(path, opening);
       // A repository that was put right is examined again.
       opening.catch(() => repos.delete(path));

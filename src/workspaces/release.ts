@@ -3,21 +3,18 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Context, lockRepo } from '../git/context.ts';
 import { GitError } from '../git/git.ts';
-import { LIST_MARKS, parseMarks } from '../git/hidden-edits.ts';
 import { isReachable } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { branchRef } from '../git/refs.ts';
 import { readStatus, type Status } from '../git/status.ts';
 import {
-  type Found,
   find,
+  hasKeptBranch,
   inspect,
   isUnderWay,
   type LogEntry,
   listOwnRefs,
   listWorktrees,
-  parseReflog,
-  reflogArgs,
   type Worktree,
 } from '../git/worktrees.ts';
 import { messageOf } from '../model/errors.ts';
@@ -30,7 +27,6 @@ import { processesIn } from './processes.ts';
 import { withoutCopies } from './setup/copy.ts';
 import type { WorkspaceSpec } from './spec.ts';
 import { commitsOnlyHere, sayCommits } from './unique-commits.ts';
-import { verifiedAtEnd } from './verify.ts';
 import { cleanAround, disposable, dropLinkedCaches } from './warm/caches.ts';
 import { hasCommittedModes, hasOwnState, operationIn } from './warm/own-state.ts';
 import { putWarm } from './warm/warm-worktrees.ts';
@@ -63,11 +59,7 @@ export async function candidateAt(
   repo: GitLocation,
   spec: ReleaseSpec,
 ): Promise<Candidate | string | undefined> {
-  const known = verifiedAtEnd(context, spec.path);
-  context.verified.delete(spec.path);
-  const found: Found = known
-    ? { kind: 'worktree', worktree: known }
-    : await inspect(context.git, spec.path, spec.branch);
+  const found = await inspect(context.git, spec.path, spec.branch);
   if (found.kind === 'absent') return undefined;
   if (found.kind !== 'worktree' || found.worktree.commonDir !== repo.commonDir)
     return 'it is not a worktree of this repository';
@@ -76,17 +68,11 @@ export async function candidateAt(
   const owner = readOwner(worktree.gitDir);
   if (!owner?.created) return 'it was there before Signalbox used it';
   if (owner.owner !== spec.owner) return `it belongs to ${owner.owner}`;
-  const { branch, commit } = worktree.head;
-  const hasLog = branch === spec.branch && commit !== undefined;
-  const commands = hasLog ? [LIST_MARKS, reflogArgs(branch)] : [LIST_MARKS];
-  const [listed = '', log = ''] = await context.git.sequence(commands, { at: worktree });
-  const status = await readStatus(context.git, worktree, {
-    marks: parseMarks(listed),
-    ignored: true,
-    all: Object.keys(owner.copied).length > 0,
-  });
+  const all = Object.keys(owner.copied).length > 0;
+  const status = await readStatus(context.git, worktree, { ignored: true, all });
   const ownRefs = worktree.ownRefs ?? (await listOwnRefs(context.git, worktree));
-  return { worktree, owner, status, ownRefs, log: hasLog ? parseReflog(log) : undefined, spec };
+  const log = hasKeptBranch(context.git, worktree) ? [] : undefined;
+  return { worktree, owner, status, ownRefs, log, spec };
 }
 
 const keep = (reason: string): Released => ({ released: false, reason });

@@ -1,5 +1,4 @@
 import type { Context } from '../git/context.ts';
-import type { GitLocation } from '../git/location.ts';
 import { confirm, describe, find, type Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { shellQuote } from '../model/text/shell-quote.ts';
@@ -12,47 +11,14 @@ export interface VerifySpec {
   branch: string;
   /** The repository's own checkout is meant. */
   inPlace?: boolean | undefined;
-  /** Nothing runs in it any more: the answer counts for the evidence and for the next phase, which ask at once. */
-  ended?: boolean | undefined;
-}
-
-const FRESH_MS = 100;
-
-/** The worktree as it was verified a moment ago at the end of a phase; nothing has run in it since. */
-export function verifiedAtEnd(context: Context, path: string): Worktree | undefined {
-  const known = freshly(context, path);
-  return known?.ended ? known.worktree : undefined;
-}
-
-function freshly({ verified }: Context, path: string) {
-  const known = verified.get(path);
-  return known && performance.now() - known.at < FRESH_MS ? known : undefined;
-}
-
-export function rememberVerified(
-  { verified }: Context,
-  worktree: GitLocation & Pick<Worktree, 'head'>,
-  ended = false,
-): void {
-  const { workTree } = worktree;
-  const described = { ...worktree, registeredAt: workTree };
-  verified.set(workTree, { at: performance.now(), worktree: described, ended });
 }
 
 /** The directory is the worktree of that repository on that branch, or an error says what it is instead. */
 export async function verifyWorkspace(context: Context, spec: VerifySpec): Promise<void> {
-  const known = freshly(context, spec.path);
-  context.verified.delete(spec.path);
   const found = await find(context.git, spec.path);
   const commonDir = await commonDirOf(context, spec.repo);
   const isOurs = !('kind' in found) && found.commonDir === commonDir;
-  const isKnown = isOurs && known?.worktree.gitDir === found.gitDir;
-  if (isKnown && known?.worktree.head.branch === spec.branch && !spec.ended) return;
-  const confirmed = isOurs ? await confirm(context.git, found, spec.branch) : undefined;
-  if (confirmed) {
-    if (spec.ended) rememberVerified(context, confirmed, true);
-    return;
-  }
+  if (isOurs && (await confirm(context.git, found, spec.branch))) return;
   const worktree = !('kind' in found)
     ? await describe(context.git, found)
     : spec.inPlace

@@ -77,7 +77,8 @@ export function removeLeftFiles(gitDir: string): void {
  * overlook modes, as an agent may have made it do: then it is asked again.
  */
 export async function hasCommittedModes(context: Context, at: GitLocation): Promise<boolean> {
-  const heeded = await context.git.setting(at, 'core.filemode');
+  const config = await context.git.config(at);
+  const heeded = config.findLast(({ key }) => key === 'core.filemode')?.value;
   if (heeded === undefined || /^(true|yes|on|1)$/i.test(heeded)) return true;
   const args = ['status', '--porcelain', '--untracked-files=no', '--ignore-submodules=all'];
   return (await context.git(['-c', 'core.fileMode=true', ...args], { at })).stdout === '';
