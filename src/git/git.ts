@@ -61,6 +61,11 @@ export interface Git {
   (args: readonly string[], options: GitOptions): Promise<GitResult>;
   /** Several commands, each after the one before has succeeded, and what each printed; `input` is for the first. */
   sequence(commands: ReadonlyArray<readonly string[]>, options: Omit<GitOptions, 'ok'>): Promise<string[]>;
+  /**
+   * What a shell script prints that starts git as `"$0"`, with these parameters. A shell starts a process much faster than an
+   * engine does, whose memory has to be set up anew for each.
+   */
+  script(text: string, parameters: readonly string[], options: Omit<GitOptions, 'ok'>): Promise<string>;
   /** For the one call that has to find the repository first. */
   discover(args: readonly string[], cwd: string): Promise<GitResult>;
   /** The git directories of a checkout; undefined when the directory is none. */
@@ -133,14 +138,19 @@ export function createGit(options: CreateGit): Git {
     if (!(call.ok ?? [0]).includes(result.code)) throw new GitError(args, result);
     return result;
   };
+  const runScript = async (
+    text: string,
+    parameters: readonly string[],
+    call: GitOptions,
+    limits: CallLimits,
+  ) => runGit('/bin/sh', ['-c', text, command(), ...parameters], await optionsOf(call, limits));
   const sequence = async (
     commands: ReadonlyArray<readonly string[]>,
     call: GitOptions,
     limits: CallLimits,
   ): Promise<string[]> => {
     const separator = randomUUID();
-    const argv = ['-c', scriptOf(commands), command(), separator, ...commands.flat()];
-    const result = await runGit('/bin/sh', argv, await optionsOf(call, limits));
+    const result = await runScript(sequenceScript(commands), [separator, ...commands.flat()], call, limits);
     const printed = result.stdout.split(separator);
     const failed = commands[printed.length - 1] ?? [];
     if (result.code !== 0) throw new GitError(failed, result);
@@ -174,6 +184,11 @@ export function createGit(options: CreateGit): Git {
     Object.assign((args: readonly string[], call: GitOptions) => ask(args, call, limits), {
       sequence: (commands: ReadonlyArray<readonly string[]>, call: GitOptions) =>
         sequence(commands, call, limits),
+      async script(text: string, parameters: readonly string[], call: GitOptions) {
+        const result = await runScript(text, parameters, call, limits);
+        if (result.code !== 0) throw new GitError(parameters, result);
+        return result.stdout;
+      },
       discover: (args: readonly string[], cwd: string) =>
         runGit(command(), args, { cwd, env: reading, limits }),
       locate: (workTree: string) => locate(workTree, limits),
@@ -194,11 +209,8 @@ export function createGit(options: CreateGit): Git {
   return within({});
 }
 
-/**
- * The shell's part of a sequence. It sees the arguments as its parameters, never as text. A shell starts a process much faster
- * than an engine does, whose memory has to be set up anew for each.
- */
-function scriptOf(commands: ReadonlyArray<readonly string[]>): string {
+/** The shell's part of a sequence. It sees the arguments as its parameters, never as text. */
+function sequenceScript(commands: ReadonlyArray<readonly string[]>): string {
   let parameter = 1;
   const lines = commands.map((args) => ['"$0"', ...args.map(() => `"\${${++parameter}}"`)].join(' '));
   return lines.join(` && printf %s "$1" && `);

@@ -14,15 +14,12 @@ export interface IndexMarks {
   links: string[];
 }
 
-export const LIST_MARKS = ['ls-files', '-v', '--stage', '-z'];
+export const NO_MARKS: IndexMarks = { assumed: [], skipped: [], links: [] };
 
 export async function readMarks(git: Git, at: GitLocation): Promise<IndexMarks> {
-  return parseMarks((await git(LIST_MARKS, { at })).stdout);
-}
-
-export function parseMarks(listed: string): IndexMarks {
+  const { stdout } = await git(['ls-files', '-v', '--stage', '-z'], { at });
   const marks: IndexMarks = { assumed: [], skipped: [], links: [] };
-  for (const line of listed.split('\0')) {
+  for (const line of stdout.split('\0')) {
     const isLink = line.startsWith('160000', 2);
     // `H` stands for a file without marks.
     if (line === '' || (line[0] === 'H' && !isLink)) continue;

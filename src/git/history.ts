@@ -22,10 +22,42 @@ export async function contains(
   if (commit === ancestor) return true;
   const known = context.ancestry.get(`${commit}:${ancestor}`);
   if (known !== undefined) return known;
-  const args = ['merge-base', '--is-ancestor', ancestor, commit];
-  const { code } = await context.git(args, { at: repo, ok: [0, 1] });
-  remember(context, commit, ancestor, code === 0);
-  return code === 0;
+  const answer =
+    (await isNear(context, repo, commit, ancestor)) ??
+    (await context.git(['merge-base', '--is-ancestor', ancestor, commit], { at: repo, ok: [0, 1] })).code ===
+      0;
+  remember(context, commit, ancestor, answer);
+  return answer;
+}
+
+/** The most commits that are looked at one by one. */
+const STEPS = Array.from({ length: 24 }, (_, index) => index);
+
+/** The answer where one of two commits is among the latest first parents of the other: that costs no process. */
+async function isNear(
+  context: Context,
+  repo: GitLocation,
+  commit: string,
+  ancestor: string,
+): Promise<boolean | undefined> {
+  const parentsOf = (from: string) => STEPS.map((step) => `${from}~${step}`);
+  const found = (await context.git.resolve(repo, [...parentsOf(commit), ...parentsOf(ancestor)])) ?? [];
+  if (found.slice(0, STEPS.length).includes(ancestor)) return true;
+  return found.slice(STEPS.length).includes(commit) ? false : undefined;
+}
+
+/** How many single commits lead from one down to another; undefined where there are merges or more of them. */
+export async function stepsTo(
+  context: Context,
+  at: GitLocation,
+  from: string,
+  to: string,
+): Promise<number | undefined> {
+  const names = STEPS.flatMap((step) => [`${from}~${step}`, `${from}~${step}^2`]);
+  const found = (await context.git.resolve(at, names)) ?? [];
+  const steps = STEPS.findIndex((step) => found[2 * step] === to);
+  const isStraight = STEPS.slice(0, Math.max(steps, 0)).every((step) => found[2 * step + 1] === undefined);
+  return steps >= 0 && isStraight ? steps : undefined;
 }
 
 export function remember(context: Context, commit: string, ancestor: string, answer: boolean): void {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { oddEntry } from '../machine/files/regular.ts';
 import { type Git, GitError, wouldWait } from './git.ts';
-import { hiddenEdits, type IndexMarks, readMarks } from './hidden-edits.ts';
+import { hiddenEdits, type IndexMarks, NO_MARKS, readMarks } from './hidden-edits.ts';
 import { type GitLocation, gitDirOf, sharedDirOf } from './location.ts';
 
 /** `git status` of a checkout, in one call; and what it is told not to see. */
@@ -36,8 +36,6 @@ export function isShownState(file: string): boolean {
 }
 
 export async function readStatus(git: Git, at: GitLocation, options: StatusOptions = {}): Promise<Status> {
-  const marks = await readMarks(git, at);
-  const links = await findLinks(at, marks.links);
   const args = [
     'status',
     '--porcelain=v2',
@@ -50,6 +48,10 @@ export async function readStatus(git: Git, at: GitLocation, options: StatusOptio
     `--untracked-files=${options.all ? 'all' : 'normal'}`,
     `--ignored=${options.ignored ? 'matching' : 'no'}`,
   ];
+  const plain = await git.script(STATUS_IF_PLAIN, args, { at });
+  if (plain !== '') return { ...parseStatus(plain), hidden: [], marks: NO_MARKS };
+  const marks = await readMarks(git, at);
+  const links = await findLinks(at, marks.links);
   const { stdout } = await git(args, { at });
   const hidden = await hiddenEdits(git, at, marks);
   const status = { ...parseStatus(stdout), hidden, marks };
@@ -61,6 +63,18 @@ export async function readStatus(git: Git, at: GitLocation, options: StatusOptio
   }
   return status;
 }
+
+/** The status of a checkout whose index has files without marks alone, and no submodules. Nothing for any other. */
+const STATUS_IF_PLAIN = `
+list=$("$0" ls-files -v --stage) || exit
+case "
+$list" in
+*"
+"[!H]* | *"
+H 160000 "*) ;;
+*) exec "$0" "$@" ;;
+esac
+`;
 
 /** Submodules, and other repositories committed like them. Git is not even started when it would wait in one. */
 async function findLinks(at: GitLocation, names: readonly string[]): Promise<Link[]> {

@@ -113,7 +113,9 @@ export async function confirm(git: Git, at: GitLocation, branch: string): Promis
 
 function hasFilesIn(directory: string): boolean {
   if (!existsSync(directory)) return false;
-  return readdirSync(directory, { recursive: true, withFileTypes: true }).some((entry) => !entry.isDirectory());
+  return readdirSync(directory, { recursive: true, withFileTypes: true }).some(
+    (entry) => !entry.isDirectory(),
+  );
 }
 
 const isSame = (registered: string, path: string) => registered === path || realOf(registered) === path;
@@ -236,19 +238,12 @@ export interface LogEntry {
 }
 
 export async function readReflog(git: Git, at: GitLocation, branch?: string): Promise<LogEntry[]> {
-  const { code, stdout } = await git(reflogArgs(branch), { at, ok: [0, 128] });
-  if (code === 0) return parseReflog(stdout);
-  // The branch may be gone.
-  return branch === undefined ? [] : readReflog(git, at);
-}
-
-export function reflogArgs(branch?: string): string[] {
   const refs = branch === undefined ? [] : [branchRef(branch)];
-  return ['log', '--walk-reflogs', '--format=%H%x00%gD%x00%gs%x00', 'HEAD', ...refs, '--'];
-}
-
-export function parseReflog(text: string): LogEntry[] {
-  const fields = text.split('\0').map((field) => field.replace(/^\n/, ''));
+  const args = ['log', '--walk-reflogs', '--format=%H%x00%gD%x00%gs%x00', 'HEAD', ...refs, '--'];
+  const { code, stdout } = await git(args, { at, ok: [0, 128] });
+  // The branch may be gone.
+  if (code !== 0) return branch === undefined ? [] : readReflog(git, at);
+  const fields = stdout.split('\0').map((field) => field.replace(/^\n/, ''));
   const entries: LogEntry[] = [];
   for (let index = 0; index + 2 < fields.length; index += 3) {
     const [commit = '', selector = '', message = ''] = fields.slice(index, index + 3);

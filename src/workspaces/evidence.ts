@@ -3,7 +3,7 @@ import { existsSync, lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Context } from '../git/context.ts';
 import { unhide, withScratchIndex } from '../git/hidden-edits.ts';
-import { mergeBase } from '../git/history.ts';
+import { mergeBase, stepsTo } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { branchRef, isOid } from '../git/refs.ts';
 import { isShownState, readStatus } from '../git/status.ts';
@@ -82,23 +82,6 @@ async function commitsSince(
   const lost = lines.some((line) => line.startsWith('<'));
   const head = own[0]?.slice(1) ?? (lost ? (await output(context, at, ['rev-parse', 'HEAD'])).trim() : base);
   return { head, ahead: own.length, ...(lost ? { lost } : {}) };
-}
-
-/** The most commits that are counted one by one. */
-const STEPS = Array.from({ length: 24 }, (_, index) => index);
-
-/** How many single commits lead from one down to another; undefined where there are merges or more of them. */
-async function stepsTo(
-  context: Context,
-  at: GitLocation,
-  from: string,
-  to: string,
-): Promise<number | undefined> {
-  const names = STEPS.flatMap((step) => [`${from}~${step}`, `${from}~${step}^2`]);
-  const found = (await context.git.resolve(at, names)) ?? [];
-  const steps = STEPS.findIndex((step) => found[2 * step] === to);
-  const isStraight = STEPS.slice(0, Math.max(steps, 0)).every((step) => found[2 * step + 1] === undefined);
-  return steps >= 0 && isStraight ? steps : undefined;
 }
 
 const CHANGED = ['diff-tree', '-r', '-z', '--name-only', '--no-renames', '--no-ext-diff', '--no-textconv'];
