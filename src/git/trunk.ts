@@ -47,7 +47,8 @@ export function rememberTrunk(
 
 /** Writes down, as a clone does, which branch it is, once that branch is here. */
 export async function recordTrunk(context: Context, repo: GitLocation, name: string): Promise<void> {
-  if ((await recordedTrunk(context, repo)) !== undefined) return;
+  if (context.recordedTrunks.has(repo.commonDir) || (await recordedTrunk(context, repo)) !== undefined)
+    return;
   const target = await readSymref(context.git, repo, originRef('HEAD'));
   if (target !== undefined || !(await readRef(context.git, repo, originRef(name)))) return;
   await context.git(['symbolic-ref', originRef('HEAD'), originRef(name)], { at: repo, write: true });

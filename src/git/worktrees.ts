@@ -82,19 +82,24 @@ export function hasKeptBranch(git: Git, { gitDir }: GitLocation): boolean {
   return git.confirmed.get(gitDir)?.madeHead === fileStamp(join(gitDir, 'HEAD'));
 }
 
+/** Whether git has confirmed that a checkout is on this branch and registered where it is, and nothing of that has changed. */
+export function isConfirmed(git: Git, at: GitLocation, branch: string): boolean {
+  const checkout = checkoutStamp(at, branch);
+  return checkout !== undefined && git.confirmed.get(at.gitDir)?.checkout === checkout;
+}
+
 /**
  * The checkout when it is on this branch and registered where it is. Git is asked once, and again when one of the files has
  * changed that say so: `%(HEAD)` goes by the git directory that its `.git` names, `%(worktreepath)` by git's list of worktrees.
  */
 export async function confirm(git: Git, at: GitLocation, branch: string): Promise<Worktree | undefined> {
-  const known = git.confirmed.get(at.gitDir);
-  const checkout = checkoutStamp(at, branch);
-  if (checkout !== undefined && known?.checkout === checkout) {
+  if (isConfirmed(git, at, branch)) {
     const commit = await readRef(git, at, branchRef(branch));
     const ownRefs = hasFilesIn(join(at.gitDir, 'refs')) ? undefined : [];
     if (commit !== undefined)
       return { ...at, head: { branch, commit }, registeredAt: at.workTree, ...(ownRefs && { ownRefs }) };
   }
+  const checkout = checkoutStamp(at, branch);
   const format = '--format=%(refname)%00%(objectname)%00%(HEAD)%00%(worktreepath)%00';
   const { stdout } = await git(['for-each-ref', format, branchRef(branch), ...OWN_REFS], { at });
   const fields = stdout.split('\0').map((field) => field.replace(/^\n/, ''));
@@ -107,7 +112,7 @@ export async function confirm(git: Git, at: GitLocation, branch: string): Promis
       head = { branch, commit };
   }
   if (!head) return undefined;
-  if (checkout !== undefined) git.confirmed.set(at.gitDir, { ...known, checkout });
+  if (checkout !== undefined) git.confirmed.set(at.gitDir, { ...git.confirmed.get(at.gitDir), checkout });
   return { ...at, head, registeredAt: at.workTree, ownRefs };
 }
 

@@ -1,5 +1,5 @@
 import type { Context } from '../git/context.ts';
-import { confirm, describe, find, type Worktree } from '../git/worktrees.ts';
+import { confirm, describe, find, isConfirmed, type Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { shellQuote } from '../model/text/shell-quote.ts';
 import { openTree } from './paths.ts';
@@ -18,7 +18,8 @@ export async function verifyWorkspace(context: Context, spec: VerifySpec): Promi
   const found = await find(context.git, spec.path);
   const commonDir = await commonDirOf(context, spec.repo);
   const isOurs = !('kind' in found) && found.commonDir === commonDir;
-  if (isOurs && (await confirm(context.git, found, spec.branch))) return;
+  const { git } = context;
+  if (isOurs && (isConfirmed(git, found, spec.branch) || (await confirm(git, found, spec.branch)))) return;
   const worktree = !('kind' in found)
     ? await describe(context.git, found)
     : spec.inPlace
