@@ -8,9 +8,10 @@ import { workspaceFor } from '../engine/ticket-defaults.ts';
 import { tellPhases } from '../features/issue-runs/callbacks.ts';
 import { checkLogPlace, type Rotation, rotateLogs } from '../features/issue-runs/logs/log-files.ts';
 import { openRunLog, type RunLogWriter } from '../features/issue-runs/logs/run-log.ts';
+import { prepareIssueRun } from '../features/issue-runs/prepare.ts';
 import { refusedResult, stoppedResult } from '../features/issue-runs/results/issue-result.ts';
 import { inWorktree, preview, storedRun } from '../features/issue-runs/results/stored-run.ts';
-import { prepareIssueRun, startIssueRun } from '../features/issue-runs/run.ts';
+import { startIssueRun } from '../features/issue-runs/start.ts';
 import type {
   ManifestOfRun,
   MergedRunOptions,

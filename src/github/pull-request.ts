@@ -1,5 +1,5 @@
 import { asArray, asRecord, asText, parseJson } from '../model/text/json.ts';
-import { askRepository } from './gh/graphql.ts';
+import { askRepository, nodesOf } from './gh/graphql.ts';
 import { type RepositoryName, repositoryText } from './gh/repository-name.ts';
 import { GhError, type GhOptions, type GhResult, ghProblem, runSlowGh, trySlowGh } from './gh/run-gh.ts';
 
@@ -27,6 +27,15 @@ export interface Head {
   branch: string;
   /** Owner of the repository that the branch is pushed to; null when its address does not tell. */
   owner: string | null;
+}
+
+export function isFork({ owner, repository }: Head): boolean {
+  return owner !== null && owner.toLowerCase() !== repository.owner.toLowerCase();
+}
+
+/** As `gh pr create --head` takes it. */
+export function headText(head: Head): string {
+  return isFork(head) ? `${head.owner}:${head.branch}` : head.branch;
 }
 
 const FIELDS = 'number,url,state,headRefOid,baseRefName,body,createdAt,mergedAt,headRepositoryOwner';
@@ -75,10 +84,9 @@ interface NewPullRequest {
 /** Opens a pull request and looks it up again: an answer that got lost does not make a second one. */
 export async function createPullRequest(wanted: NewPullRequest, options: GhOptions): Promise<PullRequest> {
   const { head, base, title, bodyFile } = wanted;
-  const foreign = head.owner !== null && head.owner.toLowerCase() !== head.repository.owner.toLowerCase();
   const args = [
     ...['pr', 'create', '--repo', repositoryText(head.repository)],
-    ...['--head', foreign ? `${head.owner}:${head.branch}` : head.branch],
+    ...['--head', headText(head)],
     ...(base === null ? [] : ['--base', base]),
     ...['--title', title, '--body-file', bodyFile],
   ];
@@ -213,7 +221,7 @@ export async function findComment(
 ): Promise<string | undefined> {
   const fields = `pullRequest(number: ${Math.trunc(number)}) { comments(last: 100) { nodes { url body viewerDidAuthor } } }`;
   const { found } = await askRepository(repository, { fields }, options);
-  const all = asArray(asRecord(asRecord(found.pullRequest).comments).nodes).map(asRecord);
+  const all = nodesOf(asRecord(found.pullRequest).comments);
   const mark = markOf(key);
   const own = all.find((each) => each.viewerDidAuthor === true && asText(each.body).startsWith(mark));
   return own && asText(own.url);

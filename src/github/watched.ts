@@ -1,5 +1,5 @@
 import { asArray, asRecord, asText } from '../model/text/json.ts';
-import { askRepository } from './gh/graphql.ts';
+import { askRepository, nodesOf } from './gh/graphql.ts';
 import type { RepositoryName } from './gh/repository-name.ts';
 import type { GhOptions } from './gh/run-gh.ts';
 import { isPullState, isTrusted, type PullState } from './pull-request.ts';
@@ -76,7 +76,7 @@ export function readWatched(value: unknown): Watched | undefined {
   const pull = asRecord(value);
   const { number, state } = pull;
   if (typeof number !== 'number' || !isPullState(state)) return undefined;
-  const commit = asRecord(asRecord(nodes(pull.commits)[0]).commit);
+  const commit = asRecord(asRecord(nodesOf(pull.commits)[0]).commit);
   return {
     number,
     state,
@@ -101,11 +101,11 @@ export function readWatched(value: unknown): Watched | undefined {
 function readTalk(
   pull: Record<string, unknown>,
 ): Pick<Watched, 'reviews' | 'threads' | 'comments' | 'earlier' | 'cut'> {
-  const threads = nodes(pull.reviewThreads);
+  const threads = nodesOf(pull.reviewThreads);
   return {
-    reviews: nodes(pull.reviews).map(readSaid),
+    reviews: nodesOf(pull.reviews).map(readSaid),
     threads: threads.map(readThread),
-    comments: nodes(pull.comments).map(readSaid),
+    comments: nodesOf(pull.comments).map(readSaid),
     earlier: Object.fromEntries(
       TALK.flatMap((talk) => {
         const { hasPreviousPage, startCursor } = asRecord(asRecord(pull[talk]).pageInfo);
@@ -114,10 +114,6 @@ function readTalk(
     ),
     cut: threads.some(({ comments }) => asRecord(asRecord(comments).pageInfo).hasPreviousPage === true),
   };
-}
-
-function nodes(connection: unknown): Record<string, unknown>[] {
-  return asArray(asRecord(connection).nodes).map(asRecord);
 }
 
 function readSaid(said: Record<string, unknown>): Said {
@@ -139,13 +135,13 @@ function readThread(thread: Record<string, unknown>): Thread {
     path: asText(thread.path),
     line: typeof line === 'number' ? line : null,
     resolved: thread.isResolved === true,
-    comments: nodes(thread.comments).map(readSaid),
+    comments: nodesOf(thread.comments).map(readSaid),
   };
 }
 
 /** All checks of a commit. Those that were not read are one more, with what GitHub says of the whole. */
 function readChecks(rollup: Record<string, unknown>): Check[] {
-  const checks = nodes(rollup.contexts).map(readCheck);
+  const checks = nodesOf(rollup.contexts).map(readCheck);
   const { hasNextPage } = asRecord(asRecord(rollup.contexts).pageInfo);
   if (hasNextPage !== true) return checks;
   const result = asText(rollup.state);

@@ -1,11 +1,15 @@
+import type { IssuePlace } from '../../issues/checkouts.ts';
 import { sayItem, type WorkItem } from '../../issues/item.ts';
 import { InputError } from '../../model/errors.ts';
 import { slug } from '../../model/ids.ts';
-import type { IssueRun } from '../../model/issue-run-schema.ts';
 import { IssueRunPlan } from '../../model/plan-schema.ts';
 import { orderByDependencies } from '../../model/plans/order.ts';
 import { IssueTicket, type Ticket } from '../../model/ticket-schema.ts';
 import { type Phase, phaseOf, positiveEdge, type Workflow } from '../../model/workflow.ts';
+import type { IssueRunRequest } from './types.ts';
+
+/** The workflow of every issue. */
+export const WORKFLOW = 'issue';
 
 export type RunMode = 'parallel' | 'sequential' | 'chain';
 
@@ -22,7 +26,7 @@ export interface DoneBefore {
 }
 
 /** The phase from which a partly finished issue continues. */
-export interface Resumed {
+interface Resumed {
   phase: string;
   /** Phases before, which count as entered. */
   visits: Record<string, number>;
@@ -34,85 +38,85 @@ export interface Resumed {
   tip: string | null;
 }
 
+/** An issue that a run can have, with what earlier runs did for it. */
+export interface Candidate extends WorkItem {
+  place: IssuePlace;
+  branch: string;
+  /** Phases that it goes through when all goes well, and those of the workflow that it leaves out. */
+  wanted: string[];
+  skipped: string[];
+  /** The variant of the workflow that it uses. */
+  pin: { hash: string; text: string };
+  /** Set where it needs no run. */
+  done?: DoneBefore;
+  /** Set where a part of it is done. */
+  resumed?: Resumed;
+  /** Tickets of earlier runs that this run takes the place of. */
+  supersedes: string[];
+  /** Reported when the run begins. */
+  note?: string;
+}
+
 interface IssuePlanInput {
   planId: string;
-  items: readonly WorkItem[];
-  /** Items that need no run: their keys with the branch that has their work. */
-  done: ReadonlyMap<string, DoneBefore>;
-  /** Items of which a part is done, by key. */
-  resumed: ReadonlyMap<string, Resumed>;
-  /** The branch that an item is worked on. */
-  branchOf(item: WorkItem): string;
-  /** Tickets of earlier runs that finished what items depend on and this run does not have, by the item's key. */
-  finished: ReadonlyMap<string, string>;
-  mode: RunMode;
-  /** Keys by group, in order; null is one group of everything. */
-  batches: readonly (readonly string[])[] | null;
-  repo: string;
-  /** Where an item of another repository is worked on; null for the plan's own. */
-  repoOf(item: WorkItem): string | null;
-  base: string | null;
-  /** Installs the dependencies of worktrees; null: the lock files decide. */
-  packageManager: string | null;
-  concurrency: number;
-  agent: string | null;
-  workflow: string;
-  workflowHash(item: WorkItem): string;
-  /** Phases of the workflow that this item leaves out. */
-  skipPhases(item: WorkItem): string[];
-  /** Tickets of earlier runs that this run takes the place of, by item key. */
-  supersedes(item: WorkItem): string[];
   now: string;
-  createdBy: string;
-  /** Kept with the plan, for `resume` and for logs. */
-  run: Partial<IssueRun>;
+  request: IssueRunRequest;
+  mode: RunMode;
+  root: string;
+  issues: readonly Candidate[];
+  /** Tickets of earlier runs that finished what issues depend on and this run does not have, by that issue's key. */
+  finished: ReadonlyMap<string, string>;
+  /** Keys by group, in order; null is one group of everything. */
+  groups: readonly (readonly string[])[] | null;
 }
 
 /** Issues as a plan: modes are dependencies, groups and limits, nothing else. */
 export function planIssues(input: IssuePlanInput): { plan: IssueRunPlan; tickets: Ticket[] } {
-  const { items, mode } = input;
-  const { order, cycles, missing } = orderByDependencies(items);
+  const { issues, mode, request, root, groups, finished } = input;
+  const { order, cycles, missing } = orderByDependencies(issues);
+  const byKey = new Map(issues.map((issue) => [issue.key, issue]));
   if (cycles[0]) {
-    const called = new Map(items.map((item) => [item.key, sayItem(item)]));
-    const names = [...cycles[0], cycles[0][0] ?? ''].map((key) => called.get(key) ?? key).join(' → ');
-    throw new InputError('run/cycle', `These issues wait for each other: ${names}.`, {
+    const names = [...cycles[0], cycles[0][0] ?? ''].map((key) => {
+      const issue = byKey.get(key);
+      return issue ? sayItem(issue) : key;
+    });
+    throw new InputError('run/cycle', `These issues wait for each other: ${names.join(' → ')}.`, {
       hint: 'Remove one of the dependencies from the issues.',
     });
   }
-  const ids = new Map(items.map((item) => [item.key, item.id]));
-  const groupOf = groups(input);
-  checkGroups(input, groupOf);
-  const entries = order.map((item, index) => {
-    const own = item.dependsOn.flatMap((key) => ids.get(key) ?? input.finished.get(key) ?? []);
-    const before = mode === 'chain' ? linksBefore(order.slice(0, index), input.done) : [];
+  checkGroups(groups, byKey);
+  const entries = order.map(({ id, key, dependsOn }, index) => {
+    const own = dependsOn.flatMap((each) => byKey.get(each)?.id ?? finished.get(each) ?? []);
+    const before = mode === 'chain' ? linksBefore(order.slice(0, index)) : [];
     const blockedBy = [...new Set([...own, ...before])];
-    return { ticketId: item.id, order: index, blockedBy, group: groupOf.get(item.key) ?? 0 };
+    return { ticketId: id, order: index, blockedBy, group: groupOf(groups, key) };
   });
+  const { agent = null, base = null, concurrency } = request.config;
   const plan = IssueRunPlan.parse({
     id: input.planId,
-    name: order.map((item) => sayItem(item)).join(' '),
+    name: order.map(sayItem).join(' '),
     createdAt: input.now,
-    createdBy: input.createdBy,
-    repo: input.repo,
-    workflow: input.workflow,
-    agent: input.agent,
-    base: input.base,
-    concurrency: mode === 'parallel' ? input.concurrency : 1,
+    createdBy: 'run',
+    repo: root,
+    workflow: WORKFLOW,
+    agent,
+    base,
+    concurrency: mode === 'parallel' ? concurrency : 1,
     stopOnFailure: mode !== 'parallel',
     status: 'active',
     tickets: entries,
     kind: 'run',
     install: true,
-    packageManager: input.packageManager,
-    run: { ...input.run, mode, missing },
+    packageManager: request.packageManager,
+    run: { ...request.run, mode, missing },
   });
-  return { plan, tickets: order.map((item) => ticketOf(input, item)) };
+  return { plan, tickets: order.map((issue) => ticketOf(input, issue)) };
 }
 
 /** What a link starts from: the one before, and where that is merged, the last that is not. */
-function linksBefore(links: readonly WorkItem[], done: IssuePlanInput['done']): string[] {
+function linksBefore(links: readonly Candidate[]): string[] {
   const last = links.at(-1);
-  const open = done.get(last?.key ?? '')?.merged ? links.findLast(({ key }) => !done.get(key)?.merged) : last;
+  const open = last?.done?.merged ? links.findLast(({ done }) => !done?.merged) : last;
   return [last, open].flatMap((each) => (each ? [each.id] : []));
 }
 
@@ -133,49 +137,45 @@ export function branchOfItem(item: Pick<WorkItem, 'id' | 'title'>): string {
   return `feature/${item.id}-${slug(item.title, 50)}`;
 }
 
-function ticketOf(input: IssuePlanInput, item: WorkItem): Ticket {
-  const before = input.done.get(item.key);
-  const part = input.resumed.get(item.key);
+function ticketOf({ planId, now, root }: IssuePlanInput, issue: Candidate): Ticket {
+  const { done, resumed, key, number, labels, url, repository, place } = issue;
   return IssueTicket.parse({
-    planId: input.planId,
-    ticketId: item.id,
-    title: item.title,
-    description: item.body,
-    acceptanceCriteria: item.acceptanceCriteria,
-    linearUrl: item.url,
-    repo: input.repoOf(item),
-    branch: before?.branch ?? input.branchOf(item),
-    status: before ? 'complete' : 'queued',
-    context: part?.context ?? (before?.pullRequest ? { pr_url: before.pullRequest } : {}),
-    ...(part ? { currentPhase: part.phase, visits: part.visits } : {}),
-    ...(before?.tip ? { tip: before.tip } : {}),
-    since: input.now,
-    workflowHash: input.workflowHash(item),
-    skipPhases: input.skipPhases(item),
-    supersedes: [...input.supersedes(item), ...(part?.before ?? [])],
-    source: {
-      key: item.key,
-      number: item.number,
-      labels: item.labels,
-      url: item.url,
-      repository: item.repository,
-      already: before !== undefined,
-    },
+    planId,
+    ticketId: issue.id,
+    title: issue.title,
+    description: issue.body,
+    acceptanceCriteria: issue.acceptanceCriteria,
+    linearUrl: url,
+    repo: place.repo === root ? null : place.repo,
+    branch: done?.branch ?? issue.branch,
+    status: done ? 'complete' : 'queued',
+    context: resumed?.context ?? (done?.pullRequest ? { pr_url: done.pullRequest } : {}),
+    ...(resumed ? { currentPhase: resumed.phase, visits: resumed.visits } : {}),
+    ...(done?.tip ? { tip: done.tip } : {}),
+    since: now,
+    workflowHash: issue.pin.hash,
+    skipPhases: issue.skipped,
+    supersedes: [...issue.supersedes, ...(resumed?.before ?? [])],
+    source: { key, number, labels, url, repository, already: done !== undefined },
   });
 }
 
-/** A group starts when the one before has ended: what an issue waits for must not come later. */
-function checkGroups({ batches, items, done }: IssuePlanInput, groupOf: ReadonlyMap<string, number>): void {
-  if (!batches) return;
-  const byKey = new Map(items.map((item) => [item.key, item]));
+/** The group of an issue, from 0. Issues that no batch names run last. */
+export function groupOf(groups: IssuePlanInput['groups'], key: string): number {
+  const index = groups?.findIndex((keys) => keys.includes(key)) ?? 0;
+  return index < 0 ? (groups?.length ?? 0) : index;
+}
+
+/** A group starts when the one before has ended: no issue may depend on one of a later group. */
+function checkGroups(groups: IssuePlanInput['groups'], byKey: ReadonlyMap<string, Candidate>): void {
+  if (!groups) return;
   const say = (group: number) =>
-    group < batches.length ? `in batch ${group + 1}` : 'in no batch and so runs after all of them';
-  for (const item of items) {
-    if (done.has(item.key)) continue;
-    for (const key of item.dependsOn) {
-      const before = done.has(key) ? undefined : byKey.get(key);
-      const [own, other] = [groupOf.get(item.key) ?? 0, groupOf.get(key) ?? 0];
-      if (!before || other <= own) continue;
+    group < groups.length ? `in batch ${group + 1}` : 'in no batch and so runs after all of them';
+  for (const item of byKey.values()) {
+    for (const key of item.done ? [] : item.dependsOn) {
+      const before = byKey.get(key);
+      const [own, other] = [groupOf(groups, item.key), groupOf(groups, key)];
+      if (!before || before.done || other <= own) continue;
       throw new InputError(
         'run/batch',
         `${sayItem(item)} is ${say(own)} and depends on ${sayItem(before)}, which is ${say(other)}.`,
@@ -183,14 +183,4 @@ function checkGroups({ batches, items, done }: IssuePlanInput, groupOf: Readonly
       );
     }
   }
-}
-
-function groups({ batches, items }: IssuePlanInput): Map<string, number> {
-  const of = new Map<string, number>();
-  batches?.forEach((keys, group) => {
-    for (const key of keys) if (!of.has(key)) of.set(key, group);
-  });
-  // What no batch names runs last.
-  for (const item of items) if (!of.has(item.key)) of.set(item.key, batches?.length ?? 0);
-  return of;
 }

@@ -8,7 +8,7 @@ import { type Ticket, tipOf } from '../../model/ticket.ts';
 import { notMerged } from '../../model/verdict.ts';
 import type { Workflow } from '../../model/workflow.ts';
 import { whereIs } from '../landed/landed.ts';
-import type { DoneBefore, Resumed } from './plan.ts';
+import type { Candidate, DoneBefore } from './plan.ts';
 
 /** Tickets of issues, by the issue and the repository they are of; worktrees of one repository are the same one. */
 export class EarlierIssues {
@@ -112,9 +112,6 @@ export function isNoted(ticket: Ticket): boolean {
 /** Phases that only prepare another one: once that succeeded, they are not needed. */
 const SERVES: Record<string, string> = { spec: WORK_PHASE, testgen: WORK_PHASE, smart_tests: 'checks' };
 
-/** What is left to do of an issue: nothing, a part of what is wanted now, or (undefined) all of it. */
-type Left = { done: DoneBefore } | { from: Resumed } | undefined;
-
 interface LeftInput {
   /** All tickets of the issue, oldest first. */
   tickets: readonly Ticket[];
@@ -127,30 +124,33 @@ interface LeftInput {
 }
 
 /**
- * The one rule for "done before": phases that went well cover all that is wanted now, and their work is still there, on
- * its branch or merged. What covers a part is gone on from.
+ * The one rule for "done before": phases that succeeded cover all that is wanted now, and their work still exists, on its
+ * branch or merged. Where they cover a part, the issue continues from there. Neither: all of it is left to do.
  */
-export async function leftToDo(parts: EngineContext, input: LeftInput): Promise<Left> {
+export async function leftToDo(
+  parts: EngineContext,
+  input: LeftInput,
+): Promise<Pick<Candidate, 'done' | 'resumed'>> {
   const { tickets, workflow, wanted, closed } = input;
   const complete = tickets.filter((ticket) => ticket.status === 'complete' && !isNoted(ticket));
   const last = complete.at(-1);
-  if (!last) return undefined;
+  if (!last) return {};
   const covered = coveredBy(complete, workflow);
   const place = await placeOf(parts, input.earlier, last);
   const worked = covered.has(WORK_PHASE);
-  if (place === 'gone' && !(closed && worked)) return undefined;
+  if (place === 'gone' && !(closed && worked)) return {};
   const missing = wanted.filter((phase) => {
     const other = SERVES[phase];
     return !covered.has(phase) && !(other && wanted.includes(other) && covered.has(other));
   });
   const [phase] = missing;
-  // What is merged, and whose branch is gone, has nothing left that could be looked at or opened.
+  // Merged work without a branch leaves nothing that could be checked or opened.
   const over = worked && (closed || place !== 'branch');
   if (phase === undefined || over) return { done: { ...doneBefore(last), merged: place !== 'branch' } };
-  if (![...covered].some((each) => wanted.includes(each))) return undefined;
+  if (![...covered].some((each) => wanted.includes(each))) return {};
   const visits = Object.fromEntries(wanted.slice(0, wanted.indexOf(phase)).map((each) => [each, 1] as const));
   return {
-    from: {
+    resumed: {
       phase,
       visits,
       context: last.context,
@@ -171,7 +171,7 @@ export async function finishedWork(
   return (await placeOf(parts, earlier, last)) === 'gone' ? undefined : last;
 }
 
-/** Phases that went well and that nothing has gone before again since. */
+/** Phases that succeeded, unless an earlier phase has run again since. */
 function coveredBy(tickets: readonly Ticket[], { phases }: Workflow): Set<string> {
   const place = new Map(phases.map(({ id }, index) => [id, index]));
   const at = (phase: string) => place.get(phase) ?? -1;

@@ -1,21 +1,13 @@
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { refOf } from '../../engine/status-events.ts';
 import { branchOf, repoOf, type TicketWorkspace } from '../../engine/ticket-defaults.ts';
-import { findPullRequests } from '../../github/pull-request.ts';
 import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { WORK_PHASE } from '../../model/issue-phases.ts';
 import { blockersOf, planOf } from '../../model/plans/view.ts';
 import type { Attempt, Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/port.ts';
 import { type CaughtUp, GitError, type StackedThere, type WorkspaceSpec } from '../../workspaces/index.ts';
-import {
-  forgeJournal,
-  forgeWork,
-  isLeftOver,
-  localTip,
-  ownBaseOf,
-  ticketPull,
-} from '../pull-requests/context.ts';
+import { forgeJournal, forgeWork, isLeftOver, ownBaseOf, ticketPull } from '../pull-requests/context.ts';
 import { EarlierIssues, isNoted, sourceKey } from './previous-runs.ts';
 
 /** What was pushed so recently need not be asked for again. */
@@ -131,13 +123,12 @@ interface MergedPull {
 }
 
 async function mergedPullOf({ parts, spec }: Look, own: Ticket): Promise<MergedPull | undefined> {
-  const work = await forgeWork(parts, own, spec.signal);
-  const pull = await ticketPull(parts, work, await findPullRequests(work.head, work.gh));
+  const work = await forgeWork({ ...parts, signal: spec.signal ?? parts.signal }, own);
+  const pull = await ticketPull(work);
   if (pull?.state !== 'MERGED') return undefined;
-  const { headRefOid: head, mergedAt, baseRefName: into } = pull;
-  const left = await isLeftOver(parts, work, await localTip(parts, work), { head, mergedAt });
-  const base = (spec.base ?? ownBaseOf(own, work.spec))?.replace(/^origin\//, '');
-  return { into, intoBase: base === into, left };
+  const { baseRefName: into } = pull;
+  const base = (spec.base ?? ownBaseOf(work))?.replace(/^origin\//, '');
+  return { into, intoBase: base === into, left: await isLeftOver(work, pull) };
 }
 
 /** What origin's branch has that is to be built upon; undefined when that is here already. */

@@ -1,5 +1,5 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { findPullRequests, type PullRequest } from '../../github/pull-request.ts';
+import type { PullRequest } from '../../github/pull-request.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { endedMerged } from '../../model/state/ended-merged.ts';
 import { type Ticket, tipOf } from '../../model/ticket.ts';
@@ -79,8 +79,7 @@ async function mergedOnGitHub(parts: EngineContext, ticket: Ticket): Promise<Pul
 }
 
 async function mergedPullOf(parts: EngineContext, ticket: Ticket): Promise<PullRequest | undefined> {
-  const work = await forgeWork(parts, ticket);
-  return mergedPull(parts, work, await findPullRequests(work.head, work.gh));
+  return mergedPull(await forgeWork(parts, ticket));
 }
 
 /** Where the work of a complete ticket is by now. GitHub is asked only where git does not find it. */

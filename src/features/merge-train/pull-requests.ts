@@ -48,7 +48,7 @@ export async function findPulls(
     // A squashed or rebased pull request leaves no commit of the branch in the base.
     const merged =
       all.find(({ state, headRefOid }) => state === 'MERGED' && headRefOid === tip) ??
-      (await mergedPull(parts, work, all));
+      (await mergedPull(work, all));
     if (merged) {
       work.journal.settle('merge', { number: merged.number, url: merged.url });
       already.push({ ...car.ref, branch: car.key, into: byPullRequest(base, merged.number) });

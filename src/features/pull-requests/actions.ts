@@ -15,35 +15,29 @@ type Call = Pick<ActionCall, 'parts' | 'ref' | 'inputs'> & {
 };
 type Step = (call: Call) => Promise<StepEnd>;
 
+/** The end of a step that made or changed something with an address. */
+const done = (data: { url: string }): StepEnd => ({ exit: EXIT.done, out: data.url, data });
+
 /** What is done for a ticket on GitHub. Phases and the command line call the same steps. */
 const STEPS = {
   'push-branch': async ({ parts, ref }) => {
     const data = await pushTicket(parts, ref);
     return { exit: EXIT.done, out: data.commit, data };
   },
-  'pull-request': async ({ parts, ref }) => {
-    const data = await openPullRequest(parts, ref);
-    return { exit: EXIT.done, out: data.url, data };
-  },
+  'pull-request': async ({ parts, ref }) => done(await openPullRequest(parts, ref)),
   'sync-branch': async ({ parts, ref, inputs, inPhase }) => {
-    const data = await syncTicket(parts, ref, { takeTheirs: inputs.theirs === true });
+    const data = await syncTicket(parts, ref, inputs.theirs === true);
     return { ...syncEnd(data, inPhase), data };
   },
-  'answer-review': async ({ parts, ref }) => {
-    const data = await answerReview(parts, ref);
-    return { exit: EXIT.done, out: data.url, data };
-  },
-  'merge-pull-request': async ({ parts, ref }) => {
-    const data = await mergeTicketPull(parts, ref);
-    return { exit: EXIT.done, out: data.url, data };
-  },
+  'answer-review': async ({ parts, ref }) => done(await answerReview(parts, ref)),
+  'merge-pull-request': async ({ parts, ref }) => done(await mergeTicketPull(parts, ref)),
 } as const satisfies Partial<Record<ActionName, Step>>;
 
-/** Steps that only look, for polls and gates. */
-const LOOKS = {
+/** Steps that only read, for polls and gates. */
+const POLLS = {
   'pull-request-poll': async ({ parts, ref, inputs, inPhase }) => {
     const data = await watchPull(parts, ref, inputs.for ?? 'review');
-    // A phase would only be sent round once more.
+    // A phase would only start another round.
     if ('unsolved' in data && data.unsolved !== undefined && inPhase)
       throw new SignalboxError('forge/unsolved', data.unsolved, {
         hint: 'Merge the base into the branch by hand and push it.',
@@ -58,14 +52,14 @@ const LOOKS = {
   },
 } as const satisfies Partial<Record<ActionName, Step>>;
 
-export type ForgeStep = keyof typeof STEPS | keyof typeof LOOKS;
+export type ForgeStep = keyof typeof STEPS | keyof typeof POLLS;
 
 export async function forgeStep(name: ForgeStep, call: Call): Promise<StepEnd> {
-  if (name in LOOKS) return look(LOOKS[name as keyof typeof LOOKS], call);
+  if (name in POLLS) return poll(POLLS[name as keyof typeof POLLS], call);
   return waitingOut(call, () => STEPS[name as keyof typeof STEPS](call));
 }
 
-/** What passes by itself is no failure of a phase: its end says when to try again. What never passes is refused. */
+/** Trouble that passes does not fail a phase: its end says when to try again. What never passes is refused. */
 export async function waitingOut(
   { parts, inPhase }: Pick<Call, 'parts' | 'inPhase'>,
   step: () => Promise<StepEnd>,
@@ -81,8 +75,8 @@ export async function waitingOut(
   }
 }
 
-/** A look that fails has an exit code of its own: 1 says that there is nothing new. */
-async function look(step: Step, call: Call): Promise<StepEnd> {
+/** A poll that fails has an exit code of its own: 1 means that there is nothing new. */
+async function poll(step: Step, call: Call): Promise<StepEnd> {
   try {
     return await step(call);
   } catch (error) {

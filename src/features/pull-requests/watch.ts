@@ -1,11 +1,10 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, repoOf } from '../../engine/ticket-defaults.ts';
 import { repositoryText } from '../../github/gh/repository-name.ts';
-import type { ForgeJournal } from '../../github/journal.ts';
-import { findPullRequests, ourPull, type Reviewed, readReviews } from '../../github/pull-request.ts';
+import { headText, ourPull, type Reviewed, readReviews } from '../../github/pull-request.ts';
 import { type Standing, standingOf } from '../../github/pull-request-state.ts';
 import { seePull } from '../../github/snapshot.ts';
-import type { Watch, Watched } from '../../github/watched.ts';
+import type { Watch } from '../../github/watched.ts';
 import type { PullWait } from '../../model/actions.ts';
 import { InputError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
@@ -25,18 +24,18 @@ import {
   troubleOf,
 } from './context.ts';
 
-/** `unsolved`: answered again and again, and it is still the same. */
+/** `unsolved`: answered several times, and it is still the same. */
 type Watching =
   | (Standing & { unsolved?: string })
   /** `unseen`: GitHub could not be asked just now, so that nothing is known. */
   | { waiting: string; unseen?: true };
 
-const MOST_CONFLICTS = 2;
+const MAX_CONFLICT_ANSWERS = 2;
 
-/** Where a ticket's pull request stands for somebody who waits. Asks GitHub at most once per interval for all who do. */
+/** The state of a ticket's pull request for a phase that waits. Asks GitHub at most once per interval for all phases. */
 export async function watchPull(parts: EngineContext, ref: TicketRef, awaited: PullWait): Promise<Watching> {
   try {
-    return await look(parts, ref, awaited);
+    return await poll(await forgeWork(parts, ref), awaited);
   } catch (error) {
     const trouble = await troubleOf(parts, error);
     if (trouble) return { waiting: trouble.reason, unseen: true };
@@ -44,13 +43,12 @@ export async function watchPull(parts: EngineContext, ref: TicketRef, awaited: P
   }
 }
 
-async function look(parts: EngineContext, ref: TicketRef, awaited: PullWait): Promise<Watching> {
-  const work = await forgeWork(parts, ref);
-  const { head, gh, spec, journal } = work;
+async function poll(work: ForgeWork, awaited: PullWait): Promise<Watching> {
+  const { parts, head, gh, spec, journal } = work;
   const { forge } = parts.settings;
-  const tip = await localTip(parts, work);
+  const { repo, branch } = spec;
+  const tip = await localTip(work);
   const ours = ourWork(work, tip, awaited);
-  const watch: Watch = { branch: spec.branch, number: ours.number, owner: head.owner };
   const options = {
     cacheDir: parts.machine.githubCache,
     repository: head.repository,
@@ -59,72 +57,54 @@ async function look(parts: EngineContext, ref: TicketRef, awaited: PullWait): Pr
     gh,
     now: () => parts.now(),
   };
-  const seen = await seePull(watch, options, () => othersWaiting(parts, work));
+  const watch = { branch, number: ours.number, owner: head.owner };
+  const seen = await seePull(watch, options, () => othersWaiting(work));
   if ('later' in seen) return { waiting: seen.later, unseen: true };
   const pull = ourPull(seen.pulls, ours, (each) => each.head) ?? null;
-  if (pull?.state === 'MERGED') settleMerge(journal, pull);
-  const known = journal.heads().at(-1)?.commit;
-  const heads = [known, tip].filter((commit) => commit !== undefined);
+  if (pull?.state === 'MERGED') {
+    // A merge from here whose answer a crash lost.
+    const meant = journal.unsettled().find(({ what }) => what === 'merge')?.facts;
+    const { number, url } = pull;
+    if (meant?.number === number && meant.commit === pull.head) journal.settle('merge', { number, url });
+  }
+  const known = work.known();
+  const heads = [known, tip].filter((commit) => typeof commit === 'string');
+  const onOrigin = async () => (await parts.workspaces.remoteTips({ repo, branches: [branch] })).get(branch);
+  const answered = journal.answered();
   const standing = standingOf(pull, awaited, {
     heads,
-    lags: pull?.state === 'OPEN' && !heads.includes(pull.head) && (await originHas(parts, work, heads)),
-    gone: pull === null && known !== undefined && !(await isOnOrigin(parts, work)),
-    left: pull?.state === 'MERGED' && (await isLeftOver(parts, work, tip, pull)),
-    answered: journal.answered(),
+    lags: pull?.state === 'OPEN' && !heads.includes(pull.head) && heads.includes((await onOrigin()) ?? ''),
+    gone: pull === null && known !== null && (await onOrigin()) === undefined,
+    left:
+      pull?.state === 'MERGED' &&
+      (await isLeftOver(work, { headRefOid: pull.head, mergedAt: pull.mergedAt })),
+    answered,
     reviewers: forge.reviewers,
     opening: openingOf(work),
   });
-  if ('outcome' in standing && standing.ids.length > 0) keepFeedback(parts, work, standing);
-  const times = pull && timesAnswered(pull, journal.answered());
-  return pull && 'outcome' in standing && standing.outcome === 'conflict' && times && times >= MOST_CONFLICTS
-    ? {
-        ...standing,
-        unsolved: `Pull request #${pull.number} still conflicts with ${pull.base} after ${times} answers.`,
-      }
-    : standing;
+  if ('waiting' in standing) return standing;
+  if (standing.ids.length > 0) keepFeedback(work, standing);
+  if (!pull || standing.outcome !== 'conflict') return standing;
+  // Answers to conflicts with the base as it is now.
+  const suffix = `:${pull.baseCommit}`;
+  const times = [...answered].filter((id) => id.startsWith('conflict:') && id.endsWith(suffix)).length;
+  const unsolved = `Pull request #${pull.number} still conflicts with ${pull.base} after ${times} answers.`;
+  return times >= MAX_CONFLICT_ANSWERS ? { ...standing, unsolved } : standing;
 }
 
-/** A merge from here that a crash cut off is done after all. */
-function settleMerge(journal: ForgeJournal, { number, url, head }: Watched): void {
-  const meant = journal.unsettled().find(({ what }) => what === 'merge')?.facts;
-  if (meant?.number === number && meant.commit === head) journal.settle('merge', { number, url });
+/** The command that opens the pull request from any directory. */
+function openingOf(work: ForgeWork): string {
+  const base = ownBaseOf(work);
+  const { head } = work;
+  const words = ['--repo', repositoryText(head.repository), ...(base ? ['--base', base] : [])];
+  return `gh pr create ${[...words, '--head', headText(head)].map(shellWord).join(' ')}`;
 }
 
-/** How a person opens the pull request from anywhere. */
-function openingOf({ head, ticket, spec }: ForgeWork): string {
-  const { repository, branch, owner } = head;
-  const base = ownBaseOf(ticket, spec);
-  const foreign = owner !== null && owner.toLowerCase() !== repository.owner.toLowerCase();
-  const from = foreign ? `${owner}:${branch}` : branch;
-  const words = ['--repo', repositoryText(repository), ...(base ? ['--base', base] : []), '--head', from];
-  return `gh pr create ${words.map(shellWord).join(' ')}`;
-}
-
-/** How often a conflict with the base as it is now was answered. */
-function timesAnswered({ baseCommit }: { baseCommit: string }, answered: ReadonlySet<string>): number {
-  return [...answered].filter((id) => id.startsWith('conflict:') && id.endsWith(`:${baseCommit}`)).length;
-}
-
-async function isOnOrigin(parts: EngineContext, { spec: { repo, branch } }: ForgeWork): Promise<boolean> {
-  return (await parts.workspaces.remoteTips({ repo, branches: [branch] })).has(branch);
-}
-
-/** The branch itself tells what a pull request will show in a moment. */
-async function originHas(
-  parts: EngineContext,
-  { spec }: ForgeWork,
-  heads: readonly string[],
-): Promise<boolean> {
-  const { repo, branch } = spec;
-  const there = (await parts.workspaces.remoteTips({ repo, branches: [branch] })).get(branch);
-  return there !== undefined && heads.includes(there);
-}
-
-/** Everybody else who waits in the same repository, asked for along the way. */
-function othersWaiting(parts: EngineContext, { ref, spec, head }: ForgeWork): Watch[] {
+/** Other tickets that wait in the same repository: one query asks for all. */
+function othersWaiting({ parts, ticket, spec, head }: ForgeWork): Watch[] {
   const view = parts.store.view();
   return [...view.tickets.values()].flatMap((other) => {
-    if (refKey(other) === refKey(ref) || !waitsOutside(other)) return [];
+    if (refKey(other) === refKey(ticket) || !waitsOutside(other)) return [];
     const plan = planOf(view, other.planId);
     try {
       if (!plan || repoOf(other, plan, parts.settings) !== spec.repo) return [];
@@ -137,7 +117,7 @@ function othersWaiting(parts: EngineContext, { ref, spec, head }: ForgeWork): Wa
   });
 }
 
-/** In a poll or a gate that looks, or at one of them right now. What a person has to see to is not asked for. */
+/** Whether a ticket is in a poll or in a gate that polls, or about to be; not one that only a person can continue. */
 function waitsOutside(ticket: Ticket): boolean {
   if (ticket.base === null) return false;
   const { kind } = ticket.hold ?? {};
@@ -145,16 +125,15 @@ function waitsOutside(ticket: Ticket): boolean {
   return pullNumberOf(ticket) !== null && (kind === 'gate' || ticket.status === 'running');
 }
 
-/** What became of a ticket's pull request, as an answer to a gate, or why there is none yet. */
+/** The reviews of a ticket's pull request as an answer to a gate, or why there is none yet. */
 export type ReviewAnswer = { decision: 'approve' | 'reject'; message: string } | { waiting: string };
 
 const MAX_REVIEW_CHARS = 8000;
 
-/** Asks the forge what people said of a ticket's pull request. */
 export async function reviewOf(parts: EngineContext, ref: TicketRef): Promise<ReviewAnswer> {
   const work = await forgeWork(parts, ref);
   const { head, gh, spec } = work;
-  const latest = await ticketPull(parts, work, await findPullRequests(head, gh));
+  const latest = await ticketPull(work);
   if (!latest) return { waiting: `${spec.branch} has no pull request.` };
   return reviewAnswer(latest.number, await readReviews(head.repository, latest.number, gh));
 }

@@ -1,4 +1,4 @@
-import { asArray, asRecord, asText, parseJson } from '../../model/text/json.ts';
+import { asArray, asRecord, asText, type JsonObject, parseJson } from '../../model/text/json.ts';
 import { type Budget, readBudget } from '../rate-limit.ts';
 import { type RepositoryName, repositoryText } from './repository-name.ts';
 import type { GhError } from './run-gh.ts';
@@ -13,12 +13,14 @@ import {
 } from './run-gh.ts';
 
 export interface GraphqlQuery {
-  text: string;
+  /** Fields of the query. */
+  fields: string;
   /** Strings only: they reach the query as variables, whatever is in them. */
   variables: Record<string, string>;
+  fragments?: string;
 }
 
-export interface GraphqlError {
+interface GraphqlError {
   message: string;
   type: string;
   path: string[];
@@ -38,11 +40,13 @@ export interface GraphqlAnswer {
 /** Sends one query through gh. The caller decides which errors leave an answer that can be used. */
 export async function graphql(
   host: string,
-  { text, variables }: GraphqlQuery,
+  { fields, variables, fragments = '' }: GraphqlQuery,
   options: GhOptions,
 ): Promise<GraphqlAnswer> {
-  const fields = Object.entries(variables).flatMap(([name, value]) => ['-f', `${name}=${value}`]);
-  const args = ['api', 'graphql', '--hostname', host, '--include', '-f', `query=${text}`, ...fields];
+  const types = Object.keys(variables).map((name) => `$${name}: String!`);
+  const query = `query(${types.join(', ')}) { ${fields} }${fragments}`;
+  const values = Object.entries(variables).flatMap(([name, value]) => ['-f', `${name}=${value}`]);
+  const args = ['api', 'graphql', '--hostname', host, '--include', '-f', `query=${query}`, ...values];
   const result = await runGh(args, options);
   const http = splitAnswer(result.stdout);
   const { data, errors, message } = asRecord(parseJson(http.body));
@@ -72,35 +76,30 @@ export function graphqlFailure(
   return ghFailure(result, { ...context, answer: http, message: said, type: error?.type });
 }
 
-/** The types of a query's variables, all of which are texts. */
-export function variableTypes(variables: Record<string, string>): string {
-  return Object.keys(variables)
-    .map((name) => `$${name}: String!`)
-    .join(', ');
+/** The objects of a list. */
+export function nodesOf(connection: unknown): JsonObject[] {
+  return asArray(asRecord(connection).nodes).map(asRecord);
 }
 
-interface RepositoryQuery {
-  /** Fields of the repository. */
-  fields: string;
-  variables?: Record<string, string>;
-  fragments?: string;
+/** Where the next page of a list begins; null at the end, or when the server gives the same page again. */
+export function nextCursor(connection: unknown, before: string | null): string | null {
+  const { hasNextPage, endCursor } = asRecord(asRecord(connection).pageInfo);
+  return hasNextPage === true && typeof endCursor === 'string' && endCursor !== before ? endCursor : null;
 }
 
 /** Asks for fields of a repository. An error of a part is left to the reader of that part; any other is thrown. */
 export async function askRepository(
   repository: RepositoryName,
-  { fields, variables, fragments = '' }: RepositoryQuery,
+  { fields, variables = {}, fragments }: Partial<GraphqlQuery>,
   options: GhOptions,
 ): Promise<{ found: Record<string, unknown>; budget: Budget | null }> {
   const { host, owner, name } = repository;
-  const all = { owner, name, ...variables };
-  const text = `query(${variableTypes(all)}) {
-  rateLimit { limit remaining cost resetAt }
-  repository(owner: $owner, name: $name) {
-    ${fields}
-  }
-}${fragments}`;
-  const answer = await graphql(host, { text, variables: all }, { timeoutMs: 60_000, ...options });
+  const query = {
+    fields: `rateLimit { limit remaining cost resetAt } repository(owner: $owner, name: $name) { ${fields} }`,
+    variables: { owner, name, ...variables },
+    ...(fragments ? { fragments } : {}),
+  };
+  const answer = await graphql(host, query, { timeoutMs: 60_000, ...options });
   const { data, errors } = answer;
   const whole = errors.find(({ type, path }) => path.length === 0 || type === 'RATE_LIMITED');
   if (whole || Object.keys(data).length === 0) {

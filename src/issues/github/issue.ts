@@ -1,3 +1,4 @@
+import { nodesOf } from '../../github/gh/graphql.ts';
 import {
   githubKey,
   parseRepository,
@@ -9,7 +10,7 @@ import { ownRepository } from '../../github/own-repository.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { idProblem } from '../../model/ids.ts';
 import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean.ts';
-import { asArray, asRecord, asText } from '../../model/text/json.ts';
+import { asRecord, asText } from '../../model/text/json.ts';
 import { acceptanceCriteria } from '../criteria.ts';
 import { orError, type WorkItem } from '../item.ts';
 import { dependencyMentions, labelMentions } from '../mentions.ts';
@@ -48,12 +49,12 @@ export function rawIssue(value: unknown, host: string): RawIssue {
 
 /** Names out of a connection, or out of the plain list that `gh --json` prints. */
 export function labelNames(value: unknown): string[] {
-  const nodes = Array.isArray(value) ? value : asArray(asRecord(value).nodes);
-  return nodes.map((node) => asText(asRecord(node).name));
+  const nodes = Array.isArray(value) ? value.map(asRecord) : nodesOf(value);
+  return nodes.map(({ name }) => asText(name));
 }
 
 export function issueKeys(value: unknown, host: string): string[] {
-  return asArray(asRecord(value).nodes).flatMap((node) => issueKey(node, host) ?? []);
+  return nodesOf(value).flatMap((node) => issueKey(node, host) ?? []);
 }
 
 /** A node may be null: an issue of a repository that the user cannot see. */

@@ -1,9 +1,9 @@
-import { type GraphqlQuery, graphqlFailure, variableTypes } from '../../github/gh/graphql.ts';
+import { type GraphqlQuery, graphqlFailure, nextCursor, nodesOf } from '../../github/gh/graphql.ts';
 import { parseRepository, type RepositoryName, repositoryText } from '../../github/gh/repository-name.ts';
 import { defaultHost, ownRepository } from '../../github/own-repository.ts';
 import { InputError, SignalboxError } from '../../model/errors.ts';
 import { quoted } from '../../model/text/clean.ts';
-import { asArray, asRecord, asText } from '../../model/text/json.ts';
+import { asRecord, asText } from '../../model/text/json.ts';
 import { nearest } from '../../model/text/near.ts';
 import { fetchItems } from '../fetch.ts';
 import {
@@ -16,8 +16,8 @@ import {
   type SourceContext,
 } from '../item.ts';
 import type { GithubReference } from '../reference.ts';
-import { ask } from './ask.ts';
 import { labelNames } from './issue.ts';
+import { ask } from './source.ts';
 
 const PAGE = 100;
 const MAX_PAGES = 100;
@@ -56,21 +56,17 @@ async function numbers(
   const milestone =
     filter.milestone === undefined ? undefined : await milestoneNumber(repository, filter.milestone, context);
   const found: number[] = [];
-  let after: string | undefined;
+  let after: string | null = null;
   for (let page = 0; page < MAX_PAGES; page += 1) {
-    const issues = asRecord(
-      (await askRepository(repository, pageQuery(filter, milestone, after), context)).issues,
-    );
-    for (const node of asArray(issues.nodes).map(asRecord)) {
+    const { issues } = await askRepository(repository, pageQuery(filter, milestone, after), context);
+    for (const { number, labels } of nodesOf(issues)) {
       // The server also returns issues that have only one of the labels.
-      if (typeof node.number !== 'number' || !hasLabels(labelNames(node.labels), filter.labels)) continue;
+      if (typeof number !== 'number' || !hasLabels(labelNames(labels), filter.labels)) continue;
       if (found.length === filter.limit) return { numbers: found, more: true };
-      found.push(node.number);
+      found.push(number);
     }
-    const { hasNextPage, endCursor } = asRecord(issues.pageInfo);
-    if (hasNextPage !== true || typeof endCursor !== 'string' || endCursor === after)
-      return { numbers: found, more: false };
-    after = endCursor;
+    after = nextCursor(issues, after);
+    if (after === null) return { numbers: found, more: false };
   }
   return { numbers: found, more: true };
 }
@@ -78,12 +74,12 @@ async function numbers(
 function pageQuery(
   { state, labels }: ListFilter,
   milestone: string | undefined,
-  after?: string,
+  after: string | null,
 ): GraphqlQuery {
   const variables = {
     ...Object.fromEntries(labels.map((label, index) => [`l${index}`, label])),
     ...(milestone === undefined ? {} : { milestone }),
-    ...(after === undefined ? {} : { after }),
+    ...(after === null ? {} : { after }),
   };
   const filters = [
     ...(labels.length > 0 ? [`labels: [${labels.map((_, index) => `$l${index}`).join(', ')}]`] : []),
@@ -94,10 +90,10 @@ function pageQuery(
     'orderBy: {field: CREATED_AT, direction: ASC}',
     ...(state === 'all' ? [] : [`states: [${state.toUpperCase()}]`]),
     ...(filters.length > 0 ? [`filterBy: {${filters.join(', ')}}`] : []),
-    ...(after === undefined ? [] : ['after: $after']),
+    ...(after === null ? [] : ['after: $after']),
   ];
   const fields = 'nodes { number labels(first: 100) { nodes { name } } } pageInfo { hasNextPage endCursor }';
-  return { text: `issues(${args.join(', ')}) { ${fields} }`, variables };
+  return { fields: `issues(${args.join(', ')}) { ${fields} }`, variables };
 }
 
 async function milestoneNumber(
@@ -107,13 +103,9 @@ async function milestoneNumber(
 ): Promise<string> {
   const search = async (text: string) => {
     const fields = 'milestones(first: 100, query: $milestone) { nodes { number title } }';
-    const { milestones } = await askRepository(
-      repository,
-      { text: fields, variables: { milestone: text } },
-      context,
-    );
-    const nodes = asArray(asRecord(milestones).nodes).map(asRecord);
-    return nodes.map(({ number, title }) => ({ number: Number(number), title: asText(title) }));
+    const query = { fields, variables: { milestone: text } };
+    const { milestones } = await askRepository(repository, query, context);
+    return nodesOf(milestones).map(({ number, title }) => ({ number: Number(number), title: asText(title) }));
   };
   const some = await search(wanted);
   const same = some.find(({ title }) => title.toLowerCase() === wanted.toLowerCase());
@@ -138,9 +130,8 @@ async function askRepository(
   context: SourceContext,
 ): Promise<Record<string, unknown>> {
   const { host, owner, name } = repository;
-  const variables = { owner, name, ...inner.variables };
-  const text = `query(${variableTypes(variables)}) { repository(owner: $owner, name: $name) { ${inner.text} } }`;
-  const answer = await ask(host, { text, variables }, context);
+  const fields = `repository(owner: $owner, name: $name) { ${inner.fields} }`;
+  const answer = await ask(host, { fields, variables: { owner, name, ...inner.variables } }, context);
   const [error] = answer.errors;
   const what = `the repository ${repositoryText(repository)}`;
   if (error) throw graphqlFailure(answer, error, { host, what });

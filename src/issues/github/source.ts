@@ -1,5 +1,13 @@
 import {
+  type GraphqlAnswer,
+  type GraphqlQuery,
+  graphql,
+  graphqlFailure,
+  nextCursor,
+} from '../../github/gh/graphql.ts';
+import {
   githubKey,
+  parseRepository,
   type RepositoryName,
   repositoryName,
   repositoryText,
@@ -8,16 +16,22 @@ import {
 import { GhError, ghFailure, runGh } from '../../github/gh/run-gh.ts';
 import { defaultHost } from '../../github/own-repository.ts';
 import { SignalboxError } from '../../model/errors.ts';
-import { asRecord, parseJson } from '../../model/text/json.ts';
+import { groupBy } from '../../model/group-by.ts';
+import { asRecord, asText, type JsonObject, parseJson } from '../../model/text/json.ts';
 import { type Fetched, orError, problemOf, type SourceContext } from '../item.ts';
 import type { GithubReference } from '../reference.ts';
-import { askIssues, type OptionalField, type Outcome, pullRequest, type Wanted } from './ask.ts';
-import { githubItem, rawIssue } from './issue.ts';
+import { githubItem, issueKeys, labelNames, type RawIssue, rawIssue } from './issue.ts';
 
 const ISSUES_PER_QUERY = 50;
 
 /** One issue, and everything that was typed for it. */
-type Asked = Wanted & { references: GithubReference[] };
+interface Asked {
+  repository: RepositoryName;
+  number: number;
+  references: GithubReference[];
+}
+
+type Outcome = { issue: RawIssue; repository: RepositoryName } | SignalboxError;
 
 /** Issues through the GitHub CLI, up to fifty of a host in one query. */
 export async function fetchGithub(
@@ -27,85 +41,200 @@ export async function fetchGithub(
   const fetched: Fetched = { found: [], problems: [] };
   const answer = await orError(context.ownRepository);
   const own = answer instanceof SignalboxError ? null : answer;
-  const hosts = new Map<string, Map<string, Asked>>();
+  const all = new Map<string, Asked>();
   for (const reference of references) {
-    const repository = repositoryOf(reference, own, context);
+    const { host, owner, repo, number } = reference;
+    const repository =
+      owner === undefined ? own : repositoryName(host ?? own?.host ?? defaultHost(context), owner, repo);
     if (!repository) {
       if (answer instanceof SignalboxError) fetched.problems.push(problemOf(reference.text, answer));
       continue;
     }
-    const all = hosts.get(repository.host) ?? new Map<string, Asked>();
-    const key = githubKey(repository, reference.number);
-    const asked = all.get(key) ?? { references: [], repository, number: reference.number };
-    all.set(key, { ...asked, references: [...asked.references, reference] });
-    hosts.set(repository.host, all);
+    const key = githubKey(repository, number);
+    const asked = all.get(key) ?? { references: [], repository, number };
+    asked.references.push(reference);
+    all.set(key, asked);
   }
-  for (const [host, all] of hosts)
-    for (const [asked, outcome] of await fetchHost(host, [...all.values()], context))
-      collect(asked, outcome, own, fetched);
+  for (const [host, asked] of groupBy(all.values(), ({ repository }) => repository.host)) {
+    const outcomes = await outcomesOf(host, asked, context);
+    for (const [index, { references: typed, repository: named }] of asked.entries()) {
+      const outcome = outcomes[index] as Outcome;
+      const item = await orError(() => {
+        if (outcome instanceof SignalboxError) throw outcome;
+        const { issue, repository } = outcome;
+        // A renamed repository answers to the name that origin still has.
+        const isOwn = own !== null && (sameRepository(own, named) || sameRepository(own, repository));
+        return githubItem(issue, { repository, own: isOwn });
+      });
+      if (item instanceof SignalboxError)
+        fetched.problems.push(...typed.slice(0, 1).map(({ text }) => problemOf(text, item)));
+      else fetched.found.push(...typed.map((reference) => ({ reference, item })));
+    }
+  }
   return fetched;
 }
 
-function repositoryOf(
-  { host, owner, repo }: GithubReference,
-  own: RepositoryName | null,
-  context: SourceContext,
-): RepositoryName | undefined {
-  if (owner === undefined) return own ?? undefined;
-  return repositoryName(host ?? own?.host ?? defaultHost(context), owner, repo);
-}
-
-async function fetchHost(host: string, all: Asked[], context: SourceContext): Promise<[Asked, Outcome][]> {
+async function outcomesOf(host: string, all: readonly Asked[], context: SourceContext): Promise<Outcome[]> {
   const without = new Set<OptionalField>();
-  const pairs: [Asked, Outcome][] = [];
-  for (let at = 0; at < all.length; at += ISSUES_PER_QUERY) {
-    const part = all.slice(at, at + ISSUES_PER_QUERY);
-    const outcomes = await outcomesOf(host, part, context, without);
-    for (const [index, asked] of part.entries()) {
-      const outcome = outcomes[index];
-      if (outcome) pairs.push([asked, outcome]);
+  const outcomes: Outcome[] = [];
+  while (outcomes.length < all.length) {
+    const part = all.slice(outcomes.length, outcomes.length + ISSUES_PER_QUERY);
+    try {
+      outcomes.push(...(await askIssues(host, part, context, without)));
+    } catch (error) {
+      if (!(error instanceof GhError)) throw error;
+      // A gh or a server without GraphQL queries: the plain commands may still work.
+      const plain = error.failure === 'unknown' || error.failure === 'not-found';
+      outcomes.push(...(plain ? await viewIssues(part, context) : part.map(() => error)));
     }
   }
-  return pairs;
+  return outcomes;
 }
 
-async function outcomesOf(
+/** Fields that older servers do not have. */
+const OPTIONAL = ['blockedBy', 'parent', 'subIssues'] as const;
+type OptionalField = (typeof OPTIONAL)[number];
+
+const ISSUE = 'number repository { nameWithOwner }';
+const LISTS = {
+  labels: { size: 100, node: 'name' },
+  blockedBy: { size: 50, node: ISSUE },
+  subIssues: { size: 50, node: ISSUE },
+};
+type List = keyof typeof LISTS;
+const MAX_PAGES = 20;
+
+function listFields(list: List, after = ''): string {
+  const { size, node } = LISTS[list];
+  return `${list}(first: ${size}${after}) { nodes { ${node} } pageInfo { hasNextPage endCursor } }`;
+}
+
+/** One query for many issues of one host. `r0` is the repository of the first, with that issue in it. */
+function issuesQuery<T extends Pick<Asked, 'repository' | 'number'>>(
+  asked: readonly T[],
+  issueFields: (one: T, index: number) => string,
+): GraphqlQuery {
+  const variables: Record<string, string> = {};
+  const fields = asked.map((one, index) => {
+    variables[`o${index}`] = one.repository.owner;
+    variables[`n${index}`] = one.repository.name;
+    const inside = `nameWithOwner issue: ${issueFields(one, index)}`;
+    return `r${index}: repository(owner: $o${index}, name: $n${index}) { ${inside} }`;
+  });
+  return { fields: fields.join(' '), variables };
+}
+
+function issueAt({ data }: GraphqlAnswer, index: number): JsonObject {
+  return asRecord(asRecord(data[`r${index}`]).issue);
+}
+
+/**
+ * Asks for issues of one host in one query. `without` remembers, for the calls that follow, which fields the server
+ * does not have. Throws a GhError when there is no answer at all.
+ */
+async function askIssues(
   host: string,
   asked: readonly Asked[],
   context: SourceContext,
   without: Set<OptionalField>,
 ): Promise<Outcome[]> {
-  try {
-    return await askIssues(host, asked, context, without);
-  } catch (error) {
-    if (!(error instanceof GhError)) throw error;
-    // A gh or a server without GraphQL queries: the plain commands may still work.
-    if (error.failure === 'unknown' || error.failure === 'not-found') return viewIssues(asked, context);
-    return asked.map((wanted) => ({ wanted, error }));
+  const first = async () => {
+    const known = OPTIONAL.filter((field) => !without.has(field));
+    const optional = known.map((field) => (field === 'parent' ? `parent { ${ISSUE} }` : listFields(field)));
+    const fields = `number title body state url milestone { title } ${listFields('labels')} ${optional.join(' ')}`;
+    const query = issuesQuery(
+      asked,
+      ({ number }) => `issueOrPullRequest(number: ${number}) { __typename ... on Issue { ...F } }`,
+    );
+    return ask(host, { ...query, fragments: ` fragment F on Issue { ${fields} }` }, context);
+  };
+  let answer = await first();
+  const unknown = unknownFields(answer).filter((field) => !without.has(field));
+  if (unknown.length > 0) {
+    for (const field of unknown) without.add(field);
+    answer = await first();
   }
+  const [error] = answer.errors;
+  if (error && Object.keys(answer.data).length === 0)
+    throw graphqlFailure(answer, error, { host, what: 'the issues' });
+  const outcomes = asked.map((one, index) => outcomeOf(one, index, answer));
+  await completeLists(host, asked, outcomes, answer, context);
+  return outcomes;
 }
 
-function collect(
-  { references, repository: named }: Asked,
-  outcome: Outcome,
-  own: RepositoryName | null,
-  fetched: Fetched,
-): void {
-  const refuse = (error: SignalboxError) =>
-    fetched.problems.push(...references.slice(0, 1).map(({ text }) => problemOf(text, error)));
-  if (outcome.error) {
-    refuse(outcome.error);
-    return;
+export async function ask(host: string, query: GraphqlQuery, context: SourceContext): Promise<GraphqlAnswer> {
+  const answer = await graphql(host, query, context);
+  if (answer.errors.length === 0 && (answer.result.code !== 0 || !answer.hasData))
+    throw graphqlFailure(answer, undefined, { host, what: 'the issues' });
+  return answer;
+}
+
+/** Optional fields that the server says it does not have. */
+function unknownFields({ errors }: GraphqlAnswer): OptionalField[] {
+  const named = errors.map(
+    ({ message }) => /Field ['"](\w+)['"] (?:doesn't|does not) exist/.exec(message)?.[1],
+  );
+  return OPTIONAL.filter((field) => named.includes(field));
+}
+
+function outcomeOf(asked: Asked, index: number, answer: GraphqlAnswer): Outcome {
+  const { host } = asked.repository;
+  const text = repositoryText(asked.repository);
+  const issue = issueAt(answer, index);
+  const error = answer.errors.find(({ path }) => path[0] === `r${index}` && !isOfHiddenIssue(path));
+  if (error || issue.__typename === undefined) {
+    const what = error?.path.length === 1 ? `the repository ${text}` : `#${asked.number} of ${text}`;
+    const cause = error ?? answer.errors[0] ?? { message: '', type: 'NOT_FOUND', path: [] };
+    return graphqlFailure(answer, cause, { host, what });
   }
-  try {
-    const { repository } = outcome;
-    // A renamed repository answers to the name that origin still has.
-    const isOwn = own !== null && (sameRepository(own, named) || sameRepository(own, repository));
-    const item = githubItem(outcome.issue, { repository, own: isOwn });
-    fetched.found.push(...references.map((reference) => ({ reference, item })));
-  } catch (error) {
-    if (!(error instanceof GhError)) throw error;
-    refuse(error);
+  if (issue.__typename !== 'Issue') return isPullRequest(asked);
+  const name = parseRepository(asText(asRecord(answer.data[`r${index}`]).nameWithOwner), host);
+  return { issue: rawIssue(issue, host), repository: name ?? asked.repository };
+}
+
+/** Blockers and sub-issues that the user may not see leave an empty place in the list, and the issue is still good. */
+function isOfHiddenIssue([, , field, nodes]: readonly string[]): boolean {
+  return field === 'parent' || ((field === 'blockedBy' || field === 'subIssues') && nodes === 'nodes');
+}
+
+function isPullRequest({ repository, number }: Asked): SignalboxError {
+  const text = `#${number} of ${repositoryText(repository)}`;
+  return new SignalboxError('source/pull-request', `${text} is a pull request; an issue is wanted.`, {
+    hint: 'Name the issue that the pull request is about.',
+  });
+}
+
+/** Fetches the further pages of lists inside issues, those of all issues together. */
+async function completeLists(
+  host: string,
+  asked: readonly Asked[],
+  outcomes: readonly Outcome[],
+  first: GraphqlAnswer,
+  context: SourceContext,
+): Promise<void> {
+  let open = asked.flatMap(({ repository, number }, index) => {
+    const outcome = outcomes[index];
+    if (!outcome || outcome instanceof SignalboxError) return [];
+    return (Object.keys(LISTS) as List[]).flatMap((list) => {
+      const after = nextCursor(issueAt(first, index)[list], null);
+      return after === null ? [] : [{ repository, number, list, after, issue: outcome.issue }];
+    });
+  });
+  for (let round = 1; open.length > 0 && round < MAX_PAGES; round += 1) {
+    const query = issuesQuery(
+      open,
+      ({ number, list }, index) => `issue(number: ${number}) { ${listFields(list, `, after: $c${index}`)} }`,
+    );
+    const cursors = Object.fromEntries(open.map(({ after }, index) => [`c${index}`, after]));
+    const answer = await ask(host, { ...query, variables: { ...query.variables, ...cursors } }, context);
+    const [error] = answer.errors;
+    if (error) throw graphqlFailure(answer, error, { host, what: 'the issues' });
+    open = open.flatMap((rest, index) => {
+      const page = issueAt(answer, index)[rest.list];
+      rest.issue[rest.list].push(...(rest.list === 'labels' ? labelNames(page) : issueKeys(page, host)));
+      const after = nextCursor(page, rest.after);
+      return after === null ? [] : [{ ...rest, after }];
+    });
   }
 }
 
@@ -113,7 +242,7 @@ const VIEWS_AT_ONCE = 4;
 const FIELDS = 'number,title,body,labels,state,url,milestone';
 
 /** One call for each issue, for when GraphQL queries cannot be made. It does not give native dependencies. */
-async function viewIssues(wanted: readonly Wanted[], context: SourceContext): Promise<Outcome[]> {
+async function viewIssues(wanted: readonly Asked[], context: SourceContext): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   const queue = [...wanted.entries()];
   const worker = async () => {
@@ -124,18 +253,17 @@ async function viewIssues(wanted: readonly Wanted[], context: SourceContext): Pr
   return outcomes;
 }
 
-async function viewIssue(wanted: Wanted, context: SourceContext): Promise<Outcome> {
-  const { repository, number } = wanted;
+async function viewIssue(asked: Asked, context: SourceContext): Promise<Outcome> {
+  const { repository, number } = asked;
   const text = repositoryText(repository);
   const args = ['issue', 'view', String(number), '--repo', text, '--json', FIELDS];
-  const found = await orError(async () => {
+  return orError(async () => {
     const result = await runGh(args, context);
     const issue = asRecord(parseJson(result.stdout));
     if (result.code !== 0 || issue.number !== number)
       throw ghFailure(result, { host: repository.host, what: `#${number} of ${text}` });
     const raw = rawIssue(issue, repository.host);
-    if (/\/pull\/\d+$/.test(raw.url)) throw pullRequest(wanted);
-    return raw;
+    if (/\/pull\/\d+$/.test(raw.url)) throw isPullRequest(asked);
+    return { issue: raw, repository };
   });
-  return found instanceof SignalboxError ? { wanted, error: found } : { wanted, issue: found, repository };
 }

@@ -1,9 +1,10 @@
+import { nextCursor, nodesOf } from '../../github/gh/graphql.ts';
 import { githubKey } from '../../github/gh/repository-name.ts';
 import type { GhOptions } from '../../github/gh/run-gh.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-by.ts';
 import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean.ts';
-import { asArray, asRecord, asText } from '../../model/text/json.ts';
+import { asRecord, asText } from '../../model/text/json.ts';
 import { acceptanceCriteria } from '../criteria.ts';
 import {
   type Fetched,
@@ -100,9 +101,8 @@ async function filteredIssues(
   let after: string | null = null;
   for (let page = 0; page < MAX_PAGES; page += 1) {
     const { issues: found } = await askLinear(ISSUES, { filter, after, archived }, options);
-    const { nodes, pageInfo } = asRecord(found);
-    issues.push(...asArray(nodes).map(asRecord));
-    after = nextCursor(pageInfo, after);
+    issues.push(...nodesOf(found));
+    after = nextCursor(found, after);
     if (after === null || issues.length >= most) break;
   }
   const more = after !== null || issues.length > most;
@@ -126,23 +126,16 @@ function teams(keys: readonly string[]): unknown[] {
 
 /** Reads the further pages of a list inside an issue. */
 async function complete(issue: Data, list: List, options: GhOptions): Promise<void> {
-  const first = asRecord(issue[list]);
-  const nodes = [...asArray(first.nodes)];
-  let after = nextCursor(first.pageInfo, null);
+  const nodes = nodesOf(issue[list]);
+  let after = nextCursor(issue[list], null);
   for (let page = 1; after !== null && page < MAX_PAGES; page += 1) {
     const query = `query($id: String!, $after: String) { issue(id: $id) { ${list}(first: 100, after: $after) { nodes { ${LISTS[list]} } ${PAGE} } } }`;
     const data = await askLinear(query, { id: asText(issue.identifier), after }, options);
-    const more = asRecord(asRecord(data.issue)[list]);
-    nodes.push(...asArray(more.nodes));
-    after = nextCursor(more.pageInfo, after);
+    const more = asRecord(data.issue)[list];
+    nodes.push(...nodesOf(more));
+    after = nextCursor(more, after);
   }
   issue[list] = { nodes };
-}
-
-/** Null when there is no further page, or when the server gives the same one again. */
-function nextCursor(pageInfo: unknown, before: string | null): string | null {
-  const { hasNextPage, endCursor } = asRecord(pageInfo);
-  return hasNextPage === true && typeof endCursor === 'string' && endCursor !== before ? endCursor : null;
 }
 
 /** An answer without a title is an error: one is never made up. */
@@ -162,24 +155,21 @@ function linearItem(issue: Data): WorkItem {
     number: null,
     title,
     body,
-    labels: cleanLabels(asArray(asRecord(issue.labels).nodes).map((node) => asText(asRecord(node).name))),
+    labels: cleanLabels(nodesOf(issue.labels).map(({ name }) => asText(name))),
     acceptanceCriteria: acceptanceCriteria(body),
     url: asText(issue.url) || null,
     state: issue.trashed === true || type === 'completed' || type === 'canceled' ? 'closed' : 'open',
     dependsOn: [...new Set([...blockers(issue), ...written(body)])],
     repository: null,
     parent: parent === '' ? null : `linear:${parent}`,
-    subIssues: asArray(asRecord(issue.children).nodes).map(
-      (node) => `linear:${asText(asRecord(node).identifier)}`,
-    ),
+    subIssues: nodesOf(issue.children).map(({ identifier }) => `linear:${asText(identifier)}`),
     milestone: cleanLine(asText(asRecord(issue.projectMilestone).name)) || null,
   };
 }
 
 /** A relation "A blocks B" has A as its issue, among the inverse relations of B. */
 function blockers(issue: Data): string[] {
-  return asArray(asRecord(issue.inverseRelations).nodes).flatMap((node) => {
-    const { type, issue: other } = asRecord(node);
+  return nodesOf(issue.inverseRelations).flatMap(({ type, issue: other }) => {
     const key = asText(asRecord(other).identifier);
     return type === 'blocks' && key !== '' ? [`linear:${key}`] : [];
   });

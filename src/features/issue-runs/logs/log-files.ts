@@ -1,5 +1,6 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
+import { z } from 'zod';
 import { InputError, messageOf } from '../../../model/errors.ts';
 import type { IssueResult } from '../types.ts';
 
@@ -144,72 +145,38 @@ export interface RunLog {
   };
 }
 
-/** Why a value is not what a log has there, by the path to it; undefined where it is. */
-type Check = (value: unknown, path: string) => string | undefined;
+const usage = z.number().nullish();
 
-const is =
-  (words: string, fits: (value: unknown) => boolean): Check =>
-  (value, path) => {
-    if (fits(value)) return undefined;
-    const found = value === null ? 'null' : Array.isArray(value) ? 'a list' : sayType(value);
-    return value === undefined ? `${path} is missing` : `${path} is ${found}, not ${words}`;
-  };
-
-const text = is('a text', (value) => typeof value === 'string');
-const number = is('a number', (value) => Number.isFinite(value));
-const flag = is('true or false', (value) => typeof value === 'boolean');
-const object = is(
-  'an object',
-  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-);
-const list = is('a list', Array.isArray);
-
-const orNull =
-  (check: Check): Check =>
-  (value, path) =>
-    value === null ? undefined : check(value, path);
-
-const optional =
-  (check: Check): Check =>
-  (value, path) =>
-    value === undefined ? undefined : check(value, path);
-
-const fields =
-  (of: Readonly<Record<string, Check>>): Check =>
-  (value, path) =>
-    object(value, path || 'it') ??
-    first(Object.entries(of), ([name, check]) =>
-      check((value as Record<string, unknown>)[name], path === '' ? name : `${path}.${name}`),
-    );
-
-const each =
-  (check: Check): Check =>
-  (value, path) =>
-    list(value, path) ??
-    first([...(value as unknown[]).entries()], ([index, entry]) => check(entry, `${path}[${index}]`));
-
-const amount = optional(orNull(number));
-
-/** What is read of a log, and no more: what else is in it is the writer's affair. */
-const LOG = fields({
-  version: is('1', (value) => value === 1),
-  runId: text,
-  startTime: text,
-  endTime: orNull(text),
-  config: fields({ mode: text }),
-  issues: each(
-    fields({
-      id: text,
-      status: text,
-      success: flag,
-      durationSeconds: number,
-      failureCategory: optional(text),
-      phaseResults: each(fields({ phase: text, success: flag, durationSeconds: number })),
-      usage: optional(orNull(fields({ inputTokens: amount, outputTokens: amount, costUsd: amount }))),
+/** The fields that are read of a log; others may be anything. */
+const LOG = z.object({
+  version: z.literal(1),
+  runId: z.string(),
+  startTime: z.string(),
+  endTime: z.string().nullable(),
+  config: z.object({ mode: z.string() }),
+  issues: z.array(
+    z.object({
+      id: z.string(),
+      status: z.string(),
+      success: z.boolean(),
+      durationSeconds: z.number(),
+      failureCategory: z.string().optional(),
+      phaseResults: z.array(
+        z.object({ phase: z.string(), success: z.boolean(), durationSeconds: z.number() }),
+      ),
+      usage: z.object({ inputTokens: usage, outputTokens: usage, costUsd: usage }).nullish(),
     }),
   ),
-  summary: optional(fields({ totalDurationSeconds: number })),
+  summary: z.object({ totalDurationSeconds: z.number() }).optional(),
 });
+
+const EXPECTED: Record<string, string> = {
+  string: 'a text',
+  number: 'a number',
+  boolean: 'true or false',
+  object: 'an object',
+  array: 'a list',
+};
 
 type ReadLog = { log: RunLog } | { reason: string };
 
@@ -230,21 +197,25 @@ export function parseLog(text: string): ReadLog {
   } catch (error) {
     return { reason: sentence(error) };
   }
-  const reason = LOG(value, '');
-  return reason === undefined ? { log: value as RunLog } : { reason };
+  const issue = LOG.safeParse(value).error?.issues[0];
+  return issue ? { reason: problem(value, issue) } : { log: value as RunLog };
+}
+
+/** `issues[0].id is missing`. */
+function problem(log: unknown, issue: z.core.$ZodIssue): string {
+  const path = issue.path.reduce<string>(
+    (text, step) => `${text}${typeof step === 'number' ? `[${step}]` : `${text && '.'}${String(step)}`}`,
+    '',
+  );
+  const found = issue.path.reduce<unknown>(
+    (value, step) => (value as Record<PropertyKey, unknown>)[step],
+    log,
+  );
+  if (found === undefined) return `${path} is missing`;
+  const type = Array.isArray(found) ? 'array' : found === null ? '' : typeof found;
+  const says = type === 'boolean' || type === 'number' ? undefined : EXPECTED[type];
+  const wanted = issue.code === 'invalid_type' ? EXPECTED[issue.expected] : '1';
+  return `${path || 'it'} is ${says ?? String(found)}, not ${wanted}`;
 }
 
 const sentence = (error: unknown) => messageOf(error).replace(/\.$/, '');
-
-function first<T>(entries: readonly T[], problem: (entry: T) => string | undefined): string | undefined {
-  for (const entry of entries) {
-    const found = problem(entry);
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
-function sayType(value: unknown): string {
-  if (typeof value === 'string') return 'a text';
-  return typeof value === 'object' ? 'an object' : String(value);
-}

@@ -1,0 +1,251 @@
+import type { EngineContext } from '../../engine/context.ts';
+import { workspaceFor } from '../../engine/ticket-defaults.ts';
+import { type IssuePlace, placeItems } from '../../issues/checkouts.ts';
+import { fetchItems } from '../../issues/fetch.ts';
+import { joinNumbered } from '../../issues/github/issue.ts';
+import { sayItem, type WorkItem } from '../../issues/item.ts';
+import { type Claim, sayHolder } from '../../model/claim.ts';
+import { InputError, WorkspaceError } from '../../model/errors.ts';
+import { refKey } from '../../model/ids.ts';
+import { TicketPlan } from '../../model/plan-schema.ts';
+import { planOf } from '../../model/plans/view.ts';
+import { isOver, isSuperseded, type Ticket } from '../../model/ticket.ts';
+import { TicketBase } from '../../model/ticket-schema.ts';
+import { specialise } from '../../model/variant.ts';
+import { pinWorkflow } from '../../workflows/pin.ts';
+import { resolveWorkflow } from '../../workflows/resolve.ts';
+import { openLooseLinks, stopAtRefused } from './chain.ts';
+import { fetchOptions, finishedOutside, withDependencies } from './dependencies.ts';
+import { runMode, skippedPhases, wishesOf } from './options/execution-config.ts';
+import { branchOfItem, type Candidate, phasesAhead, planIssues, WORKFLOW } from './plan.ts';
+import { EarlierIssues, leftToDo } from './previous-runs.ts';
+import type { IssueRunRequest, PreparedRun, Refused } from './types.ts';
+
+/** Finds out everything that can be known before anything is changed. */
+export async function prepareIssueRun(parts: EngineContext, request: IssueRunRequest): Promise<PreparedRun> {
+  const { config, batches } = request;
+  const { force } = config;
+  const mode = runMode(config);
+  const root = await repositoryAt(parts, request.cwd);
+  const { items, places, keys, refused } = await collectItems(parts, request);
+  const refuse = (item: WorkItem, why: Omit<Refused, 'reference' | 'item'>) =>
+    void refused.push({ reference: sayItem(item), item, ...why });
+  const resolved = await resolveWorkflow(WORKFLOW, parts.settings.searchPath);
+  const { workflow } = resolved;
+  const earlier = new EarlierIssues(parts);
+  let issues: Candidate[] = [];
+  for (const item of items) {
+    const place = places.get(item.key);
+    if (!place) continue;
+    const variant = specialise(workflow, wishesOf(config, item, place));
+    const skipped = skippedPhases(config, item, place);
+    const wanted = phasesAhead(variant, skipped);
+    const tickets = await earlier.of(item.key, place.repo);
+    const closed = item.state === 'closed' && !force;
+    const claim = tickets.map((ticket) => liveClaim(parts, earlier, ticket)).find(Boolean);
+    const gate = force || closed ? undefined : tickets.findLast((each) => isAtGate(each, earlier));
+    if (claim) refuse(item, lockedBy(claim));
+    else if (gate) refuse(item, { waiting: true, ...wayOnAt(gate) });
+    else {
+      const left = force ? {} : await leftToDo(parts, { tickets, earlier, workflow, wanted, closed });
+      const over = tickets.filter((ticket) => !isOver(ticket) || ticket.status === 'failed');
+      if (closed && !left.done)
+        refuse(item, { reason: 'the issue is closed', hint: 'Run it all the same with --force.' });
+      else
+        issues.push({
+          ...item,
+          ...left,
+          place,
+          skipped,
+          wanted,
+          branch: (await earlier.branchOf(tickets)) ?? branchOfItem(item),
+          supersedes: over.map(refKey),
+          pin: pinWorkflow({ ...resolved, workflow: variant }),
+        });
+    }
+  }
+  if (mode === 'chain') await openLooseLinks(parts, issues);
+  issues = await checkBases(parts, request, issues, refuse);
+  const finished = await finishedOutside(parts, issues, earlier, workflow);
+  if (!force) issues = await withDependencies(parts, request, { issues, finished, refused });
+  const groups = batches && batchKeys(batches, keys);
+  issues = stopAtRefused({ mode, asked: items, issues, refused, groups });
+  const now = parts.now();
+  const planId = `run-${now.slice(0, 19).replace(/[-:]/g, '').replace('T', '-')}-${parts.holder.token.slice(0, 4)}`;
+  const planned = planIssues({ planId, now, request, mode, root, issues, finished, groups });
+  return {
+    ...planned,
+    items: issues,
+    refused,
+    workflows: issues.map(({ pin }) => pin),
+    phases: new Map(
+      issues.map(({ id, wanted, resumed }) => [
+        id,
+        resumed ? wanted.slice(wanted.indexOf(resumed.phase)) : wanted,
+      ]),
+    ),
+    notes: new Map(issues.flatMap(({ id, note }) => (note === undefined ? [] : [[id, note]]))),
+  };
+}
+
+/** Outside a repository the call is wrong, not a workspace. */
+async function repositoryAt(parts: EngineContext, cwd: string): Promise<string> {
+  try {
+    return (await parts.workspaces.checkRepo(cwd)).root;
+  } catch (error) {
+    if (!(error instanceof WorkspaceError)) throw error;
+    const { code, message, details } = error;
+    const elsewhere = code === 'workspace/not-a-repo' || code === 'workspace/repo-missing';
+    const owned = error.hint?.startsWith('Git refuses');
+    const hint =
+      elsewhere && !owned ? 'Issues are run inside the repository that the work is for.' : error.hint;
+    throw new InputError(code, message, { hint, details });
+  }
+}
+
+interface Collected {
+  items: WorkItem[];
+  /** By key of the item. */
+  places: Map<string, IssuePlace>;
+  /** Keys of the items, by what was typed for them. */
+  keys: ReadonlyMap<string, string>;
+  refused: Refused[];
+}
+
+/** Fetches what the caller does not know. Bad references, and in a chain or sequence anything missing, refuse the whole run. */
+async function collectItems(parts: EngineContext, request: IssueRunRequest): Promise<Collected> {
+  const { known = [] } = request;
+  const open = request.references.filter((text) => !known.some((item) => item.id === text.replace(/^#/, '')));
+  const options = fetchOptions(parts, request);
+  const fetched = await fetchItems(open, options);
+  const all = await joinNumbered([...known, ...fetched.items], options);
+  const checkouts = { workspaces: parts.workspaces, repos: parts.settings.repos };
+  const { places, refused: elsewhere } = await placeItems(checkouts, request.cwd, all);
+  const missing = fetched.problems.map(
+    ({ reference, message, hint }): Refused => ({ reference, item: null, reason: message, hint }),
+  );
+  const refused = [...missing, ...elsewhere];
+  const items = all.filter((item) => places.has(item.key));
+  const bad = fetched.problems.find((problem) => problem.code === 'source/reference');
+  const strict = runMode(request.config) !== 'parallel' || items.length === 0;
+  const first = bad ? { reason: bad.message, hint: bad.hint } : strict ? refused[0] : undefined;
+  if (first) {
+    const message = /[.?!]$/.test(first.reason) ? first.reason : `${first.reason}.`;
+    throw new InputError('run/reference', message, { hint: first.hint, details: { refused } });
+  }
+  const keys = new Map([...known.map((item) => [item.id, item.key] as const), ...fetched.keys]);
+  return { items, places, keys, refused };
+}
+
+/** References by group as keys. Each issue is in one group, however it was named. */
+function batchKeys(batches: readonly (readonly string[])[], keys: ReadonlyMap<string, string>): string[][] {
+  const seen = new Map<string, number>();
+  return batches.map((names, index) =>
+    names.flatMap((name) => {
+      const key = keys.get(name) ?? keys.get(name.replace(/^#/, ''));
+      if (key === undefined) return [];
+      const other = seen.get(key);
+      if (other !== undefined)
+        throw new InputError(
+          'run/batch',
+          other === index
+            ? `${name} is in batch ${index + 1} twice.`
+            : `${name} is in batch ${other + 1} and in batch ${index + 1}.`,
+          { hint: 'Name each issue once.' },
+        );
+      seen.set(key, index);
+      return [key];
+    }),
+  );
+}
+
+/** The claim of an engine that works on a ticket, or holds the run in which the ticket is still to come. */
+export function liveClaim(
+  { holder }: EngineContext,
+  earlier: EarlierIssues,
+  ticket: Ticket,
+): Claim | undefined {
+  const plan = isOver(ticket) || isSuperseded(ticket) ? undefined : earlier.planOf(ticket);
+  return [ticket.claim, plan?.claim].find((claim): claim is Claim => !!claim && holder.isLive(claim));
+}
+
+function lockedBy(claim: Claim): Pick<Refused, 'locked' | 'reason' | 'hint'> {
+  const { pid, host, renewedAt, by } = claim;
+  return {
+    locked: { pid, hostname: host, startedAt: renewedAt, command: by },
+    reason: `being run by ${sayHolder({ ...claim, by: by === 'run' ? 'another run' : by })}`,
+    hint: 'Watch it with: signalbox status',
+  };
+}
+
+/** Whether a ticket waits for an answer in an earlier run, or has the answer and only needs to be resumed. */
+function isAtGate(ticket: Ticket, earlier: EarlierIssues): boolean {
+  const plan = earlier.planOf(ticket);
+  if (plan?.kind !== 'run' || (plan.status !== 'active' && plan.status !== 'paused')) return false;
+  if (ticket.status === 'needs_attention') return ticket.hold?.kind === 'gate';
+  return ticket.status === 'ready' && ticket.phaseHistory.at(-1)?.outcome === 'approve';
+}
+
+function wayOnAt({ planId, ticketId, status }: Ticket): Pick<Refused, 'reason' | 'hint'> {
+  const resume = `signalbox resume ${planId}`;
+  return status === 'ready'
+    ? { reason: `was approved in ${planId}, which has not gone on since`, hint: resume }
+    : {
+        reason: `waits for approval in ${planId}`,
+        hint: `signalbox respond ${planId} ${ticketId} approve && ${resume}`,
+      };
+}
+
+/** A named base must exist, and existing branches of the issues must have begun at it. */
+async function checkBases(
+  parts: EngineContext,
+  { config: { base, force } }: IssueRunRequest,
+  issues: readonly Candidate[],
+  refuse: (item: WorkItem, why: Pick<Refused, 'reason' | 'hint'>) => void,
+): Promise<Candidate[]> {
+  if (base === undefined) return [...issues];
+  const kept: Candidate[] = [];
+  // A base that does not exist is a wrong call, not a workspace that cannot be made.
+  const known = <T>(repo: string, answer: Promise<T>): Promise<T> =>
+    answer.catch((error: unknown) => {
+      if (!(error instanceof WorkspaceError)) throw error;
+      const hint = 'Name a branch that is here or on origin.';
+      throw new InputError('run/base', error.message, { hint, details: { repo, base } });
+    });
+  for (const repo of new Set(issues.map(({ place }) => place.repo)))
+    await known(repo, parts.workspaces.checkBase({ repo, base }));
+  for (const issue of issues) {
+    const found = issue.done ? null : await known(issue.place.repo, basedOn(parts, issue, base));
+    if (found?.branch !== 'other') kept.push(issue);
+    else {
+      const { branch } = issue;
+      const from = found.from ?? 'another branch';
+      const own = found.from ? `with --base ${found.from}, or ` : '';
+      const note = `Its branch ${branch} stays as it began, from ${from} and not from ${base}.`;
+      if (force) kept.push({ ...issue, note });
+      else
+        refuse(issue, {
+          reason: `its branch ${branch} exists and began at ${from}, not at ${base}`,
+          hint: `Go on with it as it is with --force, or ${own}delete the branch to begin anew.`,
+        });
+    }
+  }
+  return kept;
+}
+
+async function basedOn(
+  parts: EngineContext,
+  { id, title, branch, place: { repo } }: Candidate,
+  base: string,
+) {
+  const { workspaces, settings, store } = parts;
+  const view = store.view();
+  const plan = TicketPlan.parse({ id: 'run', name: 'run', createdAt: parts.now(), repo, tickets: [] });
+  const ticket = TicketBase.parse({ planId: plan.id, ticketId: id, title, branch });
+  const { path } = workspaceFor(ticket, plan, settings, view);
+  const before = [...view.tickets.values()].findLast((each) => {
+    const own = each.repo ?? planOf(view, each.planId)?.repo;
+    return each.branch === branch && each.base !== null && own === repo && refKey(each) !== refKey(ticket);
+  });
+  return workspaces.basedOn({ repo, branch, path, base, recorded: before?.base?.ref ?? null });
+}

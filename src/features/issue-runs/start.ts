@@ -1,0 +1,108 @@
+import { type EngineContext, emit } from '../../engine/context.ts';
+import { letGo } from '../../engine/plan-transitions.ts';
+import { reportStatus } from '../../engine/status-events.ts';
+import { workspaceFor } from '../../engine/ticket-defaults.ts';
+import { sayItem, sayReference } from '../../issues/item.ts';
+import { explained } from '../../model/errors.ts';
+import type { Plan } from '../../model/plan.ts';
+import { settle } from '../../model/state/walk.ts';
+import { isOver, supersededHold, type Ticket } from '../../model/ticket.ts';
+import { liveClaim } from './prepare.ts';
+import { EarlierIssues, sourceKey } from './previous-runs.ts';
+import { restSuperseded } from './resume.ts';
+import type { PreparedRun } from './types.ts';
+
+/**
+ * Writes the plan, takes over from earlier runs, and makes the workspaces of everything that can start. The plan is ours
+ * from the beginning, so that a daemon leaves it alone. False, and nothing is written, when another run that began at the
+ * same time has one of the issues: prepare again.
+ */
+export async function startIssueRun(
+  parts: EngineContext,
+  { plan, tickets, workflows, notes, refused }: PreparedRun,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const { store, holder } = parts;
+  for (const { hash, text } of workflows) await store.pin(hash, text);
+  // Finding out who has an issue and taking it are one step among all runs of this state.
+  const created = await store.alone('runs', async () => {
+    if (await isTaken(parts, plan, tickets)) return false;
+    await store.create({ ...plan, claim: holder.claim(parts.now()) }, tickets);
+    return true;
+  });
+  if (!created) return false;
+  try {
+    emit(parts, { type: 'plan:status', planId: plan.id, status: 'active' });
+    for (const [ticketId, message] of notes)
+      parts.listen({ type: 'problem', planId: plan.id, ticketId, message, path: null });
+    for (const { reference, item, reason } of refused) {
+      const message = `${item ? sayItem(item) : sayReference(reference)} is not run: ${reason}`;
+      parts.listen({ type: 'problem', planId: plan.id, ticketId: null, message, path: null });
+    }
+    for (const ticket of tickets) await supersede(parts, ticket);
+    const first = plan.tickets.filter((entry) => entry.blockedBy.length === 0 && entry.group === 0);
+    const groups = plan.concurrency === 1 ? first.slice(0, 1) : first;
+    await Promise.all(groups.map((entry) => makeWorkspace(parts, plan, entry.ticketId, signal)));
+  } catch (error) {
+    await letGo(parts, plan.id);
+    throw error;
+  }
+  return true;
+}
+
+/** Whether another engine has taken one of these issues since they were compared. */
+async function isTaken(parts: EngineContext, plan: Plan, tickets: readonly Ticket[]): Promise<boolean> {
+  const earlier = new EarlierIssues(parts);
+  for (const ticket of tickets) {
+    const mine = await earlier.of(sourceKey(ticket) ?? '', ticket.repo ?? plan.repo ?? '');
+    if (mine.some((each) => liveClaim(parts, earlier, each) !== undefined)) return true;
+  }
+  return false;
+}
+
+async function supersede(parts: EngineContext, ticket: Ticket): Promise<void> {
+  for (const key of ticket.supersedes ?? []) {
+    const [planId = '', ticketId = ''] = key.split('/');
+    await parts.store.updateTicket({ planId, ticketId }, (old) => {
+      if (old.status === 'failed' && old.source) return { ...old, supersededBy: ticket.planId };
+      if (isOver(old)) return old;
+      return settle(old, parts.now(), { status: 'paused', hold: supersededHold(ticket.planId) });
+    });
+    await restSuperseded(parts, planId);
+  }
+}
+
+/** One that cannot be made fails its own issue, at its first phase, with the reason. */
+async function makeWorkspace(
+  parts: EngineContext,
+  plan: Plan,
+  ticketId: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const ticket = parts.store.ticket({ planId: plan.id, ticketId });
+  if (ticket.status === 'complete') return;
+  const spec = workspaceFor(ticket, plan, parts.settings, parts.store.view());
+  try {
+    const made = await parts.workspaces.ensure({ ...spec, ...(signal ? { signal } : {}) });
+    const after = await parts.store.updateTicket(ticket, (latest) => ({
+      ...latest,
+      base: made.base,
+      branch: spec.branch,
+      worktree: spec.path,
+    }));
+    reportStatus(parts, ticket, after);
+    emit(parts, {
+      type: 'workspace:ready',
+      planId: plan.id,
+      ticketId,
+      path: spec.path,
+      branch: spec.branch,
+      reused: made.reused,
+    });
+    for (const message of made.notes)
+      emit(parts, { type: 'problem', message, path: null, planId: plan.id, ticketId });
+  } catch (error) {
+    if (signal?.aborted) return;
+    parts.listen({ type: 'problem', planId: plan.id, ticketId, message: explained(error), path: spec.path });
+  }
+}
