@@ -3,7 +3,7 @@
 export const ROOMS = [
   [
     'cli',
-    'The command line: `main.ts`, and one file per command that parses, calls and shows. The only room that touches the process',
+    'The command line: `definitions/` describe every command as data, `commands/` do the work. The only room that touches the process',
   ],
   ['api', 'The library: issue runs from code, settings, results, logs'],
   ['report', 'Events and state as lines, tables, summaries, a live view and tmux windows'],

@@ -28,6 +28,8 @@ interface ViewOptions extends Naming {
 
 /** Shows events as they come: on a terminal above a live block, elsewhere one line or one JSON object each. */
 export async function eventView(io: Io, options: ViewOptions): Promise<EventView> {
+  // `run | head` ends the output, not the work.
+  io.onUnread = () => undefined;
   const { terminal } = io.stdout;
   const live = terminal && io.env.TERM !== 'dumb' && !options.json && !options.plain;
   return live ? liveView(io, terminal, options) : lineView(io, options);
@@ -118,41 +120,43 @@ function hideWhileSuspended(live: Pick<Live, 'leave' | 'back'>, signals: Signals
   };
 }
 
-/** What a shell says of a process that a signal ended. */
+/** The exit code that shells report for a process that a signal ended. */
 export function signalCode(signal: unknown): number {
   return signal === 'SIGTERM' ? 143 : 130;
 }
 
-/** `run | head` ends the showing, not the work. */
-export const goOnUnread = (): void => undefined;
-
 /** Time to record the state after the second Ctrl-C. */
 const LAST_WORDS_MS = 2_000;
 
-interface StopOptions {
+interface Stoppable {
   view: Pick<EventView, 'err' | 'close'>;
-  abort: AbortController;
-  /** For the message. */
+  /** What is stopped, for the message. */
   what: string | (() => string);
   /** Jobs in it are killed at the second Ctrl-C. */
   stateDir: string;
 }
 
-/** The first Ctrl-C asks to stop, the second kills what does not listen and ends at once. */
-export function stopOnSignals(
+/** Does work until its end, then closes the view. The first Ctrl-C aborts the signal, the second kills the jobs and exits. */
+export async function untilStopped<T>(
   { signals, leave }: Pick<Io, 'signals' | 'leave'>,
-  { view, abort, what, stateDir }: StopOptions,
-): () => void {
-  let asked = false;
-  return signals.on(['SIGINT', 'SIGTERM'], (signal) => {
-    if (asked) {
+  { view, what, stateDir }: Stoppable,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const abort = new AbortController();
+  const unhook = signals.on(['SIGINT', 'SIGTERM'], (signal) => {
+    if (abort.signal.aborted) {
       killFollowed(stateDir);
       view.close();
       setTimeout(() => leave(signalCode(signal)), LAST_WORDS_MS).unref();
       return;
     }
-    asked = true;
     view.err(`\nStopping ${typeof what === 'string' ? what : what()}… (again to leave at once)`);
     abort.abort(signal);
   });
+  try {
+    return await work(abort.signal);
+  } finally {
+    view.close();
+    unhook();
+  }
 }

@@ -1,4 +1,7 @@
+import type { ChildProcess } from 'node:child_process';
+import { constants } from 'node:os';
 import { jsonText } from '../model/extra-fields.ts';
+
 /** Where a command writes. */
 export interface OutputStream {
   /** For the programs that a command starts. */
@@ -67,8 +70,22 @@ export function inherited({ stdin, stdout, stderr }: Io): [number, number, numbe
   return [stdin.fd, stdout.fd, stderr.fd];
 }
 
+/** The exit code of a program that has the terminal, as a shell reports it. */
+export function exitOf(child: ChildProcess): Promise<number> {
+  return new Promise((done, failed) => {
+    child.once('error', failed);
+    child.once('exit', (code, signal) => done(code ?? 128 + (signal ? constants.signals[signal] : 1)));
+  });
+}
+
 export function outJson(io: Io, value: unknown): void {
   io.out(jsonText(value, 2));
+}
+
+/** Prints the result: as JSON if that was asked for, else as text. */
+export function answer(io: Io, { json }: { json?: boolean }, value: unknown, text: string): void {
+  if (json) outJson(io, value);
+  else io.out(text);
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: taking them out is the point

@@ -27,7 +27,7 @@ export async function openSettings(
   });
 }
 
-/** The store alone, for commands that only look. */
+/** The store alone, for commands that only show something. */
 export async function openState(io: Io, options: GlobalOptions) {
   const plain = plainStateDir({ cwd: io.cwd, env: io.env, configPath: options.config });
   const stateDir = plain ?? (await openSettings(io, options)).stateDir;
@@ -64,7 +64,7 @@ export function ownCommand(): [node: string, cli: string] {
   return [process.execPath, join(packageDir(), 'dist', 'cli.cjs')];
 }
 
-/** What runs agents: a repository that nobody has trusted could bring plans and workflows of its own with it. */
+/** Refuses to run agents with the settings of an untrusted repository, which could bring plans and workflows of its own. */
 export function trusted(settings: Settings): void {
   const file = settings.untrusted;
   if (file === null) return;
@@ -85,11 +85,24 @@ export async function openRunner(...args: Parameters<typeof openEngine>): Promis
 }
 
 /** Refuses what is not a positive whole number, before anything is opened. */
-export function positiveInteger(flag: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (!/^[1-9]\d{0,5}$/.test(text))
-    throw new InputError('usage', `Invalid ${flag} value: ${text}. Must be a positive integer.`, {
-      hint: `For example: ${flag} 4`,
-    });
-  return Number(text);
+export function positiveInteger(flag: string, value: string | number | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  if (!/^[1-9]\d{0,5}$/.test(String(value)))
+    throw invalid(flag, value, 'Must be a positive integer.', `For example: ${flag} 4`);
+  return Number(value);
+}
+
+export function oneOf<const T extends string>(flag: string, value: string, choices: readonly T[]): T {
+  const found = choices.find((choice) => choice === value);
+  if (found !== undefined) return found;
+  throw invalid(flag, value, `Must be ${choices.join(' or ')}.`, `For example: ${flag} ${choices.at(-1)}`);
+}
+
+export function invalid(flag: string, value: unknown, rule: string, hint?: string): InputError {
+  return new InputError('usage', `Invalid ${flag} value: ${value}. ${rule}`, { hint });
+}
+
+/** What the settings say about how an engine runs. */
+export function limitsOf({ maxConcurrency, pollInterval }: Settings) {
+  return { maxConcurrency, lookEveryMs: pollInterval * 1000 };
 }

@@ -1,58 +1,16 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
+import type { CommandDefinition, OptionDefinition } from './definitions/definition.ts';
+import { PLAN_COMMANDS } from './definitions/plan-commands.ts';
+import { PROJECT_COMMANDS } from './definitions/project-commands.ts';
+import { RUN_COMMANDS } from './definitions/run-commands.ts';
+import { TICKET_COMMANDS } from './definitions/ticket-commands.ts';
 import type { Io } from './io.ts';
-
-/** Adds the commands of one file to the program. */
-type Register = (program: Command, io: Io) => void;
-
-/** Every command with the file that has it. Each file says what it takes and shows; the work is behind another `import()`. */
-const FILES: [names: string[], load: () => Promise<Register>][] = [
-  [['init'], async () => (await import('./commands/init.ts')).registerInit],
-  [['run'], async () => (await import('./commands/run.ts')).registerRun],
-  [['daemon', 'tick'], async () => (await import('./commands/daemon.ts')).registerDaemon],
-  [['status'], async () => (await import('./commands/status.ts')).registerStatus],
-  [['logs'], async () => (await import('./commands/logs.ts')).registerLogs],
-  [['attach'], async () => (await import('./commands/attach.ts')).registerAttach],
-  [['diff'], async () => (await import('./commands/diff.ts')).registerDiff],
-  [
-    ['pause', 'retry', 'skip', 'respond', 'resume', 'stop', 'pause-plan', 'resume-plan'],
-    async () => (await import('./commands/ticket.ts')).registerTicket,
-  ],
-  [['sessions', 'resume-session'], async () => (await import('./commands/sessions.ts')).registerSessions],
-  [['plan'], async () => (await import('./commands/plan.ts')).registerPlan],
-  [['interactive'], async () => (await import('./commands/interactive.ts')).registerInteractive],
-  [['import'], async () => (await import('./commands/import.ts')).registerImport],
-  [['workflow'], async () => (await import('./commands/workflow.ts')).registerWorkflow],
-  [['spec'], async () => (await import('./commands/spec.ts')).registerSpec],
-  [['skills'], async () => (await import('./commands/skills.ts')).registerSkills],
-  [['config'], async () => (await import('./commands/config.ts')).registerConfig],
-  [['doctor'], async () => (await import('./commands/doctor.ts')).registerDoctor],
-  [['stats'], async () => (await import('./commands/stats.ts')).registerStats],
-  [['clean'], async () => (await import('./commands/clean.ts')).registerClean],
-  [['workspace'], async () => (await import('./commands/workspace.ts')).registerWorkspace],
-  [['checks', 'integrate'], async () => (await import('./commands/checks.ts')).registerChecks],
-  [['forge'], async () => (await import('./commands/forge.ts')).registerForge],
-  [['merge'], async () => (await import('./commands/merge.ts')).registerMerge],
-  [['notify'], async () => (await import('./commands/notify.ts')).registerNotify],
-  [['completion'], async () => (await import('./commands/completion.ts')).registerCompletion],
-];
-
-/** The file of the command that comes first; all of them where the command is not plain to see, or asks for all. */
-function filesFor(first: string | undefined): (() => Promise<Register>)[] {
-  const [one] = FILES.filter(
-    ([names]) => first !== undefined && first !== 'completion' && names.includes(first),
-  );
-  return one ? [one[1]] : FILES.map(([, load]) => load);
-}
 
 /** Where there is no terminal. */
 const HELP_WIDTH = 80;
 
-/** The program as far as these words need it. `quiet`: wrong words are not explained here. */
-export async function createProgram(
-  io: Io,
-  version: string,
-  options: { quiet: boolean; first: string | undefined },
-): Promise<Command> {
+/** The parser of the command line. `quiet`: it does not print what is wrong with a command line. */
+export function createProgram(io: Io, version: string, options: { quiet: boolean }): Command {
   const program = new Command('signalbox')
     .description(
       'Drives tickets through YAML workflows with headless coding agents, each in its own git worktree.',
@@ -71,14 +29,52 @@ export async function createProgram(
     })
     .showHelpAfterError('(signalbox --help shows the commands)')
     .helpCommand('help [command]', 'show help for a command');
-  const all = await Promise.all(filesFor(options.first).map((load) => load()));
-  for (const register of all) register(program, io);
-  for (const each of program.commands) inherit(program, each);
+  const completion: CommandDefinition = {
+    usage: 'completion <shell>',
+    about: 'print a completion script for your shell',
+    args: { shell: 'bash, zsh, fish' },
+    json: 'print the words as JSON',
+    examples: ['completion bash >> ~/.bashrc', 'completion fish > ~/.config/fish/completions/signalbox.fish'],
+    load: async () => (await import('./commands/completion.ts')).completion(program),
+  };
+  const all = [...RUN_COMMANDS, ...TICKET_COMMANDS, ...PLAN_COMMANDS, ...PROJECT_COMMANDS, completion];
+  for (const definition of all) addCommand(program, definition, io);
   return program;
 }
 
-/** Subcommands made before exitOverride was known throw like their parent. */
-function inherit(parent: Command, child: Command): void {
-  child.copyInheritedSettings(parent);
-  for (const each of child.commands) inherit(child, each);
+/** Adds a command below the group that it belongs to, which must be defined before it. */
+function addCommand(program: Command, definition: CommandDefinition, io: Io): void {
+  const { usage, about, args = {}, options = {}, json = 'print JSON', notes, load } = definition;
+  const words = usage.split(' ');
+  const [path, names] = [words.filter(isName), words.filter((word) => !isName(word))];
+  const group = path
+    .slice(0, -1)
+    .reduce((above, name) => above.commands.find((each) => each.name() === name) ?? above, program);
+  const command = group.command(path.at(-1) ?? '').description(about);
+  for (const name of names) command.argument(name, args[name.replace(/\W/g, '')]);
+  for (const [flags, option] of Object.entries(options))
+    command.addOption(optionOf(flags, typeof option === 'string' ? { about: option } : option));
+  const { examples = [[...path, ...names.map((name) => SAMPLES[name.replace(/\W/g, '')])].join(' ')] } =
+    definition;
+  const lines = examples.map((line) => `\n  $ ${/\bsignalbox /.test(line) ? '' : 'signalbox '}${line}`);
+  command.addHelpText('after', `${notes ? `\n${notes}\n` : ''}\nExamples:${lines.join('')}`);
+  if (!load) return;
+  command.option('--json', json).action(async () => {
+    const run = (await load()) as (io: Io, options: object, ...args: unknown[]) => unknown;
+    await run(io, command.optsWithGlobals(), ...command.processedArgs);
+  });
+}
+
+const SAMPLES: Readonly<Record<string, string>> = { plan: 'sprint-12', ticket: 'PROJ-101' };
+
+function isName(word: string): boolean {
+  return /^\w/.test(word);
+}
+
+function optionOf(flags: string, definition: OptionDefinition): Option {
+  const { about, hidden = false, repeat, required = false, choices, default: value } = definition;
+  const option = new Option(flags, about).hideHelp(hidden).makeOptionMandatory(required);
+  if (choices) option.choices(choices);
+  if (repeat) option.argParser((text: string, before: string[] = []) => [...before, text]);
+  return value === undefined ? option : option.default(value);
 }

@@ -1,5 +1,5 @@
 import { SignalboxError } from '../model/errors.ts';
-import { plainOptions, showStatus } from './commands/status.ts';
+import { plainOptions, status } from './commands/status.ts';
 import { forTerminal, type Io, type OutputStream, type ProcessIo } from './io.ts';
 
 declare const __VERSION__: string;
@@ -65,10 +65,10 @@ function lineWriter(stream: OutputStream, color: boolean): (text: string) => voi
 async function runCommand(io: Io): Promise<void> {
   const [first, ...rest] = io.argv;
   if (first === '--version' || first === '-V') return io.out(__VERSION__);
-  const status = first === 'status' ? plainOptions(rest) : undefined;
-  if (status) return showStatus(status, io);
+  const plain = first === 'status' ? plainOptions(rest) : undefined;
+  if (plain) return status(io, plain);
   const { createProgram } = await import('./program.ts');
-  const program = await createProgram(io, __VERSION__, { quiet: wantsJson(io), first });
+  const program = createProgram(io, __VERSION__, { quiet: wantsJson(io) });
   await program.parseAsync(io.argv, { from: 'user' });
 }
 

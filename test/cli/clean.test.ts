@@ -133,7 +133,7 @@ describe.concurrent('clean', () => {
     const other = makeRepo(join(world.dir, 'other'));
     const here = await cliIn(world, other, ['clean', '--yes']);
     expect(here.out).toBe(
-      'There is nothing to clean up.\n1 other repository not looked at: signalbox clean --all\n',
+      'There is nothing to clean up.\n1 other repository not checked: signalbox clean --all\n',
     );
     const all = await cliIn(world, other, ['clean', '--all']);
     expect(all.out.split('\n')).toEqual(

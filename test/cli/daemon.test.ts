@@ -61,14 +61,14 @@ describe.concurrent('daemon', () => {
 
   it('works in the background, can be asked after, and is stopped', async ({ world }) => {
     setUp(world, 'note working; go; commit');
-    expect(await world.cli('daemon', 'status')).toMatchObject({ code: 1, out: 'No daemon runs.\n' });
+    expect(await world.cli('daemon', 'status')).toMatchObject({ code: 1, out: 'No daemon is running.\n' });
     expect(await world.json('daemon', 'status')).toEqual({ running: false, pid: null, host: null });
     const { pid, log } = await world.json<{ pid: number; log: string }>('daemon', '--detach');
     const { pid: agent } = await world.call('working');
     expect(log).toBe(join(world.home, 'logs', 'daemon.log'));
     const status = await world.cli('daemon', 'status');
     expect(status.code).toBe(0);
-    expect(status.out).toMatch(new RegExp(`^Daemon ${pid} on .* runs\\.\n$`));
+    expect(status.out).toMatch(new RegExp(`^Daemon ${pid} is running on .*\\.\n$`));
     expect(await world.cli('daemon', 'stop')).toMatchObject({ code: 0, out: `Daemon ${pid} has stopped.\n` });
     expect([pid, agent].map(processStart)).toEqual([undefined, undefined]);
     expect(readFileSync(log, 'utf8')).toContain('"type":"attempt:start"');
@@ -109,7 +109,7 @@ describe.concurrent('daemon', () => {
     writeFileSync(seat, JSON.stringify({ ...claim, host: 'elsewhere' }));
     const ended = await world.cli('daemon', 'stop');
     expect(ended.code).toBe(3);
-    expect(refusal(ended)).toContain(`Daemon ${bystander.pid} runs on elsewhere, not here.`);
+    expect(refusal(ended)).toContain(`Daemon ${bystander.pid} is running on elsewhere, not here.`);
     expect(bystander.alive).toBe(true);
   });
 });

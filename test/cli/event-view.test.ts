@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { eventView, stopOnSignals } from '../../src/cli/event-view.ts';
+import { eventView, untilStopped } from '../../src/cli/event-view.ts';
 import type { EngineEvent } from '../../src/model/events.ts';
 import { testIo } from '../support/io.ts';
 
@@ -31,7 +31,7 @@ describe('eventView', () => {
   });
 });
 
-describe('stopOnSignals', () => {
+describe('untilStopped', () => {
   const emitter = new EventEmitter();
   const { io } = testIo({
     signals: {
@@ -43,15 +43,15 @@ describe('stopOnSignals', () => {
     },
   });
 
-  it('asks to stop at the first signal and says so', () => {
+  it('asks to stop at the first signal and says so', async () => {
     const said: string[] = [];
-    const abort = new AbortController();
-    const view = { err: (text: string) => void said.push(text), close: () => undefined };
-    const unhook = stopOnSignals(io, { view, abort, what: 'the agents', stateDir: '/nowhere' });
-    emitter.emit('SIGINT', 'SIGINT');
-    expect(abort.signal.reason).toBe('SIGINT');
-    expect(said).toEqual(['\nStopping the agents… (again to leave at once)']);
-    unhook();
+    const view = { err: (text: string) => void said.push(text), close: () => void said.push('closed') };
+    const work = async (signal: AbortSignal) => {
+      emitter.emit('SIGINT', 'SIGINT');
+      return signal.reason;
+    };
+    expect(await untilStopped(io, { view, what: 'the agents', stateDir: '/nowhere' }, work)).toBe('SIGINT');
+    expect(said).toEqual(['\nStopping the agents… (again to leave at once)', 'closed']);
     expect(emitter.eventNames()).toEqual([]);
   });
 });

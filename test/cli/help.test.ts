@@ -23,7 +23,7 @@ function helpOf(command: Command): string {
   return text;
 }
 
-const commands = new Map(walk(await createProgram(testIo().io, '1.2.3', { quiet: false, first: undefined })));
+const commands = new Map(walk(createProgram(testIo().io, '1.2.3', { quiet: false })));
 
 describe.concurrent('help', () => {
   it('knows these commands', () => {

@@ -17,7 +17,7 @@ describe.concurrent('init', () => {
     expect(code).toBe(0);
     for (const name of ['config.yaml', 'state', 'logs', 'workflows', 'prompts', 'scripts']) {
       expect(existsSync(join(home, name)), name).toBe(true);
-      expect(out).toMatch(new RegExp(`^made +${join(home, name)}$`, 'm'));
+      expect(out).toMatch(new RegExp(`^created +${join(home, name)}$`, 'm'));
     }
     expect(out).toContain(`Settings are in ${join(home, 'config.yaml')}.\nNext: signalbox doctor\n`);
     expect(existsSync(join(world.dir, '.signalbox'))).toBe(false);

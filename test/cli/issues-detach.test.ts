@@ -33,9 +33,8 @@ describe.concurrent('run --detach', () => {
       const { code, out, err } = await issues.cli('run', 'one.md', 'two.md', '--detach', '--phases', 'exec');
       expect({ code, err }).toEqual({ code: 0, err: '' });
       const run = await issues.run();
-      [, pid = ''] =
-        /^Daemon (\d+) goes on with (\S+)\. Watch it with: signalbox status --plan/.exec(out) ?? [];
-      expect(out).toContain(`goes on with ${run}.`);
+      [, pid = ''] = /^Daemon (\d+) continues (\S+)\. Watch it with: signalbox status --plan/.exec(out) ?? [];
+      expect(out).toContain(`continues ${run}.`);
       expect(processStart(Number(pid))).toBeDefined();
       expect(readFileSync(join(world.home, 'logs', 'daemon.log'), 'utf8')).toContain(
         `Daemon ${pid} works on`,
@@ -45,7 +44,7 @@ describe.concurrent('run --detach', () => {
       const resume = await issues.cli('resume', run);
       expect(resume).toMatchObject({
         code: 0,
-        out: `Run ${run} is active. Daemon ${pid} goes on with it.\n`,
+        out: `Run ${run} is active. Daemon ${pid} continues it.\n`,
       });
       world.go();
       await world.reaches(run, 'two', 'complete');

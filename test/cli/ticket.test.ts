@@ -152,7 +152,7 @@ describe.concurrent('skip of the only ticket of a run', () => {
     slow(world);
     const run = await atWork(world, ['run', 'p']);
     const skipped = await world.cli('skip', 'p', 'a', 'check');
-    expect(skipped.out).toContain(`Its run (pid ${run.pid}) goes on with it.`);
+    expect(skipped.out).toContain(`Its run (pid ${run.pid}) continues it.`);
     expect((await run.ended).code).toBe(0);
     expect(world.ticket('p', 'a').phaseHistory.at(-1)).toMatchObject({ phase: 'check', status: 'success' });
   });

@@ -8,7 +8,7 @@ describe.concurrent('what commands say', () => {
     setUp(world, 'commit', { a: { status: 'paused' } });
     await world.cli('pause-plan', 'p');
     const { out } = await world.cli('resume', 'p', 'a');
-    expect(out).toContain('Its plan is paused. Go on with: signalbox resume p');
+    expect(out).toContain('Its plan is paused. Continue with: signalbox resume p');
   });
 
   it('of a run is about its own plan', async ({ world }) => {

@@ -12,7 +12,7 @@ describe('init', () => {
     const said = await runCommand(['init'], { cwd: path('cwd'), env: { HOME: path('user') } });
     const home = path('user/.signalbox');
     for (const name of MADE)
-      expect(said.out).toMatch(new RegExp(`^made +${home}${name && `/${name}`}$`, 'm'));
+      expect(said.out).toMatch(new RegExp(`^created +${home}${name && `/${name}`}$`, 'm'));
     expect(said.out).toContain('signalbox doctor');
     expect(statSync(home).mode & 0o777).toBe(0o700);
     expect((await load()).configFile).toBe(`${home}/config.yaml`);

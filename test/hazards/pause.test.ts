@@ -108,7 +108,7 @@ describe('pause', () => {
       expect(world.ticket('p', id)).toMatchObject({ status: 'ready', claim: null });
     expect(world.ticket('p', 'c').status).toBe('queued');
     world.go();
-    expect((await world.cli('resume-plan', 'p')).out).toContain(`Daemon ${daemon.pid} goes on with it.`);
+    expect((await world.cli('resume-plan', 'p')).out).toContain(`Daemon ${daemon.pid} continues it.`);
     for (const id of ['a', 'b', 'c']) await world.reaches('p', id, 'complete');
     await daemon.says('p: plan complete');
   });

@@ -114,10 +114,10 @@ describe.concurrent('attach', () => {
     });
     world.plan('q', { tickets: { a: {} } });
     expect((await world.cli('attach', 'q')).err).toContain(
-      '❌ No run of plan "q" has shown itself in tmux yet.',
+      '❌ No run of plan "q" has opened tmux windows yet.',
     );
     expect((await world.cli('attach', 'nope')).err).toContain('❌ There is no plan "nope".');
     rmSync(world.planFile('p').replace('plan.json', 'tmux.json'));
-    expect((await world.cli('attach')).err).toContain('❌ No run has shown itself in tmux yet.');
+    expect((await world.cli('attach')).err).toContain('❌ No run has opened tmux windows yet.');
   });
 });

@@ -111,7 +111,7 @@ describe('a spec that is left to a daemon', () => {
         (await world.cli('status', 'spec-limits')).out.includes('1 halted'),
       );
       const { code, out } = await world.cli('resume', 'spec-limits', '--answer', 'Take B.');
-      expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/Daemon \d+ goes on with it/) });
+      expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/Daemon \d+ continues it/) });
       await world.reaches('spec-limits', '1.2', 'complete');
       expect(world.promptOf('spec-limits', '1.1', 'implement.2.1')).toContain('Take B.');
       await waitFor('the windows', () => windows(place, 'sequential-limits').includes('task-1.2'));

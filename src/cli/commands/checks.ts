@@ -1,63 +1,31 @@
-import type { Command } from 'commander';
 import type { StepEnd } from '../../engine/context.ts';
 import { InputError } from '../../model/errors.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, openSettings } from '../open.ts';
 
-interface CheckOptions extends GlobalOptions {
-  related?: boolean;
-}
-
-export function registerChecks(program: Command, io: Io): void {
-  program
-    .command('checks')
-    .description(
-      'run the project’s checks: `checks` of the settings, else its lint, typecheck, test and build scripts, and all tests of pytest, go and cargo',
-    )
-    .option('--related', 'only the tests that the files changed since the base touch')
-    .option('--json', 'print the results as JSON at the end')
-    .addHelpText(
-      'after',
-      '\nIn a phase it works on the ticket’s worktree, elsewhere on the current directory.\n\nExamples:\n  $ signalbox checks\n  $ signalbox checks --related',
-    )
-    .action(async (_options: unknown, command: Command) => {
-      return checks(command.optsWithGlobals<CheckOptions>(), io);
-    });
-  program
-    .command('integrate')
-    .argument('[plan]', 'default: the plan of this phase')
-    .argument('[ticket]', 'default: the ticket of this phase')
-    .description('merge a ticket’s branch into its base; nobody’s checkout is touched')
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExamples:\n  $ signalbox integrate sprint-12 PROJ-101')
-    .action(
-      async (plan: string | undefined, ticket: string | undefined, _options: unknown, command: Command) =>
-        integrate(plan, ticket, command.optsWithGlobals<GlobalOptions>(), io),
-    );
-}
-
-async function checks(options: CheckOptions, io: Io): Promise<void> {
+export async function checks(io: Io, options: GlobalOptions & { related?: boolean }): Promise<void> {
   const cwd = io.env.SIGNALBOX_WORKTREE ?? io.cwd;
-  const { checks, notes } = options.related ? await related(cwd, io) : await whole(options, cwd, io);
   const { runChecks, reportChecks } = await import('../../features/checks/checks.ts');
+  const found = options.related ? await relatedChecks(cwd, io) : await allChecks(options, cwd, io);
+  const { notes } = found;
   const stderr = io.stderr.fd;
   if (options.json) {
-    const done = await reportChecks(checks, { cwd, env: io.env, stdout: stderr, stderr, notes });
+    const done = await reportChecks(found.checks, { cwd, env: io.env, stdout: stderr, stderr, notes });
     const ok = done.results.every(({ code }) => code === 0);
     outJson(io, options.related ? { ok, ...done } : { ok, results: done.results });
     if (!ok) io.exit(1);
-  } else if (checks.length === 0) for (const note of notes) io.out(note);
-  else io.exit(await runChecks(checks, { cwd, env: io.env, stdout: io.stdout.fd, stderr, notes }));
+  } else if (found.checks.length === 0) for (const note of notes) io.out(note);
+  else io.exit(await runChecks(found.checks, { cwd, env: io.env, stdout: io.stdout.fd, stderr, notes }));
 }
 
-async function whole(options: GlobalOptions, cwd: string, io: Io) {
+async function allChecks(options: GlobalOptions, cwd: string, io: Io) {
   const settings = await openSettings(io, options);
   const { checksOf, NO_CHECKS } = await import('../../features/checks/checks.ts');
   const checks = await checksOf(settings.checks, cwd);
   return { checks, notes: checks.length === 0 ? [NO_CHECKS] : [] };
 }
 
-async function related(cwd: string, { env }: Io) {
+async function relatedChecks(cwd: string, { env }: Io) {
   const [{ relatedTests }, { createWorkspaces }] = await Promise.all([
     import('../../features/checks/related-tests.ts'),
     import('../../workspaces/index.ts'),
@@ -66,13 +34,8 @@ async function related(cwd: string, { env }: Io) {
   return relatedTests(createWorkspaces({ env }), cwd, base);
 }
 
-async function integrate(
-  planId: string | undefined,
-  ticketId: string | undefined,
-  options: GlobalOptions,
-  io: Io,
-): Promise<void> {
-  const ref = ticketHere(io, planId, ticketId);
+export async function integrate(io: Io, options: GlobalOptions, plan?: string, ticket?: string) {
+  const ref = ticketHere(io, plan, ticket);
   const parts = await openEngine(io, options, 'integrate');
   const { integrateStep } = await import('../../features/integrate/integrate.ts');
   outStep(io, options, await integrateStep({ parts, ref, inPhase: inPhase(io) }));

@@ -1,7 +1,6 @@
-import type { Command } from 'commander';
-import type { Stale } from '../../features/cleanup/clean.ts';
+import { clean as cleanUp, type Stale } from '../../features/cleanup/clean.ts';
 import { plural } from '../../model/text/plural.ts';
-import type { Style } from '../../report/style.ts';
+import { oneLine, type Style, style } from '../../report/style.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, openRunner } from '../open.ts';
 
@@ -13,29 +12,11 @@ interface Options extends GlobalOptions {
   all?: boolean;
 }
 
-export function registerClean(program: Command, io: Io): void {
-  program
-    .command('clean')
-    .description('list worktrees, branches and logs that nobody needs any more, and remove what is safe')
-    .option('-y, --yes', 'remove what loses nothing; everything else is kept')
-    .option('-a, --all', 'look at the repositories of all plans, not only at the one you are in')
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      '\nLooks at the repository you are in; outside of one, or with --all, at those of all plans. Work that exists only there is never removed.\n\nExamples:\n  $ signalbox clean\n  $ signalbox clean --yes\n  $ signalbox clean --all',
-    )
-    .action(async (_options: unknown, command: Command) => run(command.optsWithGlobals<Options>(), io));
-}
-
-async function run(options: Options, io: Io): Promise<void> {
+export async function clean(io: Io, options: Options): Promise<void> {
   const remove = options.yes === true;
   const parts = await (remove ? openRunner : openEngine)(io, options, 'clean');
-  const [{ clean }, { style, oneLine }] = await Promise.all([
-    import('../../features/cleanup/clean.ts'),
-    import('../../report/style.ts'),
-  ]);
   const { all = false } = options;
-  const { items, notes, others } = await clean(parts, { cwd: io.cwd, remove, all });
+  const { items, notes, others } = await cleanUp(parts, { cwd: io.cwd, remove, all });
   if (options.json) return outJson(io, { items, notes, others });
   for (const note of notes) io.err(`! ${note}`);
   const look = style(io.color);
@@ -47,7 +28,7 @@ async function run(options: Options, io: Io): Promise<void> {
   io.out(conclusion(items, remove, all ? ' --all' : ''));
   if (others.length > 0)
     io.out(
-      `${plural(others.length, 'other repository', 'other repositories')} not looked at: signalbox clean --all`,
+      `${plural(others.length, 'other repository', 'other repositories')} not checked: signalbox clean --all`,
     );
 }
 

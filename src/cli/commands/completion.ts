@@ -1,31 +1,22 @@
-import { type Argument, type Command, Option } from 'commander';
+import type { Argument, Command, Option } from 'commander';
 import { ADAPTERS } from '../../config/builtin-agents.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Io } from '../io.ts';
 
-export function registerCompletion(program: Command, io: Io): void {
-  program
-    .command('completion')
-    .argument('<shell>', SHELLS.join(', '))
-    .description('print a completion script for your shell')
-    .addOption(new Option('--json', 'print the words as JSON'))
-    .addHelpText(
-      'after',
-      '\nExamples:\n  $ signalbox completion bash >> ~/.bashrc\n  $ signalbox completion fish > ~/.config/fish/completions/signalbox.fish',
-    )
-    .action((shell: string, options: { json?: boolean }) => {
-      const known = SHELLS.find((name) => name === shell);
-      if (known === undefined)
-        throw new InputError('usage', `There is no completion for "${shell}".`, {
-          hint: `Use one of: ${SHELLS.join(', ')}.`,
-        });
-      const places = placesOf(program);
-      const words = places.map(({ at, subcommands, flags }) => [
-        at.slice(1).replaceAll('/', ' '),
-        [...subcommands, ...flags],
-      ]);
-      io.out(options.json ? JSON.stringify(Object.fromEntries(words)) : completionScripts(places)[known]);
-    });
+export function completion(program: Command) {
+  return (io: Io, options: { json?: boolean }, shell: string): void => {
+    const known = SHELLS.find((name) => name === shell);
+    if (known === undefined)
+      throw new InputError('usage', `There is no completion for "${shell}".`, {
+        hint: `Use one of: ${SHELLS.join(', ')}.`,
+      });
+    const places = placesOf(program);
+    const words = places.map(({ at, subcommands, flags }) => [
+      at.slice(1).replaceAll('/', ' '),
+      [...subcommands, ...flags],
+    ]);
+    io.out(options.json ? JSON.stringify(Object.fromEntries(words)) : completionScripts(places)[known]);
+  };
 }
 
 /** What may stand somewhere on the command line: these words, or names of files. */

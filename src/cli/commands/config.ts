@@ -1,60 +1,18 @@
-import type { Command } from 'commander';
-import { type Io, outJson } from '../io.ts';
-import { openSettings } from '../open.ts';
+import { listSettings } from '../../config/describe.ts';
+import { configChain, findConfig, homeDir } from '../../config/paths.ts';
+import { trust } from '../../config/trust.ts';
+import { expandPath, userHome } from '../../machine/environment.ts';
+import { asStorageError, makeDirectory } from '../../machine/files/directory.ts';
+import { answer, type Io, outJson } from '../io.ts';
+import { type GlobalOptions, openSettings } from '../open.ts';
 
-interface Options {
-  config?: string;
-  json?: boolean;
-}
-
-export function registerConfig(program: Command, io: Io): void {
-  const config = program
-    .command('config')
-    .description('print every setting and where it came from')
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ signalbox config
-  $ SIGNALBOX_MAX_CONCURRENCY=8 signalbox config --json
-  $ signalbox config path
-  $ signalbox config trust ~/src/my-project`,
-    )
-    .action(async (_options: unknown, command: Command) =>
-      showSettings(command.optsWithGlobals<Options>(), io),
-    );
-
-  config
-    .command('path')
-    .description('print the path of the config file in force')
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExamples:\n  $ $EDITOR "$(signalbox config path)"')
-    .action(async (_options: unknown, command: Command) => showPath(command.optsWithGlobals<Options>(), io));
-
-  config
-    .command('trust')
-    .argument('[dir]', 'the directory; default the current one')
-    .description('let a directory’s signalbox.yaml and .signalbox/settings.json name commands')
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      '\nThe list is kept in trusted.json in the home.\n\nExamples:\n  $ signalbox config trust',
-    )
-    .action(async (dir: string | undefined, _options: unknown, command: Command) =>
-      trustDirectory(dir, command.optsWithGlobals<Options>(), io),
-    );
-}
-
-async function showSettings(options: Options, io: Io): Promise<void> {
-  const { listSettings } = await import('../../config/describe.ts');
+export async function configShow(io: Io, options: GlobalOptions): Promise<void> {
   const settings = await openSettings(io, options);
   const rows = listSettings(settings);
   const { configFile, home, searchPath } = settings;
   if (options.json) {
     const values = rows.map(({ key, value, origin }) => [key, { value, origin }]);
-    outJson(io, { configFile, home, settings: Object.fromEntries(values), searchPath });
-    return;
+    return outJson(io, { configFile, home, settings: Object.fromEntries(values), searchPath });
   }
   const shown = rows.map(({ key, value, origin }) => [key, oneLine(value), origin]);
   const widths = [0, 1].map((column) =>
@@ -74,8 +32,7 @@ function oneLine(value: unknown): string {
   return JSON.stringify(Object.fromEntries(parts));
 }
 
-async function showPath(options: Options, io: Io): Promise<void> {
-  const { configChain, findConfig } = await import('../../config/paths.ts');
+export async function configPath(io: Io, options: GlobalOptions): Promise<void> {
   const where = { cwd: io.cwd, env: io.env, configPath: options.config };
   const configFile = findConfig(where)?.file ?? null;
   const searched = configChain(where).map(({ file }) => file);
@@ -86,11 +43,7 @@ async function showPath(options: Options, io: Io): Promise<void> {
   io.exit(1);
 }
 
-async function trustDirectory(dir: string | undefined, options: Options, io: Io): Promise<void> {
-  const { homeDir } = await import('../../config/paths.ts');
-  const { expandPath, userHome } = await import('../../machine/environment.ts');
-  const { trust } = await import('../../config/trust.ts');
-  const { asStorageError, makeDirectory } = await import('../../machine/files/directory.ts');
+export async function configTrust(io: Io, options: GlobalOptions, dir: string | undefined): Promise<void> {
   const home = homeDir(io.env, io.cwd);
   let result: ReturnType<typeof trust>;
   try {
@@ -99,11 +52,8 @@ async function trustDirectory(dir: string | undefined, options: Options, io: Io)
   } catch (error) {
     throw asStorageError(error, home, { name: 'the home directory', setting: 'SIGNALBOX_HOME' });
   }
-  if (options.json) outJson(io, result);
-  else
-    io.out(
-      result.added
-        ? `Trusted ${result.dir}: its settings may name commands.`
-        : `${result.dir} was trusted already.`,
-    );
+  const text = result.added
+    ? `Trusted ${result.dir}: its settings may name commands.`
+    : `${result.dir} was trusted already.`;
+  answer(io, options, result, text);
 }

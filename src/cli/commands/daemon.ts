@@ -3,14 +3,14 @@ import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Command } from 'commander';
 import type { EngineContext } from '../../engine/context.ts';
 import { assertWritable } from '../../machine/files/directory.ts';
+import { isAlive } from '../../machine/process-identity.ts';
 import type { Claim } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';
-import { type EventView, eventView, goOnUnread, signalCode, stopOnSignals } from '../event-view.ts';
-import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openRunner, openStore, ownCommand, positiveInteger } from '../open.ts';
+import { type EventView, eventView, signalCode, untilStopped } from '../event-view.ts';
+import { answer, type Io } from '../io.ts';
+import { type GlobalOptions, limitsOf, openRunner, openStore, ownCommand, positiveInteger } from '../open.ts';
 
 interface Options extends GlobalOptions {
   concurrency?: string;
@@ -20,105 +20,60 @@ interface Options extends GlobalOptions {
   detach?: boolean;
 }
 
-export function registerDaemon(program: Command, io: Io): void {
-  const daemon = program
-    .command('daemon')
-    .description('run all active plans until stopped')
-    .option('-c, --concurrency <n>', 'most tickets at once')
-    .option('-a, --agent <name>', 'agent of tickets and plans that name none')
-    .option('-v, --verbose', 'show what agents say and do')
-    .option('--detach', 'go on in the background')
-    .option('--plain', 'one line per event, also on a terminal')
-    .option('--json', 'print events as JSON lines')
-    .addHelpText(
-      'after',
-      `
-One daemon per state directory. It starts work when a file changes, not on a timer.
-Ctrl-C stops the agents; their tickets go on, in the same sessions, at the next start.
-
-Examples:
-  $ signalbox daemon --concurrency 4
-  $ signalbox daemon --detach
-  $ signalbox daemon status
-  $ signalbox daemon stop`,
-    )
-    .action(async (_options: unknown, command: Command) => start(command.optsWithGlobals<Options>(), io));
-  daemon
-    .command('status')
-    .description('tell whether a daemon runs')
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nEnds with 1 when none runs.\n\nExamples:\n  $ signalbox daemon status')
-    .action(async (_options: unknown, command: Command) => showSeat(command.optsWithGlobals<Options>(), io));
-  daemon
-    .command('stop')
-    .description('stop the daemon and its agents')
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExamples:\n  $ signalbox daemon stop')
-    .action(async (_options: unknown, command: Command) => stop(command.optsWithGlobals<Options>(), io));
-  program
-    .command('tick')
-    .description('start what can start now, wait for it, and end')
-    .option('-v, --verbose', 'show what agents say and do')
-    .option('--plain', 'one line per event, also on a terminal')
-    .option('--json', 'print events as JSON lines')
-    .addHelpText('after', '\nExamples:\n  $ signalbox tick')
-    .action(async (_options: unknown, command: Command) => tick(command.optsWithGlobals<Options>(), io));
-}
-
-async function start(options: Options, io: Io): Promise<void> {
+export async function daemonStart(io: Io, options: Options): Promise<void> {
   const flags = flagsOf(options);
   if (options.detach) return detach(options, io);
-  const view = await eventView(io, { ...options, withPlan: true });
-  io.onUnread = goOnUnread;
-  const { parts, close } = await withLogs(view, io, (listen) =>
-    openRunner(io, options, 'daemon', { flags, listen }),
-  );
-  view.watch(parts.store);
   const { runDaemon } = await import('../../engine/daemon.ts');
   io.keepHeapSmall();
-  const abort = new AbortController();
-  const unhook = stopOnSignals(io, {
-    view,
-    abort,
-    what: 'the daemon and its agents',
-    stateDir: parts.settings.stateDir,
+  await runAllPlans(io, options, 'daemon', flags, (parts, view, signal) => {
+    const { stateDir } = parts.settings;
+    const onSeat = ({ pid }: Claim) =>
+      view.out(
+        options.json
+          ? JSON.stringify({ type: 'daemon:start', pid, stateDir })
+          : `Daemon ${pid} works on ${stateDir}. Ctrl-C stops it.`,
+      );
+    return runDaemon(parts, { ...limitsOf(parts.settings), signal, onSeat });
   });
-  try {
-    await runDaemon(parts, {
-      ...limits(parts.settings),
-      signal: abort.signal,
-      onSeat: (claim) => announce(claim, parts.settings.stateDir, options, view),
-    });
-    await close();
-  } finally {
-    view.close();
-    unhook();
-  }
   if (!options.json) io.out('The daemon has stopped.');
 }
 
-/** Opens an engine that keeps the logs of runs it goes on with, and shows specs as their own run would. */
-async function withLogs(
-  view: EventView,
+export async function tick(io: Io, options: Options): Promise<void> {
+  const { runTick } = await import('../../engine/daemon.ts');
+  await runAllPlans(io, options, 'tick', {}, async (parts, _view, signal) => {
+    await runTick(parts, { ...limitsOf(parts.settings), signal });
+    if (signal.aborted) io.exit(signalCode(signal.reason));
+  });
+}
+
+/** Opens an engine for all plans, which also keeps the logs of issue runs and shows specs as their own command would. */
+async function runAllPlans(
   io: Io,
-  open: (listen: EventView['listen']) => Promise<EngineContext>,
-): Promise<{ parts: EngineContext; close(): Promise<void> }> {
+  options: Options,
+  by: 'daemon' | 'tick',
+  flags: Record<string, unknown>,
+  work: (parts: EngineContext, view: EventView, signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const view = await eventView(io, { ...options, withPlan: true });
   const [{ followLogs }, { followSpecs }] = await Promise.all([
     import('../../features/issue-runs/logs/run-log.ts'),
     import('../../report/spec-follow.ts'),
   ]);
-  let follow: EventView['listen'] = () => undefined;
-  const parts = await open((event) => {
-    view.listen(event);
-    follow(event);
+  const listeners = [view.listen];
+  const parts = await openRunner(io, options, by, {
+    flags,
+    listen: (event) => {
+      for (const listen of listeners) listen(event);
+    },
   });
-  const logs = followLogs(parts, view.listen);
   const specs = followSpecs(parts, { env: io.env, cli: ownCommand(), onProblem: view.err });
-  follow = (event) => {
-    logs(event);
-    specs.listen(event);
-  };
-  return { parts, close: specs.close };
+  listeners.push(followLogs(parts, view.listen), specs.listen);
+  view.watch(parts.store);
+  const what = by === 'daemon' ? 'the daemon and its agents' : 'the agents';
+  await untilStopped(io, { view, what, stateDir: parts.settings.stateDir }, async (signal) => {
+    await work(parts, view, signal);
+    await specs.close();
+  });
 }
 
 function flagsOf({ agent, concurrency }: Options): Record<string, unknown> {
@@ -126,75 +81,50 @@ function flagsOf({ agent, concurrency }: Options): Record<string, unknown> {
   return { ...(agent ? { defaultAgent: agent } : {}), ...(most ? { maxConcurrency: most } : {}) };
 }
 
-function announce(claim: Claim, stateDir: string, options: Options, view: EventView): void {
-  if (options.json) view.out(JSON.stringify({ type: 'daemon:start', pid: claim.pid, stateDir }));
-  else view.out(`Daemon ${claim.pid} works on ${stateDir}. Ctrl-C stops it.`);
-}
-
-function limits(settings: { maxConcurrency: number; pollInterval: number }) {
-  return { maxConcurrency: settings.maxConcurrency, lookEveryMs: settings.pollInterval * 1000 };
-}
-
-async function tick(options: Options, io: Io): Promise<void> {
-  const view = await eventView(io, { ...options, withPlan: true });
-  io.onUnread = goOnUnread;
-  const { parts, close } = await withLogs(view, io, (listen) => openRunner(io, options, 'tick', { listen }));
-  view.watch(parts.store);
-  const { runTick } = await import('../../engine/daemon.ts');
-  const abort = new AbortController();
-  const unhook = stopOnSignals(io, { view, abort, what: 'the agents', stateDir: parts.settings.stateDir });
-  try {
-    await runTick(parts, { ...limits(parts.settings), signal: abort.signal });
-    await close();
-    if (abort.signal.aborted) io.exit(signalCode(abort.signal.reason));
-  } finally {
-    view.close();
-    unhook();
-  }
-}
-
-interface Seat {
-  claim: Claim | undefined;
-  stateDir: string;
-  logDir: string;
-}
-
-async function seat(io: Io, options: GlobalOptions): Promise<Seat> {
+/** The daemon that runs now, if any, and where it writes. */
+async function findDaemon(io: Io, options: GlobalOptions) {
   const { store, settings } = await openStore(io, options);
-  return {
-    claim: store.holder('daemon').daemon(),
-    stateDir: settings.stateDir,
-    logDir: settings.logDir,
-  };
+  const { stateDir, logDir } = settings;
+  return { claim: store.holder('daemon').daemon(), stateDir, logDir };
 }
 
 /** Starts the same command again without a terminal. */
 async function detach(options: Options, io: Io): Promise<void> {
   await openRunner(io, options, 'daemon', { flags: flagsOf(options) });
-  const { claim } = await seat(io, options);
-  if (claim) {
+  const { claim } = await findDaemon(io, options);
+  if (claim)
     throw new HeldError('daemon/held', `A daemon already runs here: pid ${claim.pid} on ${claim.host}.`, {
       hint: 'Stop it with: signalbox daemon stop',
     });
-  }
   const args = io.argv.filter((arg) => arg !== '--detach');
   const started = await launch(args, options, io);
-  if ('pid' in started)
-    return say(
-      started,
-      `Daemon ${started.pid} runs in the background; its log is ${started.log}`,
-      options,
-      io,
-    );
+  if ('pid' in started) {
+    const text = `Daemon ${started.pid} is running in the background; its log is ${started.log}`;
+    return answer(io, options, started, text);
+  }
   io.err(started.said);
   io.exit(started.code);
 }
 
-/** The daemon that is there, or a new one in the background. */
-export async function ensureDaemon(options: GlobalOptions, io: Io): Promise<{ pid: number } | Refusal> {
-  const { claim } = await seat(io, options);
-  if (claim) return { pid: claim.pid };
-  return launch(['daemon', ...(options.config ? ['--config', options.config] : [])], options, io);
+/** Leaves a plan to the daemon, or to a new one. Returns its process id; undefined if none could be started. */
+export async function handOver(
+  planId: string,
+  options: GlobalOptions,
+  io: Io,
+  leastCode = 1,
+): Promise<number | undefined> {
+  const { claim } = await findDaemon(io, options);
+  if (claim) return claim.pid;
+  const words = ['daemon', ...(options.config ? ['--config', options.config] : [])];
+  const started = await launch(words, options, io);
+  if ('pid' in started) return started.pid;
+  io.err(`${started.said}\n   No daemon continues ${planId}. Run it with: signalbox resume ${planId}`);
+  io.exit(Math.max(started.code, leastCode));
+  return undefined;
+}
+
+export function handedOver(daemon: number, planId: string | null, watch: string): string {
+  return `Daemon ${daemon} continues ${planId}. Watch it with: signalbox ${watch} ${planId}`;
 }
 
 /** What a daemon that did not start has said. */
@@ -203,13 +133,13 @@ interface Refusal {
   code: number;
 }
 
-/** Starts a daemon without a terminal and waits until it sits in its seat, or has said why not. */
+/** Starts a daemon without a terminal and waits until it has its claim, or has said why not. */
 async function launch(
   words: readonly string[],
   options: GlobalOptions,
   io: Io,
 ): Promise<{ pid: number; log: string } | Refusal> {
-  const { stateDir, logDir } = await seat(io, options);
+  const { stateDir, logDir } = await findDaemon(io, options);
   // Asked here: a daemon that finds no room for its state finds none for its reason either.
   const assertRoom = () => {
     assertWritable(stateDir);
@@ -233,12 +163,12 @@ async function launch(
   });
   child.unref();
   for (let waited = 0; waited < 10_000 && ended === undefined; waited += 50) {
-    const { claim } = await seat(io, options);
+    const { claim } = await findDaemon(io, options);
     if (claim) return { pid: claim.pid, log };
     await delay(50);
   }
-  // Somebody else may have started one at the same moment.
-  const { claim } = await seat(io, options);
+  // Another process may have started one at the same moment.
+  const { claim } = await findDaemon(io, options);
   if (claim) return { pid: claim.pid, log };
   // What kept it from starting is the last thing it said.
   const said = readFileSync(log).subarray(before).toString('utf8').trim();
@@ -246,40 +176,29 @@ async function launch(
   return { said: said || `The daemon did not start; see ${log}`, code: ended || 1 };
 }
 
-async function showSeat(options: Options, io: Io): Promise<void> {
-  const { claim } = await seat(io, options);
-  const text = claim ? `Daemon ${claim.pid} on ${claim.host} runs.` : 'No daemon runs.';
-  say(
-    { running: claim !== undefined, pid: claim?.pid ?? null, host: claim?.host ?? null },
-    text,
-    options,
-    io,
-  );
+export async function daemonStatus(io: Io, options: GlobalOptions): Promise<void> {
+  const { claim } = await findDaemon(io, options);
+  const text = claim ? `Daemon ${claim.pid} is running on ${claim.host}.` : NO_DAEMON;
+  const [pid, host] = [claim?.pid ?? null, claim?.host ?? null];
+  answer(io, options, { running: claim !== undefined, pid, host }, text);
   if (!claim) io.exit(1);
 }
 
-async function stop(options: Options, io: Io): Promise<void> {
-  const { claim } = await seat(io, options);
-  if (!claim) {
-    say({ stopped: false, pid: null }, 'No daemon runs.', options, io);
-    return;
-  }
-  if (claim.host !== hostname())
-    throw new HeldError('daemon/elsewhere', `Daemon ${claim.pid} runs on ${claim.host}, not here.`, {
+const NO_DAEMON = 'No daemon is running.';
+
+export async function daemonStop(io: Io, options: GlobalOptions): Promise<void> {
+  const { claim } = await findDaemon(io, options);
+  if (!claim) return answer(io, options, { stopped: false, pid: null }, NO_DAEMON);
+  const { pid, host } = claim;
+  if (host !== hostname())
+    throw new HeldError('daemon/elsewhere', `Daemon ${pid} is running on ${host}, not here.`, {
       hint: `Run there: signalbox daemon stop`,
       details: { holder: claim },
     });
-  const { isAlive } = await import('../../machine/process-identity.ts');
-  process.kill(claim.pid, 'SIGTERM');
+  process.kill(pid, 'SIGTERM');
   for (let waited = 0; waited < 60_000; waited += 50) {
-    if (!isAlive(claim))
-      return say({ stopped: true, pid: claim.pid }, `Daemon ${claim.pid} has stopped.`, options, io);
+    if (!isAlive(claim)) return answer(io, options, { stopped: true, pid }, `Daemon ${pid} has stopped.`);
     await delay(50);
   }
-  throw new Error(`Daemon ${claim.pid} has not stopped after a minute.`);
-}
-
-function say(value: unknown, text: string, options: GlobalOptions, io: Io): void {
-  if (options.json) outJson(io, value);
-  else io.out(text);
+  throw new Error(`Daemon ${pid} has not stopped after a minute.`);
 }

@@ -1,4 +1,3 @@
-import { type Command, Option } from 'commander';
 import type { Listed } from '../../issues/item.ts';
 import { InputError } from '../../model/errors.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
@@ -16,47 +15,8 @@ interface Options extends GlobalOptions {
 }
 
 const LISTS = ['github', 'linear'];
-const LIMIT = '100';
 
-export function registerImport(program: Command, io: Io): void {
-  program
-    .command('import')
-    .argument(
-      '<source...>',
-      'issues (12, owner/repo#12, ENG-12), Markdown files, a spec directory; or the word github or linear for a list',
-    )
-    .description('print work items as JSON, for scripts')
-    .option('--repo <owner/repo>', 'github: of this repository; default the one you are in')
-    .option('--team <key>', 'linear: of this team')
-    .option('--milestone <name>', 'only of this milestone')
-    .option(
-      '--label <name>',
-      'only with this label; may be given several times',
-      (value: string, before: string[] = []) => [...before, value],
-    )
-    .addOption(
-      new Option('--state <state>', 'only in this state (default: open)').choices(['open', 'closed', 'all']),
-    )
-    .option('--limit <n>', `at most so many (default: ${LIMIT})`)
-    .addOption(new Option('--unit <kind>', 'spec: what one item is').choices(['parent', 'leaf']))
-    .option('--json', 'print errors as JSON, too')
-    .addHelpText(
-      'after',
-      `
-Exit code 0 when everything was found, 1 when something is missing; what was found is printed all the same.
-
-Examples:
-  $ signalbox import 12 owner/repo#7 ENG-12 docs/issues/cache.md
-  $ signalbox import github --milestone v2 --label bug
-  $ signalbox import linear --team ENG --limit 20
-  $ signalbox import .kiro/specs/my-feature --unit leaf`,
-    )
-    .action(async (sources: string[], _options: unknown, command: Command) =>
-      show(sources, command.optsWithGlobals<Options>(), io),
-    );
-}
-
-async function show(sources: string[], options: Options, io: Io): Promise<void> {
+export async function importItems(io: Io, options: Options, sources: string[]): Promise<void> {
   const found = await read(sources, options, io);
   const none = { milestone: null, parent: null, subIssues: [], paths: [] };
   outJson(io, { ...found, items: found.items.map((item) => ({ ...none, ...item })) });
@@ -70,7 +30,7 @@ async function show(sources: string[], options: Options, io: Io): Promise<void> 
 async function read(sources: string[], options: Options, io: Io): Promise<Listed> {
   const list = sources.length === 1 && LISTS.includes(sources[0] ?? '') ? sources[0] : undefined;
   refuseCompany(sources);
-  const limit = positiveInteger('--limit', options.limit ?? LIMIT) ?? 0;
+  const limit = positiveInteger('--limit', options.limit) ?? 100;
   refuseMisplaced(list, options);
   const { ghCommand } = await openSettings(io, options);
   const fetching = { cwd: io.cwd, env: io.env, gh: ghCommand };
@@ -94,7 +54,7 @@ async function read(sources: string[], options: Options, io: Io): Promise<Listed
   return listLinear({ ...fetching, filter, team });
 }
 
-/** `github` asks for a list: what stands beside it was meant as something else. */
+/** `github` asks for a list, so it must be the only argument. */
 function refuseCompany(sources: readonly string[]): void {
   const word = sources.length > 1 ? sources.find((source) => LISTS.includes(source)) : undefined;
   if (word === undefined) return;
@@ -111,7 +71,7 @@ function refuseCompany(sources: readonly string[]): void {
   });
 }
 
-/** A flag that would be passed over in silence is a mistake. */
+/** A flag that would have no effect is a mistake. */
 function refuseMisplaced(list: string | undefined, options: Options): void {
   const of: Record<string, (keyof Options)[]> = {
     github: ['unit', 'team'],

@@ -1,38 +1,18 @@
 import { join } from 'node:path';
-import type { Command } from 'commander';
-import type { Made } from '../../config/init.ts';
+import { type Made, makeHome, makeProject } from '../../config/init.ts';
+import { homeDir, repositoryOf } from '../../config/paths.ts';
+import { expandPath, userHome } from '../../machine/environment.ts';
+import { shellWord } from '../../model/text/shell-quote.ts';
 import { type Io, outJson } from '../io.ts';
 
-interface Options {
-  dir?: string;
-  json?: boolean;
-}
-
-export function registerInit(program: Command, io: Io): void {
-  program
-    .command('init')
-    .description('make the home, and in a git repository its .signalbox directory; never overwrites')
-    .option('-d, --dir <path>', 'the home to make; default $SIGNALBOX_HOME, else ~/.signalbox')
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExamples:\n  $ signalbox init\n  $ signalbox init --dir ~/work/signalbox')
-    .action(async (options: Options) => init(options, io));
-}
-
-async function init(options: Options, io: Io): Promise<void> {
-  const { makeHome, makeProject } = await import('../../config/init.ts');
-  const { homeDir, repositoryOf } = await import('../../config/paths.ts');
-  const { expandPath, userHome } = await import('../../machine/environment.ts');
+export async function init(io: Io, options: { dir?: string; json?: boolean }): Promise<void> {
   const usual = homeDir(io.env, io.cwd);
   const home = options.dir === undefined ? usual : expandPath(options.dir, io.cwd, userHome(io.env));
   const repository = repositoryOf(io.cwd);
   const project = repository === null || join(repository, '.signalbox') === home ? null : repository;
   const made = [...makeHome(home), ...(project === null ? [] : makeProject(project))];
-  if (options.json) {
-    outJson(io, { home, repository: project, made });
-    return;
-  }
+  if (options.json) return outJson(io, { home, repository: project, made });
   for (const { path, did } of made) io.out(`${WORDS[did]} ${path}`);
-  const { shellWord } = await import('../../model/text/shell-quote.ts');
   const config = join(home, 'config.yaml');
   io.out(
     home === usual
@@ -43,7 +23,7 @@ async function init(options: Options, io: Io): Promise<void> {
 }
 
 const WORDS: Record<Made['did'], string> = {
-  made: 'made            ',
-  kept: 'was there       ',
+  made: 'created         ',
+  kept: 'already exists  ',
   extended: 'added rules to  ',
 };

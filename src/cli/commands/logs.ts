@@ -1,6 +1,11 @@
-import type { Command } from 'commander';
+import { Machine } from '../../machine/machine.ts';
 import { InputError } from '../../model/errors.ts';
+import { rests } from '../../model/state/next.ts';
 import type { Redact } from '../../model/text/redact.ts';
+import { createLog, restLine } from '../../report/log.ts';
+import { style } from '../../report/style.ts';
+import { readerRedactor } from '../../sandbox/secrets.ts';
+import { loadSchemas } from '../../store/open-for-reading.ts';
 import type { Io } from '../io.ts';
 import { type GlobalOptions, openSettings, openState } from '../open.ts';
 
@@ -10,26 +15,12 @@ interface Options extends GlobalOptions {
   untilRest?: boolean;
 }
 
-export function registerLogs(program: Command, io: Io): void {
-  program
-    .command('logs')
-    .argument('<plan>')
-    .argument('[ticket]')
-    .description('show what happened: events of a plan, or everything a ticket’s attempts printed')
-    .option('--phase <phase>', 'only of this phase')
-    .option('-f, --follow', 'go on as more comes, until Ctrl-C')
-    .option('--until-rest', 'with --follow: end when the ticket moves no more by itself')
-    .option('--json', 'print JSON lines')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  $ signalbox logs sprint-12\n  $ signalbox logs sprint-12 PROJ-101 --phase implement\n  $ signalbox logs sprint-12 PROJ-101 -f',
-    )
-    .action(async (plan: string, ticket: string | undefined, _options: unknown, command: Command) =>
-      show(plan, ticket, command.optsWithGlobals<Options>(), io),
-    );
-}
-
-async function show(planId: string, ticketId: string | undefined, options: Options, io: Io): Promise<void> {
+export async function logs(
+  io: Io,
+  options: Options,
+  planId: string,
+  ticketId: string | undefined,
+): Promise<void> {
   if (options.untilRest && !(options.follow && ticketId))
     throw new InputError('usage', '--until-rest needs a ticket and --follow.');
   const { stateDir, store } = await openState(io, options);
@@ -40,12 +31,6 @@ async function show(planId: string, ticketId: string | undefined, options: Optio
       hint:
         seen.length > 0 ? `It has attempts of: ${[...new Set(seen)].join(', ')}.` : 'It has not begun yet.',
     });
-  const [{ createLog, restLine }, { style }, { rests }, { Machine }] = await Promise.all([
-    import('../../report/log.ts'),
-    import('../../report/style.ts'),
-    import('../../model/state/next.ts'),
-    import('../../machine/machine.ts'),
-  ]);
   const look = { json: options.json === true, style: style(io.color) };
   const machine = new Machine(stateDir);
   const redact = await redactorFor(io, options, machine.fingerprints);
@@ -60,13 +45,12 @@ async function show(planId: string, ticketId: string | undefined, options: Optio
     return true;
   };
   if (print() || !options.follow) return;
-  const { loadSchemas } = await import('../../store/open-for-reading.ts');
   await loadSchemas();
   let timer: NodeJS.Timeout | undefined;
   let unhook = (): void => undefined;
   const ended = new Promise<void>((resolve, reject) => {
     unhook = io.signals.on(['SIGINT', 'SIGTERM'], () => resolve());
-    // The plan may be deleted while somebody watches it.
+    // The plan may be deleted meanwhile.
     timer = setInterval(() => {
       try {
         if (print()) resolve();
@@ -81,11 +65,8 @@ async function show(planId: string, ticketId: string | undefined, options: Optio
   });
 }
 
-/** What agents printed may hold what they were given. A config that cannot be read must not hide the log. */
+/** Agents may print secrets that they were given. A config that cannot be read must not hide the log. */
 async function redactorFor(io: Io, options: GlobalOptions, file: string): Promise<Redact> {
-  const [{ readerRedactor }, settings] = await Promise.all([
-    import('../../sandbox/secrets.ts'),
-    openSettings(io, options).catch(() => ({ agents: {}, mcpServers: {} })),
-  ]);
+  const settings = await openSettings(io, options).catch(() => ({ agents: {}, mcpServers: {} }));
   return readerRedactor(settings, io.env, file);
 }

@@ -1,50 +1,11 @@
 import { isAbsolute } from 'node:path';
-import type { Command } from 'commander';
 import { planOf, ticketsOf } from '../../model/plans/view.ts';
-import { sayProblem } from '../../report/style.ts';
-import { type Io, outJson } from '../io.ts';
+import { oneLine, sayProblem, style } from '../../report/style.ts';
+import { table } from '../../report/table.ts';
+import { answer, type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, openState } from '../open.ts';
-import { registerEdits } from './plan-edit.ts';
 
-export function registerPlan(program: Command, io: Io): void {
-  const plan = program
-    .command('plan')
-    .description('make plans, look at them and decide about them')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  $ signalbox plan check sprint-12\n  $ signalbox plan approve sprint-12',
-    );
-  const add = (
-    name: string,
-    args: string,
-    about: string,
-    action: (id: string, options: GlobalOptions & { force?: boolean }) => Promise<void>,
-  ) =>
-    plan
-      .command(`${name} ${args}`.trim())
-      .description(about)
-      .option('--json', 'print JSON')
-      .addHelpText('after', `\nExamples:\n  $ signalbox plan ${name}${args ? ' sprint-12' : ''}`)
-      .action(async (...given: unknown[]) => {
-        const command = given.at(-1) as Command;
-        await action(command.args[0] ?? '', command.optsWithGlobals());
-      });
-  add('list', '', 'list all plans', async (_id, options) => list(io, options));
-  add('show', '<plan>', 'show a plan with its tickets', async (id, options) => show(io, options, id));
-  add('check', '<plan>', 'find everything that is wrong with a plan', async (id, options) =>
-    check(io, options, id),
-  );
-  add('approve', '<plan>', 'make a draft active', async (id, options) => move(io, options, id, 'approve'));
-  add('archive', '<plan>', 'put a plan away; nothing is deleted', async (id, options) =>
-    move(io, options, id, 'archive'),
-  );
-  add('delete', '<plan>', 'delete a plan that has nothing unmerged', async (id, options) =>
-    remove(io, options, id),
-  ).option('--force', 'also when branches are not merged; branches and uncommitted work are kept');
-  registerEdits(plan, io);
-}
-
-async function list(io: Io, options: GlobalOptions): Promise<void> {
+export async function planList(io: Io, options: GlobalOptions): Promise<void> {
   const { store } = await openState(io, options);
   const view = store.view();
   const rows = view.plans.map((plan) => ({
@@ -55,10 +16,6 @@ async function list(io: Io, options: GlobalOptions): Promise<void> {
     tickets: plan.tickets.length,
   }));
   if (options.json) return outJson(io, rows);
-  const [{ table }, { style, oneLine }] = await Promise.all([
-    import('../../report/table.ts'),
-    import('../../report/style.ts'),
-  ]);
   const look = style(io.color);
   const body = rows.map((row) => [
     row.id,
@@ -70,15 +27,11 @@ async function list(io: Io, options: GlobalOptions): Promise<void> {
   for (const problem of view.problems) io.err(`${look.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
 }
 
-async function show(io: Io, options: GlobalOptions, id: string): Promise<void> {
+export async function planShow(io: Io, options: GlobalOptions, id: string): Promise<void> {
   const { store } = await openState(io, options);
   const plan = store.plan(id);
   const tickets = ticketsOf(store.view(), plan);
   if (options.json) return outJson(io, { plan, tickets });
-  const [{ table }, { style, oneLine }] = await Promise.all([
-    import('../../report/table.ts'),
-    import('../../report/style.ts'),
-  ]);
   io.out(`${oneLine(plan.name) || plan.id} (${plan.id}), ${plan.status}`);
   const facts = [
     ['repository', plan.repo],
@@ -101,52 +54,54 @@ async function show(io: Io, options: GlobalOptions, id: string): Promise<void> {
   io.out(table(['order', 'ticket', 'status', 'after', 'title'], rows, style(io.color)));
 }
 
-async function check(io: Io, options: GlobalOptions, id: string): Promise<void> {
+export async function planCheck(io: Io, options: GlobalOptions, id: string): Promise<void> {
   const parts = await openEngine(io, options, 'check');
   const { checkPlan } = await import('../../features/plans/check.ts');
   const problems = await checkPlan(parts, id);
-  const errors = problems.filter((problem) => problem.severity === 'error');
-  if (options.json) outJson(io, { plan: id, ok: errors.length === 0, problems });
-  else {
-    const [{ style, oneLine }, { planSummary }] = await Promise.all([
-      import('../../report/style.ts'),
-      import('../../report/plan-summary.ts'),
-    ]);
-    const look = style(io.color);
-    const view = parts.store.view();
-    const plan = planOf(view, id);
-    if (plan) {
-      // A repository or base that is not there is among the problems.
-      const from =
-        plan.repo === null ? null : parts.workspaces.startsFrom(plan.repo, plan.base).catch(() => null);
-      io.out(`${planSummary(plan, view, parts.settings, look, await from)}\n`);
-    }
-    for (const { severity, ticketId, place, message, hint } of problems) {
-      const mark = severity === 'error' ? look.red('✗') : look.yellow('!');
-      const said = isAbsolute(place) && message.includes(place);
-      const where = said ? '' : ` ${look.dim(`(${oneLine(place)})`)}`;
-      io.out(`${mark} ${oneLine(ticketId ?? id)}: ${oneLine(message, 400)}${where}`);
-      if (hint) io.out(look.dim(`  ${oneLine(hint, 400)}`));
-    }
-    const draft = plan?.status === 'draft' ? ` Approve it with: signalbox plan approve ${id}` : '';
-    if (errors.length === 0) io.out(`${look.green('✓')} Plan ${id} can run.${draft}`);
+  const ok = problems.every((problem) => problem.severity !== 'error');
+  if (!ok) io.exit(1);
+  if (options.json) return outJson(io, { plan: id, ok, problems });
+  const { planSummary } = await import('../../report/plan-summary.ts');
+  const look = style(io.color);
+  const view = parts.store.view();
+  const plan = planOf(view, id);
+  if (plan) {
+    // A repository or base that is missing is among the problems.
+    const from =
+      plan.repo === null ? null : parts.workspaces.startsFrom(plan.repo, plan.base).catch(() => null);
+    io.out(`${planSummary(plan, view, parts.settings, look, await from)}\n`);
   }
-  if (errors.length > 0) io.exit(1);
+  for (const { severity, ticketId, place, message, hint } of problems) {
+    const mark = severity === 'error' ? look.red('✗') : look.yellow('!');
+    const said = isAbsolute(place) && message.includes(place);
+    const where = said ? '' : ` ${look.dim(`(${oneLine(place)})`)}`;
+    io.out(`${mark} ${oneLine(ticketId ?? id)}: ${oneLine(message, 400)}${where}`);
+    if (hint) io.out(look.dim(`  ${oneLine(hint, 400)}`));
+  }
+  const draft = plan?.status === 'draft' ? ` Approve it with: signalbox plan approve ${id}` : '';
+  if (ok) io.out(`${look.green('✓')} Plan ${id} can run.${draft}`);
 }
 
-async function move(io: Io, options: GlobalOptions, id: string, what: 'approve' | 'archive'): Promise<void> {
-  const parts = await openEngine(io, options, what);
-  const { approvePlan, archivePlan } = await import('../../features/plans/lifecycle.ts');
-  const plan = what === 'approve' ? await approvePlan(parts, id) : await archivePlan(parts, id);
-  if (options.json) return outJson(io, plan);
-  const { wayOn } = await import('./ticket.ts');
-  io.out(`Plan ${id} is ${plan.status}.${what === 'approve' ? await wayOn(parts, id) : ''}`);
+export async function planApprove(io: Io, options: GlobalOptions, id: string): Promise<void> {
+  const parts = await openEngine(io, options, 'approve');
+  const [{ approvePlan }, { nextStep }] = await Promise.all([
+    import('../../features/plans/lifecycle.ts'),
+    import('./ticket.ts'),
+  ]);
+  const plan = await approvePlan(parts, id);
+  answer(io, options, plan, `Plan ${id} is ${plan.status}.${nextStep(parts, id)}`);
 }
 
-async function remove(io: Io, options: GlobalOptions & { force?: boolean }, id: string): Promise<void> {
+export async function planArchive(io: Io, options: GlobalOptions, id: string): Promise<void> {
+  const parts = await openEngine(io, options, 'archive');
+  const { archivePlan } = await import('../../features/plans/lifecycle.ts');
+  const plan = await archivePlan(parts, id);
+  answer(io, options, plan, `Plan ${id} is ${plan.status}.`);
+}
+
+export async function planDelete(io: Io, options: GlobalOptions & { force?: boolean }, id: string) {
   const parts = await openEngine(io, options, 'delete');
   const { deletePlan } = await import('../../features/plans/lifecycle.ts');
   await deletePlan(parts, id, options.force === true);
-  if (options.json) outJson(io, { deleted: id });
-  else io.out(`Plan ${id} is deleted.`);
+  answer(io, options, { deleted: id }, `Plan ${id} is deleted.`);
 }

@@ -1,12 +1,17 @@
 import type { ResumeInit } from '../../api/run-orchestrator.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { RunOptions, RunResult } from '../../features/issue-runs/types.ts';
+import type { RunOptions } from '../../features/issue-runs/options/types.ts';
+import { storedRun } from '../../features/issue-runs/results/stored-run.ts';
+import { issueName } from '../../features/issue-runs/results/ticket-facts.ts';
+import type { RunResult } from '../../features/issue-runs/types.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { ticketOf } from '../../model/plans/view.ts';
+import { runHeader } from '../../report/header.ts';
 import { style } from '../../report/style.ts';
-import { eventView, goOnUnread, signalCode, stopOnSignals } from '../event-view.ts';
+import { eventView, signalCode, untilStopped } from '../event-view.ts';
 import type { Io } from '../io.ts';
 import { type GlobalOptions, openSettings, trusted } from '../open.ts';
+import { handedOver, handOver } from './daemon.ts';
 
 export interface IssueOptions extends GlobalOptions, RunOptions {
   plain?: boolean;
@@ -24,7 +29,7 @@ export async function runIssues(what: readonly string[], given: IssueOptions, io
   await watched(io, settings, view, (init) => RunOrchestrator.run({ ...init, options, named: 'flag' }, what));
 }
 
-/** Goes on with a run as it began: in its mode, shown as it was. */
+/** Continues an issue run with its own mode and output. */
 export async function resumeIssues(
   planId: string,
   globals: GlobalOptions & { plain?: boolean },
@@ -32,9 +37,8 @@ export async function resumeIssues(
 ): Promise<void> {
   const settings = await openSettings(io, globals);
   trusted(settings);
-  const [{ RunOrchestrator }, { storedRun }, { openStore }] = await Promise.all([
+  const [{ RunOrchestrator }, { openStore }] = await Promise.all([
     import('../../api/run-orchestrator.ts'),
-    import('../../features/issue-runs/results/stored-run.ts'),
     import('../../store/open.ts'),
   ]);
   const config = storedRun(openStore(settings.stateDir).plan(planId))?.config;
@@ -48,7 +52,7 @@ interface ViewOptions extends GlobalOptions {
   quiet: boolean;
 }
 
-/** Shows a run while it lasts, then what it came to, and sets the exit code. */
+/** Shows a run and its result, and sets the exit code. */
 async function watched(
   io: Io,
   settings: Settings,
@@ -56,10 +60,8 @@ async function watched(
   work: (init: ResumeInit) => Promise<RunResult>,
 ): Promise<void> {
   const { json = false, plain = false, quiet, verbose } = options;
-  const [{ issueLines }, { runHeader }, { issueName }, { openStore }] = await Promise.all([
+  const [{ issueLines }, { openStore }] = await Promise.all([
     import('../../report/issue-runs/output.ts'),
-    import('../../report/header.ts'),
-    import('../../features/issue-runs/results/stored-run.ts'),
     import('../../store/open.ts'),
   ]);
   const store = openStore(settings.stateDir);
@@ -69,7 +71,6 @@ async function watched(
     return ticket && issueName(ticket);
   };
   const view = await eventView(io, { json, plain, verbose, withPlan: false, called });
-  io.onUnread = goOnUnread;
   const lines = issueLines({ store, out: io.out, verbose });
   const listen = (event: EngineEvent) => {
     if (event.type === 'plan:status' && planId === '') {
@@ -80,56 +81,45 @@ async function watched(
       else if (!quiet) lines.begin(planId);
       return;
     }
-    // Quiet shows the result alone; who asked for JSON reads all of it.
     if (quiet && !json) return;
     if (view.live || json) view.listen(event);
     else lines.listen(event);
   };
-  const abort = new AbortController();
-  const unhook = stopOnSignals(io, { view, abort, what: 'the agents', stateDir: settings.stateDir });
-  try {
+  const closing = {
+    err: view.err,
+    close() {
+      lines.close();
+      view.close();
+    },
+  };
+  const { stateDir } = settings;
+  await untilStopped(io, { view: closing, what: 'the agents', stateDir }, async (signal) => {
     const { cwd, env } = io;
-    const result = await work({ settings, cwd, env, signal: abort.signal, onEvent: listen });
-    lines.close();
-    view.close();
-    io.exit(result.exitCode === 130 ? signalCode(abort.signal.reason) : result.exitCode);
-    // Stopped while issues were still being read: no run was made of them.
-    if (abort.signal.aborted && result.planId === null && !json) io.err('Stopped. Nothing was begun.');
+    const result = await work({ settings, cwd, env, signal, onEvent: listen });
+    closing.close();
+    io.exit(result.exitCode === 130 ? signalCode(signal.reason) : result.exitCode);
+    // Stopped while issues were still being read: there is no run to show.
+    if (signal.aborted && result.planId === null && !json) io.err('Stopped. Nothing was begun.');
     else await show(result, options, io);
-  } finally {
-    lines.close();
-    view.close();
-    unhook();
-  }
+  });
 }
 
 async function show(result: RunResult, options: ViewOptions, io: Io): Promise<void> {
   const { planId, detached } = result;
-  const daemon = detached && planId ? await handedOver(planId, options, io) : undefined;
+  const daemon = detached && planId ? await handOver(planId, options, io) : undefined;
   if (options.json) {
     const { results, logPath, exitCode, config, wallClockDurationSeconds, dryRun } = result;
     const facts = { planId, exitCode, logPath, wallClockDurationSeconds, config, results };
     const more = { ...(dryRun ? { dryRun } : {}), ...(detached ? { detached, daemon: daemon ?? null } : {}) };
     return io.out(JSON.stringify({ type: 'result', ok: exitCode === 0, ...facts, ...more }));
   }
-  if (detached)
-    return daemon === undefined
-      ? undefined
-      : io.out(`Daemon ${daemon} goes on with ${planId}. Watch it with: signalbox status --plan ${planId}`);
+  if (detached) {
+    if (daemon !== undefined) io.out(handedOver(daemon, planId, 'status --plan'));
+    return;
+  }
   const { issueSummary, dryRunLines } = await import('../../report/issue-runs/summary.ts');
-  const look = style(io.color);
   const text = result.dryRun
     ? dryRunLines(result.dryRun, result.results)
-    : issueSummary(result, look, io.columns?.());
+    : issueSummary(result, style(io.color), io.columns?.());
   if (text.length > 0) io.out(text.join('\n'));
-}
-
-/** The daemon that has the run from now on; undefined when none could be started, which was told then. */
-async function handedOver(planId: string, options: GlobalOptions, io: Io): Promise<number | undefined> {
-  const { ensureDaemon } = await import('./daemon.ts');
-  const started = await ensureDaemon(options, io);
-  if ('pid' in started) return started.pid;
-  io.err(`${started.said}\n   No daemon goes on with ${planId}. Run it with: signalbox resume ${planId}`);
-  io.exit(started.code);
-  return undefined;
 }

@@ -1,14 +1,29 @@
 import { resolve } from 'node:path';
+import type { EngineContext } from '../../engine/context.ts';
 import type { PreparedSpec } from '../../features/spec-runs/prepare.ts';
 import type { SpecRunRequest } from '../../features/spec-runs/request.ts';
 import type { UnitOptions } from '../../kiro/units.ts';
+import { findExecutable } from '../../machine/programs.ts';
+import { renamedText, tmuxOff } from '../../machine/tmux/names.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { jsonText } from '../../model/extra-fields.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
+import { specProblemText, specText } from '../../report/spec-text.ts';
+import { style } from '../../report/style.ts';
 import type { TmuxView } from '../../report/tmux/view.ts';
-import { eventView, goOnUnread, signalCode, stopOnSignals } from '../event-view.ts';
+import { type EventView, eventView, signalCode, untilStopped } from '../event-view.ts';
 import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openRunner, openState, ownCommand, positiveInteger } from '../open.ts';
+import {
+  type GlobalOptions,
+  invalid,
+  limitsOf,
+  oneOf,
+  openRunner,
+  openState,
+  ownCommand,
+  positiveInteger,
+} from '../open.ts';
+import { handedOver, handOver } from './daemon.ts';
 
 export interface SpecRunOptions extends GlobalOptions {
   delay?: string;
@@ -36,35 +51,32 @@ export async function runSpec(
   units: UnitOptions,
   io: Io,
 ): Promise<void> {
-  const request = await requestOf(dir, options, units, io);
+  const request = requestOf(dir, options, units, io);
   const [{ prepareSpecRun }, { startSpecRun }] = await Promise.all([
     import('../../features/spec-runs/prepare.ts'),
     import('../../features/spec-runs/start.ts'),
   ]);
   const view = await eventView(io, { ...options, withPlan: false });
-  io.onUnread = goOnUnread;
   const { parts, windows } = await openWithWindows(view, options, io);
   const prepared = await prepareSpecRun(parts, request);
   if (options.dryRun) return preview(prepared, options, io);
   for (const note of prepared.notes) view.err(note);
   const planId = await startSpecRun(parts, request, prepared);
   await keepShown(parts, planId, options);
-  if (options.detach) return handOver(parts, planId, prepared.spec.name, options, io);
+  if (options.detach) return detach(parts, planId, prepared.spec.name, options, io);
   await follow(parts, planId, { view, windows: windows(prepared.spec.name, planId) }, options, io);
 }
 
 /** An engine whose events go to the view, and to tmux windows once they are asked for. */
-async function openWithWindows(view: View, options: SpecRunOptions, io: Io) {
+async function openWithWindows(view: EventView, options: SpecRunOptions, io: Io) {
   let tmux: TmuxView | undefined;
   const listen = (event: EngineEvent) => {
     if (!options.detach) view.listen(event);
     tmux?.listen(event);
   };
-  const [parts, { openTmuxView }, { findExecutable }, { renamedText, tmuxOff }] = await Promise.all([
+  const [parts, { openTmuxView }] = await Promise.all([
     openRunner(io, options, 'spec', { listen }),
     import('../../report/tmux/view.ts'),
-    import('../../machine/programs.ts'),
-    import('../../machine/tmux/names.ts'),
   ]);
   const { stateDir, configFile } = parts.settings;
   const windows = (name: string, planId: string): TmuxView | undefined => {
@@ -93,59 +105,41 @@ function sessionOf({ tmuxSession }: SpecRunOptions, name: string): string {
   return tmuxSession ?? `sequential-${name}`;
 }
 
-type EngineContext = Awaited<ReturnType<typeof openRunner>>;
-type View = Awaited<ReturnType<typeof eventView>>;
-
-/** Runs a spec's plan, which this process holds, and tells what it came to. */
+/** Runs a spec's plan, which this process holds, and prints the result. */
 async function follow(
   parts: EngineContext,
   planId: string,
-  { view, windows }: { view: View; windows: TmuxView | undefined },
+  { view, windows }: { view: EventView; windows: TmuxView | undefined },
   options: SpecRunOptions,
   io: Io,
 ): Promise<void> {
-  const [{ runPlan }, { specResult }, { keepSummary, specSummary }, { style }] = await Promise.all([
+  const [{ runPlan }, { specResult }, { keepSummary, specSummary }] = await Promise.all([
     import('../../engine/run-plan.ts'),
     import('../../features/spec-runs/result.ts'),
     import('../../report/spec-summary.ts'),
-    import('../../report/style.ts'),
   ]);
   view.watch(parts.store, { planId });
   io.keepHeapSmall();
-  const abort = new AbortController();
   const isAtWork = () => ticketsOf(parts.store.view(), planId).some((each) => each.status === 'running');
-  const unhook = stopOnSignals(io, {
-    view,
-    abort,
-    what: () => (isAtWork() ? 'the agent' : 'the run'),
-    stateDir: parts.settings.stateDir,
-  });
+  const what = () => (isAtWork() ? 'the agent' : 'the run');
   const since = parts.now();
   const began = performance.now();
-  try {
-    await runPlan(parts, {
-      planId,
-      maxConcurrency: parts.settings.maxConcurrency,
-      lookEveryMs: parts.settings.pollInterval * 1000,
-      signal: abort.signal,
-    });
+  await untilStopped(io, { view, what, stateDir: parts.settings.stateDir }, async (signal) => {
+    await runPlan(parts, { planId, ...limitsOf(parts.settings), signal });
     const result = await specResult(parts, planId, { since, ms: performance.now() - began });
     await Promise.all([keepSummary(parts, result), windows?.close()]);
     view.close();
-    const exitCode = abort.signal.aborted ? signalCode(abort.signal.reason) : result.exitCode;
+    const exitCode = signal.aborted ? signalCode(signal.reason) : result.exitCode;
     io.exit(exitCode);
     if (options.json) {
       const { plan, tickets, ...facts } = result;
       const line = { type: 'result', ok: exitCode === 0, planId, plan: plan.status, ...facts, exitCode };
       io.out(jsonText({ ...line, tickets }));
     } else io.out(specSummary(result, style(io.color), io.columns?.()));
-  } finally {
-    view.close();
-    unhook();
-  }
+  });
 }
 
-/** Goes on with a run of a spec here, with an answer to what it asked. */
+/** Continues a spec run here, with an answer to what it asked. */
 export async function resumeSpec(
   planId: string,
   given: SpecRunOptions & { answer?: string },
@@ -154,14 +148,13 @@ export async function resumeSpec(
   const { answerHalt, takeSpec } = await import('../../features/spec-runs/resume.ts');
   const options = { ...given, ...(await shownAs(planId, given, io)) };
   const view = await eventView(io, { ...options, withPlan: false });
-  io.onUnread = goOnUnread;
   const { parts, windows } = await openWithWindows(view, options, io);
   if (options.answer !== undefined) await answerHalt(parts, planId, options.answer);
   const { name } = await takeSpec(parts, planId);
   await follow(parts, planId, { view, windows: windows(name, planId) }, options, io);
 }
 
-/** How a run is shown, for whoever resumes it. */
+/** Records how the run is shown, for the command that resumes it. */
 async function keepShown(
   parts: EngineContext,
   planId: string,
@@ -185,18 +178,16 @@ async function shownAs(
   };
 }
 
-async function handOver(
+async function detach(
   parts: EngineContext,
   planId: string,
   name: string,
   options: SpecRunOptions,
   io: Io,
 ): Promise<void> {
-  const [{ tmuxOff, renamedText }, { updateSpecPlan }, { letGo }, { ensureDaemon }] = await Promise.all([
-    import('../../machine/tmux/names.ts'),
+  const [{ updateSpecPlan }, { letGo }] = await Promise.all([
     import('../../features/spec-runs/unit.ts'),
     import('../../engine/plan-transitions.ts'),
-    import('./daemon.ts'),
   ]);
   const { TMUX, TMUX_TMPDIR } = io.env;
   const session = sessionOf(options, name);
@@ -207,18 +198,10 @@ async function handOver(
   await updateSpecPlan(parts, planId, (latest) => ({ ...latest, windows, run: { detached: true } }));
   await letGo(parts, planId);
   await parts.flush(planId);
-  const started = await ensureDaemon(options, io);
-  if ('pid' in started) {
-    if (options.json)
-      io.out(JSON.stringify({ type: 'result', ok: true, planId, detached: true, daemon: started.pid }));
-    else
-      io.out(
-        `Daemon ${started.pid} goes on with ${planId}. Watch it with: signalbox ${windows ? 'attach' : 'status --plan'} ${planId}`,
-      );
-    return;
-  }
-  io.err(`${started.said}\n   No daemon goes on with ${planId}. Run it with: signalbox resume ${planId}`);
-  io.exit(Math.max(started.code, 5));
+  const daemon = await handOver(planId, options, io, 5);
+  if (daemon === undefined) return;
+  if (options.json) io.out(JSON.stringify({ type: 'result', ok: true, planId, detached: true, daemon }));
+  else io.out(handedOver(daemon, planId, windows ? 'attach' : 'status --plan'));
 }
 
 /** What would be done, without doing it. */
@@ -230,52 +213,27 @@ async function preview(
   const { plan, tickets } = prepared;
   if (options.json) {
     const rows = tickets.map(({ ticketId, title, status }) => ({ ticketId, title, status }));
-    return outJson(io, {
-      dryRun: true,
-      planId: plan.id,
-      branch: tickets[0]?.branch ?? null,
-      units: rows,
-      problems,
-    });
+    const branch = tickets[0]?.branch ?? null;
+    return outJson(io, { dryRun: true, planId: plan.id, branch, units: rows, problems });
   }
-  const [{ specText, specProblemText }, { style }, { noteOf }] = await Promise.all([
-    import('../../report/spec-text.ts'),
-    import('../../report/style.ts'),
-    import('../../features/spec-runs/prepare.ts'),
-  ]);
+  const { noteOf } = await import('../../features/spec-runs/prepare.ts');
   const near = { look: style(io.color), cwd: io.cwd };
   io.out(specText({ spec, units }, near));
   for (const problem of problems) io.out(specProblemText(problem, near));
-  const told = new Set(problems.map(noteOf));
-  for (const note of notes) if (!told.has(note)) io.out(note);
+  const shown = new Set(problems.map(noteOf));
+  for (const note of notes) if (!shown.has(note)) io.out(note);
   const left = tickets.filter((ticket) => ticket.status !== 'complete').length;
   io.out(
     `\nWould run ${left} of ${tickets.length} units as plan ${plan.id}, on branch ${tickets[0]?.branch ?? '?'}.`,
   );
 }
 
-async function requestOf(
-  dir: string,
-  options: SpecRunOptions,
-  units: UnitOptions,
-  io: Io,
-): Promise<SpecRunRequest> {
-  const { InputError } = await import('../../model/errors.ts');
-  const { onFailure = 'stop' } = options;
-  if (onFailure !== 'stop' && onFailure !== 'continue')
-    throw new InputError('usage', `Invalid --on-failure value: ${onFailure}. Must be stop or continue.`);
-  const { assign = 'each' } = options;
-  if (assign !== 'each' && assign !== 'all')
-    throw new InputError('usage', `Invalid --assign value: ${assign}. Must be each or all.`);
+function requestOf(dir: string, options: SpecRunOptions, units: UnitOptions, io: Io): SpecRunRequest {
   const delay = Number(options.delay ?? 15);
   if (!Number.isFinite(delay) || delay < 0 || delay > 86_400 || options.delay?.trim() === '')
-    throw new InputError(
-      'usage',
-      `Invalid --delay value: ${options.delay}. Must be seconds, from 0 to 86400, which is a day.`,
-    );
+    throw invalid('--delay', options.delay, 'Must be seconds, from 0 to 86400, which is a day.');
   const maxAttempts = positiveInteger('--max-attempts', options.maxAttempts) ?? 3;
-  if (maxAttempts > 20)
-    throw new InputError('usage', `Invalid --max-attempts value: ${maxAttempts}. At most 20.`);
+  if (maxAttempts > 20) throw invalid('--max-attempts', maxAttempts, 'At most 20.');
   return {
     dir: resolve(io.cwd, dir),
     workdir: options.workdir === undefined ? null : resolve(io.cwd, options.workdir),
@@ -287,9 +245,9 @@ async function requestOf(
     delaySeconds: delay,
     maxIterations: positiveInteger('--max-iterations', options.maxIterations) ?? 50,
     maxAttempts,
-    stopOnFailure: onFailure === 'stop',
+    stopOnFailure: oneOf('--on-failure', options.onFailure ?? 'stop', ['stop', 'continue']) === 'stop',
     inPlace: options.inPlace === true,
     fresh: options.fresh === true,
-    assignAll: assign === 'all',
+    assignAll: oneOf('--assign', options.assign ?? 'each', ['each', 'all']) === 'all',
   };
 }

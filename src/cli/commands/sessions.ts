@@ -1,55 +1,25 @@
 import { spawn } from 'node:child_process';
-import { constants } from 'node:os';
 import type { Writable } from 'node:stream';
-import type { Command } from 'commander';
+import { checkPhase, inSession, planSession, sessionsOf } from '../../engine/sessions.ts';
 import { findExecutable } from '../../machine/programs.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Attempt } from '../../model/ticket.ts';
-import { type Io, inherited, outJson } from '../io.ts';
+import { oneLine, style } from '../../report/style.ts';
+import { table } from '../../report/table.ts';
+import { exitOf, type Io, inherited, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, openState } from '../open.ts';
 
 interface Options extends GlobalOptions {
   phase?: string;
 }
 
-export function registerSessions(program: Command, io: Io): void {
-  program
-    .command('sessions')
-    .argument('<plan>')
-    .argument('<ticket>')
-    .description('list the agent sessions of a ticket')
-    .option('--phase <phase>', 'only of this phase')
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExamples:\n  $ signalbox sessions sprint-12 PROJ-101 --phase implement')
-    .action(async (plan: string, ticket: string, _options: unknown, command: Command) =>
-      list(plan, ticket, command.optsWithGlobals<Options>(), io),
-    );
-  program
-    .command('resume-session')
-    .argument('<plan>')
-    .argument('<ticket>')
-    .argument('[session]', 'default: the latest')
-    .description('go on in an agent session yourself; the ticket waits meanwhile')
-    .option('--phase <phase>', 'the latest session of this phase')
-    .option('--json', 'print what would be started, and start nothing')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  $ signalbox resume-session sprint-12 PROJ-101\n  $ signalbox resume-session sprint-12 PROJ-101 --phase self_review',
-    )
-    .action(
-      async (
-        plan: string,
-        ticket: string,
-        session: string | undefined,
-        _options: unknown,
-        command: Command,
-      ) => resume(plan, ticket, session, command.optsWithGlobals<Options>(), io),
-    );
-}
-
-async function list(planId: string, ticketId: string, options: Options, io: Io): Promise<void> {
+export async function listSessions(
+  io: Io,
+  options: Options,
+  planId: string,
+  ticketId: string,
+): Promise<void> {
   const { store } = await openState(io, options);
-  const { checkPhase, sessionsOf } = await import('../../engine/sessions.ts');
   const ticket = store.ticket({ planId, ticketId });
   if (options.phase) checkPhase(store, ticket, options.phase);
   const found = sessionsOf(ticket, options.phase);
@@ -58,30 +28,25 @@ async function list(planId: string, ticketId: string, options: Options, io: Io):
     return io.out(
       `${planId}/${ticketId} has no sessions${options.phase ? ` of phase ${options.phase}` : ''} yet.`,
     );
-  const [{ table }, { style, oneLine }] = await Promise.all([
-    import('../../report/table.ts'),
-    import('../../report/style.ts'),
-  ]);
   const rows = found.map(({ phase, status, agent, startedAt, sessionId }, index) =>
     [`${index + 1}.`, phase, status, agent ?? '', startedAt, sessionId ?? ''].map((cell) => oneLine(cell)),
   );
   io.out(table(['', 'phase', 'status', 'agent', 'started', 'session'], rows, style(io.color)));
-  io.out(`Go on in one with: signalbox resume-session ${planId} ${ticketId} <session>`);
+  io.out(`Continue one with: signalbox resume-session ${planId} ${ticketId} <session>`);
 }
 
 function shape({ phase, visit, attempt, status, agent, startedAt, completedAt, sessionId, usage }: Attempt) {
   return { phase, visit, attempt, status, agent, startedAt, completedAt, sessionId, usage };
 }
 
-async function resume(
+export async function resumeSession(
+  io: Io,
+  options: Options,
   planId: string,
   ticketId: string,
   session: string | undefined,
-  options: Options,
-  io: Io,
 ): Promise<void> {
   const parts = await openEngine(io, options, 'session');
-  const { planSession, inSession } = await import('../../engine/sessions.ts');
   const launch = planSession(parts, { planId, ticketId }, session, options.phase);
   if (options.json) return outJson(io, { ...launch, env: masked(launch.env) });
   const code = await inSession(parts, { planId, ticketId }, launch, async (started) => {
@@ -99,10 +64,11 @@ async function resume(
       ['SIGINT', 'SIGTERM'],
       (signal) => void (signal === 'SIGINT' || child.kill(signal)),
     );
-    const ended = new Promise<number>((done, failed) => {
-      child.once('error', (error) => failed(notStarted(launch.agent, command, error)));
-      child.once('exit', (status, signal) => done(status ?? 128 + (signal ? constants.signals[signal] : 1)));
-    }).finally(unhook);
+    const ended = exitOf(child)
+      .catch((error: Error) => {
+        throw notStarted(launch.agent, command, error);
+      })
+      .finally(unhook);
     const noted = child.pid === undefined ? undefined : letGo(child.stdio[3] as Writable, started(child.pid));
     const [code, note] = await Promise.allSettled([ended, noted]);
     if (code.status === 'rejected') throw code.reason;
@@ -112,11 +78,11 @@ async function resume(
   io.exit(code);
 }
 
-/** Becomes the agent when it is told that it is known; whoever would tell it may be killed before. */
+/** Waits until its process id is recorded, then becomes the agent: this process may be killed before it has recorded it. */
 const ONCE_NOTED = 'read -r _ <&3 && exec 3<&- && exec "$0" "$@"';
 
 async function letGo(agent: Writable, noted: Promise<void>): Promise<void> {
-  // It may have been ended meanwhile, which its exit tells.
+  // It may have ended meanwhile; then its exit code is reported.
   agent.on('error', () => undefined);
   try {
     await noted;
@@ -131,7 +97,7 @@ function masked(env: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.keys(env).map((name) => [name, '***']));
 }
 
-function notStarted(agent: string, command: string, cause?: Error): InputError {
+export function notStarted(agent: string, command: string, cause?: Error): InputError {
   const why = cause?.message ?? 'there is no such program';
   return new InputError('agent/missing', `Agent "${agent}": ${command} cannot be started (${why}).`, {
     hint: 'See what is missing with: signalbox doctor',

@@ -1,27 +1,21 @@
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
-import type { Rate } from '../../features/issue-runs/logs/stats.ts';
+import { repositoryOf } from '../../config/paths.ts';
+import {
+  countedIssues,
+  type Rate,
+  readRunLogs,
+  runStats,
+  storedLogs,
+} from '../../features/issue-runs/logs/stats.ts';
 import type { Plan } from '../../model/plan.ts';
 import { plural } from '../../model/text/plural.ts';
+import { style, wholeSeconds } from '../../report/style.ts';
+import { table } from '../../report/table.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openStore } from '../open.ts';
 
-export function registerStats(program: Command, io: Io): void {
-  program
-    .command('stats')
-    .description('success, durations, cost and failures over the runs of this project')
-    .option('--csv', 'one line per issue, as CSV')
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExamples:\n  $ signalbox stats\n  $ signalbox stats --csv > runs.csv')
-    .action(async (_options: unknown, command: Command) => show(command.optsWithGlobals(), io));
-}
-
-async function show(options: GlobalOptions & { csv?: boolean }, io: Io): Promise<void> {
+export async function stats(io: Io, options: GlobalOptions & { csv?: boolean }): Promise<void> {
   const { settings, store, view } = await openStore(io, options);
-  const [{ countedIssues, readRunLogs, runStats, storedLogs }, { repositoryOf }] = await Promise.all([
-    import('../../features/issue-runs/logs/stats.ts'),
-    import('../../config/paths.ts'),
-  ]);
   const repo = repositoryOf(io.cwd) ?? io.cwd;
   const { logs: files, unreadable } = readRunLogs(resolve(repo, settings.run.logPath));
   const holder = store.holder('stats');
@@ -31,13 +25,9 @@ async function show(options: GlobalOptions & { csv?: boolean }, io: Io): Promise
   if (!options.json)
     for (const { file, reason } of unreadable) io.err(`! ${file} could not be read: ${reason}`);
   if (options.csv) return io.out(csv(logs.map((log) => ({ ...log, issues: countedIssues(log) }))));
-  const stats = runStats(logs, unreadable);
-  if (options.json) return outJson(io, stats);
-  if (stats.runs === 0) return io.out('No finished runs are known here yet.');
-  const [{ table }, { style, wholeSeconds }] = await Promise.all([
-    import('../../report/table.ts'),
-    import('../../report/style.ts'),
-  ]);
+  const found = runStats(logs, unreadable);
+  if (options.json) return outJson(io, found);
+  if (found.runs === 0) return io.out('No finished runs are known here yet.');
   const row = (name: string, rate: Rate) => [
     name,
     String(rate.total),
@@ -45,16 +35,16 @@ async function show(options: GlobalOptions & { csv?: boolean }, io: Io): Promise
     rate.averageSeconds === null ? '' : wholeSeconds(rate.averageSeconds * 1000),
   ];
   const rows = [
-    row('all issues', stats.issues),
-    ...Object.entries(stats.byMode).map(([name, rate]) => row(`  ${name}`, rate)),
-    ...Object.entries(stats.byPhase).map(([name, rate]) => row(`phase ${name}`, rate)),
+    row('all issues', found.issues),
+    ...Object.entries(found.byMode).map(([name, rate]) => row(`  ${name}`, rate)),
+    ...Object.entries(found.byPhase).map(([name, rate]) => row(`phase ${name}`, rate)),
   ];
-  io.out(`${plural(stats.runs, 'run')}`);
+  io.out(`${plural(found.runs, 'run')}`);
   io.out(table(['', 'count', 'success', 'average'], rows, style(io.color)));
-  const failures = Object.entries(stats.failures).map(([name, count]) => `${name} ${count}`);
+  const failures = Object.entries(found.failures).map(([name, count]) => `${name} ${count}`);
   if (failures.length > 0) io.out(`failures: ${failures.join(', ')}`);
-  if (stats.tokens !== null)
-    io.out(`tokens: ${stats.tokens}${stats.costUsd === null ? '' : `, cost: $${stats.costUsd.toFixed(2)}`}`);
+  if (found.tokens !== null)
+    io.out(`tokens: ${found.tokens}${found.costUsd === null ? '' : `, cost: $${found.costUsd.toFixed(2)}`}`);
 }
 
 function csv(

@@ -1,24 +1,7 @@
-import type { Command } from 'commander';
 import { homeless, planLines, statusJson, statusOf } from '../../report/status.ts';
 import { oneLine, sayProblem, style } from '../../report/style.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openState } from '../open.ts';
-
-export function registerStatus(program: Command, io: Io): void {
-  program
-    .command('status')
-    .argument('[plan]', 'one plan in detail')
-    .description('show plans and tickets: where they are, why they wait, what comes next')
-    .option('-p, --plan <id>', 'the same as the argument')
-    .option('--json', 'print JSON: an array of {plan, tickets}, or one of them with --plan')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  $ signalbox status\n  $ signalbox status sprint-12\n  $ signalbox status --json',
-    )
-    .action(async (plan: string | undefined, _options: unknown, command: Command) =>
-      showStatus({ ...command.optsWithGlobals<StatusOptions>(), ...(plan ? { plan } : {}) }, io),
-    );
-}
 
 interface StatusOptions extends GlobalOptions {
   plan?: string;
@@ -47,28 +30,25 @@ export function plainOptions(words: readonly string[]): StatusOptions | undefine
   return options;
 }
 
-export async function showStatus(options: StatusOptions, io: Io): Promise<void> {
+export async function status(io: Io, options: StatusOptions, plan = options.plan): Promise<void> {
   const { store, view } = await openState(io, options);
   const holder = store.holder('status');
   const daemon = holder.daemon() !== undefined;
   const all = statusOf({ view, isLive: (claim) => holder.isLive(claim), daemon });
-  if (options.plan) store.plan(options.plan);
-  const wanted = options.plan ? all.filter(({ plan }) => plan.id === options.plan) : all;
+  if (plan) store.plan(plan);
+  const wanted = plan ? all.filter((each) => each.plan.id === plan) : all;
   if (options.json) {
-    const told = wanted.map(statusJson);
-    return outJson(io, options.plan ? told[0] : [...told, ...lost(homeless(view))]);
+    const plans = wanted.map(statusJson);
+    // A plan that cannot be read is listed with the reason in place of its content.
+    const unreadable = homeless(view).map((problem) => ({ plan: null, tickets: [], problems: [problem] }));
+    return outJson(io, plan ? plans[0] : [...plans, ...unreadable]);
   }
   const look = style(io.color);
   const lines = wanted.flatMap((each, index) => [
     ...(index > 0 ? [''] : []),
-    ...planLines(each, look, Date.now(), options.plan !== undefined),
+    ...planLines(each, look, Date.now(), plan !== undefined),
   ]);
-  if (!options.plan)
+  if (!plan)
     for (const problem of homeless(view)) lines.push(`${look.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
   io.out(lines.length > 0 ? lines.join('\n') : `No plans in ${store.location()}.`);
-}
-
-/** A plan that cannot be read is still told, with the reason in place of its content. */
-function lost(problems: { planId: string; path: string; message: string }[]) {
-  return problems.map((problem) => ({ plan: null, tickets: [], problems: [problem] }));
 }

@@ -1,195 +1,130 @@
-import type { Command } from 'commander';
 import type { EngineContext } from '../../engine/context.ts';
-import { type Io, outJson } from '../io.ts';
+import { control, pausePlan as pauseIn, resumeAll, resumePlan as resumeIn } from '../../engine/control.ts';
+import { isWithDaemon } from '../../engine/plan-transitions.ts';
+import { latestStopped, stoppedIn } from '../../engine/stopped-tickets.ts';
+import { InputError } from '../../model/errors.ts';
+import { runCommand } from '../../model/state/explain.ts';
+import { answer, type Io } from '../io.ts';
 import { type GlobalOptions, openEngine } from '../open.ts';
 
-type Action = (plan: string, ticket: string, rest: string[], options: GlobalOptions) => Promise<void>;
+type Wish = Parameters<typeof control>[2];
+type TicketCommand = (io: Io, options: GlobalOptions, planId: string, ticketId: string) => Promise<void>;
 
-/** What a person does to one ticket, or to a whole plan. */
-export function registerTicket(program: Command, io: Io): void {
-  const add = (name: string, args: string, about: string, example: string, action: Action) =>
-    program
-      .command(`${name} ${args}`)
-      .description(about)
-      .option('--json', 'print the ticket as JSON')
-      .addHelpText('after', `\nExamples:\n  $ signalbox ${example}`)
-      .action(async (...given: unknown[]) => {
-        const command = given.at(-1) as Command;
-        const [plan = '', ticket = '', ...rest] = command.args;
-        await action(plan, ticket, rest, command.optsWithGlobals<GlobalOptions>());
-      });
+export const pause: TicketCommand = (io, options, ...ref) => act(io, options, ref, { type: 'pause' });
 
-  add(
-    'pause',
-    '<plan> <ticket>',
-    'stop a ticket’s agent now and keep everything',
-    'pause sprint-12 PROJ-101',
-    async (plan, ticket, _rest, options) => act(io, options, plan, ticket, { type: 'pause' }),
-  );
-  add(
-    'retry',
-    '<plan> <ticket>',
-    'run the failed phase again, counters at zero',
-    'retry sprint-12 PROJ-101',
-    async (plan, ticket, _rest, options: GlobalOptions & { latest?: boolean }) =>
-      act(io, options, plan, ticket, { type: 'retry', latest: options.latest === true }),
-  ).option('--latest', 'with the workflow as it is now, not as it was when the ticket started');
-  add(
-    'skip',
-    '<plan> <ticket> <phase>',
-    'go on at another phase',
-    'skip sprint-12 PROJ-101 self_review',
-    async (plan, ticket, [phase = ''], options) => act(io, options, plan, ticket, { type: 'skip', phase }),
-  );
-  add(
-    'respond',
-    '<plan> <ticket> <decision> [message...]',
-    'answer a gate',
-    'respond sprint-12 PROJ-101 approve "looks good"',
-    async (plan, ticket, [decision = '', ...message], options) =>
-      act(io, options, plan, ticket, { type: 'respond', decision, message: message.join(' ') }),
-  );
-  add(
-    'resume',
-    '[plan] [ticket]',
-    'go on with what was paused, stopped or halted, by default last; a run of issues or of a spec goes on here',
-    'resume sprint-12',
-    async (plan, ticket, _rest, options) => resume(io, options, plan, ticket),
-  )
-    .option('--answer <text>', 'of a spec that has halted: what the agent asked for')
-    .option('--no-tmux', 'of a spec: open no windows')
-    .option('--plain', 'of a run: one line per event, also on a terminal');
-  add(
-    'stop',
-    '<plan> [ticket]',
-    'pause a ticket, or a plan with all that runs in it',
-    'stop sprint-12',
-    async (plan, ticket, _rest, options) =>
-      ticket ? act(io, options, plan, ticket, { type: 'stop' }) : plans(io, options, plan, 'pause'),
-  );
-  add(
-    'pause-plan',
-    '<plan>',
-    'stop what runs for a plan and start nothing more',
-    'pause-plan sprint-12',
-    async (plan, _ticket, _rest, options) => plans(io, options, plan, 'pause'),
-  );
-  add(
-    'resume-plan',
-    '<plan>',
-    'let a paused plan go on',
-    'resume-plan sprint-12',
-    async (plan, _ticket, _rest, options) => plans(io, options, plan, 'resume'),
-  );
+export async function retry(
+  io: Io,
+  options: GlobalOptions & { latest?: boolean },
+  ...ref: [planId: string, ticketId: string]
+): Promise<void> {
+  return act(io, options, ref, { type: 'retry', latest: options.latest === true });
 }
 
-type Wish = Parameters<typeof import('../../engine/control.ts').control>[2];
+export async function skip(io: Io, options: GlobalOptions, planId: string, ticketId: string, phase: string) {
+  return act(io, options, [planId, ticketId], { type: 'skip', phase });
+}
 
-async function act(
+export async function respond(
   io: Io,
   options: GlobalOptions,
   planId: string,
   ticketId: string,
+  decision: string,
+  message: string[],
+): Promise<void> {
+  return act(io, options, [planId, ticketId], { type: 'respond', decision, message: message.join(' ') });
+}
+
+export async function stop(io: Io, options: GlobalOptions, planId: string, ticketId: string | undefined) {
+  if (ticketId === undefined) return pausePlan(io, options, planId);
+  return act(io, options, [planId, ticketId], { type: 'stop' });
+}
+
+async function act(
+  io: Io,
+  options: GlobalOptions,
+  [planId, ticketId]: [string, string],
   wish: Wish,
 ): Promise<void> {
   const parts = await openEngine(io, options, wish.type);
-  const { control } = await import('../../engine/control.ts');
   const ticket = await control(parts, { planId, ticketId }, wish, 'a person');
-  const at = ticket.currentPhase && ticket.currentPhase !== ticket.status ? ` at ${ticket.currentPhase}` : '';
-  if (options.json) outJson(io, ticket);
-  else {
-    const moves = ticket.status === 'ready' || ticket.status === 'queued' || ticket.status === 'running';
-    const way = moves ? await wayOn(parts, planId) : '';
-    io.out(`${planId}/${ticketId} is ${ticket.status.replace('_', ' ')}${at}.${way}`);
-  }
+  const { status, currentPhase } = ticket;
+  const at = currentPhase && currentPhase !== status ? ` at ${currentPhase}` : '';
+  const moves = status === 'ready' || status === 'queued' || status === 'running';
+  const next = moves ? nextStep(parts, planId) : '';
+  answer(io, options, ticket, `${planId}/${ticketId} is ${status.replace('_', ' ')}${at}.${next}`);
 }
 
-async function plans(
+export async function pausePlan(io: Io, options: GlobalOptions, planId: string): Promise<void> {
+  const parts = await openEngine(io, options, 'pause-plan');
+  const plan = await pauseIn(parts, planId, 'a person');
+  answer(io, options, plan, `Plan ${planId} is ${plan.status}.`);
+}
+
+export async function resumePlan(io: Io, options: GlobalOptions, planId: string): Promise<void> {
+  const parts = await openEngine(io, options, 'resume-plan');
+  const plan = await resumeIn(parts, planId);
+  answer(io, options, plan, `Plan ${planId} is ${plan.status}.${nextStep(parts, planId)}`);
+}
+
+/** Runs of issues and specs continue here, unless a daemon has them. Other plans continue where they are run. */
+export async function resume(
   io: Io,
-  options: GlobalOptions,
-  planId: string,
-  what: 'pause' | 'resume',
+  options: GlobalOptions & { answer?: string },
+  planId: string | undefined,
+  ticketId: string | undefined,
 ): Promise<void> {
-  const parts = await openEngine(io, options, `${what}-plan`);
-  const { pausePlan, resumePlan } = await import('../../engine/control.ts');
-  const plan =
-    what === 'pause' ? await pausePlan(parts, planId, 'a person') : await resumePlan(parts, planId);
-  if (options.json) outJson(io, plan);
-  else io.out(`Plan ${planId} is ${plan.status}.${what === 'resume' ? await wayOn(parts, planId) : ''}`);
-}
-
-/** A run of issues goes on here, as it began, unless a daemon has it; any other plan goes on where somebody runs it. */
-async function resume(io: Io, options: GlobalOptions, planId: string, ticketId: string): Promise<void> {
-  const { answer } = options as { answer?: string };
-  if (answer?.trim() === '') throw await noAnswer();
-  if (planId && ticketId) return act(io, options, planId, ticketId, { type: 'resume' });
+  if (options.answer?.trim() === '')
+    throw new InputError('usage', '--answer says nothing.', {
+      hint: 'Write what the agent should know: --answer "Use the new table."',
+    });
+  if (planId && ticketId) return act(io, options, [planId, ticketId], { type: 'resume' });
   const parts = await openEngine(io, options, 'resume');
-  const { latestStopped, stoppedIn } = await import('../../engine/stopped-tickets.ts');
   const id = planId || (await latestStopped(parts, io.cwd));
-  const { isWithDaemon } = await import('../../engine/plan-transitions.ts');
   const found = parts.store.plan(id);
   io.resumesSpec = found.kind === 'spec';
-  if (found.kind === 'spec')
-    return resumeSpecHere(io, { ...options, ...(answer === undefined ? {} : { answer }) }, parts, id);
-  if (answer !== undefined) throw await noHalt(id);
+  if (found.kind === 'spec') return resumeSpecHere(io, options, parts, id);
+  if (options.answer !== undefined)
+    throw new InputError('usage', `--answer is for runs of specs, and "${id}" is none.`, {
+      hint: `Answer a gate with: signalbox respond ${id} <ticket> <decision> "…"`,
+    });
   if (found.kind === 'run') {
-    const { resumeIssues } = await import('./run-issues.ts');
-    if (!isWithDaemon(parts, id)) return resumeIssues(id, options, io);
+    if (!isWithDaemon(parts, id)) return (await import('./run-issues.ts')).resumeIssues(id, options, io);
     const { adoptFinished } = await import('../../features/issue-runs/resume.ts');
     await adoptFinished(parts, id);
     if (found.status === 'active' && stoppedIn(parts, id).length === 0) {
-      if (options.json) return outJson(io, { plan: found, resumed: [] });
-      return io.out(`Run ${id} is ${found.status}.${await wayOn(parts, id)}`);
+      const text = `Run ${id} is ${found.status}.${nextStep(parts, id)}`;
+      return answer(io, options, { plan: found, resumed: [] }, text);
     }
   }
-  const { resumeAll } = await import('../../engine/control.ts');
   const { plan, tickets } = await resumeAll(parts, id);
-  if (options.json) return outJson(io, { plan, resumed: tickets });
   const which = tickets.length > 0 ? ` (${tickets.join(', ')} resumed)` : '';
-  io.out(`Plan ${plan.id} is ${plan.status}${which}.${await wayOn(parts, plan.id)}`);
+  const text = `Plan ${plan.id} is ${plan.status}${which}.${nextStep(parts, plan.id)}`;
+  answer(io, options, { plan, resumed: tickets }, text);
 }
 
-/** A spec goes on here, unless a daemon has it: then it is only answered. */
+/** A spec continues here. If a daemon has it, it only gets the answer. */
 async function resumeSpecHere(
   io: Io,
   options: GlobalOptions & { answer?: string },
-  parts: Awaited<ReturnType<typeof openEngine>>,
+  parts: EngineContext,
   planId: string,
 ): Promise<void> {
-  const { isWithDaemon } = await import('../../engine/plan-transitions.ts');
-  if (!isWithDaemon(parts, planId)) {
-    const { resumeSpec } = await import('./run-spec.ts');
-    return resumeSpec(planId, options, io);
-  }
+  if (!isWithDaemon(parts, planId)) return (await import('./run-spec.ts')).resumeSpec(planId, options, io);
   const { answerHalt, takeSpec } = await import('../../features/spec-runs/resume.ts');
   if (options.answer !== undefined) await answerHalt(parts, planId, options.answer);
   const plan = await takeSpec(parts, planId, { leave: true });
-  if (options.json) return outJson(io, { plan, resumed: [] });
-  io.out(`Plan ${planId} is ${plan.status}.${await wayOn(parts, planId)}`);
+  const text = `Plan ${planId} is ${plan.status}.${nextStep(parts, planId)}`;
+  answer(io, options, { plan, resumed: [] }, text);
 }
 
-async function noAnswer(): Promise<Error> {
-  const { InputError } = await import('../../model/errors.ts');
-  return new InputError('usage', '--answer says nothing.', {
-    hint: 'Write what the agent should know: --answer "Use the new table."',
-  });
-}
-
-async function noHalt(planId: string): Promise<Error> {
-  const { InputError } = await import('../../model/errors.ts');
-  return new InputError('usage', `--answer is for runs of specs, and "${planId}" is none.`, {
-    hint: `Answer a gate with: signalbox respond ${planId} <ticket> <decision> "…"`,
-  });
-}
-
-/** Somebody has to run it: the daemon that is there, or a command. */
-export async function wayOn(parts: EngineContext, planId: string): Promise<string> {
-  const { kind, claim, status } = parts.store.plan(planId);
-  if (status === 'paused') return ` Its plan is paused. Go on with: signalbox resume ${planId}`;
-  if (claim && parts.holder.isLive(claim)) return ` Its run (pid ${claim.pid}) goes on with it.`;
+/** What continues a plan: the daemon or run that has it, or a command. */
+export function nextStep(parts: EngineContext, planId: string): string {
+  const plan = parts.store.plan(planId);
+  const { claim, status } = plan;
+  if (status === 'paused') return ` Its plan is paused. Continue with: signalbox resume ${planId}`;
+  if (claim && parts.holder.isLive(claim)) return ` Its run (pid ${claim.pid}) continues it.`;
   const daemon = parts.holder.daemon();
-  if (daemon) return ` Daemon ${daemon.pid} goes on with it.`;
-  return kind === 'run' || kind === 'spec'
-    ? ` Go on with: signalbox resume ${planId}`
-    : ` Run it with: signalbox run ${planId}`;
+  if (daemon) return ` Daemon ${daemon.pid} continues it.`;
+  return ` ${plan.kind === undefined ? 'Run it' : 'Continue'} with: ${runCommand(plan)}`;
 }

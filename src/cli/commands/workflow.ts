@@ -1,79 +1,20 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { resolve as resolvePath } from 'node:path';
-import type { Command } from 'commander';
-import type { Problem } from '../../config/file-problem.ts';
+import { resolve } from 'node:path';
+import { type Problem, sayProblem } from '../../config/file-problem.ts';
 import type { Settings } from '../../config/settings.ts';
+import { agentProblems } from '../../features/plans/workflow-agents.ts';
+import { ACTIONS } from '../../model/actions.ts';
 import { plural } from '../../model/text/plural.ts';
-import type { SearchPath } from '../../workflows/find.ts';
-import type { LoadedWorkflow } from '../../workflows/load.ts';
-import { type Io, outJson } from '../io.ts';
-import { openSettings } from '../open.ts';
+import { actionOf } from '../../model/workflow.ts';
+import { checkLoaded, listWorkflows, notesOn } from '../../workflows/check/check.ts';
+import { findPrompt, type SearchPath } from '../../workflows/find.ts';
+import { drawing, mermaid } from '../../workflows/graph.ts';
+import { type LoadedWorkflow, loadWorkflow } from '../../workflows/load.ts';
+import { resolveWorkflow, unknownWorkflow } from '../../workflows/resolve.ts';
+import { answer, type Io, outJson } from '../io.ts';
+import { type GlobalOptions, openSettings } from '../open.ts';
 
-interface Options {
-  config?: string;
-  json?: boolean;
-  mermaid?: boolean;
-}
-
-export function registerWorkflow(program: Command, io: Io): void {
-  const workflow = program
-    .command('workflow')
-    .description('list, show, check and draw workflows')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  $ signalbox workflow list\n  $ signalbox workflow check my-workflow.yaml',
-    );
-
-  workflow
-    .command('list')
-    .description('list the workflows a ticket can name, and where each comes from')
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExamples:\n  $ signalbox workflow list\n  $ signalbox workflow list --json')
-    .action(async (_options: unknown, command: Command) => listAll(command.optsWithGlobals<Options>(), io));
-
-  workflow
-    .command('show')
-    .argument('<name>', 'the workflow')
-    .description('print a workflow’s phases, prompts and scripts')
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  $ signalbox workflow show local\n  $ signalbox workflow show local --json',
-    )
-    .action(async (name: string, _options: unknown, command: Command) =>
-      show(name, command.optsWithGlobals<Options>(), io),
-    );
-
-  workflow
-    .command('check')
-    .argument('[file]', 'a workflow file or name; default all of them')
-    .description('find everything wrong with workflows and their prompts, before anything runs')
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      '\nExits with 1 when there is a problem.\n\nExamples:\n  $ signalbox workflow check\n  $ signalbox workflow check my-workflow.yaml',
-    )
-    .action(async (file: string | undefined, _options: unknown, command: Command) =>
-      check(file, command.optsWithGlobals<Options>(), io),
-    );
-
-  workflow
-    .command('graph')
-    .argument('<name>', 'the workflow')
-    .description('draw a workflow’s phases and edges')
-    .option('--mermaid', 'as a Mermaid flowchart')
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  $ signalbox workflow graph local\n  $ signalbox workflow graph local --mermaid > local.mmd',
-    )
-    .action(async (name: string, _options: unknown, command: Command) =>
-      graph(name, command.optsWithGlobals<Options>(), io),
-    );
-}
-
-async function listAll(options: Options, io: Io): Promise<void> {
-  const { listWorkflows } = await import('../../workflows/check/check.ts');
+export async function workflowList(io: Io, options: GlobalOptions): Promise<void> {
   const { workflows } = await searchPathOf(options, io);
   const rows = (await listWorkflows(workflows)).map(({ loaded, shadowedBy, problems }) => ({
     name: loaded.name,
@@ -94,19 +35,15 @@ async function listAll(options: Options, io: Io): Promise<void> {
   }
 }
 
-async function show(name: string, options: Options, io: Io): Promise<void> {
-  const { workflow, prompts, scripts, hash, file } = await resolve(name, options, io);
+export async function workflowShow(io: Io, options: GlobalOptions, name: string): Promise<void> {
+  const path = await searchPathOf(options, io);
+  const { workflow, prompts, scripts, hash, file } = await resolveWorkflow(name, path);
   if (options.json) return outJson(io, { name, file, hash, workflow, prompts, scripts });
-  const { drawing } = await import('../../workflows/graph.ts');
-  const { findPrompt } = await import('../../workflows/find.ts');
-  const { ACTIONS } = await import('../../model/actions.ts');
-  const { actionOf } = await import('../../model/workflow.ts');
-  const { prompts: dirs } = await searchPathOf(options, io);
   io.out(`${workflow.name}${workflow.description ? `: ${workflow.description}` : ''}`);
   io.out(`${file}\n`);
   io.out(drawing(workflow, { color: io.color }));
   const promptRows = await Promise.all(
-    Object.keys(prompts).map(async (prompt) => [prompt, (await findPrompt(prompt, dirs)) ?? '']),
+    Object.keys(prompts).map(async (prompt) => [prompt, (await findPrompt(prompt, path.prompts)) ?? '']),
   );
   const actions = workflow.phases.flatMap((phase) => actionOf(phase) ?? []);
   for (const [title, rows] of [
@@ -117,20 +54,21 @@ async function show(name: string, options: Options, io: Io): Promise<void> {
     if (rows.length === 0) continue;
     const width = Math.max(...rows.map(([key = '']) => key.length));
     io.out(`\n${title}`);
-    for (const [key = '', path = ''] of rows) io.out(`  ${key.padEnd(width)}  ${path}`);
+    for (const [key = '', value = ''] of rows) io.out(`  ${key.padEnd(width)}  ${value}`);
   }
 }
 
-async function graph(name: string, options: Options, io: Io): Promise<void> {
-  const { workflow } = await resolve(name, options, io);
-  const { drawing, mermaid } = await import('../../workflows/graph.ts');
-  if (options.json)
-    outJson(io, { name, mermaid: mermaid(workflow), drawing: drawing(workflow, { color: false }) });
-  else io.out(options.mermaid ? mermaid(workflow) : drawing(workflow, { color: io.color }));
+export async function workflowGraph(
+  io: Io,
+  options: GlobalOptions & { mermaid?: boolean },
+  name: string,
+): Promise<void> {
+  const { workflow } = await resolveWorkflow(name, await searchPathOf(options, io));
+  const value = { name, mermaid: mermaid(workflow), drawing: drawing(workflow, { color: false }) };
+  answer(io, options, value, options.mermaid ? value.mermaid : drawing(workflow, { color: io.color }));
 }
 
-async function check(file: string | undefined, options: Options, io: Io): Promise<void> {
-  const { sayProblem } = await import('../../config/file-problem.ts');
+export async function workflowCheck(io: Io, options: GlobalOptions, file: string | undefined): Promise<void> {
   const settings = await openSettings(io, options);
   const checked = file === undefined ? await checkEvery(settings) : [await checkOne(file, settings, io)];
   const count = checked.reduce((sum, { problems }) => sum + problems.length, 0);
@@ -153,7 +91,6 @@ interface Checked {
 }
 
 async function checkEvery(settings: Settings): Promise<Checked[]> {
-  const { listWorkflows } = await import('../../workflows/check/check.ts');
   const listed = await listWorkflows(settings.searchPath.workflows);
   return Promise.all(listed.map(({ loaded, problems }) => checkRead(loaded, settings, problems)));
 }
@@ -163,10 +100,6 @@ async function checkRead(
   settings: Settings,
   found: readonly Problem[] = [],
 ): Promise<Checked> {
-  const [{ checkLoaded, notesOn }, { agentProblems }] = await Promise.all([
-    import('../../workflows/check/check.ts'),
-    import('../../features/plans/workflow-agents.ts'),
-  ]);
   const { file, name } = loaded;
   const own = await checkLoaded(loaded, settings.searchPath);
   const problems = [...found, ...own, ...agentProblems(loaded, settings.agents)];
@@ -175,36 +108,18 @@ async function checkRead(
 
 /** A path that exists is a file; anything else is a name. */
 async function checkOne(file: string, settings: Settings, io: Io): Promise<Checked> {
-  const { searchPath } = settings;
-  const { listWorkflows } = await import('../../workflows/check/check.ts');
-  const { loadWorkflow } = await import('../../workflows/load.ts');
-  const path = resolvePath(io.cwd, file);
-  if (existsSync(path) && statSync(path).isFile()) {
+  const { workflows } = settings.searchPath;
+  const path = resolve(io.cwd, file);
+  if (existsSync(path) && statSync(path).isFile())
     return checkRead(await loadWorkflow({ file, text: readFileSync(path, 'utf8') }), settings);
-  }
-  const all = await listWorkflows(searchPath.workflows);
+  const all = await listWorkflows(workflows);
   const found = all.filter(({ loaded, shadowedBy }) => loaded.name === file && !shadowedBy);
-  const [first] = found;
-  if (!first) {
-    const { unknownWorkflow } = await import('../../workflows/resolve.ts');
-    throw unknownWorkflow(
-      file,
-      all.map(({ loaded }) => loaded.name),
-      searchPath.workflows,
-    );
-  }
-  return checkRead(
-    first.loaded,
-    settings,
-    found.flatMap((one) => one.problems),
-  );
+  const problems = found.flatMap((one) => one.problems);
+  if (found[0]) return checkRead(found[0].loaded, settings, problems);
+  const names = all.map(({ loaded }) => loaded.name);
+  throw unknownWorkflow(file, names, workflows);
 }
 
-async function resolve(name: string, options: Options, io: Io) {
-  const { resolveWorkflow } = await import('../../workflows/resolve.ts');
-  return await resolveWorkflow(name, await searchPathOf(options, io));
-}
-
-async function searchPathOf(options: Options, io: Io): Promise<SearchPath> {
+async function searchPathOf(options: GlobalOptions, io: Io): Promise<SearchPath> {
   return (await openSettings(io, options)).searchPath;
 }

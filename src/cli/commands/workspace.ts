@@ -1,45 +1,34 @@
-import type { Command } from 'commander';
-import { type Io, outJson } from '../io.ts';
+import { diffTicket, ensureFor, releaseFor } from '../../engine/workspace-commands.ts';
+import { answer, type Io } from '../io.ts';
 import { type GlobalOptions, openEngine } from '../open.ts';
-import { ticketHere } from './checks.ts';
+import { inPhase, ticketHere } from './checks.ts';
 
-/** Worktrees by hand, and for the setup and cleanup scripts of workflows. */
-export function registerWorkspace(program: Command, io: Io): void {
-  const workspace = program
-    .command('workspace')
-    .description('make or give back a ticket’s worktree')
-    .addHelpText('after', '\nExamples:\n  $ signalbox workspace ensure sprint-12 PROJ-101');
-  const add = (name: 'ensure' | 'release', about: string) =>
-    workspace
-      .command(name)
-      .argument('[plan]', 'default: the plan of this phase')
-      .argument('[ticket]', 'default: the ticket of this phase')
-      .description(about)
-      .option('--json', 'print JSON')
-      .addHelpText('after', `\nExamples:\n  $ signalbox workspace ${name} sprint-12 PROJ-101`)
-      .action(
-        async (plan: string | undefined, ticket: string | undefined, _options: unknown, command: Command) =>
-          act(name, plan, ticket, command.optsWithGlobals<GlobalOptions>(), io),
-      );
-  add('ensure', 'make the worktree and branch of a ticket, or find them as they are');
-  add('release', 'give the worktree back if nothing in it would be lost; the branch stays');
+type Done = Awaited<ReturnType<typeof ensureFor>> | Awaited<ReturnType<typeof releaseFor>>;
+
+/** Creates a worktree by hand, or for the setup script of a workflow. */
+export async function workspaceEnsure(io: Io, options: GlobalOptions, plan?: string, ticket?: string) {
+  const ref = ticketHere(io, plan, ticket);
+  report(io, options, await ensureFor(await openEngine(io, options, 'workspace'), ref));
 }
 
-async function act(
-  what: 'ensure' | 'release',
-  planId: string | undefined,
-  ticketId: string | undefined,
-  options: GlobalOptions,
-  io: Io,
-): Promise<void> {
-  const ref = ticketHere(io, planId, ticketId);
-  const parts = await openEngine(io, options, 'workspace');
-  const { ensureFor, releaseFor } = await import('../../engine/workspace-commands.ts');
-  const done =
-    what === 'ensure'
-      ? await ensureFor(parts, ref)
-      : await releaseFor(parts, ref, io.env.SIGNALBOX_JOB !== undefined);
-  if (options.json) outJson(io, done);
-  else io.out(done.message);
+export async function workspaceRelease(io: Io, options: GlobalOptions, plan?: string, ticket?: string) {
+  const ref = ticketHere(io, plan, ticket);
+  report(io, options, await releaseFor(await openEngine(io, options, 'workspace'), ref, inPhase(io)));
+}
+
+function report(io: Io, options: GlobalOptions, done: Done): void {
+  answer(io, options, done, done.message);
   if (!done.ok) io.exit(1);
+}
+
+export async function diff(
+  io: Io,
+  options: GlobalOptions & { stat?: boolean },
+  planId: string,
+  ticketId: string,
+): Promise<void> {
+  const parts = await openEngine(io, options, 'diff');
+  const changes = await diffTicket(parts, { planId, ticketId }, options.stat === true);
+  const text = changes.text.trimEnd() || `${planId}/${ticketId} has changed nothing yet.`;
+  answer(io, options, changes, text);
 }

@@ -229,7 +229,7 @@ describe.concurrent('--detach', () => {
     try {
       expect({ code, out }).toEqual({
         code: 0,
-        out: expect.stringMatching(/^Daemon \d+ goes on with spec-limits/),
+        out: expect.stringMatching(/^Daemon \d+ continues spec-limits/),
       });
       await world.reaches('spec-limits', '2', 'complete');
       await waitFor('the state file', () => stateFile(world).specs.limits?.completed_at);

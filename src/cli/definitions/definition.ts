@@ -1,0 +1,40 @@
+import type { Io } from '../io.ts';
+
+/** One command as data. The parser, the help and the completion of shells are made from it. */
+export interface CommandDefinition {
+  /** Its words, then its arguments: `plan new <plan>`. */
+  usage: string;
+  about: string;
+  /** What its arguments are, by name. */
+  args?: Readonly<Record<string, string>>;
+  /** Help texts by flag, in commander's notation: `-f, --follow`. */
+  options?: Readonly<Record<string, string | OptionDefinition>>;
+  /** What `--json` does. */
+  json?: string;
+  /** More help, below the options. */
+  notes?: string;
+  /** Command lines; `signalbox` is put in front unless it is in them. Default: the usage with names for plan and ticket. */
+  examples?: readonly string[];
+  /** Loads the function that does the work. A group of commands has none. */
+  load?: () => Promise<CommandFunction>;
+}
+
+export interface OptionDefinition {
+  about: string;
+  /** Accepted, but not shown in the help. */
+  hidden?: boolean;
+  /** May be given several times; the values make a list. */
+  repeat?: boolean;
+  required?: boolean;
+  choices?: readonly string[];
+  default?: string;
+}
+
+/** Gets the options, global ones included, then the arguments in their order. */
+export type CommandFunction = (io: Io, options: never, ...args: never[]) => unknown;
+
+/** Arguments of commands that workflows call: the engine names the ticket in the environment. */
+export const TICKET_OF_PHASE = {
+  plan: 'default: the plan of this phase',
+  ticket: 'default: the ticket of this phase',
+};

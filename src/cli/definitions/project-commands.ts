@@ -1,0 +1,196 @@
+import { PULL_WAITS } from '../../model/actions.ts';
+import { type CommandDefinition, TICKET_OF_PHASE } from './definition.ts';
+
+const config = () => import('../commands/config.ts');
+const workspace = () => import('../commands/workspace.ts');
+const forge = () => import('../commands/forge.ts');
+
+/** Commands for the computer and the project, and the steps of workflows. */
+export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
+  {
+    usage: 'init',
+    about: 'create the home, and in a git repository its .signalbox directory; never overwrites',
+    options: { '-d, --dir <path>': 'the home to create (default: $SIGNALBOX_HOME, else ~/.signalbox)' },
+    examples: ['init', 'init --dir ~/work/signalbox'],
+    load: async () => (await import('../commands/init.ts')).init,
+  },
+  {
+    usage: 'config',
+    about: 'print every setting and where it came from',
+    examples: [
+      'config',
+      'SIGNALBOX_MAX_CONCURRENCY=8 signalbox config --json',
+      'config path',
+      'config trust ~/src/my-project',
+    ],
+    load: async () => (await config()).configShow,
+  },
+  {
+    usage: 'config path',
+    about: 'print the path of the config file in force',
+    examples: ['$EDITOR "$(signalbox config path)"'],
+    load: async () => (await config()).configPath,
+  },
+  {
+    usage: 'config trust [dir]',
+    about: 'let a directory’s signalbox.yaml and .signalbox/settings.json name commands',
+    args: { dir: 'the directory (default: the current one)' },
+    notes: 'The list is kept in trusted.json in the home.',
+    examples: ['config trust'],
+    load: async () => (await config()).configTrust,
+  },
+  {
+    usage: 'doctor',
+    about: 'check node, git, agents, settings and workflows, and say how to fix what is missing',
+    options: { '--agents': 'check only the agents: version, login, and what each one supports' },
+    notes: 'Exits with 1 when something required is missing; "!" marks what is only worth knowing.',
+    examples: ['doctor', 'doctor --agents', 'doctor --json'],
+    load: async () => (await import('../commands/doctor.ts')).doctor,
+  },
+  {
+    usage: 'stats',
+    about: 'success, durations, cost and failures over the runs of this project',
+    options: { '--csv': 'one line per issue, as CSV' },
+    examples: ['stats', 'stats --csv > runs.csv'],
+    load: async () => (await import('../commands/stats.ts')).stats,
+  },
+  {
+    usage: 'clean',
+    about: 'list worktrees, branches and logs that are no longer needed, and remove what is safe',
+    options: {
+      '-y, --yes': 'remove what loses nothing; everything else is kept',
+      '-a, --all': 'check the repositories of all plans, not only the one you are in',
+    },
+    notes:
+      'Checks the repository you are in; outside of one, or with --all, those of all plans. Work that exists only there is never removed.',
+    examples: ['clean', 'clean --yes', 'clean --all'],
+    load: async () => (await import('../commands/clean.ts')).clean,
+  },
+  {
+    usage: 'workspace',
+    about: 'create or remove a ticket’s worktree',
+    examples: ['workspace ensure sprint-12 PROJ-101'],
+  },
+  {
+    usage: 'workspace ensure [plan] [ticket]',
+    about: 'create the worktree and branch of a ticket, or find them as they are',
+    args: TICKET_OF_PHASE,
+    load: async () => (await workspace()).workspaceEnsure,
+  },
+  {
+    usage: 'workspace release [plan] [ticket]',
+    about: 'remove the worktree if nothing in it would be lost; the branch stays',
+    args: TICKET_OF_PHASE,
+    load: async () => (await workspace()).workspaceRelease,
+  },
+  {
+    usage: 'checks',
+    about:
+      'run the project’s checks: `checks` of the settings, else its lint, typecheck, test and build scripts, and all tests of pytest, go and cargo',
+    options: { '--related': 'only the tests that the files changed since the base touch' },
+    json: 'print the results as JSON at the end',
+    notes: 'In a phase it works on the ticket’s worktree, elsewhere on the current directory.',
+    examples: ['checks', 'checks --related'],
+    load: async () => (await import('../commands/checks.ts')).checks,
+  },
+  {
+    usage: 'integrate [plan] [ticket]',
+    about: 'merge a ticket’s branch into its base; no checkout is touched',
+    args: TICKET_OF_PHASE,
+    load: async () => (await import('../commands/checks.ts')).integrate,
+  },
+  {
+    usage: 'forge',
+    about: 'push a ticket’s branch, open its pull request and follow it',
+    examples: ['forge pr sprint-12 PROJ-101'],
+  },
+  {
+    usage: 'forge pr [plan] [ticket]',
+    about: 'push a ticket’s branch and open its pull request, or bring the open one up to date',
+    args: TICKET_OF_PHASE,
+    notes:
+      'Prints the address of the pull request and nothing else. Needs a remote called origin and the GitHub CLI.',
+    load: async () => (await forge()).githubCommand('pull-request'),
+  },
+  {
+    usage: 'forge review [plan] [ticket]',
+    about: 'show whether a ticket’s pull request was approved',
+    args: TICKET_OF_PHASE,
+    notes:
+      'Prints approve or reject, then what the reviewers said. Exits with 1 while there is no decision, with 2 when GitHub cannot be asked.',
+    load: async () => (await forge()).githubCommand('pull-request-review'),
+  },
+  {
+    usage: 'forge poll [plan] [ticket]',
+    about: 'show the state of a ticket’s pull request',
+    args: TICKET_OF_PHASE,
+    options: { '--for <event>': { about: 'what is waited for', choices: PULL_WAITS, default: 'review' } },
+    notes:
+      'Prints merged, unmerged, closed, deleted, moved, conflict, changes, red, approved or open in the first line and what was said below it. Exits with 1 while there is nothing new, with 2 when GitHub cannot be asked; in a phase with 75 if that passes by itself.',
+    examples: ['forge poll sprint-12 PROJ-101 --for review'],
+    load: async () => (await forge()).githubCommand('pull-request-poll'),
+  },
+  {
+    usage: 'forge push [plan] [ticket]',
+    about: 'push a ticket’s branch and nothing else',
+    args: TICKET_OF_PHASE,
+    notes:
+      'Prints the commit that origin has now. Never removes commits there, nor restores what was removed there.',
+    load: async () => (await forge()).githubCommand('push-branch'),
+  },
+  {
+    usage: 'forge sync [plan] [ticket]',
+    about: 'take over what people pushed to a ticket’s branch, and fetch its base',
+    args: TICKET_OF_PHASE,
+    options: { '--theirs': 'take a rewritten branch as it is; ours is kept on a ref' },
+    notes:
+      'Commits on top of ours are taken; what has to be merged is merged and pushed. Exits with 1 when that is not possible: theirs conflict with ours, or the branch was rewritten.',
+    load: async () => (await forge()).githubCommand('sync-branch'),
+  },
+  {
+    usage: 'forge answer [plan] [ticket]',
+    about: 'push what was done about feedback, comment on it, and remember that it was answered',
+    args: TICKET_OF_PHASE,
+    notes: 'The comment is the context value review_answer. Prints the address of the pull request.',
+    load: async () => (await forge()).githubCommand('answer-review'),
+  },
+  {
+    usage: 'forge comment [plan] [ticket]',
+    about: 'comment on a ticket’s pull request, once',
+    args: TICKET_OF_PHASE,
+    options: {
+      '--key <key>': {
+        about: 'name of this comment; a second one with the same key is not made',
+        required: true,
+      },
+      '--body-file <file>': { about: 'its text', required: true },
+    },
+    notes: 'A comment with the same key is made once, however often this is called. Prints its address.',
+    examples: ['forge comment sprint-12 PROJ-101 --key deployed --body-file note.md'],
+    load: async () => (await forge()).githubCommand('comment'),
+  },
+  {
+    usage: 'forge merge [plan] [ticket]',
+    about: 'merge a ticket’s pull request on GitHub, as the setting merge.method says',
+    args: TICKET_OF_PHASE,
+    notes: 'Merges only exactly the commits that are here. Prints the address of the pull request.',
+    load: async () => (await forge()).githubCommand('merge-pull-request'),
+  },
+  {
+    usage: 'forge budget',
+    about: 'show what is left of GitHub’s hourly budget, as of the last request',
+    notes: 'Sends no request.',
+    load: async () => (await forge()).forgeBudget,
+  },
+  {
+    usage: 'notify',
+    about: 'test notifications',
+    examples: ['notify test'],
+  },
+  {
+    usage: 'notify test',
+    about: 'send one notification to each place that `notify` of the settings names',
+    notes: 'Exits with 1 when a place is not reached, or none is configured.',
+    load: async () => (await import('../commands/notify.ts')).notifyTest,
+  },
+];

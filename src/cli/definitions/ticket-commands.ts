@@ -1,0 +1,119 @@
+import type { CommandDefinition } from './definition.ts';
+
+const ticket = () => import('../commands/ticket.ts');
+const sessions = () => import('../commands/sessions.ts');
+const TICKET_JSON = 'print the ticket as JSON';
+
+/** Commands that show plans and tickets, and what a person does to them. */
+export const TICKET_COMMANDS: readonly CommandDefinition[] = [
+  {
+    usage: 'status [plan]',
+    about: 'show plans and tickets: where they are, why they wait, what comes next',
+    args: { plan: 'one plan in detail' },
+    options: { '-p, --plan <id>': 'the same as the argument' },
+    json: 'print JSON: an array of {plan, tickets}, or one of them with --plan',
+    examples: ['status', 'status sprint-12', 'status --json'],
+    load: async () => (await import('../commands/status.ts')).status,
+  },
+  {
+    usage: 'logs <plan> [ticket]',
+    about: 'show what happened: events of a plan, or everything a ticket’s attempts printed',
+    options: {
+      '--phase <phase>': 'only of this phase',
+      '-f, --follow': 'continue as more comes, until Ctrl-C',
+      '--until-rest': 'with --follow: stop when the ticket is done or needs you',
+    },
+    json: 'print JSON lines',
+    examples: ['logs sprint-12', 'logs sprint-12 PROJ-101 --phase implement', 'logs sprint-12 PROJ-101 -f'],
+    load: async () => (await import('../commands/logs.ts')).logs,
+  },
+  {
+    usage: 'attach [plan]',
+    about: 'go to the tmux windows of a plan’s latest run',
+    args: { plan: 'default: the one whose run was shown last' },
+    json: 'print the session and its windows instead',
+    examples: ['attach', 'attach sprint-12'],
+    load: async () => (await import('../commands/attach.ts')).attach,
+  },
+  {
+    usage: 'diff <plan> <ticket>',
+    about: 'show a ticket’s work against its base, uncommitted changes included',
+    options: { '--stat': 'only the files and how much changed' },
+    examples: ['diff sprint-12 PROJ-101', 'diff sprint-12 PROJ-101 --stat'],
+    load: async () => (await import('../commands/workspace.ts')).diff,
+  },
+  {
+    usage: 'pause <plan> <ticket>',
+    about: 'stop a ticket’s agent now and keep everything',
+    json: TICKET_JSON,
+    load: async () => (await ticket()).pause,
+  },
+  {
+    usage: 'retry <plan> <ticket>',
+    about: 'run the failed phase again, counters at zero',
+    options: { '--latest': 'with the workflow as it is now, not as it was when the ticket started' },
+    json: TICKET_JSON,
+    load: async () => (await ticket()).retry,
+  },
+  {
+    usage: 'skip <plan> <ticket> <phase>',
+    about: 'continue at another phase',
+    json: TICKET_JSON,
+    examples: ['skip sprint-12 PROJ-101 self_review'],
+    load: async () => (await ticket()).skip,
+  },
+  {
+    usage: 'respond <plan> <ticket> <decision> [message...]',
+    about: 'answer a gate',
+    json: TICKET_JSON,
+    examples: ['respond sprint-12 PROJ-101 approve "looks good"'],
+    load: async () => (await ticket()).respond,
+  },
+  {
+    usage: 'resume [plan] [ticket]',
+    about: 'continue what was paused or stopped (default: the most recent)',
+    options: {
+      '--answer <text>': 'of a spec that has halted: what the agent asked for',
+      '--no-tmux': 'of a spec: open no windows',
+      '--plain': 'of a run: one line per event, also on a terminal',
+    },
+    json: TICKET_JSON,
+    examples: ['resume sprint-12'],
+    load: async () => (await ticket()).resume,
+  },
+  {
+    usage: 'stop <plan> [ticket]',
+    about: 'pause a ticket, or a plan with all that runs in it',
+    json: TICKET_JSON,
+    examples: ['stop sprint-12'],
+    load: async () => (await ticket()).stop,
+  },
+  {
+    usage: 'pause-plan <plan>',
+    about: 'stop what runs for a plan and start nothing more',
+    json: TICKET_JSON,
+    load: async () => (await ticket()).pausePlan,
+  },
+  {
+    usage: 'resume-plan <plan>',
+    about: 'continue a paused plan',
+    json: TICKET_JSON,
+    load: async () => (await ticket()).resumePlan,
+  },
+  {
+    usage: 'sessions <plan> <ticket>',
+    about: 'list the agent sessions of a ticket',
+    options: { '--phase <phase>': 'only of this phase' },
+    examples: ['sessions sprint-12 PROJ-101 --phase implement'],
+    load: async () => (await sessions()).listSessions,
+  },
+  {
+    usage: 'resume-session <plan> <ticket> [session]',
+    about: 'continue an agent session yourself; the ticket waits meanwhile',
+    args: { session: 'default: the latest' },
+    options: { '--phase <phase>': 'the latest session of this phase' },
+    json: 'print what would be started, and start nothing',
+    examples: ['resume-session sprint-12 PROJ-101', 'resume-session sprint-12 PROJ-101 --phase self_review'],
+    load: async () => (await sessions()).resumeSession,
+  },
+];
