@@ -38,12 +38,12 @@ const LOOK = new RegExp(
     'machine/files/(atomic|directory|regular)',
     'store/(?!schemas|open\\.|inspect)[\\w-]+',
     'config/paths',
-    'report/(hold-time|status|style)',
+    'report/(status|style)',
     'cli/(open|io|commands/status)',
   ].join('|')})\\.ts$|schemas/(plan|ticket)\\.schema\\.json$`,
 );
 const SETTINGS =
-  /src\/(config\/(?!yaml-source|file-problem|init|describe|manifest)[\w-]+|model\/(efforts|issue-phases|text\/near))\.ts$/;
+  /src\/(config\/(?!yaml-source|init|describe|manifest)[\w-]+|model\/(efforts|issue-phases|text\/near))\.ts$/;
 // What loads slowly and is needed by few commands. The others load it where they first use it.
 const SLOW =
   /\b(node_(?:child_process|crypto|dns|fs_promises|http|https|net|readline|stream|timers_promises|url|v8|zlib))(?:\.| = (require\("[\w:/]+"\)))/g;

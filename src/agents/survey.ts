@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DoctorFinding, unusable } from '../config/doctor/programs.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/table.ts';
 import type { Env } from '../machine/environment.ts';
 import { findExecutable, probe } from '../machine/programs.ts';
 import type { Access, AgentAdapter, AgentCapabilities, AgentConfig, AgentProgram } from '../model/agent.ts';

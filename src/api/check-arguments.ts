@@ -1,8 +1,13 @@
 import { resolve } from 'node:path';
-import type { Settings as SignalboxSettings } from '../config/settings.ts';
+import type { Settings as SignalboxSettings } from '../config/table.ts';
 import { parseBatches } from '../features/issue-runs/options/check-options.ts';
-import { completeOptions } from '../features/issue-runs/options/run-options.ts';
-import type { ManifestOfRun, SettingsOfRuns } from '../features/issue-runs/types.ts';
+import { completeOptions, mergeRunOptions } from '../features/issue-runs/options/run-options.ts';
+import type {
+  ManifestOfRun,
+  MergedRunOptions,
+  RunOptions,
+  SettingsOfRuns,
+} from '../features/issue-runs/types.ts';
 import type { Env } from '../machine/environment.ts';
 import { InputError } from '../model/errors.ts';
 import type { OrchestratorConfig, RunSurroundings } from './run-types.ts';
@@ -133,4 +138,23 @@ export function checkSettings(settings: unknown): asserts settings is SignalboxS
 
 function bad(message: string, hint: string): InputError {
   return new InputError('run/call', message, { hint });
+}
+
+interface ResolveOptions {
+  /** Default: the environment of the process at the time of the call. */
+  env?: Env;
+  /** How errors name an option: as the caller's property, or as the command-line flag. */
+  named?: 'option' | 'flag';
+}
+
+/**
+ * Merges options over environment over settings over defaults. Undefined keys are ignored. Throws an InputError that names
+ * the origin of anything bad, unknown or contradictory.
+ */
+export function resolveRunOptions(
+  cliOptions: RunOptions,
+  settings: SettingsOfRuns,
+  { env = process.env, named = 'option' }: ResolveOptions = {},
+): MergedRunOptions {
+  return mergeRunOptions(cliOptions, settings, { env, named });
 }

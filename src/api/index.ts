@@ -1,5 +1,5 @@
 export { loadSettings } from '../config/load.ts';
-export type { Settings } from '../config/settings.ts';
+export type { Settings } from '../config/table.ts';
 export type { EngineContext, OpenOptions, PlanKind } from '../engine/context.ts';
 export type { PlanHooks } from '../engine/plan-kind.ts';
 export {
@@ -34,8 +34,8 @@ export type { ExecutionConfig } from '../model/issue-run-schema.ts';
 export type { Plan } from '../model/plan.ts';
 export type { Ticket } from '../model/ticket.ts';
 export type { Workflow } from '../model/workflow.ts';
+export { resolveRunOptions } from './check-arguments.ts';
 export { openEngine, openEngine as openParts } from './open-engine.ts';
-export { resolveRunOptions } from './run-options.ts';
 export type { ResumeInit, RunInit } from './run-orchestrator.ts';
 export { RunOrchestrator } from './run-orchestrator.ts';
 export type { OrchestratorConfig, OrchestratorServices } from './run-types.ts';

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { repositoryOf } from '../config/paths.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/table.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { stopperOf } from '../engine/stopped-tickets.ts';
 import { workspaceFor } from '../engine/ticket-defaults.ts';
@@ -24,9 +24,9 @@ import { parseReference } from '../issues/reference.ts';
 import type { Env } from '../machine/environment.ts';
 import { explained, InputError } from '../model/errors.ts';
 import { planOf } from '../model/plans/view.ts';
+import type { Opened } from './drive-run.ts';
 import { type Course, driveRun } from './drive-run.ts';
 import { openEngine } from './open-engine.ts';
-import type { Opened } from './opened-run.ts';
 import type { OrchestratorConfig } from './run-types.ts';
 
 export interface RunInput {

@@ -38,14 +38,13 @@ import {
   checkSettings,
   checkSignal,
   groupsOf,
+  resolveRunOptions,
   settled,
   surroundingsOf,
 } from './check-arguments.ts';
-import { type Course, driveRun } from './drive-run.ts';
+import { type Course, driveRun, EventStream, type Opened, openRun } from './drive-run.ts';
 import { openEngine } from './open-engine.ts';
-import { EventStream, type Opened, openRun } from './opened-run.ts';
 import { forgetRun, type RunInput, runIssues } from './run-issues.ts';
-import { resolveRunOptions } from './run-options.ts';
 import type { OrchestratorConfig, RunSurroundings } from './run-types.ts';
 import { getSettings, type SignalboxSettings } from './settings.ts';
 

@@ -1,4 +1,4 @@
-import type { Settings as SignalboxSettings } from '../config/settings.ts';
+import type { Settings as SignalboxSettings } from '../config/table.ts';
 import type { PhasePlanCallback, ProgressCallback } from '../features/issue-runs/callbacks.ts';
 import type { RunLogWriter } from '../features/issue-runs/logs/run-log.ts';
 import type { RunOptions, WorktreeInfo } from '../features/issue-runs/types.ts';

@@ -1,6 +1,6 @@
 import { loadSettings } from '../config/load.ts';
 import { packageDir } from '../config/paths.ts';
-import type { RunSettings, Settings } from '../config/settings.ts';
+import type { RunSettings, Settings } from '../config/table.ts';
 import type { Env } from '../machine/environment.ts';
 import { surroundingsOf } from './check-arguments.ts';
 

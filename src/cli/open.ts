@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
 import { packageDir, plainStateDir } from '../config/paths.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/table.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';

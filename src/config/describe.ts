@@ -1,7 +1,7 @@
 import { maskedUrl } from '../model/text/redact.ts';
 import { REF } from './check.ts';
 import { allowed, type Field, isScalar, type Kind, keyRule } from './kinds.ts';
-import type { Settings } from './settings.ts';
+import type { Settings } from './table.ts';
 import { flagOf, ROWS, variableOf } from './table.ts';
 
 type JsonSchema = Record<string, unknown>;

@@ -25,6 +25,22 @@ export type Kind =
   | { is: 'object'; fields: Record<string, Field> }
   | { is: 'maybe'; of: Kind };
 
+export const text = { is: 'text' } as const;
+export const path = { is: 'path' } as const;
+export const command = { is: 'command' } as const;
+export const inside = { is: 'inside' } as const;
+export const boolean = { is: 'boolean' } as const;
+export const choice = <const T extends readonly string[]>(of: T) => ({ is: 'choice', of }) as const;
+export const whole = (rule: Omit<Kind & { is: 'whole' }, 'is'>) => ({ is: 'whole', ...rule }) as const;
+export const number = (rule: Omit<Kind & { is: 'number' }, 'is'>) => ({ is: 'number', ...rule }) as const;
+export const list = <const K extends Kind>(of: K) => ({ is: 'list', of }) as const;
+export const maybe = <const K extends Kind>(of: K) => ({ is: 'maybe', of }) as const;
+export const record = <const K extends Kind>(keys: (Kind & { is: 'record' })['keys'], of: K) =>
+  ({ is: 'record', keys, of }) as const;
+export const object = <const F extends Record<string, Field>>(fields: F) =>
+  ({ is: 'object', fields }) as const;
+export const field = <const K extends Kind>(kind: K, about: string) => ({ kind, about }) as const;
+
 export interface Field {
   kind: Kind;
   about: string;
@@ -168,4 +184,14 @@ export interface Row {
   option?: string;
   /** YAML, for docs and the file that `init` writes. */
   example?: string;
+}
+
+/** One row of the table: what a setting holds, its default, and a sentence about it. */
+export function row<const K extends Kind>(
+  kind: K,
+  preset: unknown,
+  about: string,
+  more: Omit<Row, 'kind' | 'default' | 'about'> = {},
+): Omit<Row, 'kind'> & { kind: K } {
+  return { kind, default: preset, about, ...more };
 }

@@ -3,7 +3,7 @@ import type { Env } from '../machine/environment.ts';
 import { InputError } from '../model/errors.ts';
 import { type CheckContext, check, fromText, isMapping, unknownKey, type ValueProblem } from './check.ts';
 import { found, isScalar, type Kind, type Row } from './kinds.ts';
-import type { Flags } from './settings.ts';
+import type { Flags } from './table.ts';
 import { flagOf, type Key, ROWS, variableOf } from './table.ts';
 import type { Path, YamlSource } from './yaml-source.ts';
 

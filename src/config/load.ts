@@ -7,7 +7,7 @@ import { type AgentEntry, builtInAgents, findAgent, resolveAgent } from './built
 import type { Row } from './kinds.ts';
 import { type Entry, fileLayer, flagLayer, variableLayer } from './layers.ts';
 import { type ConfigFile, findConfig, homeDir, projectFile, setsNothing } from './paths.ts';
-import type { Flags, McpServer, Settings } from './settings.ts';
+import type { Flags, McpServer, Settings } from './table.ts';
 import { type Key, ROWS, TABLE } from './table.ts';
 import { isTrusted } from './trust.ts';
 

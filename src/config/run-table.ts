@@ -1,79 +1,65 @@
 import { EFFORTS } from '../model/efforts.ts';
 import { OPTIONAL_PHASES } from '../model/issue-phases.ts';
-import type { Kind, Row } from './kinds.ts';
-
-const flag = { is: 'boolean' } as const;
-const text = { is: 'text' } as const;
+import {
+  boolean,
+  choice,
+  field,
+  type Kind,
+  list,
+  maybe,
+  number,
+  object,
+  type Row,
+  record,
+  row,
+  text,
+  whole,
+} from './kinds.ts';
 
 /** Defaults of issue runs. The key after `run.` is also the option's name. */
 export const RUN_ROWS = {
-  'run.concurrency': {
-    kind: { is: 'whole', min: 1, flag: '--concurrency' },
-    default: 3,
-    letter: 'c',
-    help: 'most issues at once',
-    about: 'Most issues of one run at once; maxConcurrency caps the machine.',
-  },
-  'run.sequential': {
-    kind: flag,
-    default: false,
-    about: 'One issue at a time, and none after the first failure.',
-  },
-  'run.timeout': {
-    kind: { is: 'whole', min: 1, max: 2_000_000, flag: '--timeout', unit: 'seconds' },
-    default: 1800,
-    about: 'Seconds one phase may take.',
-  },
-  'run.qualityLoop': { kind: flag, default: false, about: 'Go back to the failed phase with the findings.' },
-  'run.maxIterations': {
-    kind: { is: 'whole', min: 1, flag: '--max-iterations' },
-    default: 3,
-    about: 'Most rounds of the quality loop.',
-  },
-  'run.retry': {
-    kind: flag,
-    default: true,
-    help: 'one attempt of everything',
-    about: 'Repeat what may pass the second time; without it everything has one attempt.',
-  },
-  'run.smartTests': {
-    kind: flag,
-    default: true,
+  'run.concurrency': row(
+    whole({ min: 1, flag: '--concurrency' }),
+    3,
+    'Maximum number of issues of one run at once; maxConcurrency limits the machine.',
+    { letter: 'c', help: 'maximum number of issues at once' },
+  ),
+  'run.sequential': row(boolean, false, 'One issue at a time, and none after the first failure.'),
+  'run.timeout': row(
+    whole({ min: 1, max: 2_000_000, flag: '--timeout', unit: 'seconds' }),
+    1800,
+    'Seconds one phase may take.',
+  ),
+  'run.qualityLoop': row(boolean, false, 'Go back to the failed phase with the findings.'),
+  'run.maxIterations': row(
+    whole({ min: 1, flag: '--max-iterations' }),
+    3,
+    'Maximum number of rounds of the quality loop.',
+  ),
+  'run.retry': row(boolean, true, 'Retry what may pass the second time.', { help: 'never retry' }),
+  'run.smartTests': row(boolean, true, 'During the work, run only the tests that the changed files touch.', {
     help: 'run all tests every time',
-    about: 'While work goes on, run only the tests that the changed files touch.',
-  },
-  'run.testgen': {
-    kind: flag,
-    default: false,
-    about: 'Write tests from the acceptance criteria before exec.',
-  },
-  'run.securityReview': { kind: flag, default: false, about: 'Review the security of the work before qa.' },
-  'run.autoDetectPhases': {
-    kind: flag,
-    default: true,
-    help: 'let labels add nothing',
-    about: 'Let the labels of an issue add phases and the quality loop, by run.rules.',
-  },
-  'run.rules': {
-    kind: {
-      is: 'list',
-      of: {
-        is: 'object',
-        fields: {
-          labels: {
-            kind: { is: 'list', of: text },
-            required: true,
-            about: 'An issue with one of these, in any case, is meant.',
-          },
-          phases: {
-            kind: { is: 'list', of: { is: 'choice', of: [...OPTIONAL_PHASES, 'security-review'] } },
-            about: 'Phases to add.',
-          },
-          qualityLoop: { kind: flag, about: 'Turn the quality loop on.' },
+  }),
+  'run.testgen': row(boolean, false, 'Write tests from the acceptance criteria before exec.'),
+  'run.securityReview': row(boolean, false, 'Review the security of the work before qa.'),
+  'run.autoDetectPhases': row(
+    boolean,
+    true,
+    'Let the labels of an issue add phases and the quality loop, by run.rules.',
+    { help: 'ignore labels' },
+  ),
+  'run.rules': row(
+    list(
+      object({
+        labels: {
+          ...field(list(text), 'Applies to issues with one of these labels, in upper or lower case.'),
+          required: true,
         },
-      },
-    },
-    default: [
+        phases: field(list(choice([...OPTIONAL_PHASES, 'security-review'])), 'Phases to add.'),
+        qualityLoop: field(boolean, 'Turn the quality loop on.'),
+      }),
+    ),
+    [
       {
         labels: ['security', 'auth', 'authentication', 'permissions', 'admin'],
         phases: ['security_review'],
@@ -81,80 +67,58 @@ export const RUN_ROWS = {
       { labels: ['complex', 'refactor', 'breaking', 'major'], qualityLoop: true },
       { labels: ['tests', 'testing'], phases: ['testgen'] },
     ],
-    flag: null,
-    about: 'What labels add to a run.',
-    example: 'run:\n  rules:\n    - labels: [payments]\n      phases: [testgen, security_review]',
-  },
-  'run.phases': {
-    kind: {
-      is: 'record',
-      keys: 'phase',
-      of: {
-        is: 'object',
-        fields: {
-          model: { kind: text, about: 'Model, as the agent’s CLI spells it.' },
-          effort: { kind: { is: 'choice', of: EFFORTS }, about: 'Reasoning effort.' },
-        },
-      },
+    'What labels add to a run.',
+    {
+      flag: null,
+      example: 'run:\n  rules:\n    - labels: [payments]\n      phases: [testgen, security_review]',
     },
-    default: {},
-    flag: null,
-    option: 'phasePolicies',
-    about: 'Model and effort by phase.',
-    example: 'run:\n  phases:\n    spec: {model: opus, effort: high}',
-  },
-  'run.agent': {
-    kind: { is: 'maybe', of: text },
-    default: null,
+  ),
+  'run.phases': row(
+    record(
+      'phase',
+      object({
+        model: field(text, 'Model, as the agent’s CLI spells it.'),
+        effort: field(choice(EFFORTS), 'Reasoning effort.'),
+      }),
+    ),
+    {},
+    'Model and effort by phase.',
+    {
+      flag: null,
+      option: 'phasePolicies',
+      example: 'run:\n  phases:\n    spec: {model: opus, effort: high}',
+    },
+  ),
+  'run.agent': row(maybe(text), null, 'Agent of issue runs; null is defaultAgent.', {
     letter: 'a',
     help: 'agent of this run',
-    about: 'Agent of issue runs; null is defaultAgent.',
-  },
-  'run.defaultBase': {
-    kind: { is: 'maybe', of: { is: 'ref' } },
-    default: null,
-    flag: '--base',
-    option: 'base',
-    help: 'branch that work starts from',
-    about: 'Branch that work starts from; null is the default branch of the repository.',
-  },
-  'run.pr': {
-    kind: flag,
-    default: true,
-    help: 'open no pull request',
-    about: 'Push the branch and open a pull request.',
-  },
-  'run.integrate': {
-    kind: flag,
-    default: false,
-    about:
-      'Merge finished work into the base branch locally, or into signalbox/<base> where that is checked out.',
-  },
-  'run.logJson': {
-    kind: flag,
-    default: true,
-    help: 'write no JSON log',
-    about: 'Write a JSON log of every run.',
-  },
-  'run.logPath': {
-    kind: { is: 'project' },
-    default: '.signalbox/logs',
+  }),
+  'run.defaultBase': row(
+    maybe({ is: 'ref' }),
+    null,
+    'Branch that work starts from; null is the default branch of the repository.',
+    { flag: '--base', option: 'base', help: 'branch that work starts from' },
+  ),
+  'run.pr': row(boolean, true, 'Push the branch and open a pull request.', { help: 'open no pull request' }),
+  'run.integrate': row(
+    boolean,
+    false,
+    'Merge finished work into the base branch locally, or into signalbox/<base> if that branch is checked out.',
+  ),
+  'run.logJson': row(boolean, true, 'Write a JSON log of every run.', { help: 'write no JSON log' }),
+  'run.logPath': row({ is: 'project' }, '.signalbox/logs', 'Directory of these logs.', {
     help: 'directory of the JSON log',
-    about: 'Directory of these logs.',
-  },
-  'run.rotation.maxSizeMB': {
-    kind: { is: 'number', above: 0 },
-    default: 10,
+  }),
+  'run.rotation.maxSizeMB': row(
+    number({ above: 0 }),
+    10,
+    'The oldest run logs are deleted above this size.',
+    { flag: null },
+  ),
+  'run.rotation.maxFiles': row(whole({ min: 1 }), 100, 'The oldest run logs are deleted above this number.', {
     flag: null,
-    about: 'The oldest run logs are deleted above this size.',
-  },
-  'run.rotation.maxFiles': {
-    kind: { is: 'whole', min: 1 },
-    default: 100,
-    flag: null,
-    about: 'The oldest run logs are deleted above this number.',
-  },
-} as const satisfies Record<`run.${string}`, Row>;
+  }),
+} satisfies Record<`run.${string}`, Row>;
 
 export interface RunOnlyRow {
   kind: Kind;
@@ -164,15 +128,15 @@ export interface RunOnlyRow {
 
 /** Options that only a run has, not the settings, by name. */
 export const RUN_ONLY = {
-  phases: { kind: text, about: 'phases to run, by commas; the others are skipped' },
-  chain: { kind: flag, about: 'in the order of dependencies, each from the branch of the one before' },
-  qaGate: { kind: flag, about: 'in a chain, wait after each issue until somebody has approved it' },
-  batch: { kind: { is: 'list', of: text }, about: 'a group of issues; groups run in order' },
-  models: { kind: text, about: 'model of all phases, or phase=model by commas' },
-  efforts: { kind: text, about: 'reasoning effort of all phases, or phase=effort by commas' },
-  detach: { kind: flag, about: 'give the terminal back; a daemon goes on' },
-  dryRun: { kind: flag, about: 'say what would be done and do nothing' },
-  force: { kind: flag, about: 'run issues again that are done' },
-  verbose: { kind: flag, letter: 'v', about: 'show what agents say and do' },
-  quiet: { kind: flag, letter: 'q', about: 'show results only' },
-} as const satisfies Record<string, RunOnlyRow>;
+  phases: { kind: text, about: 'phases to run, separated by commas; the others are skipped' },
+  chain: { kind: boolean, about: 'in the order of dependencies, each from the branch of the one before' },
+  qaGate: { kind: boolean, about: 'in a chain, wait after each issue until it is approved' },
+  batch: { kind: list(text), about: 'a group of issues; groups run in order' },
+  models: { kind: text, about: 'model of all phases, or phase=model, separated by commas' },
+  efforts: { kind: text, about: 'reasoning effort of all phases, or phase=effort, separated by commas' },
+  detach: { kind: boolean, about: 'return at once; a daemon continues the run' },
+  dryRun: { kind: boolean, about: 'show what would be done and do nothing' },
+  force: { kind: boolean, about: 'run issues again that are done' },
+  verbose: { kind: boolean, letter: 'v', about: 'show what agents say and do' },
+  quiet: { kind: boolean, letter: 'q', about: 'show results only' },
+} satisfies Record<string, RunOnlyRow>;

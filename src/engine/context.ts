@@ -1,4 +1,4 @@
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/table.ts';
 import { Machine } from '../machine/machine.ts';
 import type { ActionInputs, ActionName } from '../model/actions.ts';
 import { InputError, messageOf, SignalboxError } from '../model/errors.ts';

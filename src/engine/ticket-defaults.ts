@@ -1,5 +1,5 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/table.ts';
 import { InputError } from '../model/errors.ts';
 import { branchProblem, defaultBranch, refKey } from '../model/ids.ts';
 import { type Plan, removedTickets, sharesWorkspace } from '../model/plan.ts';

@@ -1,5 +1,5 @@
 import { ownVariables } from '../agents/places.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/table.ts';
 import type { ActionInputs, ActionName } from '../model/actions.ts';
 import type { AgentConfig } from '../model/agent.ts';
 import type { Plan } from '../model/plan.ts';

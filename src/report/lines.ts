@@ -1,9 +1,8 @@
 import type { EngineEvent } from '../model/events.ts';
 import { isVerbal } from '../model/state/explain.ts';
 import { type Naming, nameOf, withNames } from '../model/ticket-names.ts';
-import { untilText } from './hold-time.ts';
-import { duration, oneLine, type Style, usageText, whichAttempt } from './style.ts';
-import { cells } from './width.ts';
+import { duration, oneLine, type Style, untilText, usageText, whichAttempt } from './style.ts';
+import { cells } from './table.ts';
 
 interface LineOptions extends Naming {
   style: Style;

@@ -6,7 +6,7 @@ import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { Plan } from '../model/plan.ts';
 import { ticketsOf } from '../model/plans/view.ts';
-import { keepSummary } from './spec-summary.ts';
+import { keepSummary } from './spec-text.ts';
 import { openTmuxView, type TmuxView } from './tmux/view.ts';
 
 export interface SpecFollower {

@@ -1,10 +1,17 @@
 import { relative } from 'node:path';
+import type { EngineContext } from '../engine/context.ts';
+import type { SpecResult } from '../features/spec-runs/result.ts';
+import { updateSpecPlan } from '../features/spec-runs/unit.ts';
 import type { Spec } from '../kiro/read-spec.ts';
 import type { SpecProblem, SpecTask } from '../kiro/task.ts';
 import type { Unit } from '../kiro/units.ts';
+import { usageOf } from '../model/limits/usage.ts';
+import { NO_REASON } from '../model/state/outcome.ts';
 import { plural } from '../model/text/plural.ts';
-import { oneLine, type Style } from './style.ts';
-import { table } from './table.ts';
+import type { Ticket } from '../model/ticket.ts';
+import { ticketMark } from './plan-text.ts';
+import { duration, oneLine, type Style, usageText } from './style.ts';
+import { fittingTable, joined, table } from './table.ts';
 
 interface Shown {
   spec: Pick<Spec, 'name' | 'kind' | 'files' | 'tasks' | 'all'>;
@@ -84,4 +91,112 @@ export function specProblemText(problem: SpecProblem, { look, cwd }: Near): stri
 function shortPath(path: string, cwd: string): string {
   const short = relative(cwd, path);
   return short === '' || short.startsWith('..') ? path : short;
+}
+
+/** Counts, cost and time of a run, one line each. */
+function summaryFacts(result: SpecResult): string[] {
+  const { counts, usage, ms, changes } = result;
+  const parts = [
+    `${counts.complete} of ${counts.units} complete${counts.before > 0 ? ` (${counts.before} before this run)` : ''}`,
+    ...(counts.failed > 0 ? [`${counts.failed} failed`] : []),
+    ...(counts.halted > 0 ? [`${counts.halted} halted`] : []),
+    ...(counts.left > 0 ? [`${counts.left} to do`] : []),
+    ...(counts.unselected > 0 ? [`${counts.unselected} not selected`] : []),
+  ];
+  const stat = changes.split('\n').at(-1)?.trim();
+  return [
+    `Units: ${parts.join(', ')}`,
+    `Attempts: ${counts.attempts} in the last run`,
+    `Changes: ${stat || 'none'} since the branch began`,
+    `Usage: ${usageText(usage) || 'unknown'} in the last run`,
+    `Time: ${duration(ms)} in the last run`,
+    ...(result.unchecked.length > 0 ? [`Unchecked: ${uncheckedText(result)}`] : []),
+  ];
+}
+
+function uncheckedText({ unchecked }: SpecResult): string {
+  const one = unchecked.length === 1;
+  return `${one ? 'checkpoint' : 'checkpoints'} ${unchecked.join(', ')} ${one ? 'was' : 'were'} ticked without a check, since there are none`;
+}
+
+/** Keeps the summary in the plan, for `status` and the progress file. A run that did nothing keeps the last one. */
+export async function keepSummary(parts: EngineContext, result: SpecResult): Promise<void> {
+  const planId = result.plan.id;
+  const ended = { at: parts.now(), lines: summaryFacts(result) };
+  await updateSpecPlan(parts, planId, (latest) =>
+    result.counts.attempts === 0 && latest.ended ? latest : { ...latest, ended },
+  );
+  await parts.flush(planId);
+}
+
+/** The result of a spec run: a row per unit, the changes, and how to continue. */
+export function specSummary(result: SpecResult, look: Style, columns?: number): string {
+  const { tickets, plan, halted, counts, changes, usage, ms } = result;
+  const shown = worthShowing(tickets);
+  const rows = shown.map((ticket) => [
+    isPartly(ticket) ? look.yellow('✓') : ticketMark(ticket, look),
+    ticket.ticketId,
+    oneLine(ticket.title, 50),
+    isPartly(ticket) ? 'partly' : ticket.status.replace('_', ' '),
+    usageText(usageOf(ticket)),
+    ticket.status === 'complete'
+      ? leftOutText(ticket)
+      : oneLine(ticket.hold?.reason ?? ticket.error ?? '', 300),
+  ]);
+  const facts = [...unitFacts(counts), duration(ms), usageText(usage)].filter(Boolean);
+  const header = ['', 'unit', 'title', 'status', 'usage', 'why'];
+  const lines = ['', fittingTable(header, rows, { style: look, columns, lead: 2 })];
+  const left = tickets.length - shown.length;
+  if (left > 0) lines.push(look.dim(`… and ${left} more: signalbox status --plan ${plan.id}`));
+  if (changes !== '') lines.push('', look.dim('Changes of the branch since it began:'), changes);
+  lines.push('', look.bold(joined(facts, columns)));
+  const branch = tickets[0]?.branch;
+  if (branch)
+    lines.push(look.dim(`Branch: ${branch}${result.branchGone ? ' (gone: merged or deleted)' : ''}`));
+  if (result.unchecked.length > 0)
+    lines.push(`${look.yellow('!')} ${uncheckedText(result)}. Set \`checks\` to what has to pass.`);
+  if (halted) {
+    const asks =
+      halted.reason === NO_REASON ? 'halted and gave no reason' : `asks: ${oneLine(halted.reason, 1000)}`;
+    lines.push(`${look.yellow('!')} ${halted.ticketId} ${asks}`);
+    lines.push(`Go on with: signalbox resume ${plan.id} --answer "…"`);
+  } else if (result.exitCode === 1) lines.push('The same command goes on from here.');
+  if (!halted && result.exitCode !== 0) lines.push(`Details: signalbox status --plan ${plan.id}`);
+  return lines.join('\n');
+}
+
+const MOST = 60;
+const MOST_ALIKE = 20;
+
+/** Of many units: the latest complete ones, the next ones, and all that need attention. */
+function worthShowing(tickets: readonly Ticket[]): readonly Ticket[] {
+  if (tickets.length <= MOST) return tickets;
+  const of = (status: Ticket['status']) => tickets.filter((ticket) => ticket.status === status);
+  const latest = of('complete').sort((a, b) => (a.since ?? '').localeCompare(b.since ?? ''));
+  const alike = new Set([...latest.slice(-MOST_ALIKE), ...of('queued').slice(0, MOST_ALIKE)]);
+  return tickets.filter(
+    (ticket) => (ticket.status !== 'complete' && ticket.status !== 'queued') || alike.has(ticket),
+  );
+}
+
+function unitFacts(counts: SpecResult['counts']): string[] {
+  return [
+    `${counts.complete}/${counts.units} units complete`,
+    counts.failed > 0 ? `${counts.failed} failed` : '',
+    counts.halted > 0 ? `${counts.halted} halted` : '',
+    counts.left > 0 ? `${counts.left} to do` : '',
+    counts.unselected > 0 ? `${counts.unselected} not selected` : '',
+    `${plural(counts.attempts, 'attempt')} in this run`,
+  ];
+}
+
+/** Its selected tasks are done; the others were not selected. */
+function isPartly(ticket: Ticket): boolean {
+  return ticket.status === 'complete' && (ticket.unit?.leftOut ?? []).length > 0;
+}
+
+function leftOutText(ticket: Ticket): string {
+  const ids = ticket.unit?.leftOut ?? [];
+  if (ids.length === 0) return '';
+  return oneLine(`not selected and not done: ${ids.join(', ')}`, 300);
 }

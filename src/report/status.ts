@@ -9,8 +9,7 @@ import { asAsked, type Explanation, explain } from '../model/state/explain.ts';
 import { behind } from '../model/state/turns.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
 import type { StoreProblem, StoreView } from '../store/port.ts';
-import { untilNote } from './hold-time.ts';
-import { ago, oneLine, type Style, sayProblem, usageText } from './style.ts';
+import { ago, oneLine, type Style, sayProblem, untilNote, usageText } from './style.ts';
 
 interface TicketStatus extends Explanation {
   ticket: Ticket;

@@ -1,4 +1,4 @@
-import type { Settings } from '../config/settings.ts';
+import type { Settings } from '../config/table.ts';
 import { type Redact, redactor, secretValues } from '../model/text/redact.ts';
 import { Fingerprints, fingerprintRedactor } from './secret-fingerprints.ts';
 

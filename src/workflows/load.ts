@@ -1,8 +1,8 @@
 import { basename } from 'node:path';
 import type { z } from 'zod';
-import { type Finding, type Problem, placed, problemFrom } from '../config/file-problem.ts';
 import { found } from '../config/kinds.ts';
 import type { Path, Place, YamlSource } from '../config/yaml-source.ts';
+import { type Finding, type Problem, placed, problemFrom } from '../config/yaml-source.ts';
 import { capital } from '../model/text/clean.ts';
 import { isObject } from '../model/text/json.ts';
 import { didYouMean, nearest } from '../model/text/near.ts';

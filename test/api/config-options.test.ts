@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { resolveRunOptions } from '../../src/api/run-options.ts';
+import { resolveRunOptions } from '../../src/api/check-arguments.ts';
 import { optionOf, RUN_SETTINGS } from '../../src/config/run-flags.ts';
 import { RUN_ONLY } from '../../src/config/run-table.ts';
-import type { RunSettings } from '../../src/config/settings.ts';
+import type { RunSettings } from '../../src/config/table.ts';
 import { variableOf } from '../../src/config/table.ts';
 import { buildExecutionConfig } from '../../src/features/issue-runs/options/execution-config.ts';
 import type { RunOptions } from '../../src/features/issue-runs/types.ts';

@@ -18,7 +18,7 @@ describe('what is made from the table', () => {
       type: 'integer',
       minimum: 1,
       default: 3,
-      description: 'Most tickets that run at once on this machine.',
+      description: 'Maximum number of tickets that run at once on this machine.',
     });
     expect(Object.keys(schema.properties.timeouts?.properties ?? {})).toHaveLength(5);
     expect(schema.properties.timeouts?.additionalProperties).toBe(false);

@@ -4,7 +4,7 @@ import { TICKET_STATUSES } from '../../src/model/ticket-schema.ts';
 import { elapsed, frame } from '../../src/report/live/frame.ts';
 import { type LiveState, type LiveTicket, liveState } from '../../src/report/live/state.ts';
 import { style } from '../../src/report/style.ts';
-import { cells } from '../../src/report/width.ts';
+import { cells } from '../../src/report/table.ts';
 import { START, usage } from './samples.ts';
 
 const view = { columns: 80, rows: 24, above: 100, style: style(false), withPlan: false };

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { style } from '../../src/report/style.ts';
-import { fittingTable, table } from '../../src/report/table.ts';
-import { cells } from '../../src/report/width.ts';
+import { cells, fittingTable, table } from '../../src/report/table.ts';
 
 const plain = style(false);
 const HEADER = ['', 'issue', 'time', 'branch', 'pull request', 'usage', 'why'];

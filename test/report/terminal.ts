@@ -1,5 +1,5 @@
 import type { Screen } from '../../src/report/live/live.ts';
-import { cells } from '../../src/report/width.ts';
+import { cells } from '../../src/report/table.ts';
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal is about them
 const PART = /\u001b\[(\??)(\d*)([A-Za-z])|[\r\n]|[^\u001b\r\n]/gu;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cells, cut, joined, spread } from '../../src/report/width.ts';
+import { cells, cut, joined, spread } from '../../src/report/table.ts';
 
 describe('cells', () => {
   it.each([

@@ -2,7 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { checkAll, checkWorkflow } from '../../src/workflows/check/check.ts';
+import { checkAll, checkLoaded } from '../../src/workflows/check/check.ts';
+import { loadWorkflow } from '../../src/workflows/load.ts';
 import { directory, problemsOf, searchPath } from './helpers.ts';
 
 const phases = (...body: string[]) => `name: w\nphases:\n${body.map((line) => `  - ${line}`).join('\n')}`;
@@ -449,7 +450,10 @@ phases:
     ['{{ title ~ branch }}', '"~"', 'Write {{ a | append: b }}.'],
   ])('that were written for Nunjucks are answered with the Liquid form: %s', async (prompt, what, hint) => {
     const text = `name: w\nphases:\n  - id: a\n    type: agent\n    prompt: |\n      ${prompt}\n`;
-    const problems = await checkWorkflow({ file: 'w.yaml', text }, { prompts: [], scripts: [] });
+    const problems = await checkLoaded(await loadWorkflow({ file: 'w.yaml', text }), {
+      prompts: [],
+      scripts: [],
+    });
     expect(problems[0]).toMatchObject({
       line: 6,
       message: `${what} is Nunjucks; templates are Liquid.`,

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Workflow } from '../../src/model/workflow.ts';
-import { checkWorkflow } from '../../src/workflows/check/check.ts';
+import { checkLoaded } from '../../src/workflows/check/check.ts';
 import type { SearchPath } from '../../src/workflows/find.ts';
 import { loadWorkflow } from '../../src/workflows/load.ts';
 import { atTestEnd } from '../support/ends.ts';
@@ -35,7 +35,7 @@ export function searchPath(...roots: string[]): SearchPath {
 /** Problems of a workflow as `line:column: message`, those of prompts with the file in front. */
 export async function problemsOf(text: string, files: Record<string, string> = {}): Promise<string[]> {
   const root = directory(files);
-  const problems = await checkWorkflow({ file: 'w.yaml', text }, searchPath(root));
+  const problems = await checkLoaded(await loadWorkflow({ file: 'w.yaml', text }), searchPath(root));
   return problems.map(({ file, line, column, message }) => {
     const where = file === 'w.yaml' ? '' : `${file.slice(root.length + 1)}:`;
     return `${where}${line}:${column}: ${message}`.replaceAll(root, '<root>');

@@ -116,7 +116,7 @@ async function follow(
   const [{ runPlan }, { specResult }, { keepSummary, specSummary }] = await Promise.all([
     import('../../engine/run-plan.ts'),
     import('../../features/spec-runs/result.ts'),
-    import('../../report/spec-summary.ts'),
+    import('../../report/spec-text.ts'),
   ]);
   view.watch(parts.store, { planId });
   io.keepHeapSmall();

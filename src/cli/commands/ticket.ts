@@ -89,7 +89,7 @@ export async function resume(
       hint: `Answer a gate with: signalbox respond ${id} <ticket> <decision> "…"`,
     });
   if (found.kind === 'run') {
-    if (!isWithDaemon(parts, id)) return (await import('./run-issues.ts')).resumeIssues(id, options, io);
+    if (!isWithDaemon(parts, id)) return (await import('./run.ts')).resumeIssues(id, options, io);
     const { adoptFinished } = await import('../../features/issue-runs/resume.ts');
     await adoptFinished(parts, id);
     if (found.status === 'active' && stoppedIn(parts, id).length === 0) {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { type Problem, sayProblem } from '../../config/file-problem.ts';
-import type { Settings } from '../../config/settings.ts';
+import type { Settings } from '../../config/table.ts';
+import { type Problem, sayProblem } from '../../config/yaml-source.ts';
 import { agentProblems } from '../../features/plans/workflow-agents.ts';
 import { ACTIONS } from '../../model/actions.ts';
 import { plural } from '../../model/text/plural.ts';
@@ -11,6 +11,7 @@ import { findPrompt, type SearchPath } from '../../workflows/find.ts';
 import { drawing, mermaid } from '../../workflows/graph.ts';
 import { type LoadedWorkflow, loadWorkflow } from '../../workflows/load.ts';
 import { resolveWorkflow, unknownWorkflow } from '../../workflows/resolve.ts';
+import { installSkills, listSkills } from '../../workflows/skills.ts';
 import { answer, type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openSettings } from '../open.ts';
 
@@ -122,4 +123,27 @@ async function checkOne(file: string, settings: Settings, io: Io): Promise<Check
 
 async function searchPathOf(options: GlobalOptions, io: Io): Promise<SearchPath> {
   return (await openSettings(io, options)).searchPath;
+}
+
+interface Options extends GlobalOptions {
+  dir?: string;
+  user?: boolean;
+  force?: boolean;
+}
+
+export async function skillsList(io: Io, options: Options): Promise<void> {
+  const found = await listSkills((await openSettings(io, options)).searchPath.skills);
+  if (options.json) return outJson(io, found);
+  const width = Math.max(0, ...found.map(({ name }) => name.length));
+  io.out(found.map(({ name, dir }) => `${name.padEnd(width)}  ${dir}`).join('\n') || 'There are none.');
+}
+
+export async function skillsInstall(io: Io, options: Options, names: readonly string[]): Promise<void> {
+  const settings = await openSettings(io, options);
+  const root = options.user ? settings.userHome : resolve(io.cwd, options.dir ?? '.');
+  const known = await listSkills(settings.searchPath.skills);
+  const done = installSkills(known, { root, names, force: options.force === true });
+  if (options.json) return outJson(io, done);
+  for (const { did, path } of done) io.out(`${did.padEnd(9)}  ${path}`);
+  if (done.some(({ did }) => did === 'kept')) io.out('What was changed there was kept; --force replaces it.');
 }

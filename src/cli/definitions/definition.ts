@@ -31,7 +31,7 @@ export interface OptionDefinition {
 }
 
 /** Gets the options, global ones included, then the arguments in their order. */
-export type CommandFunction = (io: Io, options: never, ...args: never[]) => unknown;
+type CommandFunction = (io: Io, options: never, ...args: never[]) => unknown;
 
 /** Arguments of commands that workflows call: the engine names the ticket in the environment. */
 export const TICKET_OF_PHASE = {

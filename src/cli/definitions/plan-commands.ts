@@ -1,9 +1,9 @@
 import type { CommandDefinition } from './definition.ts';
 
 const plan = () => import('../commands/plan.ts');
-const edits = () => import('../commands/plan-edit.ts');
+const edits = () => import('../commands/plan.ts');
 const workflow = () => import('../commands/workflow.ts');
-const skills = () => import('../commands/skills.ts');
+const skills = () => import('../commands/workflow.ts');
 
 const FOR_BOTH = {
   '--repo <path>': 'git repository',

@@ -1,7 +1,7 @@
 import { PULL_WAITS } from '../../model/actions.ts';
 import { type CommandDefinition, TICKET_OF_PHASE } from './definition.ts';
 
-const config = () => import('../commands/config.ts');
+const config = () => import('../commands/setup.ts');
 const workspace = () => import('../commands/workspace.ts');
 const forge = () => import('../commands/forge.ts');
 
@@ -12,7 +12,7 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
     about: 'create the home, and in a git repository its .signalbox directory; never overwrites',
     options: { '-d, --dir <path>': 'the home to create (default: $SIGNALBOX_HOME, else ~/.signalbox)' },
     examples: ['init', 'init --dir ~/work/signalbox'],
-    load: async () => (await import('../commands/init.ts')).init,
+    load: async () => (await import('../commands/setup.ts')).init,
   },
   {
     usage: 'config',
@@ -191,6 +191,6 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
     usage: 'notify test',
     about: 'send one notification to each place that `notify` of the settings names',
     notes: 'Exits with 1 when a place is not reached, or none is configured.',
-    load: async () => (await import('../commands/notify.ts')).notifyTest,
+    load: async () => (await import('../commands/setup.ts')).notifyTest,
   },
 ];

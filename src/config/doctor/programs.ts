@@ -2,7 +2,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import type { Env } from '../../machine/environment.ts';
 import { commandFiles, findExecutable, type Probe, probe, statIfSeen } from '../../machine/programs.ts';
 import type { AgentConfig } from '../../model/agent.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../table.ts';
 
 /** `bad` is something required that is missing; `warn` is worth knowing. */
 export interface DoctorFinding {

@@ -1,6 +1,6 @@
 import type { ValueOf } from '../../config/kinds.ts';
 import type { RUN_ONLY } from '../../config/run-table.ts';
-import type { RunSettings } from '../../config/settings.ts';
+import type { RunSettings } from '../../config/table.ts';
 import type { WorkItem } from '../../issues/item.ts';
 import type { AgentConfig } from '../../model/agent.ts';
 import type { Judged } from '../../model/criteria.ts';

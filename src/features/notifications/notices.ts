@@ -1,4 +1,4 @@
-import type { Settings } from '../../config/settings.ts';
+import type { Settings } from '../../config/table.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Settings } from '../../config/settings.ts';
+import type { Settings } from '../../config/table.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { run } from '../../machine/run.ts';
 import { messageOf } from '../../model/errors.ts';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { LAUNCHERS, WITH_SERVERS } from '../../agents/adapters.ts';
 import { coverArgs, type LaunchPlan, type PlannerServer, withoutSecrets } from '../../agents/planning.ts';
 import { INSTALL_COMMANDS } from '../../config/doctor/programs.ts';
-import type { Settings } from '../../config/settings.ts';
+import type { Settings } from '../../config/table.ts';
 import { findExecutable } from '../../machine/programs.ts';
 import type { AgentConfig } from '../../model/agent.ts';
 import { InputError } from '../../model/errors.ts';

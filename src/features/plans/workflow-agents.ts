@@ -1,6 +1,6 @@
 import { adapterFor, capabilityProblems } from '../../agents/adapters.ts';
-import { type Finding, type Problem, placed } from '../../config/file-problem.ts';
-import type { Settings } from '../../config/settings.ts';
+import type { Settings } from '../../config/table.ts';
+import { type Finding, type Problem, placed } from '../../config/yaml-source.ts';
 import { didYouMean } from '../../model/text/near.ts';
 import type { LoadedWorkflow } from '../../workflows/load.ts';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
-import type { Settings } from '../../config/settings.ts';
+import type { Settings } from '../../config/table.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { failedRef } from '../../engine/shared-tree.ts';
 import { promptParts } from '../../kiro/prompt-parts.ts';

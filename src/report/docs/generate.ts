@@ -1,7 +1,14 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { ADAPTERS } from '../../agents/adapters.ts';
+import { ownDirectories } from '../../agents/places.ts';
+import { rangeText, SUPPORT_COLUMNS, supportsOf } from '../../agents/survey.ts';
+import { settingsDocRows } from '../../config/describe.ts';
+import { ACTION_NAMES, ACTIONS, PULL_WAITS } from '../../model/actions.ts';
+import { ACCESS } from '../../model/workflow.ts';
 import { jsonSchemas } from '../../workflows/json-schemas.ts';
-import { agentDocTables, type DocTables, docTables } from './tables.ts';
+import { PHASE_SCHEMAS } from '../../workflows/load.ts';
+import { TEMPLATE_VARIABLES } from '../../workflows/variables.ts';
 
 /** All generated files: JSON Schemas and documents with generated tables, by path. */
 export function generated(root: string, documents: DocTables = allTables()): Record<string, string> {
@@ -44,4 +51,204 @@ function fill(text: string, [name, table]: [string, string]): string {
 
 function allTables(): DocTables {
   return { ...docTables(), ...agentDocTables() };
+}
+
+type Schema = Record<string, unknown>;
+
+/** Generated tables, by document and section. */
+export type DocTables = Record<string, { title: string; sections: Record<string, string> }>;
+
+export function docTables(): DocTables {
+  return {
+    'docs/workflow-reference.md': {
+      title: 'Workflow reference',
+      sections: {
+        'workflow-fields': workflowTable(),
+        'phase-fields': phaseTable(),
+        'nested-fields': nestedTable(),
+        actions: actionTable(),
+      },
+    },
+    'docs/prompts.md': { title: 'Prompts', sections: { variables: variableTable() } },
+    'docs/configuration.md': { title: 'Configuration', sections: { settings: settingsTable() } },
+  };
+}
+
+function workflowTable(): string {
+  const { workflow } = jsonSchemas();
+  return markdownTable(
+    ['Field', 'Value', 'Meaning'],
+    rowsOf(workflow).map((row) => [code(row.name), row.value, row.meaning]),
+  );
+}
+
+/** One row per field and meaning, with the phase types that have it; bold where it is required. */
+function phaseTable(): string {
+  const rows = new Map<string, { types: string[]; cells: [string, string, string] }>();
+  for (const [type, schema] of phaseSchemas()) {
+    for (const { name, value, meaning, required } of rowsOf(schema)) {
+      if (name === 'type') continue;
+      const key = JSON.stringify([name, value, meaning]);
+      const row = rows.get(key) ?? { types: [], cells: [name, value, meaning] };
+      row.types.push(required ? `**${type}**` : type);
+      rows.set(key, row);
+    }
+  }
+  const cells = [...rows.values()].map(({ types, cells: [name, value, meaning] }) => [
+    code(name),
+    types.join(', '),
+    value,
+    meaning,
+  ]);
+  return markdownTable(['Field', 'Phases', 'Value', 'Meaning'], cells);
+}
+
+function nestedTable(): string {
+  const agent = phaseSchemas().find(([type]) => type === 'agent')?.[1];
+  const cells = ['retry', 'expect', 'criteria', 'budget'].flatMap((name) => {
+    const schema = (agent?.properties as Record<string, Schema> | undefined)?.[name] ?? {};
+    return rowsOf(schema).map((row) => [code(`${name}.${row.name}`), row.value, row.meaning]);
+  });
+  return markdownTable(['Field', 'Value', 'Meaning'], cells);
+}
+
+function actionTable(): string {
+  const cells = ACTION_NAMES.map((name) => {
+    const { does, in: types, inputs = [], outcomes } = ACTIONS[name];
+    const ends = inputs.includes('for')
+      ? PULL_WAITS.map((awaited) => `${code(`for: ${awaited}`)}: ${outcomes({ for: awaited }).join(', ')}`)
+      : outcomes({});
+    const between = inputs.includes('for') ? '; ' : ', ';
+    return [code(name), types.join(', '), inputs.map(code).join(', '), ends.join(between), does];
+  });
+  return markdownTable(['Action', 'Phases', 'Inputs', 'Outcomes', 'Does'], cells);
+}
+
+function variableTable(): string {
+  const cells = TEMPLATE_VARIABLES.flatMap(({ name, type, meaning, fields }) => [
+    [code(name), type, meaning],
+    ...Object.entries(fields ?? {}).map(([field, about]) => [code(`${name}.${field}`), '', about]),
+  ]);
+  return markdownTable(['Variable', 'Type', 'Meaning'], cells);
+}
+
+function settingsTable(): string {
+  const cells = settingsDocRows().flatMap((row) => [
+    [code(row.key), row.allowed, code(row.default), row.variable ? code(row.variable) : '', row.about],
+    ...row.fields.map((field) => [code(field.path), field.allowed, '', '', field.about]),
+  ]);
+  return markdownTable(['Setting', 'Value', 'Default', 'Variable', 'Meaning'], cells);
+}
+
+function phaseSchemas(): [string, Schema][] {
+  const phases = (jsonSchemas().workflow.properties as Record<string, Schema>).phases;
+  const { oneOf } = (phases?.items ?? { oneOf: [] }) as { oneOf: Schema[] };
+  return Object.keys(PHASE_SCHEMAS).map((type) => {
+    const found = oneOf.find((schema) => (schema.properties as Record<string, Schema>).type?.const === type);
+    return [type, found ?? {}];
+  });
+}
+
+function rowsOf(schema: Schema): { name: string; value: string; meaning: string; required: boolean }[] {
+  const required = (schema.required ?? []) as string[];
+  return Object.entries((schema.properties ?? {}) as Record<string, Schema>).map(([name, field]) => ({
+    name,
+    value: `${describeValue(field)}${field.default === undefined || isEmpty(field.default) ? '' : `, default ${JSON.stringify(field.default)}`}`,
+    meaning: String(field.description ?? ''),
+    required: required.includes(name),
+  }));
+}
+
+function describeValue(schema: Schema): string {
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (Array.isArray(schema.enum)) return schema.enum.join(', ');
+  if (Array.isArray(schema.oneOf)) return 'mapping';
+  if (Array.isArray(schema.anyOf))
+    return schema.anyOf.map((part) => describeValue(part as Schema)).join(' or ');
+  switch (schema.type) {
+    case 'string':
+      return 'text';
+    case 'integer':
+      return `whole number${range(schema)}`;
+    case 'number':
+      return `number${range(schema)}`;
+    case 'boolean':
+      return 'true or false';
+    case 'array':
+      return `list of ${describeValue((schema.items ?? {}) as Schema)}`;
+    case 'object':
+      return 'mapping';
+    default:
+      return 'any';
+  }
+}
+
+function range(schema: Schema): string {
+  const low =
+    schema.minimum ??
+    (schema.exclusiveMinimum === undefined ? undefined : `above ${schema.exclusiveMinimum}`);
+  if (low === undefined) return '';
+  if (schema.maximum === undefined) return schema.minimum === undefined ? `, ${low}` : `, at least ${low}`;
+  return schema.minimum === undefined
+    ? `, ${low}, at most ${schema.maximum}`
+    : `, ${low} to ${schema.maximum}`;
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === '' || (Array.isArray(value) && value.length === 0);
+}
+
+function code(text: string): string {
+  return text === '' ? '' : `\`${text}\``;
+}
+
+function markdownTable(head: string[], rows: string[][]): string {
+  const line = (cells: string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
+  return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n');
+}
+
+const PROGRAMS = Object.values(ADAPTERS).flatMap(({ name, program }) => (program ? [{ name, program }] : []));
+
+/** The tables of docs/agents.md, from what the adapters declare. */
+export function agentDocTables(): DocTables {
+  return {
+    'docs/agents.md': {
+      title: 'Agents',
+      sections: { programs: programTable(), supports: supportTable(), access: accessTable() },
+    },
+  };
+}
+
+function programTable(): string {
+  const cells = PROGRAMS.map(({ name, program: { title, package: from, tested, login } }) => [
+    code(name),
+    title,
+    code(from),
+    rangeText(tested),
+    login.env.map(code).join(', '),
+    login.files.map((file) => code(`~/${file}`)).join(', '),
+    ownDirectories(name)
+      .filter(({ at }) => login.files.some((file) => file.startsWith(`${at}/`)))
+      .map(({ moved }) => code(moved[0]))
+      .join(', '),
+  ]);
+  const head = ['Agent', 'Program', 'npm package', 'Tested', 'Key in', 'Login in', 'Moved by'];
+  return markdownTable(head, cells);
+}
+
+function supportTable(): string {
+  const cells = Object.values(ADAPTERS).map((adapter) => [
+    code(adapter.name),
+    ...SUPPORT_COLUMNS.map(({ of }) => of(supportsOf(adapter))),
+  ]);
+  return markdownTable(['Adapter', ...SUPPORT_COLUMNS.map(({ title }) => title)], cells);
+}
+
+function accessTable(): string {
+  const cells = PROGRAMS.map(({ name, program }) => [
+    code(name),
+    ...ACCESS.map((level) => program.access[level]),
+  ]);
+  return markdownTable(['Agent', ...ACCESS.map(code)], cells);
 }

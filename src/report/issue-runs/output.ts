@@ -1,16 +1,15 @@
 import { harmless } from '../../features/issue-runs/callbacks.ts';
 import { reasonOf, workedSeconds } from '../../features/issue-runs/results/issue-result.ts';
 import { issueName, remarksOf, storedRun } from '../../features/issue-runs/results/stored-run.ts';
-import type { RunResult } from '../../features/issue-runs/types.ts';
+import type { IssueResult, PlannedIssue, RunResult } from '../../features/issue-runs/types.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { ticketOf } from '../../model/plans/view.ts';
-import type { Ticket } from '../../model/ticket.ts';
-import { isSuperseded } from '../../model/ticket.ts';
+import { isSuperseded, type Ticket } from '../../model/ticket.ts';
 import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/port.ts';
-import { style } from '../style.ts';
+import { oneLine, type Style, style, usageText, wholeSeconds } from '../style.ts';
+import { cells, fittingTable } from '../table.ts';
 import { type Mark, RunLines } from './progress-lines.ts';
-import { dryRunLines, issueSummary } from './summary.ts';
 
 interface IssueLinesOptions {
   store: Store;
@@ -94,4 +93,114 @@ export function runOutput({ output, stateDir, verbose, quiet }: RunOutputOptions
     },
     close: () => lines.close(),
   };
+}
+
+/** Reasons end with the hint, so piped output has them in full. */
+const SHOWN_WHY = 300;
+const PIPED_WHY = 4000;
+
+const nameOf = ({ issueNumber, id }: { issueNumber: number; id: string }) =>
+  issueNumber && id === String(issueNumber) ? `#${issueNumber}` : id;
+
+/** The result of a run: a row per issue, then how to continue with each that is not done. */
+export function issueSummary(result: RunResult, look: Style, columns?: number): string[] {
+  const { results, planId } = result;
+  const lines = [...tableOf(results, look, columns)];
+  const failed = results.filter((issue) => !issue.success && !issue.pending);
+  const idle = failed.filter((issue) => issue.notStarted).length;
+  const waiting = failed.filter((issue) => issue.waiting).length;
+  const superseded = failed.filter((issue) => issue.superseded).length;
+  const stopped = failed.filter((issue) => issue.stopped && !issue.notStarted).length - superseded;
+  const bad = failed.length - idle - waiting - stopped - superseded;
+  const counts = [`${results.length - failed.length} passed`, `${bad} failed`];
+  if (waiting > 0) counts.push(`${waiting} waiting`);
+  if (stopped > 0) counts.push(`${stopped} stopped`);
+  if (superseded > 0) counts.push(`${superseded} superseded`);
+  if (idle > 0) counts.push(`${idle} not started`);
+  lines.push(look.bold(`${counts.join(', ')} · ${wholeSeconds(result.wallClockDurationSeconds * 1000)}`));
+  const forward = new Set(results.flatMap((issue) => issue.fastForward ?? []));
+  for (const command of forward)
+    lines.push(`Merged beside the base branch, which is checked out. Bring it in: ${command}`);
+  for (const issue of results) if (issue.notMerged) lines.push(`${nameOf(issue)}: ${issue.notMerged}`);
+  const all = result.exitCode >= 130 && planId ? `signalbox resume ${planId}` : '';
+  for (const issue of failed) if (issue.next !== all) lines.push(...wayOn(issue, planId, columns));
+  if (all) lines.push(`Stopped. Go on with: ${all}`);
+  if (result.logPath) lines.push(look.dim(`Log: ${result.logPath}`));
+  return lines;
+}
+
+/** The command that continues an issue; on its own line if the terminal is too narrow. */
+function wayOn(issue: IssueResult, planId: string | null, columns: number | undefined): string[] {
+  const [next = '', ...more] = issue.next?.split('\n') ?? [];
+  const name = nameOf(issue);
+  if (next === '') return [];
+  if (!next.startsWith('signalbox ')) return [`${name}: ${next}`, ...more.map(indented)];
+  const logs = issue.phaseResults.length > 0 ? `signalbox logs ${planId} ${issue.id}` : '';
+  const line = `${name}: ${logs && `see ${logs}; `}go on with: ${next}`;
+  if (columns === undefined || cells(line) <= columns) return [line, ...more.map(indented)];
+  const commands = next.replaceAll(' && ', ' &&\n').split('\n');
+  return [
+    `${name}: go on with:`,
+    ...[...commands, ...more, ...(logs ? ['and see:', logs] : [])].map(indented),
+  ];
+}
+
+const indented = (line: string) => `  ${line}`;
+
+function tableOf(results: readonly IssueResult[], style: Style, columns: number | undefined): string[] {
+  const rows = results.map((issue) => [
+    resultMark(issue, style),
+    nameOf(issue),
+    timeOf(issue),
+    issue.notStarted ? '' : (issue.branch ?? ''),
+    issue.prUrl ?? '',
+    usageText(issue.usage),
+    oneLine(
+      issue.success ? (issue.reservation ?? '') : whyOf(issue),
+      columns === undefined ? PIPED_WHY : SHOWN_WHY,
+    ),
+  ]);
+  if (rows.length === 0) return [];
+  const header = ['', 'issue', 'time', 'branch', 'pull request', 'usage', 'why'];
+  return ['', fittingTable(header, rows, { style, columns, lead: 3 }), ''];
+}
+
+/** `Phase exec failed: nothing was committed`; other reasons need no cause. */
+function whyOf({ abortReason = '', cause, notStarted }: IssueResult): string {
+  // The time column already says so.
+  if (notStarted && abortReason === 'not started') return '';
+  return cause && /^Phase \w+ failed$/.test(abortReason) ? `${abortReason}: ${cause}` : abortReason;
+}
+
+function resultMark(issue: IssueResult, look: Style): string {
+  if (issue.success) return look.green('✓');
+  if (issue.stopped) return look.yellow('‖');
+  return issue.pending || issue.notStarted || issue.waiting ? look.dim('◌') : look.red('✗');
+}
+
+function timeOf(issue: IssueResult): string {
+  if (issue.skipped) return 'done before';
+  return issue.notStarted ? 'not started' : wholeSeconds(issue.durationSeconds * 1000);
+}
+
+/** What a run would do, and what it refuses. */
+export function dryRunLines(planned: readonly PlannedIssue[], refused: readonly IssueResult[]): string[] {
+  const lines = planned.flatMap((each) => {
+    const name = nameOf({ ...each, id: each.issue });
+    if (each.done) return [`Done before ${name}: ${each.title}`, `  branch    ${each.branch}`];
+    return [
+      `Would run ${name}: ${each.title}`,
+      `  phases    ${each.phases.join(' → ')}`,
+      ...(each.after.length > 0 ? [`  after     ${each.afterNames.join(', ')}`] : []),
+      ...(each.batch === null ? [] : [`  batch     ${each.batch}`]),
+      `  branch    ${each.branch}`,
+      `  worktree  ${each.worktree}`,
+      ...(each.note ? [`  note      ${each.note}`] : []),
+    ];
+  });
+  const others = refused.flatMap((issue) => [
+    `Would not run ${nameOf(issue)}: ${oneLine(issue.abortReason ?? '', 300)}`,
+    ...(issue.next?.split('\n').map((line) => `  ${line}`) ?? []),
+  ]);
+  return [...lines, ...others];
 }

@@ -2,8 +2,7 @@ import type { EngineEvent } from '../../model/events.ts';
 import { isVerbal, saysHolder } from '../../model/state/explain.ts';
 import { withNames } from '../../model/ticket-names.ts';
 import { wentWell } from '../../model/verdict.ts';
-import { endOf } from '../hold-time.ts';
-import { clock, oneLine, usageText, whichAttempt, wholeSeconds } from '../style.ts';
+import { clock, endOf, oneLine, usageText, whichAttempt, wholeSeconds } from '../style.ts';
 
 const HEARTBEAT_MS = 60_000;
 

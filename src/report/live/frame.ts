@@ -2,9 +2,8 @@ import { totalUsage } from '../../model/limits/usage.ts';
 import { isVerbal } from '../../model/state/explain.ts';
 import type { TicketStatus } from '../../model/ticket.ts';
 import { type Naming, nameOf, withNames } from '../../model/ticket-names.ts';
-import { untilText } from '../hold-time.ts';
-import { oneLine, type Style, usageText, whichAttempt } from '../style.ts';
-import { cells, cut, spread } from '../width.ts';
+import { oneLine, type Style, untilText, usageText, whichAttempt } from '../style.ts';
+import { cells, cut, spread } from '../table.ts';
 import type { LiveState, LiveTicket } from './state.ts';
 
 interface FrameView extends Naming {

@@ -4,7 +4,7 @@ import type { Ticket } from '../../model/ticket.ts';
 import { type Naming, nameOf } from '../../model/ticket-names.ts';
 import { lineOf } from '../lines.ts';
 import type { Style } from '../style.ts';
-import { cells } from '../width.ts';
+import { cells } from '../table.ts';
 import { frame } from './frame.ts';
 import { liveState, observe, refresh } from './state.ts';
 

@@ -1,18 +1,14 @@
 import { readFile } from 'node:fs/promises';
-import { type Finding, type Problem, placed, tidy } from '../../config/file-problem.ts';
+import { type Finding, type Problem, placed, tidy } from '../../config/yaml-source.ts';
 import { messageOf } from '../../model/errors.ts';
 import { actionOf, type Workflow } from '../../model/workflow.ts';
 import { insteadOf, type SearchPath, workflowFiles } from '../find.ts';
-import { type LoadedWorkflow, loadWorkflow, type WorkflowSource } from '../load.ts';
+import { type LoadedWorkflow, loadWorkflow } from '../load.ts';
 import { type ContentDirs, checkContent } from './content.ts';
 import { checkGraph, checkTargets } from './edges.ts';
 import { checkPhase } from './phase.ts';
 
 /** Everything that is wrong with a workflow, found before anything runs; empty when it can be used. */
-export async function checkWorkflow(source: WorkflowSource, dirs: ContentDirs): Promise<Problem[]> {
-  return await checkLoaded(await loadWorkflow(source), dirs);
-}
-
 export async function checkLoaded(loaded: LoadedWorkflow, dirs: ContentDirs): Promise<Problem[]> {
   const findings = [
     ...checkIds(loaded),

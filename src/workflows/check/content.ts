@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs';
-import { type Finding, type Problem, placed } from '../../config/file-problem.ts';
 import type { Path } from '../../config/yaml-source.ts';
+import { type Finding, type Problem, placed } from '../../config/yaml-source.ts';
 import { InputError } from '../../model/errors.ts';
 import { didYouMean } from '../../model/text/near.ts';
 import { composeCommand } from '../../model/text/shell-quote.ts';

@@ -1,5 +1,4 @@
-import type { Finding } from '../../config/file-problem.ts';
-import type { Path } from '../../config/yaml-source.ts';
+import type { Finding, Path } from '../../config/yaml-source.ts';
 import { ACTIONS } from '../../model/actions.ts';
 import { didYouMean } from '../../model/text/near.ts';
 import { EXIT_OUTCOMES, edgesOf, type Phase, type Workflow } from '../../model/workflow.ts';

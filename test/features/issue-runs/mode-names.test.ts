@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { runHeader } from '../../../src/report/header.ts';
+import { runHeader } from '../../../src/report/plan-text.ts';
 import { style } from '../../../src/report/style.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { EXEC_FLAGS, it, linesOf, NumberedWorld, titled } from './support.ts';

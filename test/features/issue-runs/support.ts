@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { resolveRunOptions } from '../../../src/api/run-options.ts';
+import { resolveRunOptions } from '../../../src/api/check-arguments.ts';
 import type { RunInit } from '../../../src/api/run-orchestrator.ts';
 import { RunOrchestrator } from '../../../src/api/run-orchestrator.ts';
 import type { OrchestratorConfig } from '../../../src/api/run-types.ts';

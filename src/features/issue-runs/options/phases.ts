@@ -1,4 +1,4 @@
-import type { RunSettings } from '../../../config/settings.ts';
+import type { RunSettings } from '../../../config/table.ts';
 import { EFFORTS } from '../../../model/efforts.ts';
 import { InputError } from '../../../model/errors.ts';
 import { ISSUE_PHASES, type IssuePhase, inWorkflowOrder, issuePhase } from '../../../model/issue-phases.ts';

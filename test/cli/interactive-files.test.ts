@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { sessionDir } from '../../src/cli/planning-session-files.ts';
+import { sessionDir } from '../../src/cli/commands/interactive.ts';
 
 let root: string;
 let home: string;

@@ -1,10 +1,13 @@
+import { join } from 'node:path';
 import { listSettings } from '../../config/describe.ts';
-import { configChain, findConfig, homeDir } from '../../config/paths.ts';
+import { type Made, makeHome, makeProject } from '../../config/init.ts';
+import { configChain, findConfig, homeDir, repositoryOf } from '../../config/paths.ts';
 import { trust } from '../../config/trust.ts';
 import { expandPath, userHome } from '../../machine/environment.ts';
 import { asStorageError, makeDirectory } from '../../machine/files/directory.ts';
+import { shellWord } from '../../model/text/shell-quote.ts';
 import { answer, type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openSettings } from '../open.ts';
+import { type GlobalOptions, openEngine, openSettings } from '../open.ts';
 
 export async function configShow(io: Io, options: GlobalOptions): Promise<void> {
   const settings = await openSettings(io, options);
@@ -56,4 +59,38 @@ export async function configTrust(io: Io, options: GlobalOptions, dir: string | 
     ? `Trusted ${result.dir}: its settings may name commands.`
     : `${result.dir} was trusted already.`;
   answer(io, options, result, text);
+}
+
+export async function init(io: Io, options: { dir?: string; json?: boolean }): Promise<void> {
+  const usual = homeDir(io.env, io.cwd);
+  const home = options.dir === undefined ? usual : expandPath(options.dir, io.cwd, userHome(io.env));
+  const repository = repositoryOf(io.cwd);
+  const project = repository === null || join(repository, '.signalbox') === home ? null : repository;
+  const made = [...makeHome(home), ...(project === null ? [] : makeProject(project))];
+  if (options.json) return outJson(io, { home, repository: project, made });
+  for (const { path, did } of made) io.out(`${WORDS[did]} ${path}`);
+  const config = join(home, 'config.yaml');
+  io.out(
+    home === usual
+      ? `\nSettings are in ${config}.`
+      : `\nTo use it: signalbox -C ${shellWord(config)} …, or set SIGNALBOX_HOME=${shellWord(home)}.`,
+  );
+  io.out('Next: signalbox doctor');
+}
+
+const WORDS: Record<Made['did'], string> = {
+  made: 'created         ',
+  kept: 'already exists  ',
+  extended: 'added rules to  ',
+};
+
+export async function notifyTest(io: Io, options: GlobalOptions): Promise<void> {
+  const { tryPlaces } = await import('../../features/notifications/notify.ts');
+  const places = await tryPlaces(await openEngine(io, options, 'notify'));
+  const ok = places.length > 0 && places.every((each) => each.ok);
+  if (!ok) io.exit(1);
+  if (options.json) return outJson(io, { ok, places });
+  for (const each of places) io.out(each.ok ? `✓ ${each.label}` : `✗ ${each.error}`);
+  if (places.length === 0)
+    io.err('No place is configured. Set notify.desktop, notify.command or notify.webhook.');
 }

@@ -1,0 +1,199 @@
+import { modeOf } from '../features/issue-runs/logs/run-log.ts';
+import { issueName, storedRun } from '../features/issue-runs/results/stored-run.ts';
+import { parseRef } from '../model/ids.ts';
+import { totalUsage, usageOf } from '../model/limits/usage.ts';
+import type { Plan } from '../model/plan.ts';
+import { type PlansView, ticketOf } from '../model/plans/view.ts';
+import { plural } from '../model/text/plural.ts';
+import type { Ticket } from '../model/ticket.ts';
+import { type Naming, nameOf } from '../model/ticket-names.ts';
+import type { Store } from '../store/port.ts';
+import { ticketsIn } from './live/state.ts';
+import { duration, oneLine, type Style, usageText } from './style.ts';
+import { cells, fittingTable, joined, spread, table } from './table.ts';
+
+const BRING = /^To bring it into your checkout: (git -C .+ signalbox\/\S+)$/m;
+
+/** The result of a run: a row per ticket, with the reason for each that is not complete. */
+export function summary(
+  run: {
+    plan: Plan;
+    tickets: readonly Ticket[];
+    wanted: number;
+    problems: readonly string[];
+    /** Other holders of tickets, by ticket id. */
+    held: ReadonlyMap<string, string>;
+    ms: number;
+    stopped: boolean;
+  },
+  style: Style,
+  columns?: number,
+): string {
+  const rows = run.tickets.map((ticket) => [
+    ticketMark(ticket, style),
+    ticket.ticketId,
+    ticket.status.replace('_', ' '),
+    ticket.branch ?? '',
+    usageText(usageOf(ticket)),
+    ticket.status === 'complete'
+      ? ''
+      : oneLine(run.held.get(ticket.ticketId) ?? ticket.hold?.reason ?? ticket.error ?? '', 1000),
+  ]);
+  const complete = run.tickets.filter((ticket) => ticket.status === 'complete').length;
+  const total = totalUsage(run.tickets.map(usageOf));
+  const facts = [`${complete}/${run.wanted} complete`, duration(run.ms), usageText(total)].filter(Boolean);
+  const lines = [
+    '',
+    fittingTable(['', 'ticket', 'status', 'branch', 'usage', 'why'], rows, { style, columns, lead: 3 }),
+    '',
+    style.bold(joined(facts, columns)),
+  ];
+  for (const problem of run.problems) lines.push(`${style.red('✗')} ${oneLine(problem, 300)}`);
+  const open = run.tickets.filter((ticket) => ticket.status !== 'complete');
+  for (const command of bringingIn(run.tickets))
+    lines.push(`Your checkout was left as it is. To bring the work into it: ${command}`);
+  if (run.stopped) lines.push(`Stopped. Go on with: signalbox resume ${run.plan.id}`);
+  else if (open.length > 0) lines.push(`Details: signalbox status --plan ${run.plan.id}`);
+  return lines.join('\n');
+}
+
+/** Commands that `integrate` printed because the base is checked out; once per repository. */
+function bringingIn(tickets: readonly Ticket[]): Set<string> {
+  const said = tickets.flatMap(({ phaseHistory }) =>
+    phaseHistory.flatMap(({ agent, status, output }) =>
+      agent === null && status === 'success' ? (BRING.exec(output ?? '')?.[1] ?? []) : [],
+    ),
+  );
+  return new Set(said.map((command) => oneLine(command, 1000)));
+}
+
+export function ticketMark(ticket: Ticket, style: Style): string {
+  if (ticket.status === 'complete') return style.green('✓');
+  if (ticket.status === 'failed') return style.red('✗');
+  if (ticket.status === 'paused') return style.yellow('‖');
+  return ticket.status === 'needs_attention' ? style.yellow('!') : style.dim('◌');
+}
+
+const LONGEST_TITLE = 100;
+const MOST = 20;
+
+/** The header of a live view: a line about the run, and its tickets. */
+function headerLines(
+  about: string,
+  tickets: readonly Ticket[],
+  { style, ...naming }: Naming & { style: Style },
+): string[] {
+  const shown = tickets.slice(0, MOST);
+  const names = shown.map((ticket) => nameOf(ticket, naming));
+  const width = Math.max(0, ...names.map(cells));
+  const left = tickets.length - shown.length;
+  return [
+    about,
+    ...shown.map(
+      ({ title }, at) => `  ${spread(names[at] ?? '', width)}  ${style.dim(oneLine(title, LONGEST_TITLE))}`,
+    ),
+    ...(left > 0 ? [style.dim(`  … and ${left} more`)] : []),
+  ];
+}
+
+/** The header for a plan, or for some of its tickets. */
+export function planHeader(
+  view: PlansView,
+  scope: { planId: string; ticketIds?: readonly string[] },
+  style: Style,
+): string[] {
+  const tickets = ticketsIn(view, scope);
+  return headerLines(`${style.bold(scope.planId)}: ${plural(tickets.length, 'ticket')}`, tickets, {
+    style,
+    withPlan: false,
+  });
+}
+
+/** The header for an issue run: its mode and its issues. */
+export function runHeader(store: Store, planId: string, look: Style): string[] {
+  const plan = store.plan(planId);
+  const tickets = ticketsIn(store.view(), { planId });
+  const names = new Map(tickets.map((ticket) => [ticket.ticketId, issueName(ticket)]));
+  const count = plural(tickets.length, 'issue');
+  return headerLines(`${look.bold(plan.id)}: ${count}, ${modeText(plan)}`, tickets, {
+    style: look,
+    withPlan: false,
+    called: (id) => names.get(id),
+  });
+}
+
+/** `parallel (concurrency 3)`, `batch of 2 groups (concurrency 3)`, `chain`. */
+function modeText(plan: Plan): string {
+  const config = storedRun(plan)?.config;
+  if (!config) return 'parallel';
+  const { concurrency } = config;
+  const mode = modeOf(plan, config);
+  const groups = new Set(plan.tickets.map(({ group }) => group)).size;
+  const name = mode === 'batch' ? `batch of ${plural(groups, 'group')}` : mode;
+  return concurrency > 1 ? `${name} (concurrency ${concurrency})` : name;
+}
+
+interface Defaults {
+  defaultWorkflow: string;
+  defaultAgent: string;
+}
+
+/** A summary of a plan for the person who approves it. */
+export function planSummary(
+  plan: Plan,
+  view: Pick<PlansView, 'tickets'>,
+  defaults: Defaults,
+  look: Style,
+  from: string | null,
+): string {
+  const workflow = plan.workflow ?? defaults.defaultWorkflow;
+  const agent = plan.agent ?? defaults.defaultAgent;
+  const count = plural(plan.tickets.length, 'ticket');
+  const where =
+    plan.repo === null ? '' : ` in ${oneLine(plan.repo, 200)}${from === null ? '' : `, from ${from}`}`;
+  const head = `${oneLine(plan.name) || plan.id} (${plan.id}), ${plan.status}: ${count}${where}, workflow ${workflow}, agent ${agent}`;
+  const steps = rounds(plan);
+  const rows = [...plan.tickets]
+    .sort((a, b) => (steps.get(a.ticketId) ?? 0) - (steps.get(b.ticketId) ?? 0) || a.order - b.order)
+    .map(({ ticketId, blockedBy }) => {
+      const ticket = ticketOf(view, { planId: plan.id, ticketId });
+      const own = [
+        ...(ticket?.workflow && ticket.workflow !== workflow ? [`workflow ${ticket.workflow}`] : []),
+        ...(ticket?.agent && ticket.agent !== agent ? [`agent ${ticket.agent}`] : []),
+        ...(ticket?.repo && ticket.repo !== plan.repo ? [`in ${ticket.repo}`] : []),
+      ];
+      return [
+        String(steps.get(ticketId) ?? '?'),
+        ticketId,
+        oneLine(ticket?.title ?? 'cannot be used, see below', 60),
+        String(ticket?.acceptanceCriteria.length ?? 0),
+        oneLine([...(blockedBy.length > 0 ? [`after ${blockedBy.join(', ')}`] : []), ...own].join('; '), 80),
+      ];
+    });
+  return rows.length === 0
+    ? head
+    : `${head}\n${table(['round', 'ticket', 'title', 'criteria', ''], rows, look)}`;
+}
+
+/** The round of each ticket: tickets of one round may run at the same time. */
+function rounds(plan: Plan): Map<string, number> {
+  const before = new Map(
+    plan.tickets.map(({ ticketId, blockedBy }) => [
+      ticketId,
+      blockedBy.flatMap((text) => {
+        const ref = parseRef(text, plan.id);
+        return ref.planId === plan.id ? [ref.ticketId] : [];
+      }),
+    ]),
+  );
+  const found = new Map<string, number>();
+  // Tickets in a cycle get no round.
+  for (let known = -1; known !== found.size; ) {
+    known = found.size;
+    for (const [id, blockers] of before) {
+      if (found.has(id) || !blockers.every((blocker) => found.has(blocker) || !before.has(blocker))) continue;
+      found.set(id, 1 + Math.max(0, ...blockers.map((blocker) => found.get(blocker) ?? 0)));
+    }
+  }
+  return found;
+}
