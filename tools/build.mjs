@@ -36,7 +36,7 @@ const LOOK = new RegExp(
     'model/plans/(plan-problems|view)',
     'machine/(environment|process-identity|lock|run)',
     'machine/files/(atomic|directory|regular)',
-    'store/(?!schemas|open\\.|inspect)[\\w-]+',
+    'store/(?!open\\.|inspect)[\\w-]+',
     'config/paths',
     'report/(status|style)',
     'cli/(open|io|commands/status)',

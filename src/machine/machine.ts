@@ -6,7 +6,7 @@ import { writeAtomic } from './files/atomic.ts';
 import { asStorageError, makeDirectory } from './files/directory.ts';
 import { readRegular } from './files/regular.ts';
 import { withLock } from './lock.ts';
-import { MemoryWatch } from './memory/memory-watch.ts';
+import { MemoryWatch } from './memory.ts';
 
 /** Where a plan's latest run opened its tmux windows. */
 export interface TmuxRecord {

@@ -10,9 +10,7 @@ import { jsonText } from '../model/extra-fields.ts';
 import { idProblem, refKey, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { ChangeLog } from './changes.ts';
 import { FileHolder } from './claims.ts';
-import { appendLines, readLines } from './json-lines.ts';
 import { Layout } from './layout.ts';
 import { claimLines, type NoticeLine } from './notified.ts';
 import { DELETED, directories, isThere, readView, type Stamps, stampsIn } from './plan-files.ts';
@@ -28,8 +26,8 @@ import type {
 } from './port.ts';
 import { quickTicket } from './quick.ts';
 import { StateReader, stampOf } from './state-reader.ts';
-import { stateBytes, stateText, unwritable } from './state-text.ts';
-import { type PlanWatch, watchPlans } from './watch.ts';
+import { appendLines, readLines, stateBytes, stateText, unwritable } from './state-text.ts';
+import { ChangeLog, type PlanWatch, watchPlans } from './watch.ts';
 
 /** One JSON file per plan and per ticket, as planners write them. */
 export class FileStore implements Store {

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { InputError, messageOf } from '../model/errors.ts';
 import { idProblem } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
-import { keyOf } from './changes.ts';
 import type { Layout } from './layout.ts';
 import type { StateRef, StoreView } from './port.ts';
 import { SchemasNeeded, type StateReader, stampOf } from './state-reader.ts';
 import { unreadable } from './state-text.ts';
+import { keyOf } from './watch.ts';
 
 /** With more tickets than this it is enough that the directory calls them files; with fewer, their sizes are checked, too. */
 const MANY = 100;

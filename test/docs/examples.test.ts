@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { noticesIn } from '../../src/features/notifications/notices.ts';
 import { Plan, PlanBase } from '../../src/model/plan-schema.ts';
 import { Ticket, TicketBase } from '../../src/model/ticket-schema.ts';
-import { checkScenario } from '../../src/rehearsal/check-scenario.ts';
+import { checkScenario } from '../../src/rehearsal/load-scenario.ts';
 import { scratch, signalbox } from './cli.ts';
 import { BLOCKS, type Block, DOCS } from './markdown.ts';
 import { eventTypes } from './source.ts';

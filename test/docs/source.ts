@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isScalar } from '../../src/config/kinds.ts';
 import { ROWS, variableOf } from '../../src/config/table.ts';
-import { checkScenario } from '../../src/rehearsal/check-scenario.ts';
+import { checkScenario } from '../../src/rehearsal/load-scenario.ts';
 import { ROOT } from './markdown.ts';
 
 export function source(path: string): string {

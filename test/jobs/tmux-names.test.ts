@@ -9,7 +9,7 @@ import {
   tmuxOff,
   windowName,
   word,
-} from '../../src/machine/tmux/names.ts';
+} from '../../src/machine/tmux/tmux.ts';
 
 describe('the name of a session', () => {
   it.each([

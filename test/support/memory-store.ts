@@ -6,7 +6,6 @@ import type { StoredEvent } from '../../src/model/events.ts';
 import { refKey, requireId, type TicketRef } from '../../src/model/ids.ts';
 import type { Plan } from '../../src/model/plan.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
-import { ChangeLog, keyOf } from '../../src/store/changes.ts';
 import { claimLines, type NoticeLine } from '../../src/store/notified.ts';
 import type {
   Changed,
@@ -17,6 +16,7 @@ import type {
   StoreView,
   Wanted,
 } from '../../src/store/port.ts';
+import { ChangeLog, keyOf } from '../../src/store/watch.ts';
 
 /** What all stores of one truth share, as processes share a database. */
 class Truth {

@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process';
 import { Machine, type TmuxRecord } from '../../machine/machine.ts';
-import { exactly, socketOf } from '../../machine/tmux/names.ts';
 import { readSession, type TmuxSession } from '../../machine/tmux/session.ts';
-import { socketArgs, tmuxClient } from '../../machine/tmux/tmux.ts';
+import { exactly, socketArgs, socketOf, tmuxClient } from '../../machine/tmux/tmux.ts';
 import { InputError } from '../../model/errors.ts';
 import { exitOf, type Io, inherited, outJson } from '../io.ts';
 import { type GlobalOptions, openState } from '../open.ts';

@@ -4,7 +4,7 @@ import type { PreparedSpec } from '../../features/spec-runs/prepare.ts';
 import type { SpecRunRequest } from '../../features/spec-runs/request.ts';
 import type { UnitOptions } from '../../kiro/units.ts';
 import { findExecutable } from '../../machine/programs.ts';
-import { renamedText, tmuxOff } from '../../machine/tmux/names.ts';
+import { renamedText, tmuxOff } from '../../machine/tmux/tmux.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { jsonText } from '../../model/extra-fields.ts';
 import { ticketsOf } from '../../model/plans/view.ts';

@@ -1,5 +1,4 @@
-import { exactly, literal, windowName, word } from './names.ts';
-import { type Tmux, TmuxError } from './tmux.ts';
+import { exactly, literal, type Tmux, TmuxError, windowName, word } from './tmux.ts';
 
 /** One pane of a session. Ours have a ticket; a person may have others beside them. */
 export interface TmuxPane {

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Env } from '../../machine/environment.ts';
 import { Machine } from '../../machine/machine.ts';
-import { sessionName, tmuxOff, windowName } from '../../machine/tmux/names.ts';
 import {
   closePanes,
   makeSession,
@@ -12,7 +11,16 @@ import {
   type TmuxPane,
   type TmuxSession,
 } from '../../machine/tmux/session.ts';
-import { TMUX_TIMEOUT_MS, type Tmux, TmuxError, tmuxClient, tooSlow } from '../../machine/tmux/tmux.ts';
+import {
+  sessionName,
+  TMUX_TIMEOUT_MS,
+  type Tmux,
+  TmuxError,
+  tmuxClient,
+  tmuxOff,
+  tooSlow,
+  windowName,
+} from '../../machine/tmux/tmux.ts';
 import { explained } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
