@@ -5,7 +5,7 @@ import type { Settings } from '../config/table.ts';
 import type { Env } from '../machine/environment.ts';
 import { findExecutable, probe } from '../machine/programs.ts';
 import type { Access, AgentAdapter, AgentCapabilities, AgentConfig, AgentProgram } from '../model/agent.ts';
-import { ACCESS } from '../model/workflow.ts';
+import { ACCESS } from '../model/agent.ts';
 import { ADAPTERS, adapterFor } from './adapters.ts';
 import { ownDirectories } from './places.ts';
 

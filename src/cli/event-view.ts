@@ -1,6 +1,6 @@
 import { killFollowed } from '../machine/jobs/stop.ts';
 import type { EngineEvent } from '../model/events.ts';
-import type { Naming } from '../model/ticket-names.ts';
+import type { Naming } from '../model/state/explain.ts';
 import { lineOf } from '../report/lines.ts';
 import type { Live } from '../report/live/live.ts';
 import { style } from '../report/style.ts';

@@ -1,4 +1,4 @@
-import { EFFORTS } from '../model/efforts.ts';
+import { EFFORTS } from '../model/agent.ts';
 import { OPTIONAL_PHASES } from '../model/issue-phases.ts';
 import {
   boolean,

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { adapterFor, capabilityProblems } from '../agents/adapters.ts';
 import { lastSign } from '../machine/jobs/job.ts';
 import { refKey } from '../model/ids.ts';
+import type { AccountLimit } from '../model/limits/admission.ts';
 import { type Admission, type AtWork, admit, crowded } from '../model/limits/admission.ts';
 import {
   leftOf,
@@ -12,7 +13,6 @@ import {
   pursesOf,
   type Sum,
 } from '../model/limits/budget.ts';
-import type { AccountLimit } from '../model/limits/usage-limit.ts';
 import type { Plan } from '../model/plan.ts';
 import { planOf, ticketOf } from '../model/plans/view.ts';
 import { redactAll } from '../model/text/redact.ts';

@@ -4,7 +4,7 @@ import { InputError } from '../model/errors.ts';
 import { branchProblem, defaultBranch, refKey } from '../model/ids.ts';
 import { type Plan, removedTickets, sharesWorkspace } from '../model/plan.ts';
 import { blockersOf, type PlansView, planOf } from '../model/plans/view.ts';
-import { endedInBase } from '../model/state/ended-merged.ts';
+import { endedInBase } from '../model/state/merging.ts';
 import { type Ticket, tipOf } from '../model/ticket.ts';
 import type { WorkspaceSpec } from '../workspaces/index.ts';
 

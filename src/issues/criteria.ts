@@ -1,6 +1,5 @@
 import { cleanLine } from '../model/text/clean.ts';
-import { headingAt, isUnderline } from '../model/text/headings.ts';
-import { visibleLines } from '../model/text/markdown-lines.ts';
+import { headingAt, isUnderline, visibleLines } from '../model/text/markdown-lines.ts';
 
 const MAX_CRITERIA = 200;
 const MAX_CRITERION = 2_000;

@@ -1,6 +1,5 @@
 import { GITHUB } from '../github/gh/repository-name.ts';
-import { headingAt } from '../model/text/headings.ts';
-import { visibleLines } from '../model/text/markdown-lines.ts';
+import { headingAt, visibleLines } from '../model/text/markdown-lines.ts';
 import { type IssueMention, issueNumber, LINEAR_KEY, readIssue } from './reference.ts';
 
 type Mention = ({ kind: 'issue' } & IssueMention) | { kind: 'linear'; key: string };

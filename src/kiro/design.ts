@@ -1,6 +1,5 @@
 import { cleanLine, cleanText } from '../model/text/clean.ts';
-import { headingAt, isUnderline } from '../model/text/headings.ts';
-import { scanLines } from '../model/text/markdown-lines.ts';
+import { headingAt, isUnderline, scanLines } from '../model/text/markdown-lines.ts';
 import { splitLines } from './lines.ts';
 import { requirementKey } from './requirements.ts';
 

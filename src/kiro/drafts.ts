@@ -1,5 +1,5 @@
 import { cleanLine } from '../model/text/clean.ts';
-import { headingAt, isUnderline } from '../model/text/headings.ts';
+import { headingAt, isUnderline } from '../model/text/markdown-lines.ts';
 import type { Box, Mark } from './task.ts';
 import { boxHeading, markOf, readTitle, type Title } from './task-line.ts';
 

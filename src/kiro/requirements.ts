@@ -1,6 +1,5 @@
 import { cleanLine, cleanText } from '../model/text/clean.ts';
-import { headingAt } from '../model/text/headings.ts';
-import { visibleLines } from '../model/text/markdown-lines.ts';
+import { headingAt, visibleLines } from '../model/text/markdown-lines.ts';
 import { splitLines } from './lines.ts';
 
 interface Criterion {

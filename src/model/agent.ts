@@ -1,7 +1,11 @@
 import type { ErrorClass, Json, Usage } from './ticket.ts';
-import type { ACCESS } from './workflow.ts';
 
+/** What an agent may do in the worktree: read it, write in it, or anything. */
+export const ACCESS = ['read', 'write', 'full'] as const;
 export type Access = (typeof ACCESS)[number];
+
+/** Reasoning efforts, from least to most; adapters take the nearest that their CLI has. */
+export const EFFORTS = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 
 /** One agent as configured: `agents.<name>` of the settings with its adapter decided. */
 export interface AgentConfig {

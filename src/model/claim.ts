@@ -1,5 +1,5 @@
 import type { TicketRef } from './ids.ts';
-import type { Claim } from './shared-schemas.ts';
+import type { Claim } from './ticket-schema.ts';
 
 export type { Claim };
 

@@ -1,17 +1,6 @@
 import { z } from 'zod';
-import { EFFORTS } from './efforts.ts';
+import { EFFORTS } from './agent.ts';
 import { ISSUE_PHASES, OPTIONAL_PHASES } from './issue-phases.ts';
-
-/** The issue that a ticket was made from. */
-export const IssueSource = z.object({
-  key: z.string().optional().describe('Names the issue among all sources'),
-  number: z.number().int().positive().nullable().optional().describe('Null for an issue without a number'),
-  labels: z.array(z.string()).optional(),
-  url: z.string().nullable().optional(),
-  repository: z.string().nullable().optional().describe('`owner/name`'),
-  already: z.boolean().optional().describe('It was complete before the run'),
-});
-export type IssueSource = z.infer<typeof IssueSource>;
 
 const PhasePolicy = z.object({ model: z.string().optional(), effort: z.enum(EFFORTS).optional() });
 export type PhasePolicy = z.infer<typeof PhasePolicy>;

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { IssueRun } from './issue-run-schema.ts';
-import { Branch, Budget, Claim, Id } from './shared-schemas.ts';
 import { asRecord } from './text/json.ts';
-import { type Every, UnitTicket } from './ticket-schema.ts';
+import { Branch, Budget, Claim, type Every, Id, UnitTicket } from './ticket-schema.ts';
 import { SCHEMA_VERSION } from './version.ts';
 
 export const PLAN_STATUSES = ['draft', 'active', 'paused', 'complete', 'archived'] as const;

@@ -1,9 +1,46 @@
 import { z } from 'zod';
-import { IssueSource } from './issue-run-schema.ts';
-import { Branch, Budget, Claim, Id } from './shared-schemas.ts';
-import { TicketUnit } from './spec-run-schema.ts';
+import { BRANCH_PATTERN, branchProblem, ID_PATTERN, idProblem } from './ids.ts';
 import { asRecord } from './text/json.ts';
 import { SCHEMA_VERSION } from './version.ts';
+
+export const Id = named('id', idProblem, ID_PATTERN);
+export const Branch = named('branch', branchProblem, BRANCH_PATTERN);
+
+function named(what: string, problemOf: (text: string) => string | undefined, pattern: string) {
+  const text = z.string().superRefine((text, ctx) => {
+    const problem = problemOf(text);
+    if (problem)
+      ctx.addIssue({ code: 'custom', message: `${what} ${JSON.stringify(text.slice(0, 60))} ${problem}` });
+  });
+  return text.meta({ pattern });
+}
+
+/** The right of one engine process to drive a ticket, a plan or the daemon's seat. */
+export const Claim = z.object({
+  /** Unique for every engine process; fences writes of one that lost its claim. */
+  token: z.string(),
+  host: z.string(),
+  /** Changes at reboot, so that a reused pid of an earlier boot is never believed. */
+  boot: z.string().default(''),
+  pid: z.number().int(),
+  /** Process start time as the platform tells it; a reused pid has another one. */
+  started: z.string(),
+  /** What the holder is: `run`, `daemon`, `tick`, `session`. */
+  by: z.string(),
+  renewedAt: z.string(),
+  /** A program that the holder has started and that goes on should the holder die: it keeps the claim alive. */
+  agent: z.object({ pid: z.number().int(), started: z.string() }).optional(),
+});
+export type Claim = z.infer<typeof Claim>;
+
+/** What may be spent on agents. What is left out is not limited. */
+export const Budget = z.strictObject({
+  usd: z.number().min(0).optional().describe('Dollars'),
+  tokens: z.number().int().min(0).optional().describe('Tokens in and out, without those read from a cache'),
+  seconds: z.number().min(0).optional().describe('Time that agents are at work, in seconds'),
+  launches: z.number().int().min(0).optional().describe('How often an agent is started'),
+});
+export type Budget = z.infer<typeof Budget>;
 
 export const TICKET_STATUSES = [
   'queued',
@@ -180,12 +217,56 @@ export const TicketBase = z.object({
   tip: z.string().nullable().optional().describe('The last commit of its work, once it is complete'),
 });
 
+/** The issue that a ticket was made from. */
+const IssueSource = z.object({
+  key: z.string().optional().describe('Names the issue among all sources'),
+  number: z.number().int().positive().nullable().optional().describe('Null for an issue without a number'),
+  labels: z.array(z.string()).optional(),
+  url: z.string().nullable().optional(),
+  repository: z.string().nullable().optional().describe('`owner/name`'),
+  already: z.boolean().optional().describe('It was complete before the run'),
+});
+
 /** A ticket made from an issue. */
 export const IssueTicket = TicketBase.extend({
   source: IssueSource,
   supersedes: z.array(z.string()).optional().describe('Tickets of earlier runs that this one replaces'),
   supersededBy: z.string().optional().describe('The newer run that has its issue'),
 });
+
+const TaskIdentity = z.object({
+  id: z.string(),
+  title: z.string(),
+  numbered: z.boolean(),
+  hash: z.string().optional().describe('Of its own text; where it is known, another text is another task'),
+});
+
+/** What a ticket keeps of the unit that it stands for. */
+export const TicketUnit = z.object({
+  id: z.string(),
+  tasks: z.array(TaskIdentity).describe('The tasks that are to be ticked'),
+  done: z
+    .array(TaskIdentity)
+    .optional()
+    .describe('Its tasks that the engine ticked before, when the unit was cut otherwise'),
+  ids: z
+    .array(z.string())
+    .describe('All ids that are done with the unit, its own first unless a part of it was left out'),
+  leftOut: z.array(z.string()).optional().describe('Its open tasks that were not selected'),
+  work: z.string(),
+  context: z.string(),
+  requirements: z.string(),
+  design: z.string(),
+  verify: z.array(z.string()),
+  checkpoint: z.boolean(),
+  together: z.array(z.string()).optional().describe('Units that are to be assigned with it'),
+  asked: z
+    .record(z.string(), z.string())
+    .optional()
+    .describe('The hash that each of those had when it was asked for'),
+  hash: z.string().describe('Changes when the wanted work changes'),
+});
+export type TicketUnit = z.infer<typeof TicketUnit>;
 
 /** A unit of a spec. */
 export const UnitTicket = TicketBase.extend({

@@ -1,5 +1,4 @@
-import { judgedIn } from './criteria.ts';
-import type { Ticket } from './ticket.ts';
+import type { Json, Ticket } from './ticket.ts';
 
 /** How the review of an issue ended, as the issue workflow captured it. */
 interface Verdict {
@@ -75,4 +74,94 @@ const SETBACKS: readonly (string | null | undefined)[] = ['AC_NOT_MET', 'fail', 
 /** The one place that says whether a phase brought its issue forward; lines, callbacks, log and stats all ask here. */
 export function wentWell({ status, outcome }: { status: string; outcome?: string | null }): boolean {
   return status === 'success' && !SETBACKS.includes(outcome);
+}
+
+/** An acceptance criterion as somebody judged it. */
+export interface Judged {
+  criterion: string;
+  met: boolean;
+  evidence: string;
+}
+
+const MAX_QUOTED = 200;
+
+/** The `criteria` of a result; what has another shape is left out. */
+export function judgedIn(value: Json | undefined): Judged[] {
+  if (!Array.isArray(value)) return [];
+  return value.flatMap((each) => {
+    if (each === null || typeof each !== 'object' || Array.isArray(each)) return [];
+    return [{ criterion: text(each.criterion), met: each.met === true, evidence: text(each.evidence) }];
+  });
+}
+
+/** How a criterion was judged: by an entry that names it and nothing else. One that says no wins. */
+export function judgementOf(criterion: string, judged: readonly Judged[]): Judged | undefined {
+  const own = judged.filter((each) => bare(each.criterion) === bare(criterion));
+  return own.find(({ met }) => !met) ?? own[0];
+}
+
+/** Why a judgement of these criteria cannot be believed; undefined when it can. `allMet`: its outcome says so. */
+export function judgementProblem(
+  wanted: readonly string[],
+  judged: readonly Judged[],
+  { outcome, allMet }: { outcome: string; allMet: boolean },
+): string | undefined {
+  const missing = wanted.filter((criterion) => !judgementOf(criterion, judged));
+  if (missing.length > 0)
+    return `criteria: every acceptance criterion of the ticket needs an entry of its own, with its text as it stands there; missing: ${quoted(missing)}`;
+  const unproven = judged.filter(({ evidence }) => evidence.trim() === '');
+  if (unproven.length > 0)
+    return `criteria: there is no evidence for ${quoted(unproven.map(({ criterion }) => criterion))}`;
+  const unmet = judged.filter(({ met }) => !met);
+  if (!allMet || unmet.length === 0) return undefined;
+  return `outcome: ${outcome} says that every criterion is met, but by "criteria" this is not: ${quoted(unmet.map(({ criterion }) => criterion))}; one of the two is wrong`;
+}
+
+/** The schema of a result that can only speak of these criteria, one entry for each. */
+export function schemaForCriteria(
+  schema: Record<string, unknown>,
+  wanted: readonly string[],
+): Record<string, unknown> {
+  const names = [...new Set(wanted)];
+  const properties = object(schema.properties);
+  const list = object(properties.criteria);
+  const items = object(list.items);
+  const fields = object(items.properties);
+  if (names.length === 0 || !fields.criterion) return schema;
+  const criterion = { ...object(fields.criterion), enum: names };
+  const criteria = {
+    ...list,
+    minItems: names.length,
+    items: { ...items, properties: { ...fields, criterion } },
+  };
+  return { ...schema, properties: { ...properties, criteria } };
+}
+
+/** A criterion without what people and agents add or drop when they copy one: marks, numbers, quotes, spaces. */
+function bare(criterion: string): string {
+  const inside = criterion
+    .normalize('NFKC')
+    .trim()
+    .replace(/^(?:[-*+]\s+)?(?:\[[ x]\]\s*)?(?:(?:ac|criterion)?[\s#-]*\d+[.:)]\s+)?/i, '');
+  return inside
+    .replace(/[\s`*_~'"‘’“”]+/g, '')
+    .replace(/[.,;:]+$/, '')
+    .toLowerCase();
+}
+
+function quoted(texts: readonly string[]): string {
+  const shown = texts.slice(0, 10).map((each) => JSON.stringify(each.slice(0, MAX_QUOTED)));
+  const more = texts.length - shown.length;
+  return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+function object(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {};
+}
+
+function text(value: Json | undefined): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ACTION_NAMES, ACTIONS, ActionInputs, type ActionName } from './actions.ts';
-import { EFFORTS } from './efforts.ts';
-import { Budget } from './shared-schemas.ts';
+import { ACCESS, EFFORTS } from './agent.ts';
+import { Budget } from './ticket-schema.ts';
 
 const PhaseId = z
   .string()
@@ -15,8 +15,6 @@ const PhaseId = z
 const MOST_SECONDS = 315_360_000;
 const Seconds = z.number().positive().max(MOST_SECONDS);
 const Name = z.string().min(1);
-
-export const ACCESS = ['read', 'write', 'full'] as const;
 
 export const Retry = z.strictObject({
   max: z

@@ -1,10 +1,10 @@
 import { type Claimed, claimedBy, readSignal } from '../agents/reading/signals.ts';
 import { extractTagged } from '../agents/reading/tagged.ts';
 import type { AgentError, AgentResult } from '../model/agent.ts';
-import { judgedIn } from '../model/criteria.ts';
 import { explained } from '../model/errors.ts';
 import { type AttemptEnd, NO_REASON } from '../model/state/outcome.ts';
 import type { ErrorClass, Json } from '../model/ticket.ts';
+import { judgedIn } from '../model/verdict.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { feedbackText } from '../workflows/variables.ts';
 import type { PhaseContext } from './context.ts';

@@ -1,6 +1,5 @@
 import type { EngineEvent } from '../model/events.ts';
-import { isVerbal } from '../model/state/explain.ts';
-import { type Naming, nameOf, withNames } from '../model/ticket-names.ts';
+import { isVerbal, type Naming, nameOf, withNames } from '../model/state/explain.ts';
 import { duration, oneLine, type Style, untilText, usageText, whichAttempt } from './style.ts';
 import { cells } from './table.ts';
 

@@ -1,6 +1,6 @@
-import { judgedIn } from '../model/criteria.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Json, Ticket } from '../model/ticket.ts';
+import { judgedIn } from '../model/verdict.ts';
 import { capturesOf, type Phase, type Workflow } from '../model/workflow.ts';
 
 interface TemplateVariable {

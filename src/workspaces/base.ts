@@ -6,7 +6,7 @@ import { branchRef, isOid, originRef, readRefs } from '../git/refs.ts';
 import { originTrunk, recordTrunk } from '../git/trunk.ts';
 import { readHead } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { integrationBranch } from '../model/own-branch.ts';
+import { integrationBranch } from '../model/ids.ts';
 import { readOwnerAt } from './owner.ts';
 import { checkBranch } from './paths.ts';
 

@@ -6,7 +6,7 @@ import { branchRef, originRef, readRef, readRefs } from '../git/refs.ts';
 import { originTrunk } from '../git/trunk.ts';
 import { checkedOutAt, readHead } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { namesAbove, ownBranchProblem, type Trunks } from '../model/own-branch.ts';
+import { namesAbove, ownBranchProblem, type Trunks } from '../model/ids.ts';
 import { holdersOf } from './in-base.ts';
 import { checkBranch } from './paths.ts';
 import type { BranchSpec } from './spec.ts';

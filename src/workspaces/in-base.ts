@@ -4,7 +4,7 @@ import { contains, isCommit, isReachable, mergeBase } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { addsNothing, withTemporaryObjects } from '../git/merge.ts';
 import { branchRef, originRef, readRefs } from '../git/refs.ts';
-import { integrationBranch } from '../model/own-branch.ts';
+import { integrationBranch } from '../model/ids.ts';
 import { resolveBase } from './base.ts';
 import type { BranchSpec } from './spec.ts';
 

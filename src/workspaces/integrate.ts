@@ -6,7 +6,7 @@ import { mergeCommits } from '../git/merge.ts';
 import { branchRef, readRef } from '../git/refs.ts';
 import { checkedOutAt, listWorktrees } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { integrationBranch } from '../model/own-branch.ts';
+import { integrationBranch } from '../model/ids.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
 import { resolveBase } from './base.ts';
 import { checkBranch } from './paths.ts';

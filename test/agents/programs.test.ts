@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ADAPTERS } from '../../src/agents/adapters.ts';
-import { ACCESS } from '../../src/model/workflow.ts';
+import { ACCESS } from '../../src/model/agent.ts';
 import { PINNED } from '../../tools/agents/pinned.mjs';
 import { CLIS } from '../contract/clis.ts';
 

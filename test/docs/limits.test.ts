@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ownVariables } from '../../src/agents/places.ts';
-import { Budget } from '../../src/model/shared-schemas.ts';
+import { Budget } from '../../src/model/ticket-schema.ts';
 import { codes, firstColumn, tables } from './markdown.ts';
 
 const LIMITS = 'docs/limits.md';

@@ -5,6 +5,7 @@ import { ADAPTERS } from '../../src/agents/adapters.ts';
 import { ROWS } from '../../src/config/table.ts';
 import { ACTION_CRASH_POINTS, CRASH_POINTS } from '../../src/engine/crash-points.ts';
 import { FORGE_EFFECTS } from '../../src/github/journal.ts';
+import { ACCESS } from '../../src/model/agent.ts';
 import { LEASE_MS, RENEW_MS } from '../../src/model/claim.ts';
 import { PLAN_STATUSES, Plan, PlanBase, PlanEntry } from '../../src/model/plan-schema.ts';
 import { legalCommands } from '../../src/model/state/commands.ts';
@@ -17,7 +18,7 @@ import {
   Ticket,
   TicketBase,
 } from '../../src/model/ticket-schema.ts';
-import { ACCESS, Phase } from '../../src/model/workflow.ts';
+import { Phase } from '../../src/model/workflow.ts';
 import { codes, DOCS, doc, firstColumn, ROOT, tables } from './markdown.ts';
 import { eventTypes, knownVariables, scenarioWords, source, sourceFiles, variablesIn } from './source.ts';
 

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { branchProblem, idProblem, parseRef, refKey, slug } from '../../src/model/ids.ts';
-import { Branch, Id } from '../../src/model/shared-schemas.ts';
+import { Branch, Id } from '../../src/model/ticket-schema.ts';
 
 describe('idProblem', () => {
   const fine = ['a', '1', 'A-b_c.d', 'x'.repeat(100), 'v1.2.3', '42-fix-login', 'lock', 'a.locked'];

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { exclude, namesAbove, ownBranchProblem } from '../../src/model/own-branch.ts';
+import { exclude, namesAbove, ownBranchProblem } from '../../src/model/ids.ts';
 
 describe('the branch of a ticket', () => {
   it.each([

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Car, dependentsOf, firstRed, inOrder } from '../../src/model/state/merge-order.ts';
+import { type Car, dependentsOf, firstRed, inOrder } from '../../src/model/state/merging.ts';
 
 /** Cars that only wait for cars with a smaller number, in any order. */
 const trains = fc.array(fc.array(fc.nat(20), { maxLength: 3 }), { maxLength: 12 }).chain((lists) => {

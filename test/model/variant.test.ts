@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { specialise, type Wishes } from '../../src/model/variant.ts';
 import { positiveEdge, Workflow } from '../../src/model/workflow.ts';
+import { specialise, type Wishes } from '../../src/model/workflow-variants.ts';
 import { phaseIn, script, workflow } from './build.ts';
 
 const none: Wishes = { models: {}, efforts: {}, timeoutSeconds: null, retry: true, loops: null };

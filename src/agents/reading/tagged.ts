@@ -1,5 +1,5 @@
 import { messageOf } from '../../model/errors.ts';
-import { within } from '../../model/text/prompt-tags.ts';
+import { within } from '../../model/text/clean.ts';
 import type { Json } from '../../model/ticket.ts';
 
 const OPEN = '<signalbox>';

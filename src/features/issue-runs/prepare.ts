@@ -11,7 +11,7 @@ import { TicketPlan } from '../../model/plan-schema.ts';
 import { planOf } from '../../model/plans/view.ts';
 import { isOver, isSuperseded, type Ticket } from '../../model/ticket.ts';
 import { TicketBase } from '../../model/ticket-schema.ts';
-import { specialise } from '../../model/variant.ts';
+import { specialise } from '../../model/workflow-variants.ts';
 import { pinWorkflow } from '../../workflows/pin.ts';
 import { resolveWorkflow } from '../../workflows/resolve.ts';
 import { openLooseLinks, stopAtRefused } from './chain.ts';

@@ -1,7 +1,7 @@
 import type { EngineContext } from '../../engine/context.ts';
 import type { PullRequest } from '../../github/pull-request.ts';
 import { SignalboxError } from '../../model/errors.ts';
-import { endedMerged } from '../../model/state/ended-merged.ts';
+import { endedMerged } from '../../model/state/merging.ts';
 import { type Ticket, tipOf } from '../../model/ticket.ts';
 import type { BranchSpec, Whereabouts } from '../../workspaces/index.ts';
 import { forgeJournal, forgeWork, mergedPull, pullNumberOf } from '../pull-requests/context.ts';

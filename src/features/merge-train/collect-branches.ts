@@ -7,7 +7,7 @@ import { IllegalMoveError, InputError, SignalboxError } from '../../model/errors
 import { parseRef, refKey, type TicketRef } from '../../model/ids.ts';
 import type { Plan, PlanEntry } from '../../model/plan.ts';
 import { entryOf, planOf, ticketOf, ticketsOf } from '../../model/plans/view.ts';
-import { type Car, dependentsOf, inOrder } from '../../model/state/merge-order.ts';
+import { type Car, dependentsOf, inOrder } from '../../model/state/merging.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/port.ts';
 import type { WorkspaceSpec } from '../../workspaces/index.ts';

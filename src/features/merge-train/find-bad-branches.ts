@@ -1,5 +1,5 @@
 import { SignalboxError } from '../../model/errors.ts';
-import { dependentsOf, firstRed } from '../../model/state/merge-order.ts';
+import { dependentsOf, firstRed } from '../../model/state/merging.ts';
 import { plural } from '../../model/text/plural.ts';
 import type { Track, Trains } from '../../workspaces/index.ts';
 import type { Verdict } from './checks.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { pinnedFor } from '../../engine/pinned-workflow.ts';
 import { reportStatus } from '../../engine/status-events.ts';
-import { type Findings, sendBack } from '../../model/state/send-back.ts';
+import { type Findings, sendBack } from '../../model/state/merging.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { excerpt } from '../../phases/output.ts';
 import type { Fault } from './find-bad-branches.ts';

@@ -19,10 +19,10 @@ import {
   pullRequestTitle,
   type Tracked,
 } from '../../github/pull-request-text.ts';
-import { judgedIn, judgementOf } from '../../model/criteria.ts';
 import { IllegalMoveError, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import type { Json, Ticket } from '../../model/ticket.ts';
+import { judgedIn, judgementOf } from '../../model/verdict.ts';
 import { push } from './commands.ts';
 import { type ForgeWork, forgeWork, localWork, mergedPull, ownBaseOf } from './context.ts';
 import { isStackedOn, type Stack, stackOf } from './ticket-stack.ts';

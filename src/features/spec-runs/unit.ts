@@ -11,8 +11,8 @@ import type { Unit } from '../../kiro/units.ts';
 import { idProblem, slug } from '../../model/ids.ts';
 import type { Plan, PlanSpec, SpecRunPlan } from '../../model/plan.ts';
 import { type PlansView, ticketsOf } from '../../model/plans/view.ts';
-import type { TicketUnit } from '../../model/spec-run-schema.ts';
 import type { Ticket } from '../../model/ticket.ts';
+import type { TicketUnit } from '../../model/ticket-schema.ts';
 import type { EvidenceRules } from '../../phases/index.ts';
 
 /** What the engine has done for a ticket: the latest of each task counts. */

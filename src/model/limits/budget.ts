@@ -1,8 +1,8 @@
 import { refKey } from '../ids.ts';
 import type { Plan } from '../plan.ts';
-import type { Budget } from '../shared-schemas.ts';
 import { plural } from '../text/plural.ts';
 import { type Attempt, type Hold, openAttempt, type Ticket, type Usage } from '../ticket.ts';
+import type { Budget } from '../ticket-schema.ts';
 
 const SCOPES = ['phase', 'ticket', 'plan', 'day'] as const;
 type Scope = (typeof SCOPES)[number];

@@ -1,5 +1,4 @@
-import { defaultBranch } from '../ids.ts';
-import { namesAbove } from '../own-branch.ts';
+import { defaultBranch, namesAbove } from '../ids.ts';
 import { type Plan, sharesWorkspace } from '../plan.ts';
 import { dependencyProblems, type PlanProblem } from '../state/dependencies.ts';
 import type { Ticket } from '../ticket.ts';

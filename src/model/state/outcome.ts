@@ -1,5 +1,5 @@
-import type { Judged } from '../criteria.ts';
 import type { ErrorClass, Json, Usage } from '../ticket.ts';
+import type { Judged } from '../verdict.ts';
 
 /** What is known of an attempt beside how it ended. */
 export interface AttemptFacts {

@@ -5,7 +5,7 @@ import { ownDirectories } from '../../agents/places.ts';
 import { rangeText, SUPPORT_COLUMNS, supportsOf } from '../../agents/survey.ts';
 import { settingsDocRows } from '../../config/describe.ts';
 import { ACTION_NAMES, ACTIONS, PULL_WAITS } from '../../model/actions.ts';
-import { ACCESS } from '../../model/workflow.ts';
+import { ACCESS } from '../../model/agent.ts';
 import { jsonSchemas } from '../../workflows/json-schemas.ts';
 import { PHASE_SCHEMAS } from '../../workflows/load.ts';
 import { TEMPLATE_VARIABLES } from '../../workflows/variables.ts';

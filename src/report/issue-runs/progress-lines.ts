@@ -1,6 +1,5 @@
 import type { EngineEvent } from '../../model/events.ts';
-import { isVerbal, saysHolder } from '../../model/state/explain.ts';
-import { withNames } from '../../model/ticket-names.ts';
+import { isVerbal, saysHolder, withNames } from '../../model/state/explain.ts';
 import { wentWell } from '../../model/verdict.ts';
 import { clock, endOf, oneLine, usageText, whichAttempt, wholeSeconds } from '../style.ts';
 

@@ -1,7 +1,6 @@
 import { totalUsage } from '../../model/limits/usage.ts';
-import { isVerbal } from '../../model/state/explain.ts';
+import { isVerbal, type Naming, nameOf, withNames } from '../../model/state/explain.ts';
 import type { TicketStatus } from '../../model/ticket.ts';
-import { type Naming, nameOf, withNames } from '../../model/ticket-names.ts';
 import { oneLine, type Style, untilText, usageText, whichAttempt } from '../style.ts';
 import { cells, cut, spread } from '../table.ts';
 import type { LiveState, LiveTicket } from './state.ts';

@@ -1,7 +1,7 @@
 import type { EngineEvent } from '../../model/events.ts';
 import { refKey } from '../../model/ids.ts';
+import { type Naming, nameOf } from '../../model/state/explain.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { type Naming, nameOf } from '../../model/ticket-names.ts';
 import { lineOf } from '../lines.ts';
 import type { Style } from '../style.ts';
 import { cells } from '../table.ts';

@@ -1,5 +1,5 @@
 import type { RunSettings } from '../../../config/table.ts';
-import { EFFORTS } from '../../../model/efforts.ts';
+import { EFFORTS } from '../../../model/agent.ts';
 import { InputError } from '../../../model/errors.ts';
 import { ISSUE_PHASES, type IssuePhase, inWorkflowOrder, issuePhase } from '../../../model/issue-phases.ts';
 import type { ExecutionConfig, PhasePolicy } from '../../../model/issue-run-schema.ts';

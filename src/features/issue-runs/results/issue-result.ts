@@ -1,11 +1,11 @@
 import { stoppedTogether } from '../../../engine/stopped-tickets.ts';
 import type { WorkItem } from '../../../issues/item.ts';
-import type { Judged } from '../../../model/criteria.ts';
 import { totalUsage } from '../../../model/limits/usage.ts';
 import type { Plan } from '../../../model/plan.ts';
+import { withNames } from '../../../model/state/explain.ts';
 import type { Attempt, Ticket } from '../../../model/ticket.ts';
 import { isSuperseded, newerRunOf } from '../../../model/ticket.ts';
-import { withNames } from '../../../model/ticket-names.ts';
+import type { Judged } from '../../../model/verdict.ts';
 import { notMerged, reservation, verdictOf, wentWell } from '../../../model/verdict.ts';
 import type { IssueResult, PhaseResult, Refused } from '../types.ts';
 import { GATE, storedRun } from './stored-run.ts';
