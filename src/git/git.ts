@@ -213,7 +213,8 @@ export function createGit(options: CreateGit): Git {
 function sequenceScript(commands: ReadonlyArray<readonly string[]>): string {
   let parameter = 1;
   const lines = commands.map((args) => ['"$0"', ...args.map(() => `"\${${++parameter}}"`)].join(' '));
-  return lines.join(` && printf %s "$1" && `);
+  const last = lines.pop();
+  return [...lines, `exec ${last}`].join(` && printf %s "$1" && `);
 }
 
 const envOf = ({ gitDir, workTree, commonDir }: GitLocation) => ({
