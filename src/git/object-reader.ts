@@ -16,7 +16,7 @@ interface Question {
 }
 
 /**
- * Finds objects by their names, with one `git cat-file --batch-check` per repository: a process for each question would cost
+ * Finds objects by their names, with one `git cat-file --batch-command` per repository: a process for each question would cost
  * more than the rest of a phase. It ends by itself when it is not asked for a while, or when this process is gone.
  */
 export function createObjectReader(command: () => string, env: Record<string, string>) {
@@ -25,7 +25,7 @@ export function createObjectReader(command: () => string, env: Record<string, st
   return (commonDir: string, names: readonly string[]): Promise<(string | undefined)[] | undefined> => {
     let reader = readers.get(commonDir);
     if (!reader?.isOpen) {
-      const args = ['cat-file', '--batch-check=%(objectname)'];
+      const args = ['cat-file', '--batch-command=%(objectname)', '--buffer'];
       // Not in the repository, which may be deleted meanwhile.
       reader = new Reader(
         startHelper(command(), args, { cwd: '/', env: { ...env, ...ONLY_HERE, GIT_DIR: commonDir } }),
@@ -56,7 +56,7 @@ class Reader {
     return new Promise((settle) => {
       this.#pending.push({ names, found: [], settle });
       this.#await(ANSWER_MS, 'ref');
-      this.#child.stdin.write(`${names.join('\n')}\n`);
+      this.#child.stdin.write(`${names.map((name) => `info ${name}\n`).join('')}flush\n`);
     });
   }
 
