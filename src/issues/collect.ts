@@ -146,7 +146,7 @@ function criteriaOf(spec: Spec, unit: Unit): string[] {
   const ids = unit.work.flatMap((task) => task.requirements.map(({ id }) => id));
   const lines = spec.index
     .named(ids)
-    .found.flatMap(({ criteria }) => criteria.map(({ id, text }) => cleanLine(`${id} ${text}`, 2_000)));
+    .flatMap(({ criteria }) => criteria.map(({ id, text }) => cleanLine(`${id} ${text}`, 2_000)));
   return [...new Set(lines)].slice(0, 200);
 }
 

@@ -1,16 +1,24 @@
 import { orderByDependencies } from '../model/plans/order.ts';
+import { asArray, asRecord, parseJson } from '../model/text/json.ts';
 import { didYouMean } from '../model/text/near.ts';
-import { taskList } from './fields.ts';
-import type { Graph } from './graph.ts';
+import type { Collected } from './find-tasks.ts';
 import { error, type Note, type SpecTask, warning } from './task.ts';
+import { taskList } from './task-fields.ts';
 import { readTitle } from './task-line.ts';
-import type { Tree } from './tree.ts';
+import type { Tree } from './task-tree.ts';
 
 /** Links dependencies and waves to tasks; a name that no task has becomes a problem. */
 export function settleDependencies(tree: Tree, graph: Graph): Note[] {
   const notes: Note[] = [...graph.notes];
   const find = finder(tree);
-  const depend = depender();
+  const known = new Set<string>();
+  const depend = (task: SpecTask, target: SpecTask, line: number) => {
+    const key = `${task.line} ${target.id}`;
+    // A parent waits for its children anyway.
+    if (target.parent === task.id || known.has(key)) return;
+    known.add(key);
+    task.dependsOn.push({ id: target.id, line });
+  };
   for (const { task, value, line } of tree.wanted) {
     const { ids, words } = taskList(value);
     for (const [index, name] of [...ids, ...words].entries()) {
@@ -18,27 +26,39 @@ export function settleDependencies(tree: Tree, graph: Graph): Note[] {
       if (target) depend(task, target, line);
       else if (index < ids.length)
         notes.push(unknown(tree, line, `Task ${task.id} depends on ${name}, which is not there.`, name));
-      else
-        notes.push(
-          noTask(line, `Task ${task.id} depends on "${name}", which is no task: nobody waits for it.`),
-        );
+      else notes.push(noTask(line, `Task ${task.id} depends on "${name}", which is no task and is ignored.`));
     }
   }
-  addEdges({ tree, graph, find, depend, notes });
+  const node = (name: string) => {
+    const label = graph.labels.get(name);
+    const id = label === undefined ? null : readTitle(label).id;
+    return find(id) ?? find(name) ?? find(label);
+  };
+  const strangers = new Set<string>();
+  for (const { before, after, line, drawn } of graph.edges) {
+    const [first, second] = [before, after].map(node);
+    if (first && second) {
+      if (first !== second) depend(second, first, line + 1);
+      continue;
+    }
+    const name = first ? after : before;
+    if (strangers.has(name)) continue;
+    strangers.add(name);
+    const message = `The dependency graph names task ${name}, which is not there.`;
+    if (drawn) notes.push(noTask(line + 1, `"${name}" in the dependency graph is no task.`));
+    else notes.push(unknown(tree, line + 1, message, name));
+  }
   for (const [wave, { names, line }] of graph.waves.entries())
     for (const name of names) {
       const task = find(name);
       if (task) task.wave = wave;
       else notes.push(unknown(tree, line + 1, `Wave ${wave} names task ${name}, which is not there.`, name));
     }
-  notes.push(...cycleNotes(tree));
-  return notes;
+  return [...notes, ...cycleNotes(tree)];
 }
 
-type Find = (name: string | null | undefined) => SpecTask | undefined;
-
-/** By id, however it is spelled, then by title. */
-function finder(tree: Tree): Find {
+/** Finds a task by its id in any spelling, then by its title. */
+function finder(tree: Tree): (name: string | null | undefined) => SpecTask | undefined {
   const titles = new Map<string, SpecTask | null>();
   const folded = new Map<string, SpecTask>();
   for (const task of tree.all) {
@@ -60,55 +80,9 @@ function finder(tree: Tree): Find {
   };
 }
 
-type Depend = (task: SpecTask, target: SpecTask, line: number) => void;
-
-/** Notes each dependency once. A parent waits for its children anyway. */
-function depender(): Depend {
-  const known = new Map<SpecTask, Set<string>>();
-  return (task, target, line) => {
-    const ids = known.get(task) ?? new Set();
-    known.set(task, ids);
-    if (target.parent === task.id || ids.has(target.id)) return;
-    ids.add(target.id);
-    task.dependsOn.push({ id: target.id, line });
-  };
-}
-
-interface Edging {
-  tree: Tree;
-  graph: Graph;
-  find: Find;
-  depend: Depend;
-  notes: Note[];
-}
-
-function addEdges({ tree, graph, find, depend, notes }: Edging): void {
-  const node = (name: string) => {
-    const label = graph.labels.get(name);
-    const id = label === undefined ? null : readTitle(label).id;
-    return find(id) ?? find(name) ?? find(label);
-  };
-  const strangers = new Set<string>();
-  for (const { before, after, line, drawn } of graph.edges) {
-    const [first, second] = [before, after].map(node);
-    if (first && second) {
-      if (first !== second) depend(second, first, line + 1);
-      continue;
-    }
-    const name = first ? after : before;
-    if (strangers.has(name)) continue;
-    strangers.add(name);
-    if (drawn) notes.push(noTask(line + 1, `"${name}" in the dependency graph is no task.`));
-    else
-      notes.push(
-        unknown(tree, line + 1, `The dependency graph names task ${name}, which is not there.`, name),
-      );
-  }
-}
-
 /**
- * Every task has a beginning and an end: a child begins after its parent has begun and ends before it, and a task
- * begins when what it depends on has ended. That keeps the graph as small as the file.
+ * Cycles in a graph with two nodes per task, its begin and its end: a child begins after its parent begins and ends before
+ * it, and a task begins when its dependencies have ended. The number of edges stays linear that way.
  */
 function cycleNotes(tree: Tree): Note[] {
   if (tree.all.every((task) => task.dependsOn.length === 0)) return [];
@@ -139,4 +113,113 @@ function unknown(tree: Tree, line: number, message: string, id: string): Note {
 
 function noTask(line: number, message: string): Note {
   return warning(line, 'spec/no-task', message, 'Name the id of a task.');
+}
+
+/** A dependency graph of the file, with the file's names of tasks. */
+interface Graph {
+  waves: { names: string[]; line: number }[];
+  /** `after` waits for `before`. A diagram (`drawn`) may have nodes that are not tasks. */
+  edges: { before: string; after: string; line: number; drawn: boolean }[];
+  /** Labels of nodes, such as `1. Setup` in `A[1. Setup]`. */
+  labels: Map<string, string>;
+  notes: Note[];
+}
+
+const NODE = /^([\p{L}\p{N}_.#-]+?)\s*(?:[[({>]+"?([^\])}"]*)"?[\])}]+)?(?:::+\w+)?$/u;
+const ARROW = /\s*(?:<?-{1,3}\.?-*>|={1,3}>|→|⟶|⇒|-\.+->|--+>)(?:\|[^|]*\|)?\s*/u;
+const WAVE = /^\W*wave\s*#?\w+[^:：]*[:：]\W*(.*)$/iu;
+
+/** Waves as JSON, edges as arrows or Mermaid, and `Wave 1: 1.1, 1.2` in plain text. */
+export function readGraph(collected: Collected, raw: readonly string[]): Graph {
+  const graph: Graph = { waves: [], edges: [], labels: new Map(), notes: [] };
+  for (const fence of collected.graph.fences) {
+    const lines = raw
+      .slice(fence.from + 1, fence.to)
+      .map((text, index) => ({ text, line: fence.from + 1 + index }));
+    const text = lines.map((line) => line.text).join('\n');
+    const json = /^json/i.test(fence.info) || /^\s*[[{]/.test(text);
+    if (json) readJson(text, lines, graph, fence.from);
+    else for (const { text: line, line: at } of lines) readLine(line, at, graph);
+  }
+  for (const { text, line } of collected.graph.lines) readLine(text, line, graph);
+  return graph;
+}
+
+type Lines = readonly { text: string; line: number }[];
+
+function readJson(text: string, lines: Lines, graph: Graph, from: number): void {
+  const data = parseJson(text);
+  if (data === undefined) {
+    const hint = 'Fix it, or delete the block: the order of the file counts then.';
+    graph.notes.push(error(from + 1, 'spec/graph', 'The dependency graph is not valid JSON.', hint));
+    return;
+  }
+  const lineOf = linesByName(lines, from);
+  const addEdges = (before: readonly string[], after: string) => {
+    for (const each of before) graph.edges.push({ before: each, after, line: lineOf(after), drawn: false });
+  };
+  const waves = (Array.isArray(data) ? data : asArray(asRecord(data).waves)).map((wave, index) => {
+    const { tasks, id, wave: number, name, depends_on, dependsOn } = asRecord(wave);
+    const names = idsOf(Array.isArray(wave) ? wave : tasks);
+    const called = [id, number, name].filter(isName).map(String);
+    const waits = idsOf(depends_on ?? dependsOn);
+    return { key: `wave ${index}`, names, called, waits, dependsOn: [] as string[] };
+  });
+  const keys = new Map(waves.flatMap(({ key, called }) => called.map((name) => [name, key] as const)));
+  for (const wave of waves) {
+    wave.dependsOn = wave.waits.flatMap((name) => keys.get(name) ?? []);
+    for (const before of wave.waits.filter((name) => !keys.has(name)))
+      for (const after of wave.names) addEdges([before], after);
+  }
+  for (const { names } of orderByDependencies(waves).order)
+    graph.waves.push({ names, line: lineOf(names[0]) });
+  const record = asRecord(data);
+  // `{"1.2": ["1.1"]}`.
+  for (const [after, list] of Object.entries(asRecord(record.dependencies ?? (record.waves ? {} : record))))
+    if (/\d/.test(after) && Array.isArray(list)) addEdges(idsOf(list), after);
+}
+
+function isName(value: unknown): value is string | number {
+  return typeof value === 'string' || typeof value === 'number';
+}
+
+function idsOf(value: unknown): string[] {
+  return asArray(value).flatMap((each) => {
+    const id = isName(each) ? each : asRecord(each).id;
+    return isName(id) ? [String(id)] : [];
+  });
+}
+
+/** Finds the line of a quoted name, in one pass; `from` for a name that is not there. */
+function linesByName(lines: Lines, from: number): (name: string | undefined) => number {
+  const found = new Map<string, number>();
+  for (const { text, line } of lines)
+    for (const [, name = ''] of text.matchAll(/"([^"]{1,100})"/g))
+      if (!found.has(name)) found.set(name, line);
+  return (name) => (name === undefined ? undefined : found.get(name)) ?? from;
+}
+
+function readLine(text: string, line: number, graph: Graph): void {
+  const wave = WAVE.exec(text)?.[1];
+  if (wave !== undefined) {
+    const { ids } = taskList(wave);
+    if (ids.length > 0) graph.waves.push({ names: ids, line });
+    return;
+  }
+  const clean = text.replace(/^\s*(?:[-*+]\s+)?/, '').replace(/;\s*$/, '');
+  const groups = clean.slice(0, 2_000).split(ARROW);
+  const ends = groups.map((group) => nodes(group, graph));
+  for (const [index, after] of ends.entries())
+    for (const before of ends[index - 1] ?? [])
+      for (const each of after) graph.edges.push({ before, after: each, line, drawn: true });
+}
+
+/** The names in `A[Setup] & B`; stores their labels. */
+function nodes(group: string, graph: Graph): string[] {
+  return group.split(/\s*[&,]\s*(?![^[({]*[\])}])/).flatMap((text) => {
+    const [, name, label] = NODE.exec(text.trim().replace(/^tasks?\s+(?=\d)/i, '')) ?? [];
+    if (name === undefined) return [];
+    if (label && !graph.labels.has(name)) graph.labels.set(name, label);
+    return [name];
+  });
 }

@@ -1,7 +1,7 @@
 import { cleanLine, cleanText } from '../model/text/clean.ts';
 import { headingAt, isUnderline, scanLines } from '../model/text/markdown-lines.ts';
-import { splitLines } from './lines.ts';
 import { requirementKey } from './requirements.ts';
+import { splitLines } from './task-line.ts';
 
 export interface DesignSection {
   title: string;
@@ -11,7 +11,7 @@ export interface DesignSection {
   text: string;
 }
 
-/** design.md cut at its headings. */
+/** Splits design.md at its headings. */
 export function parseDesign(text: string): DesignSection[] {
   const raw = splitLines(text).map((line) => line.text);
   const { lines } = scanLines(raw.join('\n'));
@@ -32,12 +32,6 @@ export function parseDesign(text: string): DesignSection[] {
   }));
 }
 
-interface DesignQuestion {
-  /** Titles, boundaries and files of the tasks. */
-  words: string;
-  requirements: readonly string[];
-}
-
 const FILLER = new Set(
   'a an and the of to for in on with by from as at is are be or all new add create implement write update build make set up use using task tasks test tests unit property support handle file files code design overview'.split(
     ' ',
@@ -46,38 +40,37 @@ const FILLER = new Set(
 const OVERVIEW =
   /^(?:\d+[.)]?\s*)?(?:overview|summary|introduction|概要|概述|简介|resumen|überblick|обзор)/iu;
 const MAX_OVERVIEW = 1_500;
+const MAX_DESIGN = 8_000;
 
 /**
  * The sections whose headings share words with the tasks or that mention their requirements, best first until the
- * room is used up, shown in the order of the file. The overview comes first where there is one.
+ * maximum length is reached, in the order of the file. The overview comes first where there is one.
  */
 export function relevantDesign(
   sections: readonly DesignSection[],
-  question: DesignQuestion,
-  max = 8_000,
-): { text: string; titles: string[] } {
-  const wanted = wordsOf(question.words);
-  const keys = new Set(question.requirements.map(requirementKey));
-  const scored = sections
-    .map((section, index) => ({ section, index, score: score(section, wanted, keys) }))
-    .filter(
-      ({ score: points, section }) => points > 0 && section.text !== '' && !OVERVIEW.test(section.title),
-    )
-    .sort((a, b) => b.score - a.score || a.index - b.index);
-  const overview = sections.findIndex((section) => OVERVIEW.test(section.title) && section.text !== '');
-  const chosen: { index: number; text: string; title: string }[] = [];
-  let left = max;
-  const add = (index: number, most: number) => {
-    const section = sections[index];
-    if (!section || most < 200) return;
+  words: string,
+  requirements: readonly string[],
+): string {
+  const wanted = wordsOf(words);
+  const keys = new Set(requirements.map(requirementKey));
+  const isOverview = ({ title }: DesignSection) => OVERVIEW.test(title);
+  const full = sections.filter(({ text }) => text !== '');
+  const scored = full
+    .filter((section) => !isOverview(section))
+    .map((section) => ({ section, points: score(section, wanted, keys) }))
+    .filter(({ points }) => points > 0)
+    .sort((a, b) => b.points - a.points);
+  const chosen = new Map<DesignSection, string>();
+  let left = MAX_DESIGN;
+  const add = (section: DesignSection, most: number) => {
     const text = `${'#'.repeat(section.level)} ${section.title}\n\n${cleanText(section.text, most)}`;
-    chosen.push({ index, text, title: section.title });
+    chosen.set(section, text);
     left -= text.length;
   };
-  if (overview >= 0) add(overview, Math.min(MAX_OVERVIEW, left));
-  for (const { index } of scored) if (left > 200) add(index, left);
-  chosen.sort((a, b) => a.index - b.index);
-  return { text: chosen.map(({ text }) => text).join('\n\n'), titles: chosen.map(({ title }) => title) };
+  const overview = full.find(isOverview);
+  if (overview) add(overview, MAX_OVERVIEW);
+  for (const { section } of scored) if (left > 200) add(section, left);
+  return sections.flatMap((section) => chosen.get(section) ?? []).join('\n\n');
 }
 
 function score(
@@ -89,7 +82,7 @@ function score(
   return shared * 3 + Math.min(3, mentions(text, keys));
 }
 
-/** `Requirements 1.1, 2.3` in a section. */
+/** Counts mentions such as `Requirements 1.1, 2.3` in a section. */
 function mentions(text: string, keys: ReadonlySet<string>): number {
   if (keys.size === 0) return 0;
   let count = 0;
@@ -99,7 +92,7 @@ function mentions(text: string, keys: ReadonlySet<string>): number {
   return count;
 }
 
-/** Words, names in camelCase taken apart; scripts without spaces by pairs of characters. */
+/** Words; camelCase names are split, scripts without spaces give pairs of characters. */
 function wordsOf(text: string): Set<string> {
   const words = new Set<string>();
   const spaced = text.replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2').toLowerCase();

@@ -1,8 +1,5 @@
-import { type Collected, collect } from './collect.ts';
-import { settleDependencies } from './dependencies.ts';
-import { newDraft } from './drafts.ts';
-import { readGraph } from './graph.ts';
-import { splitLines } from './lines.ts';
+import { readGraph, settleDependencies } from './dependencies.ts';
+import { type Collected, collect, newDraft } from './find-tasks.ts';
 import {
   error,
   inFile,
@@ -12,20 +9,13 @@ import {
   type SpecTask,
   warning,
 } from './task.ts';
-import { readTitle } from './task-line.ts';
-import { buildTree, type Star } from './tree.ts';
-
-export interface ParseOptions {
-  /** The name that problems give to the file. */
-  file?: string;
-  /** What the star of `1.1*` means; the one of `[ ]*` is always optional. */
-  star?: Star;
-}
+import { readTitle, splitLines } from './task-line.ts';
+import { buildTree } from './task-tree.ts';
 
 export interface ParsedTasks {
-  /** Tasks without a parent, as they stand in the file. */
+  /** Tasks without a parent, in the order of the file. */
   tasks: SpecTask[];
-  /** Every task, as they stand in the file. */
+  /** Every task, in the order of the file. */
   all: SpecTask[];
   /** The first task of every id. */
   byId: Map<string, SpecTask>;
@@ -35,23 +25,24 @@ export interface ParsedTasks {
 
 const FORM = 'Write tasks as `- [ ] 1. Text`.';
 
-/** Reads tasks.md in any of its forms. Work grows with the size of the file and not with its square. */
-export function parseTasks(text: string, options: ParseOptions = {}): ParsedTasks {
-  const { file = 'tasks.md', star = 'optional' } = options;
+/** Reads tasks.md in any of its forms, in linear time. Problems name the file `file`. */
+export function parseTasks(text: string, file = 'tasks.md'): ParsedTasks {
   const source = splitLines(text);
-  let collected = collect(source, { plain: false });
+  let collected = collect(source, false);
   const notes: Note[] = [];
   if (collected.drafts.length === 0) {
-    collected = collect(source, { plain: true });
+    collected = collect(source, true);
     if (collected.drafts.length === 0) headingsAsTasks(collected);
     const [first] = collected.drafts;
     const message =
       'The file has no check boxes: what is numbered counts as a task, and nothing can be ticked.';
     if (first) notes.push(warning(first.line + 1, 'spec/no-boxes', message, FORM));
   }
-  const tree = buildTree(collected, star);
-  const raw = source.map((line) => line.text);
-  const graph = readGraph(collected, raw);
+  const tree = buildTree(collected);
+  const graph = readGraph(
+    collected,
+    source.map((line) => line.text),
+  );
   notes.push(...collected.notes, ...tree.notes, ...settleDependencies(tree, graph), ...doneNotes(tree.all));
   if (tree.all.length === 0) notes.push(error(1, 'spec/no-tasks', 'There is no task in this file.', FORM));
   return {
@@ -68,19 +59,20 @@ export function parseTasks(text: string, options: ParseOptions = {}): ParsedTask
   };
 }
 
-/** A file of numbered headings and nothing else. */
+/** Uses numbered headings as tasks, for a file that has nothing else. */
 function headingsAsTasks({ sections, drafts }: Collected): void {
   for (const section of sections) {
     if (section.number === null || section.level < 2 || section.kind !== 'tasks') continue;
     const given = readTitle(section.title);
     if (given.id === null) continue;
-    section.draft = newDraft({ kind: 'heading', given, rest: section.title, line: section.line, section });
-    if (given.ticked) section.draft.mark = 'done';
+    const { title: rest, line } = section;
+    const mark = given.ticked ? 'done' : 'open';
+    section.draft = newDraft({ kind: 'heading', given, rest, line, section, mark });
     drafts.push(section.draft);
   }
 }
 
-/** Parents that are ticked above work that is not: they count as done, with a warning. */
+/** Warns of ticked parents with open children: all of it counts as done. */
 function doneNotes(all: readonly SpecTask[]): Note[] {
   return all.flatMap((task) => {
     const open = task.mark === 'done' ? task.children.filter(isOpenLeaf) : [];

@@ -1,57 +1,43 @@
-import { type DesignSection, relevantDesign } from './design.ts';
+import { relevantDesign } from './design.ts';
 import type { Spec } from './read-spec.ts';
 import { sayRequirements } from './requirements.ts';
 import { ancestorsOf, type SpecTask } from './task.ts';
 import type { Unit } from './units.ts';
 
 const MAX_REQUIREMENTS = 20_000;
-const MAX_DESIGN = 8_000;
 
-/** What a prompt says about a unit, as texts. */
+/** The texts of a prompt about a unit. */
 interface PromptParts {
-  id: string;
-  title: string;
   /** The tasks to do with their details, as a list in Markdown. */
   work: string;
-  /** What the unit is part of: titles and details of the parents of its tasks. Empty where there is nothing. */
+  /** Titles and details of the parents of its tasks; may be empty. */
   context: string;
   /** The requirements that the tasks name, in full. */
   requirements: string;
-  /** Names of requirements that could not be found. */
-  missing: string[];
   /** Sections of design.md by their headings, of a bounded length. */
   design: string;
-  designTitles: string[];
-  /** Commands of the spec itself that check whether the work is done. */
+  /** Commands in the spec that check whether the work is done. */
   verify: string[];
-  /** Nothing but checkpoints: the checks are all there is to do. */
+  /** The unit has only checkpoints: it needs checks and no agent. */
   checkpoint: boolean;
-  files: Spec['files'];
 }
 
 export function promptParts(
-  spec: Pick<Spec, 'byId' | 'index' | 'files' | 'sections'> & { design: readonly DesignSection[] },
+  spec: Pick<Spec, 'byId' | 'index' | 'sections' | 'design'>,
   unit: Unit,
 ): PromptParts {
   const work = unit.open.length > 0 ? unit.open : unit.work;
   const around = aroundOf(spec, work);
   const all = [...around, ...work];
   const ids = all.flatMap((task) => task.requirements.map(({ id }) => id));
-  const named = spec.index.named(ids);
   const words = all.flatMap((task) => [task.title, ...Object.values(task.fields).flat()]).join(' ');
-  const design = relevantDesign(spec.design, { words, requirements: ids }, MAX_DESIGN);
   return {
-    id: unit.id,
-    title: unit.title,
     work: work.map(sayTask).join('\n'),
     context: around.map(sayTask).join('\n'),
-    requirements: bounded(sayRequirements(named), MAX_REQUIREMENTS),
-    missing: named.missing,
-    design: design.text,
-    designTitles: design.titles,
+    requirements: bounded(sayRequirements(spec.index.named(ids)), MAX_REQUIREMENTS),
+    design: relevantDesign(spec.design, words, ids),
     verify: verifyOf(spec, all),
     checkpoint: work.every((task) => task.checkpoint),
-    files: spec.files,
   };
 }
 

@@ -4,7 +4,7 @@ import { readTextFile } from '../machine/files/text-file.ts';
 import { InputError } from '../model/errors.ts';
 import { asRecord, parseJson } from '../model/text/json.ts';
 import { type DesignSection, parseDesign } from './design.ts';
-import { type ParsedTasks, type ParseOptions, parseTasks } from './parse-tasks.ts';
+import { type ParsedTasks, parseTasks } from './parse-tasks.ts';
 import { parseRequirements, type Requirement, RequirementIndex } from './requirements.ts';
 import { inFile, type SpecProblem, warning } from './task.ts';
 
@@ -13,19 +13,19 @@ export interface Spec extends ParsedTasks {
   name: string;
   dir: string;
   kind: 'feature' | 'bugfix';
-  /** Paths of what was read. */
+  /** Paths of the files that were read. */
   files: { tasks: string; requirements: string | null; design: string | null };
   /** tasks.md as it was read, byte order mark and line ends included. */
   text: string;
   requirements: Requirement[];
   index: RequirementIndex;
   design: DesignSection[];
-  /** What `.config.kiro` and `spec.json` say. */
+  /** The values of `.config.kiro` and `spec.json`. */
   config: Record<string, unknown>;
 }
 
 /** Reads a spec directory, or the one that contains the given tasks.md. Only tasks.md has to exist. */
-export async function readSpec(path: string, options: Pick<ParseOptions, 'star'> = {}): Promise<Spec> {
+export async function readSpec(path: string): Promise<Spec> {
   const { dir, names } = await openDirectory(path);
   const find = (...wanted: string[]) => {
     const name = wanted.map((each) => names.find((one) => one.toLowerCase() === each)).find(Boolean);
@@ -39,7 +39,7 @@ export async function readSpec(path: string, options: Pick<ParseOptions, 'star'>
   const [text = '', wanted = '', design = ''] = await Promise.all(
     [files.tasks, files.requirements, files.design].map((file) => (file === null ? '' : readFile(file))),
   );
-  const parsed = parseTasks(text, { ...options, file: files.tasks });
+  const parsed = parseTasks(text, files.tasks);
   const requirements = parseRequirements(wanted);
   const index = new RequirementIndex(requirements);
   const config = await readConfig([find('.config.kiro'), find('spec.json')]);
@@ -110,7 +110,7 @@ async function readConfig(files: readonly (string | null)[]): Promise<Config> {
   return config;
 }
 
-/** Tasks that a person has not agreed to yet, as cc-sdd records it. */
+/** Warns if `spec.json` of cc-sdd says that the tasks are not approved. */
 function approval(values: Record<string, unknown>, file: string | null): SpecProblem[] {
   const tasks = asRecord(asRecord(values.approvals).tasks);
   if (file === null || tasks.approved !== false) return [];

@@ -1,6 +1,6 @@
 import { cleanLine, cleanText } from '../model/text/clean.ts';
 import { headingAt, visibleLines } from '../model/text/markdown-lines.ts';
-import { splitLines } from './lines.ts';
+import { splitLines } from './task-line.ts';
 
 interface Criterion {
   /** `1.2`, or as the file writes it: `REQ-1.2`. */
@@ -15,7 +15,7 @@ export interface Requirement {
   /** Empty where the heading is nothing but the number. */
   title: string;
   line: number;
-  /** The user story and what else stands before the criteria. */
+  /** The user story and other text before the criteria. */
   text: string;
   criteria: Criterion[];
 }
@@ -31,7 +31,7 @@ const MAX_TEXT = 4_000;
 
 /**
  * Requirements with their acceptance criteria, by the numbers that tasks name: `### Requirement 1` with a numbered list
- * is 1.1, 1.2 and so on; a number that is written out (`1.1 WHEN …`) counts as it stands.
+ * is 1.1, 1.2 and so on; a number that is written out (`1.1 WHEN …`) is used as it is.
  */
 export function parseRequirements(text: string): Requirement[] {
   const raw = splitLines(text).map((line) => line.text);
@@ -65,7 +65,7 @@ export function parseRequirements(text: string): Requirement[] {
     .map((each) => ({ ...each, text: cleanText(each.text, MAX_TEXT) }));
 }
 
-/** The requirement that a heading begins; one without a number inside of one with it ("Acceptance Criteria") begins none. */
+/** The requirement that a heading begins. A heading without a number inside a requirement ("Acceptance Criteria") begins none. */
 function opened(text: string, line: number, inner: boolean): Requirement | undefined {
   const [, id, title = ''] = HEADING.exec(text) ?? [];
   if (id === undefined) return inner ? undefined : newRequirement('', text, line);
@@ -104,62 +104,39 @@ export function requirementKey(id: string): string {
     .replace(/\b0+(?=\d)/g, '');
 }
 
-interface NamedRequirements {
-  found: { requirement: Requirement; criteria: Criterion[] }[];
-  /** What was named and is not there. */
-  missing: string[];
-}
-
-/** One criterion of a requirement; undefined for all of it. */
-interface Target {
+interface NamedRequirement {
   requirement: Requirement;
-  criterion: Criterion | undefined;
+  /** Those of its criteria that were named. */
+  criteria: Criterion[];
 }
 
-/** Finds what tasks name. Made once for a file: a lookup costs the same however long it is. */
+/** Finds what tasks name, in constant time. */
 export class RequirementIndex {
   readonly #all: readonly Requirement[];
-  readonly #targets = new Map<string, Target>();
+  readonly #byKey = new Map<string, Requirement | Criterion>();
 
   constructor(all: readonly Requirement[]) {
     this.#all = all;
-    for (const requirement of all) {
-      this.#put(requirement.id, { requirement, criterion: undefined });
-      for (const criterion of requirement.criteria) this.#put(criterion.id, { requirement, criterion });
+    for (const each of all.flatMap((requirement) => [requirement, ...requirement.criteria])) {
+      const key = requirementKey(each.id);
+      if (key !== '' && !this.#byKey.has(key)) this.#byKey.set(key, each);
     }
   }
 
   has(id: string): boolean {
-    return isAll(id) || this.#targets.has(requirementKey(id));
+    return isAll(id) || this.#byKey.has(requirementKey(id));
   }
 
-  /** Whole requirements for `1`, single criteria for `1.2`, all for `all`; as they stand in the file, each once. */
-  named(ids: readonly string[]): NamedRequirements {
-    const wanted = new Map<Requirement, Set<Criterion>>();
-    const missing: string[] = [];
-    for (const id of ids) {
-      const target = this.#targets.get(requirementKey(id));
-      if (isAll(id)) for (const each of this.#all) wanted.set(each, new Set(each.criteria));
-      else if (!target) missing.push(id);
-      else {
-        const criteria = wanted.get(target.requirement) ?? new Set();
-        for (const each of target.criterion ? [target.criterion] : target.requirement.criteria)
-          criteria.add(each);
-        wanted.set(target.requirement, criteria);
-      }
-    }
-    const found = this.#all.flatMap((requirement) => {
-      const chosen = wanted.get(requirement);
-      return chosen
-        ? [{ requirement, criteria: requirement.criteria.filter((each) => chosen.has(each)) }]
-        : [];
+  /** Whole requirements for `1`, single criteria for `1.2`, all for `all`; in the order of the file, each once. */
+  named(ids: readonly string[]): NamedRequirement[] {
+    const wanted = new Set(
+      ids.flatMap((id) => (isAll(id) ? this.#all : (this.#byKey.get(requirementKey(id)) ?? []))),
+    );
+    return this.#all.flatMap((requirement) => {
+      const isWhole = wanted.has(requirement);
+      const criteria = requirement.criteria.filter((each) => isWhole || wanted.has(each));
+      return isWhole || criteria.length > 0 ? [{ requirement, criteria }] : [];
     });
-    return { found, missing: [...new Set(missing)] };
-  }
-
-  #put(id: string, target: Target): void {
-    const key = requirementKey(id);
-    if (key !== '' && !this.#targets.has(key)) this.#targets.set(key, target);
   }
 }
 
@@ -167,9 +144,9 @@ function isAll(id: string): boolean {
   return id.toLowerCase() === 'all';
 }
 
-/** As text for a prompt, with the numbers that the task names. */
-export function sayRequirements({ found }: NamedRequirements): string {
-  return found
+/** Requirements as text for a prompt. */
+export function sayRequirements(named: readonly NamedRequirement[]): string {
+  return named
     .map(({ requirement: { id, title, text }, criteria }) =>
       [
         id === '' ? title : `Requirement ${id}${title === '' ? '' : `: ${title}`}`,

@@ -2,23 +2,24 @@ import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { InputError, messageOf } from '../model/errors.ts';
 import { cleanLine } from '../model/text/clean.ts';
+import { asObject } from '../model/text/json.ts';
 
-/** Of SEQUENTIAL_STATE.json; newer files are refused. */
+/** The format version of SEQUENTIAL_STATE.json; newer files are refused. */
 const STATE_VERSION = 1;
 
-/** Who a unit was given to. `by` says who decided; an entry without it was written by a person. */
+/** The owner of a unit. `by` says who decided; an entry without it was written by a person. */
 export const Assignment = z.looseObject({
   type: z.enum(['code', 'ui', 'review']),
   owner_agent: z.string().min(1).max(100),
   criticality: z.enum(['standard', 'complex', 'security-sensitive']).default('standard'),
   by: z.enum(['agent', 'person', 'fallback']).default('person'),
   reason: z.string().optional(),
-  /** What the unit was about when an agent decided: its hash. */
+  /** The hash of the unit's text when an agent decided. */
   of: z.string().optional(),
 });
 export type Assignment = z.infer<typeof Assignment>;
 
-/** What one spec has in the file, under the names that readers of it know. */
+/** The part of one spec in the state file. */
 export const SpecState = z.looseObject({
   /** The spec directory. */
   spec: z.string(),
@@ -40,11 +41,11 @@ interface ReadAssignments {
   assignments: Map<string, Assignment>;
   /** Entries that cannot be used, with the reason. */
   problems: { id: string; message: string }[];
-  /** True where the file is of the old form, which does not say whose assignments these are. */
+  /** The file has the old format, which does not name the spec of the assignments. */
   unnamed: boolean;
 }
 
-/** The file's text; one that is something else than a file is refused like one that makes no sense. */
+/** The file's text. Something that is not a file is refused like a file that cannot be read. */
 export function readStateText(file: string): string {
   if (statSync(file).isFile()) return readFileSync(file, 'utf8');
   throw new InputError('spec/state', `${file} is not a file.`, {
@@ -53,13 +54,13 @@ export function readStateText(file: string): string {
   });
 }
 
-/** The assignments of one spec: all that is ever read back, so that a person can change them by hand. */
+/** The assignments of one spec. Nothing else is read back from the file. */
 export function readAssignments(text: string, name: string, file = 'SEQUENTIAL_STATE.json'): ReadAssignments {
   const data = parse(text, file);
-  const unnamed = data.specs === undefined && record(data.assignments) !== undefined;
-  const own = unnamed ? data : record(record(data.specs)?.[name]);
+  const unnamed = data.specs === undefined && asObject(data.assignments) !== undefined;
+  const own = unnamed ? data : asObject(asObject(data.specs)?.[name]);
   const result: ReadAssignments = { assignments: new Map(), problems: [], unnamed };
-  for (const [id, value] of Object.entries(record(own?.assignments) ?? {})) {
+  for (const [id, value] of Object.entries(asObject(own?.assignments) ?? {})) {
     const parsed = Assignment.safeParse(value);
     if (parsed.success) result.assignments.set(id, parsed.data);
     else {
@@ -78,7 +79,7 @@ export function withSpecState(text: string | null, name: string, state: SpecStat
   const legacy = specs === undefined && Object.keys(rest).length > 0;
   const parts = {
     version: STATE_VERSION,
-    specs: { ...record(specs), [name]: SpecState.parse(state) },
+    specs: { ...asObject(specs), [name]: SpecState.parse(state) },
     ...(legacy ? { before: rest } : rest),
   };
   return `${JSON.stringify(parts, null, 2)}\n`;
@@ -92,7 +93,7 @@ function parse(text: string, file: string): Record<string, unknown> {
     });
   let data: Record<string, unknown> | undefined;
   try {
-    data = record(JSON.parse(text.replace(/^\ufeff/, '')));
+    data = asObject(JSON.parse(text.replace(/^\ufeff/, '')));
   } catch (error) {
     throw refuse(`is not valid JSON (${messageOf(error)})`);
   }
@@ -102,12 +103,6 @@ function parse(text: string, file: string): Record<string, unknown> {
       `was written by a newer Signalbox (version ${data.version}; this one reads up to ${STATE_VERSION})`,
     );
   return data;
-}
-
-function record(value: unknown): Record<string, unknown> | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : undefined;
 }
 
 export interface ProgressEntry {
@@ -132,7 +127,7 @@ export interface Progress {
   summary: readonly string[];
 }
 
-/** One spec's part of SEQUENTIAL_PROGRESS.md, all of it from what is known: nothing is ever appended twice. */
+/** One spec's part of SEQUENTIAL_PROGRESS.md, rendered as a whole each time. */
 export function renderProgress(progress: Progress): string {
   const entries = progress.entries.map(({ iteration, id, title, status, at, message }) =>
     [

@@ -54,9 +54,9 @@ export interface SpecTask {
   mark: Mark;
   /** Its own mark is done, or that of a parent, or all of its required children are done. */
   done: boolean;
-  /** Marked so itself, or inside something that is. */
+  /** Marked as optional, or inside a task that is. */
   optional: boolean;
-  /** Marked as fit to run beside others. */
+  /** Marked as fit to run in parallel with others. */
   parallel: boolean;
   /** A pause to check everything: needs no agent. */
   checkpoint: boolean;
@@ -104,14 +104,14 @@ export function parentOf({ byId }: TasksById, { parent }: SpecTask): SpecTask | 
   return parent === null ? undefined : byId.get(parent);
 }
 
-/** What a task is inside of, the innermost first. */
+/** The parents of a task, the innermost first. */
 export function ancestorsOf(tasks: TasksById, task: SpecTask): SpecTask[] {
   const found: SpecTask[] = [];
   for (let above = parentOf(tasks, task); above; above = parentOf(tasks, above)) found.push(above);
   return found;
 }
 
-/** Done by itself, not by its children: a task whose children are all optional has work of its own. */
+/** Whether a task has work of its own: it has no required children. */
 export function isWork(task: SpecTask): boolean {
   return task.optional ? task.children.length === 0 : task.children.every((child) => child.optional);
 }

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { InputError } from '../model/errors.ts';
 import { groupBy } from '../model/group-by.ts';
-import { splitLines } from './lines.ts';
-import { type ParsedTasks, type ParseOptions, parseTasks } from './parse-tasks.ts';
+import { type ParsedTasks, parseTasks } from './parse-tasks.ts';
 import { ancestorsOf, isWork, parentOf, type SpecTask } from './task.ts';
+import { splitLines } from './task-line.ts';
 
-/** How a task is found again in a file that may have changed: never by its line alone. */
+/** How a task is found again in a file that may have changed, without its line number. */
 export interface TaskIdentity extends Pick<SpecTask, 'id' | 'title' | 'numbered'> {
-  /** Of its own text; where it is known, another text is another task. */
+  /** Of its own text. If both are known and differ, it is another task. */
   hash?: string | undefined;
 }
 
@@ -32,15 +32,14 @@ interface Ticked {
 }
 
 /**
- * Ticks tasks, and parents whose last required child that was. Of the text, only the characters in those boxes change.
- * Other edits in the meantime are kept; a task that is gone or means something else now is an error, and nothing changes.
+ * Ticks tasks, and parents whose required children are all done then. Only the characters in those boxes change. A task that
+ * is gone or has another title now is an error.
  */
-export function tick(text: string, tasks: readonly TaskIdentity[], options: ParseOptions = {}): Ticked {
-  const parsed = parseTasks(text, options);
-  return tickFound(text, parsed, findAgain(parsed, tasks, options.file ?? 'tasks.md'));
+export function tick(text: string, tasks: readonly TaskIdentity[], file = 'tasks.md'): Ticked {
+  const parsed = parseTasks(text);
+  return tickFound(text, parsed, findAgain(parsed, tasks, file));
 }
 
-/** The same for tasks of the parsed text itself. */
 function tickFound(text: string, parsed: ParsedTasks, found: readonly SpecTask[]): Ticked {
   const now = new Set(found);
   addFinished(parsed, now);
@@ -82,7 +81,7 @@ function addFinished(parsed: ParsedTasks, now: Set<SpecTask>): void {
   }
 }
 
-/** By id and title; one without a number of its own also by its title alone, since its id may have moved. */
+/** Finds tasks by id and title; one without a number also by its title alone, since its id may have changed. */
 function findAgain({ all }: ParsedTasks, tasks: readonly TaskIdentity[], file: string): SpecTask[] {
   const byId = groupBy(all, ({ id }) => id);
   const byTitle = groupBy(
@@ -102,12 +101,8 @@ function findAgain({ all }: ParsedTasks, tasks: readonly TaskIdentity[], file: s
 
 function changed(task: TaskIdentity, same: readonly SpecTask[], file: string): InputError {
   const [now] = same;
-  const why =
-    same.length > 1
-      ? `is there ${same.length} times now`
-      : now
-        ? `is called ${JSON.stringify(now.title)} now`
-        : 'is not there any more';
+  const renamed = now ? `is called ${JSON.stringify(now.title)} now` : 'is not there any more';
+  const why = same.length > 1 ? `is there ${same.length} times now` : renamed;
   const message = `${file} has changed: task ${task.id} (${JSON.stringify(task.title)}) ${why}.`;
   return new InputError('spec/changed', message, {
     hint: 'Its box was left alone. Tick it in your own copy if it is done, else it is done anew; then run the spec again.',
@@ -121,7 +116,7 @@ export function tickedIn(text: string): TaskIdentity[] {
   return done.map(({ id, title, numbered }) => ({ id, title, numbered }));
 }
 
-/** What is known to be done: by the engine, task for task; by a person, whatever it is called by now. */
+/** What is known to be done: by the engine, with the same text; by a person, under any title. */
 export interface KnownDone {
   engine: readonly TaskIdentity[];
   person?: readonly TaskIdentity[];
@@ -131,14 +126,20 @@ export interface KnownDone {
  * The text with the boxes ticked of tasks that are known to be done. Parents follow from what is in them: one that
  * was ticked and has something new in it is not done.
  */
-export function withTicks(text: string, known: KnownDone): string {
-  const isKnown = matcher(known);
+export function withTicks(text: string, { engine, person = [] }: KnownDone): string {
+  const byKey = groupBy(engine, ({ id, title }) => `${id}\0${title}`);
+  const persons = new Set(person.map(looseKey));
+  const isKnown = (task: SpecTask) =>
+    persons.has(looseKey(task)) ||
+    (byKey.get(`${task.id}\0${task.title}`) ?? []).some(
+      ({ hash }) => hash === undefined || hash === identityOf(task).hash,
+    );
   const parsed = parseTasks(text);
   const tasks = parsed.all.filter((task) => isWork(task) && task.box !== null && isKnown(task));
   return tasks.length === 0 ? text : tickFound(text, parsed, tasks).text;
 }
 
-/** Ids of tasks with work of their own that a text has lost. */
+/** Ids of tasks that a text no longer has. */
 export function lostTasks(before: string, after: string): string[] {
   const now = parseTasks(after).all;
   const ids = new Set(now.map(({ id }) => id));
@@ -146,20 +147,6 @@ export function lostTasks(before: string, after: string): string[] {
   return parseTasks(before).all.flatMap(({ id, title, numbered }) =>
     ids.has(id) || (!numbered && titles.has(title)) ? [] : [id],
   );
-}
-
-function matcher({ engine, person = [] }: KnownDone): (task: SpecTask) => boolean {
-  const hashes = new Map<string, Set<string | undefined>>();
-  for (const task of engine) {
-    const key = `${task.id}\0${task.title}`;
-    hashes.set(key, (hashes.get(key) ?? new Set()).add(task.hash));
-  }
-  const persons = new Set(person.map(looseKey));
-  return (task) => {
-    const found = hashes.get(`${task.id}\0${task.title}`);
-    const same = found && (found.has(undefined) || found.has(identityOf(task).hash));
-    return same === true || persons.has(looseKey(task));
-  };
 }
 
 function looseKey({ id, title, numbered }: TaskIdentity): string {
@@ -170,12 +157,8 @@ function looseKey({ id, title, numbered }: TaskIdentity): string {
  * Opens the boxes that were ticked by neither the engine nor a person. A task inside one that is known to be done stays
  * ticked, and so does a parent of which everything required is known to be done.
  */
-export function takeBack(
-  text: string,
-  { engine, person = [] }: KnownDone,
-  options: ParseOptions = {},
-): { text: string; ids: string[] } {
-  const parsed = parseTasks(text, options);
+export function takeBack(text: string, { engine, person = [] }: KnownDone): string {
+  const parsed = parseTasks(text);
   const keys = new Set(engine.map(keyOf));
   const persons = new Set(person.map(looseKey));
   const isKnown = (task: SpecTask) =>
@@ -184,38 +167,29 @@ export function takeBack(
     isKnown(task) ||
     (!isWork(task) && task.children.every((child) => isDone(child) || (child.optional && !task.optional)));
   const stray = parsed.all.filter((task) => task.box !== null && task.mark === 'done' && !isDone(task));
-  return { text: replaceAt(text, boxOffsets(text, stray), ' '), ids: stray.map(({ id }) => id) };
-}
-
-/** The text with all of its boxes open, to compare what else there is in it. */
-function withoutTicks(text: string): string {
-  return takeBack(text, { engine: [] }).text;
+  return replaceAt(text, boxOffsets(text, stray), ' ');
 }
 
 function keyOf({ id, title, numbered }: TaskIdentity): string {
   return numbered ? `${id}\0${title}` : `\0${title}`;
 }
 
-/** One task list in three states. */
-interface TaskTexts {
-  /** The user's copy when it was last brought to the branch; empty when it never was. */
-  was: string;
-  mine: string;
-  branch: string;
-}
-
-/** What the branch's task list becomes, given what the engine has done; null where both were changed since. */
+/**
+ * What the branch's task list becomes, given what the engine has done; null where both were changed since. `was` is the user's
+ * copy when it was last brought to the branch, empty when it never was.
+ */
 export function mergedTasks(
-  { was, mine, branch }: TaskTexts,
+  { was, mine, branch }: Record<'was' | 'mine' | 'branch', string>,
   engine: readonly TaskIdentity[],
 ): string | null {
   const theirs = withTicks(mine, { engine });
   if (theirs === branch || (was !== '' && was === mine)) return branch;
-  const [before, now, here] = [was, mine, branch].map(withoutTicks);
+  // With all boxes open, only other changes are compared.
+  const [before, now, here] = [was, mine, branch].map((text) => takeBack(text, { engine: [] }));
   const isEdited = was !== '' && before !== here && now !== here;
   if (!isEdited) return theirs;
   if (before !== now) return null;
-  // A person who only ticks does not take back what else has changed on the branch, unless tasks are gone from it.
+  // If a person has only ticked, other changes of the branch stay, unless tasks are gone from it.
   if (lostTasks(mine, branch).length > 0) return theirs;
   const named = engine.map(({ hash: _, ...task }) => task);
   return withTicks(branch, { engine: named, person: tickedIn(mine) });

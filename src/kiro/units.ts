@@ -16,17 +16,17 @@ import {
 
 export interface UnitOptions {
   includeOptional?: boolean;
-  /** Ids of tasks: these and what is in them, and nothing else. An optional task that is named is taken. */
+  /** Ids of the only tasks to take, with their children. An optional task that is named is taken. */
   only?: readonly string[];
-  /** The id of a task: this and what comes behind it in the order of the run. */
+  /** The id of the first task to take, in the order of the run. */
   from?: string;
-  /** Ids of tasks: neither these nor what is in them. */
+  /** Ids of tasks to leave out, with their children. */
   skip?: readonly string[];
-  /** `parent`: a parent with all that is in it, or a lone task. `leaf`: every task by itself. */
+  /** `parent`: a root task with its children. `leaf`: every task by itself. */
   unit?: 'parent' | 'leaf';
 }
 
-/** What one agent is given at a time. */
+/** The work of one agent at a time. */
 export interface Unit {
   id: string;
   title: string;
@@ -52,7 +52,7 @@ export interface Units {
 /** The part of a spec that units are made from. */
 type UnitSource = Pick<Spec, 'tasks' | 'all' | 'byId' | 'problems' | 'files'>;
 
-/** Divides a spec into units: selected, linked, ordered by waves, then by the file, never before what they wait for. */
+/** Divides a spec into units, ordered by dependencies, then by waves, then by the file. */
 export function unitsOf(spec: UnitSource, options: UnitOptions = {}): Units {
   const select = selection(spec, options);
   const roots = options.unit === 'leaf' ? spec.all.filter(isWork) : spec.tasks.flatMap(parentRoots);
@@ -74,7 +74,7 @@ export function unitsOf(spec: UnitSource, options: UnitOptions = {}): Units {
 
 interface Selection {
   takes(task: SpecTask): boolean;
-  /** A task that is named by itself and not ticked itself is not done by its parent. */
+  /** A task that was named counts as done only if its own box is ticked. */
   isDone(task: SpecTask): boolean;
   from(units: Unit[]): Unit[];
 }
@@ -135,7 +135,7 @@ function nothingFrom({ id }: SpecTask): InputError {
   });
 }
 
-/** Roots; of a numbered heading above headings, or above tasks that have tasks in them, what is below it. */
+/** The roots of units. A numbered heading above headings or parents is none: its children are. */
 function parentRoots(task: SpecTask): SpecTask[] {
   const isParent = (child: SpecTask) => child.kind !== 'item' || child.children.length > 0;
   const groups = task.kind === 'section' && task.children.some(isParent);
@@ -171,7 +171,7 @@ function toUnit(
   return { id: root.id, title: root.title, root, work, open, leftOut, done, after: [], wave };
 }
 
-/** Records for each unit what it waits for, by its tasks and by what they are in. */
+/** Sets the units that each unit waits for, by the dependencies of its tasks and their parents. */
 function link(
   spec: UnitSource,
   units: readonly Unit[],
@@ -196,10 +196,10 @@ function link(
         const target = spec.byId.get(id);
         if (!target) continue;
         const before = unitsFor(target);
-        if (before.length === 0 && !target.done) problems.push(notAwaited(spec, task, target, line));
+        if (before.length === 0 && !target.done) problems.push(notAwaited(spec, line, task, target));
         const inside = new Set(withDescendants(target));
         const cut = before.flatMap(({ leftOut }) => leftOut.filter((each) => inside.has(each)));
-        if (cut.length > 0) problems.push(partlyAwaited(spec, { task, target, cut, line }));
+        if (cut.length > 0) problems.push(notAwaited(spec, line, task, target, cut));
         for (const each of before) if (each !== unit) after.add(each.id);
       }
     const outer = parentOf(spec, unit.root);
@@ -210,7 +210,7 @@ function link(
   return problems;
 }
 
-/** Units without a wave stay behind the one before them. */
+/** Orders units by wave; one without a wave stays after the one before it. */
 function inWaves(units: readonly Unit[]): Unit[] {
   let wave = 0;
   const placed = [...units]
@@ -222,23 +222,23 @@ function inWaves(units: readonly Unit[]): Unit[] {
   return placed.sort((a, b) => a.wave - b.wave).map(({ unit }) => unit);
 }
 
-function notAwaited(spec: UnitSource, task: SpecTask, target: SpecTask, line: number): SpecProblem {
-  const [why, hint] = target.optional
-    ? ['is optional and not included', '--include-optional takes it along.']
-    : ['is not selected', `Add ${target.id} to the selection if it matters.`];
-  const message = `Task ${task.id} depends on ${target.id}, which ${why} and not done: nobody waits for it.`;
-  return inFile(spec.files.tasks, warning(line, 'spec/not-selected', message, hint));
-}
-
-function partlyAwaited(
+/** Warns of a dependency that is not done, and not selected or only in part. */
+function notAwaited(
   spec: UnitSource,
-  { task, target, cut, line }: { task: SpecTask; target: SpecTask; cut: readonly SpecTask[]; line: number },
+  line: number,
+  task: SpecTask,
+  target: SpecTask,
+  cut: readonly SpecTask[] = [target],
 ): SpecProblem {
   const ids = cut.map(({ id }) => id).join(', ');
   const isOne = cut.length === 1;
-  const which = isOne && cut[0] === target ? 'which' : `of which ${ids}`;
-  const message = `Task ${task.id} depends on ${target.id}, ${which} ${isOne ? 'is' : 'are'} not selected and not done: nobody waits for ${isOne ? 'it' : 'them'}.`;
-  const hint = `Add ${ids} to the selection if ${isOne ? 'it matters' : 'they matter'}.`;
+  const whole = isOne && cut[0] === target;
+  const isOptional = whole && target.optional;
+  const which = whole ? 'which' : `of which ${ids}`;
+  const why = isOptional ? 'optional and not included' : 'not selected';
+  const message = `Task ${task.id} depends on ${target.id}, ${which} ${isOne ? 'is' : 'are'} ${why} and not done: the run does not wait for ${isOne ? 'it' : 'them'}.`;
+  const add = `Add ${ids} to the selection if ${isOne ? 'it matters' : 'they matter'}.`;
+  const hint = isOptional ? '--include-optional takes it along.' : add;
   return inFile(spec.files.tasks, warning(line, 'spec/not-selected', message, hint));
 }
 

@@ -1,6 +1,6 @@
-import type { Attempt, Hold, Json, Ticket, UnitTicket, Usage } from './ticket-schema.ts';
+import type { Attempt, Hold, Json, Ticket, Usage } from './ticket-schema.ts';
 
-export type { Attempt, Hold, Json, Ticket, UnitTicket, Usage };
+export type { Attempt, Hold, Json, Ticket, Usage };
 
 export type TicketStatus = Ticket['status'];
 

@@ -1,5 +1,4 @@
-import type { TrainResult } from '../features/merge-train/merge-train.ts';
-import type { Preview } from '../features/merge-train/preview.ts';
+import type { Preview, TrainResult } from '../features/merge-train/merge-train.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
 

@@ -1,6 +1,6 @@
 import type { EngineContext } from '../engine/context.ts';
 import { specResult } from '../features/spec-runs/result.ts';
-import { specRests } from '../features/spec-runs/state.ts';
+import { specRests } from '../features/spec-runs/state-files.ts';
 import type { Env } from '../machine/environment.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';

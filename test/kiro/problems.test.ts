@@ -41,7 +41,7 @@ describe('problems of tasks.md', () => {
   it('name the cycle and the line to look at', () => {
     const [problem] = parseTasks(
       '- [ ] 1. A\n  - [ ] 1.1 B\n    - _Depends: 2_\n- [ ] 2. C\n  - [ ] 2.1 D\n    - _Depends: 1.1_\n',
-      { file: 'spec/tasks.md' },
+      'spec/tasks.md',
     ).problems;
     expect(problem).toMatchObject({
       severity: 'error',
@@ -82,17 +82,8 @@ describe('dependencies', () => {
 
 describe('the star of 1.1*', () => {
   const text = '- [ ] 1.1* A\n- [ ]* 1.2 B\n';
-  it('means optional, unless somebody says that it means parallel', () => {
-    const flags = (star: 'optional' | 'parallel') =>
-      parseTasks(text, { star }).all.map(({ optional, parallel }) => [optional, parallel]);
-    expect(flags('optional')).toEqual([
-      [true, false],
-      [true, false],
-    ]);
-    expect(flags('parallel')).toEqual([
-      [false, true],
-      [true, false],
-    ]);
+  it('means optional', () => {
+    expect(parseTasks(text).all.map(({ optional }) => optional)).toEqual([true, true]);
   });
 });
 

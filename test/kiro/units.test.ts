@@ -66,8 +66,8 @@ describe('unitsOf', () => {
       units(text, options).problems.map(({ message }) => message);
     expect(say({})).toEqual([]);
     const wanted = [
-      'Task 2 depends on 1.1, which is not selected and not done: nobody waits for it.',
-      'Task 3 depends on 1, of which 1.1 is not selected and not done: nobody waits for it.',
+      'Task 2 depends on 1.1, which is not selected and not done: the run does not wait for it.',
+      'Task 3 depends on 1, of which 1.1 is not selected and not done: the run does not wait for it.',
     ];
     expect(say({ skip: ['1.1'] })).toEqual(wanted);
     expect(say({ only: ['1.2', '2', '3', '4'] })).toEqual(wanted);

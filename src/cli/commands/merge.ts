@@ -1,8 +1,7 @@
 import { isTrusted } from '../../config/trust.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { loadTrains, type Trainload } from '../../features/merge-train/collect-branches.ts';
-import { runTrain } from '../../features/merge-train/merge-train.ts';
-import { previewTrain } from '../../features/merge-train/preview.ts';
+import { previewTrain, runTrain } from '../../features/merge-train/merge-train.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { previewText, trainText } from '../../report/merge-train.ts';
 import { signalCode, untilStopped } from '../event-view.ts';

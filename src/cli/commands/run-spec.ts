@@ -145,7 +145,7 @@ export async function resumeSpec(
   given: SpecRunOptions & { answer?: string },
   io: Io,
 ): Promise<void> {
-  const { answerHalt, takeSpec } = await import('../../features/spec-runs/resume.ts');
+  const { answerHalt, takeSpec } = await import('../../features/spec-runs/start.ts');
   const options = { ...given, ...(await shownAs(planId, given, io)) };
   const view = await eventView(io, { ...options, withPlan: false });
   const { parts, windows } = await openWithWindows(view, options, io);

@@ -51,10 +51,8 @@ export async function specCheck(io: Io, options: Options, dir: string): Promise<
   const wanted = unitOptions(options);
   const spec = await readSpec(resolve(io.cwd, dir));
   const { units, problems: more } = unitsOf(spec, wanted);
-  const place = { root: projectOf(spec.dir), file: spec.files.tasks };
-  const hasCheckpoint = (await emptyCheckpoints(units, { ...place, configured: [] })).length > 0;
-  const configured = hasCheckpoint ? (await openSettings(io, options)).checks : [];
-  const empty = await emptyCheckpoints(units, { ...place, configured });
+  const configured = async () => (await openSettings(io, options)).checks;
+  const empty = await emptyCheckpoints(spec, units, projectOf(spec.dir), configured);
   const problems = [...spec.problems, ...more, ...empty];
   const errors = problems.filter(({ severity }) => severity === 'error');
   if (errors.length > 0) io.exit(UNUSABLE);

@@ -111,7 +111,7 @@ async function resumeSpecHere(
   planId: string,
 ): Promise<void> {
   if (!isWithDaemon(parts, planId)) return (await import('./run-spec.ts')).resumeSpec(planId, options, io);
-  const { answerHalt, takeSpec } = await import('../../features/spec-runs/resume.ts');
+  const { answerHalt, takeSpec } = await import('../../features/spec-runs/start.ts');
   if (options.answer !== undefined) await answerHalt(parts, planId, options.answer);
   const plan = await takeSpec(parts, planId, { leave: true });
   const text = `Plan ${planId} is ${plan.status}.${nextStep(parts, planId)}`;

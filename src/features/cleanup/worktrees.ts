@@ -95,7 +95,7 @@ function slot(parts: EngineContext, repo: string, { path }: KnownWorktree): Foun
 
 async function aside(parts: EngineContext, repo: string, { path }: KnownWorktree): Promise<Found> {
   const item = stale('worktree', path, repo, 'it was set aside when it could not be used again');
-  item.keep = 'something in it may be nowhere else; look at it and remove it by hand';
+  item.keep = 'something in it may be nowhere else; check it and remove it by hand';
   const { commit } = await parts.workspaces.head(path);
   item.loses = { files: (await parts.workspaces.evidence(path, commit)).dirty.length, commits: 0 };
   return { item, remove: async () => item.keep };

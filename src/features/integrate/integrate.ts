@@ -12,7 +12,7 @@ import type { Integrated, WorkspaceSpec } from '../../workspaces/index.ts';
 import { landed } from '../landed/landed.ts';
 import { ancestorsOf } from '../pull-requests/ticket-stack.ts';
 
-/** What only a person can put right: an agent that is sent back could fix nothing. */
+/** Errors that only a person can fix: sending an agent back to work would not help. */
 const NOT_THE_TICKETS = new Set(['merge/base-conflict', 'workspace/no-base-branch', 'workspace/target-busy']);
 
 /** Merges a ticket's branch for a phase or for a person, who may also merge what is still to be verified. */
@@ -49,7 +49,7 @@ async function integrateTicket(
   const ticket = store.ticket(ref);
   const plan = store.plan(ref.planId);
   const spec = workspaceFor(ticket, plan, settings, store.view());
-  // A run that leaves out the work has not checked that there is any.
+  // A run without its work phase has not checked that there are commits.
   if (plan.kind === 'run' && ticket.skipPhases.includes(WORK_PHASE))
     await checkWork(parts, spec, ticket.base);
   parts.crash('integrate:ready');
@@ -94,7 +94,7 @@ async function leftToVerify(parts: EngineContext, ref: TicketRef): Promise<strin
   return sayNotMerged(why, commands);
 }
 
-/** Whether the base, or what waits beside it to be brought in, has all of the work. */
+/** Whether the base or its integration branch has all of the work. */
 async function isMerged(parts: EngineContext, ticket: Ticket): Promise<boolean> {
   const { store, settings } = parts;
   const spec = workspaceFor(ticket, store.plan(ticket.planId), settings, store.view());

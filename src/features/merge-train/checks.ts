@@ -5,7 +5,7 @@ import { followJob } from '../../machine/jobs/follow.ts';
 import { startJob } from '../../machine/jobs/job.ts';
 import { stopJob } from '../../machine/jobs/stop.ts';
 import { SignalboxError } from '../../model/errors.ts';
-import type { Scratch, ScratchSpec, Trains } from '../../workspaces/index.ts';
+import type { Scratch, Trains, WorkspaceSpec } from '../../workspaces/index.ts';
 import { checksOf } from '../checks/checks.ts';
 import type { Check } from '../checks/whole-runs.ts';
 
@@ -24,7 +24,8 @@ export type Verdict =
 
 interface CheckOptions {
   trains: Trains;
-  scratch: ScratchSpec;
+  /** How the worktree is prepared. */
+  setup: WorkspaceSpec;
   signal: AbortSignal;
   say(line: string): void;
 }
@@ -71,12 +72,13 @@ export class TrainChecks {
   /** First stops checks that a killed train left running, and removes their worktree. */
   async open(): Promise<Scratch> {
     if (this.#scratch) return this.#scratch;
-    const { trains, scratch } = this.#options;
+    const { trains, setup, signal } = this.#options;
+    const { worktreeRoot, hooks, install, copy, caches } = setup;
     this.#jobs = this.#parts.machine.mergeJobs(trains.id);
     for (const name of existsSync(this.#jobs) ? readdirSync(this.#jobs) : [])
       await stopJob(join(this.#jobs, name), 'stopped');
     rmSync(this.#jobs, { recursive: true, force: true });
-    this.#scratch = await trains.scratch(scratch);
+    this.#scratch = await trains.scratch({ worktreeRoot, hooks, install, copy, caches, signal });
     return this.#scratch;
   }
 

@@ -1,11 +1,12 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { knownPinned } from '../../engine/pinned-workflow.ts';
+import { refOf } from '../../engine/status-events.ts';
 import { stoppedTogether } from '../../engine/stopped-tickets.ts';
 import { workspaceFor } from '../../engine/ticket-defaults.ts';
 import { scriptInstead } from '../../model/actions.ts';
 import { IllegalMoveError, InputError, SignalboxError } from '../../model/errors.ts';
 import { parseRef, refKey, type TicketRef } from '../../model/ids.ts';
-import type { Plan, PlanEntry } from '../../model/plan.ts';
+import type { Plan } from '../../model/plan.ts';
 import { entryOf, planOf, ticketOf, ticketsOf } from '../../model/plans/view.ts';
 import { type Car, dependentsOf, inOrder } from '../../model/state/merging.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
@@ -71,7 +72,8 @@ export async function loadTrains(
   for (const ready of newest(found)) {
     for (const ticket of ready.tickets) branches.set(refKey(ticket), ready.spec.branch);
     const { plan, spec, tickets } = ready;
-    const base = await baseOf(parts, spec, plan);
+    const trains = await parts.workspaces.trains(spec.repo);
+    const base = await trains.baseName({ base: plan.base, recordedBase: spec.recordedBase ?? null });
     const key = `${ready.commonDir}\n${base}`;
     const load = loads.get(key) ?? { repo: spec.repo, base, cars: [], left: [], already: [] };
     loads.set(key, load);
@@ -87,11 +89,6 @@ export async function loadTrains(
   return [...loads.values()].filter(
     ({ cars, left, already }) => cars.length + left.length + already.length > 0,
   );
-}
-
-async function baseOf(parts: EngineContext, spec: WorkspaceSpec, plan: Plan): Promise<string> {
-  const trains = await parts.workspaces.trains(spec.repo);
-  return trains.baseName({ base: plan.base, recordedBase: spec.recordedBase ?? null });
 }
 
 function namedPlan(parts: EngineContext, planId: string): Plan {
@@ -129,7 +126,10 @@ async function readyIn(
   only: string | null,
 ): Promise<Ready[]> {
   const byBranch = new Map<string, Ready>();
-  for (const ticket of ticketsOf(view, { ...plan, tickets: byOrder(plan.tickets) })) {
+  for (const ticket of ticketsOf(view, {
+    ...plan,
+    tickets: plan.tickets.toSorted((a, b) => a.order - b.order),
+  })) {
     // A ticket without a base never had a branch.
     if (!ticket.base) continue;
     const place = await placeOf(parts, ticket, plan, view).catch((error: unknown) => {
@@ -174,7 +174,7 @@ async function alreadyIn(
 ): Promise<Landed | null> {
   const commit = await parts.workspaces.tip(spec);
   if (commit === undefined || tickets.some(({ status }) => status !== 'complete')) return null;
-  // A train that merges pull requests looks up each of them anyway.
+  // A train that merges pull requests asks for each of them anyway.
   const asks = parts.settings.merge.pr ? [] : (['pull-request'] as const);
   return landed(parts, { ...spec, tickets, commit }, ['changes', ...asks]);
 }
@@ -183,10 +183,6 @@ async function placeOf(parts: EngineContext, ticket: Ticket, plan: Plan, view: S
   const spec = workspaceFor(ticket, plan, parts.settings, view);
   const { commonDir } = await parts.workspaces.checkRepo(spec.repo);
   return { spec, commonDir };
-}
-
-function byOrder(entries: readonly PlanEntry[]): PlanEntry[] {
-  return [...entries].sort((a, b) => a.order - b.order);
 }
 
 /** An issue that was run again has the same branch in two plans: the later plan counts. */
@@ -210,15 +206,11 @@ function notYet(parts: EngineContext, { plan, tickets, spec }: Ready, view: Stor
 }
 
 function carOf({ spec, tickets, plan }: Ready, ref: TicketRef, view: StoreView): TrainCar {
-  const after = tickets.flatMap((ticket) => blockersOf(ticket, plan)).map(refKey);
+  const blockers = tickets.flatMap((ticket) => entryOf(plan, ticket)?.blockedBy ?? []);
+  const after = blockers.map((name) => refKey(parseRef(name, plan.id)));
   const title = ticketOf(view, ref)?.title ?? ref.ticketId;
   const waiting = tickets.some(({ status }) => status !== 'complete');
   return { key: spec.branch, after, ref, title, spec, waiting };
-}
-
-function blockersOf(ticket: Ticket, plan: Plan): TicketRef[] {
-  const entry = entryOf(plan, ticket);
-  return (entry?.blockedBy ?? []).map((text) => parseRef(text, plan.id));
 }
 
 /** Puts the cars in order, and leaves out those that need work which is neither in the base nor in the train. */
@@ -260,10 +252,6 @@ async function isOpen(parts: EngineContext, key: string, car: TrainCar, view: St
   const spec = workspaceFor(ticket, plan, parts.settings, view);
   if (spec.repo !== car.spec.repo || (await isInBase(parts, spec, [ticket]))) return false;
   return (await alreadyIn(parts, spec, [ticket])) === null;
-}
-
-function refOf({ planId, ticketId }: TicketRef): TicketRef {
-  return { planId, ticketId };
 }
 
 /** Complete; where pull requests are merged, also waiting for nothing but that merge. */

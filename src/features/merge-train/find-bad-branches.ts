@@ -31,7 +31,7 @@ export interface Sorted {
 interface SortOptions {
   trains: Pick<Trains, 'couple' | 'has' | 'tipOf'>;
   track: Pick<Track, 'tip' | 'from'>;
-  /** Null: only looks for conflicts. */
+  /** Null: only finds conflicts. */
   check: ((commit: string) => Promise<Verdict>) | null;
   say(line: string): void;
 }
@@ -43,13 +43,18 @@ interface SortOptions {
 export async function sortOut(cars: readonly TrainCar[], options: SortOptions): Promise<Sorted> {
   const { track, say } = options;
   let last = '';
-  const check = options.check && told(options.check, (word) => (last = word));
+  const given = options.check;
+  const check = async (commit: string) => {
+    const verdict = given ? await given(commit) : ({ green: true } as const);
+    last = verdict.green ? 'Green.' : 'Red.';
+    return verdict;
+  };
   const sorted: Sorted = { placed: [], faults: [], left: [], already: [] };
   let todo = [...cars];
   for (let known = false; todo.length > 0; ) {
     const chain = await couple(todo, sorted.placed, options);
     const end = chain.placed.at(-1);
-    if (!end || !check) return merged(sorted, chain);
+    if (!end || !given) return merged(sorted, chain);
     say(
       `Checking ${plural(sorted.placed.length + chain.placed.length, 'branch', 'branches')} on ${track.from}…`,
     );
@@ -83,18 +88,6 @@ export async function sortOut(cars: readonly TrainCar[], options: SortOptions): 
   return sorted;
 }
 
-/** Reports the result of each check. */
-function told(
-  check: NonNullable<SortOptions['check']>,
-  tell: (word: string) => void,
-): NonNullable<SortOptions['check']> {
-  return async (commit) => {
-    const verdict = await check(commit);
-    tell(verdict.green ? 'Green.' : 'Red.');
-    return verdict;
-  };
-}
-
 /** If the base itself fails, no branch is to blame. */
 async function mustBeGreen(
   check: (commit: string) => Promise<Verdict>,
@@ -105,7 +98,7 @@ async function mustBeGreen(
   const verdict = await check(tip);
   if (verdict.green) return;
   throw new SignalboxError('merge/base-red', `${from} is red without any of them: ${verdict.message}.`, {
-    hint: 'Mend it first; nothing was merged.',
+    hint: 'Fix it first; nothing was merged.',
     details: { log: verdict.tail },
   });
 }

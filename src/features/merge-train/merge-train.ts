@@ -1,15 +1,19 @@
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type EngineContext, emit } from '../../engine/context.ts';
+import { pinnedFor } from '../../engine/pinned-workflow.ts';
+import { reportStatus } from '../../engine/status-events.ts';
 import { SignalboxError } from '../../model/errors.ts';
+import { type Findings, sendBack } from '../../model/state/merging.ts';
+import type { Ticket } from '../../model/ticket.ts';
+import { excerpt } from '../../phases/output.ts';
 import type { Track, TrackSpec, Trains } from '../../workspaces/index.ts';
 import { NO_CHECKS } from '../checks/checks.ts';
 import { Notifier } from '../notifications/notify.ts';
 import { TrainChecks } from './checks.ts';
-import type { Already, LeftOut, TrainCar, Trainload } from './collect-branches.ts';
-import { isReady } from './collect-branches.ts';
-import { leaving, type Placed, type Sorted, sortOut } from './find-bad-branches.ts';
-import { patienceOf } from './objections.ts';
+import { type Already, isReady, type LeftOut, type TrainCar, type Trainload } from './collect-branches.ts';
+import { type Fault, leaving, type Placed, type Sorted, sortOut } from './find-bad-branches.ts';
 import { findPulls, type LandedPull, landPulls, type Pulls } from './pull-requests.ts';
-import { findingsOf, type Returned, returnTicket } from './return-ticket.ts';
 
 interface Landed {
   planId: string;
@@ -39,7 +43,7 @@ export interface TrainResult {
   unchecked: string | null;
 }
 
-export interface TrainOptions {
+interface TrainOptions {
   /** Merge pull requests on GitHub instead of local branches. */
   pr: boolean;
   signal: AbortSignal;
@@ -54,7 +58,7 @@ export function runTrain(parts: EngineContext, load: Trainload, options: TrainOp
   return parts.workspaces.withTrainLock(load.repo, async () => {
     const trains = await parts.workspaces.trains(load.repo);
     const [first] = load.cars;
-    const checks = first && checksOf(parts, trains, first, options);
+    const checks = first && new TrainChecks(parts, { ...options, trains, setup: first.spec });
     const notifier = new Notifier(parts);
     try {
       await checks?.open();
@@ -70,22 +74,6 @@ export function runTrain(parts: EngineContext, load: Trainload, options: TrainOp
   });
 }
 
-function checksOf(
-  parts: EngineContext,
-  trains: Trains,
-  { spec }: TrainCar,
-  options: TrainOptions,
-): TrainChecks {
-  const { worktreeRoot, hooks, install, copy, caches } = spec;
-  const { signal, say } = options;
-  return new TrainChecks(parts, {
-    trains,
-    scratch: { worktreeRoot, hooks, install, copy, caches, signal },
-    signal,
-    say,
-  });
-}
-
 interface Drive extends TrainOptions {
   trains: Trains;
   checks: TrainChecks | undefined;
@@ -96,10 +84,11 @@ async function drive(parts: EngineContext, load: Trainload, options: Drive): Pro
   const spec: TrackSpec = { base: load.base, recordedBase: null, remote: pr };
   // Another merge may have sent tickets back while this one waited for the lock.
   const still = load.cars.filter(({ ref }) => isReady(parts, parts.store.ticket(ref)));
-  const patience = patienceOf(parts, options);
+  const patience = { ...options, seconds: parts.settings.merge.waitSeconds };
   const found =
     pr && still.length > 0 ? await findPulls(parts, still, { trains, base: load.base, patience }) : null;
   let cars = found?.cars ?? still;
+  const noChecks = parts.settings.checks ? 'The setting `checks` is empty.' : NO_CHECKS;
   const done: Landed[] = [];
   const waiting = [...load.left, ...(found?.left ?? [])];
   for (let tries = 1; ; ) {
@@ -117,7 +106,7 @@ async function drive(parts: EngineContext, load: Trainload, options: Drive): Pro
           'merge/moving',
           `${track.from} moved ${MAX_TRIES} times during the checks.`,
           {
-            hint: 'Run the merge again when there is less going on.',
+            hint: 'Run the merge again later.',
             details: { landed: done },
           },
         );
@@ -142,13 +131,9 @@ async function drive(parts: EngineContext, load: Trainload, options: Drive): Pro
       left: [...waiting, ...sorted.left, ...returned.left],
       already: [...load.already, ...(found?.already ?? []), ...sorted.already],
       checks: [...(checks?.commands ?? [])],
-      unchecked: done.length > 0 && checks?.commands.size === 0 ? uncheckedBy(parts) : null,
+      unchecked: done.length > 0 && checks?.commands.size === 0 ? noChecks : null,
     };
   }
-}
-
-function uncheckedBy({ settings }: EngineContext): string {
-  return settings.checks ? 'The setting `checks` is empty.' : NO_CHECKS;
 }
 
 interface Landing {
@@ -175,16 +160,18 @@ async function land(
   if (!last && (pulls || faults.length === 0)) return { track, landed: [], left: [], stale: false };
   if (pulls) {
     const { landed, left, stale } = await landPulls(parts, placed, pulls, { cars, trains, spec, track });
-    const done = landed.map(({ number, url, ...each }) => tell(parts, each, track.branch, { number, url }));
+    const done = landed.map(({ number, url, ...each }) =>
+      reportLanded(parts, each, track.branch, { number, url }),
+    );
     return { track: await trains.track(spec), landed: done, left, stale };
   }
   const moved = await trains.land(spec, track, last?.commit ?? track.tip);
   if (!moved) return { track, landed: [], left: [], stale: true };
-  const landed = placed.map((each) => tell(parts, each, moved.branch, null));
+  const landed = placed.map((each) => reportLanded(parts, each, moved.branch, null));
   return { track: moved, landed, left: [], stale: false };
 }
 
-function tell(
+function reportLanded(
   parts: EngineContext,
   { car, commit }: Placed,
   onto: string,
@@ -211,8 +198,121 @@ async function giveBack(
     }
     const back = await returnTicket(parts, fault, onto);
     if (back) returned.push(back);
-    else left.push(leaving(fault.car, 'somebody has moved it meanwhile'));
+    else left.push(leaving(fault.car, 'its ticket has changed in the meantime'));
     parts.crash('merge:returned');
   }
   return { returned, left };
+}
+
+export interface Preview {
+  repo: string;
+  base: string;
+  target: string;
+  /** In the order in which they would be merged. */
+  order: { planId: string; ticketId: string; branch: string; title: string; conflict: string[] }[];
+  left: LeftOut[];
+  already: Already[];
+}
+
+/** The branches that a train would merge, in order and with their conflicts. Changes nothing. */
+export async function previewTrain(
+  parts: EngineContext,
+  load: Trainload,
+  { pr }: { pr: boolean },
+): Promise<Preview> {
+  const trains = await parts.workspaces.trains(load.repo, { dry: true });
+  try {
+    const track = await trains.track({ base: load.base, recordedBase: null, remote: pr });
+    const found =
+      pr && load.cars.length > 0
+        ? await findPulls(parts, load.cars, { trains, base: load.base, patience: null })
+        : null;
+    const cars = found?.cars ?? load.cars;
+    const options = { trains, track, check: null, say: () => undefined };
+    const { faults, left, already } = await sortOut(cars, options);
+    const out = new Set([...left, ...already].map(({ branch }) => branch));
+    const order = cars
+      .filter(({ key }) => !out.has(key))
+      .map((car) => {
+        const fault = faults.find((each) => each.car === car);
+        const conflict = fault && 'conflict' in fault ? fault.conflict : [];
+        return { ...car.ref, branch: car.key, title: car.title, conflict };
+      });
+    const { repo, base } = load;
+    return {
+      ...{ repo, base, target: track.branch, order },
+      left: [...load.left, ...(found?.left ?? []), ...left],
+      already: [...load.already, ...(found?.already ?? []), ...already],
+    };
+  } finally {
+    trains.close();
+  }
+}
+
+/** A ticket that a merge has sent back. */
+interface Returned {
+  planId: string;
+  ticketId: string;
+  branch: string;
+  /** The phase it continues with; null when a person has to decide. */
+  phase: string | null;
+  reason: string;
+  /** Files that both sides changed, when that was the reason. */
+  conflict: string[];
+}
+
+/** Sends the ticket of a faulty branch back to work; undefined when the ticket has changed in the meantime. */
+async function returnTicket(parts: EngineContext, fault: Fault, onto: string): Promise<Returned | undefined> {
+  const { store, now } = parts;
+  const { ref, key: branch } = fault.car;
+  const before = store.ticket(ref);
+  const plan = store.plan(ref.planId);
+  const { workflow } = await pinnedFor(parts, before, plan);
+  const findings = findingsOf(fault, onto);
+  const move = (ticket: Ticket) => sendBack(workflow, ticket, findings, now());
+  keepLog(parts, fault, move(before));
+  const after = await store.updateTicket(ref, move);
+  if (after.rev === before.rev || after.status === 'complete') return undefined;
+  const detail = { branch, onto, reason: findings.message };
+  emit(parts, { type: 'command', command: 'merge', detail, ...ref });
+  reportStatus(parts, before, after);
+  if (plan.status === 'complete') {
+    // A plan is complete only while all its tickets are.
+    const active = await store.updatePlan(plan.id, (latest) =>
+      latest.status === 'complete' ? { ...latest, status: 'active', completedAt: null } : latest,
+    );
+    emit(parts, { type: 'plan:status', planId: plan.id, status: active.status });
+  }
+  return {
+    ...ref,
+    branch,
+    phase: after.status === 'ready' ? after.currentPhase : null,
+    reason: findings.message,
+    conflict: 'conflict' in fault ? fault.conflict : [],
+  };
+}
+
+/** What the agent that fixes the branch gets: where the others' work is now, and what went wrong. */
+function findingsOf(fault: Fault, onto: string): Findings {
+  if ('conflict' in fault) {
+    const message = `conflicts with ${onto} in ${fault.conflict.join(', ')}`;
+    const output = `This branch ${message}. Merge ${onto} into it, resolve the conflicts, and commit.`;
+    return { message, output };
+  }
+  const { red } = fault;
+  const others = fault.with.length > 0 ? `, together with ${fault.with.join(', ')}` : '';
+  const message = `${red.message} when merged into ${onto}`;
+  const how = `The checks failed once this branch was merged into ${onto}${others}: ${red.message}.`;
+  const todo = `Merge ${onto} into this branch, fix what fails, and commit.`;
+  return { message, output: `${how} ${todo}\n\n${excerpt(red.tail, 'end')}` };
+}
+
+/** `logs` shows it as the output of the entry that sent the ticket back. */
+function keepLog(parts: EngineContext, fault: Fault, after: Ticket): void {
+  const note = after.phaseHistory.findLast((entry) => entry.error?.class === 'merge');
+  if (!note) return;
+  const dir = parts.machine.job(fault.car.ref, note);
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  if ('red' in fault) copyFileSync(fault.red.logFile, join(dir, 'stdout'));
+  else writeFileSync(join(dir, 'stdout'), `${note.output ?? ''}\n`, { mode: 0o600 });
 }

@@ -15,7 +15,13 @@ import { isStackedOn } from '../pull-requests/ticket-stack.ts';
 import type { Already, LeftOut, TrainCar } from './collect-branches.ts';
 import { isReady } from './collect-branches.ts';
 import { leaving, needing, type Placed } from './find-bad-branches.ts';
-import { type Candidate, type Destination, lastObjections, objections, type Patience } from './objections.ts';
+import {
+  type Candidate,
+  type Destination,
+  lastObjections,
+  objections,
+  type Patience,
+} from './reasons-not-to-merge.ts';
 
 /** The pull requests of a train's cars, by branch. */
 export interface Pulls {

@@ -4,23 +4,50 @@ import type { EngineContext } from '../../engine/context.ts';
 import { Assignment, readAssignments, readStateText } from '../../kiro/state-files.ts';
 import type { Unit } from '../../kiro/units.ts';
 import { InputError } from '../../model/errors.ts';
+import { asRecord } from '../../model/text/json.ts';
 import { didYouMean } from '../../model/text/near.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { assignmentOf } from './state.ts';
-import { STATE_FILE } from './tree.ts';
+import { STATE_FILE } from './spec-in-worktree.ts';
 
 /** A person's decision in the state file counts also for a unit that has begun. */
 export function overridden(ticket: Ticket, assignment: Assignment | undefined): Ticket {
-  if (!assignment || !isNews(ticket, assignment)) return ticket;
+  if (!assignment || isSame(assignmentOf(ticket), assignment)) return ticket;
   return { ...ticket, context: { ...ticket.context, ...contextOf(assignment, 'person') } };
 }
 
-function isNews(
-  ticket: Pick<Ticket, 'context' | 'phaseHistory'>,
-  { type, owner_agent, criticality }: Assignment,
-): boolean {
-  const known = assignmentOf(ticket);
-  return known?.type !== type || known.owner_agent !== owner_agent || known.criticality !== criticality;
+function isSame(one: Assignment | undefined, other: Assignment): boolean {
+  const key = (said?: Assignment) => [said?.type, said?.owner_agent, said?.criticality].join('\0');
+  return key(one) === key(other);
+}
+
+/** The owner of a unit and who decided it; undefined before the decision. */
+export function assignmentOf(
+  ticket: Pick<Ticket, 'context' | 'phaseHistory' | 'unit'>,
+): Assignment | undefined {
+  const { hash } = ticket.unit ?? {};
+  const { unit_type, owner, criticality, assigned_by, assign_reason } = ticket.context;
+  const fallback = ticket.phaseHistory.findLast(({ phase }) => phase === 'fallback');
+  if (typeof unit_type === 'string' && typeof owner === 'string') {
+    const by = (assigned_by ?? 'agent') as Assignment['by'];
+    return {
+      type: unit_type as Assignment['type'],
+      owner_agent: owner,
+      criticality: (criticality ?? 'standard') as Assignment['criticality'],
+      by,
+      ...(typeof assign_reason === 'string' ? { reason: assign_reason } : {}),
+      ...(by === 'agent' && hash ? { of: hash } : {}),
+    };
+  }
+  if (!fallback) return undefined;
+  const reason = ticket.phaseHistory.findLast(({ phase, error }) => phase === 'assign' && error)?.error
+    ?.message;
+  return {
+    type: 'code',
+    owner_agent: 'default',
+    criticality: 'standard',
+    by: 'fallback',
+    ...(reason ? { reason } : {}),
+  };
 }
 
 /** A unit with a known owner skips its assignment; a checkpoint needs only the checks. */
@@ -45,33 +72,25 @@ function contextOf({ type, owner_agent, criticality, reason }: Assignment, by: s
 /** With more units at once, agents decide carelessly. */
 const MAX_UNITS_AT_ONCE = 50;
 
-/** Undecided open units in groups: the units that are assigned together with another one, by its id. */
-export function groupsOf(
-  units: readonly Unit[],
-  isDecided: (unit: Unit) => boolean,
-): Map<string, readonly string[]> {
-  const ids = units
-    .filter((unit) => !unit.done && !unit.open.every(({ checkpoint }) => checkpoint) && !isDecided(unit))
-    .map(({ id }) => id);
-  const groups = new Map<string, readonly string[]>();
-  for (let from = 0; from < ids.length; from += MAX_UNITS_AT_ONCE) {
-    const [first, ...others] = ids.slice(from, from + MAX_UNITS_AT_ONCE);
-    if (first !== undefined && others.length > 0) groups.set(first, others);
+/** Ids of undecided units in groups of at least two: the agent of the first unit assigns the others as well. */
+export function groupsOf(undecided: readonly Unit[]): [string, ...string[]][] {
+  const ids = undecided.filter(({ open }) => open.some(({ checkpoint }) => !checkpoint)).map(({ id }) => id);
+  const groups: [string, ...string[]][] = [];
+  while (ids.length > 1) {
+    const [first = '', ...others] = ids.splice(0, MAX_UNITS_AT_ONCE);
+    groups.push([first, ...others]);
   }
   return groups;
 }
 
 /** What an agent has decided about the other units of its group, by their ids. */
 function decidedWith(ticket: Ticket): Map<string, Assignment> {
-  const { assign_others: said } = ticket.context;
-  if (typeof said !== 'object' || said === null || Array.isArray(said)) return new Map();
   return new Map(
-    Object.entries(said).flatMap(([id, value]) => {
-      const { type, owner, criticality, reason } = (value ?? {}) as Record<string, unknown>;
+    Object.entries(asRecord(ticket.context.assign_others)).flatMap(([id, value]) => {
+      const { type, owner, criticality, reason } = asRecord(value);
       const of = ticket.unit?.asked?.[id];
       const about = { by: 'agent', ...(reason ? { reason } : {}), ...(of ? { of } : {}) };
-      const form = { type, owner_agent: owner, criticality, ...about };
-      const parsed = Assignment.safeParse(form);
+      const parsed = Assignment.safeParse({ type, owner_agent: owner, criticality, ...about });
       return parsed.success ? [[id, parsed.data] as const] : [];
     }),
   );
@@ -93,7 +112,8 @@ export async function giveOwners(
     const own = byHand.get(id);
     const isOpen = ticket.context.unit_type === undefined;
     // The file may still have an agent's decision that the ticket no longer has: that is not a person's.
-    if (own && isNews(ticket, own) && (!isOpen || own.by === 'person')) return { ...own, by: 'person' };
+    if (own && !isSame(assignmentOf(ticket), own) && (!isOpen || own.by === 'person'))
+      return { ...own, by: 'person' };
     const decided = together.get(id);
     return isOpen && decided?.of === ticket.unit?.hash ? decided : undefined;
   };
@@ -139,45 +159,38 @@ function stillFits({ by, of }: Assignment, hash: string | undefined): boolean {
   return hash !== undefined && (by === 'person' || (by === 'agent' && of === hash));
 }
 
-function isSame(one: Assignment, other: Assignment): boolean {
-  const key = ({ type, owner_agent, criticality }: Assignment) => [type, owner_agent, criticality].join('\0');
-  return key(one) === key(other);
-}
-
-/** An owner that the settings do not have, perhaps a typing error: the default agent does its units. */
-export function strangerIn(
-  file: string,
+/** Warns of an owner that the settings do not have, perhaps a typing error: the default agent does its units. */
+export function unknownOwner(
+  place: string,
   id: string,
   { owner_agent: owner }: Assignment,
   owners: readonly string[],
 ): string[] {
   if (owners.includes(owner)) return [];
   const who = `${JSON.stringify(owner)}, which is none of the owners (${owners.join(', ')})`;
+  const file = join(place, STATE_FILE);
   return [`${file}: ${id} is given to ${who}: the default agent does it.${didYouMean(owner, owners)}`];
 }
 
-/** The owners in the state file. A file that cannot be read is reported, and replaced when the run begins. */
+/** The assignments in the state file. A file that cannot be read is reported, and replaced when the run begins. */
 export function statedOwners(
   place: string,
   name: string,
-  units: readonly Unit[],
-  owners: readonly string[],
-): { assignments: Map<string, Assignment>; notes: string[] } {
+): { assignments: ReadonlyMap<string, Assignment>; notes: string[] } {
   const file = join(place, STATE_FILE);
-  const notes: string[] = [];
-  if (!existsSync(file)) return { assignments: new Map(), notes };
+  if (!existsSync(file)) return { assignments: new Map(), notes: [] };
   try {
-    const read = readAssignments(readStateText(file), name, file);
-    for (const { id, message } of read.problems)
-      notes.push(`${file}: the assignment of ${id} is left out: ${message}`);
-    if (read.unnamed) notes.push(`${file} does not say whose its assignments are; they are left out.`);
-    const ids = new Set(units.map(({ id }) => id));
-    const own = read.unnamed ? [] : [...read.assignments].filter(([id]) => ids.has(id));
-    for (const [id, said] of own) notes.push(...strangerIn(file, id, said, owners));
-    return { assignments: new Map(own), notes };
+    const { assignments, problems, unnamed } = readAssignments(readStateText(file), name, file);
+    const notes = problems.map(
+      ({ id, message }) => `${file}: the assignment of ${id} is left out: ${message}`,
+    );
+    if (!unnamed) return { assignments, notes };
+    return {
+      assignments: new Map(),
+      notes: [...notes, `${file} does not say whose its assignments are; they are left out.`],
+    };
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
-    notes.push(`${error.message} It is moved aside.`);
-    return { assignments: new Map(), notes };
+    return { assignments: new Map(), notes: [`${error.message} It is moved aside.`] };
   }
 }

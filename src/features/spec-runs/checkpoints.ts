@@ -1,29 +1,28 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { SpecProblem } from '../../kiro/task.ts';
+import type { Spec } from '../../kiro/read-spec.ts';
+import { inFile, type SpecProblem, warning } from '../../kiro/task.ts';
 import type { Unit } from '../../kiro/units.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { checksOf, NO_CHECKS } from '../checks/checks.ts';
 
-/** Checkpoints that nothing would be run for: they would be ticked as they are. */
+/** Warns of open checkpoints when the project has no checks. `configured` is called only if there is a checkpoint. */
 export async function emptyCheckpoints(
+  { files }: Pick<Spec, 'files'>,
   units: readonly Unit[],
-  { configured, root, file }: { configured: readonly string[] | null; root: string; file: string },
+  root: string,
+  configured: () => Promise<readonly string[] | null>,
 ): Promise<SpecProblem[]> {
   const open = units.filter(({ open }) => open.length > 0 && open.every(({ checkpoint }) => checkpoint));
-  if (open.length === 0 || (await hasChecks(configured, root))) return [];
-  return open.map(({ id, root: { line } }) => ({
-    file,
-    line,
-    column: 1,
-    code: 'spec/no-checks',
-    severity: 'warning',
-    message: `checkpoint ${id} has nothing to run: neither the settings nor ${root} have checks, so it is ticked as it is`,
-    hint: 'Say what has to pass, for example: checks: [npm test]',
-  }));
+  if (open.length === 0 || (await hasChecks(await configured(), root))) return [];
+  const hint = 'Say what has to pass, for example: checks: [npm test]';
+  return open.map(({ id, root: { line } }) => {
+    const message = `checkpoint ${id} has nothing to run: neither the settings nor ${root} have checks, so it is ticked as it is`;
+    return inFile(files.tasks, warning(line, 'spec/no-checks', message, hint));
+  });
 }
 
-/** A package.json that cannot be read is told by the checks themselves. */
+/** The checks themselves report a package.json that cannot be read. */
 async function hasChecks(configured: readonly string[] | null, root: string): Promise<boolean> {
   try {
     return (await checksOf(configured, root)).length > 0;
@@ -40,10 +39,9 @@ export function projectOf(dir: string): string {
 
 /** Ids of checkpoints that a run has ticked although nothing was run for them. */
 export function tickedUnchecked(tickets: readonly Ticket[], since: string): string[] {
-  return tickets.flatMap((ticket) => {
-    const unit = ticket.unit;
-    const last = ticket.phaseHistory.findLast(({ phase }) => phase === 'checks');
+  return tickets.flatMap(({ unit, status, phaseHistory }) => {
+    const last = phaseHistory.findLast(({ phase }) => phase === 'checks');
     const empty = last?.output?.trim() === NO_CHECKS && Date.parse(last.startedAt) >= Date.parse(since);
-    return unit?.checkpoint && ticket.status === 'complete' && empty ? [unit.id] : [];
+    return unit?.checkpoint && status === 'complete' && empty ? [unit.id] : [];
   });
 }

@@ -15,7 +15,7 @@ import { ticketsOf } from '../../model/plans/view.ts';
 import { type Hold, openAttempt } from '../../model/ticket.ts';
 import { openStore } from '../../store/open.ts';
 
-/** Who works on a spec, for runs that do not share a state directory. */
+/** The holder of a spec, for runs that do not share a state directory. */
 interface SpecLock extends Claim {
   plan: string;
   stateDir: string;
@@ -39,14 +39,14 @@ export function placeOf(plan: Plan, branch: string | null): SpecPlace | undefine
   return { ...kept, repo: plan.repo, tree: plan.workspace === 'checkout' ? plan.repo : (branch ?? '') };
 }
 
-/** Refuses a spec whose directory or tree another run has, whatever state directory that one keeps. */
+/** Refuses a spec whose directory or tree another run has, also one with another state directory. */
 export async function refuseLocked(parts: EngineContext, planId: string, place: SpecPlace): Promise<void> {
   for (const file of await filesOf(parts, place)) refuse(parts, planId, place, file);
 }
 
 /**
- * Takes a spec and its tree for this process. Calling it again changes nothing. `first`: the plan is not there yet, so
- * that no claim of it can tell two runs apart that begin together.
+ * Locks a spec and its tree for this process. Calling it again changes nothing. With `first` the plan does not exist yet, so
+ * its claim cannot stop a second run that begins at the same time.
  */
 export async function lockSpec(
   parts: EngineContext,
@@ -81,10 +81,10 @@ export async function lockSpec(
   held.set(key, { files, timer });
 }
 
-/** Another state directory's run does not wake this one when it ends. */
+/** A run with another state directory does not wake this one when it ends. */
 const CHECK_MS = 10_000;
 
-/** Takes the spec of a plan for this process, or says which run has it. */
+/** Locks the spec of a plan for this process, or returns a hold that names the run that has it. */
 export async function waitForLock(parts: EngineContext, plan: Plan, branch: string): Promise<Hold | null> {
   const place = placeOf(plan, branch);
   if (!place) return null;
@@ -110,7 +110,7 @@ function keyOf({ holder }: EngineContext, planId: string): string {
   return `${holder.token} ${planId}`;
 }
 
-/** Other hosts see by its age whether a lock is kept. */
+/** Other hosts see by its age whether a lock is held. */
 function renew(files: readonly string[]): void {
   const now = new Date();
   for (const file of files) if (existsSync(file)) utimesSync(file, now, now);
@@ -118,7 +118,7 @@ function renew(files: readonly string[]): void {
 
 async function filesOf({ workspaces }: EngineContext, { dir, repo, tree }: SpecPlace): Promise<string[]> {
   const { commonDir } = await workspaces.checkRepo(repo);
-  // A spec may lie in another repository than the work.
+  // A spec may be in another repository than the work.
   const own = await workspaces.checkRepo(dir).catch(() => ({ commonDir }));
   const name = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 16);
   return [
@@ -135,7 +135,7 @@ function read(file: string): SpecLock | undefined {
   }
 }
 
-/** Between runs of one plan in one state directory its own claims decide; everybody else looks here. */
+/** Between runs of one plan in one state directory the plan's claims decide; all other runs use these locks. */
 function refuse(parts: EngineContext, planId: string | null, { name }: SpecPlace, file: string): void {
   const lock = read(file);
   if (
@@ -152,7 +152,7 @@ function refuse(parts: EngineContext, planId: string | null, { name }: SpecPlace
     });
   if (!agentLives(lock)) return;
   throw new HeldError('spec/held', `${sayHolder(lock)} is gone, but its agent still works on "${name}".`, {
-    hint: `${where} Go on there: SIGNALBOX_STATE_DIR=${lock.stateDir} signalbox resume ${lock.plan}`,
+    hint: `${where} Continue there: SIGNALBOX_STATE_DIR=${lock.stateDir} signalbox resume ${lock.plan}`,
     details: { holder: lock },
   });
 }
@@ -164,7 +164,7 @@ function isLive(lock: SpecLock, file: string): boolean {
   return seen !== undefined && Date.now() - seen.mtimeMs < LEASE_MS;
 }
 
-/** Whether an agent that a killed run left is still at work. */
+/** Whether an agent of a killed run is still running. */
 function agentLives({ stateDir, plan }: SpecLock): boolean {
   if (!existsSync(stateDir)) return false;
   const store = openStore(stateDir, { once: true });

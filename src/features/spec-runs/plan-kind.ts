@@ -5,8 +5,8 @@ import { explained, WorkspaceError } from '../../model/errors.ts';
 import type { SpecRunPlan } from '../../model/plan.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { unlockSpec, waitForLock } from './lock.ts';
+import { bringPending } from './spec-in-worktree.ts';
 import { SpecFiles } from './state-files.ts';
-import { bringPending } from './tree.ts';
 import { evidenceRules, unitVariables } from './unit.ts';
 
 /** Plans that were made from a spec: units that work on one branch, one after the other. */
@@ -33,7 +33,7 @@ export const specKind: PlanKind<SpecRunPlan> = {
   },
 };
 
-/** A unit has an owner, for whom the settings may name an agent. */
+/** The agent that the settings name for the unit's owner. */
 function ownerAgent({ settings }: EngineContext, { context: { owner } }: Ticket): string | undefined {
   const { owners } = settings.specs;
   return typeof owner === 'string' && Object.hasOwn(owners, owner) ? owners[owner] : undefined;

@@ -1,10 +1,43 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Spec } from '../../kiro/read-spec.ts';
+import type { Assignment } from '../../kiro/state-files.ts';
+import type { Unit } from '../../kiro/units.ts';
 import { parseKeepingExtra } from '../../model/extra-fields.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { SpecRunPlan } from '../../model/plan-schema.ts';
 import { editOpen } from '../../model/state/walk.ts';
-import type { Ticket, UnitTicket } from '../../model/ticket.ts';
-import { anew, renewed, type SpecPlanInput, ticketFor } from './ticket.ts';
-import { ticksOf } from './unit.ts';
+import { isOver, type Ticket } from '../../model/ticket.ts';
+import { type TicketUnit, UnitTicket } from '../../model/ticket-schema.ts';
+import { assigned, overridden } from './assignments.ts';
+import type { EarlierRun, SpecRunRequest } from './request.ts';
+import { describeUnit, ticketIdOf, ticksOf, unitHash } from './unit.ts';
+
+export const SPEC_WORKFLOW = 'spec-task';
+
+interface SpecPlanInput {
+  request: SpecRunRequest;
+  planId: string;
+  before: EarlierRun | null;
+  spec: Spec;
+  units: readonly Unit[];
+  kept: PlanSpec;
+  root: string;
+  branch: string;
+  /** Null: the default path of the branch. */
+  worktree: string | null;
+  workflowHash: string;
+  assignments: ReadonlyMap<string, Assignment>;
+  /** Units whose agent assigns others as well, by their id. */
+  together: ReadonlyMap<string, Together>;
+  /** Whether an agent works on a ticket, or has ended and no engine has read its result. */
+  isAtWork(ticket: Ticket): boolean;
+  now: string;
+}
+
+/** Other units that a unit's agent assigns, and the workflow in which it is asked. */
+export interface Together extends Required<Pick<TicketUnit, 'together' | 'asked'>> {
+  workflowHash: string;
+}
 
 export interface SpecPlan {
   plan: Plan;
@@ -21,58 +54,46 @@ export interface SpecPlan {
 /** A spec as a plan: a ticket for each unit, in order, with what earlier runs made of them. */
 export function planSpec(input: SpecPlanInput): SpecPlan {
   const known = byUnit(input.before?.tickets ?? []);
-  const aside = byUnit(input.kept.aside ?? []);
-  const result: SpecPlan = {
-    plan: input.before?.plan as Plan,
-    tickets: [],
-    added: [],
-    changed: [],
-    dropped: [],
-    aside: [],
-  };
-  const ids = new Map<string, string>();
-  for (const unit of input.units) {
+  const setAside = byUnit(input.kept.aside ?? []);
+  const [added, changed]: [Ticket[], Ticket[]] = [[], []];
+  const own = input.units.map((unit) => {
     const old = known.get(unit.id);
-    const again = aside.get(unit.id);
+    const earlier = setAside.get(unit.id);
     known.delete(unit.id);
-    aside.delete(unit.id);
-    const ticket = old
-      ? renewed(input, unit, old)
-      : again
-        ? anew(input, unit, again)
-        : ticketFor(input, unit);
-    ids.set(unit.id, ticket.ticketId);
-    result.tickets.push(ticket);
-    if (!old) result.added.push(ticket);
-    else if (ticket !== old) result.changed.push(ticket);
-  }
+    setAside.delete(unit.id);
+    const ticket = old ? renewed(input, unit, old) : restarted(input, unit, earlier);
+    if (!old) added.push(ticket);
+    else if (ticket !== old) changed.push(ticket);
+    return ticket;
+  });
   const left = [...known.values()];
-  const kept = left.filter((ticket) => ticket.status === 'complete');
-  const open = left.filter((ticket) => ticket.status !== 'complete');
+  const complete = left.filter(({ status }) => status === 'complete');
+  const open = left.filter(({ status }) => status !== 'complete');
   const isBegun = (ticket: Ticket) => ticket.phaseHistory.length > 0 || ticksOf(ticket).length > 0;
-  result.aside = open.filter(isBegun);
-  result.dropped = open.filter((ticket) => !isBegun(ticket));
+  const aside = open.filter(isBegun);
+  const ids = new Map(input.units.map(({ id }, index) => [id, own[index]?.ticketId ?? '']));
   const entries = input.units.map((unit, index) => ({
     ticketId: ids.get(unit.id) ?? '',
     order: index + 1,
     blockedBy: [...new Set(unit.after.flatMap((id) => ids.get(id) ?? []))],
     group: 0,
   }));
-  const others = kept.map(({ ticketId }) => ({ ticketId, order: 0, blockedBy: [], group: 0 }));
-  result.tickets = [...kept, ...result.tickets];
-  const done = result.tickets.every((ticket) => ticket.status === 'complete');
-  const away = [...aside.values(), ...result.aside.flatMap((ticket) => putAway(ticket, input.now))];
-  const removed = [...result.dropped, ...result.aside].map(({ ticketId }) => ticketId);
-  const gone = [...new Set([...(input.kept.gone ?? []), ...removed])];
-  const spec: PlanSpec = { ...input.kept, aside: away, gone };
-  result.plan = planFor({ ...input, kept: spec }, [...others, ...entries], done);
-  return result;
+  const others = complete.map(({ ticketId }) => ({ ticketId, order: 0, blockedBy: [], group: 0 }));
+  const tickets = [...complete, ...own];
+  const kept: PlanSpec = {
+    ...input.kept,
+    aside: [...setAside.values(), ...aside.flatMap((ticket) => closed(ticket, input.now))],
+    gone: [...new Set([...(input.kept.gone ?? []), ...open.map(({ ticketId }) => ticketId)])],
+  };
+  const done = tickets.every(({ status }) => status === 'complete');
+  const plan = planFor({ ...input, kept }, [...others, ...entries], done);
+  return { plan, tickets, added, changed, dropped: open.filter((ticket) => !isBegun(ticket)), aside };
 }
 
-/** What is kept of a ticket that nobody goes on with. */
-function putAway(ticket: Ticket, now: string): UnitTicket[] {
-  const closed = editOpen(ticket, (attempt) => ({ ...attempt, status: 'interrupted', completedAt: now }));
-  return closed.unit ? [{ ...closed, base: null, claim: null }] : [];
+/** What the plan keeps of a ticket that is set aside. */
+function closed(ticket: Ticket, now: string): UnitTicket[] {
+  const ended = editOpen(ticket, (attempt) => ({ ...attempt, status: 'interrupted', completedAt: now }));
+  return ended.unit ? [{ ...ended, base: null, claim: null }] : [];
 }
 
 function byUnit<T extends Ticket>(tickets: readonly T[]): Map<string, T> {
@@ -80,7 +101,7 @@ function byUnit<T extends Ticket>(tickets: readonly T[]): Map<string, T> {
 }
 
 function planFor(input: SpecPlanInput, tickets: Plan['tickets'], done: boolean): Plan {
-  const { before, now } = input;
+  const { before, now, request } = input;
   return parseKeepingExtra(SpecRunPlan, {
     createdAt: now,
     createdBy: 'spec',
@@ -89,21 +110,93 @@ function planFor(input: SpecPlanInput, tickets: Plan['tickets'], done: boolean):
     id: input.planId,
     name: input.spec.name,
     kind: 'spec',
-    repo: input.repo,
-    workflow: input.workflow,
-    agent: input.agent,
-    base: input.base,
-    workspace: input.inPlace ? 'checkout' : 'shared',
+    repo: input.root,
+    workflow: SPEC_WORKFLOW,
+    agent: request.backend,
+    base: request.base,
+    workspace: request.inPlace ? 'checkout' : 'shared',
     concurrency: 1,
-    stopOnFailure: input.stopOnFailure,
-    delaySeconds: input.delaySeconds,
-    starts: { max: input.maxIterations, since: now },
+    stopOnFailure: request.stopOnFailure,
+    delaySeconds: request.delaySeconds,
+    starts: { max: request.maxIterations, since: now },
     status: done ? 'complete' : 'active',
     ...(done ? { completedAt: before?.plan.completedAt ?? now } : {}),
-    install: !input.inPlace,
+    install: !request.inPlace,
     tickets,
     spec: input.kept,
     run: { detached: false },
     windows: null,
   });
+}
+
+/** What a ticket says of its unit. */
+function fieldsOf({ spec, branch, worktree, together }: SpecPlanInput, unit: Unit) {
+  const { workflowHash: _, ...others } = together.get(unit.id) ?? {};
+  const described: TicketUnit = { ...describeUnit(spec, unit), ...others };
+  return { title: unit.title, description: described.work, branch, worktree, unit: described };
+}
+
+/**
+ * A known ticket in this run: unchanged where it is done, with the present text where it has begun, from the beginning where
+ * its unit wants something else now. While an agent works, or its result is unread, its text stays.
+ */
+function renewed(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
+  const begun = old.phaseHistory.length > 0;
+  const waits = old.status === 'needs_attention';
+  if (unit.done && (isOver(old) || !begun || waits))
+    return old.status === 'complete'
+      ? withTasksLeftOut(input, unit, old)
+      : { ...old, status: 'complete', hold: null, error: null, since: input.now };
+  const same = old.unit?.hash === unitHash(unit);
+  if (old.status === 'complete' && same) return old;
+  const asks = waits && old.hold?.kind === 'gate';
+  const continues = begun && (same || (!isOver(old) && (!waits || asks)));
+  if (!continues) return restarted(input, unit, old);
+  const present = same || !input.isAtWork(old) ? withPresentText(input, unit, old) : old;
+  return overridden(present, input.assignments.get(unit.id));
+}
+
+/** Tasks that were left out of a complete unit may have been done since. */
+function withTasksLeftOut(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
+  if (!old.unit?.leftOut) return old;
+  const { leftOut: _, ...rest } = old.unit;
+  const { ids, leftOut } = describeUnit(input.spec, unit);
+  return { ...old, unit: { ...rest, ids, ...(leftOut ? { leftOut } : {}) } };
+}
+
+/** A begun ticket with its unit's present text; `retold` makes its session get the new text. */
+function withPresentText(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
+  if (!old.unit) return restarted(input, unit, old);
+  const { title, description, unit: now } = fieldsOf(input, unit);
+  const { together, asked, done, ...was } = old.unit;
+  const { together: _, asked: __, ...text } = now;
+  if (old.title === title && isDeepStrictEqual(was, text)) return old;
+  const kept = { ...(together ? { together } : {}), ...(asked ? { asked } : {}), ...(done ? { done } : {}) };
+  return { ...old, title, description, unit: { ...text, ...kept }, retold: input.now };
+}
+
+/** The ticket of a unit from its beginning. Ticks and history of an earlier one stay. */
+function restarted(input: SpecPlanInput, unit: Unit, old: Ticket | undefined): Ticket {
+  const fields = fieldsOf(input, unit);
+  const start = {
+    ...fields,
+    status: unit.done ? ('complete' as const) : ('queued' as const),
+    since: input.now,
+    workflowHash: input.together.get(unit.id)?.workflowHash ?? input.workflowHash,
+    ...(unit.done ? {} : assigned({ context: {} }, unit, input.assignments.get(unit.id))),
+  };
+  if (!old?.unit) return UnitTicket.parse({ planId: input.planId, ticketId: ticketIdOf(unit.id), ...start });
+  const { tries: _, left: __, ...rest } = old;
+  return {
+    ...rest,
+    base: null,
+    visits: {},
+    retries: {},
+    hold: null,
+    error: null,
+    currentPhase: null,
+    context: {},
+    ...start,
+    unit: { ...fields.unit, done: ticksOf(old) },
+  };
 }

@@ -1,18 +1,34 @@
 import { realpathSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { isAtWork } from '../../engine/checkout.ts';
 import type { EngineContext } from '../../engine/context.ts';
+import { parseTasks } from '../../kiro/parse-tasks.ts';
 import { readSpec, type Spec } from '../../kiro/read-spec.ts';
 import type { SpecProblem } from '../../kiro/task.ts';
+import { takeBack, tickedIn, withTicks } from '../../kiro/tick.ts';
 import { type Unit, type UnitOptions, unitsOf } from '../../kiro/units.ts';
 import { InputError } from '../../model/errors.ts';
+import type { PlanSpec } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { canAskForOthers, specialiseSpec } from '../../model/workflow-variants.ts';
 import { pinWorkflow } from '../../workflows/pin.ts';
 import { resolveWorkflow } from '../../workflows/resolve.ts';
-import { groupsOf, knownOwners, statedOwners } from './assignments.ts';
+import { groupsOf, knownOwners, statedOwners, unknownOwner } from './assignments.ts';
 import { emptyCheckpoints } from './checkpoints.ts';
 import { refuseLocked } from './lock.ts';
+import { planSpec, SPEC_WORKFLOW, type SpecPlan, type Together } from './plan.ts';
+import {
+  checkAgents,
+  refuseCheckedOut,
+  refuseDaemon,
+  refuseDirty,
+  refuseErrors,
+  refuseHeld,
+  refuseLost,
+  refuseMoved,
+} from './refusals.ts';
+import type { EarlierRun, SpecRunRequest } from './request.ts';
 import {
   branchFor,
   checkBase,
@@ -21,22 +37,9 @@ import {
   refuseBranchAbove,
   repositoryOf,
   type SpecLocation,
-} from './places.ts';
-import { planSpec, type SpecPlan } from './plan.ts';
-import { keptOf, tasksAsKnown, withTasks } from './previous-run.ts';
-import {
-  checkAgents,
-  refuseDaemon,
-  refuseDirty,
-  refuseErrors,
-  refuseHeld,
-  refuseLost,
-  refuseMoved,
-  refuseStanding,
-} from './refusals.ts';
-import type { SpecRunRequest } from './request.ts';
-import type { Together } from './ticket.ts';
-import { besideSpec, openParents, ownersOf, unitHash } from './unit.ts';
+} from './run-location.ts';
+import { placeInTree } from './spec-in-worktree.ts';
+import { besideSpec, engineTicks, openParents, ownersOf, unitHash } from './unit.ts';
 
 export interface PreparedSpec {
   spec: Spec;
@@ -45,76 +48,75 @@ export interface PreparedSpec {
   /** What the person should know, one sentence each. */
   notes: string[];
   prepared: SpecPlan;
-  workflow: Pinned;
-  /** The same for units whose agent assigns others as well. */
-  variants: Pinned[];
+  workflowHash: string;
+  /** The workflow, and its variants for units whose agent assigns others as well. */
+  pinned: { hash: string; text: string }[];
   /** The plan of an earlier run that this one replaces. */
   replaced: string | null;
   isNew: boolean;
 }
 
-interface Pinned {
-  hash: string;
-  text: string;
-}
-
-const WORKFLOW = 'spec-task';
-
-/** Finds out everything that can be known before anything is changed, and refuses what cannot be run. */
+/** Plans a run without changing anything, and refuses what cannot be run. */
 export async function prepareSpecRun(parts: EngineContext, request: SpecRunRequest): Promise<PreparedSpec> {
   const original = await readSpec(request.dir);
-  const place = await placeOfRun(parts, request, original);
-  const { before, root, branch, seen } = place;
+  const { inPlace } = request;
+  const { found, seen, ...place } = await placeOfRun(parts, request, original);
+  const { before, root, branch } = place;
   const kept = keptOf(original, place, parts.now());
   refuseErrors(original.problems);
-  const { spec, units, problems, remarks } = await selectUnits(parts, request, {
-    original,
-    root,
-    text: tasksAsKnown({ original, kept, before, inPlace: request.inPlace }),
-  });
-  if (before) refuseMoved(before, request.inPlace);
-  const stated = statedOwners(besideSpec(kept), original.name, units, ownersOf(parts.settings));
+  const spec = withTasks(original, tasksAsKnown(original, kept, before, inPlace));
+  const { units, problems: more } = unitsOf(spec, request.units);
+  const empty = await emptyCheckpoints(spec, units, root, async () => parts.settings.checks);
+  const problems = [...spec.problems, ...more, ...empty];
+  refuseErrors(problems);
+  if (before) refuseMoved(before, inPlace);
   const hashes = new Map(units.map((unit) => [unit.id, unitHash(unit)]));
+  const beside = besideSpec(kept);
+  const stated = statedOwners(beside, original.name);
+  const owners = ownersOf(parts.settings);
+  const strangers = [...stated.assignments].flatMap(([id, said]) =>
+    hashes.has(id) ? unknownOwner(beside, id, said, owners) : [],
+  );
   const assignments = knownOwners(seen, hashes, stated.assignments);
-  const workflows = await pinWorkflows(parts, request, {
-    units,
-    hashes,
-    isDecided: (id) => assignments.has(id),
-  });
-  const tree = request.inPlace ? { worktree: root, notes: [] } : await freeTree(parts, place);
+  const undecided = units.filter(({ id }) => !assignments.has(id));
+  const workflows = await pinWorkflows(parts, request, undecided, hashes);
+  const tree = inPlace ? { worktree: root, notes: [] } : await freeTree(parts, place);
   const prepared = planSpec({
+    ...place,
     ...workflows,
-    planId: place.planId,
-    before,
+    request,
     spec,
     units,
     kept: { ...kept, unselected: countUnselected(spec, request.units, units), parents: openParents(spec) },
-    repo: root,
-    branch,
     worktree: tree.worktree,
-    inPlace: request.inPlace,
-    agent: request.backend,
-    base: request.base,
-    workflow: WORKFLOW,
-    stopOnFailure: request.stopOnFailure,
-    delaySeconds: request.delaySeconds,
-    maxIterations: request.maxIterations,
     assignments,
     isAtWork: (ticket) => isAtWork(parts, ticket),
     now: parts.now(),
   });
-  await refusePlace(parts, request, place, prepared);
+  if (inPlace) await refuseDirty(parts, prepared.plan, before?.tickets ?? []);
+  else {
+    await refuseCheckedOut(parts, prepared, branch);
+    await refuseBranchAbove(parts, root, branch);
+    await checkBase(parts, root, request.base);
+  }
+  if (before && prepared.plan.status !== 'complete') await refuseLost(parts, before.plan, before.tickets);
+  const remarks = [...more.filter(({ code }) => code === 'spec/not-selected'), ...empty];
   return {
     spec,
     units,
     problems,
-    notes: [...stated.notes, ...remarks.map(noteOf), ...tree.notes],
+    notes: [...stated.notes, ...strangers, ...remarks.map(noteOf), ...tree.notes],
     prepared,
-    workflow: workflows.pinned,
-    variants: workflows.variants,
-    replaced: request.fresh ? place.found : null,
+    workflowHash: workflows.workflowHash,
+    pinned: workflows.pinned,
+    replaced: request.fresh ? found : null,
     isNew: !before,
   };
+}
+
+/** A problem in one line. */
+export function noteOf({ file, line, message }: SpecProblem): string {
+  return `${file}:${line}: ${message.replace(/\.$/, '')}.`;
 }
 
 interface RunPlace extends SpecLocation {
@@ -141,81 +143,98 @@ async function placeOfRun(parts: EngineContext, request: SpecRunRequest, origina
     refuseDaemon(parts, found, seen);
   }
   const before = found && !request.fresh ? { plan: found, tickets: seen } : null;
-  const planId = before?.plan.id ?? freePlanId(parts, name);
+  const planId = before?.plan.id ?? (await freePlanId(parts, name));
   const branch = await branchFor(parts, { root, before, name, inPlace });
   await refuseLocked(parts, planId, { name, dir, repo: root, tree: inPlace ? root : branch });
   return { dir, root, planId, before, branch, found: found?.id ?? null, seen };
 }
 
-/** The units that this run is about, from the tasks as they are known. Refuses a spec with errors. */
-async function selectUnits(
-  parts: EngineContext,
-  request: SpecRunRequest,
-  { original, text, root }: { original: Spec; text: string; root: string },
-) {
-  const spec: Spec = text === original.text ? original : { ...original, ...withTasks(original, text) };
-  const { units, problems: more } = unitsOf(spec, request.units);
-  const { checks: configured } = parts.settings;
-  const empty = await emptyCheckpoints(units, { configured, root, file: spec.files.tasks });
-  const problems = [...spec.problems, ...more, ...empty];
-  refuseErrors(problems);
-  const remarks = [...more.filter(({ code }) => code === 'spec/not-selected'), ...empty];
-  return { spec, units, problems, remarks };
+/** What the plan stores of the spec, with what earlier runs stored. */
+function keptOf(spec: Spec, { dir, root, before }: SpecLocation, now: string): PlanSpec {
+  const earlier = before?.plan.spec;
+  const linked = join(realpathSync.native(dirname(spec.dir)), basename(spec.dir));
+  const beside = linked === dir ? earlier?.beside : dirname(linked);
+  const others = [spec.files.requirements, spec.files.design].flatMap((file) =>
+    file ? [basename(file)] : [],
+  );
+  const { list, brought, aside, gone } = earlier ?? {};
+  return {
+    name: spec.name,
+    dir,
+    ...(beside ? { beside } : {}),
+    inTree: placeInTree(dir, root),
+    tracked: earlier?.tracked ?? false,
+    files: { tasks: basename(spec.files.tasks), others },
+    text: earlier?.text ?? '',
+    base: earlier?.base ?? null,
+    startedAt: earlier?.startedAt ?? now,
+    ...(list ? { list } : {}),
+    ...(brought ? { brought } : {}),
+    ...(aside ? { aside } : {}),
+    ...(gone ? { gone } : {}),
+  };
 }
 
-/** The workflow of the units, and with `--assign all` one for each unit whose agent assigns a group of others. */
+/**
+ * The user's tasks.md with the ticks of tasks that the engine knows to be done; ticks of an agent on the branch do not count.
+ * In a checkout there is one copy: there, ticks from before the unit whose work is in it count.
+ */
+function tasksAsKnown({ text }: Spec, kept: PlanSpec, before: EarlierRun | null, inPlace: boolean): string {
+  if (!before) return text;
+  const engine = engineTicks(before.plan, before.tickets);
+  if (!inPlace) return withTicks(text, { engine });
+  const isOpen = before.tickets.some(
+    (ticket) =>
+      ticket.phaseHistory.length > 0 &&
+      ticket.status !== 'complete' &&
+      ticket.base !== null &&
+      !isUntickable(ticket),
+  );
+  if (!isOpen || kept.text === '') return text;
+  return takeBack(text, { engine: [...tickedIn(kept.text), ...engine] });
+}
+
+/** Whether its work is done and a person has to tick its boxes. */
+function isUntickable({ status, currentPhase }: Ticket): boolean {
+  return currentPhase === 'attention' || (status === 'failed' && currentPhase === 'tick');
+}
+
+/** A spec with another text of its tasks. */
+function withTasks(spec: Spec, text: string): Spec {
+  if (text === spec.text) return spec;
+  const parsed = parseTasks(text, spec.files.tasks);
+  const others = spec.problems.filter(({ file }) => file !== spec.files.tasks);
+  return { ...spec, ...parsed, text, problems: [...parsed.problems, ...others] };
+}
+
+/** Pins the workflow of the units; with `--assign all` also a variant for each unit whose agent assigns a group of others. */
 async function pinWorkflows(
-  parts: EngineContext,
+  { settings }: EngineContext,
   { maxAttempts, assignBackend, assignAll }: SpecRunRequest,
-  about: { units: readonly Unit[]; hashes: ReadonlyMap<string, string>; isDecided(id: string): boolean },
-): Promise<{
-  pinned: Pinned;
-  workflowHash: string;
-  variants: Pinned[];
-  together: ReadonlyMap<string, Together>;
-}> {
-  const { workflow, prompts, scripts } = await resolveWorkflow(WORKFLOW, parts.settings.searchPath);
-  const owners = ownersOf(parts.settings);
+  undecided: readonly Unit[],
+  hashes: ReadonlyMap<string, string>,
+) {
+  const { workflow, prompts, scripts } = await resolveWorkflow(SPEC_WORKFLOW, settings.searchPath);
   const pinFor = (together: readonly string[]) => {
-    const wishes = { owners, maxAttempts, together, assignAgent: assignBackend };
+    const wishes = { owners: ownersOf(settings), maxAttempts, together, assignAgent: assignBackend };
     return pinWorkflow({ workflow: specialiseSpec(workflow, wishes), prompts, scripts });
   };
   if (assignAll && !canAskForOthers(workflow))
-    throw new InputError('spec/assign', `Your workflow ${WORKFLOW} cannot assign several units at once.`, {
-      hint: 'Its phase assign needs "others" in its output and its capture, as the one that is shipped has.',
-    });
-  const pinned = pinFor([]);
-  const groups = assignAll ? groupsOf(about.units, ({ id }) => about.isDecided(id)) : new Map();
-  const variants: Pinned[] = [];
+    throw new InputError(
+      'spec/assign',
+      `Your workflow ${SPEC_WORKFLOW} cannot assign several units at once.`,
+      { hint: 'Its phase assign needs "others" in its output and its capture, as the bundled workflow has.' },
+    );
+  const main = pinFor([]);
+  const pinned = [main];
   const together = new Map<string, Together>();
-  for (const [id, ids] of groups as Map<string, readonly string[]>) {
-    const variant = pinFor(ids);
-    variants.push(variant);
-    const asked = Object.fromEntries(ids.map((each) => [each, about.hashes.get(each) ?? '']));
-    together.set(id, { ids, asked, workflowHash: variant.hash });
+  for (const [first, ...others] of assignAll ? groupsOf(undecided) : []) {
+    const variant = pinFor(others);
+    pinned.push(variant);
+    const asked = Object.fromEntries(others.map((id) => [id, hashes.get(id) ?? '']));
+    together.set(first, { together: others, asked, workflowHash: variant.hash });
   }
-  return { pinned, workflowHash: pinned.hash, variants, together };
-}
-
-/** Refuses a checkout or branch in which the units cannot work. */
-async function refusePlace(
-  parts: EngineContext,
-  request: SpecRunRequest,
-  { before, root, branch }: RunPlace,
-  prepared: SpecPlan,
-): Promise<void> {
-  if (request.inPlace) await refuseDirty(parts, prepared.plan, before?.tickets ?? []);
-  else {
-    await refuseStanding(parts, prepared, branch);
-    await refuseBranchAbove(parts, root, branch);
-    await checkBase(parts, root, request.base);
-  }
-  if (before && prepared.plan.status !== 'complete') await refuseLost(parts, before.plan, before.tickets);
-}
-
-/** A problem in one line. */
-export function noteOf({ file, line, message }: SpecProblem): string {
-  return `${file}:${line}: ${message.replace(/\.$/, '')}.`;
+  return { pinned, workflowHash: main.hash, together };
 }
 
 /** Open units that there would be without a selection. */

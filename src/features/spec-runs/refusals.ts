@@ -8,18 +8,17 @@ import { HeldError, InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { didYouMean } from '../../model/text/near.ts';
 import { type Ticket, tipOf } from '../../model/ticket.ts';
+import type { EarlierRun, SpecRunRequest } from './request.ts';
 
-export function checkAgents(
-  { settings }: EngineContext,
-  { backend, assignBackend }: { backend: string | null; assignBackend: string | null },
-): void {
+export function checkAgents({ settings }: EngineContext, { backend, assignBackend }: SpecRunRequest): void {
   const known = Object.keys(settings.agents);
   const named: [string, string | null][] = [
     ['--backend', backend],
     ['--assign-backend', assignBackend],
-    ...Object.entries(settings.specs.owners).map(
-      ([owner, agent]) => [`specs.owners.${owner}`, agent] as [string, string],
-    ),
+    ...Object.entries(settings.specs.owners).map(([owner, agent]): [string, string] => [
+      `specs.owners.${owner}`,
+      agent,
+    ]),
   ];
   for (const [where, agent] of named)
     if (agent !== null && !known.includes(agent))
@@ -38,15 +37,16 @@ export function sayPlan({ name }: Plan): string {
   return `spec "${name}"`;
 }
 
-/** A daemon claims tickets, not plans: an active plan that nobody else has is its work as long as something can go on. */
+/** A daemon claims tickets, not plans: it has an active plan without another holder as long as something can continue. */
 export function refuseDaemon({ holder }: EngineContext, plan: Plan, tickets: readonly Ticket[]): void {
   const daemon = holder.daemon();
   const claim = tickets.flatMap(({ claim }) => claim ?? []).find((each) => holder.isLive(each));
   const isStuck = tickets.some(
     ({ status, hold }) => ['failed', 'needs_attention', 'paused'].includes(status) || hold?.kind === 'starts',
   );
-  const goesOn = plan.status === 'active' && !isStuck && tickets.some(({ status }) => status !== 'complete');
-  const who = claim && claim.token !== holder.token ? claim : goesOn ? daemon : undefined;
+  const continues =
+    plan.status === 'active' && !isStuck && tickets.some(({ status }) => status !== 'complete');
+  const who = claim && claim.token !== holder.token ? claim : continues ? daemon : undefined;
   if (!who) return;
   throw new HeldError('plan/held', `Spec "${plan.name}" is already being run by ${sayHolder(who)}.`, {
     hint: `Watch it with: signalbox status --plan ${plan.id}`,
@@ -65,24 +65,21 @@ export function refuseErrors(problems: readonly SpecProblem[]): void {
   });
 }
 
-/** Work that has begun in one place cannot go on in another. */
-export function refuseMoved(
-  { plan, tickets }: { plan: Plan; tickets: readonly Ticket[] },
-  inPlace: boolean,
-): void {
+/** Work that has begun in one place cannot continue in another. */
+export function refuseMoved({ plan, tickets }: EarlierRun, inPlace: boolean): void {
   const was = plan.workspace === 'checkout';
   if (was === inPlace || !tickets.some((ticket) => ticket.phaseHistory.length > 0)) return;
   throw new InputError(
     'spec/moved',
     `Spec "${plan.name}" was begun ${was ? 'in the checkout' : 'on its own branch'}.`,
-    { hint: `Go on ${was ? 'with' : 'without'} --in-place, or start over with --fresh.` },
+    { hint: `Continue ${was ? 'with' : 'without'} --in-place, or start over with --fresh.` },
   );
 }
 
-/** One branch cannot be in two trees: what the checkout has is not free for the spec's own. */
-export async function refuseStanding(
+/** One branch cannot be in two worktrees: the one that the checkout is on is not free for the spec's own. */
+export async function refuseCheckedOut(
   { workspaces }: EngineContext,
-  { plan, tickets }: { plan: Plan; tickets: readonly Ticket[] },
+  { plan, tickets }: EarlierRun,
   branch: string,
 ): Promise<void> {
   const root = plan.repo ?? '';
@@ -110,12 +107,12 @@ export async function refuseDirty(
   throw new InputError('spec/dirty', changes.message, {
     details: { files: changes.files },
     hint: changes.owner
-      ? `Commit or stash them, then go on with: signalbox resume ${plan.id}`
+      ? `Commit or stash them, then continue with: signalbox resume ${plan.id}`
       : 'Commit or stash them, or leave out --in-place to work on a branch of its own.',
   });
 }
 
-/** A branch that somebody has deleted took the units with it that were complete on it, unless they were merged. */
+/** A deleted branch took the units with it that were complete on it, unless they were merged. */
 export async function refuseLost(
   { workspaces }: EngineContext,
   { id, name, repo, base, workspace }: Plan,

@@ -1,5 +1,8 @@
 import type { UnitOptions } from '../../kiro/units.ts';
+import type { Plan } from '../../model/plan.ts';
+import type { Ticket } from '../../model/ticket.ts';
 
+/** What a person asks for with `signalbox spec`. */
 export interface SpecRunRequest {
   /** The spec directory, or its tasks.md. */
   dir: string;
@@ -18,4 +21,10 @@ export interface SpecRunRequest {
   fresh: boolean;
   /** One agent assigns all units at once, instead of each before its work. */
   assignAll: boolean;
+}
+
+/** An earlier run of the same spec that this one continues. */
+export interface EarlierRun {
+  plan: Plan;
+  tickets: readonly Ticket[];
 }

@@ -5,7 +5,7 @@ import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
 import type { Ticket, Usage } from '../../model/ticket.ts';
 import { tickedUnchecked } from './checkpoints.ts';
-import { haltedTicket, haltReason, WORK_PHASES } from './state.ts';
+import { haltedTicket, haltReason, WORK_PHASES } from './state-files.ts';
 
 export interface SpecResult {
   plan: Plan;
@@ -15,7 +15,7 @@ export interface SpecResult {
   counts: {
     units: number;
     complete: number;
-    /** Of those that are complete: were so before the run. */
+    /** Complete before the run. */
     before: number;
     failed: number;
     halted: number;
@@ -30,13 +30,13 @@ export interface SpecResult {
   unchecked: string[];
   /** `git diff --stat` of the branch against where it began. */
   changes: string;
-  /** The branch is not there any more, as after a merge. */
+  /** The branch was deleted, for example after a merge. */
   branchGone: boolean;
   usage: Usage | null;
   ms: number;
 }
 
-/** What a run of a spec came to, measured. */
+/** The result of a run of a spec. */
 export async function specResult(
   parts: EngineContext,
   planId: string,

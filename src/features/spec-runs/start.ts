@@ -4,23 +4,24 @@ import { keepUsersCommits } from '../../engine/checkout.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { control } from '../../engine/control.ts';
 import { keepUsage } from '../../engine/deleted-usage.ts';
-import { letGo } from '../../engine/plan-transitions.ts';
+import { claimToResume, letGo } from '../../engine/plan-transitions.ts';
 import { releaseWorkspace } from '../../engine/prepare-workspace.ts';
 import { putBack, takeOut } from '../../engine/shared-tree.ts';
 import { workspaceFor } from '../../engine/ticket-defaults.ts';
 import { mergedTasks } from '../../kiro/tick.ts';
 import { stopJob } from '../../machine/jobs/stop.ts';
 import type { Claim } from '../../model/claim.ts';
-import { HeldError } from '../../model/errors.ts';
+import { HeldError, IllegalMoveError, InputError } from '../../model/errors.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
 import { ticketInTree } from '../../model/state/turns.ts';
 import { openAttempt, type Ticket } from '../../model/ticket.ts';
 import { lockSpec, placeOf, unlockSpec } from './lock.ts';
 import type { PreparedSpec } from './prepare.ts';
-import { refuseDirty, refuseHeld } from './refusals.ts';
+import { refuseDirty, refuseHeld, refuseLost, sayPlan } from './refusals.ts';
 import type { SpecRunRequest } from './request.ts';
-import { bringSpec, excludeFiles } from './tree.ts';
+import { bringSpec, excludeFiles } from './spec-in-worktree.ts';
+import { haltedTicket } from './state-files.ts';
 import { besideSpec, engineTicks, updateSpecPlan } from './unit.ts';
 
 /** Writes the plan, which this process holds from the beginning, and prepares the worktree. Returns the plan's id. */
@@ -35,13 +36,13 @@ export async function startSpecRun(
     await refuseDirty(parts, plan, run.isNew ? [] : ticketsOf(store.view(), store.plan(plan.id)));
   const place = placeOf(plan, tickets[0]?.branch ?? null);
   if (place) await lockSpec(parts, plan.id, place, { first: run.isNew });
-  for (const { hash, text } of [run.workflow, ...run.variants]) await store.pin(hash, text);
+  for (const { hash, text } of run.pinned) await store.pin(hash, text);
   if (run.replaced !== null) await archive(parts, run.replaced);
   const claim = holder.claim(parts.now());
   if (run.isNew) await create(parts, { ...plan, claim }, tickets);
   else await update(parts, run, claim);
   try {
-    await continueTickets(parts, plan.id, run.workflow.hash);
+    await continueTickets(parts, plan.id, run.workflowHash);
     await prepareTree(parts, plan.id);
     emit(parts, { type: 'plan:status', planId: plan.id, status: plan.status });
   } catch (error) {
@@ -56,8 +57,8 @@ async function create(parts: EngineContext, plan: Plan, tickets: readonly Ticket
   if (parts.store.hasPlan(plan.id)) {
     unlockSpec(parts, plan.id);
     refuseHeld(parts, parts.store.plan(plan.id));
-    throw new HeldError('plan/held', `Another run of spec "${plan.name}" has just been.`, {
-      hint: 'Run the spec again, and it goes on where that one was.',
+    throw new HeldError('plan/held', `Another run of spec "${plan.name}" has just ended.`, {
+      hint: 'Run the spec again to continue where that one stopped.',
     });
   }
   await parts.store.create(plan, tickets);
@@ -97,7 +98,7 @@ async function setAside(parts: EngineContext, plan: Plan, ticket: Ticket): Promi
 }
 
 /** Lets failed and stopped units continue with this run; a unit that waits for an answer keeps waiting. */
-export async function continueTickets(
+async function continueTickets(
   parts: EngineContext,
   planId: string,
   workflowHash: string | null,
@@ -164,4 +165,54 @@ async function hasNews(
   if (found === null) return false;
   const mine = readFileSync(join(kept.dir, kept.files.tasks), 'utf8');
   return mergedTasks({ was: kept.text, mine, branch: found }, engineTicks(plan, tickets)) !== found;
+}
+
+/** Answers the unit that has halted. The engine that has the plan continues it. */
+export async function answerHalt(parts: EngineContext, planId: string, answer: string): Promise<string> {
+  const plan = specPlan(parts, planId);
+  const halted = haltedTicket(ticketsOf(parts.store.view(), plan));
+  if (!halted)
+    throw new IllegalMoveError('spec/not-halted', `Nothing in "${planId}" waits for an answer.`, {
+      hint: `See: signalbox status --plan ${planId}`,
+    });
+  await refuseChanged(parts, plan);
+  const ref = { planId, ticketId: halted.ticketId };
+  await control(parts, ref, { type: 'respond', decision: 'answer', message: answer }, 'a person');
+  return halted.ticketId;
+}
+
+/** Claims the plan of a spec to continue it in this process. With `leave`, the engine that has it continues. */
+export async function takeSpec(parts: EngineContext, planId: string, { leave = false } = {}): Promise<Plan> {
+  const { store } = parts;
+  await refuseChanged(parts, specPlan(parts, planId));
+  const plan = await claimToResume(parts, planId, { called: sayPlan, leave });
+  try {
+    const [first] = plan.tickets;
+    const place = placeOf(plan, first ? store.ticket({ planId, ticketId: first.ticketId }).branch : null);
+    if (place && !leave) await lockSpec(parts, planId, place);
+    if (plan.workspace === 'checkout') await keepUsersCommits(parts, planId);
+    await continueTickets(parts, planId, null);
+    emit(parts, { type: 'plan:status', planId, status: plan.status });
+  } catch (error) {
+    await letGo(parts, planId);
+    throw error;
+  }
+  return plan;
+}
+
+/** Refuses uncommitted changes of a person in the checkout, or a deleted branch. A live run checks that itself. */
+async function refuseChanged(parts: EngineContext, plan: Plan): Promise<void> {
+  const own = ticketsOf(parts.store.view(), plan);
+  const claims = [plan.claim, ...own.map(({ claim }) => claim)];
+  if (claims.some((claim) => claim && parts.holder.isLive(claim))) return;
+  if (plan.workspace === 'checkout') await refuseDirty(parts, plan, own);
+  else await refuseLost(parts, plan, own);
+}
+
+function specPlan(parts: EngineContext, planId: string): Plan {
+  const plan = parts.store.plan(planId);
+  if (plan.spec) return plan;
+  throw new InputError('spec/none', `"${planId}" is not a run of a spec.`, {
+    hint: `Answer a gate with: signalbox respond ${planId} <ticket> <decision> "…"`,
+  });
 }

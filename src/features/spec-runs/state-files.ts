@@ -3,26 +3,26 @@ import { existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import {
-  type Assignment,
-  readAssignments,
+  type Progress,
+  type ProgressEntry,
   readStateText,
   renderProgress,
+  type SpecState,
   withProgress,
   withSpecState,
 } from '../../kiro/state-files.ts';
 import { writeAtomic } from '../../machine/files/atomic.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
-import type { Plan } from '../../model/plan.ts';
+import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
-import type { Ticket } from '../../model/ticket.ts';
-import { giveOwners, strangerIn } from './assignments.ts';
+import { type Attempt, openAttempt, type Ticket } from '../../model/ticket.ts';
+import { assignmentOf, giveOwners, statedOwners, unknownOwner } from './assignments.ts';
 import { unlockSpec } from './lock.ts';
-import { assignmentOf, progressOf, specRests, stateOf } from './state.ts';
-import { PROGRESS_FILE, STATE_FILE } from './tree.ts';
+import { PROGRESS_FILE, STATE_FILE } from './spec-in-worktree.ts';
 import { besideSpec, ownersOf } from './unit.ts';
 
-const TOLD: ReadonlySet<EngineEvent['type']> = new Set([
+const WRITTEN_ON: ReadonlySet<EngineEvent['type']> = new Set([
   'attempt:start',
   'attempt:end',
   'ticket:status',
@@ -31,8 +31,8 @@ const TOLD: ReadonlySet<EngineEvent['type']> = new Set([
 ]);
 
 /**
- * Keeps the two files beside a spec true while anything happens to its plan. They are only ever written; whoever deletes
- * or breaks one gets it again with the next event.
+ * Keeps the two files beside a spec up to date while anything happens to its plan. A file that was deleted or broken is
+ * written again with the next event.
  */
 export class SpecFiles {
   readonly #parts: EngineContext;
@@ -40,16 +40,17 @@ export class SpecFiles {
   /** Plans that are no specs; they never become one. */
   readonly #others = new Set<string>();
   #work: Promise<void> = Promise.resolve();
-  #told = false;
+  #reported = false;
 
   constructor(parts: EngineContext) {
     this.#parts = parts;
   }
 
   listen(event: EngineEvent): void {
-    if (!TOLD.has(event.type) || this.#waiting.has(event.planId) || this.#others.has(event.planId)) return;
-    this.#waiting.add(event.planId);
-    this.#work = this.#work.then(() => this.#write(event.planId));
+    const { type, planId } = event;
+    if (!WRITTEN_ON.has(type) || this.#waiting.has(planId) || this.#others.has(planId)) return;
+    this.#waiting.add(planId);
+    this.#work = this.#work.then(() => this.#write(planId));
   }
 
   /** Resolves when everything that has happened so far is written. */
@@ -66,33 +67,34 @@ export class SpecFiles {
       const plan = store.plan(planId);
       if (!plan.spec) this.#others.add(planId);
       if (!plan.spec || plan.status === 'archived') return;
-      const view = store.view();
-      const tickets = ticketsOf(view, plan);
-      await writeSpecFiles(this.#parts, plan, tickets);
+      const tickets = ticketsOf(store.view(), plan);
+      await writeSpecFiles(this.#parts, plan, plan.spec, tickets);
       if (plan.claim === null && specRests(plan, tickets)) unlockSpec(this.#parts, planId);
     } catch (error) {
-      // The work goes on whatever becomes of files that only show it.
-      if (this.#told) return;
-      this.#told = true;
+      // The files only show the run: the work continues without them.
+      if (this.#reported) return;
+      this.#reported = true;
       const message = `${STATE_FILE} and ${PROGRESS_FILE} cannot be written: ${messageOf(error)}`;
       this.#parts.listen({ type: 'problem', planId, ticketId: null, message, path: null });
     }
   }
 }
 
-async function writeSpecFiles(parts: EngineContext, plan: Plan, found: readonly Ticket[]): Promise<void> {
-  const kept = plan.spec;
-  const place = kept && besideSpec(kept);
-  if (!place || !existsSync(place)) return;
+async function writeSpecFiles(
+  parts: EngineContext,
+  plan: Plan,
+  kept: PlanSpec,
+  found: readonly Ticket[],
+): Promise<void> {
+  const place = besideSpec(kept);
+  if (!existsSync(place)) return;
   const key = createHash('sha256').update(place).digest('hex').slice(0, 16);
   await parts.machine.lock(`spec-files-${key}`, async () => {
-    const stated = statedIn(join(place, STATE_FILE), kept.name);
-    const tickets = await giveOwners(parts, found, stated);
+    const tickets = await giveOwners(parts, found, statedOwners(place, kept.name).assignments);
     for (const ticket of tickets) {
       const own = found.includes(ticket) ? undefined : assignmentOf(ticket);
       const { planId, ticketId } = ticket;
-      const owners = ownersOf(parts.settings);
-      for (const message of own ? strangerIn(join(place, STATE_FILE), ticketId, own, owners) : [])
+      for (const message of own ? unknownOwner(place, ticketId, own, ownersOf(parts.settings)) : [])
         parts.listen({ type: 'problem', planId, ticketId, message, path: null });
     }
     const state = stateOf(plan, kept, tickets, parts.now());
@@ -102,36 +104,134 @@ async function writeSpecFiles(parts: EngineContext, plan: Plan, found: readonly 
   });
 }
 
-/** What a person may have written since; a file that cannot be read is put aside when it is written. */
-function statedIn(file: string, name: string): ReadonlyMap<string, Assignment> {
-  if (!existsSync(file)) return new Map();
-  try {
-    const { assignments, unnamed } = readAssignments(readStateText(file), name, file);
-    return unnamed ? new Map() : assignments;
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error;
-    return new Map();
-  }
-}
-
+/** Changes a file. One that cannot be read is moved aside first. */
 function replace(file: string, change: (text: string | null) => string): void {
-  const { before, next } = changed(file, change);
-  if (next !== before) writeAtomic(file, next, 0o644);
-}
-
-/** A file that nobody can read is put aside, so that the run can go on telling. */
-function changed(
-  file: string,
-  change: (text: string | null) => string,
-): { before: string | null; next: string } {
   try {
     const before = existsSync(file) ? readStateText(file) : null;
-    return { before, next: change(before) };
+    const next = change(before);
+    if (next !== before) writeAtomic(file, next, 0o644);
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
     let number = 1;
     while (existsSync(`${file}.broken-${number}`)) number += 1;
     renameSync(file, `${file}.broken-${number}`);
-    return { before: null, next: change(null) };
+    writeAtomic(file, change(null), 0o644);
   }
+}
+
+/** Phases in which an agent does a unit's work. */
+export const WORK_PHASES: readonly string[] = ['implement', 'review'];
+
+/** The ticket that waits for an answer, if one does. */
+export function haltedTicket(tickets: readonly Ticket[]): Ticket | undefined {
+  return tickets.find((ticket) => ticket.status === 'needs_attention' && ticket.hold?.kind === 'gate');
+}
+
+export function haltReason(ticket: Ticket): string {
+  const { halt_reason } = ticket.context;
+  return typeof halt_reason === 'string' ? halt_reason : (ticket.hold?.reason ?? '');
+}
+
+/** Whether nothing of a spec's plan changes by itself any more. */
+export function specRests(plan: Plan, tickets: readonly Ticket[]): boolean {
+  if (plan.status !== 'active') return true;
+  return !tickets.some(
+    ({ status, hold }) =>
+      status === 'running' ||
+      status === 'ready' ||
+      (status === 'queued' && (hold === null || hold.until !== null || hold.kind === 'memory')),
+  );
+}
+
+/** Whether the whole spec is complete: a plan of selected units is complete before it. */
+function isComplete({ status }: Plan, { unselected = 0 }: PlanSpec): boolean {
+  return status === 'complete' && unselected === 0;
+}
+
+/** A spec's part of the state file. */
+function stateOf(plan: Plan, kept: PlanSpec, tickets: readonly Ticket[], now: string): SpecState {
+  const halted = haltedTicket(tickets);
+  const idsOf = (status: Ticket['status']) =>
+    tickets.filter((ticket) => ticket.status === status).flatMap((ticket) => ticket.unit?.ids ?? []);
+  return {
+    spec: kept.dir,
+    plan: plan.id,
+    completed: withParents(idsOf('complete'), kept),
+    failed: tickets.flatMap((ticket) => (ticket.status === 'failed' ? (ticket.unit?.id ?? []) : [])),
+    halted: halted !== undefined,
+    halted_at: halted?.since ?? null,
+    halted_task: halted ? (halted.unit?.id ?? halted.ticketId) : null,
+    halt_reason: halted ? haltReason(halted) : null,
+    started_at: kept.startedAt,
+    completed_at: isComplete(plan, kept) ? (plan.completedAt ?? now) : null,
+    updated_at: now,
+    assignments: Object.fromEntries(
+      tickets.flatMap((ticket) => {
+        const assignment = assignmentOf(ticket);
+        return assignment ? [[ticket.unit?.id ?? ticket.ticketId, assignment]] : [];
+      }),
+    ),
+  };
+}
+
+/** Ids of what is done, with the parents of which nothing is left. */
+function withParents(ids: readonly string[], { parents = {} }: PlanSpec): string[] {
+  const done = new Set(ids);
+  const isDone = (id: string): boolean =>
+    done.has(id) || (Object.hasOwn(parents, id) && (parents[id]?.every(isDone) ?? false));
+  return [...done, ...Object.keys(parents).filter((id) => !done.has(id) && isDone(id))];
+}
+
+/** A spec's part of the progress file: each attempt at a unit is an iteration. */
+function progressOf(plan: Plan, kept: PlanSpec, tickets: readonly Ticket[]): Progress {
+  const attempts = tickets.flatMap((ticket) => iterationsOf(ticket).map((attempt) => ({ ticket, attempt })));
+  attempts.sort((a, b) => a.attempt.startedAt.localeCompare(b.attempt.startedAt));
+  const { at, lines = [] } = plan.ended ?? {};
+  return {
+    spec: kept.name,
+    path: kept.dir,
+    startedAt: kept.startedAt,
+    entries: attempts.map(({ ticket, attempt }, index) => entryOf(ticket, attempt, index + 1)),
+    completedAt: isComplete(plan, kept) ? (plan.completedAt ?? at ?? '') : null,
+    summary: lines,
+  };
+}
+
+/** The attempts of agents; of a checkpoint that needed none, its last checks. */
+function iterationsOf({ phaseHistory }: Ticket): Attempt[] {
+  const work = phaseHistory.filter(({ phase }) => WORK_PHASES.includes(phase));
+  const checks = phaseHistory.findLast(({ phase }) => phase === 'checks');
+  return work.length === 0 && checks ? [checks] : work;
+}
+
+function entryOf(ticket: Ticket, attempt: Attempt, iteration: number): ProgressEntry {
+  return {
+    iteration,
+    id: ticket.unit?.id ?? ticket.ticketId,
+    title: ticket.title,
+    at: attempt.completedAt ?? attempt.startedAt,
+    ...said(ticket, attempt, iterationsOf(ticket).at(-1) === attempt),
+  };
+}
+
+function said(ticket: Ticket, attempt: Attempt, isLast: boolean): Pick<ProgressEntry, 'status' | 'message'> {
+  if (attempt.status === 'running') return { status: 'Running', message: '' };
+  if (attempt.outcome === 'halt') return { status: 'Halted', message: attempt.output ?? '' };
+  // An interrupted attempt with an outcome has used up its attempts.
+  const isFree = attempt.status === 'interrupted' && attempt.outcome === null;
+  if (attempt.status === 'limit' || isFree)
+    return { status: 'Waiting', message: attempt.error?.message ?? '' };
+  if (attempt.status === 'failure' || attempt.status === 'interrupted')
+    return { status: 'Failed', message: attempt.error?.message ?? '' };
+  if (!isLast || ticket.status === 'failed') return { status: 'Failed', message: after(ticket, attempt) };
+  if (ticket.status === 'complete') return { status: 'Completed', message: '' };
+  const open = openAttempt(ticket)?.phase;
+  return { status: open ? 'Running' : 'Waiting', message: open ?? ticket.hold?.reason ?? ticket.error ?? '' };
+}
+
+/** Why work that the agent called done failed later. */
+function after(ticket: Ticket, attempt: Attempt): string {
+  const later = ticket.phaseHistory.slice(ticket.phaseHistory.indexOf(attempt) + 1);
+  const next = later.find(({ status }) => status === 'failure');
+  return next ? `${next.phase}: ${next.error?.message ?? 'failed'}` : '';
 }

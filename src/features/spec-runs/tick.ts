@@ -15,12 +15,15 @@ import { writeAtomic } from '../../machine/files/atomic.ts';
 import { EXIT } from '../../model/actions.ts';
 import { explained, IllegalMoveError, InputError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
+import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
 import { openAttempt, type Ticket } from '../../model/ticket.ts';
-import { bringPending, placeOfFile, realOf } from './tree.ts';
+import type { TicketUnit } from '../../model/ticket-schema.ts';
+import type { WorkspaceSpec } from '../../workspaces/index.ts';
+import { bringPending, placeOfFile, realOf } from './spec-in-worktree.ts';
 import { engineTicks } from './unit.ts';
 
-export interface TickedUnit {
+interface TickedUnit {
   file: string;
   ticked: string[];
   already: string[];
@@ -29,7 +32,7 @@ export interface TickedUnit {
   commit: string | null;
 }
 
-/** Ticks a unit's boxes for a phase or for a person. A box that cannot be ticked stays so: a phase is refused. */
+/** Ticks a unit's boxes for a phase or for a person. If a box cannot be ticked, a phase ends as refused. */
 export async function tickStep({
   parts,
   ref,
@@ -48,6 +51,36 @@ export async function tickStep({
   }
 }
 
+/** A unit of a spec, and where its task list is. */
+interface UnitPlace {
+  ticket: Ticket;
+  unit: TicketUnit;
+  plan: Plan;
+  kept: PlanSpec;
+  workspace: WorkspaceSpec;
+  /** The list in the worktree, from its top. */
+  name: string;
+  /** The list in the worktree. */
+  copy: string;
+  /** The user's list. */
+  original: string;
+}
+
+function placeOf({ store, settings }: EngineContext, ref: TicketRef): UnitPlace {
+  const ticket = store.ticket(ref);
+  const plan = store.plan(ref.planId);
+  const { unit } = ticket;
+  const kept = plan.spec;
+  if (!kept || !unit)
+    throw new InputError('spec/none', `${refKey(ref)} is no unit of a spec.`, {
+      hint: 'Only tickets of a run of a spec have boxes to tick.',
+    });
+  const workspace = workspaceFor(ticket, plan, settings, store.view());
+  const name = join(kept.inTree, kept.files.tasks);
+  const copy = join(workspace.path, name);
+  return { ticket, unit, plan, kept, workspace, name, copy, original: join(kept.dir, kept.files.tasks) };
+}
+
 /**
  * Ticks the boxes of a unit that is done: in the tree, committed where git has the file, else at its own place too.
  * Boxes that neither the engine nor the user ticked are opened again. Calling it again changes nothing more.
@@ -57,63 +90,49 @@ export async function tickUnit(
   ref: TicketRef,
   { phase }: { phase?: string | undefined } = {},
 ): Promise<TickedUnit> {
-  const { store, settings, workspaces } = parts;
-  const ticket = store.ticket(ref);
-  const unit = ticket.unit;
-  if (unit) refuseUndone(ticket, phase);
-  if (unit) refuseTreeless(parts, ticket);
-  if (unit) refuseVanished(parts, ticket, unit.id);
-  if (unit) refuseNoFile(parts, ticket, unit.id);
-  if (unit) await putListBack(parts, ticket);
-  if (unit) await bringFitting(parts, ticket, unit.tasks);
-  const plan = store.plan(ref.planId);
-  const kept = plan.spec;
-  if (!kept || !unit)
-    throw new InputError('spec/none', `${refKey(ref)} is no unit of a spec.`, {
-      hint: 'Only tickets of a run of a spec have boxes to tick.',
-    });
-  const spec = workspaceFor(ticket, plan, settings, store.view());
-  const name = join(kept.inTree, kept.files.tasks);
-  const original = join(kept.dir, kept.files.tasks);
-  const list = placeOfFile(spec.path, name, original);
+  const before = placeOf(parts, ref);
+  refuseUndone(before.ticket, phase);
+  refuseNoTree(before);
+  refuseNoList(before);
+  await putListBack(parts, before);
+  await bringFitting(parts, before);
+  const { unit, plan, kept, workspace, name, original } = placeOf(parts, ref);
+  const list = placeOfFile(workspace.path, name, original);
   const own = realOf(original) ?? original;
   const { file } = list;
   const outside = !kept.tracked && own !== file;
   const commitAs = async (message: string) =>
-    kept.tracked ? workspaces.commitPaths({ path: spec.path, files: [list.name], message }) : null;
+    kept.tracked ? parts.workspaces.commitPaths({ path: workspace.path, files: [list.name], message }) : null;
   const found = readFileSync(file, 'utf8');
-  const others = ticketsOf(store.view(), plan);
   const users = own !== file && existsSync(own) ? readFileSync(own, 'utf8') : kept.text;
-  const known = { engine: [...engineTicks(plan, others), ...unit.tasks], person: tickedIn(users) };
+  const ticks = engineTicks(plan, ticketsOf(parts.store.view(), plan));
+  const known = { engine: [...ticks, ...unit.tasks], person: tickedIn(users) };
   const whole = own === file ? found : wholeList(found, kept.text, known, unit.tasks);
-  const cleared = users === '' ? found : takeBack(whole, known, { file }).text;
-  // Both are looked at before either is written.
-  const changes = await Promise.all(
-    [file, ...(outside ? [own] : [])].map(async (path) => {
-      const text = path === file ? cleared : users;
-      try {
-        return { path, done: tick(text, unit.tasks, { file: path }) };
-      } catch (error) {
-        if (cleared !== found) writeAtomic(file, cleared, 0o644);
-        if (cleared !== found) await commitAs(`Take back ticks in the tasks of ${kept.name}`);
-        throw error;
-      }
-    }),
-  );
+  const cleared = users === '' ? found : takeBack(whole, known);
+  const lists = [{ path: file, before: found, text: cleared }];
+  if (outside) lists.push({ path: own, before: users, text: users });
+  if (cleared !== found && !lists.every(({ text }) => fits(text, unit.tasks))) {
+    writeAtomic(file, cleared, 0o644);
+    await commitAs(`Take back ticks in the tasks of ${kept.name}`);
+  }
+  // All lists are ticked before one is written: tick() throws where a task has changed.
+  const done = lists.map(({ path, before, text }) => ({
+    ...tick(text, unit.tasks, path),
+    path,
+    before,
+  }));
   parts.crash('tick:ready');
-  for (const { path, done } of changes)
-    if (done.text !== (path === file ? found : users)) writeAtomic(path, done.text, 0o644);
+  for (const { path, before, text } of done) if (text !== before) writeAtomic(path, text, 0o644);
   parts.crash('tick:written');
   const commit = await commitAs(`Tick ${unit.id} of ${kept.name}`);
   parts.crash('tick:done');
-  const last = changes.at(-1)?.done ?? { ticked: [], already: [], boxless: [] };
-  const { ticked, already, boxless } = last;
+  const { ticked = [], already = [], boxless = [] } = done.at(-1) ?? {};
   return { file: outside ? original : file, ticked, already, boxless, commit };
 }
 
 /**
- * Only what is complete, or has come to its tick, is ticked. `phase` is the one in whose script this is called: a workflow
- * may call its own as it likes, but no agent has a say in it.
+ * Only a unit that is complete, or has come to its tick, is ticked. `phase` is the one in whose script this is called: a
+ * workflow may tick in another phase of its own, but an agent may not.
  */
 function refuseUndone(ticket: Ticket, phase: string | undefined): void {
   const open = openAttempt(ticket);
@@ -126,45 +145,27 @@ function refuseUndone(ticket: Ticket, phase: string | undefined): void {
   });
 }
 
-/** Once all of a spec is complete its tree is given back, and there is nothing to write in. */
-function refuseTreeless({ store, settings }: EngineContext, ticket: Ticket): void {
-  const plan = store.plan(ticket.planId);
-  const { path } = workspaceFor(ticket, plan, settings, store.view());
+/** The worktree of a spec is released once all of it is complete. */
+function refuseNoTree({ ticket, kept, workspace: { path }, original }: UnitPlace): void {
   if (existsSync(join(path, '.git'))) return;
-  const kept = plan.spec;
-  const own = kept && !kept.tracked ? join(kept.dir, kept.files.tasks) : null;
   throw new IllegalMoveError('spec/no-tree', `${refKey(ticket)} cannot be ticked: ${path} is gone.`, {
-    hint: own
-      ? `What was ticked is in ${own}, which git does not have.`
-      : `What was ticked is on the branch ${ticket.branch}.`,
+    hint: kept.tracked
+      ? `What was ticked is on the branch ${ticket.branch}.`
+      : `What was ticked is in ${original}, which git does not have.`,
     details: { path },
   });
 }
 
-/** A list that git does not have is the only one that keeps its ticks: where it is gone, they would be lost with the tree. */
-function refuseVanished({ store, settings }: EngineContext, ticket: Ticket, id: string): void {
-  const plan = store.plan(ticket.planId);
-  const kept = plan.spec;
-  if (!kept || kept.tracked) return;
-  const original = join(kept.dir, kept.files.tasks);
-  const { path } = workspaceFor(ticket, plan, settings, store.view());
-  const copy = join(path, kept.inTree, kept.files.tasks);
-  if (original === copy || existsSync(original)) return;
-  const from = existsSync(copy) ? ` A copy with the ticks so far is ${copy}.` : '';
-  throw new InputError('spec/changed', `${original} is not there any more: unit ${id} cannot be ticked.`, {
-    hint: `Put it back at its place, then run the spec again.${from}`,
-    details: { file: original, copy },
-  });
-}
-
-/** Something else may have come to the place of a list, such as a directory of its name. */
-function refuseNoFile({ store, settings }: EngineContext, ticket: Ticket, id: string): void {
-  const plan = store.plan(ticket.planId);
-  const kept = plan.spec;
-  if (!kept) return;
-  const { path } = workspaceFor(ticket, plan, settings, store.view());
-  for (const dir of [join(path, kept.inTree), kept.dir]) {
-    const file = join(dir, kept.files.tasks);
+/** Refuses a task list that is gone or is not a file. A list that git has is restored from the branch instead. */
+function refuseNoList({ unit: { id }, kept, original, copy }: UnitPlace): void {
+  if (!kept.tracked && original !== copy && !existsSync(original)) {
+    const from = existsSync(copy) ? ` A copy with the ticks so far is ${copy}.` : '';
+    throw new InputError('spec/changed', `${original} is not there any more: unit ${id} cannot be ticked.`, {
+      hint: `Put it back at its place, then run the spec again.${from}`,
+      details: { file: original, copy },
+    });
+  }
+  for (const file of [copy, original]) {
     if (statSync(file, { throwIfNoEntry: false })?.isFile() ?? true) continue;
     throw new InputError('spec/changed', `${file} is no file any more: unit ${id} cannot be ticked.`, {
       hint: 'Move away what is there and put the task list back, then run the spec again.',
@@ -173,22 +174,32 @@ function refuseNoFile({ store, settings }: EngineContext, ticket: Ticket, id: st
   }
 }
 
-/** A list that was edited while the unit's work lay in the tree comes to the branch with its tick, unless it knows other tasks. */
+/** Writes a list that an agent has deleted again as it was, with the ticks of what is complete. */
+async function putListBack(
+  { store, workspaces }: EngineContext,
+  { plan, kept, workspace: { path }, name, copy, original }: UnitPlace,
+): Promise<void> {
+  if (kept.text === '' || existsSync(copy)) return;
+  const list = placeOfFile(path, name, original);
+  mkdirSync(dirname(list.file), { recursive: true });
+  const engine = engineTicks(plan, ticketsOf(store.view(), plan));
+  writeAtomic(list.file, withTicks(kept.text, { engine }), 0o644);
+  const message = `Put back the tasks of ${kept.name}`;
+  if (kept.tracked) await workspaces.commitPaths({ path, files: [list.name], message });
+}
+
+/** Brings a list that was edited while the unit's work was in the tree to the branch, unless it has other tasks. */
 async function bringFitting(
   parts: EngineContext,
-  ticket: Ticket,
-  wanted: readonly TaskIdentity[],
+  { unit, plan, kept, workspace, copy }: UnitPlace,
 ): Promise<void> {
-  const plan = parts.store.plan(ticket.planId);
-  const kept = plan.spec;
-  if (kept?.pending === undefined || !fits(kept.pending, wanted)) return;
-  const spec = workspaceFor(ticket, plan, parts.settings, parts.store.view());
-  const found = readFileSync(join(spec.path, kept.inTree, kept.files.tasks), 'utf8');
+  if (kept.pending === undefined || !fits(kept.pending, unit.tasks)) return;
+  const found = readFileSync(copy, 'utf8');
   try {
-    await bringPending(parts, plan, spec);
+    await bringPending(parts, plan, workspace);
   } catch (error) {
-    // Lists that cannot be brought together are the next unit's trouble where this one can be ticked without.
-    if (!(error instanceof InputError) || !fits(found, wanted)) throw error;
+    // Two lists that cannot be merged stop the next unit, if this one can be ticked without.
+    if (!(error instanceof InputError) || !fits(found, unit.tasks)) throw error;
   }
 }
 
@@ -202,24 +213,7 @@ function fits(text: string, wanted: readonly TaskIdentity[]): boolean {
   }
 }
 
-/** A list that an agent has deleted is there again as it was, with the ticks of what is complete. */
-async function putListBack({ store, settings, workspaces }: EngineContext, ticket: Ticket): Promise<void> {
-  const plan = store.plan(ticket.planId);
-  const kept = plan.spec;
-  if (!kept || kept.text === '') return;
-  const view = store.view();
-  const { path } = workspaceFor(ticket, plan, settings, view);
-  const name = join(kept.inTree, kept.files.tasks);
-  if (existsSync(join(path, name))) return;
-  const own = ticketsOf(view, plan);
-  const list = placeOfFile(path, name, join(kept.dir, kept.files.tasks));
-  mkdirSync(dirname(list.file), { recursive: true });
-  writeAtomic(list.file, withTicks(kept.text, { engine: engineTicks(plan, own) }), 0o644);
-  const message = `Put back the tasks of ${kept.name}`;
-  if (kept.tracked) await workspaces.commitPaths({ path, files: [list.name], message });
-}
-
-/** A list on the branch from which an agent took tasks, or gave its own another name, is what it was before. */
+/** The list on the branch; where an agent removed tasks from it or renamed its own, the list as it was before. */
 function wholeList(
   found: string,
   brought: string,

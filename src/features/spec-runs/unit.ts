@@ -36,7 +36,7 @@ export function updateSpecPlan(
   return store.updatePlan(planId, (latest) => (latest.kind === 'spec' ? change(latest) : latest));
 }
 
-/** Where the files lie that show a spec's runs. */
+/** The directory of the two files that show a spec's runs. */
 export function besideSpec({ dir, beside }: PlanSpec): string {
   return beside ?? dirname(dir);
 }
@@ -64,12 +64,9 @@ export function unitVariables(
   const unit = ticket.unit;
   const { spec } = plan;
   if (!unit) return null;
+  const { id, work, context, requirements, design } = unit;
   return {
-    id: unit.id,
-    work: unit.work,
-    context: unit.context,
-    requirements: unit.requirements,
-    design: unit.design,
+    ...{ id, work, context, requirements, design },
     verify: unit.verify.join('\n'),
     files: [spec.files.tasks, ...spec.files.others].map((name) => `${spec.inTree}/${name}`).join(', '),
     earlier: lessons(plan, ticket, view),
@@ -82,28 +79,23 @@ export function unitVariables(
 
 const MAX_OTHER = 600;
 
-/** The units that are assigned together with one, each with the beginning of what it is about. */
+/** The units that are assigned together with one, each with the beginning of its text. */
 function otherUnits(ids: readonly string[], plan: Plan, view: Pick<PlansView, 'tickets'>): string {
-  const known = new Map(
-    ticketsOf(view, plan).flatMap((ticket) => {
-      const unit = ticket.unit;
-      return unit ? [[unit.id, { title: ticket.title, work: unit.work }] as const] : [];
-    }),
-  );
+  const known = new Map(ticketsOf(view, plan).map((ticket) => [ticket.unit?.id, ticket]));
   return ids
     .map((id) => {
-      const { title = '', work = '' } = known.get(id) ?? {};
+      const { title = '', unit: { work = '' } = {} } = known.get(id) ?? {};
       return `## ${id} ${title}\n${work.length > MAX_OTHER ? `${work.slice(0, MAX_OTHER)}…` : work}`;
     })
     .join('\n\n');
 }
 
-/** Whom a unit may be given to; `default` is whoever runs when nobody else is named. */
+/** The possible owners of a unit; `default` is the plan's own agent. */
 export function ownersOf(settings: Settings): string[] {
   return [...new Set(['default', ...Object.keys(settings.specs.owners)])];
 }
 
-/** What complete units said that others should know, newest last and the oldest left out where it gets long. */
+/** What complete units reported for others, newest last; the oldest are left out where it gets long. */
 function lessons(plan: Plan, ticket: Ticket, view: Pick<PlansView, 'tickets'>): string {
   const done = ticketsOf(view, plan)
     .filter((other) => other.status === 'complete' && other.ticketId !== ticket.ticketId)
@@ -116,7 +108,7 @@ function lessons(plan: Plan, ticket: Ticket, view: Pick<PlansView, 'tickets'>): 
   return lines.join('\n');
 }
 
-/** What stands behind `Learned:` in a final message, up to its signal. */
+/** The text after `Learned:` in a final message, up to its signal. */
 function learnedIn(summary: unknown): string {
   if (typeof summary !== 'string') return '';
   const [, said = ''] = /^[ \t>*_#-]*Learned:?[*_]*:?[ \t]*([\s\S]*)$/im.exec(summary) ?? [];
@@ -126,34 +118,30 @@ function learnedIn(summary: unknown): string {
 
 /** A unit as its ticket stores it. */
 export function describeUnit(spec: Spec, unit: Unit): TicketUnit {
-  const parts = promptParts(spec, unit);
-  const work = unit.open.length > 0 ? unit.open : unit.work;
+  const { work, context, requirements, design, verify, checkpoint } = promptParts(spec, unit);
   return {
     id: unit.id,
-    tasks: work.map(identityOf),
+    tasks: (unit.open.length > 0 ? unit.open : unit.work).map(identityOf),
     ids: idsOf(unit),
     ...(unit.leftOut.length > 0 ? { leftOut: unit.leftOut.map(({ id }) => id) } : {}),
-    work: parts.work,
-    context: parts.context,
-    requirements: parts.requirements,
-    design: parts.design,
-    verify: parts.verify,
-    checkpoint: parts.checkpoint,
+    work,
+    context,
+    requirements,
+    design,
+    verify,
+    checkpoint,
     hash: unitHash(unit),
   };
 }
 
 /** Of each parent that is ticked with its last child: its open children. */
 export function openParents({ all }: Pick<Spec, 'all'>): Record<string, string[]> {
+  const parents = all.filter((task) => task.box !== null && task.children.length > 0 && !isWork(task));
   return Object.fromEntries(
-    all
-      .filter((task) => task.box !== null && task.children.length > 0 && !isWork(task))
-      .map(({ id, done, optional, children }) => {
-        const left = children.filter((child) => !child.done && (!child.optional || optional));
-        return { id, done, left: left.map((child) => child.id) };
-      })
-      .filter(({ done, left }) => done || left.length > 0)
-      .map(({ id, left }) => [id, left]),
+    parents.flatMap(({ id, done, optional, children }) => {
+      const left = children.filter((child) => !child.done && (!child.optional || optional));
+      return done || left.length > 0 ? [[id, left.map((child) => child.id)]] : [];
+    }),
   );
 }
 
@@ -163,14 +151,11 @@ export function unitHash({ work }: Unit): string {
   return createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16);
 }
 
-/** A parent with tasks that are left out is not done with the others. */
-function idsOf(unit: Unit): string[] {
-  const inside = withDescendants(unit.root).flatMap(({ id }) => inUnit(unit, id));
-  return [...new Set(unit.leftOut.length > 0 ? inside : [unit.id, ...inside])];
-}
-
-function inUnit(unit: Unit, id: string): string[] {
-  return unit.work.some((task) => task.id === id) ? [id] : [];
+/** All ids that are done with a unit. A parent with tasks that are left out is not done with the others. */
+function idsOf({ id, root, work, leftOut }: Unit): string[] {
+  const own = new Set(work.map((task) => task.id));
+  const inside = withDescendants(root).flatMap((task) => (own.has(task.id) ? [task.id] : []));
+  return [...new Set(leftOut.length > 0 ? inside : [id, ...inside])];
 }
 
 /** An id that may be a file name; other ids get a few digits of their hash. */

@@ -57,7 +57,7 @@ describe.concurrent('a unit that need not change anything', () => {
       at('1', 'review', { visit: 1 }, asks),
       at('1', 'review', {}, done('All is well.')),
     ]);
-    const dir = writeSpec(world, tasks('Review it'));
+    const dir = writeSpec(world, tasks('Review it'), { assigned: false });
     expect((await runSpec(world, dir)).code).toBe(2);
     expect((await world.cli('resume', '--answer', 'No need.', '--no-tmux')).code).toBe(0);
     expect(world.promptOf('spec-limits', '1', 'review.2.1')).toContain('No need.');

@@ -18,7 +18,9 @@ describe.concurrent('contract 8: --assign all', () => {
   }) => {
     const others = { 2: decided('review', { reason: 'Only looks.' }), 3: decided('ui') };
     world.rehearsal([asked({ ...own, others })]);
-    const dir = writeSpec(world, `${tasks('One', 'Two', 'Three')}- [x] 4. Done before\n`);
+    const dir = writeSpec(world, `${tasks('One', 'Two', 'Three')}- [x] 4. Done before\n`, {
+      assigned: false,
+    });
     expect((await runSpec(world, dir, '--assign', 'all')).code).toBe(0);
     expect(assigns(world, '1', '2', '3')).toEqual([1, 0, 0]);
     expect(story(world.ticket('spec-limits', '2'))[0]).toBe('review success');
@@ -55,7 +57,7 @@ describe.concurrent('contract 8: --assign all', () => {
       asked({ ...own, others }, { resumed: false }),
       asked({ ...own, others: good }, { resumed: true }),
     ]);
-    const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
+    const dir = writeSpec(world, tasks('One', 'Two', 'Three'), { assigned: false });
     expect((await runSpec(world, dir, '--assign', 'all')).code).toBe(0);
     expect(assigns(world, '1', '2', '3')).toEqual([1, 0, 0]);
     expect(stateFile(world).specs.limits?.assignments[2]).toMatchObject({ type: 'ui', by: 'agent' });
@@ -65,7 +67,7 @@ describe.concurrent('contract 8: --assign all', () => {
     tags: 'full',
   }, async ({ world }) => {
     world.rehearsal([{ when: { ticket: '1', phase: 'assign' }, do: [{ result: { text: 'Who knows.' } }] }]);
-    const dir = writeSpec(world, tasks('One', 'Two'));
+    const dir = writeSpec(world, tasks('One', 'Two'), { assigned: false });
     const { code, out } = await world.cli('spec', dir, '--no-tmux', '--delay', '0', '--assign', 'all');
     expect(code).toBe(0);
     expect(out).toContain('1: fallback');
@@ -81,7 +83,7 @@ describe.concurrent('contract 8: --assign all', () => {
     world,
   }) => {
     world.rehearsal([asked({ ...own, others: { 3: decided('ui'), 4: decided('ui') } })]);
-    const dir = writeSpec(world, tasks('One', 'Two', 'Three', 'Four'));
+    const dir = writeSpec(world, tasks('One', 'Two', 'Three', 'Four'), { assigned: false });
     const file = join(dir, '..', 'SEQUENTIAL_STATE.json');
     const byHand = { 2: { type: 'review', owner_agent: 'default' } };
     put(file, JSON.stringify({ version: 1, specs: { limits: { assignments: byHand } } }));
@@ -101,7 +103,7 @@ describe.concurrent('contract 8: --assign all', () => {
 
   it('is kept over a crash, also without the state file', { tags: 'full' }, async ({ world }) => {
     world.rehearsal([asked({ ...own, others: { 2: decided('ui'), 3: decided('review') } })]);
-    const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
+    const dir = writeSpec(world, tasks('One', 'Two', 'Three'), { assigned: false });
     const env = { SIGNALBOX_CRASH_AT: 'attempt:closed' };
     const args = ['spec', dir, '--no-tmux', '--delay', '0', '--assign', 'all'];
     expect((await world.start(args, env).ended).signal).toBe('SIGKILL');
@@ -112,7 +114,7 @@ describe.concurrent('contract 8: --assign all', () => {
   });
 
   it('refuses a word that it does not know', async ({ world }) => {
-    const dir = writeSpec(world, tasks('One'));
+    const dir = writeSpec(world, tasks('One'), { assigned: false });
     const { code, err } = await runSpec(world, dir, '--assign', 'some');
     expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining('Must be each or all.') });
   });
@@ -130,7 +132,7 @@ describe.concurrent('an assignment written by hand while the run is under way', 
         ],
       },
     ]);
-    const dir = writeSpec(world, tasks('One', 'Two'));
+    const dir = writeSpec(world, tasks('One', 'Two'), { assigned: false });
     const run = world.start(['spec', dir, '--no-tmux', '--delay', '0', '--json']);
     await run.says('"a.txt"');
     const state = stateFile(world);

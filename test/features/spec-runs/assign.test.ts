@@ -16,7 +16,7 @@ describe.concurrent('contract 8: an assignment', () => {
         { data: { outcome: 'ui', owner: 'default', criticality: 'complex', reason: 'It is a page.' } },
       ),
     );
-    const dir = writeSpec(world, tasks('One'));
+    const dir = writeSpec(world, tasks('One'), { assigned: false });
     expect((await runSpec(world, dir)).code).toBe(0);
     expect(stateFile(world).specs.limits?.assignments).toMatchObject({
       1: { type: 'ui', owner_agent: 'default', criticality: 'complex', by: 'agent', reason: 'It is a page.' },
@@ -30,7 +30,7 @@ describe.concurrent('contract 8: an assignment', () => {
     ['a list of other ids', { data: { assignments: [{ task_id: 9, type: 'code', owner_agent: 'x' }] } }],
   ] as const)('of %s falls back, and says that it does', { tags: 'full' }, async ([, result], { world }) => {
     world.rehearsal(answers(result, result));
-    const dir = writeSpec(world, tasks('One'));
+    const dir = writeSpec(world, tasks('One'), { assigned: false });
     const { code, out } = await world.cli('spec', dir, '--no-tmux', '--delay', '0');
     expect(code).toBe(0);
     expect(out).toContain('assign ✗');
@@ -47,7 +47,7 @@ describe.concurrent('contract 8: an assignment', () => {
     world.agent('painter', 'echo painted > painted.txt; commit "Paint"; echo "<promise>TASK_DONE</promise>"');
     world.config({ defaultAgent: 'rehearsal', specs: { owners: { ui: 'painter' } } });
     world.rehearsal(answers({ data: { outcome: 'ui', owner: 'ui', criticality: 'standard' } }));
-    const dir = writeSpec(world, tasks('One'));
+    const dir = writeSpec(world, tasks('One'), { assigned: false });
     expect((await runSpec(world, dir, '--backend', 'rehearsal')).code).toBe(0);
     const agents = world.ticket('spec-limits', '1').phaseHistory.map(({ phase, agent }) => [phase, agent]);
     expect(agents.slice(0, 2)).toEqual([
@@ -59,7 +59,7 @@ describe.concurrent('contract 8: an assignment', () => {
   it('that a person wrote into the state file is not asked for again', { tags: 'full' }, async ({
     world,
   }) => {
-    const dir = writeSpec(world, tasks('One', 'Two'));
+    const dir = writeSpec(world, tasks('One', 'Two'), { assigned: false });
     const assignments = {
       1: { type: 'review', owner_agent: 'default' },
       2: { type: 'cooking', owner_agent: 'default' },
@@ -80,7 +80,7 @@ describe.concurrent('contract 8: an assignment', () => {
   });
 
   it('is lost with a state file that cannot be read, which is moved aside', async ({ world }) => {
-    const dir = writeSpec(world, tasks('One'));
+    const dir = writeSpec(world, tasks('One'), { assigned: false });
     put(join(dir, '..', 'SEQUENTIAL_STATE.json'), '{"specs": ');
     const { code, err } = await runSpec(world, dir);
     expect(code).toBe(0);
@@ -92,7 +92,7 @@ describe.concurrent('contract 8: an assignment', () => {
   it('is made by the agent of --assign-backend', async ({ world }) => {
     world.agent('clerk', 'echo no');
     world.config({ defaultAgent: 'rehearsal' });
-    const dir = writeSpec(world, tasks('One'));
+    const dir = writeSpec(world, tasks('One'), { assigned: false });
     expect((await runSpec(world, dir, '--assign-backend', 'clerk')).code).toBe(0);
     expect(world.ticket('spec-limits', '1').phaseHistory[0]).toMatchObject({
       phase: 'assign',

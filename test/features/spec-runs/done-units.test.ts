@@ -132,7 +132,7 @@ describe.concurrent('an assignment of an earlier run', () => {
     { tags: 'full' },
     async ([flags], { world }) => {
       world.rehearsal([says('review'), looked]);
-      const dir = writeSpec(world, tasks('Review it'));
+      const dir = writeSpec(world, tasks('Review it'), { assigned: false });
       expect((await runSpec(world, dir)).code).toBe(0);
       edit(dir, (text) => text.replace('Review it', 'Build it'));
       world.rehearsal([says('code'), unit('1', ...add('built.txt'), done())]);
@@ -152,7 +152,7 @@ describe.concurrent('an assignment of an earlier run', () => {
     withoutWaits(world);
     const prose = { when: { ticket: '2', phase: 'assign' }, do: [{ result: 'Somebody.' }] };
     world.rehearsal([says('ui'), prose]);
-    const dir = writeSpec(world, tasks('One', 'Two'));
+    const dir = writeSpec(world, tasks('One', 'Two'), { assigned: false });
     expect((await runSpec(world, dir)).code).toBe(0);
     world.rehearsal([]);
     const { result } = await runSpec(world, dir, '--fresh');

@@ -54,7 +54,6 @@ describe.concurrent('contract 4: what an agent claims', () => {
     const dir = writeSpec(world, tasks('One'));
     expect((await runSpec(world, dir, '--max-attempts', '4')).code).toBe(0);
     expect(story(world.ticket('spec-limits', '1'))).toEqual([
-      'assign success',
       'implement failure',
       'implement failure',
       'implement success',

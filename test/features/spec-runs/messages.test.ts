@@ -17,7 +17,7 @@ describe.concurrent('what a run of a spec says', () => {
   });
 
   it('of a state file that is a directory, which is moved aside', { tags: 'full' }, async ({ world }) => {
-    const dir = writeSpec(world, tasks('One'));
+    const dir = writeSpec(world, tasks('One'), { assigned: false });
     mkdirSync(join(dir, '..', 'SEQUENTIAL_STATE.json'));
     const { code, err } = await runSpec(world, dir);
     expect({ code, err }).toEqual({

@@ -21,7 +21,7 @@ async function assignedBy(world: World, script: string, list: string, ...flags: 
   withoutWaits(world);
   world.agent('nosy', script);
   world.config({ defaultAgent: 'rehearsal' });
-  const dir = writeSpec(world, list);
+  const dir = writeSpec(world, list, { assigned: false });
   return runSpec(world, dir, '--backend', 'rehearsal', '--assign-backend', 'nosy', ...flags);
 }
 

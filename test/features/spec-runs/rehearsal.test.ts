@@ -8,7 +8,9 @@ describe.concurrent('the bundled rehearsal of spec-task', () => {
   it('goes the ways it says', async ({ world }) => {
     withoutWaits(world);
     world.config({ agents: { rehearsal: { defaultArgs: ['--scenario', SCENARIO] } } });
-    const dir = writeSpec(world, tasks('One', 'Two', 'Three', 'Four', 'Five', 'Six', 'Seven'));
+    const dir = writeSpec(world, tasks('One', 'Two', 'Three', 'Four', 'Five', 'Six', 'Seven'), {
+      assigned: false,
+    });
     const first = await runSpec(world, dir);
     expect(first.code).toBe(2);
     expect(first.result.halted).toEqual({ ticketId: '6', reason: 'Should old entries be kept?' });

@@ -18,7 +18,7 @@ describe.concurrent('a result that does not fit, of an agent without sessions', 
   }) => {
     world.agent('clerk', clerk(`${world.dir}/repair.txt`));
     world.config({ defaultAgent: 'rehearsal' });
-    const dir = writeSpec(world, tasks('Paint the page'));
+    const dir = writeSpec(world, tasks('Paint the page'), { assigned: false });
     expect((await runSpec(world, dir, '--assign-backend', 'clerk')).code).toBe(0);
     expect(stateFile(world).specs.limits?.assignments[1]).toMatchObject({ type: 'ui', by: 'agent' });
     const prompt = world.read('repair.txt');
@@ -31,7 +31,7 @@ describe.concurrent('a result that does not fit, of an agent without sessions', 
   it('gets no second chance: the fallback is taken', { tags: 'full' }, async ({ world }) => {
     world.agent('clerk', 'cat > /dev/null; echo no idea');
     world.config({ defaultAgent: 'rehearsal' });
-    const dir = writeSpec(world, tasks('One'));
+    const dir = writeSpec(world, tasks('One'), { assigned: false });
     expect((await runSpec(world, dir, '--assign-backend', 'clerk')).code).toBe(0);
     expect(world.calls('start', { ticket: 'spec-limits/1', attempt: 'assign.1.1' })).toHaveLength(2);
     expect(stateFile(world).specs.limits?.assignments[1]).toMatchObject({ by: 'fallback' });
@@ -73,7 +73,7 @@ describe.concurrent('contract 8: an agent that never answers whose a unit is', (
     writeFileSync(file, readFileSync(file, 'utf8').replace('timeoutSeconds: 300', 'timeoutSeconds: 1'));
     world.agent('clerk', 'cat > /dev/null; exec sleep 600');
     world.config({ defaultAgent: 'rehearsal' });
-    const dir = writeSpec(world, tasks('One'));
+    const dir = writeSpec(world, tasks('One'), { assigned: false });
     expect((await runSpec(world, dir, '--assign-backend', 'clerk')).code).toBe(0);
     expect(story(world.ticket('spec-limits', '1'))[0]).toBe('assign failure');
     expect(stateFile(world).specs.limits?.assignments[1]).toMatchObject({

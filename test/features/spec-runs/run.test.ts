@@ -28,10 +28,11 @@ const NESTED = `# Plan
 `;
 
 describe.concurrent('contract 2 and 10: a run of a spec', () => {
-  it('does one unit after the other on a branch of its own, ticks them and sums up', {
+  it('does one unit after the other on a branch of its own, ticks them, sums up and does nothing twice', {
     tags: 'full',
   }, async ({ world }) => {
     const dir = writeSpec(world, NESTED, {
+      assigned: false,
       files: { 'requirements.md': '### Requirement 1\n\n1. WHEN a row is asked for THEN it is there\n' },
     });
     const { code, out, err } = await world.cli('spec', dir, '--no-tmux', '--delay', '0');
@@ -44,7 +45,6 @@ describe.concurrent('contract 2 and 10: a run of a spec', () => {
     ]);
     expect(tasksOn(world)).toBe(NESTED.replaceAll('[ ] ', '[x] ').trimEnd());
     expect(readFileSync(join(dir, 'tasks.md'), 'utf8')).toBe(NESTED);
-    expect(git(world.repo, 'status', '--porcelain')).toBe('');
     expect(git(world.repo, 'branch', '--show-current')).toBe('main');
     expect(story(world.ticket('spec-limits', '2'))).toEqual([
       'assign success',
@@ -57,13 +57,8 @@ describe.concurrent('contract 2 and 10: a run of a spec', () => {
     expect(out).toContain('3 files changed');
     expect(out).toMatch(/3\/3 units complete · 2 attempts in this run · .*tokens/);
     expect(existsSync(tree(world))).toBe(false);
-  });
-
-  it('shows itself in the two files beside the spec, which git does not see', { tags: 'full' }, async ({
-    world,
-  }) => {
-    const dir = writeSpec(world, NESTED);
-    await runSpec(world, dir);
+    // The two files beside the spec show the run, and git does not see them.
+    expect(git(world.repo, 'status', '--porcelain')).toBe('');
     const { version, specs } = stateFile(world);
     expect(version).toBe(1);
     expect(specs.limits).toMatchObject({
@@ -80,16 +75,11 @@ describe.concurrent('contract 2 and 10: a run of a spec', () => {
     expect(progress).toMatch(/## Iteration 1\n\n- \*\*Task:\*\* 2 - Store\n- \*\*Status:\*\* Completed/);
     expect(progress).toMatch(/\*\*Completed:\*\* \d{4}-.*\n- Units: 3 of 3 complete \(1 before this run\)/);
     expect(progress).toContain('- Changes: 3 files changed');
-    expect(git(world.repo, 'status', '--porcelain')).toBe('');
-  });
-
-  it('is complete when it is called again, and does nothing twice', { tags: 'full' }, async ({ world }) => {
-    const dir = writeSpec(world, tasks('One', 'Two'));
-    await runSpec(world, dir);
+    // Called again, it is complete.
     const before = git(world.repo, 'rev-parse', 'spec/limits');
-    const { code, result } = await runSpec(world, dir);
-    expect(code).toBe(0);
-    expect(result.counts).toMatchObject({ units: 2, complete: 2, before: 2, attempts: 0 });
+    const again = await runSpec(world, dir);
+    expect(again.code).toBe(0);
+    expect(again.result.counts).toMatchObject({ units: 3, complete: 3, before: 3, attempts: 0 });
     expect(git(world.repo, 'rev-parse', 'spec/limits')).toBe(before);
   });
 
@@ -176,7 +166,7 @@ describe.concurrent('contract 2 and 10: a run of a spec', () => {
   });
 
   it('says what it would do with --dry-run and does nothing', async ({ world }) => {
-    const dir = writeSpec(world, NESTED);
+    const dir = writeSpec(world, NESTED, { assigned: false });
     const { code, out } = await world.cli('spec', dir, '--dry-run');
     expect(code).toBe(0);
     expect(out).toContain('Would run 2 of 3 units as plan spec-limits, on branch spec/limits.');

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { SpecResult } from '../../../src/features/spec-runs/result.ts';
 import type { SpecState } from '../../../src/kiro/state-files.ts';
@@ -9,11 +9,14 @@ export { git, isRunning, it, story, type World, waitFor } from '../../support/in
 
 const ROOT = new URL('../../../', import.meta.url);
 
-/** A spec in the scratch repository, committed unless it is told otherwise. */
+/**
+ * A spec in the scratch repository, committed unless `commit` is false. Its numbered units have an owner already, so that no agent
+ * has to assign them first; with `assigned: false` an agent does.
+ */
 export function writeSpec(
   world: World,
   tasks: string,
-  { name = 'limits', commit = true, files = {} as Record<string, string> } = {},
+  { name = 'limits', commit = true, assigned = true, files = {} as Record<string, string> } = {},
 ): string {
   const dir = join(world.repo, '.kiro', 'specs', name);
   mkdirSync(dir, { recursive: true });
@@ -23,7 +26,19 @@ export function writeSpec(
     git(world.repo, 'add', '--all');
     git(world.repo, 'commit', '--quiet', '--message=Add a spec');
   }
+  if (assigned) assignUnits(world, name, tasks);
   return dir;
+}
+
+/** Writes owners of all numbered tasks into the state file, as a person may do. */
+function assignUnits(world: World, name: string, tasks: string): void {
+  const ids = [...tasks.matchAll(/^\s*[-*] \[.\]\*? (\d[\d.]*\d|\d)/gm)].map(([, id = '']) => id);
+  const assignments = Object.fromEntries(ids.map((id) => [id, { type: 'code', owner_agent: 'default' }]));
+  const file = join(world.repo, '.kiro/specs/SEQUENTIAL_STATE.json');
+  const { specs = {} } = existsSync(file) ? stateFile(world) : {};
+  writeFileSync(file, JSON.stringify({ version: 1, specs: { ...specs, [name]: { assignments } } }));
+  mkdirSync(join(world.repo, '.git/info'), { recursive: true });
+  appendFileSync(join(world.repo, '.git/info/exclude'), '/.kiro/specs/SEQUENTIAL_*\n');
 }
 
 /** The bundled workflow without its waits, and with another time for its agents where one is given. */

@@ -5,16 +5,8 @@ import type { EngineContext } from '../../engine/context.ts';
 import { worktreeRootOf } from '../../engine/ticket-defaults.ts';
 import { InputError, messageOf, WorkspaceError } from '../../model/errors.ts';
 import { branchProblem, idProblem, slug } from '../../model/ids.ts';
-import type { Plan } from '../../model/plan.ts';
 import { ticketOf } from '../../model/plans/view.ts';
-import type { Ticket } from '../../model/ticket.ts';
-import type { SpecRunRequest } from './request.ts';
-
-/** An earlier run of the same spec that this one continues. */
-export interface EarlierRun {
-  plan: Plan;
-  tickets: readonly Ticket[];
-}
+import type { EarlierRun, SpecRunRequest } from './request.ts';
 
 /** Where a spec is worked on. */
 export interface SpecLocation {
@@ -30,7 +22,7 @@ export interface SpecLocation {
 /** The repository that is worked on: the named one, else the spec's, else the one at `cwd`. */
 export async function repositoryOf(
   { workspaces }: EngineContext,
-  { workdir, cwd }: Pick<SpecRunRequest, 'workdir' | 'cwd'>,
+  { workdir, cwd }: SpecRunRequest,
   dir: string,
 ): Promise<string> {
   if (workdir !== null) {
@@ -92,22 +84,23 @@ async function named<T>(check: () => Promise<T>, flag: string, hint: string): Pr
   }
 }
 
-/** Numbered where another plan has the id. */
-export function freePlanId(parts: EngineContext, name: string): string {
-  for (let number = 1; ; number += 1) {
-    const id = `spec-${plainName(name)}${behind(number)}`;
-    if (!parts.store.exists({ planId: id, ticketId: null })) return id;
-  }
+/** The name, with the first number that makes it free. */
+async function firstFree(
+  name: string,
+  isTaken: (name: string) => boolean | Promise<boolean>,
+): Promise<string> {
+  let free = name;
+  for (let number = 2; await isTaken(free); number += 1) free = `${name}-${number}`;
+  return free;
 }
 
+export function freePlanId({ store }: EngineContext, name: string): Promise<string> {
+  return firstFree(`spec-${plainName(name)}`, (planId) => store.exists({ planId, ticketId: null }));
+}
+
+/** A name that can be part of an id. One without Latin letters is replaced by a few digits of its hash. */
 function plainName(name: string): string {
-  return idProblem(name) === undefined ? name : readable(name);
-}
-
-const behind = (number: number) => (number === 1 ? '' : `-${number}`);
-
-/** A name without Latin letters is replaced by a few digits of its hash. */
-function readable(name: string): string {
+  if (idProblem(name) === undefined) return name;
   const plain = slug(name, 60);
   return plain === slug('') ? createHash('sha256').update(name).digest('hex').slice(0, 8) : plain;
 }
@@ -129,47 +122,40 @@ export async function branchFor(parts: EngineContext, input: BranchInput): Promi
 }
 
 /** Branches are numbered among the plans of one repository, plan ids in the whole state directory. */
-function freeBranch(parts: EngineContext, { root, name }: BranchInput): string {
+function freeBranch({ store }: EngineContext, { root, name }: BranchInput): Promise<string> {
   const plain = `spec/${plainName(name)}`;
-  const first = branchProblem(plain) === undefined ? plain : `spec/${slug(name)}`;
-  const view = parts.store.view();
+  const view = store.view();
   const taken = new Set(
     view.plans.flatMap(({ id, repo, tickets: [one] }) =>
       one && repo === root ? [ticketOf(view, { planId: id, ticketId: one.ticketId })?.branch] : [],
     ),
   );
-  for (let number = 1; ; number += 1) {
-    const branch = `${first}${behind(number)}`;
-    if (!taken.has(branch)) return branch;
-  }
+  return firstFree(branchProblem(plain) === undefined ? plain : `spec/${slug(name)}`, (branch) =>
+    taken.has(branch),
+  );
 }
 
-interface FreeTree {
-  /** As a ticket stores it: null is the default path. */
-  worktree: string | null;
-  /** What the person should know. */
-  notes: string[];
-}
-
-/** The path of a spec's worktree. Where another repository has something there, the next free number is added. */
-export async function freeTree(parts: EngineContext, place: SpecLocation): Promise<FreeTree> {
-  const { before, root, branch } = place;
-  const named = treeOf(parts, place);
-  const worktreeRoot = before?.plan.worktreeRoot ?? null;
-  const usual = named ?? join(worktreeRootOf({ worktreeRoot }, parts.settings, root), branch);
+/**
+ * The path of a spec's worktree as a ticket stores it (null is the default path), and what the person should know. Where another
+ * repository has something there, the next free number is added.
+ */
+export async function freeTree(
+  parts: EngineContext,
+  { root, planId, before, branch }: SpecLocation,
+): Promise<{ worktree: string | null; notes: string[] }> {
+  const { worktreeRoot = null, workspace } = before?.plan ?? {};
+  const trees = worktreeRootOf({ worktreeRoot }, parts.settings, root);
+  // Worktrees of several repositories may be in one directory: one whose branch is named after another plan gets its own plan's name.
+  const name = `spec/${planId.slice('spec-'.length)}`;
+  const named = branch === name || branchProblem(name) !== undefined ? null : join(trees, name);
+  const usual = named ?? join(trees, branch);
   const known =
-    before?.plan.workspace === 'checkout'
-      ? null
-      : before?.tickets.find((ticket) => ticket.worktree !== null)?.worktree;
+    workspace === 'checkout' ? null : before?.tickets.find(({ worktree }) => worktree !== null)?.worktree;
   const first = known ?? usual;
   const { commonDir } = await parts.workspaces.checkRepo(root);
-  for (let number = 1; ; number += 1) {
-    const path = number === 1 ? first : `${first}-${number}`;
-    if (!(await isForeign(parts, path, commonDir))) {
-      const note = `The worktree is ${path}: ${first} is taken by something else.`;
-      return { worktree: path === usual ? named : path, notes: path === first ? [] : [note] };
-    }
-  }
+  const path = await firstFree(first, (each) => isForeign(parts, each, commonDir));
+  const note = `The worktree is ${path}: ${first} is taken by something else.`;
+  return { worktree: path === usual ? named : path, notes: path === first ? [] : [note] };
 }
 
 /** Whether something is at the path that does not belong to this repository. */
@@ -182,12 +168,4 @@ async function isForeign({ workspaces }: EngineContext, path: string, commonDir:
     if (error instanceof WorkspaceError || (error as NodeJS.ErrnoException).code === 'ENOTDIR') return true;
     throw error;
   }
-}
-
-/** A worktree whose branch is not named after its plan is: worktrees of several repositories may be in one directory. */
-function treeOf(parts: EngineContext, { root, planId, before, branch }: SpecLocation): string | null {
-  const name = `spec/${planId.slice('spec-'.length)}`;
-  if (branch === name || branchProblem(name) !== undefined) return null;
-  const worktreeRoot = before?.plan.worktreeRoot ?? null;
-  return join(worktreeRootOf({ worktreeRoot }, parts.settings, root), name);
 }

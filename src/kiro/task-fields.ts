@@ -1,7 +1,7 @@
 import { cleanLine } from '../model/text/clean.ts';
 
 interface Field {
-  /** Lower case; `requirements` and `depends` whatever the file calls them. */
+  /** In lower case; `requirements` and `depends` in all languages. */
   name: string;
   value: string;
   /** Written with emphasis, as `_Name: value_`. */
@@ -12,13 +12,13 @@ const REQUIREMENTS =
   /^(?:requirements?|reqs?|validates|covers|要件|要求|需求|requisitos|anforderungen|exigences|требования)$/iu;
 const DEPENDS =
   /^(?:depends(?: on)?|dependenc(?:y|ies)|dependent on|blocked by|prerequisites?|依存(?:関係)?|依赖|前提(?:タスク)?|dependencias|abhängigkeiten|dépendances|зависимости)$/iu;
-/** A value that is a list of requirements, whatever its name means in the file's language. */
+/** A value that is a list of requirements, also after a name in an unknown language. */
 const LISTED = /^requirements?\s+[A-Z]{0,8}-?\d/i;
 const NAMED = /^([*_]*)(\p{L}[\p{L}\p{N} -]{0,30}?)([*_]*)\s*[:：]([*_]*)\s*([\s\S]*)$/u;
 const PLAIN_DEPENDS = /^depends on\s+(?=(?:tasks?\s+)?#?(?:T?\d))([\s\S]*)$/i;
 const VALIDATES = /\bvalidates:?[*_]*\s*(requirements?\s+[\s\S]*)$/i;
 
-/** The field that a detail is, or undefined for plain text. */
+/** Reads a detail as a field; undefined for plain text. */
 export function fieldOf(detail: string): Field | undefined {
   const [, before = '', name = '', after = '', behind = '', value = ''] = NAMED.exec(detail) ?? [];
   const marked = before !== '';
@@ -46,7 +46,7 @@ export function validated(detail: string): string | undefined {
   return VALIDATES.exec(detail)?.[1];
 }
 
-/** `_Requirements: 1.1_ and more`: the emphasis ends where it is closed, whatever follows. */
+/** Removes the closing emphasis, also in `_Requirements: 1.1_ and more`. */
 function withoutEnd(value: string, mark: string): string {
   const trimmed = value.trimEnd();
   if (trimmed.endsWith(mark)) return trimmed.slice(0, -mark.length);
@@ -74,7 +74,7 @@ function parts(value: string): string[] {
     .filter((part) => part !== '');
 }
 
-/** Requirement ids of a list; ranges are written out. Free text is kept where the line says that it is such a list. */
+/** Requirement ids of a list, with ranges expanded. With `words`, parts that are not ids are kept as text. */
 export function requirementList(value: string, options: { words: boolean }): string[] {
   return parts(value).flatMap((part) => {
     const text = part.replace(REQUIREMENT_WORD, '');
@@ -89,7 +89,7 @@ export function requirementList(value: string, options: { words: boolean }): str
 
 interface TaskList {
   ids: string[];
-  /** Parts that are no ids. */
+  /** Parts that are not ids. */
   words: string[];
 }
 
@@ -108,7 +108,7 @@ export function taskList(value: string): TaskList {
   return list;
 }
 
-/** `3.1–3.3` is 3.1, 3.2, 3.3; undefined where it is no range that can be counted through. */
+/** Expands `3.1–3.3` to 3.1, 3.2, 3.3; undefined if it is not a countable range. */
 function expand(text: string): string[] | undefined {
   const [, prefix = '', from = '', otherPrefix, to = ''] = RANGE.exec(text) ?? [];
   if (from === '' || (otherPrefix !== undefined && otherPrefix !== prefix)) return undefined;

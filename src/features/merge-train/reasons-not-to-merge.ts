@@ -101,13 +101,6 @@ export interface Patience {
 /** The longest interval between two queries: a person may be waiting at the terminal. */
 const MAX_INTERVAL_SECONDS = 15;
 
-export function patienceOf(
-  { settings }: EngineContext,
-  { signal, say }: Omit<Patience, 'seconds'>,
-): Patience {
-  return { seconds: settings.merge.waitSeconds, signal, say };
-}
-
 /** Reasons not to merge these, once their checks have ended or the time is over. */
 export async function lastObjections(
   parts: EngineContext,
@@ -119,32 +112,22 @@ export async function lastObjections(
   if (!patience) return found;
   const end = Date.parse(parts.now()) + patience.seconds * 1000;
   const every = Math.min(parts.settings.forge.cacheSeconds, MAX_INTERVAL_SECONDS) * 1000;
-  for (let told = ''; ; ) {
+  for (let said = ''; ; ) {
     const running = candidates.filter(({ car }) => found.get(car.key)?.passing === 'checks');
     const left = end - Date.parse(parts.now());
     if (running.length === 0 || left <= 0) return found;
     const waiting = running.map(({ car, number }) => `${refKey(car.ref)} (#${number})`).join(', ');
-    if (waiting !== told)
+    if (waiting !== said)
       patience.say(`Waiting for checks of ${waiting}, ${inMinutes(left)} at most; Ctrl-C merges nothing.`);
-    told = waiting;
+    said = waiting;
     await pause(Math.min(Math.max(every, 100), left), patience.signal);
-    found = await lookAgain(parts, candidates, to, found);
-  }
-}
-
-/** While GitHub cannot be asked, the last answer counts. */
-async function lookAgain(
-  parts: EngineContext,
-  candidates: readonly Candidate[],
-  to: Destination,
-  before: Map<string, Objection>,
-): Promise<Map<string, Objection>> {
-  try {
-    const now = await objections(parts, candidates, to);
-    return [...now.values()].some(({ passing }) => passing === 'later') ? before : now;
-  } catch (error) {
-    if (await troubleOf(parts, error)) return before;
-    throw error;
+    // While GitHub cannot be asked, the last answer counts.
+    try {
+      const now = await objections(parts, candidates, to);
+      if (![...now.values()].some(({ passing }) => passing === 'later')) found = now;
+    } catch (error) {
+      if (!(await troubleOf(parts, error))) throw error;
+    }
   }
 }
 

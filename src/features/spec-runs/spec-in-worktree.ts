@@ -46,30 +46,31 @@ export async function bringSpec(
   const name = join(kept.inTree, kept.files.tasks);
   const original = join(kept.dir, kept.files.tasks);
   const place = () => placeOfFile(spec.path, name, original);
-  if (dir === kept.dir || realOf(dir) === kept.dir) {
-    const tracked = await parts.workspaces.isTracked(spec.path, name);
-    return { ...kept, tracked, text: readFileSync(original, 'utf8'), list: place().name };
-  }
+  const isTracked = () => parts.workspaces.isTracked(spec.path, name);
+  if (dir === kept.dir || realOf(dir) === kept.dir)
+    return { ...kept, tracked: await isTracked(), text: readFileSync(original, 'utf8'), list: place().name };
   const text = given ?? readFileSync(original, 'utf8');
-  const tracked =
-    existsSync(join(dir, kept.files.tasks)) && (await parts.workspaces.isTracked(spec.path, name));
+  const tracked = existsSync(join(spec.path, name)) && (await isTracked());
   if (!tracked) {
     mkdirSync(dir, { recursive: true });
-    writeAt(place(), readFileSync(original));
+    writeAt(place().file, readFileSync(original));
     writeFileSync(join(dir, '.gitignore'), '*\n');
   }
-  const brought = {
-    ...kept,
-    tracked,
-    text,
-    list: place().name,
-    brought: await bringOthers(parts, spec, kept),
-  };
-  if (!tracked) return brought;
+  const others = await bringOthers(parts, spec, kept);
   const list = place();
+  const brought = { ...kept, tracked, text, list: list.name, brought: others };
+  if (!tracked) return brought;
   const ours = readFileSync(list.file, 'utf8');
   const next = mergedTasks({ was: kept.text, mine: text, branch: ours }, known);
-  if (next === null) throw changedTwice(list.file, kept);
+  if (next === null)
+    throw new InputError(
+      'spec/changed',
+      `${original} and ${list.file} were both changed since the last run.`,
+      {
+        hint: `Make them alike and commit ${list.file}, then run the spec again.`,
+        details: { file: list.file, original },
+      },
+    );
   if (next === ours) return brought;
   writeAtomic(list.file, next, 0o644);
   const message = `Bring the tasks of ${kept.name} up to date`;
@@ -77,7 +78,7 @@ export async function bringSpec(
   return brought;
 }
 
-/** Brings a task list to the branch that was edited while a unit's work was in the worktree. True: there was one. */
+/** Brings a task list that was edited while a unit's work was in the worktree to the branch. True: there was one. */
 export async function bringPending(
   parts: EngineContext,
   { id }: Pick<Plan, 'id'>,
@@ -94,7 +95,7 @@ export async function bringPending(
 
 /**
  * Requirements and design as the user has them, in a commit where git has or takes them: prompts are made from these.
- * What an agent changed on the branch stays for as long as the user's file is the one that was brought last.
+ * What an agent changed on the branch stays until the user changes their file.
  */
 async function bringOthers(
   { workspaces }: EngineContext,
@@ -111,36 +112,24 @@ async function bringOthers(
     const isThere = existsSync(place.file);
     if (isThere && (brought[other] === kept.brought?.[other] || readFileSync(place.file).equals(mine)))
       continue;
-    writeAt(place, mine);
+    writeAt(place.file, mine);
     const message = `Bring ${other} of ${kept.name} up to date`;
     await workspaces.commitPaths({ path: spec.path, files: [place.name], message });
   }
   return brought;
 }
 
-function changedTwice(file: string, kept: PlanSpec): InputError {
-  const original = join(kept.dir, kept.files.tasks);
-  return new InputError('spec/changed', `${original} and ${file} were both changed since the last run.`, {
-    hint: `Make them alike and commit ${file}, then run the spec again.`,
-    details: { file, original },
-  });
-}
-
-/** Keeps the two files that show a run out of git, with what writing them leaves; they lie beside the spec. */
+/** Keeps the two files that show a run, and their temporary files, out of git. */
 export function excludeFiles(commonDir: string, root: string, place: string): void {
   const inside = relative(root, place);
   if (inside.startsWith('..') || isAbsolute(inside)) return;
   const file = join(commonDir, 'info', 'exclude');
   const known = existsSync(file) ? readFileSync(file, 'utf8') : '';
-  const lines = [`/${escaped(inside === '' ? '' : `${inside}/`)}SEQUENTIAL_*`];
-  const missing = lines.filter((line) => !known.split('\n').includes(line));
-  if (missing.length === 0) return;
+  const escaped = (inside === '' ? '' : `${inside}/`).replace(/[\\*?[\]#! ]/g, '\\$&');
+  const line = `/${escaped}SEQUENTIAL_*`;
+  if (known.split('\n').includes(line)) return;
   mkdirSync(dirname(file), { recursive: true });
-  appendFileSync(file, `${known === '' || known.endsWith('\n') ? '' : '\n'}${missing.join('\n')}\n`);
-}
-
-function escaped(path: string): string {
-  return path.replace(/[\\*?[\]#! ]/g, '\\$&');
+  appendFileSync(file, `${known === '' || known.endsWith('\n') ? '' : '\n'}${line}\n`);
 }
 
 /** Where a file of a spec is written, and its name in git. */
@@ -165,7 +154,7 @@ export function placeOfFile(tree: string, name: string, original: string): FileP
 }
 
 /** Writes a file; a link that was not followed is replaced. */
-function writeAt({ file }: FilePlace, data: string | Buffer): void {
+function writeAt(file: string, data: Buffer): void {
   if (isLink(file)) rmSync(file);
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, data);

@@ -1,0 +1,287 @@
+import { createHash } from 'node:crypto';
+import { slug } from '../model/ids.ts';
+import { cleanText } from '../model/text/clean.ts';
+import type { Collected } from './find-tasks.ts';
+import { type Draft, newDraft, type Section, wordsOf } from './find-tasks.ts';
+import { error, type Named, type Note, type SpecTask, warning } from './task.ts';
+import { fieldOf, requirementList, validated } from './task-fields.ts';
+import { firstCode, readTitle, withoutId } from './task-line.ts';
+
+export interface Tree {
+  roots: SpecTask[];
+  /** All tasks in the order of the file. */
+  all: SpecTask[];
+  byId: Map<string, SpecTask>;
+  /** Dependencies as they are written. */
+  wanted: { task: SpecTask; value: string; line: number }[];
+  notes: Note[];
+}
+
+const LISTS = new Set(['files', 'writes', 'reads']);
+const MAX_DETAIL_CHARS = 20_000;
+
+/** Second pass: ids first, then indentation, then headings decide what contains what. */
+export function buildTree(collected: Collected): Tree {
+  const tree: Tree = { roots: [], all: [], byId: new Map(), wanted: [], notes: [] };
+  const drafts = withoutChecklists(collected.drafts, tree.notes);
+  const ids = givenIds(drafts);
+  const all = withHeadings(drafts, ids).sort((a, b) => a.line - b.line);
+  const parents = new Map(all.map((draft) => [draft, outerDraft(draft, ids)]));
+  const order = parentsFirst(all, parents);
+  const made = new Set<string>();
+  const makeId = idMaker((id) => ids.given.has(id) || made.has(id));
+  const tasks = new Map<Draft, SpecTask>();
+  for (const draft of order) {
+    const parent = parents.get(draft);
+    const above = parent ? tasks.get(parent) : undefined;
+    const given = ids.of.get(draft);
+    const numbered = given !== undefined;
+    const title = numbered || draft.given.id === null ? draft.given.title : withoutId(draft.rest);
+    const id = given ?? makeId(title, above?.id ?? null);
+    if (!numbered) made.add(id);
+    const task = toTask(draft, { id, numbered, title }, above);
+    for (const { text, line } of draft.details) takeDetail(tree, task, text, line + 1);
+    tasks.set(draft, task);
+  }
+  for (const draft of all) {
+    const task = tasks.get(draft);
+    if (!task) continue;
+    const parent = parents.get(draft);
+    if (parent) tasks.get(parent)?.children.push(task);
+    tree.all.push(task);
+    const first = tree.byId.get(task.id);
+    if (first) tree.notes.push(duplicate(task, first));
+    else tree.byId.set(task.id, task);
+  }
+  const inOrder = order.flatMap((draft) => tasks.get(draft) ?? []);
+  for (const task of [...inOrder].reverse()) settleDone(task);
+  for (const task of inOrder) inheritDone(task);
+  tree.roots = tree.all.filter(({ parent }) => parent === null);
+  return tree;
+}
+
+/** Leaves out check lists such as "Definition of Done", unless the file has no other tasks. */
+function withoutChecklists(drafts: readonly Draft[], notes: Note[]): Draft[] {
+  if (drafts.every((draft) => draft.given.id === null)) return [...drafts];
+  const left = new Map<Section, number>();
+  const kept = drafts.filter((draft) => {
+    const { section } = draft;
+    if (section?.kind !== 'checklist' || draft.given.id !== null || draft.kind === 'heading') return true;
+    left.set(section, (left.get(section) ?? 0) + 1);
+    return false;
+  });
+  for (const [{ line, title }, count] of left) {
+    const message = `The check boxes below "${title}" (${count}) are not read as tasks.`;
+    notes.push(warning(line + 1, 'spec/checklist', message, 'Give them numbers if they are.'));
+  }
+  return kept;
+}
+
+function toTask(
+  draft: Draft,
+  about: Pick<SpecTask, 'id' | 'numbered' | 'title'>,
+  above: SpecTask | undefined,
+): SpecTask {
+  const { given, section } = draft;
+  return {
+    ...about,
+    kind: draft.kind,
+    line: draft.line + 1,
+    box: draft.box,
+    mark: draft.mark,
+    done: draft.mark === 'done',
+    optional: given.optional || (above?.optional ?? false),
+    parallel: given.parallel,
+    checkpoint: given.checkpoint,
+    labels: given.labels,
+    wave: section?.wave ?? null,
+    section: (draft.kind !== 'item' ? section?.parent?.title : section?.title) ?? null,
+    details: [],
+    requirements: [],
+    dependsOn: [],
+    fields: {},
+    parent: above?.id ?? null,
+    children: [],
+  };
+}
+
+/** Sorts a detail: requirements and dependencies are lists of their own, other fields are kept as details too. */
+function takeDetail({ wanted }: Tree, task: SpecTask, text: string, line: number): void {
+  const named = (ids: readonly string[]): Named[] => ids.map((id) => ({ id, line }));
+  const field = fieldOf(text);
+  if (field?.name === 'requirements') {
+    task.requirements.push(...named(requirementList(field.value, { words: field.marked })));
+    return;
+  }
+  if (field?.name === 'depends') {
+    wanted.push({ task, value: field.value, line });
+    return;
+  }
+  task.details.push(cleanText(text, MAX_DETAIL_CHARS));
+  const refs = validated(text);
+  if (refs !== undefined) task.requirements.push(...named(requirementList(refs, { words: false })));
+  if (!field) return;
+  const values = LISTS.has(field.name)
+    ? field.value.split(',').map((value) => firstCode(value.trim()))
+    : [field.name === 'verify' || field.name === 'validation' ? firstCode(field.value) : field.value];
+  const known = task.fields[field.name];
+  if (known && Object.hasOwn(task.fields, field.name)) known.push(...values);
+  else if (field.name !== '__proto__') task.fields[field.name] = values;
+}
+
+function settleDone(task: SpecTask): void {
+  if (task.done) return;
+  const needed = task.children.filter((child) => task.optional || !child.optional);
+  task.done = needed.length > 0 && needed.every((child) => child.done);
+}
+
+/** A ticked parent means that everything in it is done, except what was optional. */
+function inheritDone(task: SpecTask): void {
+  if (!task.done) return;
+  for (const child of task.children) if (!child.optional || task.optional) child.done = true;
+}
+
+function duplicate({ id, line }: SpecTask, first: SpecTask): Note {
+  const message = `Task ${id} is there twice: line ${first.line} has it already.`;
+  return error(line, 'spec/duplicate-id', message, 'Give one of them another number.');
+}
+
+/** The ids of drafts, and the first draft of each id that the file gives. */
+interface Ids {
+  of: Map<Draft, string>;
+  given: Map<string, Draft>;
+}
+
+/** Takes the ids that the file gives: `1.` inside task 2 is 2.1; a bare number there is the first word of a title. */
+function givenIds(drafts: readonly Draft[]): Ids {
+  const ids: Ids = { of: new Map(), given: new Map() };
+  const counting = new Set<Draft>();
+  const ambiguous = repeatedMarkers(drafts);
+  for (const draft of drafts) {
+    const { id, bare } = draft.given;
+    if (id === null || (ambiguous && draft.marker && !draft.inside)) continue;
+    const outer = draft.inside ? ids.of.get(draft.inside) : undefined;
+    let settled: string = id;
+    if (draft.inside && outer !== undefined && /^\d+$/.test(id)) {
+      const next = /^\d+$/.test(outer) && Number(id) === Number(outer) + 1 && !counting.has(draft.inside);
+      if (bare && !next) continue;
+      if (!next) {
+        settled = `${outer}.${id}`;
+        counting.add(draft.inside);
+      }
+    }
+    ids.of.set(draft, settled);
+    if (!ids.given.has(settled)) ids.given.set(settled, draft);
+  }
+  return ids;
+}
+
+/** Whether several lists begin at `1. [ ]`: their numbers are not ids. */
+function repeatedMarkers(drafts: readonly Draft[]): boolean {
+  const roots = drafts.filter((draft) => !draft.inside && draft.given.id !== null);
+  return (
+    roots.some((draft) => draft.marker) && new Set(roots.map((draft) => draft.given.id)).size < roots.length
+  );
+}
+
+/** Adds headings that are parents: `## 1. Setup` above 1.1, or above tasks without a number. */
+function withHeadings(drafts: readonly Draft[], ids: Ids): Draft[] {
+  const all = [...drafts];
+  for (const draft of all) {
+    const id = ids.of.get(draft);
+    if (id !== undefined ? byPrefix(id, ids) : draft.inside) continue;
+    const section = headingAbove(draft, id);
+    if (!section?.number || ids.given.has(section.number) || section.draft) continue;
+    const given = readTitle(wordsOf(section.title));
+    const heading = newDraft({ kind: 'section', given, rest: section.title, line: section.line, section });
+    section.draft = heading;
+    ids.of.set(heading, section.number);
+    ids.given.set(section.number, heading);
+    all.push(heading);
+  }
+  return all;
+}
+
+/** The heading that could be the parent of a task that has none. */
+function headingAbove(draft: Draft, id: string | undefined): Section | null {
+  const first = draft.kind !== 'item' ? (draft.section?.parent ?? null) : draft.section;
+  if (id === undefined) return first;
+  for (let section = first; section; section = section.parent)
+    if (section.number !== null && id.startsWith(`${section.number}.`)) return section;
+  return null;
+}
+
+/** The task that contains a draft: by its id, else by indentation, else by the heading above. */
+function outerDraft(draft: Draft, ids: Ids): Draft | null {
+  const id = ids.of.get(draft);
+  const named = id === undefined ? null : byPrefix(id, ids);
+  if (named) return named === draft ? null : named;
+  if (draft.inside && id !== undefined && /^\d+$/.test(id) && ids.of.has(draft.inside)) return null;
+  if (draft.inside) return draft.inside;
+  const heading = draft.section?.draft ?? null;
+  return id === undefined && heading !== draft ? heading : null;
+}
+
+/** The task with the longest id that is a prefix of this one: 1.2 for 1.2.3, 1 where there is no 1.2. */
+function byPrefix(id: string, { given }: Ids): Draft | null {
+  for (let end = id.lastIndexOf('.'); end > 0; end = id.lastIndexOf('.', end - 1)) {
+    const found = given.get(id.slice(0, end));
+    if (found) return found;
+  }
+  return null;
+}
+
+/** Orders tasks so that parents come first. A task that would be its own ancestor becomes a root. */
+function parentsFirst(all: readonly Draft[], parents: Map<Draft, Draft | null>): Draft[] {
+  const order: Draft[] = [];
+  const state = new Map<Draft, 'open' | 'done'>();
+  for (const draft of all) {
+    const way: Draft[] = [];
+    for (let each: Draft | null = draft; each && !state.has(each); each = parents.get(each) ?? null) {
+      way.push(each);
+      state.set(each, 'open');
+      const next = parents.get(each);
+      if (next && state.get(next) === 'open') parents.set(each, null);
+    }
+    for (const each of way.reverse()) {
+      state.set(each, 'done');
+      order.push(each);
+    }
+  }
+  return order;
+}
+
+const MAX_ID_CHARS = 80;
+
+/**
+ * Makes ids for tasks without one from their titles, so that they stay the same when other tasks are added or removed. A
+ * hash distinguishes titles with the same slug; equal titles are numbered.
+ */
+function idMaker(taken: (id: string) => boolean): (title: string, parent: string | null) => string {
+  const counts = new Map<string, number>();
+  return (title, parent) => {
+    const own = nameOf(title);
+    const long = parent === null ? own : `${parent}.${own}`;
+    const id = long.length <= MAX_ID_CHARS ? long : `${own.slice(0, 40)}-${hash(long)}`;
+    let count = counts.get(id) ?? 1;
+    let free = count === 1 ? id : `${id}-${count}`;
+    while (taken(free)) {
+      count += 1;
+      free = `${id}-${count}`;
+    }
+    counts.set(id, count + 1);
+    return free;
+  };
+}
+
+function nameOf(title: string): string {
+  // No id may end in ".lock": it becomes part of a branch.
+  if (slug(title) === 'lock') return 'lock-task';
+  const latin = /[A-Za-z0-9]/.test(title);
+  if (latin && !/\P{ASCII}/u.test(title) && title.length <= 40) return slug(title, 40);
+  return `${latin ? slug(title, 32) : 'task'}-${hash(title)}`;
+}
+
+function hash(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 6);
+}
