@@ -18,7 +18,7 @@ export default defineConfig({
     pool: 'forks',
     // Loading our sources anew for each of some hundred files would take longer than many of them run.
     isolate: false,
-    // Most tests wait for processes: two at once also on two cores.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // Many tests wait for processes, so that one worker more than there are cores keeps them all busy.
+    maxWorkers: availableParallelism() + 1,
   },
 });

@@ -9,7 +9,5 @@ export default defineConfig({
     hookTimeout: 300_000,
     setupFiles: ['test/support/setup.ts'],
     pool: 'forks',
-    // Other programs answer late on a busy machine, and a view gives up on them by design.
-    retry: 2,
   },
 });

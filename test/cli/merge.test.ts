@@ -468,7 +468,7 @@ describe('a base that moves meanwhile', () => {
 });
 
 describe('one merge at a time', () => {
-  it('names who is at it, and ends cleanly when it is stopped', async ({ world }) => {
+  it('names who is at it, and ends cleanly when it is stopped', { tags: 'full' }, async ({ world }) => {
     check(world, `touch '${join(world.dir, 'waiting')}'; exec sleep 60`);
     complete(world, { a: { files: { a: '1' } } });
     const first = world.start(['merge', 'p']);

@@ -49,7 +49,9 @@ describe('a run of version 0.1 that was killed', () => {
     expect(worktreesOf(world.repo)).toEqual([]);
   });
 
-  it('is finished wherever it was killed, and no attempt is made twice', async ({ world }) => {
+  it('is finished wherever it was killed, and no attempt is made twice', { tags: 'full' }, async ({
+    world,
+  }) => {
     const points = ['ticket:claimed', 'workspace:ready', 'workspace:released'].concat(
       ['recorded', 'running', 'performed', 'closed'].map((name) => `attempt:${name}`),
     );
@@ -98,7 +100,7 @@ describe('a run of version 0.1 that was killed', () => {
     expect(issues.log(run).summary).toMatchObject({ totalIssues: 3, passed: 3, failed: 0, aborted: false });
   });
 
-  it('is resumed when it was one of a spec', async ({ world }) => {
+  it('is resumed when it was one of a spec', { tags: 'full' }, async ({ world }) => {
     rehearse(world, 'implement', '2');
     const list = tasks('One', 'Two', 'Three');
     const dir = writeSpec(world, list);

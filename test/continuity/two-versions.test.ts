@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest';
 import type { Running } from '../support/cli.ts';
+import { firstOnly } from '../support/tiers.ts';
 import { it, startOld, story, type World, waitFor } from './support.ts';
 
 const IDS = ['a', 'b', 'c', 'd'];
@@ -29,11 +30,15 @@ function expectOnce(world: World): void {
   }
 }
 
-describe.each<{ first: string; start: Start; other: Start }>([
+const PAIRS: { first: string; start: Start; other: Start }[] = [
   { first: 'version 0.1', start: startOld, other: startNew },
   { first: 'this version', start: startNew, other: startOld },
-])('a home that both versions use, $first first', ({ start, other }) => {
-  it('no ticket runs twice with a daemon, a run, a tick and another daemon', async ({ world }) => {
+];
+
+describe.each(PAIRS)('a home that both versions use, $first first', ({ start, other }) => {
+  const slow = firstOnly(start === startOld ? 0 : 1);
+
+  it('no ticket runs twice with a daemon, a run, a tick and another daemon', slow, async ({ world }) => {
     prepare(world);
     const daemon = start(world, ['daemon', '-c', '2']);
     await world.call('start', {}, 2);
@@ -55,23 +60,25 @@ describe.each<{ first: string; start: Start; other: Start }>([
     expectOnce(world);
   });
 
-  it('a plan that one runs is refused to the other, and taken over when the one was killed', async ({
-    world,
-  }) => {
-    prepare(world);
-    const run = start(world, ['run', 'p']);
-    await world.call('start', {}, 4);
-    const refused = await other(world, ['run', 'p']).ended;
-    expect(refused.code, refused.out + refused.err).toBe(3);
-    expect(refused.err).toContain(`pid ${run.pid}`);
-    await run.kill('SIGKILL');
-    const heir = other(world, ['run', 'p']);
-    await waitFor('the claims of the other', () =>
-      IDS.every((id) => world.ticket('p', id).claim?.pid === heir.pid),
-    );
-    world.go();
-    const { code, out, err } = await heir.ended;
-    expect(code, out + err).toBe(0);
-    expectOnce(world);
-  });
+  it(
+    'a plan that one runs is refused to the other, and taken over when the one was killed',
+    slow,
+    async ({ world }) => {
+      prepare(world);
+      const run = start(world, ['run', 'p']);
+      await world.call('start', {}, 4);
+      const refused = await other(world, ['run', 'p']).ended;
+      expect(refused.code, refused.out + refused.err).toBe(3);
+      expect(refused.err).toContain(`pid ${run.pid}`);
+      await run.kill('SIGKILL');
+      const heir = other(world, ['run', 'p']);
+      await waitFor('the claims of the other', () =>
+        IDS.every((id) => world.ticket('p', id).claim?.pid === heir.pid),
+      );
+      world.go();
+      const { code, out, err } = await heir.ended;
+      expect(code, out + err).toBe(0);
+      expectOnce(world);
+    },
+  );
 });

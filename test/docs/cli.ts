@@ -3,6 +3,7 @@ import { mkdtempSync, realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CliCall } from '../support/cli-call.ts';
+import { GIT_CONFIG } from '../support/repo.ts';
 import { ROOT } from './markdown.ts';
 
 export const CLI = join(ROOT, 'dist', 'cli.cjs');
@@ -23,7 +24,7 @@ export function environment(home: string): NodeJS.ProcessEnv {
   return {
     PATH: process.env.PATH,
     HOME: home,
-    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_CONFIG_GLOBAL: GIT_CONFIG,
     GIT_CONFIG_NOSYSTEM: '1',
     GIT_AUTHOR_NAME: 'Docs',
     GIT_AUTHOR_EMAIL: 'docs@example.org',

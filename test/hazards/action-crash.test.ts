@@ -1,73 +1,82 @@
 import { describe, expect } from 'vitest';
 import { Bench } from '../features/pull-requests/bench.ts';
 import { git, it, story, worktreesOf } from '../support/index.ts';
+import { firstOnly } from '../support/tiers.ts';
 
 const LOCAL = [
-  'attempt:running',
-  'integrate:ready',
   'integrate:done',
+  'integrate:ready',
+  'attempt:running',
   'action:done',
   'attempt:performed',
+] as const;
+
+const FORGE = [
+  'forge:push-done',
+  'forge:create-done',
+  'forge:merge-done',
+  'forge:push-meant',
+  'forge:create-meant',
+  'forge:merge-meant',
+  'sync:ready',
+  'sync:taken',
 ] as const;
 
 /** What happened to a ticket, without the attempts that a kill cut off. */
 const kept = (lines: readonly string[]) => lines.filter((line) => !line.endsWith('interrupted'));
 
 describe.concurrent('kill -9 of the engine around the effect of an action', () => {
-  it.for(LOCAL)('at %s, twice: the branch is merged once', async (point, { world }) => {
-    world.agent('agent', 'go; commit');
-    world.workflow('work', [
-      { id: 'build', type: 'agent', prompt: 'Build.', expect: { commits: true }, onSuccess: 'integrate' },
-      { id: 'integrate', type: 'action', action: 'integrate' },
-    ]);
-    world.plan('p', { tickets: { a: {} } });
-    world.go();
-    for (let times = 0; times < 2; times += 1) {
-      const crashed = await world.start(['run', 'p'], { SIGNALBOX_CRASH_AT: point }).ended;
-      expect(crashed).toMatchObject({ code: null, signal: 'SIGKILL' });
-    }
-    const { code, out, err } = await world.cli('run', 'p');
-    expect(code, out + err).toBe(0);
-    const ticket = world.ticket('p', 'a');
-    expect(ticket).toMatchObject({ status: 'complete', claim: null });
-    expect(kept(story(ticket))).toEqual(['build success', 'integrate success']);
-    const merges = git(world.repo, 'log', '--merges', '--format=%s', 'main..signalbox/main');
-    expect(merges).toBe('Merge ticket/p/a: Title of a');
-    expect(worktreesOf(world.repo)).toEqual([]);
-  });
+  for (const [index, point] of LOCAL.entries())
+    it(`at ${point}, twice: the branch is merged once`, firstOnly(index), async ({ world }) => {
+      world.agent('agent', 'go; commit');
+      world.workflow('work', [
+        { id: 'build', type: 'agent', prompt: 'Build.', expect: { commits: true }, onSuccess: 'integrate' },
+        { id: 'integrate', type: 'action', action: 'integrate' },
+      ]);
+      world.plan('p', { tickets: { a: {} } });
+      world.go();
+      for (let times = 0; times < 2; times += 1) {
+        const crashed = await world.start(['run', 'p'], { SIGNALBOX_CRASH_AT: point }).ended;
+        expect(crashed).toMatchObject({ code: null, signal: 'SIGKILL' });
+      }
+      const { code, out, err } = await world.cli('run', 'p');
+      expect(code, out + err).toBe(0);
+      const ticket = world.ticket('p', 'a');
+      expect(ticket).toMatchObject({ status: 'complete', claim: null });
+      expect(kept(story(ticket))).toEqual(['build success', 'integrate success']);
+      const merges = git(world.repo, 'log', '--merges', '--format=%s', 'main..signalbox/main');
+      expect(merges).toBe('Merge ticket/p/a: Title of a');
+      expect(worktreesOf(world.repo)).toEqual([]);
+    });
 
-  it.for([
-    'forge:push-meant',
-    'forge:push-done',
-    'forge:create-meant',
-    'forge:create-done',
-    'sync:ready',
-    'sync:taken',
-    'forge:merge-meant',
-    'forge:merge-done',
-  ])('at %s: one pull request with all commits, merged once', async (point, { world }) => {
-    const bench = new Bench(world);
-    world.agent('agent', 'go; commit');
-    world.workflow('work', [
-      { id: 'build', type: 'agent', prompt: 'Build.', expect: { commits: true }, onSuccess: 'open' },
-      { id: 'open', type: 'action', action: 'pull-request', onSuccess: 'sync' },
-      { id: 'sync', type: 'action', action: 'sync-branch', onSuccess: 'merge' },
-      { id: 'merge', type: 'action', action: 'merge-pull-request' },
-    ]);
-    world.plan('p', { tickets: { a: {} } });
-    world.go();
-    const crash = { ...bench.env, SIGNALBOX_CRASH_AT: point };
-    expect(await world.start(['run', 'p'], crash).ended).toMatchObject({ signal: 'SIGKILL' });
-    const { code, out, err } = await world.invoke(['run', 'p'], bench.env).ended;
-    expect(code, out + err).toBe(0);
-    expect(kept(story(world.ticket('p', 'a')))).toEqual([
-      'build success',
-      'open success',
-      'sync success',
-      'merge success',
-    ]);
-    expect(bench.pulls()).toMatchObject([{ headRefName: 'ticket/p/a', state: 'MERGED' }]);
-    expect(bench.gh.calls('pr create')).toHaveLength(1);
-    expect(bench.gh.calls('pr merge')).toHaveLength(1);
-  });
+  for (const [index, point] of FORGE.entries())
+    it(
+      `at ${point}: one pull request with all commits, merged once`,
+      firstOnly(index, 3),
+      async ({ world }) => {
+        const bench = new Bench(world);
+        world.agent('agent', 'go; commit');
+        world.workflow('work', [
+          { id: 'build', type: 'agent', prompt: 'Build.', expect: { commits: true }, onSuccess: 'open' },
+          { id: 'open', type: 'action', action: 'pull-request', onSuccess: 'sync' },
+          { id: 'sync', type: 'action', action: 'sync-branch', onSuccess: 'merge' },
+          { id: 'merge', type: 'action', action: 'merge-pull-request' },
+        ]);
+        world.plan('p', { tickets: { a: {} } });
+        world.go();
+        const crash = { ...bench.env, SIGNALBOX_CRASH_AT: point };
+        expect(await world.start(['run', 'p'], crash).ended).toMatchObject({ signal: 'SIGKILL' });
+        const { code, out, err } = await world.invoke(['run', 'p'], bench.env).ended;
+        expect(code, out + err).toBe(0);
+        expect(kept(story(world.ticket('p', 'a')))).toEqual([
+          'build success',
+          'open success',
+          'sync success',
+          'merge success',
+        ]);
+        expect(bench.pulls()).toMatchObject([{ headRefName: 'ticket/p/a', state: 'MERGED' }]);
+        expect(bench.gh.calls('pr create')).toHaveLength(1);
+        expect(bench.gh.calls('pr merge')).toHaveLength(1);
+      },
+    );
 });

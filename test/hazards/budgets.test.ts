@@ -4,6 +4,7 @@ import { describe, expect } from 'vitest';
 import { readJob } from '../../src/machine/jobs/job.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { git, it, story, type World, waitFor } from '../support/index.ts';
+import { firstOnly } from '../support/tiers.ts';
 import { within } from '../support/within.ts';
 
 const usage = (costUsd: number) => ({ usage: { inputTokens: 100, outputTokens: 10, costUsd } });
@@ -248,33 +249,35 @@ describe('a budget', () => {
     expect((await world.cli('run', 'p')).code).toBe(0);
   });
 
-  it.concurrent.for<[string, number]>([
-    ['', 2],
-    [', the budget raised', 9],
-  ])('counts the turn that winds up and ends while no engine is there%s', async ([, usd], { world }) => {
-    const half = [{ write: { path: 'half.txt', text: 'x' } }, usage(3), { hang: {} }];
-    const goes = `while [ ! -e '${world.dir}/go-on' ]; do sleep 0.03; done`;
-    prepare(world, [
-      { when: { resumed: false }, do: half },
-      { when: { attempt: 1 }, do: [{ run: goes }, { commit: 'What is done' }, usage(0.25)] },
-      { when: {}, do: FINISH },
-    ]);
-    world.plan('p', { tickets: { a: { budget: { usd: 2 } } } });
-    const run = world.start(['run', 'p']);
-    const landing = () => world.jobDirs().find((dir) => dir.endsWith('.landing'));
-    const isAt = (state: string) => readJob(landing() ?? '').state === state;
-    await waitFor('the turn that winds up', () => isAt('running'));
-    await run.kill('SIGKILL');
-    writeFileSync(join(world.dir, 'go-on'), '');
-    await waitFor('its end', () => isAt('ended'));
-    raise(world, 'p', 'a', { usd });
-    expect((await world.cli('run', 'p')).code).toBe(usd === 2 ? 1 : 0);
-    expect(world.ticket('p', 'a').phaseHistory[0]).toMatchObject({
-      status: 'interrupted',
-      launches: 2,
-      usage: { costUsd: 3.25 },
-    });
-  });
+  for (const [index, [more, usd]] of Object.entries({ '': 2, ', the budget raised': 9 }).entries())
+    it.concurrent(
+      `counts the turn that winds up and ends while no engine is there${more}`,
+      firstOnly(index),
+      async ({ world }) => {
+        const half = [{ write: { path: 'half.txt', text: 'x' } }, usage(3), { hang: {} }];
+        const goes = `while [ ! -e '${world.dir}/go-on' ]; do sleep 0.03; done`;
+        prepare(world, [
+          { when: { resumed: false }, do: half },
+          { when: { attempt: 1 }, do: [{ run: goes }, { commit: 'What is done' }, usage(0.25)] },
+          { when: {}, do: FINISH },
+        ]);
+        world.plan('p', { tickets: { a: { budget: { usd: 2 } } } });
+        const run = world.start(['run', 'p']);
+        const landing = () => world.jobDirs().find((dir) => dir.endsWith('.landing'));
+        const isAt = (state: string) => readJob(landing() ?? '').state === state;
+        await waitFor('the turn that winds up', () => isAt('running'));
+        await run.kill('SIGKILL');
+        writeFileSync(join(world.dir, 'go-on'), '');
+        await waitFor('its end', () => isAt('ended'));
+        raise(world, 'p', 'a', { usd });
+        expect((await world.cli('run', 'p')).code).toBe(usd === 2 ? 1 : 0);
+        expect(world.ticket('p', 'a').phaseHistory[0]).toMatchObject({
+          status: 'interrupted',
+          launches: 2,
+          usage: { costUsd: 3.25 },
+        });
+      },
+    );
 
   it.concurrent('counts the turn that winds up, and leaves it out when no launch is left', async ({
     world,

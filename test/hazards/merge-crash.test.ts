@@ -4,6 +4,7 @@ import { describe, expect } from 'vitest';
 import { MERGE_CRASH_POINTS } from '../../src/engine/crash-points.ts';
 import { check, checkoutOf, complete, filesIn, leftovers } from '../cli/merge-world.ts';
 import { git, isRunning, it, type World, waitFor } from '../support/index.ts';
+import { firstOnly } from '../support/tiers.ts';
 
 /** Two good branches, one that is red, and one that conflicts. */
 function prepare(world: World): void {
@@ -38,19 +39,21 @@ async function expectConverged(world: World, before: string[]): Promise<void> {
 }
 
 describe('kill -9 of a merge', () => {
-  for (const point of MERGE_CRASH_POINTS)
-    it.concurrent(`at ${point}: the base is the old or the new one, and the next merge converges`, async ({
-      world,
-    }) => {
-      prepare(world);
-      const before = checkoutOf(world);
-      const crashed = await world.start(['merge', 'p'], { SIGNALBOX_CRASH_AT: point }).ended;
-      expect(crashed.signal).toBe('SIGKILL');
-      const now = tip(world);
-      if (point === 'merge:checked') expect(now).toBe('');
-      else expect(filesIn(world, 'signalbox/main')).toEqual(['README.md', 'a', 'd']);
-      await expectConverged(world, before);
-    });
+  for (const [index, point] of MERGE_CRASH_POINTS.entries())
+    it.concurrent(
+      `at ${point}: the base is the old or the new one, and the next merge converges`,
+      firstOnly(index),
+      async ({ world }) => {
+        prepare(world);
+        const before = checkoutOf(world);
+        const crashed = await world.start(['merge', 'p'], { SIGNALBOX_CRASH_AT: point }).ended;
+        expect(crashed.signal).toBe('SIGKILL');
+        const now = tip(world);
+        if (point === 'merge:checked') expect(now).toBe('');
+        else expect(filesIn(world, 'signalbox/main')).toEqual(['README.md', 'a', 'd']);
+        await expectConverged(world, before);
+      },
+    );
 
   it.concurrent('during the checks: what it left running is ended and its worktree is cleared away', {
     tags: 'full',

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect } from 'vitest';
 import { CRASH_POINTS } from '../../src/engine/crash-points.ts';
 import { git, it, story, type World, worktreesOf } from '../support/index.ts';
+import { firstOnly } from '../support/tiers.ts';
 
 const NIGHTLY = fileURLToPath(new URL('../fixtures/plan-kinds/nightly.mjs', import.meta.url));
 
@@ -50,7 +51,8 @@ function expectDone(world: World): void {
 
 describe('a kind of plan from outside', () => {
   for (const point of CRASH_POINTS) {
-    it.concurrent(`recovers from kill -9 at ${point}, and its hooks run again`, async ({ world }) => {
+    const slow = firstOnly(['attempt:running', 'attempt:performed'].includes(point) ? 0 : 1);
+    it.concurrent(`recovers from kill -9 at ${point}, and its hooks run again`, slow, async ({ world }) => {
       prepare(world);
       world.go();
       const crashed = await nightly(world, { SIGNALBOX_CRASH_AT: point }).ended;

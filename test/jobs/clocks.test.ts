@@ -15,7 +15,7 @@ function setClock(toMs: number): void {
 describe('the wall-clock limit', () => {
   it('ends a job that takes too long', async () => {
     const job = new Bench().sh('echo up; sleep 1000');
-    const result = await job.follow({ wallMs: 300 });
+    const result = await job.follow({ wallMs: within(300) });
     expect(result).toMatchObject({ reason: 'timeout', stdoutTail: 'up\n', exit: { signal: 'SIGTERM' } });
     expect(result.ms).toBeGreaterThanOrEqual(300);
     expect(await job.left()).toEqual([]);
@@ -62,7 +62,7 @@ describe('the wall-clock limit', () => {
 describe('the idle limit', () => {
   it('ends a job that prints nothing any more', async () => {
     const job = new Bench().sh('echo up; sleep 1000');
-    expect(await job.follow({ idleMs: 300 })).toMatchObject({ reason: 'idle', stdoutTail: 'up\n' });
+    expect(await job.follow({ idleMs: within(300) })).toMatchObject({ reason: 'idle', stdoutTail: 'up\n' });
     expect(await job.left()).toEqual([]);
   });
 
@@ -72,7 +72,7 @@ describe('the idle limit', () => {
   ])('leaves one alone that prints to %s', { tags: 'full' }, async (_name, where) => {
     const script = `i=0; while [ $i -lt 24 ]; do echo $i${where}; sleep 0.1; i=$((i+1)); done`;
     const readers = [{}, { onOutput: () => undefined }];
-    const ends = readers.map((reader) => new Bench().sh(script).follow({ idleMs: 1600, ...reader }));
+    const ends = readers.map((reader) => new Bench().sh(script).follow({ idleMs: within(1600), ...reader }));
     for (const end of ends) expect(await end).toMatchObject({ reason: 'exited', exit: { code: 0 } });
   });
 

@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { processStart } from '../../src/machine/process-identity.ts';
 import { type RunOptions, run } from '../../src/machine/run.ts';
 import { waitFor } from '../support/index.ts';
+import { within } from '../support/within.ts';
 
 const sh = (script: string, options: RunOptions = {}) => run('/bin/sh', ['-c', script], options);
 
@@ -22,7 +23,7 @@ describe('run', () => {
   });
 
   it('ends a program that takes too long, with everything it started', async () => {
-    const end = await sh('sleep 60 & echo $!; wait', { timeoutMs: 300 });
+    const end = await sh('sleep 60 & echo $!; wait', { timeoutMs: within(500) });
     expect(end).toMatchObject({ code: null, stopped: 'timeout' });
     await gone(end.stdout);
   });
@@ -34,7 +35,9 @@ describe('run', () => {
   it('keeps only the end where that is wanted', async () => {
     const end = await sh('echo first; echo last; echo error >&2', { tailBytes: 5, together: false });
     expect(end).toMatchObject({ code: 0, stdout: 'last\n', stderr: 'rror\n' });
-    const both = await sh('echo a; sleep 0.05; echo b >&2; sleep 0.05; echo c', { together: true });
+    // Two pipes have no common order: each text is read before the next one is written.
+    const pause = within(50) / 1000;
+    const both = await sh(`echo a; sleep ${pause}; echo b >&2; sleep ${pause}; echo c`, { together: true });
     expect(both).toMatchObject({ stdout: 'a\nb\nc\n', stderr: '' });
   });
 
@@ -56,7 +59,7 @@ describe('run', () => {
   });
 
   it('returns what was printed in time, also when this process was too busy to read it', async () => {
-    const program = run('sh', ['-c', '(sleep 0.3; echo in time) & exit 0'], { leftovers: 'keep' });
+    const program = run('sh', ['-c', '(sleep 0.2; echo in time) & exit 0'], { leftovers: 'keep' });
     const block = () => {
       const until = performance.now() + 1_000;
       while (performance.now() < until);

@@ -55,7 +55,11 @@ describe('a gate', () => {
     world.workflow('work', [{ ...ask, found: ['merged'] }, ...ends]);
     world.plan('p', { tickets: { a: {} } });
     const run = world.start(['run', 'p']);
-    const { hold } = await world.reaches('p', 'a', (ticket) => ticket.hold?.kind === 'gate');
+    const { hold } = await world.reaches(
+      'p',
+      'a',
+      ({ hold, claim }) => hold?.kind === 'gate' && claim === null,
+    );
     expect(hold?.reason).toMatch(/\(stop\)$/);
     const refused = await world.cli('respond', 'p', 'a', 'merged');
     expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('Decisions: stop.') });
@@ -78,7 +82,7 @@ describe('a gate', () => {
     world.workflow('plain', [{ id: 'build', type: 'agent', prompt: 'Build.' }]);
     world.plan('p', { tickets: { asks: {}, other: { workflow: 'plain', order: 1 } } });
     const daemon = world.start(['daemon', '-c', '1']);
-    await world.reaches('p', 'asks', (ticket) => ticket.hold?.kind === 'gate');
+    await world.reaches('p', 'asks', ({ hold, claim }) => hold?.kind === 'gate' && claim === null);
     await world.reaches('p', 'other', 'complete');
     expect((await world.cli('respond', 'p', 'asks', 'go')).code).toBe(0);
     await world.reaches('p', 'asks', 'complete');

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'rolldown';
+import { fromTemplate, GIT_CONFIG } from '../support/repo.ts';
 
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -34,18 +34,6 @@ interface Call {
   schema?: unknown;
 }
 
-/** Bundles the agent as the package does; the caller removes the directory. */
-export async function buildAgent(): Promise<string> {
-  const dir = mkdtempSync(join(tmpdir(), 'rehearsal-dist-'));
-  await build({
-    input: join(root, 'src/rehearsal/main.ts'),
-    platform: 'node',
-    logLevel: 'silent',
-    output: { dir, format: 'esm', entryFileNames: 'rehearsal.js' },
-  });
-  return dir;
-}
-
 /** A temporary place with an empty home and a repository with one commit. */
 export interface Bench {
   dir: string;
@@ -57,7 +45,7 @@ export interface Bench {
   remove(): void;
 }
 
-export function makeBench(dist: string): Bench {
+export function makeBench(): Bench {
   const dir = mkdtempSync(join(tmpdir(), 'rehearsal-'));
   const home = join(dir, 'home');
   const repo = join(dir, 'repo');
@@ -66,14 +54,17 @@ export function makeBench(dist: string): Bench {
     PATH: process.env.PATH ?? '',
     HOME: home,
     GIT_CONFIG_NOSYSTEM: '1',
-    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_CONFIG_GLOBAL: GIT_CONFIG,
   };
   const git = (...args: string[]) =>
     execFileSync('git', args, { cwd: repo, env: base, encoding: 'utf8' }).trim();
-  mkdirSync(repo);
-  git('init', '--quiet', '--initial-branch=main');
-  const author = ['-c', 'user.name=Tester', '-c', 'user.email=tester@localhost'];
-  git(...author, 'commit', '--quiet', '--allow-empty', '-m', 'Begin');
+  fromTemplate('rehearsal', repo, (path) => {
+    const begin = (...args: string[]) => execFileSync('git', args, { cwd: path, env: base });
+    begin('init', '--quiet', '--template=', '--initial-branch=main');
+    mkdirSync(join(path, '.git/hooks'));
+    const author = ['-c', 'user.name=Tester', '-c', 'user.email=tester@localhost'];
+    begin(...author, 'commit', '--quiet', '--allow-empty', '-m', 'Begin');
+  });
 
   const toFile = (name: string, value: unknown) => {
     if (typeof value === 'string') return value;
@@ -91,7 +82,7 @@ export function makeBench(dist: string): Bench {
       SIGNALBOX_PHASE: 'implement',
       ...call.env,
     };
-    const child = spawn(process.execPath, [join(dist, 'rehearsal.js'), ...(call.args ?? args)], {
+    const child = spawn(process.execPath, [join(root, 'dist/rehearsal.js'), ...(call.args ?? args)], {
       cwd: call.cwd ?? repo,
       env,
     });

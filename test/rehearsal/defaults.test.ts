@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Bench, buildAgent, makeBench } from './agent.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Bench, makeBench } from './agent.ts';
 
 const verdict = {
   type: 'object',
@@ -13,14 +13,9 @@ const verdict = {
   },
 };
 
-let dist: string;
 let bench: Bench;
-beforeAll(async () => {
-  dist = await buildAgent();
-});
-afterAll(() => rmSync(dist, { recursive: true }));
 beforeEach(() => {
-  bench = makeBench(dist);
+  bench = makeBench();
 });
 afterEach(() => bench.remove());
 

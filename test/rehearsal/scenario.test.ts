@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ERROR_CLASSES } from '../../src/model/ticket.ts';
 import { loadScenario } from '../../src/rehearsal/load-scenario.ts';
 import { matchRule, type Situation } from '../../src/rehearsal/scenario.ts';
-import { buildAgent, makeBench } from './agent.ts';
+import { makeBench } from './agent.ts';
 
 let dir: string;
 beforeAll(() => {
@@ -123,8 +123,7 @@ describe('the agent with a scenario', () => {
   it('reads it from the environment, tells resumed from new, and falls back to its defaults', {
     tags: 'full',
   }, async () => {
-    const dist = await buildAgent();
-    const bench = makeBench(dist);
+    const bench = makeBench();
     try {
       const scenario = file(
         'env.yaml',
@@ -139,13 +138,11 @@ describe('the agent with a scenario', () => {
       expect(flag.last?.text).toBe('Flag');
     } finally {
       bench.remove();
-      rmSync(dist, { recursive: true });
     }
   });
 
   it('reports a bad scenario as a config error and does nothing', async () => {
-    const dist = await buildAgent();
-    const bench = makeBench(dist);
+    const bench = makeBench();
     try {
       const scenario = file('bad.yaml', '- do: [sya: Hello]\n');
       const run = await bench.rehearse({ scenario });
@@ -155,7 +152,6 @@ describe('the agent with a scenario', () => {
       expect(bench.git('status', '--porcelain')).toBe('');
     } finally {
       bench.remove();
-      rmSync(dist, { recursive: true });
     }
   });
 });

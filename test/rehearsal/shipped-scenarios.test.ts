@@ -1,27 +1,26 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { loadScenario } from '../../src/rehearsal/load-scenario.ts';
-import { type Bench, buildAgent, makeBench, type Rehearsed, root } from './agent.ts';
+import { type Bench, makeBench, type Rehearsed, root } from './agent.ts';
 
 const scenarios = readdirSync(join(root, 'rehearsals')).filter((name) => name.endsWith('.yaml'));
-let dist: string;
 let bench: Bench;
-beforeAll(async () => {
-  dist = await buildAgent();
-});
-afterAll(() => rmSync(dist, { recursive: true }));
-beforeEach(() => {
-  bench = makeBench(dist);
-  bench.git('config', 'user.name', 'Tester');
-  bench.git('config', 'user.email', 'tester@localhost');
-  cpSync(join(root, 'rehearsals/demo-project'), bench.repo, { recursive: true });
-  bench.git('add', '--all');
-  bench.git('commit', '--quiet', '-m', 'Teatime');
-});
-afterEach(() => bench.remove());
+afterEach(() => bench?.remove());
+
+/** The demo's project, for the tests that play a scenario in it. */
+function teatime(): void {
+  beforeEach(() => {
+    bench = makeBench();
+    bench.git('config', 'user.name', 'Tester');
+    bench.git('config', 'user.email', 'tester@localhost');
+    cpSync(join(root, 'rehearsals/demo-project'), bench.repo, { recursive: true });
+    bench.git('add', '--all');
+    bench.git('commit', '--quiet', '-m', 'Teatime');
+  });
+}
 
 interface Attempt {
   visit?: number;
@@ -89,6 +88,7 @@ describe('shipped scenarios', () => {
 });
 
 describe('the demo', () => {
+  teatime();
   it('writes a project that works after every ticket and merges without a conflict', async () => {
     for (const ticket of ['parser', 'docs', 'cache']) branch(ticket);
     bench.git('switch', '--quiet', 'parser');
@@ -120,6 +120,7 @@ describe('the demo', () => {
 });
 
 describe('local', () => {
+  teatime();
   it('fails the checks of checks… once', { tags: 'full' }, async () => {
     branch('checks');
     await attempt('local', 'checks-1', 'implement');
@@ -167,6 +168,7 @@ describe('local', () => {
 });
 
 describe('minimal', () => {
+  teatime();
   it.each([
     ['ok-1', 1, 'result', 1],
     ['limit-1', 1, 'limit', 0],

@@ -1,19 +1,12 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { fromTemplate, GIT_ENV } from '../support/repo.ts';
 import { root } from './agent.ts';
 
-const quiet = { GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null', PATH: process.env.PATH ?? '' };
+const quiet = { ...GIT_ENV, PATH: process.env.PATH ?? '' };
 let dir: string;
 let repo: string;
 let tree: string;
@@ -22,26 +15,13 @@ beforeEach(() => {
   dir = realpathSync(mkdtempSync(join(tmpdir(), 'scripts-')));
   repo = join(dir, 're po');
   tree = join(dir, 'tree');
-  mkdirSync(repo);
-  git('init', '--quiet', '--initial-branch=main');
-  git(
-    '-c',
-    'user.name=T',
-    '-c',
-    'user.email=t@localhost',
-    'commit',
-    '--quiet',
-    '--allow-empty',
-    '-m',
-    'Begin',
-  );
-  // Stands in for the command line: notes how it was called.
-  writeFileSync(
-    join(dir, 'cli.mjs'),
-    `import { writeFileSync } from 'node:fs';
-writeFileSync(${JSON.stringify(join(dir, 'called'))}, process.argv.slice(2).join(' '));
-process.exitCode = Number(process.env.EXIT ?? 0);`,
-  );
+  fromTemplate('scripts', repo, (path) => {
+    const env = { cwd: path, env: quiet };
+    execFileSync('git', ['init', '--quiet', '--template=', '--initial-branch=main'], env);
+    execFileSync('git', ['commit', '--quiet', '--allow-empty', '-m', 'Begin'], env);
+  });
+  // In place of the command line: writes down how it was called.
+  writeFileSync(join(dir, 'cli'), `printf %s "$*" > '${dir}/called'\nexit "\${EXIT:-0}"\n`);
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
@@ -50,7 +30,7 @@ function git(...args: string[]): void {
 }
 
 function script(name: string, args: string[] = [], env: Record<string, string> = {}, cwd = dir) {
-  const known = { SIGNALBOX_NODE: process.execPath, SIGNALBOX_CLI: join(dir, 'cli.mjs') };
+  const known = { SIGNALBOX_NODE: '/bin/sh', SIGNALBOX_CLI: join(dir, 'cli') };
   return spawnSync(join(root, 'scripts', name), args, {
     cwd,
     env: { ...quiet, ...known, ...env },
@@ -108,23 +88,21 @@ describe('scripts', () => {
   it('reproduced.sh passes only when the checks fail with what was committed and pass without it', {
     tags: 'full',
   }, () => {
-    const identity = ['-c', 'user.name=T', '-c', 'user.email=t@localhost'];
     const commit = (files: Record<string, string>) => {
       for (const [name, text] of Object.entries(files)) writeFileSync(join(repo, name), text);
       git('add', '--all');
-      git(...identity, 'commit', '--quiet', '--allow-empty', '-m', 'Work');
+      git('commit', '--quiet', '--allow-empty', '-m', 'Work');
       return execFileSync('git', ['rev-parse', 'HEAD'], { cwd: repo, env: quiet, encoding: 'utf8' }).trim();
     };
     const status = () => execFileSync('git', ['status', '--porcelain'], { cwd: repo, env: quiet }).toString();
     // Red while a file says so; a count of its calls.
-    const cli = join(dir, 'checks.mjs');
+    const cli = join(dir, 'checks');
     writeFileSync(
       cli,
-      `import { appendFileSync, existsSync, readFileSync } from 'node:fs';
-const red = ['a b.test', 'base', 'old'].some((file) => existsSync(file) && /red/.test(readFileSync(file, 'utf8')));
-appendFileSync(${JSON.stringify(join(dir, 'calls'))}, process.argv.slice(2).join(' ') + '\\n');
-if (process.env.KILL && !existsSync('a b.test')) process.kill(process.ppid, process.env.KILL);
-process.exitCode = Number(process.env.EXIT ?? (red ? 1 : 0));`,
+      `echo "$*" >> '${dir}/calls'
+[ -z "$KILL" ] || [ -e 'a b.test' ] || kill -s "$KILL" "$PPID"
+[ -z "$EXIT" ] || exit "$EXIT"
+! grep -qs red 'a b.test' base old`,
     );
     const run = (base: string, env: Record<string, string> = {}) => {
       const own = { ...env, SIGNALBOX_CLI: cli, SIGNALBOX_BASE: base };
@@ -142,9 +120,9 @@ process.exitCode = Number(process.env.EXIT ?? (red ? 1 : 0));`,
     expect(status()).toBe('');
 
     // Cut off while the test is out of the way.
-    expect(run(begin, { KILL: 'SIGTERM' }).status).toBe(143);
+    expect(run(begin, { KILL: 'TERM' }).status).toBe(143);
     expect(status()).toBe('');
-    expect(run(begin, { KILL: 'SIGKILL' }).signal).toBe('SIGKILL');
+    expect(run(begin, { KILL: 'KILL' }).signal).toBe('SIGKILL');
     expect(status()).not.toBe('');
     expect(run(begin).status).toBe(0);
     expect(status()).toBe('');

@@ -1,29 +1,27 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Bench, buildAgent, makeBench } from './agent.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { waitFor } from '../support/wait-for.ts';
+import { type Bench, makeBench } from './agent.ts';
 
-let dist: string;
 let bench: Bench;
-beforeAll(async () => {
-  dist = await buildAgent();
-});
-afterAll(() => rmSync(dist, { recursive: true }));
 beforeEach(() => {
-  bench = makeBench(dist);
+  bench = makeBench();
 });
 afterEach(() => bench.remove());
 
 /** Runs steps in the repository, whatever the attempt. */
 const doing = (...steps: unknown[]) => bench.rehearse({ scenario: [{ do: steps }] });
 
-/** Waits until the agent has printed a text. */
-async function says(child: ChildProcess, text: string): Promise<void> {
+/** A way to wait until the agent has printed a text. */
+function listen(child: ChildProcess): (text: string) => Promise<boolean> {
   let seen = '';
-  while (!seen.includes(text)) seen += (await once(child.stdout as Readable, 'data'))[0];
+  child.stdout?.on('data', (chunk) => {
+    seen += chunk;
+  });
+  return (text) => waitFor(text, () => seen.includes(text), { state: () => seen });
 }
 
 describe('steps', () => {
@@ -135,17 +133,19 @@ describe('steps', () => {
 
   it('hang lasts until a signal comes', async () => {
     const child = bench.start({ scenario: [{ do: ['hang'] }] });
-    await says(child, 'Hanging.');
+    const says = listen(child);
+    await says('Hanging.');
     child.kill('SIGTERM');
     expect((await once(child, 'close'))[1]).toBe('SIGTERM');
   });
 
   it('a stubborn hang lasts until it is killed', async () => {
     const child = bench.start({ scenario: [{ do: [{ hang: { stubborn: true } }] }] });
-    await says(child, 'Hanging.');
+    const says = listen(child);
+    await says('Hanging.');
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       child.kill(signal);
-      await says(child, `Ignoring ${signal}.`);
+      await says(`Ignoring ${signal}.`);
     }
     child.kill('SIGKILL');
     expect((await once(child, 'close'))[1]).toBe('SIGKILL');

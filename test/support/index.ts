@@ -1,14 +1,10 @@
 import { test } from 'vitest';
-import { atFileEnd } from './ends.ts';
-import { removeTemplate } from './repo.ts';
 import { World } from './world.ts';
 
 export { isRunning } from './processes.ts';
 export { commitsOf, git, worktreesOf } from './repo.ts';
 export { waitFor } from './wait-for.ts';
 export { story, World } from './world.ts';
-
-atFileEnd(removeTemplate);
 
 /** A test with a world of its own, which is gone afterwards together with every process in it. */
 export const it = test.extend<{ world: World }>({

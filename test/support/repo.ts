@@ -2,10 +2,15 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { atFileEnd } from './ends.ts';
 
-/** Variables that keep git away from the configuration of whoever runs the tests. */
+/** The tests' own git configuration: no maintenance after each commit, which would be a second process. */
+export const GIT_CONFIG = fileURLToPath(new URL('./gitconfig', import.meta.url));
+
+/** Variables that keep git away from the configuration of the person who runs the tests. */
 export const GIT_ENV = {
-  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_CONFIG_GLOBAL: GIT_CONFIG,
   GIT_CONFIG_NOSYSTEM: '1',
   GIT_AUTHOR_NAME: 'Test',
   GIT_AUTHOR_EMAIL: 'test@example.invalid',
@@ -18,30 +23,38 @@ export function git(cwd: string, ...args: string[]): string {
   return execFileSync('git', args, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
 }
 
-let template: string | undefined;
+const templates = new Map<string, string>();
 
-/** A repository with one commit on main. Made once and copied: git is slow where many tests start at once. */
-export function makeRepo(path: string): string {
-  template ??= makeTemplate();
+atFileEnd(() => {
+  for (const path of templates.values()) rmSync(path, { recursive: true, force: true });
+  templates.clear();
+});
+
+/** Copies a directory that `make` fills once per test file: a copy takes less time than the git processes that made it. */
+export function fromTemplate(key: string, path: string, make: (path: string) => void): void {
+  let template = templates.get(key);
+  if (template === undefined) {
+    template = mkdtempSync(join(tmpdir(), 'signalbox-test-template-'));
+    make(template);
+    templates.set(key, template);
+  }
   cpSync(template, path, { recursive: true });
+}
+
+/** A repository with one commit on main. */
+export function makeRepo(path: string): string {
+  fromTemplate('repo', path, makeTemplate);
   return path;
 }
 
-export function removeTemplate(): void {
-  if (template) rmSync(template, { recursive: true, force: true });
-  template = undefined;
-}
-
 /** `agent.lock` is ignored: agents use it to notice each other. */
-function makeTemplate(): string {
-  const path = mkdtempSync(join(tmpdir(), 'signalbox-test-repo-'));
+function makeTemplate(path: string): void {
   git(path, 'init', '--quiet', '--template=', '--initial-branch=main');
   mkdirSync(join(path, '.git', 'info'), { recursive: true });
   appendFileSync(join(path, '.git', 'info', 'exclude'), 'agent.lock\n');
   writeFileSync(join(path, 'README.md'), 'A scratch repository.\n');
   git(path, 'add', '--all');
   git(path, 'commit', '--quiet', '--message=Begin');
-  return path;
 }
 
 /** Paths of all worktrees but the repository's own, slots left out. */

@@ -4,20 +4,36 @@ import { within } from './within.ts';
 const LOOK_MS = 15;
 const TIMEOUT_MS = 30_000;
 
-/** Waits until `look` gives something truthy, and gives that back; after the deadline the error says what was there instead. */
+/**
+ * Waits until `look` returns something truthy, and returns that. A look that throws is one at something that is not there yet,
+ * such as a file or a tmux session. After the deadline the error says what was there instead.
+ */
 export async function waitFor<T>(
   what: string,
-  look: () => T,
+  look: () => T | Promise<T>,
   options: { timeoutMs?: number; state?: () => string } = {},
 ): Promise<NonNullable<T>> {
   const began = performance.now();
   for (;;) {
-    const found = look();
-    if (found) return found;
+    let problem: unknown;
+    try {
+      const found = await look();
+      if (found) return found;
+    } catch (error) {
+      problem = error;
+    }
     // The machine may have become busy meanwhile, so the deadline is made anew.
     if (performance.now() - began > within(options.timeoutMs ?? TIMEOUT_MS)) {
-      throw new Error(`still waiting for ${what}\n${options.state?.() ?? ''}`);
+      throw new Error(`still waiting for ${what}\n${stateOf(options.state)}`, { cause: problem });
     }
     await delay(LOOK_MS);
+  }
+}
+
+function stateOf(state: () => string = () => ''): string {
+  try {
+    return state();
+  } catch (error) {
+    return String(error);
   }
 }

@@ -10,6 +10,9 @@ import { GIT_ENV } from './repo.ts';
 import { ScratchHome } from './scratch-home.ts';
 import { waitFor } from './wait-for.ts';
 
+/** With these, an engine may hold the ticket. */
+const MOVING: ReadonlySet<TicketStatus> = new Set(['ready', 'running']);
+
 /** A scratch home in which commands run as real processes, and ways to wait for what they bring about. */
 export class World extends ScratchHome {
   readonly #started: Running[] = [];
@@ -54,13 +57,16 @@ export class World extends ScratchHome {
     return JSON.parse(out) as T;
   }
 
-  /** Waits until a ticket has a status, or until the check holds for it. */
+  /** Waits until a ticket has a status and, if it rests in it, no engine holds it; or until the check holds for it. */
   async reaches(
     planId: string,
     ticketId: string,
     wanted: TicketStatus | ((ticket: Ticket) => unknown),
   ): Promise<Ticket> {
-    const holds = typeof wanted === 'function' ? wanted : (ticket: Ticket) => ticket.status === wanted;
+    const holds =
+      typeof wanted === 'function'
+        ? wanted
+        : ({ status, claim }: Ticket) => status === wanted && (MOVING.has(wanted) || claim === null);
     const look = () => {
       const ticket = this.ticket(planId, ticketId);
       return holds(ticket) ? ticket : undefined;

@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openTmuxView, type TmuxView, type TmuxViewOptions } from '../../src/report/tmux/view.ts';
 import { it as base, waitFor } from '../support/index.ts';
+import { within } from '../support/within.ts';
 import type { World } from '../support/world.ts';
 
 export const CLI = [process.execPath, new URL('../../dist/cli.cjs', import.meta.url).pathname];
@@ -61,6 +62,7 @@ export class TmuxServer {
       cli: CLI,
       socketName: this.name,
       onProblem: (message) => this.problems.push(message),
+      timeoutMs: within(10_000),
       ...more,
     });
   }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createWorkspaces, type WorkspaceSpec } from '../../src/workspaces/index.ts';
 import { atTestEnd } from '../support/ends.ts';
+import { fromTemplate } from '../support/repo.ts';
 
 const made: string[] = [];
 
@@ -36,7 +37,9 @@ export const IDENTITY = {
 
 export function git(cwd: string, ...args: string[]): string {
   const env = { ...testEnv(cwd), ...IDENTITY };
-  return execFileSync('git', args, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
+  // Maintenance after a commit would be a second process.
+  const all = ['-c', 'maintenance.auto=false', ...args];
+  return execFileSync('git', all, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
 }
 
 export function write(root: string, files: Record<string, string>): void {
@@ -60,9 +63,12 @@ export function makeRepo(
   path: string,
   files: Record<string, string> = { 'a.txt': 'a\n', 'dir/b.txt': 'b\n' },
 ): string {
-  mkdirSync(path, { recursive: true });
-  git(path, 'init', '--quiet', '--initial-branch=main');
-  return commit(path, files, 'first');
+  fromTemplate(`workspaces ${JSON.stringify(files)}`, path, (template) => {
+    git(template, 'init', '--quiet', '--template=', '--initial-branch=main');
+    for (const name of ['hooks', 'info']) mkdirSync(join(template, '.git', name));
+    commit(template, files, 'first');
+  });
+  return read(path, '.git/refs/heads/main').trim();
 }
 
 /** A repository, a worktree root beside it, and a maker of specs for both. */

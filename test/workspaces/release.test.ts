@@ -14,6 +14,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createWorkspaces, type WorkspaceSpec } from '../../src/workspaces/index.ts';
+import { firstOnly } from '../support/tiers.ts';
 import { bench, commit, git, makeRepo, read, write } from './helpers.ts';
 
 const worktrees = (repo: string) =>
@@ -257,27 +258,29 @@ describe('slots', () => {
     expect(git(repo, 'rev-parse', 'ticket/two')).toBe(git(repo, 'rev-parse', 'main'));
   });
 
-  it.each([
+  const links: [string, string, string, string[]][] = [
     ['at the top', 'node_modules', 'node_modules', ['node_modules']],
     ['deeper', 'p/node_modules', 'node_modules', ['node_modules']],
     ['in an ignored directory', 'out/p/node_modules', 'out/', ['node_modules']],
     ['at a configured path', 'packages/a/node_modules', 'node_modules', ['packages/a/node_modules']],
     ['on the way to a configured path', 'packages/a', 'packages/', ['packages/a/node_modules']],
-  ])('keep no cache that is a link: %s', async (_, link, ignored, caches) => {
-    const { root, spec, workspaces } = bench({ '.gitignore': `${ignored}\n`, 'a.txt': 'a\n' });
-    const one = spec('one', { caches });
-    await workspaces.ensure(one);
-    const outside = join(root, 'outside');
-    mkdirSync(outside);
-    mkdirSync(join(one.path, link, '..'), { recursive: true });
-    symlinkSync(outside, join(one.path, link));
-    commit(one.path, { work: 'x' });
-    expect(await workspaces.release(one)).toEqual({ released: true, slot: true });
-    const two = spec('two', { caches });
-    expect(await workspaces.ensure(two)).toMatchObject({ reused: true });
-    write(two.path, { [`${link}/pkg/index.js`]: 'hello' });
-    expect(readdirSync(outside)).toEqual([]);
-  });
+  ];
+  for (const [index, [where, link, ignored, caches]] of links.entries())
+    it(`keep no cache that is a link: ${where}`, firstOnly(index, 2), async () => {
+      const { root, spec, workspaces } = bench({ '.gitignore': `${ignored}\n`, 'a.txt': 'a\n' });
+      const one = spec('one', { caches });
+      await workspaces.ensure(one);
+      const outside = join(root, 'outside');
+      mkdirSync(outside);
+      mkdirSync(join(one.path, link, '..'), { recursive: true });
+      symlinkSync(outside, join(one.path, link));
+      commit(one.path, { work: 'x' });
+      expect(await workspaces.release(one)).toEqual({ released: true, slot: true });
+      const two = spec('two', { caches });
+      expect(await workspaces.ensure(two)).toMatchObject({ reused: true });
+      write(two.path, { [`${link}/pkg/index.js`]: 'hello' });
+      expect(readdirSync(outside)).toEqual([]);
+    });
 
   it('lose a cache that was made a link while nobody had them, and keep links inside a cache', async () => {
     const all = bench({ '.gitignore': 'node_modules\n.venv\n', 'a.txt': 'a\n' });
@@ -334,9 +337,13 @@ describe('slots', () => {
     expect(read(three.path, 'node_modules/.bin/test')).toBe('own');
   });
 
-  it.each(['package-lock.json', 'npm-shrinkwrap.json', 'bun.lockb', 'packages/a/Cargo.lock'])(
-    'drop caches when %s differs',
-    async (lockfile) => {
+  for (const [index, lockfile] of [
+    'packages/a/Cargo.lock',
+    'package-lock.json',
+    'npm-shrinkwrap.json',
+    'bun.lockb',
+  ].entries())
+    it(`drop caches when ${lockfile} differs`, firstOnly(index), async () => {
       const { spec, workspaces } = bench({ '.gitignore': 'node_modules\n', [lockfile]: '1' });
       const next = async (id: string) => {
         await workspaces.ensure(spec(id));
@@ -350,8 +357,7 @@ describe('slots', () => {
       commit(spec('two').path, { [lockfile]: '2' });
       await workspaces.release(spec('two'));
       expect(await next('three')).toBe(false);
-    },
-  );
+    });
 
   it('that somebody changed are set aside, not reused and not lost', async () => {
     const all = bench();

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { git, it, type World } from '../../support/index.ts';
+import { firstOnly } from '../../support/tiers.ts';
 import { Hub, path } from '../pull-requests/hub.ts';
 
 /** One ticket whose pull request is approved, under a run. */
@@ -121,18 +122,24 @@ describe.concurrent('a ticket whose pull request was merged with a commit of its
     expect(git(world.repo, 'branch', '--list', 'signalbox/*')).toBe('');
   });
 
-  for (const method of ['--squash', '--merge'])
-    it(`and by ${method} lets the next ticket begin with the base as it is now`, async ({ world }) => {
-      const { hub, number, file } = await reviewed(world, { a: {}, b: { blockedBy: ['a'] } });
-      await hub.gh_('pr', 'merge', String(number), '--repo', 'acme/web', method);
-      hub.push('main', fix('hotfix'));
-      const again = hub.start();
-      await hub.pull('b');
-      expect(world.ticket('p', 'b').base).toEqual({ ref: 'origin/main', commit: hub.tip('main') });
-      expect(git(hub.origin, 'show', `${hub.branch('b')}:hotfix`)).toBe('mended by the reviewer');
-      expect(git(hub.origin, 'diff', '--name-only', 'main', hub.branch('b')).split('\n')).not.toContain(file);
-      await again.kill('SIGKILL');
-    });
+  for (const [index, method] of ['--squash', '--merge'].entries())
+    it(
+      `and by ${method} lets the next ticket begin with the base as it is now`,
+      firstOnly(index),
+      async ({ world }) => {
+        const { hub, number, file } = await reviewed(world, { a: {}, b: { blockedBy: ['a'] } });
+        await hub.gh_('pr', 'merge', String(number), '--repo', 'acme/web', method);
+        hub.push('main', fix('hotfix'));
+        const again = hub.start();
+        await hub.pull('b');
+        expect(world.ticket('p', 'b').base).toEqual({ ref: 'origin/main', commit: hub.tip('main') });
+        expect(git(hub.origin, 'show', `${hub.branch('b')}:hotfix`)).toBe('mended by the reviewer');
+        expect(git(hub.origin, 'diff', '--name-only', 'main', hub.branch('b')).split('\n')).not.toContain(
+          file,
+        );
+        await again.kill('SIGKILL');
+      },
+    );
 });
 
 /** A ticket `a` that waits for its review while no engine runs, and whose reviewer has mended one of its files. */
