@@ -1,4 +1,4 @@
-import { test } from 'vitest';
+import { type TestContext, test } from 'vitest';
 import { World } from './world.ts';
 
 export { isRunning } from './processes.ts';
@@ -18,3 +18,14 @@ export const it = test.extend<{ world: World }>({
     }
   },
 });
+
+/**
+ * A test for each row, of which the first is in `npm test` and the rest, slow variants of the same case, are in `full`.
+ * As `it.for(rows)`.
+ */
+export function variants<const Row>(rows: readonly Row[]) {
+  return (name: string, body: (row: Row, context: TestContext & { world: World }) => Promise<void>): void => {
+    it.for(rows.slice(0, 1))(name, body);
+    it.for(rows.slice(1))(name, { tags: 'full' }, body);
+  };
+}

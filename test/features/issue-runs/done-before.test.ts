@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { variants } from '../../support/index.ts';
 import { commitsOf, EXEC_FLAGS, git, IssueWorld, it, NumberedWorld, story, titled } from './support.ts';
 
 function pair(...args: ConstructorParameters<typeof IssueWorld>): IssueWorld {
@@ -153,7 +154,7 @@ describe.concurrent('an issue whose title changes', () => {
 });
 
 describe.concurrent('an issue that depends on one which is done and not named', () => {
-  it.for([[[]], [['--force']]] as const)('is built upon it %j', async ([flags], { world }) => {
+  variants([[[]], [['--force']]] as const)('is built upon it %j', async ([flags], { world }) => {
     world.agent('agent', 'commit "$SIGNALBOX_TICKET"');
     const issues = pair(world);
     expect((await issues.cli('run', 'a.md', ...EXEC_FLAGS)).code).toBe(0);

@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { ManifestOfRun, RunOptions } from '../../../src/features/issue-runs/types.ts';
+import { variants } from '../../support/index.ts';
 import {
   EXEC,
   EXEC_FLAGS,
@@ -28,7 +29,7 @@ function managers(world: World, ...names: string[]): NodeJS.ProcessEnv {
 const installed = (world: World) => readFileSync(join(world.dir, 'installed'), 'utf8').trim().split('\n');
 
 describe.concurrent('the manifest of a run', () => {
-  it.for([
+  variants([
     [{ stack: 'node', packageManager: 'npm' }, 'npm'],
     [{ stack: 'node', packageManager: 'pnpm' }, 'pnpm'],
     [undefined, 'pnpm'],

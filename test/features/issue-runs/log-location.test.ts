@@ -1,10 +1,11 @@
 import { existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { variants } from '../../support/index.ts';
 import { EXEC, EXEC_FLAGS, git, IssueWorld, inCode, it, refusal, writeOldLog } from './support.ts';
 
 describe.concurrent('logs of a repository in which somebody has put links', () => {
-  it.for([
+  variants([
     ['the directory of logs', '.signalbox/logs', '../../other/.signalbox/logs'],
     ['the directory above', '.signalbox', '../other/.signalbox'],
   ] as const)('are not written or deleted elsewhere: %s', async ([, link, target], { world }) => {
@@ -75,7 +76,7 @@ describe.concurrent('a place where nothing can be made', () => {
 });
 
 describe.concurrent('a run in a linked worktree', () => {
-  it.for([
+  variants([
     ['with a log', []],
     ['without one', ['--no-log-json']],
   ] as const)('counts in the stats of the repository, %s', async ([, flags], { world }) => {

@@ -2,6 +2,7 @@ import { describe, expect } from 'vitest';
 import { runHeader } from '../../../src/report/plan-text.ts';
 import { style } from '../../../src/report/style.ts';
 import { openStore } from '../../../src/store/open.ts';
+import { variants } from '../../support/index.ts';
 import { EXEC_FLAGS, it, linesOf, NumberedWorld, titled } from './support.ts';
 
 const header = (issues: NumberedWorld, run: string) =>
@@ -39,7 +40,7 @@ describe.concurrent('a chain', () => {
 });
 
 describe.concurrent('what a live view begins with', () => {
-  it.for([
+  variants([
     [['1', '2'], '2 issues, parallel (concurrency 3)'],
     [['1', '2', '--concurrency', '1'], '2 issues, parallel'],
     [['1', '2', '--sequential'], '2 issues, sequential'],

@@ -3,6 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { ENDINGS, FakeGh } from '../../support/gh/fake-gh.ts';
+import { variants } from '../../support/index.ts';
 import { within } from '../../support/within.ts';
 import { git, it, NumberedWorld, type World, waitFor } from './support.ts';
 
@@ -150,7 +151,7 @@ describe.concurrent('an issue whose predecessor was merged on the forge', () => 
 });
 
 describe.concurrent('an issue whose predecessor somebody pushed to', () => {
-  it.for([
+  variants([
     ['chain', ['1', '2', '--chain']],
     ['run of its own', ['2']],
   ] as const)('starts from what is on origin in a %s', async ([, again], { world }) => {

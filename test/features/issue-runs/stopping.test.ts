@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { variants } from '../../support/index.ts';
 import {
   EXEC,
   EXEC_FLAGS,
@@ -92,7 +93,7 @@ describe.concurrent('Ctrl-C during a run of issues', () => {
 });
 
 describe.concurrent('Ctrl-C while a worktree is being set up', () => {
-  it.for([
+  variants([
     ['of the first issue', '1'],
     ['of a later one', '2'],
   ])('%s ends what sets it up, and the next run does it again', async ([, id = ''], { world }) => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect } from 'vitest';
 import { cliIn, type Shown } from '../../cli/support.ts';
-import { git, it, type World } from '../../support/index.ts';
+import { git, it, variants, type World } from '../../support/index.ts';
 import { Hub, path } from './hub.ts';
 
 const DEMO = fileURLToPath(new URL('../../../rehearsals/demo-project', import.meta.url));
@@ -163,7 +163,7 @@ describe.concurrent('a base that conflicts with what landed beside it', () => {
 });
 
 describe.concurrent('work that started from a commit on no branch', () => {
-  it.for(['a detached HEAD', 'a commit as base'])(
+  variants(['a detached HEAD', 'a commit as base'])(
     '%s ends local with a person, after one visit of the agent',
     async (how, { world }) => {
       const base = git(world.repo, 'rev-parse', 'HEAD').trim();

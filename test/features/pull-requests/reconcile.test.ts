@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { ForgeJournal } from '../../../src/github/journal.ts';
 import { it } from '../../support/index.ts';
+import { firstOnly } from '../../support/tiers.ts';
 import { Bench } from './bench.ts';
 
 const DEEDS = [
@@ -14,32 +15,36 @@ const DEEDS = [
 describe('kill -9 around a deed on the forge', () => {
   for (const [deed, command] of DEEDS)
     for (const moment of ['meant', 'done'] as const)
-      it(`${deed}, when it is ${moment}: once in the end, and the journal tells`, async ({ world }) => {
-        const bench = new Bench(world);
-        world.plan('p', { tickets: { a: {} } });
-        await bench.work('a');
-        world.append('note.md', 'A note.\n');
-        if (deed !== 'push' && deed !== 'create') await bench.open('a');
-        const crash = { ...bench.env, SIGNALBOX_CRASH_AT: `forge:${deed}-${moment}` };
-        expect(await world.start(command, crash).ended).toMatchObject({ signal: 'SIGKILL' });
-        const file = join(world.stateDir, 'jobs', 'p', 'a', 'forge.jsonl');
-        const journal = new ForgeJournal(file, () => '');
-        expect(journal.unsettled()).toMatchObject([{ what: deed, state: 'intent' }]);
-        for (let times = 0; times < 2; times += 1) {
-          const { code, err } = await world.invoke(command, bench.env).ended;
-          expect(code, err).toBe(0);
-        }
-        expect(journal.unsettled()).toEqual([]);
-        const pulls = bench.pulls();
-        expect(pulls).toHaveLength(1);
-        expect(bench.tip('ticket/p/a')).toBe(bench.tip('ticket/p/a', world.repo));
-        if (deed === 'comment')
-          expect(pulls[0]?.comments).toMatchObject([{ body: '<!-- signalbox-comment k -->\nA note.\n' }]);
-        if (deed === 'merge') {
-          expect(pulls[0]?.state).toBe('MERGED');
-          expect(bench.gh.calls('pr merge')).toHaveLength(1);
-        }
-      });
+      it(
+        `${deed}, when it is ${moment}: once in the end, and the journal tells`,
+        firstOnly(moment === 'done' ? 0 : 1),
+        async ({ world }) => {
+          const bench = new Bench(world);
+          world.plan('p', { tickets: { a: {} } });
+          await bench.work('a');
+          world.append('note.md', 'A note.\n');
+          if (deed !== 'push' && deed !== 'create') await bench.open('a');
+          const crash = { ...bench.env, SIGNALBOX_CRASH_AT: `forge:${deed}-${moment}` };
+          expect(await world.start(command, crash).ended).toMatchObject({ signal: 'SIGKILL' });
+          const file = join(world.stateDir, 'jobs', 'p', 'a', 'forge.jsonl');
+          const journal = new ForgeJournal(file, () => '');
+          expect(journal.unsettled()).toMatchObject([{ what: deed, state: 'intent' }]);
+          for (let times = 0; times < 2; times += 1) {
+            const { code, err } = await world.invoke(command, bench.env).ended;
+            expect(code, err).toBe(0);
+          }
+          expect(journal.unsettled()).toEqual([]);
+          const pulls = bench.pulls();
+          expect(pulls).toHaveLength(1);
+          expect(bench.tip('ticket/p/a')).toBe(bench.tip('ticket/p/a', world.repo));
+          if (deed === 'comment')
+            expect(pulls[0]?.comments).toMatchObject([{ body: '<!-- signalbox-comment k -->\nA note.\n' }]);
+          if (deed === 'merge') {
+            expect(pulls[0]?.state).toBe('MERGED');
+            expect(bench.gh.calls('pr merge')).toHaveLength(1);
+          }
+        },
+      );
 
   it('a comment whose answer got lost is found again, and another account’s mark counts for nothing', {
     tags: 'full',

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { variants } from '../../support/index.ts';
 import {
   add,
   done,
@@ -105,7 +106,7 @@ describe.concurrent('a branch that was deleted between two runs', () => {
     expect(work(world)).toContain('Rehearse implement of 1');
   });
 
-  it.for([[['--quiet']], [['--quiet', '--squash']]] as const)(
+  variants([[['--quiet']], [['--quiet', '--squash']]] as const)(
     'is not missed after it was merged %s',
     async ([how], { world }) => {
       const dir = writeSpec(world, tasks('One'));

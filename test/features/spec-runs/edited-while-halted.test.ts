@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { variants } from '../../support/index.ts';
 import {
   add,
   done,
@@ -47,7 +48,7 @@ describe.concurrent('a unit that is not done yet', () => {
     },
   );
 
-  it.for(['SIGINT', 'SIGKILL'] as const)(
+  variants(['SIGKILL', 'SIGINT'] as const)(
     'and was cut off by %s goes on with its own new words, and is ticked in them',
     async (signal, { world }) => {
       world.rehearsal([

@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest';
+import { variants } from '../../support/index.ts';
 import {
   done,
   it,
@@ -117,7 +118,7 @@ describe.concurrent('contract 10: a unit that halts', () => {
   const ASKED = { say: 'I looked at both.\n\n<promise>HALT: A or B?</promise>' };
   const says = (...more: unknown[]) => [{ when: { phase: 'implement' }, do: [ASKED, ...more] }];
 
-  it.for([
+  variants([
     ['an exit code', { crash: { code: 7 } }],
     ['a broken stream', { fail: { class: 'protocol', message: 'cut off' } }],
   ] as const)('beats %s', async ([, end], { world }) => {

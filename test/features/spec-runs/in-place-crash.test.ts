@@ -2,6 +2,7 @@ import { existsSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { readJob } from '../../../src/machine/jobs/job.ts';
+import { variants } from '../../support/index.ts';
 import {
   done,
   git,
@@ -82,7 +83,7 @@ describe.concurrent('--in-place after the engine was killed', () => {
     expect(git(world.repo, 'show', 'HEAD~1:half.txt')).toBe('half');
   });
 
-  it.for([
+  variants([
     ['a new file', (world: World) => put(join(world.repo, '.env.local'), 'SECRET=1\n'), '.env.local'],
     ['an edit', (world: World) => put(join(world.repo, 'README.md'), 'mine\n'), 'README.md'],
     [

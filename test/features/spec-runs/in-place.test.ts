@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { variants } from '../../support/index.ts';
 import { done, git, it, put, runSpec, story, tasks, withoutWaits, writeSpec } from './support.ts';
 
 const fails = (ticket: string, ...before: unknown[]) => ({
@@ -11,7 +12,7 @@ const RUN = ['--in-place', '--max-attempts', '1'];
 const status = (repo: string) => git(repo, 'status', '--porcelain');
 
 describe.concurrent('--in-place after a unit has failed', () => {
-  it.for([['stop'], ['continue']])(
+  variants([['stop'], ['continue']])(
     'refuses what a person has put there since, and touches nothing (%s)',
     async ([way = ''], { world }) => {
       withoutWaits(world);

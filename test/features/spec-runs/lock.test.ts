@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { variants } from '../../support/index.ts';
 import { done, git, it, put, runSpec, tasks, type World, waitFor, work, writeSpec } from './support.ts';
 
 const elsewhere = (world: World) => ({ SIGNALBOX_STATE_DIR: join(world.dir, 'other-state') });
@@ -91,7 +92,7 @@ describe.concurrent('runs of one spec with different state directories', () => {
 });
 
 describe.concurrent('a daemon', () => {
-  it.for(['ticket:claimed', 'attempt:recorded'])(
+  variants(['ticket:claimed', 'attempt:recorded'])(
     'waits for a run with another state directory, and no attempt is consumed (killed at %s)',
     async (point, { world }) => {
       world.rehearsal([HELD(`${world.dir}/go-on`)]);
@@ -101,7 +102,11 @@ describe.concurrent('a daemon', () => {
       const other = world.start(['spec', dir, ...flags], elsewhere(world));
       await other.says('implement started');
       const daemon = world.start(['daemon']);
-      const held = await world.reaches('spec-limits', '1', ({ hold }) => hold?.kind === 'blocked');
+      const held = await world.reaches(
+        'spec-limits',
+        '1',
+        ({ hold, claim }) => hold?.kind === 'blocked' && claim === null,
+      );
       expect(held).toMatchObject({ status: 'ready', claim: null, error: null, retries: {} });
       expect(held.hold).toMatchObject({
         reason: expect.stringContaining(`pid ${other.pid} on ${hostname()}`),

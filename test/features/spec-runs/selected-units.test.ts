@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { variants } from '../../support/index.ts';
 import {
   add,
   done,
@@ -106,7 +107,7 @@ describe.concurrent('parents in the state file', () => {
   const NESTED =
     '- [ ] 1. A\n  - [ ] 1.1 A1\n    - [ ] 1.1.1 A11\n  - [ ] 1.2 A2\n- [ ] 2. B\n  - [ ] 2.1 B1\n  - [ ] 2.2 B2\n';
 
-  it.for([['parent'], ['leaf']] as const)(
+  variants([['leaf'], ['parent']] as const)(
     'are complete when they are ticked: --unit %s',
     async ([kind], { world }) => {
       const dir = writeSpec(world, NESTED);

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { variants } from '../../support/index.ts';
 import {
   add,
   done,
@@ -107,7 +108,7 @@ describe.concurrent('spec tick', () => {
 });
 
 describe.concurrent('work of earlier units', () => {
-  it.for([
+  variants([
     ['dropped', { run: 'git reset --quiet --hard HEAD~2' }],
     ['rewritten', { run: 'git commit --quiet --amend --allow-empty --message=Mine' }],
   ] as const)('that was %s comes back before the next attempt', async ([, cut], { world }) => {
@@ -130,7 +131,7 @@ describe.concurrent('work of earlier units', () => {
 });
 
 describe.concurrent('a commit with nothing in it', () => {
-  it.for([
+  variants([
     ['empty', { run: 'git commit --quiet --allow-empty --message=Nothing' }],
     ['of the tasks alone', { run: `echo note >> ${TASKS} && git commit --quiet --all --message=Note` }],
   ] as const)('(%s) is no work', async ([, hollow], { world }) => {
