@@ -132,6 +132,18 @@ function verdicts(pull: Watched, reviewers: readonly string[]): Watched['reviews
   return [...latest.values()];
 }
 
+/** The reviews that decide about the commits that a pull request has now: those against it, or enough for it. */
+export function decidingReviews(pull: Watched): Watched['reviews'] {
+  const latest = verdicts(pull, []);
+  const current = latest.filter(({ commit }) => commit === '' || commit === pull.head);
+  const against = current.filter(({ state }) => state === 'CHANGES_REQUESTED');
+  if (against.length > 0) return against;
+  // A request for changes of older commits still counts. With a rule of its own, GitHub knows how many approvals it takes.
+  const open = latest.some(({ state }) => state === 'CHANGES_REQUESTED');
+  const enough = pull.decision === '' ? !open : pull.decision === 'APPROVED';
+  return enough ? current.filter(({ state }) => state === 'APPROVED') : [];
+}
+
 function names(reviews: readonly { author: string }[]): string {
   return reviews.map(({ author }) => author).join(', ');
 }

@@ -2,7 +2,7 @@ import { asArray, asRecord, asText } from '../model/text/json.ts';
 import { askRepository, nodesOf } from './gh/graphql.ts';
 import type { RepositoryName } from './gh/repository-name.ts';
 import type { GhOptions } from './gh/run-gh.ts';
-import { isPullState, isTrusted, type PullState } from './pull-request.ts';
+import { isPullState, type PullState } from './pull-request.ts';
 import type { Budget } from './rate-limit.ts';
 
 /** A pull request with everything that people and machines said of it. It is kept as JSON for all who wait. */
@@ -168,9 +168,12 @@ function readCheck(check: Record<string, unknown>): Check {
   return { id, name, url, result, state: waits ? 'pending' : result === 'SUCCESS' ? 'passed' : 'failed' };
 }
 
+/** Anybody may write on a public repository; these belong to it. */
+const TRUSTED = new Set(['OWNER', 'MEMBER', 'COLLABORATOR']);
+
 /** Whether an author is listened to: what others say never reaches an agent, and their reviews count for nothing. */
 export function isHeard(said: Said, reviewers: readonly string[]): boolean {
-  if (said.own || isTrusted(said.association)) return true;
+  if (said.own || TRUSTED.has(said.association)) return true;
   return reviewers.some((login) => login.toLowerCase() === said.author.toLowerCase());
 }
 

@@ -83,7 +83,8 @@ describe.concurrent('--qa-gate with pull requests', () => {
 
   it('waits on when GitHub cannot be asked, and says so', async ({ world }) => {
     const { bench, issues } = chained(world);
-    bench.gh.fail({ call: 'pr view', times: null, stderr: 'HTTP 502: Bad Gateway\n' });
+    // The first question reads the issue, the next ones the reviews.
+    bench.gh.fail({ call: 'api graphql', from: 2, times: null, stderr: 'HTTP 502: Bad Gateway\n' });
     const running = issues.start('run', '1', '--chain', '--qa-gate', '--phases', 'exec,qa');
     const run = await issues.run();
     const held = await gated(world, run, '1');
@@ -101,9 +102,9 @@ describe.concurrent('--qa-gate with pull requests', () => {
     const running = issues.start('run', '1', '--chain', '--qa-gate', '--phases', 'exec,qa');
     const run = await issues.run();
     await gated(world, run, '1');
-    bench.gh.fail({ call: 'pr view', times: null, hang: true });
-    const before = bench.gh.calls('pr view').length;
-    await waitFor('a look that hangs', () => bench.gh.calls('pr view').length > before);
+    bench.gh.fail({ call: 'api graphql', times: null, hang: true });
+    const before = bench.gh.calls('api graphql').length;
+    await waitFor('a look that hangs', () => bench.gh.calls('api graphql').length > before);
     await world.reaches(run, '1', ({ status }) => status === 'running');
     const { code, out } = await running.kill('SIGINT');
     expect(code).toBe(130);

@@ -1,6 +1,8 @@
 import { describe, expect } from 'vitest';
 import type { GhOptions } from '../../src/github/gh/run-gh.ts';
-import { findComment, findPullRequests, readReviews } from '../../src/github/pull-request.ts';
+import { findComment, findPullRequests } from '../../src/github/pull-request.ts';
+import { decidingReviews } from '../../src/github/pull-request-state.ts';
+import { queryWatches } from '../../src/github/watched.ts';
 import { Bench } from '../features/pull-requests/bench.ts';
 import { it, type World } from '../support/index.ts';
 import { GithubApi } from './github-api.ts';
@@ -100,7 +102,9 @@ describe('the real GitHub CLI', () => {
           url: 'https://example.invalid/1',
         });
       });
-      expect(await readReviews(repository, 1, options)).toMatchObject({ state: 'OPEN', verdict: 'approve' });
+      const watch = { branch: 'ticket/p/a', number: 1, owner: null };
+      const { pulls } = await queryWatches(repository, [watch], options);
+      expect(pulls.flat().map(decidingReviews)).toMatchObject([[{ author: 'ann', state: 'APPROVED' }]]);
       const wanted = { repository, number: 1 };
       expect(await findComment({ ...wanted, key: 'k' }, options)).toBe('https://example.invalid/1');
       expect(await findComment({ ...wanted, key: 'other' }, options)).toBeUndefined();

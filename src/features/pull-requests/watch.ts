@@ -1,10 +1,10 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, repoOf } from '../../engine/ticket-defaults.ts';
 import { repositoryText } from '../../github/gh/repository-name.ts';
-import { headText, ourPull, type Reviewed, readReviews } from '../../github/pull-request.ts';
-import { type Standing, standingOf } from '../../github/pull-request-state.ts';
+import { headText, ourPull } from '../../github/pull-request.ts';
+import { decidingReviews, type Standing, standingOf } from '../../github/pull-request-state.ts';
 import { seePull } from '../../github/snapshot.ts';
-import type { Watch } from '../../github/watched.ts';
+import { queryWatches, type Watch, withEarlier } from '../../github/watched.ts';
 import type { PullWait } from '../../model/actions.ts';
 import { InputError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
@@ -135,16 +135,17 @@ export async function reviewOf(parts: EngineContext, ref: TicketRef): Promise<Re
   const { head, gh, spec } = work;
   const latest = await ticketPull(work);
   if (!latest) return { waiting: `${spec.branch} has no pull request.` };
-  return reviewAnswer(latest.number, await readReviews(head.repository, latest.number, gh));
-}
-
-function reviewAnswer(number: number, { state, verdict, reviews }: Reviewed): ReviewAnswer {
-  if (state === 'MERGED') return { decision: 'approve', message: `Pull request #${number} was merged.` };
-  if (state === 'CLOSED')
-    return { decision: 'reject', message: `Pull request #${number} was closed without being merged.` };
-  if (verdict === null) return { waiting: `Pull request #${number} waits for a review.` };
-  const said = reviews.filter(({ approves }) => approves === (verdict === 'approve'));
-  const verb = verdict === 'approve' ? 'approves' : 'requests changes';
-  const texts = said.map(({ author, text }) => `${author} ${verb}${text ? `: ${text}` : '.'}`);
-  return { decision: verdict, message: texts.join('\n\n').slice(0, MAX_REVIEW_CHARS) };
+  const { number, state } = latest;
+  const name = `Pull request #${number}`;
+  if (state === 'MERGED') return { decision: 'approve', message: `${name} was merged.` };
+  if (state === 'CLOSED') return { decision: 'reject', message: `${name} was closed without being merged.` };
+  const watch = { branch: spec.branch, number, owner: head.owner };
+  const [pull] = (await queryWatches(head.repository, [watch], gh)).pulls.flat();
+  const reviews = pull ? decidingReviews(await withEarlier(head.repository, pull, gh)) : [];
+  if (reviews.length === 0) return { waiting: `${name} waits for a review.` };
+  const approves = reviews[0]?.state === 'APPROVED';
+  const verb = approves ? 'approves' : 'requests changes';
+  const texts = reviews.map(({ author, text }) => `${author} ${verb}${text ? `: ${text}` : '.'}`);
+  const message = texts.join('\n\n').slice(0, MAX_REVIEW_CHARS);
+  return { decision: approves ? 'approve' : 'reject', message };
 }
