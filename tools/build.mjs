@@ -33,7 +33,7 @@ const LOOK = new RegExp(
     'model/state/(dependencies|explain|turns)',
     'model/limits/(budget|usage)',
     'model/text/plural',
-    'model/plans/(plan-problems|view)',
+    'model/plans/(order|plan-problems|view)',
     'machine/(environment|process-identity|lock|run)',
     'machine/files/(atomic|directory|regular)',
     'store/(?!open\\.|inspect)[\\w-]+',

@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Car, dependentsOf, firstRed, inOrder } from '../../src/model/state/merging.ts';
+import { orderByDependencies } from '../../src/model/plans/order.ts';
+import { type Car, dependentsOf, firstRed } from '../../src/model/state/merging.ts';
 
 /** Cars that only wait for cars with a smaller number, in any order. */
 const trains = fc.array(fc.array(fc.nat(20), { maxLength: 3 }), { maxLength: 12 }).chain((lists) => {
   const cars = lists.map((after, index): Car => {
     const keys = after.filter((other) => other < index).map(String);
-    return { key: String(index), after: [...new Set(keys)] };
+    return { key: String(index), dependsOn: [...new Set(keys)] };
   });
   return fc.shuffledSubarray(cars, { minLength: cars.length });
 });
@@ -15,18 +16,19 @@ describe('the order of a train', () => {
   it('has every car once, behind all that it waits for', () => {
     fc.assert(
       fc.property(trains, (cars) => {
-        const keys = inOrder(cars).map(({ key }) => key);
+        const keys = orderByDependencies(cars).order.map(({ key }) => key);
         expect([...keys].sort()).toEqual(cars.map(({ key }) => key).sort());
-        for (const { key, after } of cars)
-          for (const other of after) expect(keys.indexOf(other)).toBeLessThan(keys.indexOf(key));
+        for (const { key, dependsOn } of cars)
+          for (const other of dependsOn) expect(keys.indexOf(other)).toBeLessThan(keys.indexOf(key));
       }),
     );
   });
 
   it('stays as it was where nobody waits, and ends where cars wait for each other', () => {
-    const car = (key: string, ...after: string[]) => ({ key, after });
-    expect(inOrder([car('c'), car('a'), car('b')]).map(({ key }) => key)).toEqual(['c', 'a', 'b']);
-    expect(inOrder([car('a', 'b'), car('b', 'a'), car('c')]).map(({ key }) => key)).toEqual(['c', 'a', 'b']);
+    const car = (key: string, ...dependsOn: string[]) => ({ key, dependsOn });
+    const keys = (...cars: Car[]) => orderByDependencies(cars).order.map(({ key }) => key);
+    expect(keys(car('c'), car('a'), car('b'))).toEqual(['c', 'a', 'b']);
+    expect(keys(car('a', 'b'), car('b', 'a'), car('c'))).toEqual(['c', 'a', 'b']);
   });
 });
 
@@ -36,8 +38,8 @@ describe('dependents', () => {
       fc.property(trains, fc.nat(11), (cars, number) => {
         const start = String(number);
         const found = new Set(dependentsOf(cars, [start]).map(({ key }) => key));
-        for (const { key, after } of cars)
-          expect(found.has(key)).toBe(after.some((other) => other === start || found.has(other)));
+        for (const { key, dependsOn } of cars)
+          expect(found.has(key)).toBe(dependsOn.some((other) => other === start || found.has(other)));
       }),
     );
   });

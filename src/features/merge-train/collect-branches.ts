@@ -7,8 +7,9 @@ import { scriptInstead } from '../../model/actions.ts';
 import { IllegalMoveError, InputError, SignalboxError } from '../../model/errors.ts';
 import { parseRef, refKey, type TicketRef } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
+import { orderByDependencies } from '../../model/plans/order.ts';
 import { entryOf, planOf, ticketOf, ticketsOf } from '../../model/plans/view.ts';
-import { type Car, dependentsOf, inOrder } from '../../model/state/merging.ts';
+import { type Car, dependentsOf } from '../../model/state/merging.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/port.ts';
 import type { WorkspaceSpec } from '../../workspaces/index.ts';
@@ -207,10 +208,10 @@ function notYet(parts: EngineContext, { plan, tickets, spec }: Ready, view: Stor
 
 function carOf({ spec, tickets, plan }: Ready, ref: TicketRef, view: StoreView): TrainCar {
   const blockers = tickets.flatMap((ticket) => entryOf(plan, ticket)?.blockedBy ?? []);
-  const after = blockers.map((name) => refKey(parseRef(name, plan.id)));
+  const dependsOn = blockers.map((name) => refKey(parseRef(name, plan.id)));
   const title = ticketOf(view, ref)?.title ?? ref.ticketId;
   const waiting = tickets.some(({ status }) => status !== 'complete');
-  return { key: spec.branch, after, ref, title, spec, waiting };
+  return { key: spec.branch, dependsOn, ref, title, spec, waiting };
 }
 
 /** Puts the cars in order, and leaves out those that need work which is neither in the base nor in the train. */
@@ -223,25 +224,25 @@ async function arrange(
   const inTrain = new Set(load.cars.map(({ key }) => key));
   const inBase = new Set(load.already.map(({ branch }) => branch));
   const missing = new Map<TrainCar, string>();
-  load.cars = load.cars.map((car) => ({ ...car, after: [...car.after] }));
+  load.cars = load.cars.map((car) => ({ ...car, dependsOn: [...car.dependsOn] }));
   for (const car of load.cars) {
     const keys: string[] = [];
-    for (const blocker of car.after) {
+    for (const blocker of car.dependsOn) {
       const branch = branches.get(blocker);
       if (branch === car.key || (branch !== undefined && inBase.has(branch))) continue;
       if (branch !== undefined && inTrain.has(branch)) keys.push(branch);
       else if (await isOpen(parts, blocker, car, view))
         missing.set(car, `waits for ${blocker}, whose work is not in ${load.base}`);
     }
-    Object.assign(car, { after: keys });
+    Object.assign(car, { dependsOn: keys });
   }
   const without = dependentsOf(
     load.cars,
     [...missing.keys()].map(({ key }) => key),
   );
-  for (const car of without) if (!missing.has(car)) missing.set(car, `waits for ${car.after.join(', ')}`);
+  for (const car of without) if (!missing.has(car)) missing.set(car, `waits for ${car.dependsOn.join(', ')}`);
   for (const [car, reason] of missing) load.left.push({ ...car.ref, branch: car.key, reason });
-  load.cars = inOrder(load.cars.filter((car) => !missing.has(car)));
+  load.cars = orderByDependencies(load.cars.filter((car) => !missing.has(car))).order;
 }
 
 /** Whether a prerequisite in the same repository has work that its base lacks. */

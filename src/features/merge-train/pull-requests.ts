@@ -81,7 +81,7 @@ export async function findPulls(
   const ready = cars.filter(({ key }) => pulls.open.has(key) && !against.has(key));
   const out = new Set(left.map(({ branch }) => branch));
   for (const car of [...ready]) {
-    const missing = car.after.find((key) => out.has(key));
+    const missing = car.dependsOn.find((key) => out.has(key));
     if (missing === undefined) continue;
     out.add(car.key);
     ready.splice(ready.indexOf(car), 1);

@@ -1,5 +1,6 @@
 import { parseRef, refKey, type TicketRef } from '../ids.ts';
 import type { Plan, PlanEntry } from '../plan.ts';
+import { orderByDependencies } from '../plans/order.ts';
 import { entryOf, type PlansView, planOf, ticketOf } from '../plans/view.ts';
 import { type Hold, newerRunOf, type Ticket } from '../ticket.ts';
 
@@ -63,57 +64,18 @@ export function dependencyProblems(plan: Plan, others: readonly Plan[]): PlanPro
 /** Cycles through tickets of this plan: at least one for each ticket that waits for itself, that one first. */
 function cycles(plan: Plan, plans: ReadonlyMap<string, Plan>): TicketRef[][] {
   if (plan.tickets.every((entry) => entry.blockedBy.length === 0)) return [];
-  const graph = stuck(plans);
-  const found: TicketRef[][] = [];
-  const named = new Set<string>();
-  for (const { ticketId } of plan.tickets) {
-    const key = refKey({ planId: plan.id, ticketId });
-    if (named.has(key)) continue;
-    const cycle = shortestCycle(key, graph);
-    for (const each of cycle ?? []) named.add(each);
-    if (cycle) found.push(cycle.map((each) => parseRef(each, plan.id)));
-  }
-  return found;
-}
-
-/** Blockers by ticket, without all that can be done in some order: what is left waits for a cycle or is in one. */
-function stuck(plans: ReadonlyMap<string, Plan>): Map<string, string[]> {
   const blockers = new Map<string, string[]>();
-  const waiting = new Map<string, string[]>();
-  for (const plan of plans.values()) {
-    for (const { ticketId, blockedBy } of plan.tickets) {
-      const key = refKey({ planId: plan.id, ticketId });
-      const before = blockedBy.map((text) => refKey(parseRef(text, plan.id)));
+  // A cycle begins with the item that was given first.
+  for (const { id: planId, tickets } of new Set([plan, ...plans.values()])) {
+    for (const { ticketId, blockedBy } of tickets) {
+      const key = refKey({ planId, ticketId });
+      const before = blockedBy.map((text) => refKey(parseRef(text, planId)));
       blockers.set(key, [...(blockers.get(key) ?? []), ...before]);
-      for (const blocker of before) waiting.set(blocker, [...(waiting.get(blocker) ?? []), key]);
     }
   }
-  const left = new Map([...blockers].map(([key, before]) => [key, before.length]));
-  const done = [...blockers].flatMap(([key, before]) => (before.length === 0 ? [key] : []));
-  for (const key of waiting.keys()) if (!blockers.has(key)) done.push(key);
-  for (let key = done.pop(); key !== undefined; key = done.pop()) {
-    blockers.delete(key);
-    for (const next of waiting.get(key) ?? []) {
-      const count = (left.get(next) ?? 0) - 1;
-      left.set(next, count);
-      if (count === 0) done.push(next);
-    }
-  }
-  return blockers;
-}
-
-function shortestCycle(start: string, graph: ReadonlyMap<string, string[]>): string[] | undefined {
-  const ways: string[][] = [[start]];
-  const seen = new Set<string>();
-  for (let way = ways.shift(); way; way = ways.shift()) {
-    for (const key of graph.get(way.at(-1) ?? '') ?? []) {
-      if (key === start) return way;
-      if (seen.has(key)) continue;
-      seen.add(key);
-      ways.push([...way, key]);
-    }
-  }
-  return undefined;
+  const items = [...blockers].map(([key, dependsOn]) => ({ key, dependsOn }));
+  const found = orderByDependencies(items).cycles.map((cycle) => cycle.map((key) => parseRef(key, plan.id)));
+  return found.filter(([first]) => first?.planId === plan.id);
 }
 
 /** Why a ticket's blockers keep it from starting, or null when they are all complete. */

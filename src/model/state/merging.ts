@@ -93,21 +93,7 @@ export function endedInBase(ticket: Ticket, view: PlansView, seen = new Set<stri
 export interface Car {
   key: string;
   /** Keys of cars that have to be in front of it. */
-  after: readonly string[];
-}
-
-/** What others wait for comes first; among the rest the given order stays. */
-export function inOrder<T extends Car>(cars: readonly T[]): T[] {
-  const left = new Map(cars.map((car) => [car.key, car]));
-  const ordered: T[] = [];
-  while (left.size > 0) {
-    const free = [...left.values()].find((car) => !car.after.some((key) => left.has(key)));
-    // Cars that wait for each other cannot be put right here; they go as they came.
-    const next = free ?? ([...left.values()][0] as T);
-    left.delete(next.key);
-    ordered.push(next);
-  }
-  return ordered;
+  dependsOn: readonly string[];
 }
 
 /** Cars that need one of these, directly or through others. */
@@ -117,7 +103,7 @@ export function dependentsOf<T extends Car>(cars: readonly T[], keys: Iterable<s
   for (let grown = true; grown; ) {
     grown = false;
     for (const car of cars) {
-      if (found.has(car) || !car.after.some((key) => needed.has(key))) continue;
+      if (found.has(car) || !car.dependsOn.some((key) => needed.has(key))) continue;
       found.add(car);
       needed.add(car.key);
       grown = true;
