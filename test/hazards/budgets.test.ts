@@ -174,7 +174,9 @@ describe('a budget', () => {
     expect((await world.cli('run', 'p')).code).toBe(0);
   });
 
-  it.concurrent('says of a ticket that has not begun what it waits for a look at', async ({ world }) => {
+  it.concurrent('says of a ticket that has not begun what it waits for a look at', { tags: 'full' }, async ({
+    world,
+  }) => {
     prepare(world, []);
     world.agent('agent', 'commit');
     world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.' }]);

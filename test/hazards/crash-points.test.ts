@@ -55,9 +55,7 @@ describe('kill -9 of the engine', () => {
     });
   }
 
-  it.concurrent('at attempt:running: the live agent is adopted, not restarted', { tags: 'full' }, async ({
-    world,
-  }) => {
+  it.concurrent('at attempt:running: the live agent is adopted, not restarted', async ({ world }) => {
     prepare(world);
     world.plan('p', { tickets: { a: {}, b: { blockedBy: ['a'] }, c: { blockedBy: ['b'] } } });
     const crashed = await world.start(['run', 'p'], { SIGNALBOX_CRASH_AT: 'attempt:running' }).ended;

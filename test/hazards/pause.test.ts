@@ -128,9 +128,9 @@ describe('pause', () => {
     expect((await world.cli('run', 'p')).code).toBe(0);
   });
 
-  it.concurrent('skip on a running ticket stops its agent and goes on at the other phase', {
-    tags: 'full',
-  }, async ({ world }) => {
+  it.concurrent('skip on a running ticket stops its agent and goes on at the other phase', async ({
+    world,
+  }) => {
     prepare(world, 'note at; [ $SIGNALBOX_PHASE = polish ] || go; commit');
     world.plan('p', { tickets: { a: {} } });
     const daemon = world.start(['daemon']);

@@ -27,7 +27,7 @@ commit() {
   git add --all && git commit --quiet --message="\${1:-$SIGNALBOX_PHASE}"
 }
 go() {
-  while [ ! -e "${go}/$SIGNALBOX_TICKET" ] && [ ! -e "${go}/all" ]; do sleep 0.03; done
+  while [ ! -e "${go}/$SIGNALBOX_TICKET" ] && [ ! -e "${go}/all" ]; do sleep 0.05; done
 }
 alone() {
   if ! mkdir agent.lock 2>/dev/null; then
@@ -40,7 +40,10 @@ note start
 }
 
 export function writeExecutable(path: string, body: string, places: { log: string; go: string }): string {
-  writeFileSync(path, `${prelude(places.log, places.go)}${body}\nrm -rf agent.lock\nnote end\n`);
+  writeFileSync(
+    path,
+    `${prelude(places.log, places.go)}${body}\n[ ! -e agent.lock ] || rm -rf agent.lock\nnote end\n`,
+  );
   chmodSync(path, 0o755);
   return path;
 }

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readJob } from '../../src/machine/jobs/job.ts';
 import { stopJob } from '../../src/machine/jobs/stop.ts';
 import type { StoredEvent } from '../../src/model/events.ts';
 import type { Attempt, Ticket, TicketStatus } from '../../src/model/ticket.ts';
@@ -22,7 +23,10 @@ export class World extends ScratchHome {
   async close(): Promise<void> {
     await Promise.all(this.#started.filter((each) => each.alive).map((each) => each.kill('SIGKILL')));
     await Promise.all(this.#calls.filter((each) => each.alive).map((each) => each.kill('SIGTERM')));
-    await Promise.all(this.jobDirs().map((dir) => stopJob(dir, 'stopped', 0)));
+    // An engine ends with all that its jobs started, unless it was killed.
+    const ended = (dir: string) => this.#started.length === 0 && readJob(dir).state === 'ended';
+    const left = this.jobDirs().filter((dir) => !ended(dir));
+    await Promise.all(left.map((dir) => stopJob(dir, 'stopped', 0)));
     rmSync(this.dir, { recursive: true, force: true, maxRetries: 5 });
   }
 
