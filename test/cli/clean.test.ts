@@ -102,7 +102,7 @@ describe.concurrent('clean', () => {
 
   it('has nothing to do with a ticket that runs', { tags: 'full' }, async ({ world }) => {
     setUp(world, 'note working; go; commit');
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     await world.call('working');
     expect((await world.cli('clean', '--yes')).out).toBe('There is nothing to clean up.\n');
     world.go();

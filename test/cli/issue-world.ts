@@ -1,7 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { RunLog } from '../../src/features/issue-runs/logs/log-files.ts';
-import type { Running } from '../support/cli.ts';
+import type { Ended, Running } from '../support/cli.ts';
+import type { CliCall } from '../support/cli-call.ts';
 import { git, type World, waitFor } from '../support/index.ts';
 
 /** Issue files in the repository of a world, and the runs that were made of them. */
@@ -30,8 +31,12 @@ export class IssueWorld {
     return this.world.start(args, this.env, this.world.repo);
   }
 
-  cli(...args: string[]) {
-    return this.world.invoke(args, this.env, this.world.repo).ended;
+  invoke(...args: string[]): Running | CliCall {
+    return this.world.invoke(args, this.env, this.world.repo);
+  }
+
+  cli(...args: string[]): Promise<Ended> {
+    return this.invoke(...args).ended;
   }
 
   /** Ids of all runs, oldest first. Those of one second have no order in their names. */

@@ -13,7 +13,7 @@ describe.concurrent('the flags of a run of issues', () => {
     world.agent('agent', 'note working; go; commit');
     const issues = new IssueWorld(world);
     for (const name of ['a', 'b', 'c']) issues.write(`${name}.md`, `# ${name}\n`);
-    const run = issues.start('run', 'a.md', 'b.md', 'c.md', '--concurrency', '2', ...EXEC);
+    const run = issues.invoke('run', 'a.md', 'b.md', 'c.md', '--concurrency', '2', ...EXEC);
     await world.call('working', {}, 2);
     world.go('a');
     await world.call('working', {}, 3);
@@ -72,7 +72,7 @@ describe.concurrent('the flags of a run of issues', () => {
     expect(once.out).toMatch(/✗ Issue a failed \(\d+s\): Phase spec failed\n/);
     const [first = ''] = issues.runs();
     expect(story(world.ticket(first, 'a'))).toEqual(['spec failure']);
-    const twice = issues.start('run', 'a.md');
+    const twice = issues.invoke('run', 'a.md');
     await twice.says('● a: spec ✗');
     const second = issues.runs().find((run) => run !== first) ?? '';
     const held = await world.reaches(second, 'a', (ticket) => ticket.hold?.kind === 'backoff');

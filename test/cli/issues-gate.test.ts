@@ -67,7 +67,7 @@ describe.concurrent('--qa-gate with pull requests', () => {
   }, async ({ world }) => {
     const { bench, issues } = chained(world);
     const flags = ['--chain', '--qa-gate', '--quality-loop', '--phases', 'exec,qa'];
-    const running = issues.start('run', '1', ...flags);
+    const running = issues.invoke('run', '1', ...flags);
     const run = await issues.run();
     await gated(world, run, '1');
     const tip = bench.tip('feature/1-one');
@@ -85,7 +85,7 @@ describe.concurrent('--qa-gate with pull requests', () => {
     const { bench, issues } = chained(world);
     // The first question reads the issue, the next ones the reviews.
     bench.gh.fail({ call: 'api graphql', from: 2, times: null, stderr: 'HTTP 502: Bad Gateway\n' });
-    const running = issues.start('run', '1', '--chain', '--qa-gate', '--phases', 'exec,qa');
+    const running = issues.invoke('run', '1', '--chain', '--qa-gate', '--phases', 'exec,qa');
     const run = await issues.run();
     const held = await gated(world, run, '1');
     expect(held.hold?.reason).toMatch(/could not look for an answer: .*502/);
@@ -99,7 +99,7 @@ describe.concurrent('--qa-gate with pull requests', () => {
 
   it('stays open when Ctrl-C comes in the middle of a look', { tags: 'full' }, async ({ world }) => {
     const { bench, issues } = chained(world);
-    const running = issues.start('run', '1', '--chain', '--qa-gate', '--phases', 'exec,qa');
+    const running = issues.invoke('run', '1', '--chain', '--qa-gate', '--phases', 'exec,qa');
     const run = await issues.run();
     await gated(world, run, '1');
     bench.gh.fail({ call: 'api graphql', times: null, hang: true });

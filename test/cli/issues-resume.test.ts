@@ -17,7 +17,7 @@ describe.concurrent('resume of a run', () => {
       .write('two.md', '# Two\n')
       .write('lost.md', '# Lost\n', { dependsOn: ['nowhere'] });
     const args = ['one.md', 'two.md', 'lost.md', '--concurrency', '1', '--phases', 'exec'];
-    const first = issues.start('run', ...args);
+    const first = issues.invoke('run', ...args);
     await world.call('working');
     const run = await issues.run();
     const stopped = await first.kill('SIGINT');
@@ -145,7 +145,7 @@ describe.concurrent('resume of a run', () => {
     world.agent('agent', WORKS);
     const issues = new IssueWorld(world).write('one.md', '# One\n').write('two.md', '# Two\n');
     for (const name of ['one.md', 'two.md', 'one.md']) {
-      const running = issues.start('run', name, '--phases', 'exec');
+      const running = issues.invoke('run', name, '--phases', 'exec');
       const count = world.calls('working').length;
       await world.call('working', {}, count + 1);
       expect((await running.kill('SIGINT')).code).toBe(130);
@@ -190,7 +190,7 @@ describe.concurrent('resume of a run', () => {
   }, async ({ world }) => {
     world.agent('agent', WORKS);
     const issues = new IssueWorld(world).write('one.md', '# One\n');
-    const running = issues.start('run', 'one.md', '--phases', 'exec');
+    const running = issues.invoke('run', 'one.md', '--phases', 'exec');
     await world.call('working');
     expect((await running.kill('SIGINT')).code).toBe(130);
     const run = await issues.run();
@@ -229,7 +229,7 @@ describe.concurrent('resume of a run', () => {
 
   it('of a plan that is none says how to run it, as ever', async ({ world }) => {
     setUp(world, 'note working; go; commit');
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     await world.call('working');
     await run.kill('SIGINT');
     expect((await world.cli('resume', 'p')).out).toBe(

@@ -47,9 +47,9 @@ describe.concurrent('logs', () => {
 
   it('can be followed until Ctrl-C', async ({ world }) => {
     setUp(world, 'echo one; go; echo two; commit');
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     await world.call('start');
-    const log = world.start(['logs', 'p', 'a', '-f']);
+    const log = world.invoke(['logs', 'p', 'a', '-f']);
     await log.says('one');
     expect(log.soFar).not.toContain('two');
     world.go();
@@ -66,9 +66,9 @@ describe.concurrent('logs', () => {
     'can be followed until the ticket rests: after %j it is %s',
     async ([body = '', status, last], { world }) => {
       setUp(world, `echo one; go; echo two; ${body}`);
-      const run = world.start(['run', 'p']);
+      const run = world.invoke(['run', 'p']);
       await world.call('start');
-      const log = world.start(['logs', 'p', 'a', '--follow', '--until-rest']);
+      const log = world.invoke(['logs', 'p', 'a', '--follow', '--until-rest']);
       await log.says('one');
       world.go();
       await run.ended;
@@ -114,7 +114,7 @@ describe.concurrent('logs', () => {
   it('end with a message when the plan goes away meanwhile', async ({ world }) => {
     setUp(world);
     await world.cli('run', 'p');
-    const log = world.start(['logs', 'p', 'a', '--follow']);
+    const log = world.invoke(['logs', 'p', 'a', '--follow']);
     await log.says('── success');
     rmSync(dirname(world.planFile('p')), { recursive: true });
     const { code, err } = await log.ended;

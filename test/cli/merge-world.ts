@@ -1,7 +1,8 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { chmodSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Plan } from '../../src/model/plan.ts';
 import { git, type World } from '../support/index.ts';
+import { commitFiles } from '../support/repo.ts';
 
 export interface Work {
   files: Record<string, string>;
@@ -36,10 +37,11 @@ export function complete(
   const base = typeof rest.base === 'string' ? rest.base : 'main';
   world.workflow('work', WORKFLOW);
   world.script('verify.sh', 'true');
+  const commits = new Map<string | undefined, string>([[undefined, git(world.repo, 'rev-parse', base)]]);
   const tickets = Object.entries(work).map(([ticketId, { files, on, order = 0, more = {} }]) => {
     const branch = `ticket/${id}/${ticketId}`;
-    const start = git(world.repo, 'rev-parse', on ? `ticket/${id}/${on}` : base);
-    commitOn(world, branch, start, files);
+    const start = commits.get(on) ?? git(world.repo, 'rev-parse', `ticket/${id}/${on}`);
+    commits.set(ticketId, commitOn(world, branch, start, files));
     const history = ['build', 'verify'].map((phase) => ({ ...ENTRY, phase }));
     const state = { status: 'complete', currentPhase: 'done', phaseHistory: history };
     const ticket = { ...state, branch, base: { ref: base, commit: start }, visits: { build: 1, verify: 1 } };
@@ -48,19 +50,9 @@ export function complete(
   world.plan(id, { status: 'complete', ...rest, tickets: Object.fromEntries(tickets) });
 }
 
-/** Makes a branch with one commit, in a worktree that is gone afterwards. */
+/** Makes a branch with one commit. */
 export function commitOn(world: World, branch: string, start: string, files: Record<string, string>): string {
-  const path = join(world.dir, 'making');
-  git(world.repo, 'worktree', 'add', '--quiet', '-B', branch, path, start);
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(path, name)), { recursive: true });
-    writeFileSync(join(path, name), text);
-  }
-  git(path, 'add', '--all');
-  git(path, 'commit', '--quiet', `--message=Work on ${branch}`);
-  const commit = git(path, 'rev-parse', 'HEAD');
-  git(world.repo, 'worktree', 'remove', '--force', path);
-  return commit;
+  return commitFiles(world.repo, branch, start, files, `Work on ${branch}`);
 }
 
 /** Shell lines as the project's only check. Each run leaves a line in `checks.log`. */

@@ -414,7 +414,7 @@ describe('a base that moves meanwhile', () => {
       `[ -e '${join(world.dir, 'go', 'on')}' ] || touch '${join(world.dir, 'waiting')}'; while [ ! -e '${join(world.dir, 'go', 'on')}' ]; do sleep 0.02; done`,
     );
     complete(world, { a: { files: { a: '1' } } }, { base: 'trunk' });
-    const running = world.start(['merge', 'p']);
+    const running = world.invoke(['merge', 'p']);
     await world.until('waiting');
     commitOn(world, 'trunk', 'trunk', { theirs: '1' });
     writeFileSync(join(world.dir, 'go', 'on'), '');
@@ -452,7 +452,7 @@ describe('a base that moves meanwhile', () => {
     const on = join(world.dir, 'go', 'on');
     check(world, `touch '${join(world.dir, 'waiting')}'; while [ ! -e '${on}' ]; do sleep 0.02; done`);
     complete(world, { a: { files: { a: '1' } } }, { base: 'trunk' });
-    const running = world.start(['merge', 'p', '--json']);
+    const running = world.invoke(['merge', 'p', '--json']);
     await world.until('waiting');
     git(world.repo, 'switch', '--quiet', 'trunk');
     const before = checkoutOf(world);

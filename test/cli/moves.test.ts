@@ -47,7 +47,7 @@ describe.concurrent('an illegal move is refused, with the legal ones named, and 
 
   it('retry, resume, archive or delete what is running', { tags: 'full' }, async ({ world }) => {
     setUp(world, 'note working; go; commit');
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     await world.call('working');
     const before = world.ticket('p', 'a').rev;
     const refused: [string[], string, string][] = [

@@ -111,7 +111,7 @@ describe('notifications', () => {
     ]);
     world.plan('p', { tickets: { a: {} } });
     world.config({ notify: { webhook: hook.url } });
-    const running = world.start(['run', 'p']);
+    const running = world.invoke(['run', 'p']);
     await world.reaches('p', 'a', ({ phaseHistory }) => (phaseHistory[0]?.checks ?? 0) > 4);
     writeFileSync(join(world.dir, 'answered'), '');
     expect((await running.ended).code).toBe(0);
@@ -196,7 +196,7 @@ describe('notifications', () => {
   }, async ({ world, hook }) => {
     three(world);
     world.agent('agent', `env > '${join(world.dir, 'agent-env')}'; exit 7`);
-    const running = world.start(['run', 'p', '--json'], { SIGNALBOX_NOTIFY_WEBHOOK: hook.url });
+    const running = world.invoke(['run', 'p', '--json'], { SIGNALBOX_NOTIFY_WEBHOOK: hook.url });
     const { out, err } = await running.ended;
     expect(hook.posts.length).toBeGreaterThan(0);
     const shown = await world.invoke(['config'], { SIGNALBOX_NOTIFY_WEBHOOK: hook.url }).ended;

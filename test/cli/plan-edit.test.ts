@@ -256,7 +256,7 @@ describe.concurrent('plan edit', () => {
     tags: 'full',
   }, async ({ world }) => {
     setUp(world, 'note working; go; commit', { a: {}, b: {} });
-    const run = world.start(['run', 'p', 'a']);
+    const run = world.invoke(['run', 'p', 'a']);
     await world.call('working');
     const busy = await world.cli('plan', 'edit', 'p', 'a', '--title', 'x');
     expect(busy.code).toBe(1);

@@ -91,7 +91,7 @@ describe.concurrent('status', () => {
     world.agent('agent', 'commit');
     world.rehearsal([{ do: [{ say: 'Here.' }, 'hang'] }]);
     world.plan('p', { agent: 'rehearsal', tickets: { a: {} } });
-    world.start(['run', 'p']);
+    world.invoke(['run', 'p']);
     const { phaseHistory } = await world.reaches('p', 'a', (ticket) => ticket.phaseHistory?.[0]?.sessionId);
     const { out } = await world.cli('status', '--plan', 'p');
     expect(out).toMatch(/● a .*running.*for /);

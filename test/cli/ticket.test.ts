@@ -43,7 +43,7 @@ describe.concurrent('pause and resume', () => {
 
   it('are told by the run and the daemon that see them', { tags: 'full' }, async ({ world }) => {
     setUp(world, 'note working; go; commit', { a: {}, b: {} });
-    const run = world.start(['run', 'p', '--json', '-c', '2']);
+    const run = world.invoke(['run', 'p', '--json', '-c', '2']);
     await world.call('working', {}, 2);
     await world.cli('pause', 'p', 'a');
     await run.says('"status":"paused"');
@@ -58,7 +58,7 @@ describe.concurrent('pause and resume', () => {
 
     world.plan('q', { tickets: { c: {}, d: { blockedBy: ['c'] } } });
     world.remove(join(world.dir, 'go', 'all'));
-    const daemon = world.start(['daemon']);
+    const daemon = world.invoke(['daemon']);
     await world.call('working', { ticket: 'q/c' });
     await world.cli('pause', 'q', 'd');
     await daemon.says('‖ q/d paused by a person');
@@ -160,7 +160,7 @@ describe.concurrent('skip of the only ticket of a run', () => {
   it('is followed by logs until it really rests', { tags: 'full' }, async ({ world }) => {
     slow(world);
     const run = await atWork(world, ['run', 'p']);
-    const logs = world.start(['logs', 'p', 'a', '-f', '--until-rest']);
+    const logs = world.invoke(['logs', 'p', 'a', '-f', '--until-rest']);
     await logs.says('build');
     await world.cli('skip', 'p', 'a', 'check');
     expect((await logs.ended).out).toContain('a complete');

@@ -32,7 +32,7 @@ async function standing(world: World): Promise<void> {
 describe.concurrent('a ticket that waits for a person', () => {
   it('is told by a run as soon as it begins, with the command that answers', async ({ world }) => {
     await standing(world);
-    const run = world.start(['run', 'p', '--plain']);
+    const run = world.invoke(['run', 'p', '--plain']);
     await run.says('→ signalbox respond p a <decision>');
     await run.says('! a needs attention: Ship it? (yes | no)');
     expect((await world.invoke(['respond', 'p', 'a', 'yes']).ended).code).toBe(0);
@@ -64,7 +64,7 @@ describe.concurrent('a ticket that waits for a person', () => {
       touch '${looks}-again'; while [ ! -e '${on}' ]; do sleep 0.02; done; exit 1`,
     );
     world.plan('p', { tickets: { a: {} } });
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     await world.until('looks-again');
     expect(world.ticket('p', 'a').status).toBe('running');
     const { out } = await world.invoke(['status']).ended;
@@ -74,7 +74,7 @@ describe.concurrent('a ticket that waits for a person', () => {
     );
     const shown = await world.json<{ tickets: Ticket[] }>('status', '--plan', 'p');
     expect(shown.tickets).toMatchObject([{ status: 'needs_attention', hold: { kind: 'gate' } }]);
-    const answer = world.start(['respond', 'p', 'a', 'yes']);
+    const answer = world.invoke(['respond', 'p', 'a', 'yes']);
     writeFileSync(on, '');
     expect((await answer.ended).code).toBe(0);
     expect((await run.ended).code).toBe(0);

@@ -42,7 +42,7 @@ describe.concurrent('workspace', () => {
 
   it('release is refused while an engine works there', async ({ world }) => {
     setUp(world, 'note working; go; commit');
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     await world.call('working');
     const ended = await world.cli('workspace', 'release', 'p', 'a', '--json');
     expect(ended.code).toBe(3);

@@ -27,7 +27,7 @@ describe('one limiter per account', () => {
     world.plan('p', {
       tickets: { first: {}, second: { order: 1 }, elsewhere: { agent: 'other', order: 2 } },
     });
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     const first = await world.reaches('p', 'first', isParked);
     const second = await world.reaches('p', 'second', isParked);
     expect(second.hold?.until).toBe(first.hold?.until);
@@ -65,7 +65,7 @@ describe('one limiter per account', () => {
     world.agent('mine', 'commit', { account: 'team' });
     world.config({ agents: { rehearsal: { ...rehearsalEntry(world), account: 'team' } } });
     world.plan('p', { tickets: { first: {}, second: { agent: 'mine', order: 1 } } });
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     expect((await world.reaches('p', 'second', isParked)).phaseHistory).toEqual([]);
     await run.kill('SIGTERM');
     expect(world.calls()).toEqual([]);
@@ -81,7 +81,7 @@ describe('one limiter per account', () => {
     expect(agents(world.ticket('p', 'first'))).toEqual(['rehearsal limit', 'other success']);
     expect(agents(world.ticket('p', 'second'))).toEqual(['other success']);
     world.plan('q', { workflow: 'strict', tickets: { named: {} } });
-    const run = world.start(['run', 'q']);
+    const run = world.invoke(['run', 'q']);
     expect((await world.reaches('q', 'named', isParked)).phaseHistory).toEqual([]);
     await run.kill('SIGTERM');
   });
@@ -91,7 +91,7 @@ describe('one limiter per account', () => {
   }, async ({ world }) => {
     prepare(world, [limit('first', 600, { attempt: 1 }), DONE]);
     world.plan('p', { tickets: { first: {}, second: { order: 1 } } });
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     await world.reaches('p', 'second', isParked);
     expect((await world.cli('retry', 'p', 'second')).code).toBe(0);
     await world.reaches('p', 'second', 'complete');

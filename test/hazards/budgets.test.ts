@@ -93,7 +93,7 @@ describe('a budget', () => {
     prepare(world, [{ when: {}, do: FINISH }]);
     world.config({ maxConcurrency: 1, budgets: { day: { launches: 1 } } });
     world.plan('p', { tickets: { a: {}, b: { order: 1 } } });
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     const held = await world.reaches('p', 'b', isBroke);
     const midnight = new Date(`${new Date().toISOString().slice(0, 10)}T00:00:00Z`).getTime() + 86_400_000;
     expect(held.hold).toMatchObject({

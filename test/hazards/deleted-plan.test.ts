@@ -26,7 +26,7 @@ describe('a plan that is deleted', () => {
     for (const id of ['p', 'q']) expect((await world.cli('run', id)).code).toBe(0);
     for (const id of ['p', 'q'])
       expect((await world.cli('plan', 'delete', id, '--force')).out).toBe(`Plan ${id} is deleted.\n`);
-    const run = world.start(['run', 'r']);
+    const run = world.invoke(['run', 'r']);
     const { hold } = await world.reaches('r', 'a', isHeld);
     expect(hold).toMatchObject({ reason: 'today’s budget is used up: $1.20 of $1.00' });
     await run.kill('SIGTERM');
@@ -50,11 +50,11 @@ describe('a plan that is deleted', () => {
     ]);
     world.plan('p', { tickets: { limited: {} } });
     world.plan('r', { tickets: { a: {} } });
-    const first = world.start(['run', 'p']);
+    const first = world.invoke(['run', 'p']);
     const met = await world.reaches('p', 'limited', isHeld);
     await first.kill('SIGTERM');
     expect((await world.cli('plan', 'delete', 'p', '--force')).code).toBe(0);
-    const run = world.start(['run', 'r']);
+    const run = world.invoke(['run', 'r']);
     const { hold } = await world.reaches('r', 'a', isHeld);
     expect(hold).toMatchObject({ kind: 'limit', until: met.hold?.until });
     await run.kill('SIGTERM');

@@ -66,7 +66,7 @@ describe('dependencies', () => {
       expect(code, plan).toBe(2);
       expect(err).toContain(message);
     }
-    const daemon = world.start(['daemon']);
+    const daemon = world.invoke(['daemon']);
     await world.reaches('fine', 'x', 'complete');
     for (const message of Object.values(expected)) await daemon.says(message);
     await daemon.kill('SIGTERM');
@@ -77,7 +77,7 @@ describe('dependencies', () => {
     prepare(world, 'go; commit');
     world.plan('base', { tickets: { first: {} } });
     world.plan('next', { tickets: { second: { blockedBy: ['base/first'] } } });
-    const daemon = world.start(['daemon']);
+    const daemon = world.invoke(['daemon']);
     await world.call('start', { ticket: 'base/first' });
     const held = await world.reaches('next', 'second', (ticket) => ticket.hold?.kind === 'blocked');
     expect(held.hold?.reason).toBe('waits for base/first (not complete yet)');
@@ -157,7 +157,7 @@ describe('dependencies', () => {
     world.plan('bad', { tickets: { x: {} } });
     writeFileSync(world.planFile('bad'), 'not json');
     world.plan('renamed', { id: 'other', tickets: { x: {} } });
-    const daemon = world.start(['daemon']);
+    const daemon = world.invoke(['daemon']);
     await world.reaches('p', 'good', 'complete');
     await world.reaches('q', 'fine', 'complete');
     await world.reaches(

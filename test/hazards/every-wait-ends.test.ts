@@ -227,7 +227,7 @@ describe('every wait ends', () => {
       { ...script, capture: { x: `sleep 60 & echo $! > ${world.dir}/left; echo value` } },
     ]);
     world.plan('p', { tickets: { hangs: { workflow: 'hangs' }, leaves: { workflow: 'leaves' } } });
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     const done = await world.reaches('p', 'leaves', 'complete');
     expect(done.context).toEqual({ x: 'value' });
     await waitFor('the end of what was left', () => !isRunning(Number(world.read('left'))));
@@ -244,7 +244,7 @@ describe('every wait ends', () => {
     world.agent('agent', 'kill -9 $$');
     world.workflow('work', [agent({}), PERSON]);
     world.plan('p', { tickets: { a: {} } });
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     await isOver(world, 'a');
     await run.ended;
     const ticket = world.ticket('p', 'a');

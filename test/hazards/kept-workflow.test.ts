@@ -40,7 +40,7 @@ describe('a ticket keeps the workflow it started with', () => {
       { id: 'polish', type: 'agent', prompt: 'Polish.' },
     ]);
     world.plan('p', { concurrency: 1, tickets: { old: {}, new: { order: 1 } } });
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     await world.call('at', { ticket: 'p/old' });
     world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.', onSucces: 'polish' }]);
     world.go();

@@ -40,7 +40,7 @@ describe('what exists only in a worktree', () => {
     world.agent('agent', 'echo half > half.txt; note wrote; [ $SIGNALBOX_TICKET = fails ] && exit 1; go');
     world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build it.' }]);
     world.plan('p', { tickets: { fails: {}, pauses: {} } });
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     await world.call('wrote', { ticket: 'p/pauses' });
     await world.reaches('p', 'fails', 'failed');
     expect((await world.cli('pause', 'p', 'pauses')).code).toBe(0);

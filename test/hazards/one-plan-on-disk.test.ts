@@ -70,8 +70,8 @@ describe('a ticket that runs while its files go out of reach', () => {
 
   it.concurrent('leaves the run of another plan alone', { tags: 'full' }, async ({ world }) => {
     prepare(world);
-    const run = world.start(['run', 'good', '--plain']);
-    const other = world.start(['run', 'bad', '--plain']);
+    const run = world.invoke(['run', 'good', '--plain']);
+    const other = world.invoke(['run', 'bad', '--plain']);
     await world.call('child', { ticket: 'good/other' });
     await world.call('child', { ticket: 'bad/gone' });
     rmSync(planDir(world), { recursive: true });

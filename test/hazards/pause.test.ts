@@ -31,7 +31,7 @@ describe('pause', () => {
   }, async ({ world }) => {
     prepare(world, FAMILY);
     world.plan('p', { tickets: { a: {} } });
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     await world.call('family');
     const paused = await world.cli('pause', 'p', 'a');
     expect(paused.code, paused.err).toBe(0);
@@ -74,7 +74,7 @@ describe('pause', () => {
       { id: 'build', type: 'agent', prompt: 'Build.', expect: { commits: true, clean: true } },
     ]);
     world.plan('p', { tickets: { a: {}, other: { agent: 'rehearsal', order: 1 } } });
-    const run = world.start(['run', 'p', 'a', '--verbose']);
+    const run = world.invoke(['run', 'p', 'a', '--verbose']);
     await run.says('Hanging');
     const begun = await world.reaches('p', 'a', (ticket) => ticket.phaseHistory[0]?.sessionId);
     const session = begun.phaseHistory[0]?.sessionId;
@@ -133,7 +133,7 @@ describe('pause', () => {
   }) => {
     prepare(world, 'note at; [ $SIGNALBOX_PHASE = polish ] || go; commit');
     world.plan('p', { tickets: { a: {} } });
-    const daemon = world.start(['daemon']);
+    const daemon = world.invoke(['daemon']);
     const { pid } = await world.call('at');
     const wrong = await world.cli('skip', 'p', 'a', 'nowhere');
     expect(wrong.code).toBe(1);
@@ -152,7 +152,7 @@ describe('pause', () => {
     world.script('look.sh', 'exit 1');
     world.workflow('wait', [{ id: 'wait', type: 'poll', command: 'look.sh', intervalSeconds: 600 }]);
     world.plan('p', { workflow: 'wait', tickets: { a: {} } });
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     await world.reaches('p', 'a', ({ hold, claim }) => hold?.kind === 'poll' && claim === null);
     expect((await world.cli('pause', 'p', 'a')).code).toBe(0);
     const { phaseHistory } = world.ticket('p', 'a');
@@ -169,7 +169,7 @@ describe('pause', () => {
   }, async ({ world }) => {
     prepare(world, 'note at; go; commit');
     world.plan('p', { tickets: { a: {}, b: {} } });
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     for (const ticket of ['p/a', 'p/b']) await world.call('at', { ticket });
     expect((await world.cli('stop', 'p', 'a')).code).toBe(0);
     expect(world.ticket('p', 'a')).toMatchObject({
@@ -198,7 +198,7 @@ describe('pause', () => {
       { id: 'done', type: 'terminal' },
     ]);
     world.plan('p', { tickets: { polls: { workflow: 'poll' }, asks: { workflow: 'gate' } } });
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     await world.reaches('p', 'polls', (ticket) => ticket.hold?.kind === 'poll' && !ticket.claim);
     await world.reaches('p', 'asks', (ticket) => ticket.hold?.kind === 'gate' && !ticket.claim);
     expect((await world.cli('pause', 'p', 'polls')).code).toBe(0);

@@ -44,7 +44,7 @@ describe('a planner or editor writes while the engine works', () => {
   }, async ({ world }) => {
     prepare(world);
     world.plan('p', { tickets: { a: {}, b: { order: 1 } } });
-    const run = world.start(['run', 'p', '-c', '1']);
+    const run = world.invoke(['run', 'p', '-c', '1']);
     await world.call('at', { ticket: 'p/a' });
     const file = world.ticketFile('p', 'a');
     const broken = readFileSync(file, 'utf8').slice(0, 100);
@@ -64,7 +64,7 @@ describe('a planner or editor writes while the engine works', () => {
   }) => {
     prepare(world);
     world.plan('p', { tickets: { a: {} } });
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     await world.call('at');
     const file = world.ticketFile('p', 'a');
     const text = readFileSync(file, 'utf8');
@@ -81,7 +81,7 @@ describe('a planner or editor writes while the engine works', () => {
   }, async ({ world }) => {
     prepare(world);
     world.plan('p', { tickets: { a: {} } });
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     await world.call('at');
     world.remove(world.ticketFile('p', 'a'));
     await waitFor('the file to come back', () => existsSync(world.ticketFile('p', 'a')));
@@ -93,7 +93,7 @@ describe('a planner or editor writes while the engine works', () => {
   it.concurrent('a person’s pause in the file itself takes effect', { tags: 'full' }, async ({ world }) => {
     prepare(world);
     world.plan('p', { tickets: { a: {} } });
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     await world.call('at');
     world.writeTicket('p', 'a', { title: 'Stop this', status: 'paused' });
     expect((await run.ended).code).toBe(1);
@@ -106,7 +106,7 @@ describe('a planner or editor writes while the engine works', () => {
   }, async ({ world }) => {
     prepare(world);
     world.go();
-    const daemon = world.start(['daemon']);
+    const daemon = world.invoke(['daemon']);
     await daemon.says('works on');
     world.plan('p', { tickets: { a: {} } });
     await world.reaches('p', 'a', 'complete');

@@ -32,7 +32,7 @@ describe('a usage limit', () => {
     world.plan('p', {
       tickets: { limited: {}, second: { agent: 'other', order: 1 }, elsewhere: { agent: 'other', order: 2 } },
     });
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     const parked = await world.reaches('p', 'limited', isParked);
     expect(parked).toMatchObject({ status: 'ready', claim: null, retries: {} });
     const until = Date.parse(parked.hold?.until ?? '');
@@ -73,7 +73,7 @@ describe('a usage limit', () => {
   }) => {
     prepare(world, [{ when: {}, do: [{ limit: 0 }] }]);
     world.plan('p', { tickets: { limited: {} } });
-    world.start(['run', 'p']);
+    world.invoke(['run', 'p']);
     const second = await world.reaches(
       'p',
       'limited',

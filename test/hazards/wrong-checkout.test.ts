@@ -160,7 +160,7 @@ describe('a worktree that is not what the ticket recorded', () => {
       },
     });
     world.plan('q', { repo: null, tickets: { homeless: {} } });
-    const daemon = world.start(['daemon', '-c', '8']);
+    const daemon = world.invoke(['daemon', '-c', '8']);
     await world.reaches('p', 'fine', 'complete');
     for (const id of ['missing', 'bare', 'unborn', 'plain'])
       expect((await world.reaches('p', id, 'failed')).error, id).toContain(at(''));

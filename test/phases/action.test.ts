@@ -98,7 +98,7 @@ echo ours > README.md; commit`,
     async (how, { world }) => {
       prepare(world);
       const release = holdMerges(world);
-      const run = world.start(['run', 'p']);
+      const run = world.invoke(['run', 'p']);
       await begun(world);
       const began = performance.now();
       if (how === 'pause') expect((await world.cli('pause', 'p', 'a')).code).toBe(0);
@@ -123,7 +123,7 @@ echo ours > README.md; commit`,
     world.workflow('quick', [{ ...BUILD, onSuccess: 'done' }, DONE]);
     world.plan('p', { tickets: { a: {}, b: { workflow: 'quick' } } });
     const release = holdMerges(world);
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     await begun(world);
     await world.reaches('p', 'b', 'complete');
     release();

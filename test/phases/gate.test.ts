@@ -54,7 +54,7 @@ describe('a gate', () => {
     ];
     world.workflow('work', [{ ...ask, found: ['merged'] }, ...ends]);
     world.plan('p', { tickets: { a: {} } });
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     const { hold } = await world.reaches(
       'p',
       'a',
@@ -81,7 +81,7 @@ describe('a gate', () => {
     ]);
     world.workflow('plain', [{ id: 'build', type: 'agent', prompt: 'Build.' }]);
     world.plan('p', { tickets: { asks: {}, other: { workflow: 'plain', order: 1 } } });
-    const daemon = world.start(['daemon', '-c', '1']);
+    const daemon = world.invoke(['daemon', '-c', '1']);
     await world.reaches('p', 'asks', ({ hold, claim }) => hold?.kind === 'gate' && claim === null);
     await world.reaches('p', 'other', 'complete');
     expect((await world.cli('respond', 'p', 'asks', 'go')).code).toBe(0);
@@ -107,7 +107,7 @@ describe('a gate', () => {
       { id: 'done', type: 'terminal' },
     ]);
     world.plan('p', { tickets: { found: {}, person: {} } });
-    const run = world.start(['run', 'p', '-c', '1']);
+    const run = world.invoke(['run', 'p', '-c', '1']);
     await world.reaches('p', 'person', (ticket) => (ticket.phaseHistory[0]?.checks ?? 0) > 1);
     world.append('user/found.answer', 'nonsense');
     await world.reaches('p', 'found', (ticket) => ticket.hold?.reason.includes('none of approve, again'));

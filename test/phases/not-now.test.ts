@@ -39,7 +39,7 @@ exit 75`,
     world.script('later.sh', `[ -e ${world.dir}/up ] || { echo 'no line' >&2; exit 75; }`);
     world.workflow('later', [{ id: 'work', type: 'script', command: 'later.sh', onSuccess: 'done' }, DONE]);
     world.plan('p', { workflow: 'later', tickets: { a: {} } });
-    const run = world.start(['run', 'p']);
+    const run = world.invoke(['run', 'p']);
     const { hold } = await world.reaches('p', 'a', isParked);
     expect(hold?.reason).toBe('work: no line');
     const seconds = (Date.parse(hold?.until ?? '') - Date.now()) / 1000;

@@ -10,7 +10,7 @@ it('a stop does not wait for a git that hangs on what the agent left', async ({ 
     { id: 'build', type: 'agent', prompt: 'Build.', maxRetries: 0, expect: { clean: true } },
   ]);
   world.plan('p', { tickets: { a: {} } });
-  const run = world.start(['run', 'p']);
+  const run = world.invoke(['run', 'p']);
   const job = join(world.stateDir, 'jobs', 'p', 'a', 'build.1.1');
   await waitFor('the end of the agent', () => existsSync(join(job, 'exit.json')));
   const began = performance.now();

@@ -57,6 +57,32 @@ function makeTemplate(path: string): void {
   git(path, 'commit', '--quiet', '--message=Begin');
 }
 
+/** Makes a commit on a branch without a checkout, and returns it: one process instead of eight. Files of `start` stay. */
+export function commitFiles(
+  repo: string,
+  branch: string,
+  start: string,
+  files: Record<string, string>,
+  message: string,
+): string {
+  const from = /^[0-9a-f]{40}$/.test(start) ? start : git(repo, 'rev-parse', start);
+  const data = (text: string) => `data ${Buffer.byteLength(text)}\n${text}\n`;
+  const who = `${GIT_ENV.GIT_COMMITTER_NAME} <${GIT_ENV.GIT_COMMITTER_EMAIL}>`;
+  const seconds = Math.floor(Date.now() / 1000);
+  const changes = Object.entries(files).map(([name, text]) => `M 100644 inline ${name}\n${data(text)}`);
+  const input = [
+    `commit refs/heads/${branch}\nmark :1\ncommitter ${who} ${seconds} +0000\n`,
+    `${data(message)}from ${from}\n`,
+    ...changes,
+    'get-mark :1\n',
+  ];
+  const options = { cwd: repo, env: { PATH: process.env.PATH, ...GIT_ENV }, encoding: 'utf8' } as const;
+  return execFileSync('git', ['fast-import', '--quiet', '--force'], {
+    ...options,
+    input: input.join(''),
+  }).trim();
+}
+
 /** Paths of all worktrees but the repository's own, slots left out. */
 export function worktreesOf(repo: string): string[] {
   return git(repo, 'worktree', 'list', '--porcelain')
