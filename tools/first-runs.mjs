@@ -41,7 +41,7 @@ export function firstRuns(dist, onExit) {
   }
 }
 
-/** V8 takes compiled code only under the flags under which it was made: nobody changes them here. */
+/** V8 takes compiled code only under the flags under which it was made: they never change here. */
 const hookText = (loader, onExit) => `require('node:v8').setFlagsFromString = () => undefined;
 process.once('exit', () => {
   const loader = require(${JSON.stringify(loader)});

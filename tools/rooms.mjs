@@ -17,7 +17,7 @@ export const ROOMS = [
   ],
   ['phases', 'One executor per phase type: performs an attempt and says how it ended'],
   ['sandbox', 'Bubblewrap, homes of sandboxed agents, fingerprints of secrets'],
-  ['agents', 'One folder per agent CLI: how to call it, how to read it. Starts nothing'],
+  ['agents', 'One file per agent CLI: how to call it, how to read it. Starts nothing'],
   ['workflows', 'Workflows, prompts and scripts: find, load, check, pin, render, draw'],
   ['issues', 'Issues of GitHub and Linear and Markdown files as work items, with what they depend on'],
   ['kiro', 'Kiro specs: tasks.md, requirements, design, units, ticks'],

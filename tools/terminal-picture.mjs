@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 const COLORS = ['#5c6370', '#e06c75', '#98c379', '#e5c07b', '#61afef', '#c678dd', '#56b6c2', '#dcdfe4'];
 const [WIDTH, HEIGHT, MARGIN] = [8.4, 18, 16];
 const lines = readFileSync(0, 'utf8').trimEnd().split('\n');
-/** What is in force goes on in the next line until something else is said. */
+/** A style stays in force on the next line until it is changed. */
 let look = {};
 const rows = lines.map(spansOf);
 const columns = Math.max(...rows.map((spans) => spans.reduce((sum, { text }) => sum + text.length, 0)));

@@ -1,6 +1,10 @@
+import type { Settings } from '../config/table.ts';
+import { type Finding, type Problem, placed } from '../config/yaml-source.ts';
 import type { AgentAdapter } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
+import { didYouMean } from '../model/text/near.ts';
 import type { PhaseOf } from '../model/workflow.ts';
+import type { LoadedWorkflow } from '../workflows/load.ts';
 import { claude, planClaude, READ_DENIES } from './claude.ts';
 import { codex, planCodex } from './codex.ts';
 import { custom } from './custom.ts';
@@ -41,17 +45,20 @@ export function adapterFor(name: string): AgentAdapter {
   });
 }
 
+const UNSUPPORTED = [
+  ['model', 'cannot choose a model.'],
+  ['effort', 'cannot set the effort.'],
+  ['maxTurns', 'cannot count turns; use timeoutSeconds.'],
+  ['allowedTools', 'knows no tool list; use access.'],
+] as const;
+
 /** One sentence for every field of a phase that this adapter cannot honour. */
 export function capabilityProblems(adapter: AgentAdapter, phase: PhaseOf<'agent'>): string[] {
   const can = adapter.capabilities;
-  const problems: string[] = [];
+  const problems = UNSUPPORTED.filter(([field]) => phase[field] !== undefined && !can[field]).map(
+    ([field, why]) => `${field}: the ${adapter.name} adapter ${why}`,
+  );
   const refuse = (field: string, why: string) => problems.push(`${field}: ${why}`);
-  if (phase.model && !can.model) refuse('model', `the ${adapter.name} adapter cannot choose a model.`);
-  if (phase.effort && !can.effort) refuse('effort', `the ${adapter.name} adapter cannot set the effort.`);
-  if (phase.maxTurns !== undefined && !can.maxTurns)
-    refuse('maxTurns', `the ${adapter.name} adapter cannot count turns; use timeoutSeconds.`);
-  if (phase.allowedTools && !can.allowedTools)
-    refuse('allowedTools', `the ${adapter.name} adapter knows no tool list; use access.`);
   if (phase.access && adapter.access && !adapter.access.includes(phase.access))
     refuse('access', `the ${adapter.name} adapter cannot be held to "${phase.access}".`);
   if (phase.session === 'continue' && !can.resume)
@@ -61,4 +68,22 @@ export function capabilityProblems(adapter: AgentAdapter, phase: PhaseOf<'agent'
       if (READ_DENIES.some((denied) => tool === denied || tool.startsWith(`${denied}(`)))
         refuse('allowedTools', `"${tool}" is refused by access "read"; use access "write".`);
   return problems;
+}
+
+/** Problems of agents that phases name themselves; `plan check` reports those of tickets and plans. */
+export function agentProblems(loaded: LoadedWorkflow, agents: Settings['agents']): Problem[] {
+  const findings = loaded.phases.flatMap((phase, index): Finding[] => {
+    if (phase?.type !== 'agent' || phase.agent === undefined) return [];
+    const name = phase.agent;
+    const agent = Object.hasOwn(agents, name) ? agents[name] : undefined;
+    const path = ['phases', index, 'agent'];
+    if (!agent) {
+      const known = Object.keys(agents);
+      const message = `Agent "${name}" is not configured.${didYouMean(name, known)}`;
+      return [{ path, message, hint: `Configured: ${known.join(', ')}.` }];
+    }
+    const problems = capabilityProblems(adapterFor(agent.adapter), phase);
+    return problems.map((problem) => ({ path, message: `Agent "${name}": ${problem}` }));
+  });
+  return placed(loaded, findings);
 }

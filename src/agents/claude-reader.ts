@@ -195,7 +195,7 @@ function messageIn(result: JsonObject | null): string {
 
 /** Messages whose lines may still come; only sub-agents at work at the same time mix theirs. */
 const MAX_MESSAGES = 200;
-/** A line tells the output tokens of a message's beginning: its length is the better guess, and rather low. */
+/** A line reports the output tokens of a message's beginning only: its length is a better estimate, and a low one. */
 const CHARACTERS_PER_TOKEN = 4;
 
 interface Counted {
@@ -212,7 +212,7 @@ class LiveUsage {
     return this.#total;
   }
 
-  /** True when a line told of more than was known. */
+  /** True when a line reported more than was known. */
   add(message: JsonObject): boolean {
     const id = asString(message.id);
     const said = tokensIn(asObject(message.usage));
@@ -255,13 +255,13 @@ function tokensIn(usage: JsonObject | undefined): Usage | null {
   });
 }
 
-/** Dollars by what earlier tokens of the same session cost; null when that was never told. */
+/** Dollars by what earlier tokens of the same session cost; null when that was never reported. */
 function priced(usage: Usage, seen: Usage | null): number | null {
   const price = seen?.costUsd ? seen.costUsd / weightOf(seen) : Number.NaN;
   return Number.isFinite(price) ? price * weightOf(usage) : null;
 }
 
-/** Dollars for a million tokens of input, as the tested release counts them: for a run that ends before it tells. */
+/** Dollars for a million tokens of input, as the tested release counts them: for a run that ends before it reports its cost. */
 const LIST: readonly [family: RegExp, dollars: number][] = [
   [/\bopus\b/, 4],
   [/\bsonnet\b/, 2],

@@ -39,7 +39,7 @@ export const READ_DENIES = [
   'ScheduleWakeup',
 ] as const;
 
-// Bash stays, and no rule allows any of it: the default mode looks at a command's flags and lets those pass that only
+// Bash stays, and no rule allows any of it: the default mode checks a command's flags and lets those pass that only
 // read, git's included. A rule such as `git log:*` would let `git log --output=file` pass, which writes.
 const READ_ALLOWS = ['Read', 'Grep', 'Glob'];
 const WRITE_ALLOWS = ['Bash', 'Edit', 'MultiEdit', 'Write', 'NotebookEdit', 'Read', 'Grep', 'Glob'];
@@ -83,7 +83,7 @@ function invocation(request: AgentRequest): Invocation {
   if (model) argv.push('--model', model);
   if (request.effort) argv.push('--effort', effortOf(request.effort));
   if (request.maxTurns !== null) argv.push('--max-turns', String(request.maxTurns));
-  // A sum of the user's own stands.
+  // A cap in the user's own arguments wins.
   if (request.maxUsd != null && !hasBudget(kept)) argv.push('--max-budget-usd', dollars(request.maxUsd));
   if (request.schema) argv.push('--json-schema', JSON.stringify(request.schema));
   // Last, because the tool lists take every argument up to the next flag.

@@ -31,7 +31,7 @@ const EXEC_ONLY_FLAGS = [
 
 /**
  * The CLI's own retries belong to a model provider (`model_providers.<id>.request_max_retries`), and the built-in
- * ones cannot be changed: someone with a provider of their own sets them in `defaultArgs` or Codex's config.
+ * ones cannot be changed. For a custom provider, set them in `defaultArgs` or in Codex's own config.
  */
 export const codex: AgentAdapter = {
   name: 'codex',
@@ -78,7 +78,7 @@ function invocation(request: AgentRequest): Invocation {
     ...(request.effort ? [{ ...options('--config -c'), when: /^\s*model_reasoning_effort\s*=/ }] : []),
     ...(request.schema ? [options('--output-schema')] : []),
   ]);
-  // Options stand before `resume`: it refuses some that `exec` takes.
+  // Options come before `resume`, which refuses some that `exec` takes.
   const argv = [agent.command, 'exec', '--json', '--skip-git-repo-check', ...accessArgs(request)];
   // By itself it trusts a repository as soon as it may write there.
   if (request.distrusted) argv.push('-c', `projects={${toml(request.distrusted)}={trust_level="untrusted"}}`);
@@ -98,7 +98,7 @@ function accessArgs({ access, resume, gitDirs }: AgentRequest): string[] {
   // A resumed session does not keep its sandbox, and `resume` knows it only as a setting.
   const sandbox = resume ? ['-c', `sandbox_mode=${toml(SANDBOX[access])}`] : ['-s', SANDBOX[access]];
   const args = [...sandbox, '-c', `approval_policy=${toml('never')}`];
-  // A worktree's git directory lies outside it and is read-only in the sandbox: without this nothing can be committed.
+  // A worktree's git directory is outside it and read-only in the sandbox: without this nothing can be committed.
   const opened = access === 'write' ? (gitDirs?.() ?? []) : [];
   if (opened.length > 0) args.push('-c', `sandbox_workspace_write.writable_roots=${JSON.stringify(opened)}`);
   return args;
@@ -109,7 +109,7 @@ function effortOf(effort: string): string {
   return effort === 'max' ? 'xhigh' : effort;
 }
 
-/** Its configuration is arguments, which everybody can read: servers with keys are started by a file instead. */
+/** Its configuration is arguments, which every user of the machine can read: servers with keys are started by a file. */
 export const planCodex: Launcher = ({ agent, dir, prompt, skills, mcpServers, writes }) => {
   const servers = Object.entries(mcpServers);
   return {

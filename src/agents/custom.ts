@@ -16,7 +16,7 @@ const TAIL = 64 * 1024;
 const MAX_ARGUMENT = 131_072;
 const PLACEHOLDER = /\{(prompt|promptFile|model|session)\}/g;
 
-/** Any command: it is told everything by arguments, stdin and environment, and its exit code is the result. */
+/** Any command: it gets everything by arguments, stdin and environment, and its exit code is the result. */
 export const custom: AgentAdapter = {
   name: 'custom',
   program: null,
@@ -76,12 +76,12 @@ function reader(context: ReadContext): AgentReader {
 
 const MOST_LINES = 10;
 
-/** The end of what it printed, for one that tells its trouble there. */
+/** The end of its output, where some programs report errors. */
 function lastLines(text: string): string {
   return stderrText(text.split('\n').slice(-MOST_LINES).join('\n'));
 }
 
-/** Everything an attempt asks for, for agents that are told by their environment. Names are unset when unasked. */
+/** The request as environment variables. A variable is unset when its value was not asked for. */
 export function requestEnv(request: AgentRequest): Record<string, string> {
   const model = request.model ?? request.agent.model;
   const env: Record<string, string> = { SIGNALBOX_ACCESS: request.access };

@@ -17,7 +17,7 @@ import { checkedSessionId, oneLine, StreamReader, usageOf, warning } from './rea
 
 const POLICY_FILE = 'gemini-policy.toml';
 
-/** Flags that decide how a run goes on, and are ours to set. */
+/** Flags that this adapter sets itself. */
 const OWN_FLAGS = [
   switches('--skip-trust --acp --experimental-acp --list-sessions'),
   options(

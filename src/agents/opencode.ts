@@ -22,7 +22,7 @@ const RUN_ONLY_FLAGS = [switches('--auto --thinking'), options('--variant --titl
 /** No shell at all: a command that reads can write by redirection. */
 const READ_PERMISSION = { edit: 'deny', bash: 'deny', task: 'deny', external_directory: 'deny' };
 
-/** Its retries cannot be turned down and sleep through a limit in silence; the log on stderr is what tells of it. */
+/** Its retries cannot be turned off and wait for the end of a limit without an event; only the log on stderr reports it. */
 export const opencode: AgentAdapter = {
   name: 'opencode',
   program: {

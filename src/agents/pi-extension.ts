@@ -1,6 +1,6 @@
 /**
  * Loaded into pi for one run. Its providers' own retries sleep through a usage limit without a word, and no flag turns
- * them off: this marks refusals as final, tells of a limit when its headers do and ends the run at a long one, and
+ * them off: this marks refusals as final, reports a limit that its headers name, ends the run at a long one, and
  * counts turns.
  * Lines go to the file descriptor itself, because pi keeps `process.stdout` for its own.
  */

@@ -69,7 +69,7 @@ export function withSkillIndex(prompt: string, skills: readonly PlannerSkill[]):
 
 const COVER = '***';
 
-/** Options whose value is nobody's business. */
+/** Options whose value may be a secret. */
 const NAME = /key|token|secret|passw|pwd|auth|bearer|credential|cookie|header|signature|^-H$/i;
 const FLAG = /^--?[A-Za-z][\w-]*$/;
 const TELLING =
@@ -88,10 +88,10 @@ export function coverArgs(args: readonly string[]): string[] {
   });
 }
 
-/** Options that take no value: what stands behind them is a package. */
+/** Options that take no value: the next argument is a package. */
 const BARE = new Set(['-y', '--yes']);
 
-/** The same for a server that somebody else wrote: any of its options may be the one with the key. */
+/** The same for an MCP server: any of its options may be the one with the key. */
 export function coverServerArgs(args: readonly string[]): string[] {
   return coverArgs(args).map((arg, index) => {
     const before = args[index - 1] ?? '';

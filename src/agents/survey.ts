@@ -34,7 +34,7 @@ function partsOf(version: string): { numbers: number[]; before: string | null } 
   return { numbers: [major, minor, patch].map(Number), before: before ?? null };
 }
 
-/** How a version stands to the oldest and the newest that passed the contract suite. */
+/** Compares a version with the oldest and the newest that passed the contract suite. */
 export function standing(
   version: string,
   [from, to]: readonly [from: string, to: string],
@@ -51,14 +51,14 @@ export function rangeText([from, to]: readonly [from: string, to: string]): stri
 export interface SurveyedAgent {
   agent: string;
   adapter: string;
-  /** Used where nobody names another one. */
+  /** Used where no other agent is named. */
   isDefault: boolean;
   /** Has an entry in the settings. */
   configured: boolean;
   command: string;
   path: string | null;
   version: string | null;
-  /** Why a program that is there told no version, or cannot be started. */
+  /** Why an installed program printed no version, or cannot be started. */
   problem: string | null;
   /** How a program that cannot be started is put right. */
   fix: string | null;
@@ -192,7 +192,7 @@ export function agentFindings(surveyed: readonly SurveyedAgent[]): DoctorFinding
   });
 }
 
-/** What an adapter declares, as `doctor --agents` and the docs tell it; null where it declares nothing. */
+/** What an adapter declares, as `doctor --agents` and the docs show it; null where it declares nothing. */
 interface Supports {
   schema: AgentCapabilities['schema'];
   session: boolean;
@@ -207,7 +207,7 @@ interface Supports {
   access: readonly Access[];
 }
 
-/** `told`: the agent finds the value in its environment and does with it what it likes. */
+/** `told`: the agent gets the value in its environment; whether it obeys is up to the agent. */
 type Honoured = 'yes' | 'no' | 'told';
 
 const NONE = '–';
@@ -228,7 +228,7 @@ export function supportsOf({ capabilities: can, program, access = ACCESS }: Agen
   };
 }
 
-/** The columns of the tables, with what stands in them. */
+/** The columns of the tables, with the text of their cells. */
 export const SUPPORT_COLUMNS: readonly { title: string; of(supports: Supports): string }[] = [
   { title: 'Result by', of: ({ schema }) => (schema === 'native' ? 'schema flag' : 'tagged block') },
   { title: 'Session', of: ({ session }) => yesNo(session) },

@@ -45,7 +45,7 @@ export function drawing(workflow: Workflow, options: { color: boolean }): string
   }
 }
 
-/** The same as a Mermaid flowchart. Node names are numbers: a phase may be called `end`, which Mermaid cannot bear. */
+/** The same as a Mermaid flowchart. Node names are numbers: a phase may be called `end`, which is a keyword of Mermaid. */
 export function mermaid(workflow: Workflow): string {
   const ways = waysOf(workflow);
   const names = new Map(workflow.phases.map((phase, index) => [phase.id, `p${index}`]));
@@ -95,7 +95,7 @@ function kindOf(phase: Phase): string {
   return most === undefined ? phase.type : `${phase.type} ≤${most}`;
 }
 
-/** The step that a node stands for, where its id does not say so. */
+/** The action of a node, where its id does not name it. */
 function stepOf(phase: Phase): string {
   const action = actionOf(phase);
   return action === undefined || action === phase.id ? '' : `<br/>${action}`;

@@ -59,7 +59,7 @@ async function readSkill(dir: string): Promise<Skill> {
 export interface InstalledSkill {
   name: string;
   path: string;
-  /** `kept`: somebody has changed it there, so it was left alone. */
+  /** `kept`: it was changed there, so it was not overwritten. */
   did: 'installed' | 'updated' | 'unchanged' | 'kept';
 }
 

@@ -162,7 +162,7 @@ export function feedbackText(value: Json | undefined): string | null {
   return Object.keys(rest).length > 0 ? JSON.stringify(rest, null, 2) : null;
 }
 
-/** Criteria that are met are nothing to mend, and what does not say whether they are is no judgement. */
+/** Only criteria that a review calls unmet need work. */
 function unmet(criteria: Json | undefined): Json {
   if (!Array.isArray(criteria)) return null;
   const denied = criteria.filter((each) => (each as { met?: Json } | null)?.met === false);

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { noticesIn } from '../../src/features/notifications/notices.ts';
+import { noticesIn } from '../../src/features/notifications/notify.ts';
 import { Plan, PlanBase } from '../../src/model/plan-schema.ts';
 import { Ticket, TicketBase } from '../../src/model/ticket-schema.ts';
 import { checkScenario } from '../../src/rehearsal/load-scenario.ts';

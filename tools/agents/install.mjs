@@ -58,7 +58,7 @@ function provide(name, pinned, cache, env, say, finish = () => undefined) {
     renameSync(dir, home);
   } catch (problem) {
     rmSync(dir, { recursive: true, force: true });
-    // Somebody else may have been faster.
+    // Another process may have installed it first.
     if (!existsSync(home)) throw problem;
   }
   return home;

@@ -29,7 +29,7 @@ export function readSignal(message: string): Signal | null {
   return null;
 }
 
-/** What stands in the signal, else behind it, else in the paragraph before. */
+/** The text in the signal, else after it, else the paragraph before it. */
 function reasonOf(lines: readonly string[], at: number): string {
   const inside = HALT.exec(lines[at] ?? '')?.[1] ?? '';
   const isSignal = (line: string) => [HALT, COMPLETE, TASK_DONE].some((signal) => signal.test(line));

@@ -80,7 +80,7 @@ export function repairPrompt(problem: string, schema: Record<string, unknown>): 
   ].join('\n');
 }
 
-/** The same for an agent that cannot go on in its session: it is told again what it was asked, and what it said. */
+/** The same for an agent that cannot continue its session: the prompt repeats what was asked and answered. */
 export function repairAnew(
   first: { prompt: string; answer: string },
   problem: string,

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { agentProblems } from '../../agents/adapters.ts';
 import type { Settings } from '../../config/table.ts';
 import { type Problem, sayProblem } from '../../config/yaml-source.ts';
-import { agentProblems } from '../../features/plans/workflow-agents.ts';
 import { ACTIONS } from '../../model/actions.ts';
 import { plural } from '../../model/text/plural.ts';
 import { actionOf } from '../../model/workflow.ts';

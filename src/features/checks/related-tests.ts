@@ -5,9 +5,8 @@ import { EXIT } from '../../model/actions.ts';
 import { messageOf, WorkspaceError } from '../../model/errors.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
 import type { Workspaces } from '../../workspaces/index.ts';
-import { checkJob } from './checks.ts';
+import { type Check, checkJob, NO_PYTEST_CACHES } from './checks.ts';
 import { findRunner, type Runner } from './test-runners.ts';
-import { type Check, NO_PYTEST_CACHES } from './whole-runs.ts';
 
 export interface RelatedPlan {
   checks: Check[];
@@ -76,7 +75,7 @@ function checkOf({ name, dir: cwd }: Runner, argv: readonly string[]): Check {
   };
 }
 
-/** Of the nearest directory above a file that has one; each directory is looked at once. */
+/** Finds the runner of the nearest directory above a file. Each directory is read once. */
 function runnerFinder(root: string): (file: string) => Runner | undefined {
   const known = new Map<string, Runner | undefined>();
   const at = (dir: string, kind: 'python' | 'go' | 'node'): Runner | undefined => {

@@ -40,7 +40,7 @@ function nodeRunner(dir: string, root: string): Runner | undefined {
   return installed && { name: installed, dir, command: packageCommand(installed, dir, root) };
 }
 
-/** `node --test` with the options that stand before it, such as a loader; undefined for scripts that do more. */
+/** `node --test` with the options before it, such as a loader; undefined for scripts that do more. */
 function nodeTest(script: string): string[] | undefined {
   const words = script.trim().split(/\s+/);
   const at = words.indexOf('--test');
@@ -69,7 +69,7 @@ function readManifest(file: string): Manifest | undefined {
     const value = JSON.parse(readFileSync(file, 'utf8')) as Manifest | null;
     return typeof value === 'object' && value !== null ? value : undefined;
   } catch (error) {
-    // Broken while work goes on: the full checks will say so.
+    // Broken in the middle of the work: the full checks report it.
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
@@ -83,7 +83,7 @@ const PYTEST: Record<string, RegExp> = {
   'tox.ini': /\[pytest\]|\bpytest\b/,
 };
 
-/** What only pytest runs: tests that stand in no class of unittest. */
+/** What only pytest runs: tests outside a class of unittest. */
 const PYTEST_STYLE = /^(import pytest|from pytest|(async )?def test)/m;
 const PYTHON_TEST = /^(test_.*|.*_test)\.py$/;
 

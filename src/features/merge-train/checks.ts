@@ -6,8 +6,8 @@ import { startJob } from '../../machine/jobs/job.ts';
 import { stopJob } from '../../machine/jobs/stop.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import type { Scratch, Trains, WorkspaceSpec } from '../../workspaces/index.ts';
+import type { Check } from '../checks/checks.ts';
 import { checksOf } from '../checks/checks.ts';
-import type { Check } from '../checks/whole-runs.ts';
 
 /** The result of the checks on a commit. */
 export type Verdict =

@@ -1,14 +1,24 @@
 import type { EngineContext, Notifications } from '../../engine/context.ts';
 import { messageOf } from '../../model/errors.ts';
+import { refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
+import { ticketsOf } from '../../model/plans/view.ts';
+import { plural } from '../../model/text/plural.ts';
+import { type Attempt, attemptKey, openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { StoreView, Wanted } from '../../store/port.ts';
-import { type Keyed, type Notice, noticesIn } from './notices.ts';
-import { type NotifyPlace, type PlaceOptions, placesOf, sayFailure } from './places.ts';
+import {
+  type Notice,
+  type NotifyPlace,
+  type Occasion,
+  type PlaceOptions,
+  placesOf,
+  sayFailure,
+} from './places.ts';
 
-/** What is not told by then, the next engine tells. */
+/** What is not sent by then, the next engine sends. */
 const PATIENCE_MS = 20_000;
 
-/** Tells people when they are needed, each thing once at each place, behind the engine's back. */
+/** Notifies people when they are needed: each notice once at each place, without holding up the engine. */
 export class Notifier implements Notifications {
   readonly #parts: EngineContext;
   readonly #places: NotifyPlace[];
@@ -30,7 +40,7 @@ export class Notifier implements Notifications {
     const news = noticesIn(view, mine, this.#parts.settings.notify.on);
     for (const { id } of view.plans.filter(mine)) {
       const fresh = news.filter(({ key, notice }) => notice.plan === id && !this.#seen.has(`${id} ${key}`));
-      // Of each plan it is noted at once since when it is watched: what happens later is told even after a crash.
+      // The start of watching is recorded per plan at once: what happens later is reported even after a crash.
       if (fresh.length === 0 && this.#seen.has(id)) continue;
       this.#seen.add(id);
       for (const { key } of fresh) this.#seen.add(`${id} ${key}`);
@@ -38,7 +48,7 @@ export class Notifier implements Notifications {
     }
   }
 
-  /** Resolves when everything is told, or has been tried for long enough. */
+  /** Resolves when everything is sent, or has been tried for long enough. */
   async settled(): Promise<void> {
     const timer = setTimeout(() => this.#abort.abort(), PATIENCE_MS);
     while (this.#tails.size > 0) await Promise.all(this.#tails.values());
@@ -86,7 +96,7 @@ export class Notifier implements Notifications {
     });
   }
 
-  /** Each place's trouble is told once. */
+  /** Each place reports its first failure only. */
   #problem(what: string, notice: Notice | null, message: string): void {
     if (this.#failed.has(what)) return;
     this.#failed.add(what);
@@ -120,4 +130,70 @@ export async function tryPlaces(parts: EngineContext, options: PlaceOptions = {}
       }
     }),
   );
+}
+
+/** A notice with the name under which it is remembered. */
+export interface Keyed {
+  key: string;
+  since: string;
+  notice: Notice;
+}
+
+const MAX_REASON_CHARS = 500;
+
+/** Everything in these plans that a person should know, as things are now. */
+export function noticesIn(view: StoreView, mine: (plan: Plan) => boolean, on: readonly Occasion[]): Keyed[] {
+  const plans = view.plans.filter(
+    (plan) => plan.status !== 'draft' && plan.status !== 'archived' && mine(plan),
+  );
+  return plans.flatMap((plan) => [
+    ...ticketsOf(view, plan).flatMap((ticket) => ticketNotice(ticket, on)),
+    ...(on.includes('complete') ? planNotice(plan) : []),
+  ]);
+}
+
+function ticketNotice(ticket: Ticket, on: readonly Occasion[]): Keyed[] {
+  const { since, hold, error, planId, ticketId, title, currentPhase: phase } = ticket;
+  const waits = hold?.person === true && on.includes('needs_attention');
+  const event = waits ? 'needs_attention' : ticket.status;
+  if ((event !== 'needs_attention' && event !== 'failed') || !on.includes(event)) return [];
+  const open = openAttempt(ticket);
+  // A wait is reported when it begins. A gate that polls is the same gate, however often its status changes.
+  const attempt = open && (waits ? firstOf(ticket, open) : hold?.kind === 'gate' ? open : undefined);
+  const at = waits ? attempt?.startedAt : (attempt?.startedAt ?? since);
+  if (!at) return [];
+  const reason = oneLine(hold?.reason ?? error);
+  const what = event === 'failed' ? 'has failed' : 'needs attention';
+  const text = `${refKey(ticket)} ${what}${reason ? `: ${reason}` : '.'}`;
+  const key = `${ticketId} ${waits ? 'waits' : event} ${attempt ? attemptKey(attempt) : at}`;
+  return [
+    { key, since: at, notice: { event, text, plan: planId, ticket: ticketId, title, phase, reason, at } },
+  ];
+}
+
+/** The attempt with which a wait began: looks that fail or are cut off make new ones of the same wait. */
+function firstOf({ phaseHistory, retries }: Ticket, open: Attempt): Attempt {
+  let failures = retries[open.phase] ?? 0;
+  let first = open;
+  for (const entry of phaseHistory.slice(0, -1).reverse()) {
+    if (entry.phase !== open.phase || entry.visit !== open.visit) break;
+    if (entry.status !== 'interrupted' && failures-- <= 0) break;
+    first = entry;
+  }
+  return first;
+}
+
+function planNotice(plan: Plan): Keyed[] {
+  const { completedAt } = plan;
+  if (plan.status !== 'complete' || !completedAt) return [];
+  const text = `${plan.id} is complete: ${plural(plan.tickets.length, 'ticket')}.`;
+  const about = { plan: plan.id, ticket: null, title: plan.name || plan.id, phase: null, reason: null };
+  const notice = { event: 'complete' as const, text, ...about, at: completedAt };
+  return [{ key: `complete ${completedAt}`, since: completedAt, notice }];
+}
+
+function oneLine(text: string | null | undefined): string | null {
+  if (!text) return null;
+  const line = text.replace(/\s+/g, ' ').trim();
+  return line.length > MAX_REASON_CHARS ? `${line.slice(0, MAX_REASON_CHARS)}…` : line;
 }

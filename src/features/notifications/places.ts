@@ -5,9 +5,23 @@ import type { EngineContext } from '../../engine/context.ts';
 import { run } from '../../machine/run.ts';
 import { messageOf } from '../../model/errors.ts';
 import { maskedUrl } from '../../model/text/redact.ts';
-import type { Notice } from './notices.ts';
 
-/** Somewhere a notice can be told. `send` throws when it could not be. */
+export type Occasion = Settings['notify']['on'][number];
+
+/** What is reported to a person: the JSON that hooks get. */
+export interface Notice {
+  event: Occasion | 'test';
+  /** All of it in one line. */
+  text: string;
+  plan: string;
+  ticket: string | null;
+  title: string;
+  phase: string | null;
+  reason: string | null;
+  at: string;
+}
+
+/** A place that notices are sent to. `send` throws when it fails. */
 export interface NotifyPlace {
   name: 'bell' | 'desktop' | 'command' | 'webhook';
   /** For people; holds no secret. */
@@ -108,7 +122,7 @@ export function forChat(text: string): string {
   return plain.replace(/@(?=(?:channel|here|everyone|all|group)\b)/gi, '@\u200b');
 }
 
-/** What went wrong, without the address that nobody else should see. */
+/** What went wrong, without the secret address. */
 export function sayFailure(place: NotifyPlace, error: unknown, settings: Settings): string {
   const { webhook: url } = settings.notify;
   const said = messageOf(error);
@@ -152,7 +166,7 @@ async function post(url: string, body: string, signal: AbortSignal): Promise<Ans
       headers: { 'content-type': 'application/json', 'user-agent': 'signalbox' },
       body,
       signal,
-      // Where it leads elsewhere, somebody has to look: keys are not sent after it.
+      // A redirect is an error that a person has to check: keys are not sent to another address.
       redirect: 'manual',
     });
     await response.body?.cancel();

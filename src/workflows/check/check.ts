@@ -53,7 +53,7 @@ function checkIds(loaded: LoadedWorkflow): Finding[] {
   return findings;
 }
 
-/** With doubled ids or edges into nowhere, what the graph tells would only be noise. */
+/** With duplicate ids or missing targets, findings about the graph would be misleading. */
 function isSound(loaded: LoadedWorkflow): boolean {
   return (
     new Set(loaded.ids).size === loaded.ids.length && checkTargets(loaded.phases, loaded.ids).length === 0
@@ -128,7 +128,7 @@ async function readWorkflow(file: string, wanted: string | undefined): Promise<L
   }
 }
 
-/** Reading YAML is slow and most files are not asked for: one plain `name` line tells; anything else is read in full. */
+/** Reading YAML is slow and most files are not wanted: one plain `name` line is enough; any other file is read in full. */
 function isPlainlyAnother(text: string, wanted: string): boolean {
   const [line, ...more] = text.match(/^["']?name\b.*$/gm) ?? [];
   const [, name] = /^name: ([A-Za-z][\w-]*) *$/.exec(line ?? '') ?? [];

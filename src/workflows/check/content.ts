@@ -74,7 +74,7 @@ async function contentOf(phase: Phase, index: number, dirs: ContentDirs) {
   return { findings, templates };
 }
 
-/** Variables are looked at only in a workflow whose form is right: a phase that is missing may capture them. */
+/** Variables are checked only in a workflow whose form is right: a phase that is missing may capture them. */
 async function templateFaults(
   { text, kind }: Written,
   phase: Phase,
@@ -143,7 +143,7 @@ function isExecutable(file: string): boolean {
   }
 }
 
-/** Found out here, or it would be tried again and again. */
+/** Reported here, because a run would retry it again and again. */
 function notExecutable(file: string, path: Path): Finding {
   return { path, message: `The script ${file} is not executable.`, hint: `Run: chmod +x ${file}` };
 }

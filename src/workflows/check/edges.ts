@@ -32,7 +32,7 @@ export function checkTargets(phases: readonly (Phase | undefined)[], ids: readon
   );
 }
 
-/** What only the whole graph can tell: phases never reached, loops without end, no way to complete. */
+/** Problems of the whole graph: phases never reached, loops without end, no way to complete. */
 export function checkGraph(workflow: Workflow): Finding[] {
   const reach = reachability(workflow);
   const first = workflow.phases[0]?.id ?? '';
@@ -126,7 +126,7 @@ function canEnd(phase: Phase): boolean {
   return edgesOf(phase).success === undefined && outcomesOf(phase).includes('success');
 }
 
-/** Outcomes a phase can produce by itself, as far as its fields tell. */
+/** Outcomes a phase can produce by itself, as far as its fields show. */
 export function outcomesOf(phase: Exclude<Phase, { type: 'terminal' }>): string[] {
   if (phase.type === 'gate') return Object.keys(phase.on);
   if (phase.type === 'action') return [...ACTIONS[phase.action].outcomes(phase.with ?? {}), 'timeout'];

@@ -11,7 +11,7 @@ interface Issue {
 
 type Path = readonly (string | number)[];
 
-/** Checks a result against its JSON Schema. The value comes back as it was, except nulls that stand for "not given". */
+/** Checks a result against its JSON Schema. The value is returned unchanged, without nulls that mean "not given". */
 export function validateResult(
   schema: JsonObject,
   value: unknown,
@@ -150,7 +150,7 @@ function composedIssues(rules: JsonObject, value: unknown, root: JsonObject, pat
   return found;
 }
 
-/** The first issue of each way, so that one can tell which was meant. */
+/** The first issue of each way: it shows which way was meant. */
 function noWay(ways: readonly Issue[][], path: Path): Issue {
   const said = ways.flatMap(([issue]) => {
     if (!issue) return [];

@@ -232,7 +232,7 @@ function* pathsOf(value: unknown, optional: boolean): Generator<VariablePath> {
   }
 }
 
-/** All filters in a value, with the place they stand at. */
+/** All filters in a value, with their places. */
 function* filtersOf(value: unknown): Generator<{ token: Token; name: string }> {
   if (!isFiltered(value)) return;
   for (const filter of value.filters) {

@@ -128,7 +128,7 @@ const MOST_PARSED = 500;
 
 /** Not in prompts: page layout, and the filter that would switch off quoting in commands. */
 const NO_TAGS = ['layout', 'block', 'tablerow'];
-/** In a command every output must be quoted where it stands, so nothing may render into a variable or from a file. */
+/** In a command every output must be quoted in place, so no tag may render into a variable or from a file. */
 const NO_COMMAND_TAGS = [...NO_TAGS, 'capture', 'include', 'render'];
 
 export type TemplateKind = 'text' | 'command';
@@ -195,7 +195,7 @@ export function plainMessage(error: unknown): string {
   return messageOf(error).replace(/(?:, file:[^\n]*?)?, line:\d+, col:\d+$/, '');
 }
 
-/** Fences each value with NUL, so that it can be told from the command's own text afterwards. */
+/** Puts NUL around each value, to separate it from the command's own text afterwards. */
 function markValue(value: unknown): string {
   const text = printable(value);
   if (text.includes('\0')) throw new Error('a value holds a NUL character, which no command line can');
