@@ -11,9 +11,17 @@ import type { Track, TrackSpec, Trains } from '../../workspaces/index.ts';
 import { NO_CHECKS } from '../checks/checks.ts';
 import { Notifier } from '../notifications/notify.ts';
 import { TrainChecks } from './checks.ts';
-import { type Already, isReady, type LeftOut, type TrainCar, type Trainload } from './collect-branches.ts';
-import { type Fault, leaving, type Placed, type Sorted, sortOut } from './find-bad-branches.ts';
-import { findPulls, type LandedPull, landPulls, type Pulls } from './pull-requests.ts';
+import { type Already, isReady, type LeftOut, type Trainload } from './collect-branches.ts';
+import { type Fault, leaving, type Sorted, sortOut } from './find-bad-branches.ts';
+import {
+  findPulls,
+  type LandedPull,
+  type Landing,
+  type LandOptions,
+  landPulls,
+  type Pulls,
+} from './pull-requests.ts';
+import type { Patience } from './reasons-not-to-merge.ts';
 
 interface Landed {
   planId: string;
@@ -85,101 +93,88 @@ async function drive(parts: EngineContext, load: Trainload, options: Drive): Pro
   // Another merge may have sent tickets back while this one waited for the lock.
   const still = load.cars.filter(({ ref }) => isReady(parts, parts.store.ticket(ref)));
   const patience = { ...options, seconds: parts.settings.merge.waitSeconds };
-  const found =
-    pr && still.length > 0 ? await findPulls(parts, still, { trains, base: load.base, patience }) : null;
-  let cars = found?.cars ?? still;
-  const noChecks = parts.settings.checks ? 'The setting `checks` is empty.' : NO_CHECKS;
+  const found = await withPulls(parts, { ...load, cars: still }, { pr, trains, patience });
+  const { pulls, left, already } = found;
+  let { cars } = found;
   const done: Landed[] = [];
-  const waiting = [...load.left, ...(found?.left ?? [])];
   for (let tries = 1; ; ) {
     const track = await trains.track(spec);
     const check = checks ? (commit: string) => checks.check(commit) : null;
     const sorted = await sortOut(cars, { trains, track, check, say });
     parts.crash('merge:checked');
-    const landed = await land(parts, sorted, { ...options, cars, spec, track, pulls: found?.pulls ?? null });
-    done.push(...landed.landed);
-    waiting.push(...landed.left);
-    if (landed.stale) {
-      const out = new Set([...landed.landed, ...landed.left].map(({ branch }) => branch));
-      if (out.size === 0 && tries++ === MAX_TRIES)
-        throw new SignalboxError(
-          'merge/moving',
-          `${track.from} moved ${MAX_TRIES} times during the checks.`,
-          {
-            hint: 'Run the merge again later.',
-            details: { landed: done },
-          },
-        );
-      cars = cars.filter(({ key }) => !out.has(key));
-      say(
-        landed.left.length > 0
-          ? 'One was refused; once more without it.'
-          : `${track.from} has moved meanwhile; once more.`,
-      );
-      continue;
+    const landing = await land(parts, sorted, pulls, { cars, trains, spec, track });
+    done.push(...landing.landed.map((each) => reportLanded(parts, each, landing.track.branch)));
+    left.push(...landing.left);
+    if (!landing.stale) {
+      parts.crash('merge:landed');
+      const returned = await giveBack(parts, sorted, landing.track.from);
+      const noChecks = parts.settings.checks ? 'The setting `checks` is empty.' : NO_CHECKS;
+      return {
+        repo: load.repo,
+        base: load.base,
+        target: landing.track.branch,
+        commit: landing.track.tip,
+        fastForward: done.length > 0 ? landing.track.fastForward : null,
+        landed: done,
+        returned: returned.returned,
+        left: [...left, ...sorted.left, ...returned.left],
+        already: [...already, ...sorted.already],
+        checks: [...(checks?.commands ?? [])],
+        unchecked: done.length > 0 && checks?.commands.size === 0 ? noChecks : null,
+      };
     }
-    parts.crash('merge:landed');
-    const returned = await giveBack(parts, sorted, landed.track.from);
-    return {
-      repo: load.repo,
-      base: load.base,
-      target: landed.track.branch,
-      commit: landed.track.tip,
-      fastForward: done.length > 0 ? landed.track.fastForward : null,
-      landed: done,
-      returned: returned.returned,
-      left: [...waiting, ...sorted.left, ...returned.left],
-      already: [...load.already, ...(found?.already ?? []), ...sorted.already],
-      checks: [...(checks?.commands ?? [])],
-      unchecked: done.length > 0 && checks?.commands.size === 0 ? noChecks : null,
-    };
+    const out = new Set([
+      ...landing.landed.map(({ car }) => car.key),
+      ...landing.left.map((each) => each.branch),
+    ]);
+    if (out.size === 0 && tries++ === MAX_TRIES) {
+      const message = `${track.from} moved ${MAX_TRIES} times during the checks.`;
+      const hint = 'Run the merge again later.';
+      throw new SignalboxError('merge/moving', message, { hint, details: { landed: done } });
+    }
+    cars = cars.filter(({ key }) => !out.has(key));
+    const isRefused = landing.left.length > 0;
+    say(
+      isRefused ? 'One was refused; once more without it.' : `${track.from} has moved meanwhile; once more.`,
+    );
   }
 }
 
-interface Landing {
-  track: Track;
-  landed: Landed[];
-  left: LeftOut[];
-  /** The rest of the train must be checked again. */
-  stale: boolean;
-}
-
-interface LandOptions extends Drive {
-  cars: readonly TrainCar[];
-  spec: TrackSpec;
-  track: Track;
-  pulls: Pulls | null;
+/** The cars of a load; when pull requests are merged, those whose pull request can be merged now. */
+async function withPulls(
+  parts: EngineContext,
+  { base, cars, left, already }: Trainload,
+  { pr, trains, patience }: { pr: boolean; trains: Trains; patience: Patience | null },
+) {
+  const found =
+    pr && cars.length > 0
+      ? await findPulls(parts, cars, { trains, base, patience })
+      : { pulls: null, cars, left: [], already: [] };
+  return { ...found, left: [...left, ...found.left], already: [...already, ...found.already] };
 }
 
 async function land(
   parts: EngineContext,
   { placed, faults }: Sorted,
-  { cars, trains, spec, track, pulls }: LandOptions,
-): Promise<Landing> {
-  const last = placed.at(-1);
-  if (!last && (pulls || faults.length === 0)) return { track, landed: [], left: [], stale: false };
-  if (pulls) {
-    const { landed, left, stale } = await landPulls(parts, placed, pulls, { cars, trains, spec, track });
-    const done = landed.map(({ number, url, ...each }) =>
-      reportLanded(parts, each, track.branch, { number, url }),
-    );
-    return { track: await trains.track(spec), landed: done, left, stale };
-  }
-  const moved = await trains.land(spec, track, last?.commit ?? track.tip);
-  if (!moved) return { track, landed: [], left: [], stale: true };
-  const landed = placed.map((each) => reportLanded(parts, each, moved.branch, null));
-  return { track: moved, landed, left: [], stale: false };
+  pulls: Pulls | null,
+  options: LandOptions,
+): Promise<Landing & { track: Track }> {
+  const { trains, spec, track } = options;
+  const nothing = { track, landed: [], left: [], stale: false };
+  if (placed.length === 0 && (pulls || faults.length === 0)) return nothing;
+  if (pulls) return { ...(await landPulls(parts, placed, pulls, options)), track: await trains.track(spec) };
+  const moved = await trains.land(spec, track, placed.at(-1)?.commit ?? track.tip);
+  return moved ? { ...nothing, track: moved, landed: placed } : { ...nothing, stale: true };
 }
 
 function reportLanded(
   parts: EngineContext,
-  { car, commit }: Placed,
+  { car, commit, pullRequest }: Landing['landed'][number],
   onto: string,
-  pullRequest: LandedPull | null,
 ): Landed {
   const detail = { branch: car.key, onto, ...(pullRequest ? { number: pullRequest.number } : { commit }) };
   emit(parts, { type: 'command', command: 'merge', detail, ...car.ref });
-  return { ...car.ref, branch: car.key, pullRequest };
+  return { ...car.ref, branch: car.key, pullRequest: pullRequest ?? null };
 }
 
 /** Runs after the merge, so that the base has the work that a returned branch must be fixed against. */
@@ -223,26 +218,24 @@ export async function previewTrain(
   const trains = await parts.workspaces.trains(load.repo, { dry: true });
   try {
     const track = await trains.track({ base: load.base, recordedBase: null, remote: pr });
-    const found =
-      pr && load.cars.length > 0
-        ? await findPulls(parts, load.cars, { trains, base: load.base, patience: null })
-        : null;
-    const cars = found?.cars ?? load.cars;
+    const found = await withPulls(parts, load, { pr, trains, patience: null });
     const options = { trains, track, check: null, say: () => undefined };
-    const { faults, left, already } = await sortOut(cars, options);
+    const { faults, left, already } = await sortOut(found.cars, options);
     const out = new Set([...left, ...already].map(({ branch }) => branch));
-    const order = cars
+    const order = found.cars
       .filter(({ key }) => !out.has(key))
       .map((car) => {
         const fault = faults.find((each) => each.car === car);
         const conflict = fault && 'conflict' in fault ? fault.conflict : [];
         return { ...car.ref, branch: car.key, title: car.title, conflict };
       });
-    const { repo, base } = load;
     return {
-      ...{ repo, base, target: track.branch, order },
-      left: [...load.left, ...(found?.left ?? []), ...left],
-      already: [...load.already, ...(found?.already ?? []), ...already],
+      repo: load.repo,
+      base: load.base,
+      target: track.branch,
+      order,
+      left: [...found.left, ...left],
+      already: [...found.already, ...already],
     };
   } finally {
     trains.close();

@@ -95,15 +95,15 @@ export interface LandedPull {
   url: string;
 }
 
-interface LandedPulls {
-  landed: (Placed & LandedPull)[];
+export interface Landing {
+  landed: (Placed & { pullRequest?: LandedPull })[];
   /** Those that GitHub refused, and those that need one of them. */
   left: LeftOut[];
-  /** The others must be checked again: the base is not what they were checked with. */
+  /** The rest of the train must be checked again: the base is not what it was checked with. */
   stale: boolean;
 }
 
-interface LandOptions {
+export interface LandOptions {
   /** All that could still be merged, also those taken out of the train. */
   cars: readonly TrainCar[];
   trains: Trains;
@@ -120,15 +120,15 @@ export async function landPulls(
   placed: readonly Placed[],
   pulls: Pulls,
   { cars, trains, spec, track }: LandOptions,
-): Promise<LandedPulls> {
-  const landed: LandedPulls['landed'] = [];
+): Promise<Landing> {
+  const landed: Landing['landed'] = [];
   let before = track.tip;
   for (const each of placed) {
     const { tip } = await trains.track(spec);
     if ((await trains.treeOf(tip)) !== (await trains.treeOf(before)))
       return { landed, left: [], stale: true };
     try {
-      landed.push({ ...each, ...(await landPull(parts, each, pulls, track.name)) });
+      landed.push({ ...each, pullRequest: await landPull(parts, each, pulls, track.name) });
     } catch (error) {
       if (!(error instanceof SignalboxError)) throw error;
       const { car } = each;
