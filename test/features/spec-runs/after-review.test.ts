@@ -25,7 +25,7 @@ describe.concurrent('an agent that leaves its branch', () => {
         at('2', 'implement', { attempt: 1 }, step, ...add('b.txt'), ...end),
         at('2', 'implement', {}, ...add('c.txt'), done()),
       ]);
-      const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
+      const dir = writeSpec(world, tasks('One', 'Two'));
       expect((await runSpec(world, dir)).code).toBe(0);
       expect(world.ticket('spec-limits', '2').tries).toEqual({ implement: 2 });
       expect(world.promptOf('spec-limits', '2', 'implement.1.2')).toContain('Stay on spec/limits');

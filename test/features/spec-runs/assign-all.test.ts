@@ -58,9 +58,12 @@ describe.concurrent('contract 8: --assign all', () => {
       asked({ ...own, others: good }, { resumed: true }),
     ]);
     const dir = writeSpec(world, tasks('One', 'Two', 'Three'), { assigned: false });
-    expect((await runSpec(world, dir, '--assign', 'all')).code).toBe(0);
+    expect((await runSpec(world, dir, '--assign', 'all', '--max-iterations', '1')).code).toBe(1);
     expect(assigns(world, '1', '2', '3')).toEqual([1, 0, 0]);
-    expect(stateFile(world).specs.limits?.assignments[2]).toMatchObject({ type: 'ui', by: 'agent' });
+    expect(stateFile(world).specs.limits?.assignments).toMatchObject({
+      2: { type: 'ui', by: 'agent' },
+      3: { type: 'code', by: 'agent' },
+    });
   });
 
   it('falls back where the answer never fits, says so, and asks for the others one by one', {

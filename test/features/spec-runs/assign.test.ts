@@ -23,24 +23,33 @@ describe.concurrent('contract 8: an assignment', () => {
     });
   });
 
-  it.for([
-    ['prose', { text: 'I would give this to somebody who knows CSS.' }],
-    ['another owner', { data: { outcome: 'code', owner: 'nobody', criticality: 'standard' } }],
-    ['numbers', { data: { outcome: 1, owner: 2, criticality: 3 } }],
-    ['a list of other ids', { data: { assignments: [{ task_id: 9, type: 'code', owner_agent: 'x' }] } }],
-  ] as const)('of %s falls back, and says that it does', { tags: 'full' }, async ([, result], { world }) => {
-    world.rehearsal(answers(result, result));
-    const dir = writeSpec(world, tasks('One'), { assigned: false });
+  it('that never fits falls back, and says that it does', { tags: 'full' }, async ({ world }) => {
+    const results = [
+      { text: 'I would give this to somebody who knows CSS.' },
+      { data: { outcome: 'code', owner: 'nobody', criticality: 'standard' } },
+      { data: { outcome: 1, owner: 2, criticality: 3 } },
+      { data: { assignments: [{ task_id: 9, type: 'code', owner_agent: 'x' }] } },
+    ];
+    world.rehearsal(
+      results.map((result, index) => ({
+        when: { ticket: String(index + 1), phase: 'assign' },
+        do: [{ result }],
+      })),
+    );
+    const list = tasks('Prose', 'Another owner', 'Numbers', 'A list of other ids');
+    const dir = writeSpec(world, list, { assigned: false });
     const { code, out } = await world.cli('spec', dir, '--no-tmux', '--delay', '0');
     expect(code).toBe(0);
-    expect(out).toContain('assign ✗');
-    expect(out).toContain('fallback');
-    expect(story(world.ticket('spec-limits', '1')).slice(0, 3)).toEqual([
-      'assign failure',
-      'fallback success',
-      'implement success',
-    ]);
-    expect(stateFile(world).specs.limits?.assignments[1]).toMatchObject({ by: 'fallback', type: 'code' });
+    expect(out.match(/assign ✗/g)).toHaveLength(4);
+    for (const id of ['1', '2', '3', '4']) {
+      expect(out).toContain(`${id}: fallback`);
+      expect(story(world.ticket('spec-limits', id)).slice(0, 3)).toEqual([
+        'assign failure',
+        'fallback success',
+        'implement success',
+      ]);
+      expect(stateFile(world).specs.limits?.assignments[id]).toMatchObject({ by: 'fallback', type: 'code' });
+    }
   });
 
   it('decides by its owner which agent does the work', async ({ world }) => {

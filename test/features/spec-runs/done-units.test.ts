@@ -26,19 +26,19 @@ const edit = (dir: string, change: (text: string) => string) => {
 
 describe.concurrent('what is done', () => {
   it('stays so when the parent gains a task', { tags: 'full' }, async ({ world }) => {
-    const dir = writeSpec(world, '- [ ] 1. A\n- [ ] 2. B\n  - [ ] 2.1 B1\n');
+    const dir = writeSpec(world, '- [ ] 2. B\n  - [ ] 2.1 B1\n');
     expect((await runSpec(world, dir)).code).toBe(0);
     edit(dir, (text) => `${text}  - [ ] 2.2 B2\n`);
     world.rehearsal([unit('2', ...add('b2.txt'), done())]);
     expect((await runSpec(world, dir)).code).toBe(0);
-    expect(tasksOn(world)).toBe('- [x] 1. A\n- [x] 2. B\n  - [x] 2.1 B1\n  - [x] 2.2 B2');
+    expect(tasksOn(world)).toBe('- [x] 2. B\n  - [x] 2.1 B1\n  - [x] 2.2 B2');
     expect(world.promptOf('spec-limits', '2', 'implement.1.2')).toContain('B2');
   });
 
   it('is done anew when its details have changed, also when nothing else is open', { tags: 'full' }, async ({
     world,
   }) => {
-    const dir = writeSpec(world, '- [ ] 1. A\n  - Use port 80\n- [ ] 2. B\n');
+    const dir = writeSpec(world, '- [ ] 1. A\n  - Use port 80\n- [x] 2. B\n');
     expect((await runSpec(world, dir)).code).toBe(0);
     edit(dir, (text) => text.replace('80', '8080'));
     world.rehearsal([unit('1', ...add('port.txt'), done())]);

@@ -25,10 +25,10 @@ const ANSWERED = {
 };
 
 describe.concurrent('contract 10: a unit that halts', () => {
-  it('ends the run with 2, keeps the question and asks nobody else meanwhile', { tags: 'full' }, async ({
-    world,
-  }) => {
-    world.rehearsal([ASKS]);
+  it('ends the run with 2, keeps the question, starts no other unit, and continues with the answer', {
+    tags: 'full',
+  }, async ({ world }) => {
+    world.rehearsal([ASKS, ANSWERED]);
     const dir = writeSpec(world, tasks('One', 'Two'));
     const { code, out } = await world.cli(
       'spec',
@@ -56,6 +56,18 @@ describe.concurrent('contract 10: a unit that halts', () => {
     const again = await runSpec(world, dir);
     expect(again.code).toBe(2);
     expect(again.result.counts.attempts).toBe(0);
+    // With the answer, its session continues in its tree to the end.
+    const answered = await world.cli('resume', '--no-tmux', '--answer', 'Take B. It is "faster".');
+    expect(answered.code).toBe(0);
+    expect(answered.out).toContain('2/2 units complete');
+    expect(world.promptOf('spec-limits', '1', 'implement.2.1')).toContain('Take B. It is "faster".');
+    expect(work(world)[0]).toBe('Use B');
+    expect(stateFile(world).specs.limits).toMatchObject({
+      halted: false,
+      halt_reason: null,
+      halted_task: null,
+    });
+    expect(progressFile(world)).toContain('**Completed:**');
   });
 
   it('keeps the answer apart from the error when it is tried again', { tags: 'full' }, async ({ world }) => {
@@ -73,23 +85,6 @@ describe.concurrent('contract 10: a unit that halts', () => {
     const error = /<previous-error>(.*)<\/previous-error>/s.exec(prompt)?.[1];
     expect(error).toContain('expected');
     expect(error).not.toContain('Take B.');
-  });
-
-  it('goes on with the answer, in its session and tree, to the end', { tags: 'full' }, async ({ world }) => {
-    world.rehearsal([ASKS, ANSWERED]);
-    const dir = writeSpec(world, tasks('One', 'Two'));
-    await runSpec(world, dir);
-    const { code, out } = await world.cli('resume', '--no-tmux', '--answer', 'Take B. It is "faster".');
-    expect(code).toBe(0);
-    expect(out).toContain('2/2 units complete');
-    expect(world.promptOf('spec-limits', '1', 'implement.2.1')).toContain('Take B. It is "faster".');
-    expect(work(world)[0]).toBe('Use B');
-    expect(stateFile(world).specs.limits).toMatchObject({
-      halted: false,
-      halt_reason: null,
-      halted_task: null,
-    });
-    expect(progressFile(world)).toContain('**Completed:**');
   });
 
   it('beats a verdict and the evidence', async ({ world }) => {
@@ -145,14 +140,18 @@ describe.concurrent('contract 10: a unit that halts', () => {
     expect((await run.kill('SIGINT')).code).toBe(130);
   });
 
-  it.for([
-    ['an answer that nobody waits for', ['spec-limits', '--answer', 'B'], 'waits for an answer'],
-    ['a spec that is complete', ['spec-limits'], 'it is complete'],
-    ['an answer without a word', ['--answer', ' '], 'says nothing'],
-    ['a flag that there is not', ['spec-limits', '--nope'], 'unknown option'],
-  ] as const)('is not gone on with: %s', { tags: 'full' }, async ([, args, said], { world }) => {
+  it('is not resumed when it is complete, without an answer, or with an unknown flag', {
+    tags: 'full',
+  }, async ({ world }) => {
     expect((await runSpec(world, writeSpec(world, tasks('One')))).code).toBe(0);
-    const { code, err } = await world.cli('resume', ...args);
-    expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining(said) });
+    for (const [args, said] of [
+      [['spec-limits', '--answer', 'B'], 'waits for an answer'],
+      [['spec-limits'], 'it is complete'],
+      [['--answer', ' '], 'says nothing'],
+      [['spec-limits', '--nope'], 'unknown option'],
+    ] as const) {
+      const { code, err } = await world.cli('resume', ...args);
+      expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining(said) });
+    }
   });
 });

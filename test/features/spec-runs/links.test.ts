@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { add, done, git, it, runSpec, stateFile, tasks, type World, work } from './support.ts';
 
-const TICKED = tasks('One', 'Two').replaceAll('[ ]', '[x]');
+const TICKED = tasks('One').replaceAll('[ ]', '[x]');
 
 /** A spec whose list is a link to one in `docs`, committed unless it is told otherwise. */
 function linkedList(world: World, target = '../../../docs/list.md', commit = true): string {
   const dir = join(world.repo, '.kiro/specs/limits');
   mkdirSync(dir, { recursive: true });
   mkdirSync(join(world.repo, 'docs'));
-  writeFileSync(join(world.repo, 'docs/list.md'), tasks('One', 'Two'));
+  writeFileSync(join(world.repo, 'docs/list.md'), tasks('One'));
   symlinkSync(target, join(dir, 'tasks.md'));
   if (commit) {
     git(world.repo, 'add', '--all');
@@ -67,23 +67,23 @@ describe.concurrent('a spec directory that is a link', () => {
     const real = join(world.repo, 'docs/limits-spec');
     mkdirSync(real, { recursive: true });
     mkdirSync(join(world.repo, '.kiro/specs'), { recursive: true });
-    writeFileSync(join(real, 'tasks.md'), tasks('One', 'Two'));
+    writeFileSync(join(real, 'tasks.md'), tasks('One'));
     const dir = join(world.repo, '.kiro/specs/limits');
     symlinkSync('../../docs/limits-spec', dir);
     git(world.repo, 'add', '--all');
     git(world.repo, 'commit', '--quiet', '--message=Add a spec');
     expect((await runSpec(world, dir)).code).toBe(0);
-    expect(stateFile(world).specs.limits).toMatchObject({ completed: ['1', '2'] });
+    expect(stateFile(world).specs.limits).toMatchObject({ completed: ['1'] });
     expect(world.exists('repo/docs/SEQUENTIAL_STATE.json')).toBe(false);
     expect(git(world.repo, 'status', '--porcelain')).toBe('');
-    expect(work(world)).toHaveLength(4);
+    expect(work(world)).toHaveLength(2);
   });
 
   it('to another place is read and ticked there', async ({ world }) => {
     const real = join(world.dir, 'limits');
     mkdirSync(real);
     mkdirSync(join(world.repo, '.kiro/specs'), { recursive: true });
-    writeFileSync(join(real, 'tasks.md'), tasks('One', 'Two'));
+    writeFileSync(join(real, 'tasks.md'), tasks('One'));
     const dir = join(world.repo, '.kiro/specs/limits');
     symlinkSync(real, dir);
     git(world.repo, 'add', '--all');
@@ -91,6 +91,6 @@ describe.concurrent('a spec directory that is a link', () => {
     const { code, err } = await runSpec(world, dir, '--workdir', world.repo);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(readFileSync(join(real, 'tasks.md'), 'utf8')).toBe(TICKED);
-    expect(stateFile(world).specs.limits).toMatchObject({ completed: ['1', '2'] });
+    expect(stateFile(world).specs.limits).toMatchObject({ completed: ['1'] });
   });
 });

@@ -33,7 +33,7 @@ describe.concurrent('a unit that has begun and is not selected', () => {
   ] as const)('is set aside with its work: %s', { tags: 'full' }, async ([, step, flags], { world }) => {
     withoutWaits(world);
     world.rehearsal([step]);
-    const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
+    const dir = writeSpec(world, tasks('One', 'Two', 'Three').replace('[ ] 1', '[x] 1'));
     expect((await runSpec(world, dir, '--max-attempts', '1')).code).toBe(2);
     const { code, result } = await runSpec(world, dir, '--max-attempts', '1', ...flags);
     expect({ code, counts: result.counts }).toMatchObject({

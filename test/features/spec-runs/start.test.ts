@@ -113,12 +113,14 @@ describe.concurrent('a run of a spec that begins', () => {
     expect(err).toContain('1 is given to "nobody", which is none of the owners (default)');
   });
 
-  it.for(['', '  '])('anew with the answer "%s" is refused', { tags: 'full' }, async (answer, { world }) => {
+  it('anew with an empty answer is refused', { tags: 'full' }, async ({ world }) => {
     world.rehearsal([{ when: { phase: 'implement' }, do: [{ result: 'Which?\n<promise>HALT</promise>' }] }]);
     const dir = writeSpec(world, tasks('One'));
     await runSpec(world, dir);
-    const { code, err } = await world.cli('resume', '--no-tmux', '--answer', answer);
-    expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining('--answer says nothing.') });
-    expect(world.ticket('spec-limits', '1').hold?.kind).toBe('gate');
+    for (const answer of ['', '  ']) {
+      const { code, err } = await world.cli('resume', '--no-tmux', '--answer', answer);
+      expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining('--answer says nothing.') });
+      expect(world.ticket('spec-limits', '1').hold?.kind).toBe('gate');
+    }
   });
 });

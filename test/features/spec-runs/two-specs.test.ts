@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import {
@@ -26,6 +26,7 @@ function neighbours(world: World): { dir: string; other: string; there: string }
   const other = join(world.dir, 'other');
   git(world.dir, 'clone', '--quiet', world.repo, other);
   const there = join(other, '.kiro/specs/limits');
+  cpSync(join(dir, '../SEQUENTIAL_STATE.json'), join(there, '../SEQUENTIAL_STATE.json'));
   return { dir, other, there };
 }
 
@@ -209,7 +210,8 @@ describe.concurrent('a spec that git does not have and that is gone from its pla
         do: [{ run: `mv ${world.repo}/${from} ${world.repo}/${to}` }, ...add('a.txt'), done()],
       },
     ]);
-    const dir = writeSpec(world, tasks('One', 'Two'), { commit: false });
+    const list = tasks('One', 'Two').replace('[ ] 1', '[x] 1');
+    const dir = writeSpec(world, list, { commit: false });
     const { code, result } = await runSpec(world, dir);
     expect({ code, complete: result.counts.complete }).toEqual({ code: 2, complete: 1 });
     expect(result.tickets[1]).toMatchObject({ status: 'failed', currentPhase: 'tick' });
