@@ -60,7 +60,7 @@ describe.concurrent('what is done', () => {
   }) => {
     const rename = { run: `sed -i 's/Two/Two renamed/' ${TASKS}` };
     world.rehearsal([unit('2', rename, ...add('a.txt'), { result: 'No signal.' })]);
-    const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
+    const dir = writeSpec(world, tasks('One', 'Two', 'Three').replace('[ ] 1', '[x] 1'));
     expect((await runSpec(world, dir, '--max-attempts', '1')).code).toBe(2);
     edit(dir, (text) => text.replace('[ ] 2', '[x] 2'));
     expect((await runSpec(world, dir)).code).toBe(0);

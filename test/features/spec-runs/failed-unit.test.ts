@@ -128,6 +128,9 @@ describe.concurrent('contract 5: a unit that fails', () => {
     expect(world.ticket('spec-limits', '2').phaseHistory).toEqual([]);
     expect(stateFile(world).specs.limits).toMatchObject({ failed: ['1'], completed: [], halted: false });
     expect(progressFile(world)).toContain('**Status:** Failed');
+    const { out } = await world.cli('status');
+    expect(out).toContain('the plan stops at the first failure, and 1 failed');
+    expect(out).not.toContain('no engine is running');
   });
 
   it('goes on where it was when the spec is run again', { tags: 'full' }, async ({ world }) => {

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { variants } from '../../support/index.ts';
 import { done, git, it, put, runSpec, story, tasks, withoutWaits, writeSpec } from './support.ts';
 
 const fails = (ticket: string, ...before: unknown[]) => ({
@@ -12,23 +11,22 @@ const RUN = ['--in-place', '--max-attempts', '1'];
 const status = (repo: string) => git(repo, 'status', '--porcelain');
 
 describe.concurrent('--in-place after a unit has failed', () => {
-  variants([['stop'], ['continue']])(
-    'refuses what a person has put there since, and touches nothing (%s)',
-    async ([way = ''], { world }) => {
-      withoutWaits(world);
-      world.rehearsal([fails('2')]);
-      const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
-      expect((await runSpec(world, dir, ...RUN)).code).toBe(2);
-      expect(status(world.repo)).toBe('');
-      put(join(world.repo, '.env.local'), 'SECRET=1\n');
-      put(join(world.repo, 'README.md'), 'mine\n');
-      const before = status(world.repo);
+  it('refuses what a person has put there since, and touches nothing', async ({ world }) => {
+    withoutWaits(world);
+    world.rehearsal([fails('1')]);
+    const dir = writeSpec(world, tasks('One', 'Two'));
+    expect((await runSpec(world, dir, ...RUN)).code).toBe(2);
+    expect(status(world.repo)).toBe('');
+    put(join(world.repo, '.env.local'), 'SECRET=1\n');
+    put(join(world.repo, 'README.md'), 'mine\n');
+    const before = status(world.repo);
+    for (const way of ['stop', 'continue']) {
       const { code, err } = await runSpec(world, dir, ...RUN, '--on-failure', way);
       expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining('.env.local') });
       expect(status(world.repo)).toBe(before);
       expect(git(world.repo, 'for-each-ref', 'refs/signalbox')).toBe('');
-    },
-  );
+    }
+  });
 
   it('goes on with what the unit left, and refuses it once a person has changed it', {
     tags: 'full',

@@ -1,7 +1,7 @@
 import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { add, done, git, it, put, runSpec, stateFile, tasks, withoutWaits, writeSpec } from './support.ts';
+import { add, done, git, it, put, runSpec, stateFile, tasks, writeSpec } from './support.ts';
 
 const flags = ['--no-tmux', '--delay', '0'];
 
@@ -59,16 +59,6 @@ describe.concurrent('what a run of a spec says', () => {
     const { out } = await world.cli('spec', dir, ...flags);
     expect(out).toContain('! 1 halted and gave no reason');
     expect(out).toContain('◌ 2 waits for 1: it needs attention');
-  });
-
-  it('in status after a stop at a failure is that it stopped', { tags: 'full' }, async ({ world }) => {
-    withoutWaits(world);
-    world.rehearsal([{ when: { phase: 'implement' }, do: [{ result: 'No signal.' }] }]);
-    const dir = writeSpec(world, tasks('One', 'Two'));
-    expect((await runSpec(world, dir, '--max-attempts', '1')).code).toBe(2);
-    const { out } = await world.cli('status');
-    expect(out).toContain('the plan stops at the first failure, and 1 failed');
-    expect(out).not.toContain('no engine is running');
   });
 
   it('at Ctrl-C while nothing is at work is that the run is stopped', async ({ world }) => {
