@@ -25,8 +25,9 @@ export function settleDependencies(tree: Tree, graph: Graph): Note[] {
       const target = find(name);
       if (target) depend(task, target, line);
       else if (index < ids.length)
-        notes.push(unknown(tree, line, `Task ${task.id} depends on ${name}, which is not there.`, name));
-      else notes.push(noTask(line, `Task ${task.id} depends on "${name}", which is no task and is ignored.`));
+        notes.push(unknown(tree, line, `Task ${task.id} depends on ${name}, which does not exist.`, name));
+      else
+        notes.push(noTask(line, `Task ${task.id} depends on "${name}", which is not a task and is ignored.`));
     }
   }
   const node = (name: string) => {
@@ -44,15 +45,16 @@ export function settleDependencies(tree: Tree, graph: Graph): Note[] {
     const name = first ? after : before;
     if (strangers.has(name)) continue;
     strangers.add(name);
-    const message = `The dependency graph names task ${name}, which is not there.`;
-    if (drawn) notes.push(noTask(line + 1, `"${name}" in the dependency graph is no task.`));
+    const message = `The dependency graph names task ${name}, which does not exist.`;
+    if (drawn) notes.push(noTask(line + 1, `"${name}" in the dependency graph is not a task.`));
     else notes.push(unknown(tree, line + 1, message, name));
   }
   for (const [wave, { names, line }] of graph.waves.entries())
     for (const name of names) {
       const task = find(name);
       if (task) task.wave = wave;
-      else notes.push(unknown(tree, line + 1, `Wave ${wave} names task ${name}, which is not there.`, name));
+      else
+        notes.push(unknown(tree, line + 1, `Wave ${wave} names task ${name}, which does not exist.`, name));
     }
   return [...notes, ...cycleNotes(tree)];
 }

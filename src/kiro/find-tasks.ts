@@ -208,7 +208,7 @@ class Collector {
 
 function unclosed({ line, what }: { line: number; what: 'fence' | 'comment' }): Note {
   const isFence = what === 'fence';
-  const message = `This ${isFence ? 'code block' : 'comment'} is never closed, so that nothing behind it counts.`;
+  const message = `This ${isFence ? 'code block' : 'comment'} is never closed, so the rest of the file is ignored.`;
   const hint = isFence ? 'Close it with a line of the same marks.' : 'Close it with -->.';
   return error(line + 1, 'spec/unclosed', message, hint);
 }

@@ -44,7 +44,7 @@ export function parseTasks(text: string, file = 'tasks.md'): ParsedTasks {
     source.map((line) => line.text),
   );
   notes.push(...collected.notes, ...tree.notes, ...settleDependencies(tree, graph), ...doneNotes(tree.all));
-  if (tree.all.length === 0) notes.push(error(1, 'spec/no-tasks', 'There is no task in this file.', FORM));
+  if (tree.all.length === 0) notes.push(error(1, 'spec/no-tasks', 'The file has no tasks.', FORM));
   return {
     tasks: tree.roots,
     all: tree.all,

@@ -133,7 +133,7 @@ function requirementProblems(
     const lost = task.requirements.filter(({ id }) => /\d/.test(id) && !/\s/.test(id) && !index.has(id));
     if (!lost[0]) return [];
     const ids = [...new Set(lost.map(({ id }) => id))].join(', ');
-    const message = `Task ${task.id} names requirements that are not there: ${ids}.`;
+    const message = `Task ${task.id} names unknown requirements: ${ids}.`;
     return inFile(files.tasks, warning(lost[0].line, 'spec/unknown-requirement', message));
   });
 }

@@ -142,7 +142,7 @@ function inheritDone(task: SpecTask): void {
 }
 
 function duplicate({ id, line }: SpecTask, first: SpecTask): Note {
-  const message = `Task ${id} is there twice: line ${first.line} has it already.`;
+  const message = `Task ${id} is defined twice; the first is on line ${first.line}.`;
   return error(line, 'spec/duplicate-id', message, 'Give one of them another number.');
 }
 

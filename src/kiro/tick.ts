@@ -101,8 +101,8 @@ function findAgain({ all }: ParsedTasks, tasks: readonly TaskIdentity[], file: s
 
 function changed(task: TaskIdentity, same: readonly SpecTask[], file: string): InputError {
   const [now] = same;
-  const renamed = now ? `is called ${JSON.stringify(now.title)} now` : 'is not there any more';
-  const why = same.length > 1 ? `is there ${same.length} times now` : renamed;
+  const renamed = now ? `is called ${JSON.stringify(now.title)} now` : 'no longer exists';
+  const why = same.length > 1 ? `exists ${same.length} times now` : renamed;
   const message = `${file} has changed: task ${task.id} (${JSON.stringify(task.title)}) ${why}.`;
   return new InputError('spec/changed', message, {
     hint: 'Its box was left alone. Tick it in your own copy if it is done, else it is done anew; then run the spec again.',

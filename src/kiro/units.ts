@@ -238,7 +238,7 @@ function notAwaited(
   const why = isOptional ? 'optional and not included' : 'not selected';
   const message = `Task ${task.id} depends on ${target.id}, ${which} ${isOne ? 'is' : 'are'} ${why} and not done: the run does not wait for ${isOne ? 'it' : 'them'}.`;
   const add = `Add ${ids} to the selection if ${isOne ? 'it matters' : 'they matter'}.`;
-  const hint = isOptional ? '--include-optional takes it along.' : add;
+  const hint = isOptional ? '--include-optional includes it.' : add;
   return inFile(spec.files.tasks, warning(line, 'spec/not-selected', message, hint));
 }
 

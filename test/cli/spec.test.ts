@@ -71,9 +71,9 @@ describe.concurrent('spec check', () => {
     const { code, out } = await world.cli('spec', 'check', dir);
     expect(code).toBe(5);
     expect(out).toMatch(
-      /tasks\.md:10:1: error: Task 3 is there twice: line 8 has it already\.\n {4}Give one/,
+      /tasks\.md:10:1: error: Task 3 is defined twice; the first is on line 8\.\n {4}Give one/,
     );
-    expect(out).toMatch(/tasks\.md:11:1: error: Task 3 depends on 8, which is not there\./);
+    expect(out).toMatch(/tasks\.md:11:1: error: Task 3 depends on 8, which does not exist\./);
     expect(out).toMatch(/\n2 errors\.\n$/);
     expect((await world.cli('spec', 'check', spec(world, '# Nothing\n'))).code).toBe(5);
   });
@@ -85,7 +85,7 @@ describe.concurrent('spec check', () => {
       spec(world, '- [ ] 1. A\n  - _Requirements: 9.9_\n'),
     );
     expect(code).toBe(0);
-    expect(out).toMatch(/warning: Task 1 names requirements that are not there: 9\.9\.\n\n1 warning\.\n$/);
+    expect(out).toMatch(/warning: Task 1 names unknown requirements: 9\.9\.\n\n1 warning\.\n$/);
   });
 
   it('never ends with a code that a run of a spec has a meaning for', async ({ world }) => {

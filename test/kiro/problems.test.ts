@@ -54,7 +54,7 @@ describe('problems of tasks.md', () => {
   it('suggest the id that was meant', () => {
     const text = '- [ ] 10.12 A\n- [ ] 2. B\n  - _Depends: 10.21_\n';
     expect(parseTasks(text).problems[0]?.message).toMatch(
-      /10\.21, which is not there\. Did you mean "10\.12"\?/,
+      /10\.21, which does not exist\. Did you mean "10\.12"\?/,
     );
   });
 });

@@ -63,11 +63,11 @@ describe('tick', () => {
   });
 
   const changed: [string, string, RegExp][] = [
-    ['is gone', '- [ ] 2. B\n', /task 1 \("A"\) is not there any more/],
+    ['is gone', '- [ ] 2. B\n', /task 1 \("A"\) no longer exists/],
     ['has another title', '- [ ] 1. Other\n', /task 1 \("A"\) is called "Other" now/],
-    ['is there twice', '- [ ] 1. A\n- [ ] 1. A\n', /task 1 \("A"\) is there 2 times now/],
+    ['is there twice', '- [ ] 1. A\n- [ ] 1. A\n', /task 1 \("A"\) exists 2 times now/],
     ['was renumbered', '- [ ] 1. New\n- [ ] 2. A\n', /is called "New" now/],
-    ['went into a code block', '```\n- [ ] 1. A\n```\n- [ ] 2. B\n', /is not there any more/],
+    ['went into a code block', '```\n- [ ] 1. A\n```\n- [ ] 2. B\n', /no longer exists/],
   ];
   it.each(changed)('refuses a task that %s, and says so', (_name, text, message) => {
     expect(() => tick(text, tasks('- [ ] 1. A\n', '1'))).toThrow(message);

@@ -37,7 +37,7 @@ export async function repositoryOf(
       return (await workspaces.checkRepo(cwd)).root;
     } catch {
       throw new InputError('spec/no-repository', messageOf(error), {
-        hint: 'Say with --workdir in which repository the work happens.',
+        hint: 'Name the repository with --workdir.',
       });
     }
   }
@@ -50,7 +50,7 @@ export async function checkBase(
   base: string | null,
 ): Promise<void> {
   if (base === null) return;
-  const hint = `Name a branch that is there, or make it: git -C ${repo} branch ${base}`;
+  const hint = `Name an existing branch, or create it: git -C ${repo} branch ${base}`;
   await named(() => workspaces.checkBase({ repo, base }), '--base', hint);
 }
 

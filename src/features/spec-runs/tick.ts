@@ -72,7 +72,7 @@ function placeOf({ store, settings }: EngineContext, ref: TicketRef): UnitPlace 
   const { unit } = ticket;
   const kept = plan.spec;
   if (!kept || !unit)
-    throw new InputError('spec/none', `${refKey(ref)} is no unit of a spec.`, {
+    throw new InputError('spec/none', `${refKey(ref)} is not a unit of a spec.`, {
       hint: 'Only tickets of a run of a spec have boxes to tick.',
     });
   const workspace = workspaceFor(ticket, plan, settings, store.view());
@@ -151,7 +151,7 @@ function refuseNoTree({ ticket, kept, workspace: { path }, original }: UnitPlace
   throw new IllegalMoveError('spec/no-tree', `${refKey(ticket)} cannot be ticked: ${path} is gone.`, {
     hint: kept.tracked
       ? `What was ticked is on the branch ${ticket.branch}.`
-      : `What was ticked is in ${original}, which git does not have.`,
+      : `What was ticked is in ${original}, which is not in git.`,
     details: { path },
   });
 }
@@ -160,14 +160,14 @@ function refuseNoTree({ ticket, kept, workspace: { path }, original }: UnitPlace
 function refuseNoList({ unit: { id }, kept, original, copy }: UnitPlace): void {
   if (!kept.tracked && original !== copy && !existsSync(original)) {
     const from = existsSync(copy) ? ` A copy with the ticks so far is ${copy}.` : '';
-    throw new InputError('spec/changed', `${original} is not there any more: unit ${id} cannot be ticked.`, {
+    throw new InputError('spec/changed', `${original} no longer exists: unit ${id} cannot be ticked.`, {
       hint: `Put it back at its place, then run the spec again.${from}`,
       details: { file: original, copy },
     });
   }
   for (const file of [copy, original]) {
     if (statSync(file, { throwIfNoEntry: false })?.isFile() ?? true) continue;
-    throw new InputError('spec/changed', `${file} is no file any more: unit ${id} cannot be ticked.`, {
+    throw new InputError('spec/changed', `${file} is no longer a file: unit ${id} cannot be ticked.`, {
       hint: 'Move away what is there and put the task list back, then run the spec again.',
       details: { file },
     });

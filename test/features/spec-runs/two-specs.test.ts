@@ -196,7 +196,7 @@ describe.concurrent('a spec that git does not have and that is gone from its pla
     const dir = writeSpec(world, tasks('One'), { commit: false });
     const { code, result } = await runSpec(world, dir);
     expect(code).toBe(2);
-    expect(result.tickets[0]?.error).toContain(`${list} is no file any more: unit 1 cannot be ticked.`);
+    expect(result.tickets[0]?.error).toContain(`${list} is no longer a file: unit 1 cannot be ticked.`);
     expect(result.tickets[0]?.error).toContain('put the task list back');
   });
 
@@ -215,7 +215,7 @@ describe.concurrent('a spec that git does not have and that is gone from its pla
     const { code, result } = await runSpec(world, dir);
     expect({ code, complete: result.counts.complete }).toEqual({ code: 2, complete: 1 });
     expect(result.tickets[1]).toMatchObject({ status: 'failed', currentPhase: 'tick' });
-    expect(result.tickets[1]?.error).toContain(`${dir}/tasks.md is not there any more`);
+    expect(result.tickets[1]?.error).toContain(`${dir}/tasks.md no longer exists`);
     expect(result.tickets[1]?.error).toContain('Put it back at its place');
     renameSync(join(world.repo, to), join(world.repo, from));
     const again = await runSpec(world, dir);
