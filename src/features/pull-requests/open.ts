@@ -148,6 +148,7 @@ async function update(work: ForgeWork, pull: PullRequest, content: Content) {
       await editPullRequest({ repository: head.repository, number, bodyFile, base }, gh);
       return {};
     });
+  else journal.settle('edit', { number, url });
   return { number, url, created: false };
 }
 

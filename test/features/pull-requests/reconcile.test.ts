@@ -8,6 +8,7 @@ import { Bench } from './bench.ts';
 const DEEDS = [
   ['push', ['forge', 'pr', 'p', 'a']],
   ['create', ['forge', 'pr', 'p', 'a']],
+  ['edit', ['forge', 'pr', 'p', 'a']],
   ['comment', ['forge', 'comment', 'p', 'a', '--key', 'k', '--body-file', 'note.md']],
   ['merge', ['forge', 'merge', 'p', 'a']],
 ] as const;
@@ -24,6 +25,10 @@ describe('kill -9 around a deed on the forge', () => {
           await bench.work('a');
           world.append('note.md', 'A note.\n');
           if (deed !== 'push' && deed !== 'create') await bench.open('a');
+          if (deed === 'edit')
+            bench.gh.pullRequest(1, (pull) => {
+              pull.body = 'What a person wrote.\n';
+            });
           const crash = { ...bench.env, SIGNALBOX_CRASH_AT: `forge:${deed}-${moment}` };
           expect(await world.start(command, crash).ended).toMatchObject({ signal: 'SIGKILL' });
           const file = join(world.stateDir, 'jobs', 'p', 'a', 'forge.jsonl');
@@ -39,6 +44,10 @@ describe('kill -9 around a deed on the forge', () => {
           expect(bench.tip('ticket/p/a')).toBe(bench.tip('ticket/p/a', world.repo));
           if (deed === 'comment')
             expect(pulls[0]?.comments).toMatchObject([{ body: '<!-- signalbox-comment k -->\nA note.\n' }]);
+          if (deed === 'edit') {
+            expect(pulls[0]?.body).toMatch(/^What a person wrote\.\n\n<!-- signalbox -->/);
+            expect(bench.gh.calls('pr edit')).toHaveLength(1);
+          }
           if (deed === 'merge') {
             expect(pulls[0]?.state).toBe('MERGED');
             expect(bench.gh.calls('pr merge')).toHaveLength(1);
