@@ -1,10 +1,10 @@
 import { cleanText } from '../model/text/clean.ts';
 import { closingTicks } from '../model/text/markdown-lines.ts';
 
-/** A fence behind whatever a block can stand in: lists, quotes, footnotes, indentation. */
+/** A fence inside whatever can contain a block: lists, quotes, footnotes, indentation. */
 const FENCE = /^(?:[\s>]|[-*+]\s|\d{1,9}[.)]\s|\[\^[^\]]*\]:)*(`{3,}|~{3,})(.*)$/;
 const CLOSER = /^[\s>]*(`{3,}|~{3,})\s*$/;
-/** GitHub looks through emphasis, brackets and the end of a line. */
+/** GitHub ignores emphasis, brackets and the end of a line here. */
 const CLOSING =
   /(?<![A-Za-z0-9])(clos(?:e|es|ed)|fix(?:es|ed)?|resolv(?:e|es|ed))(?!\u200b)(?=[^A-Za-z0-9\n]{1,10}?(?:[\w./-]*#\d|gh-\d|https?:\/\/)|[^A-Za-z0-9\n]*$)/gi;
 const MENTION = /(?<![A-Za-z0-9])@(?=[A-Za-z0-9])/g;
@@ -12,9 +12,9 @@ const MENTION = /(?<![A-Za-z0-9])@(?=[A-Za-z0-9])/g;
 const ENTITY = /&(?=#|(?!(?:lt|gt|amp|quot);)[A-Za-z][A-Za-z0-9]*;)/g;
 
 /**
- * Text of an issue or an agent, fit for a pull request: it is shown as Markdown, but it closes no issue, calls nobody,
- * and neither an open comment, tag nor code block of it reaches what stands behind it. Code blocks come to the left
- * margin, where nobody can read them in two ways.
+ * Text of an issue or an agent, fit for a pull request: it is shown as Markdown, but it closes no issue, mentions no
+ * account, and no open comment, tag or code block of it affects the text behind it. Code blocks are moved to the left
+ * margin, where every parser reads them the same way.
  */
 export function inert(text: string, max: number): string {
   let fence: string | undefined;
@@ -37,7 +37,7 @@ export function inert(text: string, max: number): string {
   return lines.join('\n').trim();
 }
 
-/** The same for one line. Backticks without a partner in it are no code, whatever stands in the next one. */
+/** The same for one line. Backticks without a partner in it are no code, whatever is in the next one. */
 export function inertLine(line: string): string {
   return splitCode(line)
     .map(({ text, code }) => {

@@ -25,7 +25,7 @@ interface RepositoryMemory {
 
 /**
  * The repository that a plain number means: $GH_REPO, what `gh repo set-default` recorded, or origin. gh itself is
- * only asked when the remotes do not tell.
+ * only asked when the remotes do not name one.
  */
 export async function ownRepository(options: GhOptions, memory?: RepositoryMemory): Promise<RepositoryName> {
   const given = options.env.GH_REPO;
@@ -48,7 +48,7 @@ export async function ownRepository(options: GhOptions, memory?: RepositoryMemor
   return local;
 }
 
-/** Where `owner/repo` is looked for. */
+/** The host of `owner/repo` without one. */
 export function defaultHost({ env }: Pick<GhOptions, 'env'>): string {
   return env.GH_HOST || GITHUB;
 }

@@ -28,7 +28,7 @@ interface Ours extends Listening {
 /** Messages stay below what the engine keeps of a script's output. */
 const MOST_BYTES = 12_000;
 
-/** Where a pull request stands for somebody who waits, or why there is nothing new. */
+/** The state of a pull request for a phase that waits, or why there is nothing new. */
 export function standingOf(
   pull: Watched | null,
   awaited: PullWait,
@@ -108,7 +108,7 @@ function asked(pull: Watched, items: readonly FeedbackItem[]): Standing {
   return { outcome, message, ids: taken.flatMap(({ ids }) => ids) };
 }
 
-/** What stands against merging it, whether somebody answered it or not; undefined where nothing does. */
+/** Why it should not be merged, answered or not; undefined where nothing is against it. */
 export function objectionTo(pull: Watched, reviewers: readonly string[]): string | undefined {
   const against = verdicts(pull, reviewers).filter(({ state }) => state === 'CHANGES_REQUESTED');
   const objected = objectedBy(pull, against);
@@ -122,7 +122,7 @@ export function pendingChecks(pull: Watched): string[] {
   return pull.checks.filter(({ state }) => state === 'pending').map(({ name }) => cleanLine(name, 80));
 }
 
-/** The last word of everybody who is listened to. */
+/** The last verdict of every reviewer who counts. */
 function verdicts(pull: Watched, reviewers: readonly string[]): Watched['reviews'] {
   const latest = new Map<string, Watched['reviews'][number]>();
   for (const review of [...pull.reviews].sort((a, b) => a.at.localeCompare(b.at))) {
@@ -148,7 +148,7 @@ function names(reviews: readonly { author: string }[]): string {
   return reviews.map(({ author }) => author).join(', ');
 }
 
-/** Who holds it back by requesting changes; where GitHub has rules of its own, these say whether anybody does. */
+/** Who requested changes; where GitHub has rules of its own, these decide whether that counts. */
 function objectedBy({ decision }: Watched, against: Watched['reviews']): string | undefined {
   if (decision !== 'CHANGES_REQUESTED' && (decision !== '' || against.length === 0)) return undefined;
   return cleanLine(names(against), 200) || 'somebody';
@@ -174,7 +174,7 @@ function approval(pull: Watched, { reviewers }: Ours): { text: string } | { miss
   };
 }
 
-/** One thing that somebody should answer by a change or by words. */
+/** One thing to answer by a change or by a comment. */
 interface FeedbackItem {
   /** Stays the same for as long as the same thing is meant. */
   ids: string[];
@@ -203,9 +203,9 @@ function feedbackOf(pull: Watched, listening: Listening): FeedbackItem[] {
 }
 
 function said(pull: Watched, { reviewers, answered }: Listening): FeedbackItem[] {
-  const heard = (each: Said) => isHeard(each, reviewers) && !(each.own && each.text.startsWith(MARK));
+  const counts = (each: Said) => isHeard(each, reviewers) && !(each.own && each.text.startsWith(MARK));
   const reviews = pull.reviews
-    .filter(heard)
+    .filter(counts)
     .filter(({ state, text }) => state === 'CHANGES_REQUESTED' || (state === 'COMMENTED' && text !== ''))
     .map((each): FeedbackItem => {
       const verb = each.state === 'COMMENTED' ? 'says' : 'requests changes';
@@ -213,9 +213,9 @@ function said(pull: Watched, { reviewers, answered }: Listening): FeedbackItem[]
     });
   const threads = pull.threads
     .filter(({ resolved }) => !resolved)
-    .map((thread) => ({ ...thread, comments: thread.comments.filter(heard) }))
+    .map((thread) => ({ ...thread, comments: thread.comments.filter(counts) }))
     .map((thread) => threadItem(thread, answered));
-  const comments = pull.comments.filter(heard).map((each): FeedbackItem => {
+  const comments = pull.comments.filter(counts).map((each): FeedbackItem => {
     return {
       ids: [`comment:${each.id}`],
       kind: 'comment',
@@ -232,7 +232,7 @@ function conflict({ mergeable, head, base, baseCommit }: Watched): FeedbackItem[
   return [{ ids: [`conflict:${head}:${baseCommit}`], kind: 'conflict', text }];
 }
 
-/** Red checks count once all have ended: a half-read result would be mended twice. */
+/** Red checks count once all have ended: a partial result would be fixed twice. */
 function checks(pull: Watched): FeedbackItem[] {
   if (pull.checks.some(({ state }) => state === 'pending')) return [];
   return pull.checks

@@ -53,7 +53,7 @@ const MAX_DESCRIPTION = 8_000;
 /** GitHub takes 65,536. */
 const MAX_BODY = 60_000;
 
-/** The part of a pull request's text that is ours, between two marks that nobody sees. */
+/** The part of a pull request's text that is ours, between two marks that are not shown. */
 export function pullRequestSection(facts: BodyFacts): string {
   const { reference, link, verdict } = facts;
   const parts = [
@@ -71,7 +71,7 @@ export function pullRequestSection(facts: BodyFacts): string {
   return `${BEGIN}\n${cut}\n${END}`;
 }
 
-/** Somebody else's words, shown as such. */
+/** Text of the ticket, shown as a quotation. */
 function quotedText(text: string): string {
   const quiet = inert(text, MAX_DESCRIPTION);
   return quiet === '' ? '' : quiet.replace(/^/gm, '> ').replace(/ +$/gm, '');
@@ -93,7 +93,7 @@ export function mergeBody(existing: string, section: string): string {
 
 export interface Criterion {
   criterion: string;
-  /** Null where nobody judged it. */
+  /** Null where it was not judged. */
   met: boolean | null;
   evidence: string;
 }

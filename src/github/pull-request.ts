@@ -25,7 +25,7 @@ export interface PullRequest {
 export interface Head {
   repository: RepositoryName;
   branch: string;
-  /** Owner of the repository that the branch is pushed to; null when its address does not tell. */
+  /** Owner of the repository that the branch is pushed to; null when its address does not name one. */
   owner: string | null;
 }
 
@@ -81,7 +81,7 @@ interface NewPullRequest {
   bodyFile: string;
 }
 
-/** Opens a pull request and looks it up again: an answer that got lost does not make a second one. */
+/** Opens a pull request and then reads it: a lost answer does not make a second one. */
 export async function createPullRequest(wanted: NewPullRequest, options: GhOptions): Promise<PullRequest> {
   const { head, base, title, bodyFile } = wanted;
   const args = [
@@ -156,7 +156,7 @@ interface MergeWish {
   method: 'merge' | 'squash' | 'rebase';
 }
 
-/** Merges a pull request and looks it up again: what counts is what GitHub has, not what the call said. */
+/** Merges a pull request and then reads it: what counts is its state on GitHub, not what the call printed. */
 export async function mergePullRequest(wish: MergeWish, options: GhOptions): Promise<PullRequest> {
   const { head, number, commit, method } = wish;
   const repository = repositoryText(head.repository);
@@ -172,7 +172,7 @@ export async function mergePullRequest(wish: MergeWish, options: GhOptions): Pro
   });
 }
 
-/** What is known of our own work on a branch, to tell its pull request from others of the same name. */
+/** What is known of our own work on a branch, to distinguish its pull request from others of the same branch name. */
 export interface OurWork {
   /** Where the pull request is known already. */
   number: number | null;

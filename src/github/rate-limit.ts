@@ -59,7 +59,7 @@ export class BudgetBook {
   }
 }
 
-/** When the limit that was met ends, as far as GitHub tells; asking costs nothing. Undefined for one without a window. */
+/** When the limit that was met ends, as far as GitHub says; asking costs nothing. Undefined for one without a window. */
 export async function limitEnd(host: string, options: GhOptions): Promise<string | undefined> {
   const { code, stdout } = await runGh(['api', 'rate_limit', '--hostname', host], options);
   if (code !== 0) return undefined;

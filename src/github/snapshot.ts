@@ -58,7 +58,7 @@ export async function seePull(
   };
   const known = fresh();
   if (known) return known;
-  const look = async () => {
+  const query = async () => {
     // Another process may have asked while this one waited for its turn.
     const meanwhile = fresh();
     if (meanwhile) return meanwhile;
@@ -66,7 +66,7 @@ export async function seePull(
     if (low) return { later: budgetText(low) };
     return ask(file, watch, options, others());
   };
-  return inTurn(file, look, options.gh.signal);
+  return inTurn(file, query, options.gh.signal);
 }
 
 /** Forgets what is known of a branch: something was just done that changes it. */

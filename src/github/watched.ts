@@ -168,7 +168,7 @@ function readCheck(check: Record<string, unknown>): Check {
   return { id, name, url, result, state: waits ? 'pending' : result === 'SUCCESS' ? 'passed' : 'failed' };
 }
 
-/** Anybody may write on a public repository; these belong to it. */
+/** Every account may comment on a public repository; these belong to it. */
 const TRUSTED = new Set(['OWNER', 'MEMBER', 'COLLABORATOR']);
 
 /** Whether an author is listened to: what others say never reaches an agent, and their reviews count for nothing. */
@@ -182,7 +182,7 @@ export interface Watch {
   branch: string;
   /** If it is known already: a branch alone may also have pull requests of other people's forks. */
   number: number | null;
-  /** Owner of the repository that the branch is pushed to; null when its address does not tell. */
+  /** Owner of the repository that the branch is pushed to; null when its address does not name one. */
   owner: string | null;
 }
 

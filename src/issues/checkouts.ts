@@ -36,7 +36,7 @@ export async function placeItems(
     const place = path === undefined ? unmapped(item) : await open(workspaces, path);
     if (typeof place === 'object') placed.places.set(item.key, place);
     else {
-      const hint = `Say in the settings where it lies:\nrepos:\n  ${item.repository}: /path/to/its/checkout`;
+      const hint = `Set the path of its checkout in the settings:\nrepos:\n  ${item.repository}: /path/to/its/checkout`;
       placed.refused.push({ reference: sayItem(item), item, reason: place, hint });
     }
   }
@@ -55,7 +55,7 @@ function nameOf(text: string): string {
 }
 
 function unmapped(item: WorkItem): string {
-  return `${item.repository}#${item.number} is an issue of another repository, and "repos" does not say where that lies here`;
+  return `${item.repository}#${item.number} is an issue of another repository, and "repos" has no checkout of it`;
 }
 
 async function open(workspaces: Workspaces, path: string): Promise<IssuePlace | string> {

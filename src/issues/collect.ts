@@ -21,7 +21,7 @@ interface CollectOptions extends GhOptions {
 interface CollectedWork {
   items: WorkItem[];
   problems: SourceProblem[];
-  /** What a spec says that was not taken as it stands. */
+  /** Notes about parts of a spec that were not taken as written. */
   notes: string[];
 }
 
@@ -103,8 +103,8 @@ function specItems(spec: Spec, options: UnitOptions = {}): WorkItem[] {
 
 /**
  * A spec is written to be done from top to bottom. What says of itself what it waits for is taken at its word; waves follow
- * each other, units marked as parallel stand beside their neighbours, and any other waits for the one before. What is done
- * already holds up nobody, and hides nothing that is still to do before it.
+ * each other, units marked as parallel run beside their neighbours, and any other waits for the one before. A
+ * unit that is done blocks no other, and the one behind it still waits for what is open before it.
  */
 function inTurn(units: readonly Unit[]): Map<string, string[]> {
   const waits = new Map<string, string[]>();

@@ -197,7 +197,7 @@ async function ownKey(number: number, place: string, context: SourceContext): Pr
   if (!(own instanceof SignalboxError)) return githubKey(own, number);
   throw new InputError(
     'markdown/depends-on',
-    `${place}: It depends on #${number}, and nobody can tell in which repository that is: ${messageOf(own)}`,
+    `${place}: It depends on #${number}, and its repository is not known: ${messageOf(own)}`,
     { hint: `Write owner/repo#${number}, or leave it out.${own.hint ? `\n${own.hint}` : ''}` },
   );
 }
@@ -207,7 +207,7 @@ async function refuseStrangers(host: string, place: string, context: SourceConte
   if (host === GITHUB || host === defaultHost(context).toLowerCase()) return;
   const own = await orError(context.ownRepository);
   if (!(own instanceof SignalboxError) && own.host === host) return;
-  throw new InputError('markdown/depends-on', `${place}: Issues on ${host} are not looked up from here.`, {
+  throw new InputError('markdown/depends-on', `${place}: Issues on ${host} are not fetched from here.`, {
     hint: 'Name issues of github.com or of the host that origin is on; GH_HOST names another.',
   });
 }

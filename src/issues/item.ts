@@ -37,7 +37,7 @@ export function sayItem(item: Pick<WorkItem, 'id' | 'number'>): string {
   return item.number !== null && String(item.number) === item.id ? `#${item.number}` : item.id;
 }
 
-/** The same of an issue that nobody could read: what was typed is all that is known. */
+/** The same for an issue that could not be read: only what was typed is known. */
 export function sayReference(reference: string): string {
   return /^\d+$/.test(reference) ? `#${reference}` : reference;
 }

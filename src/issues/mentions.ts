@@ -18,7 +18,7 @@ const MAX_MENTIONS = 100;
 const LEAD =
   /^ {0,3}(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?|#{1,6}[ \t]+)?[*_]{0,3}(?:depends[ -]on|blocked[ -]by)(?![A-Za-z0-9-])[*_]{0,3}[ \t]*:?[*_]{0,3}/i;
 const ITEM = /^[ \t]{0,8}(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?/;
-/** What may stand between two references. */
+/** What may be between two references. */
 const JOINT = /(?:[\s,;&+*_<>]|and\b|\([^()\n]{0,300}\))*/iy;
 const LINK = /\[([^[\]\n]{1,200})\]\(([^()\s]{1,2000})\)/y;
 /** Followed by another reference or nothing, since `UTF-8 support` is no issue. */
@@ -27,7 +27,7 @@ const LABEL = /^depends-on[/-]#?(\d+)$/i;
 
 /**
  * What a text says it waits for: lines such as `Depends on: #12, #13` or `Blocked by owner/repo#4`, and lists below
- * such a line. A reference counts while nothing but commas, "and" and remarks in parentheses stands before it.
+ * such a line. A reference counts while only commas, "and" and remarks in parentheses are before it.
  */
 export function dependencyMentions(body: string, options: MentionOptions = {}): Mention[] {
   const lines = visibleLines(body, { inline: true });

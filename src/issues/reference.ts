@@ -31,7 +31,7 @@ interface Read {
   mention: IssueMention;
   /** True for the address of a pull request. */
   pull: boolean;
-  /** Where the text goes on behind it. */
+  /** Index of the text behind it. */
   end: number;
 }
 
@@ -155,7 +155,7 @@ function fromPath(text: string, cwd: string): MarkdownReference | SpecReference 
   if (/^[a-z][a-z+.-]*:\/\//i.test(text)) throw refuse(`${quoted(text)} is not the address of an issue.`);
   if (text.includes('\0')) throw refuse(`${quoted(text)} is not a path.`);
   const path = resolve(cwd, text);
-  const stats = look(path, text);
+  const stats = statsOf(path, text);
   const markdown = MARKDOWN.test(text);
   if (!stats) throw markdown ? refuse(`There is no file ${path}.`, 'Check the path.') : notAReference(text);
   if (stats.isDirectory()) return { kind: 'spec', text, path };
@@ -168,17 +168,13 @@ function fromPath(text: string, cwd: string): MarkdownReference | SpecReference 
   return { kind: 'markdown', text, path };
 }
 
-function look(path: string, text: string): Stats | undefined {
+function statsOf(path: string, text: string): Stats | undefined {
   try {
     return statSync(path);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ENAMETOOLONG') return undefined;
-    throw refuse(
-      `${quoted(text)} cannot be looked at (${code ?? 'unknown error'}).`,
-      'Check the path.',
-      error,
-    );
+    throw refuse(`${quoted(text)} cannot be read (${code ?? 'unknown error'}).`, 'Check the path.', error);
   }
 }
 
@@ -213,7 +209,7 @@ export function numberOfKey(key: string): number | undefined {
   return key.startsWith(NUMBER_KEY) ? Number(key.slice(NUMBER_KEY.length)) : undefined;
 }
 
-/** The reference a key stands for, to look up a dependency that was not asked for; null for ids of Markdown files. */
+/** The reference of a key, to fetch a dependency that was not asked for; null for ids of Markdown files. */
 export function referenceFromKey(key: string): Reference | null {
   const colon = key.indexOf(':');
   const [kind, rest] = [key.slice(0, colon), key.slice(colon + 1)];

@@ -127,7 +127,7 @@ describe('buildExecutionConfig', () => {
   it.each([
     [
       { models: 'opus,qa=sonnet' },
-      '--models opus,qa=sonnet: a value for all phases stands beside one of a phase.',
+      '--models opus,qa=sonnet: a value for all phases cannot be combined with one for a phase.',
     ],
     [{ models: 'opus,sonnet' }, '--models opus,sonnet: there is more than one value for all phases.'],
     [{ models: 'plan=opus' }, '--models: there is no phase "plan".'],

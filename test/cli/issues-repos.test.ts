@@ -49,6 +49,6 @@ describe.concurrent('an issue of another repository', () => {
     const { code, out } = await issues.cli('run', 'acme/api#7', '1', '--phases', 'exec', '--no-pr');
     expect(code).toBe(1);
     expect(out).toContain('✓ Issue #1 completed');
-    expect(out).toMatch(/api-7: Say in the settings where it lies:\n {2}repos:\n {4}acme\/api: /);
+    expect(out).toMatch(/api-7: Set the path of its checkout in the settings:\n {2}repos:\n {4}acme\/api: /);
   });
 });

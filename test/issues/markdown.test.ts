@@ -164,7 +164,7 @@ describe('a Markdown file', () => {
     write(dir, 'b.md', '---\ndependsOn: https://evil.example/a/b/issues/2\n---\nText');
     const { items, problems } = await fetchItems(['a.md', 'b.md'], options);
     expect(items.map(({ dependsOn }) => dependsOn)).toEqual([['github:ghe.example.com/acme/api#3']]);
-    expect(problems[0]?.message).toMatch(/b\.md:2:12: Issues on evil\.example are not looked up/);
+    expect(problems[0]?.message).toMatch(/b\.md:2:12: Issues on evil\.example are not fetched/);
   });
 
   it('needs no forge, and says so only when it waits for a plain number', async () => {

@@ -43,17 +43,17 @@ export function tellPhases({ items, phases, tickets }: PreparedRun, callback: Ph
   for (const { id, number } of items) if (!done.has(id)) call(number ?? id, phases.get(id) ?? []);
 }
 
-/** Wraps a caller's function so that it cannot stop the work: what it throws or rejects with goes to `tell` only. */
+/** Wraps a caller's function so that it cannot stop the work: what it throws or rejects with goes to `report` only. */
 export function harmless<A extends unknown[]>(
   callback: (...args: A) => unknown,
-  tell: (error: unknown) => void = () => undefined,
+  report: (error: unknown) => void = () => undefined,
 ): (...args: A) => void {
   return (...args) => {
     try {
       const result = callback(...args);
-      if (result instanceof Promise || isThenable(result)) Promise.resolve(result).catch(tell);
+      if (result instanceof Promise || isThenable(result)) Promise.resolve(result).catch(report);
     } catch (error) {
-      tell(error);
+      report(error);
     }
   };
 }

@@ -89,7 +89,7 @@ export function stopAtRefused({ mode, asked, issues, refused, groups }: LineInpu
   const name = sayItem(at);
   const { waiting, reason } = why(at) ?? {};
   const stop = `the ${mode === 'chain' ? 'chain' : 'run'} stops at ${name}, which ${waiting ? reason : 'is not run'}`;
-  const hint = `Go on with ${name} first, then name it again.`;
+  const hint = `Continue ${name} first, then name it again.`;
   for (const item of issues.filter((each) => !kept(each)))
     refused.push({ reference: sayItem(item), item, notStarted: true, reason: stop, hint });
   return issues.filter(kept);

@@ -69,7 +69,7 @@ function waitsForNamed(item: WorkItem, { reference, locked, waiting, reason }: R
   const which = locked ? `is ${reason}` : waiting ? reason : `is not run: ${reason}`;
   const hint = locked
     ? `Run it again when ${reference} is done; watch that with: signalbox status`
-    : `Go on with ${reference} first, then name it again.`;
+    : `Continue ${reference} first, then name it again.`;
   return { reference: sayItem(item), item, reason: `depends on ${reference}, which ${which}`, hint };
 }
 

@@ -189,7 +189,7 @@ function isAtGate(ticket: Ticket, earlier: EarlierIssues): boolean {
 function wayOnAt({ planId, ticketId, status }: Ticket): Pick<Refused, 'reason' | 'hint'> {
   const resume = `signalbox resume ${planId}`;
   return status === 'ready'
-    ? { reason: `was approved in ${planId}, which has not gone on since`, hint: resume }
+    ? { reason: `was approved in ${planId}, which has not continued since`, hint: resume }
     : {
         reason: `waits for approval in ${planId}`,
         hint: `signalbox respond ${planId} ${ticketId} approve && ${resume}`,
@@ -226,7 +226,7 @@ async function checkBases(
       else
         refuse(issue, {
           reason: `its branch ${branch} exists and began at ${from}, not at ${base}`,
-          hint: `Go on with it as it is with --force, or ${own}delete the branch to begin anew.`,
+          hint: `Continue it as it is with --force, or ${own}delete the branch to start again.`,
         });
     }
   }

@@ -4,7 +4,7 @@ import { branchOf, repoOf, type TicketWorkspace } from '../../engine/ticket-defa
 import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { WORK_PHASE } from '../../model/issue-phases.ts';
 import { blockersOf, planOf } from '../../model/plans/view.ts';
-import type { Attempt, Ticket } from '../../model/ticket.ts';
+import type { Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/port.ts';
 import { type CaughtUp, GitError, type StackedThere, type WorkspaceSpec } from '../../workspaces/index.ts';
 import { forgeJournal, forgeWork, isLeftOver, ownBaseOf, ticketPull } from '../pull-requests/context.ts';
@@ -12,24 +12,6 @@ import { EarlierIssues, isNoted, sourceKey } from './previous-runs.ts';
 
 /** What was pushed so recently need not be asked for again. */
 const RECENT_MS = 60_000;
-
-/** What became of prerequisites on origin. */
-interface Found {
-  stackOn: string[];
-  mergedOn: string[];
-  stackThere: Record<string, StackedThere>;
-}
-
-interface Look {
-  parts: EngineContext;
-  ticket: Ticket;
-  spec: TicketWorkspace;
-  view: StoreView;
-  earlier: EarlierIssues;
-  found: Found;
-  /** Branches that were checked. */
-  seen: Set<string>;
-}
 
 /**
  * Lets an issue start with its prerequisites as they are on origin now: merged, or with what people pushed to them since.
@@ -41,145 +23,148 @@ export async function withPrerequisitesNow(
   ticket: Ticket,
   spec: TicketWorkspace,
 ): Promise<TicketWorkspace | null> {
-  if (spec.stackOn.length === 0 || isUnderWay(ticket)) return null;
-  const { mergedOn = [] } = spec;
-  const found: Found = { stackOn: [], mergedOn: [...mergedOn], stackThere: {} };
-  const view = parts.store.view();
-  const patient = { ...parts, workspaces: parts.workspaces.patient({ signal: spec.signal }) };
-  const look = {
-    parts: patient,
-    ticket,
-    spec,
-    view,
-    earlier: new EarlierIssues(parts),
-    found,
-    seen: new Set<string>(),
-  };
-  for (const blocker of blockersHere(look, ticket))
-    if (spec.stackOn.includes(branchOf(blocker))) await lookAt(look, blocker);
-  const changed = found.mergedOn.length > mergedOn.length || Object.keys(found.stackThere).length > 0;
-  return changed ? { ...spec, ...found } : null;
-}
-
-/** The last attempt succeeded, or the work is done: it keeps what it began with. */
-function isUnderWay(ticket: Ticket): boolean {
-  const ended = endedOf(ticket);
+  const ended = ticket.phaseHistory.filter(({ status }) => status !== 'running' && status !== 'skipped');
   const worked = ended.some(({ phase, status }) => phase === WORK_PHASE && status === 'success');
-  return worked || ended.at(-1)?.status === 'success';
+  // Work that is done or under way keeps what it began with.
+  if (spec.stackOn.length === 0 || worked || ended.at(-1)?.status === 'success') return null;
+  const prerequisites = new Prerequisites(parts, ticket, spec, ended.length === 0);
+  for (const blocker of prerequisites.blockersOf(ticket))
+    if (spec.stackOn.includes(branchOf(blocker))) await prerequisites.check(blocker);
+  const { stackOn, mergedOn, stackThere } = prerequisites;
+  const changed = mergedOn.length > (spec.mergedOn ?? []).length || Object.keys(stackThere).length > 0;
+  return changed ? { ...spec, stackOn, mergedOn, stackThere } : null;
 }
 
-function endedOf({ phaseHistory }: Ticket): Attempt[] {
-  return phaseHistory.filter(({ status }) => status !== 'running' && status !== 'skipped');
-}
+/** Finds out what became of an issue's prerequisites on origin. */
+class Prerequisites {
+  readonly stackOn: string[] = [];
+  readonly mergedOn: string[];
+  readonly stackThere: Record<string, StackedThere> = {};
+  readonly #parts: EngineContext;
+  readonly #ticket: Ticket;
+  readonly #spec: TicketWorkspace;
+  readonly #isFirst: boolean;
+  readonly #view: StoreView;
+  readonly #earlier: EarlierIssues;
+  readonly #checked = new Set<string>();
 
-async function lookAt(look: Look, blocker: Ticket): Promise<void> {
-  const { parts, ticket, spec, found, seen } = look;
-  const { repo, signal } = spec;
-  const branch = branchOf(blocker);
-  if (seen.has(branch)) return;
-  seen.add(branch);
-  const pushed = await lastPushed(parts, blocker, { repo, branch });
-  const age = Date.parse(parts.now()) - Date.parse(pushed?.at ?? '');
-  const ofThisRun = blocker.planId === ticket.planId && !isNoted(blocker) && endedOf(ticket).length === 0;
-  if (!pushed || (ofThisRun && age < RECENT_MS)) return void found.stackOn.push(branch);
-  const there = await asked(look, branch, () => parts.workspaces.originTip({ repo, branch }));
-  if (there === 'unknown') return void found.stackOn.push(branch);
-  const own = await workedOn(look, blocker);
-  const pull = await asked(look, branch, () => mergedPullOf(look, own));
-  if (pull && pull !== 'unknown') {
-    if (pull.left) found.stackOn.push(branch);
-    const below = blockersHere(look, own).find((each) => branchOf(each) === pull.into);
-    if (pull.intoBase) return void found.mergedOn.push(branch);
-    // Merged into the branch that it was stacked on, it is wherever that one is.
-    if (below) return lookAt(look, below);
+  /** `isFirst`: no attempt of the ticket has ended. */
+  constructor(parts: EngineContext, ticket: Ticket, spec: TicketWorkspace, isFirst: boolean) {
+    const { signal } = spec;
+    this.#parts = {
+      ...parts,
+      workspaces: parts.workspaces.patient({ signal }),
+      signal: signal ?? parts.signal,
+    };
+    this.#ticket = ticket;
+    this.#spec = spec;
+    this.#isFirst = isFirst;
+    this.#view = parts.store.view();
+    this.#earlier = new EarlierIssues(parts);
+    this.mergedOn = [...(spec.mergedOn ?? [])];
   }
-  if (!found.stackOn.includes(branch)) found.stackOn.push(branch);
-  if (there === undefined || signal?.aborted) return;
-  const news = await compare(look, { branch, there, known: pushed.commit });
-  if (news) found.stackThere[branch] = news;
-}
 
-/** A question without an answer is reported, and the work continues from what is local. */
-async function asked<T>(look: Look, branch: string, ask: () => Promise<T>): Promise<T | 'unknown'> {
-  const { signal } = look.spec;
-  try {
-    return await ask();
-  } catch (error) {
-    if (signal?.aborted || !(error instanceof SignalboxError)) throw error;
-    report(
-      look.parts,
-      look.ticket,
-      `What became of ${branch} on origin was not looked at: ${explained(error)}`,
-    );
-    return 'unknown';
+  /** Prerequisites of a ticket that have a branch in the same repository. */
+  blockersOf(ticket: Ticket): Ticket[] {
+    return blockersOf(this.#view, ticket).filter((blocker) => {
+      const owner = planOf(this.#view, blocker.planId);
+      return blocker.branch && owner && repoOf(blocker, owner, this.#parts.settings) === this.#spec.repo;
+    });
   }
-}
 
-interface MergedPull {
-  into: string;
-  intoBase: boolean;
-  /** Commits are here that were not in it. */
-  left: boolean;
-}
-
-async function mergedPullOf({ parts, spec }: Look, own: Ticket): Promise<MergedPull | undefined> {
-  const work = await forgeWork({ ...parts, signal: spec.signal ?? parts.signal }, own);
-  const pull = await ticketPull(work);
-  if (pull?.state !== 'MERGED') return undefined;
-  const { baseRefName: into } = pull;
-  const base = (spec.base ?? ownBaseOf(work))?.replace(/^origin\//, '');
-  return { into, intoBase: base === into, left: await isLeftOver(work, pull) };
-}
-
-/** What origin's branch has that is to be built upon; undefined when that is here already. */
-async function compare(
-  look: Look,
-  { branch, there, known }: { branch: string; there: string; known: string },
-): Promise<StackedThere | undefined> {
-  const { parts, spec, ticket } = look;
-  const { repo } = spec;
-  const has = (commit: string, ancestor: string) => parts.workspaces.contains({ repo, commit, ancestor });
-  const here = await parts.workspaces.tip({ repo, branch });
-  if (here === there) return undefined;
-  if (here === undefined) return { commit: there, instead: true };
-  if (!(await has(there, known))) {
-    if (!(await has(known, here))) throw rewritten(ticket, branch);
-    report(look.parts, look.ticket, `Begins with ${branch} as somebody rewrote it on origin.`);
-    return { commit: there, instead: true };
+  async check(blocker: Ticket): Promise<void> {
+    const { workspaces, now } = this.#parts;
+    const { repo, signal } = this.#spec;
+    const branch = branchOf(blocker);
+    if (this.#checked.has(branch)) return;
+    this.#checked.add(branch);
+    const pushed = await lastPushed(this.#parts, blocker, { repo, branch });
+    const age = Date.parse(now()) - Date.parse(pushed?.at ?? '');
+    const ofThisRun = blocker.planId === this.#ticket.planId && !isNoted(blocker) && this.#isFirst;
+    const there =
+      !pushed || (ofThisRun && age < RECENT_MS)
+        ? 'unknown'
+        : await this.#asked(branch, workspaces.originTip({ repo, branch }));
+    if (!pushed || there === 'unknown') return void this.stackOn.push(branch);
+    const own = await this.#workedOn(blocker);
+    const pull = await this.#asked(branch, this.#mergedPullOf(own));
+    if (pull && pull !== 'unknown') {
+      if (pull.left) this.stackOn.push(branch);
+      if (pull.intoBase) return void this.mergedOn.push(branch);
+      // Merged into the branch that it was stacked on, it is wherever that one is.
+      const below = this.blockersOf(own).find((each) => branchOf(each) === pull.into);
+      if (below) return this.check(below);
+    }
+    if (!this.stackOn.includes(branch)) this.stackOn.push(branch);
+    if (there === undefined || signal?.aborted) return;
+    const news = await this.#newsOf(branch, there, pushed.commit);
+    if (news) this.stackThere[branch] = news;
   }
-  if (await has(here, there)) return undefined;
-  report(look.parts, look.ticket, `Begins with what somebody else pushed to ${branch}.`);
-  return { commit: there, instead: await has(there, here) };
-}
 
-function rewritten({ planId, ticketId }: Ticket, branch: string): WorkspaceError {
-  return new WorkspaceError(
-    'workspace/rewritten',
-    `Somebody rewrote ${branch} on origin, and here it has commits that were never pushed.`,
-    {
-      hint: `Bring the two together by hand and push ${branch}, then: signalbox retry ${planId} ${ticketId}`,
-      details: { branch },
-    },
-  );
-}
+  /** A question without an answer is reported, and the work continues from what is local. */
+  async #asked<T>(branch: string, answer: Promise<T>): Promise<T | 'unknown'> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (this.#spec.signal?.aborted || !(error instanceof SignalboxError)) throw error;
+      this.#report(`What became of ${branch} on origin could not be checked: ${explained(error)}`);
+      return 'unknown';
+    }
+  }
 
-/** The ticket that did the work; a run that found it complete only took note of it. */
-async function workedOn({ earlier, spec }: Look, blocker: Ticket): Promise<Ticket> {
-  if (!isNoted(blocker)) return blocker;
-  const tickets = await earlier.of(sourceKey(blocker) ?? '', spec.repo);
-  return tickets.findLast((each) => each.status === 'complete' && !isNoted(each)) ?? blocker;
-}
+  /** The ticket that did the work; a run that found it complete only took note of it. */
+  async #workedOn(blocker: Ticket): Promise<Ticket> {
+    if (!isNoted(blocker)) return blocker;
+    const tickets = await this.#earlier.of(sourceKey(blocker) ?? '', this.#spec.repo);
+    return tickets.findLast((each) => each.status === 'complete' && !isNoted(each)) ?? blocker;
+  }
 
-function blockersHere({ view, parts, spec }: Look, ticket: Ticket): Ticket[] {
-  return blockersOf(view, ticket).filter((blocker) => {
-    const owner = planOf(view, blocker.planId);
-    return blocker.branch && owner && repoOf(blocker, owner, parts.settings) === spec.repo;
-  });
+  /** Where the ticket's pull request was merged, and whether commits are here that were not in it. */
+  async #mergedPullOf(own: Ticket) {
+    const work = await forgeWork(this.#parts, own);
+    const pull = await ticketPull(work);
+    if (pull?.state !== 'MERGED') return undefined;
+    const { baseRefName: into } = pull;
+    const base = (this.#spec.base ?? ownBaseOf(work))?.replace(/^origin\//, '');
+    return { into, intoBase: base === into, left: await isLeftOver(work, pull) };
+  }
+
+  /** What origin's branch has that is to be built upon; undefined when that is here already. */
+  async #newsOf(branch: string, there: string, known: string): Promise<StackedThere | undefined> {
+    const { workspaces } = this.#parts;
+    const { repo } = this.#spec;
+    const has = (commit: string, ancestor: string) => workspaces.contains({ repo, commit, ancestor });
+    const here = await workspaces.tip({ repo, branch });
+    if (here === there) return undefined;
+    if (here === undefined) return { commit: there, instead: true };
+    if (!(await has(there, known))) {
+      if (!(await has(known, here))) {
+        const { planId, ticketId } = this.#ticket;
+        throw new WorkspaceError(
+          'workspace/rewritten',
+          `Somebody rewrote ${branch} on origin, and here it has commits that were never pushed.`,
+          {
+            hint: `Bring the two together by hand and push ${branch}, then: signalbox retry ${planId} ${ticketId}`,
+            details: { branch },
+          },
+        );
+      }
+      this.#report(`Begins with ${branch} as somebody rewrote it on origin.`);
+      return { commit: there, instead: true };
+    }
+    if (await has(here, there)) return undefined;
+    this.#report(`Begins with what somebody else pushed to ${branch}.`);
+    return { commit: there, instead: await has(there, here) };
+  }
+
+  #report(message: string): void {
+    report(this.#parts, this.#ticket, message);
+  }
 }
 
 /**
  * An issue that is run once more begins with what people have pushed to its branch since: at the end it could not be
- * pushed any more. Only looks where an earlier run has pushed the branch.
+ * pushed any more. Only checked where an earlier run has pushed the branch.
  */
 export async function beginWithPushed(
   parts: EngineContext,
@@ -199,13 +184,13 @@ export async function beginWithPushed(
     if (!(error instanceof GitError) || signal?.aborted) throw error;
     // Deleted there, it is pushed anew; whether origin can be reached shows at the push.
     if (!/couldn't find remote ref/.test(error.stderr))
-      report(parts, ticket, `What people pushed to ${branch} was not looked at: ${error.message}`);
+      report(parts, ticket, `What people pushed to ${branch} could not be checked: ${error.message}`);
     return;
   }
   if (done.state === 'conflict' || done.state === 'rewritten') throw apart(ticket, spec, done);
   forgeJournal(parts, ticket).note('found', { commit: done.there });
   if (done.state === 'advanced' || done.state === 'merged')
-    report(parts, ticket, `${branch} goes on with ${count(done.by)} that somebody else pushed to it.`);
+    report(parts, ticket, `${branch} continues with ${count(done.by)} that somebody else pushed to it.`);
 }
 
 /** What origin had last by our own doing, in this run or an earlier one. */

@@ -41,7 +41,7 @@ export async function syncTicket(
   parts.crash('sync:ready');
   const done = await parts.workspaces.catchUp({ repo, path, branch, known, base, takeTheirs });
   parts.crash('sync:taken');
-  // From now on this is what the branch had: whoever removes it rewrites the branch.
+  // From now on origin is known to have had this commit: without it, the branch was rewritten.
   const open = done.state === 'conflict' || done.state === 'rewritten';
   if (!open && done.there !== known) work.journal.note('found', { commit: done.there });
   if (done.state === 'merged') await push(work, { again: false });

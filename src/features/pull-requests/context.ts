@@ -141,7 +141,7 @@ export async function isLeftOver(
   return !heads.some(({ commit, at }) => commit === tip && Date.parse(at) <= Date.parse(mergedAt));
 }
 
-/** Failures of gh that pass without anybody's doing. */
+/** Failures of gh that are temporary. */
 const PASSING = new Set<GhFailure>(['network', 'timeout', 'server', 'rate-limited']);
 /** What git prints when the other side cannot be reached. */
 const UNREACHABLE =

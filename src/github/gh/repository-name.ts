@@ -43,7 +43,7 @@ export function repositoryText({ host, owner, name }: RepositoryName): string {
   return host === GITHUB ? `${owner}/${name}` : `${host}/${owner}/${name}`;
 }
 
-/** GitHub does not tell upper from lower case in names. */
+/** GitHub ignores upper and lower case in names. */
 export function sameRepository(a: RepositoryName, b: RepositoryName): boolean {
   return repositoryText(a).toLowerCase() === repositoryText(b).toLowerCase();
 }

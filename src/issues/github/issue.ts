@@ -16,7 +16,7 @@ import { orError, type WorkItem } from '../item.ts';
 import { dependencyMentions, labelMentions } from '../mentions.ts';
 import { numberKey, numberOfKey } from '../reference.ts';
 
-/** An issue as an answer of GitHub tells it, lists complete. */
+/** An issue as GitHub describes it, with complete lists. */
 export interface RawIssue {
   number: number;
   title: string;

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { variants } from '../../support/index.ts';
 import { commitsOf, EXEC_FLAGS, git, IssueWorld, it, NumberedWorld, story, titled } from './support.ts';
 
 function pair(...args: ConstructorParameters<typeof IssueWorld>): IssueWorld {
@@ -49,17 +48,6 @@ describe.concurrent('an issue is done before', () => {
     ]);
   });
 
-  it('and is merged when that is wanted later', { tags: 'full' }, async ({ world }) => {
-    world.agent('agent', 'commit work');
-    const issues = new IssueWorld(world).write('a.md', '# A\n');
-    expect((await issues.cli('run', 'a.md', ...EXEC_FLAGS)).code).toBe(0);
-    const merged = await issues.cli('run', 'a.md', '--integrate', ...EXEC_FLAGS);
-    expect(merged.code).toBe(0);
-    expect(merged.out).toContain(`Bring it in: git -C ${world.repo} merge --ff-only signalbox/main\n`);
-    const tip = git(world.repo, 'rev-parse', 'feature/a-a');
-    git(world.repo, 'merge-base', '--is-ancestor', tip, 'signalbox/main');
-  });
-
   it('not when its branch was deleted unmerged; merged as one commit it is', { tags: 'full' }, async ({
     world,
   }) => {
@@ -101,8 +89,10 @@ describe.concurrent('an issue is done before', () => {
     expect(await dry()).toEqual([false]);
   });
 
-  it('also seen from another worktree of the same repository', { tags: 'full' }, async ({ world }) => {
-    world.agent('agent', 'commit');
+  it('also seen from another worktree; a base that does not exist is refused, and it is merged when that is wanted later', {
+    tags: 'full',
+  }, async ({ world }) => {
+    world.agent('agent', 'commit work');
     const issues = new IssueWorld(world).write('a.md', '# A\n').write('b.md', '# B\n', { id: 'b' });
     expect((await issues.cli('run', 'a.md', 'b.md', ...EXEC_FLAGS)).code).toBe(0);
     const linked = join(world.dir, 'linked');
@@ -111,13 +101,12 @@ describe.concurrent('an issue is done before', () => {
     const { out } = await world.invoke(args, issues.env, linked).ended;
     expect(out).toContain('Done before a');
     expect(out).toContain('Done before b');
-  });
-
-  it('and a base that does not exist is refused all the same', { tags: 'full' }, async ({ world }) => {
-    world.agent('agent', 'commit');
-    const issues = new IssueWorld(world).write('a.md', '# A\n');
-    expect((await issues.cli('run', 'a.md', ...EXEC_FLAGS)).code).toBe(0);
     expect((await issues.cli('run', 'a.md', '--base', 'nosuch', ...EXEC_FLAGS)).code).toBe(2);
+    const merged = await issues.cli('run', 'a.md', '--integrate', ...EXEC_FLAGS);
+    expect(merged.code).toBe(0);
+    expect(merged.out).toContain(`Bring it in: git -C ${world.repo} merge --ff-only signalbox/main\n`);
+    const tip = git(world.repo, 'rev-parse', 'feature/a-a');
+    git(world.repo, 'merge-base', '--is-ancestor', tip, 'signalbox/main');
   });
 });
 
@@ -154,15 +143,20 @@ describe.concurrent('an issue whose title changes', () => {
 });
 
 describe.concurrent('an issue that depends on one which is done and not named', () => {
-  variants([[[]], [['--force']]] as const)('is built upon it %j', async ([flags], { world }) => {
+  it('is built upon it, with --force too', async ({ world }) => {
     world.agent('agent', 'commit "$SIGNALBOX_TICKET"');
-    const issues = pair(world);
+    const issues = pair(world).write('c.md', '# C\n', { dependsOn: ['a'] });
     expect((await issues.cli('run', 'a.md', ...EXEC_FLAGS)).code).toBe(0);
-    const dry = await issues.cli('run', 'b.md', '--dry-run', ...flags, ...EXEC_FLAGS);
-    expect(dry.out).toContain('  after     a\n');
-    const { code, out } = await issues.cli('run', 'b.md', ...flags, ...EXEC_FLAGS);
-    expect({ code, out }).toMatchObject({ code: 0, out: expect.stringContaining('1 passed, 0 failed') });
-    expect(commitsOf(world.repo, 'feature/b-b')).toEqual(['a', 'b']);
+    for (const [id, flags] of [
+      ['b', []],
+      ['c', ['--force']],
+    ] as const) {
+      const dry = await issues.cli('run', `${id}.md`, '--dry-run', ...flags, ...EXEC_FLAGS);
+      expect(dry.out).toContain('  after     a\n');
+      const { code, out } = await issues.cli('run', `${id}.md`, ...flags, ...EXEC_FLAGS);
+      expect({ code, out }).toMatchObject({ code: 0, out: expect.stringContaining('1 passed, 0 failed') });
+      expect(commitsOf(world.repo, `feature/${id}-${id}`)).toEqual(['a', id]);
+    }
   });
 });
 

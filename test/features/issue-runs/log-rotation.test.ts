@@ -101,7 +101,7 @@ describe.concurrent('making room for logs', () => {
     ]);
     rmSync(logs, { recursive: true });
     expect(rotateLogs(own, FEW, nothing)).toEqual([
-      expect.stringMatching(/^Old logs in .* are not looked for: /),
+      expect.stringMatching(/^Old logs in .* cannot be listed: /),
     ]);
   });
 

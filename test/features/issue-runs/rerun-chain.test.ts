@@ -73,7 +73,7 @@ describe.concurrent('one issue after the other', () => {
       expect(code).toBe(1);
       expect(out).toMatch(/✗ +b .*being run by another run/);
       expect(out).toMatch(new RegExp(`◌ +d +not started +the ${word} stops at b, which is not run`));
-      expect(out).toContain('d: Go on with b first, then name it again.\n');
+      expect(out).toContain('d: Continue b first, then name it again.\n');
       expect(out).toMatch(/^0 passed, 1 failed, 1 not started/m);
     }
     expect(git(world.repo, 'branch', '--list', 'feature/d-d')).toBe('');

@@ -8,10 +8,13 @@ import type { Bench } from './bench.ts';
 import { merge, prepare, states } from './merge-bench.ts';
 
 describe.concurrent('merge --pr', () => {
-  it('merges the pull requests that pass together, in order, and sends the red one back', {
+  it('merges the pull requests that pass together, in order, also one whose answer got lost, and sends the red one back', {
     tags: 'full',
   }, async ({ world }) => {
-    const bench = await prepare(world, { '1': { a: '1' }, '2': { bad: '1' }, '3': { c: '1' } });
+    const files = { '1': { a: '1' }, '2': { bad: '1' }, '3': { c: '1' } };
+    const bench = await prepare(world, files, { '3': ['1'] });
+    expect(bench.pulls()[2]?.baseRefName).toBe('feature/1-add-a-thing');
+    bench.gh.fail({ call: 'pr merge', after: true, exit: 1, stderr: 'error connecting to api.github.com\n' });
     const main = git(world.repo, 'rev-parse', 'main');
     const result = await merge(world, bench);
     expect(result).toMatchObject({
@@ -24,13 +27,20 @@ describe.concurrent('merge --pr', () => {
       left: [],
     });
     expect(states(bench)).toEqual(['MERGED', 'OPEN', 'MERGED']);
+    // A stacked pull request gets its base before it is merged.
+    expect(bench.pulls()[2]?.baseRefName).toBe('main');
     expect(result.commit).toBe(bench.tip('main'));
+    expect(git(bench.origin, 'ls-tree', '--name-only', 'main').split('\n')).toEqual(['README.md', 'a', 'c']);
     expect(git(world.repo, 'rev-parse', 'main')).toBe(main);
     expect(git(world.repo, 'branch', '--list', 'signalbox/*')).toBe('');
     expect(bench.journal('1').slice(-2)).toEqual(['merge intent', 'merge done']);
     expect(world.ticket('p', '2').phaseHistory.at(-1)?.output).toContain(
       'Merge origin/main into this branch',
     );
+    expect(bench.gh.calls('pr merge')).toHaveLength(2);
+    const { code, out } = await world.invoke(['merge', 'p', '--pr'], bench.env).ended;
+    expect({ code, out }).toMatchObject({ code: 0, out: expect.stringContaining('Nothing to merge.\n') });
+    expect(bench.gh.calls('pr merge')).toHaveLength(2);
   });
 
   it('that squashed leaves nothing for a merge of branches', { tags: 'full' }, async ({ world }) => {
@@ -39,18 +49,6 @@ describe.concurrent('merge --pr', () => {
     const { out } = await world.invoke(['merge', 'p'], bench.env).ended;
     expect(out).toBe('Nothing to merge.\n');
     expect(git(world.repo, 'branch', '--list', 'signalbox/*')).toBe('');
-  });
-
-  it('counts a merge whose answer got lost, and does not merge twice', { tags: 'full' }, async ({
-    world,
-  }) => {
-    const bench = await prepare(world, { '1': { a: '1' } });
-    bench.gh.fail({ call: 'pr merge', after: true, exit: 1, stderr: 'error connecting to api.github.com\n' });
-    expect((await merge(world, bench)).landed).toHaveLength(1);
-    expect(bench.gh.calls('pr merge')).toHaveLength(1);
-    const { code, out } = await world.invoke(['merge', 'p', '--pr'], bench.env).ended;
-    expect({ code, out }).toEqual({ code: 0, out: 'Nothing to merge.\n' });
-    expect(bench.gh.calls('pr merge')).toHaveLength(1);
   });
 
   it('is reconciled after kill -9 between intent and answer', { tags: 'full' }, async ({ world }) => {
@@ -119,16 +117,6 @@ describe.concurrent('merge --pr', () => {
     expect(err).not.toContain('refused');
     bench.gh.pullRequest(1, (pull) => Object.assign(pull, { isDraft: false }));
     expect(await merge(world, bench)).toMatchObject({ landed: [{ ticketId: '1' }], left: [] });
-  });
-
-  it('gives a stacked pull request its base before it is merged', { tags: 'full' }, async ({ world }) => {
-    const bench = await prepare(world, { '1': { a: '1' }, '2': { b: '1' } }, { '2': ['1'] });
-    const stacked = bench.pulls()[1]?.baseRefName;
-    const result = await merge(world, bench);
-    expect(stacked).toBe('feature/1-add-a-thing');
-    expect(result.landed).toHaveLength(2);
-    expect(bench.pulls()[1]?.baseRefName).toBe('main');
-    expect(git(bench.origin, 'ls-tree', '--name-only', 'main').split('\n')).toEqual(['README.md', 'a', 'b']);
   });
 
   it('checks again when somebody moves the base meanwhile', { tags: 'full' }, async ({ world }) => {

@@ -26,7 +26,7 @@ export function rotateLogs(
   try {
     files = logFiles(path);
   } catch (error) {
-    return [`Old logs in ${dirname(path)} are not looked for: ${messageOf(error)}`];
+    return [`Old logs in ${dirname(path)} cannot be listed: ${messageOf(error)}`];
   }
   const fits = (count: number, bytes: number) => count <= maxFiles - 1 && bytes <= maxSizeMB * 1e6;
   const all = files.reduce((sum, file) => sum + file.bytes, 0);

@@ -60,7 +60,7 @@ const RULES: readonly Rule[] = [
     when: (options) => options.sequential === true && many(options),
     says: ({ concurrency }) =>
       `--sequential cannot be used with --concurrency ${concurrency}: it runs one issue at a time.`,
-    hint: 'Leave one of them out. To run one at a time and go on after a failure: --concurrency 1',
+    hint: 'Leave one of them out. To run one at a time and continue after a failure: --concurrency 1',
     asked: true,
   },
   {
@@ -80,7 +80,7 @@ const RULES: readonly Rule[] = [
   },
   {
     when: ({ detach, verbose }) => detach === true && verbose === true,
-    says: () => '--detach cannot be used with --verbose: what goes on in the background shows nothing here.',
+    says: () => '--detach cannot be used with --verbose: a run in the background prints nothing here.',
     hint: 'Leave one of them out; see what agents say with: signalbox logs <run> <issue> --follow',
   },
   {

@@ -33,7 +33,8 @@ function parseByPhase(text: string, flag: '--models' | '--efforts'): Partial<Rec
   if (parts.includes('')) throw bad('a value is missing');
   const bare = parts.filter((part) => !part.includes('='));
   if (bare.length > 1) throw bad('there is more than one value for all phases');
-  if (bare.length > 0 && parts.length > 1) throw bad('a value for all phases stands beside one of a phase');
+  if (bare.length > 0 && parts.length > 1)
+    throw bad('a value for all phases cannot be combined with one for a phase');
   const values: Partial<Record<IssuePhase, string>> = {};
   for (const [name, value] of parts.flatMap(pairs)) {
     const phase = known(name, flag);
