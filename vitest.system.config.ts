@@ -5,6 +5,7 @@ export default defineConfig({
   define: { __VERSION__: JSON.stringify('test') },
   test: {
     include: ['test/system/**/*.test.ts'],
+    tags: [{ name: 'full', description: 'Left out of `npm test`; here all tests run.' }],
     testTimeout: 600_000,
     hookTimeout: 300_000,
     setupFiles: ['test/support/setup.ts'],

@@ -99,7 +99,7 @@ describe.concurrent('attach', () => {
     await shown(server);
     const { code, err } = await world.cli('attach', 'p');
     expect(code).toBe(2);
-    expect(err).toBe('❌ attach needs a terminal.\n   Look from here with: signalbox logs p --follow\n');
+    expect(err).toBe('❌ attach needs a terminal.\n   Watch it here with: signalbox logs p --follow\n');
   });
 
   it('says when the session is gone, or was never there', async ({ world, server }) => {
