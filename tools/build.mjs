@@ -29,7 +29,7 @@ if (process.argv.includes('--if-stale') && isCurrent()) process.exit(0);
 const library = { 'lib/settings': 'src/api/settings.ts', 'lib/manifest': 'src/api/manifest.ts' };
 const LOOK = new RegExp(
   `src/(${[
-    'model/(claim|errors|extra-fields|ids|own-branch|plan|ticket|version)',
+    'model/(agent|claim|errors|extra-fields|ids|plan|ticket|version)',
     'model/state/(dependencies|explain|turns)',
     'model/limits/(budget|usage)',
     'model/text/plural',
@@ -43,7 +43,7 @@ const LOOK = new RegExp(
   ].join('|')})\\.ts$|schemas/(plan|ticket)\\.schema\\.json$`,
 );
 const SETTINGS =
-  /src\/(config\/(?!yaml-source|init|describe|manifest)[\w-]+|model\/(efforts|issue-phases|text\/near))\.ts$/;
+  /src\/(config\/(?!yaml-source|init|describe|manifest)[\w-]+|model\/(issue-phases|text\/near))\.ts$/;
 // What loads slowly and is needed by few commands. The others load it where they first use it.
 const SLOW =
   /\b(node_(?:child_process|crypto|dns|fs_promises|http|https|net|readline|stream|timers_promises|url|v8|zlib))(?:\.| = (require\("[\w:/]+"\)))/g;

@@ -1,6 +1,7 @@
-import { readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import { unlinkSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeldError } from '../model/errors.ts';
+import { readJson, statIfSeen } from './files/regular.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from './process-identity.ts';
 
 const queues = new Map<string, Promise<unknown>>();
@@ -59,7 +60,7 @@ async function acquire(path: string, { timeoutMs = 10_000, signal }: LockOptions
     signal?.throwIfAborted();
     if (breakStale(path)) continue;
     if (performance.now() > deadline) {
-      const holder = readHolder(path);
+      const holder = readJson<ProcessIdentity>(path);
       const who = holder ? `pid ${holder.pid} on ${holder.host}` : 'an unknown process';
       throw new HeldError('lock/held', `${path} is locked by ${who}.`, {
         hint: `If that process is gone for good, delete ${path}.`,
@@ -109,25 +110,14 @@ function breakStale(path: string): boolean {
 }
 
 function isStale(path: string): boolean {
-  const holder = readHolder(path);
+  const holder = readJson<ProcessIdentity>(path);
   // An empty or torn lock file was left by a crash between create and write, or is being written right now.
   if (!holder) return olderThan(path, 2_000);
   const alive = isAlive(holder);
   return alive === undefined ? olderThan(path, 60_000) : !alive;
 }
 
-function readHolder(path: string): ProcessIdentity | undefined {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8')) as ProcessIdentity;
-  } catch {
-    return undefined;
-  }
-}
-
 function olderThan(path: string, ms: number): boolean {
-  try {
-    return Date.now() - statSync(path).mtimeMs > ms;
-  } catch {
-    return false;
-  }
+  const stat = statIfSeen(path);
+  return stat !== undefined && Date.now() - stat.mtimeMs > ms;
 }

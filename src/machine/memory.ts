@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { freemem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { writeAtomic } from './files/atomic.ts';
-import { readIdentity, readJson } from './jobs/job.ts';
+import { readJson, readText } from './files/regular.ts';
+import { readIdentity } from './jobs/job.ts';
 import { run, runSync } from './run.ts';
 
 interface Watched {
@@ -182,13 +183,9 @@ export function ofVmStat(text: string): number | undefined {
   return page > 0 ? (pages.reduce((sum, each) => sum + each, 0) * page) / MB : undefined;
 }
 
+/** Not every system has every file. */
 function read(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    // Not every system has every file.
-    return '';
-  }
+  return readText(path) ?? '';
 }
 
 /** One process of a listing; memory in megabytes. */

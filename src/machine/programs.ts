@@ -1,4 +1,4 @@
-import { accessSync, constants, mkdtempSync, rmSync, type Stats, statSync } from 'node:fs';
+import { accessSync, constants, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -25,15 +25,6 @@ function isExecutable(file: string): boolean {
     return statSync(file).isFile();
   } catch {
     return false;
-  }
-}
-
-/** What is known of a file; undefined where there is none, or none that one may see. */
-export function statIfSeen(file: string): Stats | undefined {
-  try {
-    return statSync(file, { throwIfNoEntry: false });
-  } catch {
-    return undefined;
   }
 }
 

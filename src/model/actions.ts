@@ -33,8 +33,8 @@ export type ActionInputs = z.infer<typeof ActionInputs>;
 
 interface ActionFacts {
   does: string;
-  /** Types of phases that may name it. */
-  in: readonly ('action' | 'poll' | 'gate')[];
+  /** Types of phases that may name it; default: `action`. */
+  in?: readonly ('action' | 'poll' | 'gate')[];
   /** A command of its own does the work, as a job that outlives the engine. */
   isJob?: true;
   /** It works on refs and on the forge alone, so that the worktree need not be checked before it. */
@@ -53,69 +53,58 @@ const place = () => ['{{ repo }}', '{{ branch }}', '{{ worktree }}'];
 const TABLE = {
   'setup-worktree': {
     does: 'Names the worktree and branch, which the engine has made and checked before the phase',
-    in: ['action'],
     isTreeless: true,
     outcomes: plain,
     args: place,
   },
   'cleanup-worktree': {
     does: 'Marks the end of the work; the engine releases the worktree when the ticket ends, unless something exists only there',
-    in: ['action'],
     isTreeless: true,
     outcomes: plain,
     args: place,
   },
   checks: {
     does: 'Runs the project’s own checks as one job',
-    in: ['action'],
     isJob: true,
     outcomes: plain,
   },
   'related-tests': {
     does: 'Runs the tests that the changed files touch, as one job',
-    in: ['action'],
     isJob: true,
     outcomes: plain,
   },
   integrate: {
     does: 'Merges the branch into its base; `refused` when a person has to fix the base first',
-    in: ['action'],
     isTreeless: true,
     outcomes: refusing,
   },
   'spec-tick': {
     does: 'Ticks the boxes of the ticket’s unit in tasks.md and commits that',
-    in: ['action'],
     outcomes: refusing,
   },
   'push-branch': {
     does: 'Pushes the branch and nothing else',
-    in: ['action'],
     isTreeless: true,
     outcomes: refusing,
   },
   'pull-request': {
     does: 'Pushes the branch and opens its pull request, or updates the open one; prints its address',
-    in: ['action'],
     isTreeless: true,
     outcomes: refusing,
   },
   'sync-branch': {
     does: 'Takes over what people pushed to the branch, and fetches its base; `refused` on a conflict or a rewritten branch',
-    in: ['action'],
     inputs: ['theirs'],
     outcomes: refusing,
     args: ({ theirs }) => (theirs ? ['--theirs'] : []),
   },
   'answer-review': {
     does: 'Pushes what was done about feedback and comments on the pull request',
-    in: ['action'],
     isTreeless: true,
     outcomes: refusing,
   },
   'merge-pull-request': {
     does: 'Merges the pull request on GitHub, as the setting `merge.method` says',
-    in: ['action'],
     isTreeless: true,
     outcomes: refusing,
   },

@@ -84,7 +84,7 @@ const command = Name.describe('Script file, looked up in scriptDir and then amon
 const args = z.array(z.string()).describe('Templates, passed as arguments without a shell');
 /** An action that this type of phase may name, and the inputs of those. */
 function actionFor(type: 'action' | 'poll' | 'gate') {
-  const names = ACTION_NAMES.filter((name) => ACTIONS[name].in.includes(type));
+  const names = ACTION_NAMES.filter((name) => (ACTIONS[name].in ?? ['action']).includes(type));
   const inputs = new Set(names.flatMap((name) => ACTIONS[name].inputs ?? []));
   const shape = Object.fromEntries([...inputs].map((name) => [name, ActionInputs.shape[name]]));
   return {
@@ -279,14 +279,7 @@ export function positiveEdge(phase: Phase): string | undefined {
   return edges.success ?? first;
 }
 
-interface RetryRule {
-  max: number;
-  delaySeconds: number;
-  factor: number;
-  maxDelaySeconds: number;
-}
-
-export function retryOf(phase: Phase): RetryRule {
+export function retryOf(phase: Phase): z.infer<typeof Retry> {
   const none = { max: 0, delaySeconds: 0, factor: 2, maxDelaySeconds: 600 };
   if (phase.type === 'gate' || phase.type === 'terminal') return none;
   if (phase.retry) return phase.retry;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { InputError, messageOf } from '../model/errors.ts';
-import type { ErrorClass } from '../model/ticket.ts';
+import { ERROR_CLASSES } from '../model/ticket.ts';
 import { escapes } from './perform.ts';
 import type { Rule, Step, StepName } from './scenario.ts';
 
@@ -93,29 +93,6 @@ function checkKeys(
   return checked;
 }
 
-/** A list of the model's classes that costs no schema library at start-up; the compiler keeps it whole. */
-const CLASSES: Record<ErrorClass, true> = {
-  auth: true,
-  billing: true,
-  limit: true,
-  overloaded: true,
-  context: true,
-  turns: true,
-  budget: true,
-  timeout: true,
-  idle: true,
-  interrupted: true,
-  stopped: true,
-  config: true,
-  protocol: true,
-  crash: true,
-  evidence: true,
-  exit: true,
-  refused: true,
-  workspace: true,
-  visits: true,
-  merge: true,
-};
 const SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGABRT', 'SIGSEGV'];
 
 const field = {
@@ -130,7 +107,7 @@ const field = {
     'a relative path that stays in the worktree and out of .git',
     (value) => typeof value === 'string' && !escapes(value),
   ),
-  errorClass: oneOf(Object.keys(CLASSES)),
+  errorClass: oneOf(ERROR_CLASSES),
   signal: oneOf(SIGNALS),
   between: (least: number, most: number) =>
     must(`a number from ${least} to ${most}`, (value) => inRange(value, least, most)),
@@ -140,7 +117,7 @@ function inRange(value: unknown, least: number, most: number): boolean {
   return typeof value === 'number' && value >= least && value <= most;
 }
 
-function oneOf(values: string[]): Field {
+function oneOf(values: readonly string[]): Field {
   return must(`one of ${values.join(', ')}`, (value) => values.includes(String(value)));
 }
 

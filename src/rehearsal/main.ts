@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Access } from '../model/agent.ts';
+import { ACCESS, type Access } from '../model/agent.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { Json } from '../model/ticket.ts';
 import { type Ending, perform } from './perform.ts';
@@ -17,7 +17,6 @@ interface Arguments {
 }
 
 const FLAGS = ['scenario', 'session', 'resume', 'access', 'model', 'schema'] as const;
-const LEVELS: Record<Access, true> = { read: true, write: true, full: true };
 const USAGE =
   'Use: rehearsal (--session ID | --resume ID) --access read|write|full [--scenario FILE] [--model NAME] [--schema FILE]';
 
@@ -36,19 +35,16 @@ function parseArguments(argv: string[]): Arguments {
   if (given.session !== undefined && given.resume !== undefined)
     throw wrong('--session and --resume exclude each other.');
   if (given.access === undefined) throw wrong('--access is needed.');
-  if (!isAccess(given.access)) throw wrong(`--access ${given.access} is none of read, write, full.`);
+  const access = ACCESS.find((level) => level === given.access);
+  if (!access) throw wrong(`--access ${given.access} is none of ${ACCESS.join(', ')}.`);
   return {
     session,
     resumed: given.resume !== undefined,
-    access: given.access,
+    access,
     model: given.model ?? null,
     scenario: given.scenario ?? null,
     schema: given.schema ?? null,
   };
-}
-
-function isAccess(text: string): text is Access {
-  return Object.hasOwn(LEVELS, text);
 }
 
 function wrong(message: string): InputError {

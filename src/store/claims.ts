@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { writeAtomic } from '../machine/files/atomic.ts';
 import { asStorageError, makeDirectory } from '../machine/files/directory.ts';
+import { readJson } from '../machine/files/regular.ts';
 import { withLock } from '../machine/lock.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/process-identity.ts';
 import { type Claim, LEASE_MS, RENEW_MS, sayHolder } from '../model/claim.ts';
@@ -56,7 +57,7 @@ export class FileHolder implements Holder {
   #removeDead(): void {
     for (const name of readdirSync(this.#layout.engines)) {
       const file = join(this.#layout.engines, name);
-      const identity = readRecord<ProcessIdentity>(file);
+      const identity = readJson<ProcessIdentity>(file);
       if (identity && isAlive(identity) === false) rmSync(file, { force: true });
     }
   }
@@ -71,7 +72,7 @@ export class FileHolder implements Holder {
   }
 
   daemon(): Claim | undefined {
-    const found = readRecord<Claim>(this.#layout.daemon);
+    const found = readJson<Claim>(this.#layout.daemon);
     return found && this.isLive(found) ? found : undefined;
   }
 
@@ -100,7 +101,7 @@ export class FileHolder implements Holder {
   async releaseDaemon(): Promise<void> {
     await withLock(this.#layout.lock('daemon'), () => {
       const { daemon } = this.#layout;
-      if (readRecord<Claim>(daemon)?.token === this.token) rmSync(daemon, { force: true });
+      if (readJson<Claim>(daemon)?.token === this.token) rmSync(daemon, { force: true });
     });
   }
 
@@ -119,14 +120,5 @@ export class FileHolder implements Holder {
 
   #beat(): void {
     writeFileSync(this.#file(this.token), JSON.stringify({ ...ownIdentity(), by: this.by }), { mode: 0o600 });
-  }
-}
-
-/** Undefined when the file is gone, or is being written at this moment. */
-function readRecord<T>(file: string): T | undefined {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8')) as T;
-  } catch {
-    return undefined;
   }
 }

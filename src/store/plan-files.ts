@@ -1,5 +1,6 @@
 import { type Dirent, existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { statIfSeen } from '../machine/files/regular.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import { idProblem } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
@@ -27,7 +28,8 @@ function viewPlan(id: string, view: StoreView, layout: Layout, reader: StateRead
   const dir = join(layout.plans, id);
   const illegal = idProblem(id);
   if (illegal) return void note(null, dir, `the plan directory's name ${illegal}`);
-  if (!isDirectory(dir)) return void note(null, dir, `${dir} ${NO_DIRECTORY}`);
+  // Links may lead in a circle, or to where we may not look.
+  if (!statIfSeen(dir)?.isDirectory()) return void note(null, dir, `${dir} ${NO_DIRECTORY}`);
   const file = layout.planFile(id);
   let plan: Plan;
   try {
@@ -108,16 +110,6 @@ export function directories(path: string): string[] {
 /** A link counts, whatever it points to. A file with a dot in its name, such as a README.md, does not. */
 function mayBePlan(entry: Dirent): boolean {
   return entry.isDirectory() || entry.isSymbolicLink() || !entry.name.includes('.');
-}
-
-function isDirectory(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-  } catch (error) {
-    // Links that lead in a circle, or to where we may not look.
-    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
-    return false;
-  }
 }
 
 /** What may not be looked at is there, too: reading it will tell why it cannot be read. */

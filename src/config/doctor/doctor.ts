@@ -2,7 +2,8 @@ import { accessSync, constants, existsSync, lstatSync, mkdtempSync, rmdirSync, s
 import { statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Env } from '../../machine/environment.ts';
-import { findExecutable, probe, statIfSeen } from '../../machine/programs.ts';
+import { statIfSeen } from '../../machine/files/regular.ts';
+import { findExecutable, probe } from '../../machine/programs.ts';
 import { messageOf, type SignalboxError } from '../../model/errors.ts';
 import { nearest } from '../../model/text/near.ts';
 import type { Settings } from '../table.ts';

@@ -1,6 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { Env } from '../../machine/environment.ts';
-import { commandFiles, findExecutable, type Probe, probe, statIfSeen } from '../../machine/programs.ts';
+import { statIfSeen } from '../../machine/files/regular.ts';
+import { commandFiles, findExecutable, type Probe, probe } from '../../machine/programs.ts';
 import type { AgentConfig } from '../../model/agent.ts';
 import type { Settings } from '../table.ts';
 

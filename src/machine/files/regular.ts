@@ -5,6 +5,7 @@ import {
   fstatSync,
   lstatSync,
   openSync,
+  readFileSync,
   readSync,
   rmSync,
   type Stats,
@@ -13,6 +14,7 @@ import {
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { WorkspaceError } from '../../model/errors.ts';
+import { parseJson } from '../../model/text/json.ts';
 import { run } from '../run.ts';
 
 const LARGEST = 256 * 1024 * 1024;
@@ -28,6 +30,29 @@ export function statOf(path: string): Stats | undefined {
     if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined;
     throw error;
   }
+}
+
+/** What is known of a file; undefined where there is none, or none that one may see. */
+export function statIfSeen(file: string): Stats | undefined {
+  try {
+    return statSync(file, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+}
+
+/** The text of a file of our own; undefined where none can be read. */
+export function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+/** The same as JSON; undefined also while it is being written. */
+export function readJson<T>(path: string): T | undefined {
+  return parseJson(readText(path) ?? '') as T | undefined;
 }
 
 /** Opens a file for reading. Opening a named pipe in the usual way would wait until a process writes to it. */

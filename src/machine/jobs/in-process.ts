@@ -2,9 +2,10 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { readJson } from '../files/regular.ts';
 import { bootId, ownIdentity } from '../process-identity.ts';
 import { markedProcesses } from '../processes.ts';
-import { type EndReason, MARKER, readJson } from './job.ts';
+import { type EndReason, MARKER } from './job.ts';
 import { stopJob } from './stop.ts';
 
 /** Programs that a killed engine had started get this long to end by themselves: a killed git leaves lock files behind. */

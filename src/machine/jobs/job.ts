@@ -5,7 +5,6 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
-  readFileSync,
   readSync,
   rmSync,
   statSync,
@@ -13,6 +12,7 @@ import {
 } from 'node:fs';
 import { constants, hostname } from 'node:os';
 import { join } from 'node:path';
+import { readJson, readText } from '../files/regular.ts';
 import { bootId, isAlive, type ProcessIdentity } from '../process-identity.ts';
 
 export interface JobSpec {
@@ -136,24 +136,6 @@ function readExit(dir: string): JobExit | undefined {
 
 export function readStop(dir: string): { reason: EndReason } | undefined {
   return readJson(join(dir, 'stop.json'));
-}
-
-export function readJson<T>(path: string): T | undefined {
-  const text = readText(path);
-  if (text === undefined) return undefined;
-  try {
-    return JSON.parse(text) as T;
-  } catch {
-    return undefined;
-  }
-}
-
-function readText(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return undefined;
-  }
 }
 
 function timeOf(path: string): Date | undefined {

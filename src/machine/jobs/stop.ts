@@ -1,9 +1,10 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { readJson } from '../files/regular.ts';
 import { isAlive } from '../process-identity.ts';
 import { killMarked, sendSignal } from '../processes.ts';
-import { type EndReason, MARKER, readIdentity, readJob, readJson } from './job.ts';
+import { type EndReason, MARKER, readIdentity, readJob } from './job.ts';
 
 const GRACE_MS = 5_000;
 const YOUNG_MS = 10_000;

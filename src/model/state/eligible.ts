@@ -284,12 +284,11 @@ function canMove(picture: Scene, plan: Plan, entry: PlanEntry, known: Map<string
 /** It has tickets, and all of them are complete. */
 export function isAllComplete(picture: Pick<Picture, 'tickets'>, plan: Plan): boolean {
   return (
-    plan.tickets.length > 0 && plan.tickets.every((entry) => statusOf(picture, plan, entry) === 'complete')
+    plan.tickets.length > 0 &&
+    plan.tickets.every(
+      ({ ticketId }) => ticketOf(picture, { planId: plan.id, ticketId })?.status === 'complete',
+    )
   );
-}
-
-function statusOf(picture: Pick<Picture, 'tickets'>, plan: Plan, entry: PlanEntry): string | undefined {
-  return ticketOf(picture, { planId: plan.id, ticketId: entry.ticketId })?.status;
 }
 
 function sameHold(a: Hold | null, b: Hold | null): boolean {

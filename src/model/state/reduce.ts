@@ -248,12 +248,8 @@ function failed(
 
 /** Waits before repetition number `n` for as long as the phase asks for. */
 function rested(ticket: Ticket, phase: Phase, n: number, message: string, now: string): Ticket {
-  const seconds = n <= 0 ? 0 : backoffSeconds(retryOf(phase), n);
-  if (seconds <= 0) return ticket;
-  const until = new Date(Date.parse(now) + seconds * 1000).toISOString();
   const number = ticket.phaseHistory.at(-1)?.attempt ?? n;
-  const reason = `attempt ${number} failed: ${message}`;
-  return settle(ticket, now, { status: 'ready', hold: { kind: 'backoff', reason, until } });
+  return backOff(ticket, phase, n, `attempt ${number} failed: ${message}`, now);
 }
 
 /** A phase whose attempts are counted over all visits waits as long after the failure of another as after its own. */
@@ -261,11 +257,14 @@ function sentBack(workflow: Workflow, ticket: Ticket, from: Phase, now: string):
   const phase = phaseOf(workflow, ticket.currentPhase ?? '');
   if (ticket.status !== 'running' || !phase || phase.id === from.id || !('maxAttempts' in phase))
     return ticket;
-  const tries = ticket.tries?.[phase.id] ?? 0;
-  const seconds = phase.maxAttempts === undefined || tries === 0 ? 0 : backoffSeconds(retryOf(phase), tries);
+  const tries = phase.maxAttempts === undefined ? 0 : (ticket.tries?.[phase.id] ?? 0);
+  return backOff(ticket, phase, tries, `attempt ${tries} failed: ${ticket.error ?? from.id}`, now);
+}
+
+function backOff(ticket: Ticket, phase: Phase, n: number, reason: string, now: string): Ticket {
+  const seconds = n <= 0 ? 0 : backoffSeconds(retryOf(phase), n);
   if (seconds <= 0) return ticket;
   const until = new Date(Date.parse(now) + seconds * 1000).toISOString();
-  const reason = `attempt ${tries} failed: ${ticket.error ?? from.id}`;
   return settle(ticket, now, { status: 'ready', hold: { kind: 'backoff', reason, until } });
 }
 

@@ -114,7 +114,7 @@ function nestedTable(): string {
 
 function actionTable(): string {
   const cells = ACTION_NAMES.map((name) => {
-    const { does, in: types, inputs = [], outcomes } = ACTIONS[name];
+    const { does, in: types = ['action'], inputs = [], outcomes } = ACTIONS[name];
     const ends = inputs.includes('for')
       ? PULL_WAITS.map((awaited) => `${code(`for: ${awaited}`)}: ${outcomes({ for: awaited }).join(', ')}`)
       : outcomes({});
