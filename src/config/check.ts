@@ -1,7 +1,5 @@
-import { isAbsolute } from 'node:path';
-import { expandPath } from '../machine/environment.ts';
 import { nearest } from '../model/text/near.ts';
-import { allowed, found, type Kind, keyRule, refusal } from './kinds.ts';
+import { allowed, type Bases, found, KEYS, type Kind, refusal, TEXT_KINDS } from './kinds.ts';
 
 export interface ValueProblem {
   code: string;
@@ -12,18 +10,11 @@ export interface ValueProblem {
   hint?: string;
 }
 
-export interface CheckContext {
-  /** Relative paths are relative to this directory. */
-  base: string;
-  /** The directory that `~` means. */
-  userHome: string;
+export interface CheckContext extends Bases {
   fail(problem: ValueProblem): never;
 }
 
-/** The characters of a ref name. Git refuses more than this; an option or an expression is refused here. */
-export const REF = '^[^-\\s~^:?*[\\\\][^\\s~^:?*[\\\\]*$';
-
-/** Gives back the value with its paths resolved; whatever is wrong goes to `fail`, which throws. */
+/** The value with its paths resolved. A bad value goes to `fail`, which throws. */
 export function check(
   kind: Kind,
   value: unknown,
@@ -42,15 +33,6 @@ export function check(
       hint,
     });
   switch (kind.is) {
-    case 'text':
-    case 'path':
-    case 'command':
-    case 'inside':
-    case 'project':
-    case 'url':
-    case 'ref':
-      if (typeof value !== 'string') return wrong(quoteHint(value));
-      return checkText(kind, value, context) ?? wrong();
     case 'boolean':
       return typeof value === 'boolean' ? value : wrong(booleanHint(value));
     case 'choice':
@@ -67,29 +49,11 @@ export function check(
       return isMapping(value) ? checkObject(kind, value ?? {}, context, path) : wrong();
     case 'maybe':
       return value === null ? null : check(kind.of, value, context, path);
+    default:
+      if (typeof value !== 'string') return wrong(quoteHint(value));
+      if (value.trim() === '' || value.includes('\0')) return wrong();
+      return TEXT_KINDS[kind.is].read(value, context) ?? wrong();
   }
-}
-
-function checkText(kind: Kind, value: string, { base, userHome }: CheckContext): string | undefined {
-  if (value.trim() === '' || value.includes('\0')) return undefined;
-  if (kind.is === 'path') return /^~[^/]/.test(value) ? undefined : expandPath(value, base, userHome);
-  if (kind.is === 'command') {
-    if (value.includes('\n') || value.startsWith('-')) return undefined;
-    return value.includes('/') ? expandPath(value, base, userHome) : value;
-  }
-  if (kind.is === 'inside' && (isAbsolute(value) || /^[~-]/.test(value) || value.split('/').includes('..')))
-    return undefined;
-  if (kind.is === 'url') return isWebAddress(value) ? value : undefined;
-  if (kind.is === 'ref') return new RegExp(REF).test(value) && !value.includes('..') ? value : undefined;
-  if (kind.is === 'project') {
-    if (/^~[^/]/.test(value)) return undefined;
-    return value.startsWith('~') ? expandPath(value, base, userHome) : value;
-  }
-  return value;
-}
-
-function isWebAddress(text: string): boolean {
-  return /^https?:\/\//i.test(text) && URL.canParse(text);
 }
 
 function isNumber(kind: Kind & { is: 'whole' | 'number' }, value: unknown): boolean {
@@ -105,7 +69,7 @@ function checkRecord(
   context: CheckContext,
   path: (string | number)[],
 ): Record<string, unknown> {
-  const { pattern, text } = keyRule(kind.keys);
+  const { pattern, text } = KEYS[kind.keys];
   const entries = Object.entries(value).map(([name, item]) => {
     const here = [...path, name];
     if (!new RegExp(pattern).test(name))
@@ -184,12 +148,8 @@ function unquoteHint(value: unknown): string | undefined {
 }
 
 function booleanHint(value: unknown): string | undefined {
-  const meant = /^(yes|on|y|t)$/i.test(String(value))
-    ? 'true'
-    : /^(no|off|n|f)$/i.test(String(value))
-      ? 'false'
-      : '';
-  return meant === '' ? undefined : `Write ${meant}.`;
+  if (/^(yes|on|y|t)$/i.test(String(value))) return 'Write true.';
+  return /^(no|off|n|f)$/i.test(String(value)) ? 'Write false.' : undefined;
 }
 
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };

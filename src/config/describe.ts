@@ -1,6 +1,5 @@
 import { maskedUrl } from '../model/text/redact.ts';
-import { REF } from './check.ts';
-import { allowed, type Field, isScalar, type Kind, keyRule } from './kinds.ts';
+import { allowed, isScalar, KEYS, type Kind, TEXT_KINDS } from './kinds.ts';
 import type { Settings } from './table.ts';
 import { flagOf, ROWS, variableOf } from './table.ts';
 
@@ -41,62 +40,40 @@ function place(
 
 function kindSchema(kind: Kind): JsonSchema {
   switch (kind.is) {
-    case 'text':
-    case 'path':
-    case 'project':
-      return { type: 'string', minLength: 1 };
-    case 'url':
-      return { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://' };
-    case 'ref':
-      return { type: 'string', pattern: REF };
     case 'boolean':
       return { type: 'boolean' };
-    case 'command':
-      return { type: 'string', pattern: '^[^-\\n]' };
-    case 'inside':
-      return { type: 'string', pattern: '^(?![/~-])(?!(.*/)?\\.\\.(/|$)).' };
     case 'choice':
       return { enum: [...kind.of] };
     case 'whole':
+      return { type: 'integer', minimum: kind.min, maximum: kind.max };
     case 'number':
-      return numberSchema(kind);
+      return { type: 'number', exclusiveMinimum: kind.above, minimum: kind.min, maximum: kind.max };
     case 'list':
       return { type: 'array', items: kindSchema(kind.of) };
     case 'record':
       return {
         type: ['object', 'null'],
-        propertyNames: { pattern: keyRule(kind.keys).pattern },
+        propertyNames: { pattern: KEYS[kind.keys].pattern },
         additionalProperties: kindSchema(kind.of),
       };
     case 'object': {
-      const fields = Object.entries(kind.fields).map(([name, field]) => [
-        name,
-        { ...kindSchema(field.kind), description: field.about },
-      ]);
+      const fields = Object.entries(kind.fields);
+      const required = fields.flatMap(([name, field]) => (field.required ? [name] : []));
       return {
-        type: ['object', 'null'],
-        properties: Object.fromEntries(fields),
-        ...requiredOf(kind.fields),
+        // An empty value cannot have what is required.
+        type: required.length > 0 ? 'object' : ['object', 'null'],
+        properties: Object.fromEntries(
+          fields.map(([name, field]) => [name, { ...kindSchema(field.kind), description: field.about }]),
+        ),
+        ...(required.length > 0 ? { required } : {}),
         additionalProperties: false,
       };
     }
     case 'maybe':
       return { anyOf: [kindSchema(kind.of), { type: 'null' }] };
+    default:
+      return { type: 'string', ...TEXT_KINDS[kind.is].schema };
   }
-}
-
-/** An object that must have something cannot be empty in the form of nothing. */
-function requiredOf(fields: Record<string, Field>): JsonSchema {
-  const required = Object.keys(fields).filter((name) => fields[name]?.required);
-  return required.length > 0 ? { type: 'object', required } : {};
-}
-
-function numberSchema(kind: Kind & { is: 'whole' | 'number' }): JsonSchema {
-  const schema: JsonSchema = { type: kind.is === 'whole' ? 'integer' : 'number' };
-  if (kind.is === 'number' && kind.above !== undefined) schema.exclusiveMinimum = kind.above;
-  if (kind.min !== undefined) schema.minimum = kind.min;
-  if (kind.max !== undefined) schema.maximum = kind.max;
-  return schema;
 }
 
 interface DocRow {

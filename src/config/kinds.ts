@@ -1,20 +1,74 @@
+import { expandPath } from '../machine/environment.ts';
 import { ISSUE_PHASES } from '../model/issue-phases.ts';
+
+/** Directories for paths that are not absolute. */
+export interface Bases {
+  /** Relative paths are relative to this directory. */
+  base: string;
+  /** The directory that `~` means. */
+  userHome: string;
+}
+
+interface TextKind {
+  allowed: string;
+  /** For editors: what JSON Schema can say of it. */
+  schema: Record<string, unknown>;
+  /** The value as it is used; undefined if it is not allowed. */
+  read(value: string, bases: Bases): string | undefined;
+}
+
+const isPath = (value: string) => !/^~[^/]/.test(value);
+const expanded = (value: string, { base, userHome }: Bases) => expandPath(value, base, userHome);
+/** The characters of a ref name. Git refuses more than this; an option or an expression is refused here. */
+const REF = '^[^-\\s~^:?*[\\\\][^\\s~^:?*[\\\\]*$';
+
+/** Kinds of settings that are written as one text. */
+export const TEXT_KINDS = {
+  text: { allowed: 'text', schema: { minLength: 1 }, read: (value) => value },
+  /** `~` is expanded, a relative path is relative to the file that has it. */
+  path: {
+    allowed: 'a path',
+    schema: { minLength: 1 },
+    read: (value, bases) => (isPath(value) ? expanded(value, bases) : undefined),
+  },
+  /** An executable: a name to look up on PATH, or a path. */
+  command: {
+    allowed: 'the name or path of an executable',
+    schema: { pattern: '^[^-\\n]' },
+    read(value, bases) {
+      if (value.includes('\n') || value.startsWith('-')) return undefined;
+      return value.includes('/') ? expanded(value, bases) : value;
+    },
+  },
+  /** Inside the repository. */
+  inside: {
+    allowed: 'a relative path or pattern without ".."',
+    schema: { pattern: '^(?![/~-])(?!(.*/)?\\.\\.(/|$)).' },
+    read: (value) => (/^[/~-]/.test(value) || value.split('/').includes('..') ? undefined : value),
+  },
+  /** A path that stays relative to the project that is worked on, which is known later. */
+  project: {
+    allowed: 'a path, relative to the project',
+    schema: { minLength: 1 },
+    read: (value, bases) =>
+      isPath(value) ? (value.startsWith('~') ? expanded(value, bases) : value) : undefined,
+  },
+  /** May hold a key: it is never shown whole. */
+  url: {
+    allowed: 'an address that begins with http:// or https://',
+    schema: { pattern: '^[Hh][Tt][Tt][Pp][Ss]?://' },
+    read: (value) => (/^https?:\/\//i.test(value) && URL.canParse(value) ? value : undefined),
+  },
+  ref: {
+    allowed: 'the name of a branch',
+    schema: { pattern: REF },
+    read: (value) => (new RegExp(REF).test(value) && !value.includes('..') ? value : undefined),
+  },
+} satisfies Record<string, TextKind>;
 
 /** What a setting may hold: plain data, so that checks, types, JSON Schema and docs all come from it. */
 export type Kind =
-  | { is: 'text' }
-  /** A path: `~` is expanded, a relative one is relative to the file that has it. */
-  | { is: 'path' }
-  /** An executable: a name to look up on PATH, or a path. */
-  | { is: 'command' }
-  /** A path or pattern inside the repository. */
-  | { is: 'inside' }
-  /** A path that stays relative: to the project that is worked on, which is known later. */
-  | { is: 'project' }
-  /** A web address, which may hold a key: it is never shown whole. */
-  | { is: 'url' }
-  /** A branch, as git names it. */
-  | { is: 'ref' }
+  | { is: keyof typeof TEXT_KINDS }
   | { is: 'boolean' }
   | { is: 'choice'; of: readonly string[] }
   /** `flag`: how a refusal names it, wherever the value came from. */
@@ -68,7 +122,8 @@ type FieldsOf<F> = {
   [N in keyof F as F[N] extends { required: true } ? N : never]: FieldValue<F[N]>;
 } & { [N in keyof F as F[N] extends { required: true } ? never : N]?: FieldValue<F[N]> };
 
-const KEYS = {
+/** What the names in a record look like. */
+export const KEYS = {
   name: { pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$', text: 'may only hold letters, digits, "_" and "-"' },
   variable: {
     pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
@@ -83,10 +138,6 @@ const KEYS = {
     text: `is none of the phases ${ISSUE_PHASES.join(', ')}`,
   },
 } as const;
-
-export function keyRule(keys: keyof typeof KEYS): { pattern: string; text: string } {
-  return KEYS[keys];
-}
 
 export function isScalar(kind: Kind): boolean {
   if (kind.is === 'maybe') return isScalar(kind.of);
@@ -116,20 +167,6 @@ function cut(text: string): string {
 
 export function allowed(kind: Kind): string {
   switch (kind.is) {
-    case 'text':
-      return 'text';
-    case 'path':
-      return 'a path';
-    case 'command':
-      return 'the name or path of an executable';
-    case 'inside':
-      return 'a relative path or pattern without ".."';
-    case 'project':
-      return 'a path, relative to the project';
-    case 'url':
-      return 'an address that begins with http:// or https://';
-    case 'ref':
-      return 'the name of a branch';
     case 'boolean':
       return 'true or false';
     case 'choice':
@@ -145,21 +182,14 @@ export function allowed(kind: Kind): string {
       return `a mapping with ${Object.keys(kind.fields).join(', ')}`;
     case 'maybe':
       return `${allowed(kind.of)}, or null`;
+    default:
+      return TEXT_KINDS[kind.is].allowed;
   }
 }
 
-function range(kind: { above?: number; min?: number; max?: number }): string {
-  const low =
-    kind.above !== undefined
-      ? `above ${kind.above}`
-      : kind.min !== undefined
-        ? `of at least ${kind.min}`
-        : '';
-  const high = kind.max !== undefined ? `at most ${kind.max}` : '';
-  return [low, high]
-    .filter((part) => part !== '')
-    .map((part, index) => (index === 0 ? ` ${part}` : ` and ${part}`))
-    .join('');
+function range({ above, min, max }: { above?: number; min?: number; max?: number }): string {
+  const low = above !== undefined ? ` above ${above}` : min !== undefined ? ` of at least ${min}` : '';
+  return max === undefined ? low : `${low}${low && ' and'} at most ${max}`;
 }
 
 /** One setting. */

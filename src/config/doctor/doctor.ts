@@ -12,6 +12,7 @@ import {
   agentFinding,
   agentsToCheck,
   type DoctorFinding,
+  finding,
   gitFinding,
   nodeFinding,
   type ProgramOptions,
@@ -65,67 +66,46 @@ export function configFinding({
   settings,
   configError,
 }: Pick<DoctorOptions, 'settings' | 'configError'>): DoctorFinding {
-  if (configError)
-    return { level: 'bad', what: 'config', detail: configError.message, fix: configError.hint ?? null };
-  if (settings.configFile) return { level: 'ok', what: 'config', detail: settings.configFile, fix: null };
-  return { level: 'ok', what: 'config', detail: 'no file; defaults are in force', fix: null };
+  if (configError) return finding('bad', 'config', configError.message, configError.hint);
+  return finding('ok', 'config', settings.configFile ?? 'no file; defaults are in force');
 }
 
 /** A misspelt variable would do nothing at all. */
 function variableFindings(env: Env): DoctorFinding[] {
-  const known = ROWS.map(({ key }) => variableOf(key));
-  return Object.keys(env)
-    .filter((name) => name.startsWith('SIGNALBOX_') && !known.includes(name))
-    .flatMap((name) => {
-      const near = nearest(
-        name.slice(10),
-        known.map((variable) => variable.slice(10)),
-      );
-      if (near === undefined) return [];
-      return [
-        {
-          level: 'warn',
-          what: 'environment',
-          detail: `${name} is no setting`,
-          fix: `Did you mean SIGNALBOX_${near}?`,
-        },
-      ];
-    });
+  const known = ROWS.map(({ key }) => variableOf(key).slice(PREFIX.length));
+  return Object.keys(env).flatMap((name) => {
+    const setting = name.slice(PREFIX.length);
+    const near = name.startsWith(PREFIX) && !known.includes(setting) && nearest(setting, known);
+    return near
+      ? [finding('warn', 'environment', `${name} is no setting`, `Did you mean ${PREFIX}${near}?`)]
+      : [];
+  });
 }
+
+const PREFIX = 'SIGNALBOX_';
 
 async function workflowFindings({ settings, checkWorkflows }: DoctorOptions): Promise<DoctorFinding[]> {
   let reports: WorkflowReport[];
   try {
     reports = await checkWorkflows(settings);
   } catch (error) {
-    return [
-      { level: 'bad', what: 'workflows', detail: messageOf(error), fix: 'Run `signalbox workflow check`.' },
-    ];
+    return [finding('bad', 'workflows', messageOf(error), 'Run `signalbox workflow check`.')];
+  }
+  if (reports.length === 0) {
+    const fix = `Looked in ${settings.searchPath.workflows.join(', ')}.`;
+    return [finding('bad', 'workflows', 'none found', fix)];
   }
   const bad = reports.filter((report) => report.problems.length > 0);
   const good = reports.filter((report) => !bad.includes(report) && !report.shadowedBy).length;
-  const summary: DoctorFinding = { level: 'ok', what: 'workflows', detail: `${good} valid`, fix: null };
-  if (reports.length === 0)
-    return [
-      {
-        ...summary,
-        level: 'bad',
-        detail: 'none found',
-        fix: `Looked in ${settings.searchPath.workflows.join(', ')}.`,
-      },
-    ];
-  return [...(good > 0 ? [summary] : []), ...bad.map(badWorkflow)];
+  return [...(good > 0 ? [finding('ok', 'workflows', `${good} valid`)] : []), ...bad.map(badWorkflow)];
 }
 
 function badWorkflow({ file, name, problems }: WorkflowReport): DoctorFinding {
   const [first] = problems;
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';
-  return {
-    level: 'bad',
-    what: `workflow ${name ?? file}`,
-    detail: `${file}:${first?.line}:${first?.column}: ${first?.message}${more}`,
-    fix: first?.hint ?? `Run \`signalbox workflow check ${file}\`.`,
-  };
+  const detail = `${file}:${first?.line}:${first?.column}: ${first?.message}${more}`;
+  const fix = first?.hint ?? `Run \`signalbox workflow check ${file}\`.`;
+  return finding('bad', `workflow ${name ?? file}`, detail, fix);
 }
 
 const MB = 1024 ** 2;
@@ -141,31 +121,22 @@ function stateFinding(stateDir: string): DoctorFinding {
     // /proc and /sys report themselves as writable to root and still refuse files.
     rmdirSync(mkdtempSync(join(there, '.signalbox-doctor-')));
     const detail = there === stateDir ? stateDir : `${stateDir} (will be made)`;
-    return { level: 'ok', what: 'state', detail, fix: null };
+    return finding('ok', 'state', detail);
   } catch (error) {
-    return {
-      level: 'bad',
-      what: 'state',
-      detail: `${there} cannot be written (${reasonOf(error as NodeJS.ErrnoException)})`,
-      fix: 'Make it writable, or set stateDir to another directory.',
-    };
+    const { code, message } = error as NodeJS.ErrnoException;
+    const reason = code === 'ENOENT' ? 'it takes no directories' : (code ?? message);
+    const fix = 'Make it writable, or set stateDir to another directory.';
+    return finding('bad', 'state', `${there} cannot be written (${reason})`, fix);
   }
-}
-
-function reasonOf({ code, message }: NodeJS.ErrnoException): string {
-  return code === 'ENOENT' ? 'it takes no directories' : (code ?? message);
 }
 
 async function diskFinding(stateDir: string): Promise<DoctorFinding> {
   const { bavail, bsize } = await statfs(existing(stateDir, existsSync));
   const free = bavail * bsize;
-  const level = free < 100 * MB ? 'bad' : free < GB ? 'warn' : 'ok';
-  return {
-    level,
-    what: 'disk',
-    detail: `${(free / GB).toFixed(1)} GB free at ${stateDir}`,
-    fix: level === 'ok' ? null : 'Free some space, lower retention.gigabytes, or move stateDir.',
-  };
+  const detail = `${(free / GB).toFixed(1)} GB free at ${stateDir}`;
+  if (free >= GB) return finding('ok', 'disk', detail);
+  const fix = 'Free some space, lower retention.gigabytes, or move stateDir.';
+  return finding(free < 100 * MB ? 'bad' : 'warn', 'disk', detail, fix);
 }
 
 /** Links that lead nowhere count: nothing can be made below them. */
@@ -187,21 +158,13 @@ const NOBODY = '{}\n'.length;
 async function ghFinding(options: ProgramOptions): Promise<DoctorFinding> {
   const { env, settings } = options;
   const why = 'Only workflows that open pull requests need it';
-  const finding = await toolFinding(options, {
-    what: 'gh',
-    command: settings.ghCommand,
-    args: ['--version'],
-    why,
-  });
-  if (finding.level !== 'ok') return finding;
+  const gh = settings.ghCommand;
+  const tool = await toolFinding(options, { what: 'gh', command: gh, args: ['--version'], why });
+  if (tool.level !== 'ok') return tool;
   const by = VARIABLES.find((name) => env[name]) ?? hostsFile(env);
-  if (by !== undefined) return { ...finding, detail: `${finding.detail}, login by ${by}, not tried` };
-  return {
-    ...finding,
-    level: 'warn',
-    detail: `${finding.detail}, no sign of a login`,
-    fix: `${why}. Log in with: ${settings.ghCommand} auth login, or set GH_TOKEN.`,
-  };
+  if (by !== undefined) return finding('ok', 'gh', `${tool.detail}, login by ${by}, not tried`);
+  const fix = `${why}. Log in with: ${gh} auth login, or set GH_TOKEN.`;
+  return finding('warn', 'gh', `${tool.detail}, no sign of a login`, fix);
 }
 
 function hostsFile({ GH_CONFIG_DIR, XDG_CONFIG_HOME, HOME }: Env): string | undefined {
@@ -221,14 +184,14 @@ async function sandboxFindings({ settings, env, timeoutMs }: ProgramOptions): Pr
   );
   if (names.length === 0) return [];
   const what = 'sandbox';
-  const bad = (detail: string, fix: string): DoctorFinding[] => [{ level: 'bad', what, detail, fix }];
+  const bad = (detail: string, fix: string) => [finding('bad', what, detail, fix)];
   const instead = `or take "sandbox" out of agents.${names.join(', agents.')}`;
   if (process.platform !== 'linux') return bad('bwrap is for Linux alone', `Run them on Linux, ${instead}.`);
   const file = findExecutable('bwrap', env);
   if (!file)
     return bad('bwrap not found on PATH', `Install bubblewrap (apt install bubblewrap), ${instead}.`);
   const tried = await probe(file, ['--ro-bind', '/', '/', '--unshare-pid', 'true'], env, timeoutMs);
-  if (tried.ok) return [{ level: 'ok', what, detail: `${file} for ${names.join(', ')}`, fix: null }];
+  if (tried.ok) return [finding('ok', what, `${file} for ${names.join(', ')}`)];
   return bad(
     `${file} ${tried.reason}`,
     `Allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), ${instead}.`,

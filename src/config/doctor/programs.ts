@@ -13,6 +13,15 @@ export interface DoctorFinding {
   fix: string | null;
 }
 
+export function finding(
+  level: DoctorFinding['level'],
+  what: string,
+  detail: string,
+  fix: string | null = null,
+): DoctorFinding {
+  return { level, what, detail, fix };
+}
+
 export interface ProgramOptions {
   settings: Settings;
   env: Env;
@@ -25,34 +34,27 @@ const GIT: Version = [2, 38];
 
 type Version = readonly [major: number, minor: number];
 
-/** The first `1.2` in a text. */
-function versionIn(text: string): Version | undefined {
-  const match = /(\d+)\.(\d+)/.exec(text);
-  return match ? [Number(match[1]), Number(match[2])] : undefined;
-}
-
-function atLeast(version: Version, wanted: Version): boolean {
-  return version[0] > wanted[0] || (version[0] === wanted[0] && version[1] >= wanted[1]);
+/** Whether the first `1.2` in a text is this version or a newer one. */
+function isAtLeast(text: string, [wantedMajor, wantedMinor]: Version): boolean {
+  const [, major = 0, minor = 0] = /(\d+)\.(\d+)/.exec(text)?.map(Number) ?? [];
+  return major > wantedMajor || (major === wantedMajor && minor >= wantedMinor);
 }
 
 export function nodeFinding(version: string): DoctorFinding {
-  const ok = atLeast(versionIn(version) ?? [0, 0], NODE);
-  return {
-    level: ok ? 'ok' : 'bad',
-    what: 'node',
-    detail: version,
-    fix: ok ? null : `Install Node ${NODE.join('.')} or newer.`,
-  };
+  return isAtLeast(version, NODE)
+    ? finding('ok', 'node', version)
+    : finding('bad', 'node', version, `Install Node ${NODE.join('.')} or newer.`);
 }
 
 export async function gitFinding({ env, timeoutMs }: ProgramOptions): Promise<DoctorFinding> {
   const fix = `Install git ${GIT.join('.')} or newer: branches are merged without a checkout (git merge-tree --write-tree).`;
   const file = findExecutable('git', env);
-  if (!file) return { level: 'bad', what: 'git', detail: 'not found on PATH', fix };
+  if (!file) return finding('bad', 'git', 'not found on PATH', fix);
   const result = await probe(file, ['--version'], env, timeoutMs);
-  if (!result.ok) return { level: 'bad', what: 'git', detail: `${file} ${result.reason}`, fix };
-  const ok = atLeast(versionIn(result.line) ?? [0, 0], GIT);
-  return { level: ok ? 'ok' : 'bad', what: 'git', detail: result.line, fix: ok ? null : fix };
+  if (!result.ok) return finding('bad', 'git', `${file} ${result.reason}`, fix);
+  return isAtLeast(result.line, GIT)
+    ? finding('ok', 'git', result.line)
+    : finding('bad', 'git', result.line, fix);
 }
 
 export async function toolFinding(
@@ -60,25 +62,14 @@ export async function toolFinding(
   { what, command, args, why }: { what: string; command: string; args: string[]; why: string },
 ): Promise<DoctorFinding> {
   const file = findExecutable(command, env);
-  if (!file)
-    return {
-      level: 'warn',
-      what,
-      detail: `${command} not found`,
-      fix: `${why}; install ${what} to have it.`,
-    };
+  if (!file) return finding('warn', what, `${command} not found`, `${why}; install ${what} to have it.`);
   return versionFinding(what, [file, ...args], await probe(file, args, env, timeoutMs));
 }
 
 function versionFinding(what: string, argv: string[], result: Probe): DoctorFinding {
   const [file] = argv;
-  if (result.ok) return { level: 'ok', what, detail: `${result.line || 'found'} (${file})`, fix: null };
-  return {
-    level: 'warn',
-    what,
-    detail: `${file} ${result.reason}`,
-    fix: `Run it by hand to see why: ${argv.join(' ')}`,
-  };
+  if (result.ok) return finding('ok', what, `${result.line || 'found'} (${file})`);
+  return finding('warn', what, `${file} ${result.reason}`, `Run it by hand to see why: ${argv.join(' ')}`);
 }
 
 /** The default one, those with an entry, and built-in ones that happen to be installed. */
@@ -95,41 +86,33 @@ export async function agentFinding(
   { settings, env, timeoutMs }: ProgramOptions,
   agent: AgentConfig,
 ): Promise<DoctorFinding> {
-  const isDefault = agent.name === settings.defaultAgent;
   const what = `agent ${agent.name}`;
-  // An entry may set its own PATH, and the engine searches that one.
+  const trouble = missingProgram({ settings, env }, agent);
+  if (trouble) return { level: agent.name === settings.defaultAgent ? 'bad' : 'warn', what, ...trouble };
   const own = { ...env, ...agent.env };
-  const file = findExecutable(agent.command, own);
-  const trouble = unusable(agent, own);
-  if (trouble) return { level: isDefault ? 'bad' : 'warn', what, ...trouble };
-  if (file) {
-    if (agent.adapter === 'rehearsal') return { level: 'ok', what, detail: `bundled (${file})`, fix: null };
-    // A custom command may not know `--version` and start to work instead.
-    if (agent.adapter === 'custom') return { level: 'ok', what, detail: `found (${file})`, fix: null };
-    return versionFinding(what, [file, '--version'], await probe(file, ['--version'], own, timeoutMs));
-  }
-  return { level: isDefault ? 'bad' : 'warn', what, ...missing(agent, isDefault) };
+  const file = findExecutable(agent.command, own) ?? agent.command;
+  if (agent.adapter === 'rehearsal') return finding('ok', what, `bundled (${file})`);
+  // A custom command may not know `--version` and start to work instead.
+  if (agent.adapter === 'custom') return finding('ok', what, `found (${file})`);
+  return versionFinding(what, [file, '--version'], await probe(file, ['--version'], own, timeoutMs));
 }
 
 /** Why an agent's program cannot be started; undefined when it can. */
 export function missingProgram(
   { settings, env }: Omit<ProgramOptions, 'timeoutMs'>,
   agent: AgentConfig,
-): { detail: string; fix: string } | undefined {
+): Trouble | undefined {
+  // An entry may set its own PATH, and the engine searches that one.
   const own = { ...env, ...agent.env };
   const trouble = unusable(agent, own);
-  if (trouble) return trouble;
-  if (findExecutable(agent.command, own)) return undefined;
-  return missing(agent, agent.name === settings.defaultAgent);
-}
-
-function missing(agent: AgentConfig, isDefault: boolean): { detail: string; fix: string } {
+  if (trouble || findExecutable(agent.command, own)) return trouble;
   const install = Object.hasOwn(INSTALL_COMMANDS, agent.adapter)
     ? `Install it (${INSTALL_COMMANDS[agent.adapter]})`
     : 'Install it';
-  const instead = isDefault
-    ? ', or name another one in defaultAgent'
-    : `, or correct agents.${agent.name}.command`;
+  const instead =
+    agent.name === settings.defaultAgent
+      ? ', or name another one in defaultAgent'
+      : `, or correct agents.${agent.name}.command`;
   const spaces = /\s/.test(agent.command) ? ' Arguments belong into defaultArgs, not into command.' : '';
   return {
     detail: `${agent.command} not found${agent.command.includes('/') ? '' : ' on PATH'}`,
