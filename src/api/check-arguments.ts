@@ -59,7 +59,7 @@ export function checkManifest(manifest: ManifestOfRun): ManifestOfRun {
   return { stack: stack ?? null, packageManager: packageManager ?? null };
 }
 
-/** What TypeScript refuses, refused in words for everybody else; a text would be taken for a list of its letters. */
+/** Checks what TypeScript checks, for callers without it: a text would be taken for a list of its letters. */
 export function checkCall(init: unknown, issueArgs: unknown, batches: unknown): void {
   if (typeof init !== 'object' || init === null)
     throw badCall('A run needs an object with `options` and `settings`.');
@@ -77,7 +77,7 @@ export function checkResume(init: unknown, runId: unknown): void {
     throw badCall('A run is resumed by its id, the `planId` of its result.');
 }
 
-/** Labels and dependencies that are no lists would be found out in the middle of a run. */
+/** Labels and dependencies that are no lists would fail in the middle of a run. */
 export function checkInfos(map: unknown): void {
   if (!(map instanceof Map))
     throw badCall('`issueInfoMap` is a Map of what is known of issues, by their number.');
@@ -102,8 +102,8 @@ function isNumber(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) > 0;
 }
 
-function badCall(message: string): InputError {
-  return new InputError('run/call', message, { hint: 'docs/library.md shows how it is called.' });
+function badCall(message: string, hint = 'docs/library.md shows how it is called.'): InputError {
+  return new InputError('run/call', message, { hint });
 }
 
 type Given = Pick<RunSurroundings, 'cwd' | 'env'>;
@@ -111,12 +111,12 @@ type Given = Pick<RunSurroundings, 'cwd' | 'env'>;
 /** Where a call works and with which variables; what is not given is the process's own at this moment. */
 export function surroundingsOf({ cwd = process.cwd(), env = process.env }: Given): { cwd: string; env: Env } {
   if (typeof cwd !== 'string' || cwd === '')
-    throw bad(
+    throw badCall(
       '`cwd` is not the path of a directory.',
       'Give it as text; fileURLToPath() makes one of a URL.',
     );
   if (typeof env !== 'object' || env === null)
-    throw bad('`env` is no object of variables.', 'Give an object of texts, or leave it out.');
+    throw badCall('`env` is no object of variables.', 'Give an object of texts, or leave it out.');
   return { cwd: resolve(cwd), env };
 }
 
@@ -124,7 +124,7 @@ export function checkSignal(signal: unknown, name = 'signal'): void {
   if (signal === undefined || signal === null) return;
   const { aborted, addEventListener } = signal as Partial<AbortSignal>;
   if (typeof aborted !== 'boolean' || typeof addEventListener !== 'function')
-    throw bad(`\`${name}\` is no AbortSignal.`, 'Give the `signal` of an AbortController.');
+    throw badCall(`\`${name}\` is no AbortSignal.`, 'Give the `signal` of an AbortController.');
 }
 
 export function checkSettings(settings: unknown): asserts settings is SignalboxSettings {
@@ -134,10 +134,6 @@ export function checkSettings(settings: unknown): asserts settings is SignalboxS
   const isWhole = [run, agents, searchPath].every((part) => typeof part === 'object' && part !== null);
   if (typeof stateDir !== 'string' || !isWhole)
     throw new InputError('run/config', '`settings` are not complete.', { hint });
-}
-
-function bad(message: string, hint: string): InputError {
-  return new InputError('run/call', message, { hint });
 }
 
 interface ResolveOptions {

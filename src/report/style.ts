@@ -25,12 +25,7 @@ export function style(color: boolean): Style {
 
 /** `0.4s`, `45s`, `4m 6s`, `2h 3m`. */
 export function duration(ms: number): string {
-  const seconds = ms / 1000;
-  if (seconds < 10) return `${seconds.toFixed(1)}s`;
-  if (seconds < 60) return `${Math.round(seconds)}s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes}m ${Math.floor(seconds % 60)}s`;
-  return `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
+  return ms < 10_000 ? `${(ms / 1000).toFixed(1)}s` : wholeSeconds(ms);
 }
 
 /** `5s`, `1m 15s`, `1h 2m`. */

@@ -1,16 +1,22 @@
 import { resolve } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
-import type { PreparedSpec } from '../../features/spec-runs/prepare.ts';
+import { letGo } from '../../engine/plan-transitions.ts';
+import { runPlan } from '../../engine/run-plan.ts';
+import { noteOf, type PreparedSpec, prepareSpecRun } from '../../features/spec-runs/prepare.ts';
 import type { SpecRunRequest } from '../../features/spec-runs/request.ts';
+import { specResult } from '../../features/spec-runs/result.ts';
+import { answerHalt, takeSpec } from '../../features/spec-runs/resume.ts';
+import { startSpecRun } from '../../features/spec-runs/start.ts';
+import { updateSpecPlan } from '../../features/spec-runs/unit.ts';
 import type { UnitOptions } from '../../kiro/units.ts';
 import { findExecutable } from '../../machine/programs.ts';
 import { renamedText, tmuxOff } from '../../machine/tmux/tmux.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { jsonText } from '../../model/extra-fields.ts';
 import { ticketsOf } from '../../model/plans/view.ts';
-import { specProblemText, specText } from '../../report/spec-text.ts';
+import { keepSummary, specProblemText, specSummary, specText } from '../../report/spec-text.ts';
 import { style } from '../../report/style.ts';
-import type { TmuxView } from '../../report/tmux/view.ts';
+import { openTmuxView, type TmuxView } from '../../report/tmux/view.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../event-view.ts';
 import { type Io, outJson } from '../io.ts';
 import {
@@ -52,17 +58,15 @@ export async function runSpec(
   io: Io,
 ): Promise<void> {
   const request = requestOf(dir, options, units, io);
-  const [{ prepareSpecRun }, { startSpecRun }] = await Promise.all([
-    import('../../features/spec-runs/prepare.ts'),
-    import('../../features/spec-runs/start.ts'),
-  ]);
   const view = await eventView(io, { ...options, withPlan: false });
   const { parts, windows } = await openWithWindows(view, options, io);
   const prepared = await prepareSpecRun(parts, request);
   if (options.dryRun) return preview(prepared, options, io);
   for (const note of prepared.notes) view.err(note);
   const planId = await startSpecRun(parts, request, prepared);
-  await keepShown(parts, planId, options);
+  // For the command that resumes it.
+  const shown = { tmux: options.tmux !== false, session: options.tmuxSession ?? null };
+  await updateSpecPlan(parts, planId, (latest) => ({ ...latest, shown }));
   if (options.detach) return detach(parts, planId, prepared.spec.name, options, io);
   await follow(parts, planId, { view, windows: windows(prepared.spec.name, planId) }, options, io);
 }
@@ -74,10 +78,7 @@ async function openWithWindows(view: EventView, options: SpecRunOptions, io: Io)
     if (!options.detach) view.listen(event);
     tmux?.listen(event);
   };
-  const [parts, { openTmuxView }] = await Promise.all([
-    openRunner(io, options, 'spec', { listen }),
-    import('../../report/tmux/view.ts'),
-  ]);
+  const parts = await openRunner(io, options, 'spec', { listen });
   const { stateDir, configFile } = parts.settings;
   const windows = (name: string, planId: string): TmuxView | undefined => {
     if (options.tmux === false) return undefined;
@@ -113,11 +114,6 @@ async function follow(
   options: SpecRunOptions,
   io: Io,
 ): Promise<void> {
-  const [{ runPlan }, { specResult }, { keepSummary, specSummary }] = await Promise.all([
-    import('../../engine/run-plan.ts'),
-    import('../../features/spec-runs/result.ts'),
-    import('../../report/spec-text.ts'),
-  ]);
   view.watch(parts.store, { planId });
   io.keepHeapSmall();
   const isAtWork = () => ticketsOf(parts.store.view(), planId).some((each) => each.status === 'running');
@@ -145,37 +141,17 @@ export async function resumeSpec(
   given: SpecRunOptions & { answer?: string },
   io: Io,
 ): Promise<void> {
-  const { answerHalt, takeSpec } = await import('../../features/spec-runs/start.ts');
-  const options = { ...given, ...(await shownAs(planId, given, io)) };
+  const { shown } = (await openState(io, given)).store.plan(planId);
+  const options = {
+    ...given,
+    tmux: given.tmux !== false && shown?.tmux !== false,
+    ...(shown?.session ? { tmuxSession: shown.session } : {}),
+  };
   const view = await eventView(io, { ...options, withPlan: false });
   const { parts, windows } = await openWithWindows(view, options, io);
   if (options.answer !== undefined) await answerHalt(parts, planId, options.answer);
   const { name } = await takeSpec(parts, planId);
   await follow(parts, planId, { view, windows: windows(name, planId) }, options, io);
-}
-
-/** Records how the run is shown, for the command that resumes it. */
-async function keepShown(
-  parts: EngineContext,
-  planId: string,
-  { tmux, tmuxSession }: SpecRunOptions,
-): Promise<void> {
-  const shown = { tmux: tmux !== false, session: tmuxSession ?? null };
-  const { updateSpecPlan } = await import('../../features/spec-runs/unit.ts');
-  await updateSpecPlan(parts, planId, (latest) => ({ ...latest, shown }));
-}
-
-async function shownAs(
-  planId: string,
-  options: SpecRunOptions,
-  io: Io,
-): Promise<Pick<SpecRunOptions, 'tmux' | 'tmuxSession'>> {
-  const { store } = await openState(io, options);
-  const { shown } = store.plan(planId);
-  return {
-    tmux: options.tmux !== false && shown?.tmux !== false,
-    ...(shown?.session ? { tmuxSession: shown.session } : {}),
-  };
 }
 
 async function detach(
@@ -185,10 +161,6 @@ async function detach(
   options: SpecRunOptions,
   io: Io,
 ): Promise<void> {
-  const [{ updateSpecPlan }, { letGo }] = await Promise.all([
-    import('../../features/spec-runs/unit.ts'),
-    import('../../engine/plan-transitions.ts'),
-  ]);
   const { TMUX, TMUX_TMPDIR } = io.env;
   const session = sessionOf(options, name);
   const shown = options.tmux !== false && !tmuxOff(io.env);
@@ -216,7 +188,6 @@ async function preview(
     const branch = tickets[0]?.branch ?? null;
     return outJson(io, { dryRun: true, planId: plan.id, branch, units: rows, problems });
   }
-  const { noteOf } = await import('../../features/spec-runs/prepare.ts');
   const near = { look: style(io.color), cwd: io.cwd };
   io.out(specText({ spec, units }, near));
   for (const problem of problems) io.out(specProblemText(problem, near));
