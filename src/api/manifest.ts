@@ -6,7 +6,7 @@ export type { ProjectManifest };
 
 /**
  * Stack and package manager of the project that `cwd` is in: as `signalbox init` wrote them down, else as its files
- * tell. A manifest that cannot be read rejects with an InputError.
+ * show it. A manifest that cannot be read rejects with an InputError.
  */
 export async function getManifest(options: { cwd?: string } = {}): Promise<ProjectManifest> {
   return readManifest(surroundingsOf(options).cwd);

@@ -135,7 +135,7 @@ function isUnderWay({ store, holder }: EngineContext, runId: string): boolean {
 /** Deletes temporary state. Worktrees with work in them stay, and the next run of their issue uses them. */
 export async function forgetRun(
   { settings, env }: Pick<RunInput, 'settings' | 'env'>,
-  tell: (planId: string, message: string) => void,
+  report: (planId: string, message: string) => void,
 ): Promise<void> {
   const { store, workspaces } = openEngine({ settings, env, by: 'run' });
   try {
@@ -146,7 +146,7 @@ export async function forgetRun(
       try {
         await workspaces.giveUp(workspaceFor(ticket, plan, settings, view));
       } catch (error) {
-        tell(plan.id, explained(error));
+        report(plan.id, explained(error));
       }
     }
   } finally {

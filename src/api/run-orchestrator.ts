@@ -150,7 +150,7 @@ export class RunOrchestrator {
       });
       return own ? run.results : run.results.map(withoutCommand);
     } finally {
-      if (!own) await forgetRun(kept, (planId, message) => this.#tell(planId, message));
+      if (!own) await forgetRun(kept, (planId, message) => this.#report(planId, message));
       this.#events.close();
     }
   }
@@ -262,7 +262,7 @@ export class RunOrchestrator {
     }
   }
 
-  #tell(planId: string, message: string): void {
+  #report(planId: string, message: string): void {
     this.#events.push({ type: 'problem', planId, ticketId: null, path: null, message });
   }
 

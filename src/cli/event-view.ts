@@ -12,7 +12,7 @@ export interface EventView {
   /** It has a block that is drawn anew, and begins with a header. */
   readonly live: boolean;
   listen(event: EngineEvent): void;
-  /** Tells the view which tickets there are; without a scope it is those of all active plans. */
+  /** Sets the tickets to show; without a scope those of all active plans. */
   watch(store: Store, scope?: { planId: string; ticketIds?: readonly string[] }): void;
   out(text: string): void;
   err(text: string): void;

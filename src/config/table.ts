@@ -278,7 +278,7 @@ type Child<P extends string, K = Key> = K extends `${P}${infer Rest}`
     ? Head
     : Rest
   : never;
-/** Dotted keys as the nested values they stand for. */
+/** Dotted keys as nested values. */
 type Tree<P extends string> = {
   [N in Child<P>]: `${P}${N}` extends Key ? Value<`${P}${N}`> : Tree<`${P}${N}.`>;
 };

@@ -186,7 +186,7 @@ export function problemFrom(error: unknown, file: string, place = { line: 1, col
 export function problemsError(code: string, what: string, problems: readonly Problem[]): InputError {
   const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`;
   return new InputError(code, `${what} has ${count}:\n${problems.map(sayProblem).join('\n')}`, {
-    hint: 'Mend the file at those places; `signalbox workflow check` looks again.',
+    hint: 'Fix these lines, then run `signalbox workflow check` again.',
     details: { problems },
   });
 }

@@ -23,7 +23,7 @@ export function trainText(result: TrainResult, { trusted }: { trusted: boolean }
   for (const planId of plansOf(left.filter(({ pending }) => pending)))
     lines.push(`Once the checks are done: signalbox merge ${planId} --pr`);
   for (const planId of plansOf(returned.filter(({ phase }) => phase !== null)))
-    lines.push(`Go on with what went back: signalbox run ${planId}`);
+    lines.push(`Continue what went back with: signalbox run ${planId}`);
   for (const { planId, ticketId } of returned)
     lines.push(`The log of ${ticketId}: signalbox logs ${planId} ${ticketId}`);
   return lines.join('\n');

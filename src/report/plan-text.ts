@@ -52,7 +52,7 @@ export function summary(
   const open = run.tickets.filter((ticket) => ticket.status !== 'complete');
   for (const command of bringingIn(run.tickets))
     lines.push(`Your checkout was left as it is. To bring the work into it: ${command}`);
-  if (run.stopped) lines.push(`Stopped. Go on with: signalbox resume ${run.plan.id}`);
+  if (run.stopped) lines.push(`Stopped. Continue with: signalbox resume ${run.plan.id}`);
   else if (open.length > 0) lines.push(`Details: signalbox status --plan ${run.plan.id}`);
   return lines.join('\n');
 }

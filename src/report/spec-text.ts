@@ -159,8 +159,8 @@ export function specSummary(result: SpecResult, look: Style, columns?: number): 
     const asks =
       halted.reason === NO_REASON ? 'halted and gave no reason' : `asks: ${oneLine(halted.reason, 1000)}`;
     lines.push(`${look.yellow('!')} ${halted.ticketId} ${asks}`);
-    lines.push(`Go on with: signalbox resume ${plan.id} --answer "…"`);
-  } else if (result.exitCode === 1) lines.push('The same command goes on from here.');
+    lines.push(`Continue with: signalbox resume ${plan.id} --answer "…"`);
+  } else if (result.exitCode === 1) lines.push('The same command continues from here.');
   if (!halted && result.exitCode !== 0) lines.push(`Details: signalbox status --plan ${plan.id}`);
   return lines.join('\n');
 }

@@ -42,7 +42,7 @@ export function statusOf({ view: stored, isLive, daemon }: StatusInput): PlanSta
       const hold = blockedBy(view, plan, entry) ?? stoppedBy(view, plan, entry) ?? behind(view, plan, ticket);
       const wrong = broken.find(({ ticketId }) => ticketId === entry.ticketId) ?? broken[0];
       const blocked = wrong?.message ?? hold?.reason ?? null;
-      const { why, next } = told(ticket, explain(ticket, plan, { driven, engine, blocked }), newer);
+      const { why, next } = superseded(ticket, explain(ticket, plan, { driven, engine, blocked }), newer);
       const root = why !== '' && why === blocked && !wrong ? stuckBlocker(view, plan, entry) : undefined;
       tickets.push({ ticket, why, next: next || (root ? wayFor(root, engine, newer) : '') });
     }
@@ -57,7 +57,7 @@ function wayFor(
   newer: ReadonlyMap<string, string>,
 ): string {
   if (plan.status !== 'archived')
-    return told(ticket, explain(ticket, plan, { driven: false, engine }), newer).next;
+    return superseded(ticket, explain(ticket, plan, { driven: false, engine }), newer).next;
   const { plan: theirs, entry } = waiter;
   const rest = entry.blockedBy.filter((text) => refKey(parseRef(text, theirs.id)) !== refKey(ticket));
   return `signalbox plan edit ${theirs.id} ${entry.ticketId} --blocked-by "${rest.join(',')}"`;
@@ -82,7 +82,11 @@ function newerRuns({ tickets }: StoreView): Map<string, string> {
 }
 
 /** A superseded issue continues in the newer run. */
-function told(ticket: Ticket, { why, next }: Explanation, newer: ReadonlyMap<string, string>): Explanation {
+function superseded(
+  ticket: Ticket,
+  { why, next }: Explanation,
+  newer: ReadonlyMap<string, string>,
+): Explanation {
   const run = newer.get(refKey(ticket));
   if (run === undefined || ticket.status === 'complete') return { why, next };
   const by = `superseded by ${run}`;

@@ -118,7 +118,7 @@ export function untilNote(hold: Hold | null, now: number): string {
   const until = untilText(hold, now).trim();
   if (until) return ` (${until})`;
   if (!hold?.until || !looks(hold) || NAMES_TIME.test(hold.reason)) return '';
-  return Date.parse(hold.until) > now ? ` (next look ${clock(hold.until, now)})` : '';
+  return Date.parse(hold.until) > now ? ` (next check ${clock(hold.until, now)})` : '';
 }
 
 function looks(hold: Hold): boolean {

@@ -28,7 +28,7 @@ describe('what a run came to', () => {
       '✗  #101   1s    feature/101-age  Phase exec failed: the agent ended with exit code 3.',
       '',
       '0 passed, 1 failed · 2s',
-      '#101: see signalbox logs run-1 101; go on with: signalbox retry run-1 101 && signalbox resume run-1',
+      '#101: see signalbox logs run-1 101; continue with: signalbox retry run-1 101 && signalbox resume run-1',
     ]);
     expect(said(120)).toBe(whole);
   });
@@ -57,7 +57,7 @@ describe('what a run came to', () => {
       '           ended with exit code 3.',
       '',
       '0 passed, 1 failed · 2s',
-      '#101: go on with:',
+      '#101: continue with:',
       '  signalbox retry run-1 101 &&',
       '  signalbox resume run-1',
       '  and see:',

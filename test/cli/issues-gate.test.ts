@@ -138,7 +138,7 @@ describe.concurrent('--qa-gate with pull requests', () => {
     const rejected = await issues.cli('resume', run);
     expect(rejected.code).toBe(1);
     expect(rejected.out).toMatch(/✗ +#1 .*rejected: no tests\n/);
-    expect(rejected.out).toContain(`go on with: signalbox retry ${run} 1 && signalbox resume ${run}\n`);
+    expect(rejected.out).toContain(`continue with: signalbox retry ${run} 1 && signalbox resume ${run}\n`);
   });
 });
 

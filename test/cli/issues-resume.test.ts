@@ -25,7 +25,7 @@ describe.concurrent('resume of a run', () => {
     expect(stopped.out).toMatch(/^! lost is not run: depends on nowhere, /m);
     expect(stopped.out).toMatch(/^0 passed, 1 failed, 1 stopped, 1 not started · /m);
     expect(stopped.out).not.toMatch(/^(one|two): /m);
-    expect(stopped.out).toContain(`Stopped. Go on with: signalbox resume ${run}\n`);
+    expect(stopped.out).toContain(`Stopped. Continue with: signalbox resume ${run}\n`);
     const before = issues.log(run);
     expect(before).toMatchObject({
       summary: { aborted: true, passed: 0, failed: 1, stopped: 1, notStarted: 1 },
@@ -246,7 +246,7 @@ describe.concurrent('the way on', () => {
     const [run = ''] = issues.runs();
     expect(failed.code).toBe(1);
     const way = `signalbox retry ${run} one && signalbox resume ${run}`;
-    expect(failed.out).toContain(`one: see signalbox logs ${run} one; go on with: ${way}\n`);
+    expect(failed.out).toContain(`one: see signalbox logs ${run} one; continue with: ${way}\n`);
     expect(failed.out).toMatch(/◌ +two +not started +the plan stops at the first failure, and one failed/);
     expect(failed.out).not.toContain('two: ');
 

@@ -147,7 +147,7 @@ describe.concurrent('Ctrl-C', () => {
     const { code, err, out } = await run.kill('SIGINT');
     expect(code).toBe(130);
     expect(err).toContain('Stopping the agents… (again to leave at once)');
-    expect(out).toContain('Stopped. Go on with: signalbox resume p');
+    expect(out).toContain('Stopped. Continue with: signalbox resume p');
     expect(processStart(pid)).toBeUndefined();
     expect(world.ticket('p', 'a')).toMatchObject({ status: 'paused', claim: null });
     expect(world.readPlan('p')).toMatchObject({ status: 'paused', claim: null });

@@ -51,7 +51,7 @@ describe.concurrent('a ticket that waits for a person', () => {
     );
     const { out } = await world.invoke(['status', 'p']).ended;
     expect(out).toMatch(/needs attention +for 1h 0m/);
-    expect(out).toMatch(/Ship it\? \(yes \| no\) \(next look /);
+    expect(out).toMatch(/Ship it\? \(yes \| no\) \(next check /);
     expect(out).not.toContain('until');
   });
 

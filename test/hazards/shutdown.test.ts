@@ -21,7 +21,7 @@ describe('the end of an engine', () => {
     const pids = await twoAtWork(world);
     const ended = await run.kill('SIGINT');
     expect(ended.code, ended.err).toBe(130);
-    expect(ended.out).toContain('Go on with: signalbox resume p');
+    expect(ended.out).toContain('Continue with: signalbox resume p');
     expect(pids.map(isRunning)).toEqual([false, false]);
     expect(world.readPlan('p')).toMatchObject({ status: 'paused', claim: null });
     for (const id of ['a', 'b']) {

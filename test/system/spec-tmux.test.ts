@@ -103,7 +103,7 @@ describe('contract 3 and 6: a spec of twelve units under tmux', () => {
     const { code, err } = await run.ended;
     expect(code).toBe(0);
     expect(err.trim().split('\n')).toEqual([
-      'tmux: The tmux session sequential-limits is gone; a new one is made for the windows that follow. The work goes on; watch it with: signalbox logs spec-limits 1.1 --follow',
+      'tmux: The tmux session sequential-limits is gone; a new one is made for the windows that follow. The work continues; watch it with: signalbox logs spec-limits 1.1 --follow',
     ]);
     expect(names(place, 'sequential-limits')).toEqual(['task-1.1']);
     const off = await world.start(['spec', dir, '--delay', '0', '--only', '1.2'], { CODEAGENT_NO_TMUX: '1' })

@@ -47,7 +47,7 @@ async function goesThrough(world: World, view: TmuxView): Promise<void> {
 function toldOnce({ problems }: TmuxServer, about: string): void {
   expect(problems).toHaveLength(1);
   expect(problems[0]).toContain(about);
-  expect(problems[0]).toMatch(/The work goes on; watch it with: signalbox logs p [\w.]+ --follow$/);
+  expect(problems[0]).toMatch(/The work continues; watch it with: signalbox logs p [\w.]+ --follow$/);
 }
 
 const HANGS = 'sleep 60';

@@ -160,7 +160,8 @@ describe.concurrent('windows', () => {
     view.listen(starts('1', 3));
     await view.close();
     expect(server.names()).toEqual(['task-2', 'task-3', 'task-1']);
-    const gone = 'The window task-1 was closed. The work goes on; watch it with: signalbox logs p 1 --follow';
+    const gone =
+      'The window task-1 was closed. The work continues; watch it with: signalbox logs p 1 --follow';
     expect(server.problems).toEqual([gone]);
     server.tmux('kill-window', '-t', server.paneOf('2').window);
     view.listen(becomes('2', 'complete'));
@@ -312,7 +313,7 @@ describe.concurrent('windows', () => {
       await view.close();
       expect(server.names()).toEqual(['task-1']);
       expect(server.problems).toEqual([
-        'The tmux session run is gone; a new one is made for the windows that follow. The work goes on; watch it with: signalbox logs p 1 --follow',
+        'The tmux session run is gone; a new one is made for the windows that follow. The work continues; watch it with: signalbox logs p 1 --follow',
       ]);
     },
   );

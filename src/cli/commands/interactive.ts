@@ -114,15 +114,15 @@ export function sessionDir(home: string, env: Env): string {
   const root = own ? ownDirectory(join(home, 'planner')) : sharedDirectory(env);
   const prefix = own ? '' : 'signalbox-planner-';
   sweep(root, prefix);
-  // Made anew under a name that nobody could have foreseen, for its owner alone.
+  // A new directory with an unpredictable name, readable by its owner alone.
   return mkdtempSync(join(root, `${prefix}${process.pid}-`));
 }
 
-/** Ours, and closed to others: whoever can write there could put another program in our command's place. */
+/** Owned by this user, and closed to others: who can write there could replace the command of the session. */
 function ownDirectory(path: string): string {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   const { uid, mode } = statSync(path);
-  if (uid !== process.getuid?.()) throw notOurs(path, 'belongs to somebody else');
+  if (uid !== process.getuid?.()) throw notOurs(path, 'belongs to another user');
   if ((mode & 0o022) !== 0) throw notOurs(path, 'can be written to by others');
   return path;
 }
@@ -134,7 +134,7 @@ function notOurs(path: string, why: string): InputError {
   });
 }
 
-/** A place for everybody's files, and in no repository. */
+/** A directory for temporary files that is in no repository. */
 function sharedDirectory(env: Env): string {
   const places = [env.TMPDIR || tmpdir(), tmpdir(), '/tmp'];
   return places.find((place) => !isInRepository(place)) ?? tmpdir();

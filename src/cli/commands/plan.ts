@@ -132,7 +132,7 @@ export async function planNew(io: Io, flags: Flags, planId: string): Promise<voi
   if (flags.json) return outJson(io, { plan, tickets, notes });
   for (const note of notes) io.out(`! ${note}`);
   const count = plural(tickets.length, 'ticket');
-  io.out(`Plan ${planId} is a draft with ${count}. Look at it with: signalbox plan check ${planId}`);
+  io.out(`Plan ${planId} is a draft with ${count}. Check it with: signalbox plan check ${planId}`);
 }
 
 export async function planAdd(io: Io, flags: Flags, planId: string, ticketId: string): Promise<void> {

@@ -152,7 +152,7 @@ function existing(path: string, exists = isThere): string {
 
 const VARIABLES = ['GH_TOKEN', 'GITHUB_TOKEN', 'GH_ENTERPRISE_TOKEN', 'GITHUB_ENTERPRISE_TOKEN'];
 /** What is left of the file after a logout. */
-const NOBODY = '{}\n'.length;
+const LOGGED_OUT_BYTES = '{}\n'.length;
 
 /** Whether gh is installed and seems to be logged in. Reads no login and asks no server. */
 async function ghFinding(options: ProgramOptions): Promise<DoctorFinding> {
@@ -174,7 +174,7 @@ function hostsFile({ GH_CONFIG_DIR, XDG_CONFIG_HOME, HOME }: Env): string | unde
   if (!dir) return undefined;
   const file = join(dir, 'hosts.yml');
   const size = statIfSeen(file)?.size ?? 0;
-  return size > NOBODY ? file : undefined;
+  return size > LOGGED_OUT_BYTES ? file : undefined;
 }
 
 /** Whether agents that are to run in a sandbox can; nothing when there are none. */

@@ -124,7 +124,7 @@ export function issueSummary(result: RunResult, look: Style, columns?: number): 
   for (const issue of results) if (issue.notMerged) lines.push(`${nameOf(issue)}: ${issue.notMerged}`);
   const all = result.exitCode >= 130 && planId ? `signalbox resume ${planId}` : '';
   for (const issue of failed) if (issue.next !== all) lines.push(...wayOn(issue, planId, columns));
-  if (all) lines.push(`Stopped. Go on with: ${all}`);
+  if (all) lines.push(`Stopped. Continue with: ${all}`);
   if (result.logPath) lines.push(look.dim(`Log: ${result.logPath}`));
   return lines;
 }
@@ -136,11 +136,11 @@ function wayOn(issue: IssueResult, planId: string | null, columns: number | unde
   if (next === '') return [];
   if (!next.startsWith('signalbox ')) return [`${name}: ${next}`, ...more.map(indented)];
   const logs = issue.phaseResults.length > 0 ? `signalbox logs ${planId} ${issue.id}` : '';
-  const line = `${name}: ${logs && `see ${logs}; `}go on with: ${next}`;
+  const line = `${name}: ${logs && `see ${logs}; `}continue with: ${next}`;
   if (columns === undefined || cells(line) <= columns) return [line, ...more.map(indented)];
   const commands = next.replaceAll(' && ', ' &&\n').split('\n');
   return [
-    `${name}: go on with:`,
+    `${name}: continue with:`,
     ...[...commands, ...more, ...(logs ? ['and see:', logs] : [])].map(indented),
   ];
 }

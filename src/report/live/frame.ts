@@ -28,11 +28,11 @@ const brief = (usage: string): string => usage.replace(' tokens · ', ' · ');
 const briefest = (usage: string): string => usage.split(' · ').at(-1) ?? '';
 /** From wide to narrow: gap, minimum width of the phase, minimum width of the text beside usage, form of usage. */
 const LAYOUTS = [
-  { gap: GAP, least: 11, text: 18, told: (usage: string) => usage },
-  { gap: GAP, least: 11, text: 0, told: brief },
-  { gap: ' ', least: 0, text: 0, told: brief },
-  { gap: ' ', least: 0, text: 0, told: briefest },
-  { gap: ' ', least: 0, text: 0, told: () => '' },
+  { gap: GAP, least: 11, text: 18, shown: (usage: string) => usage },
+  { gap: GAP, least: 11, text: 0, shown: brief },
+  { gap: ' ', least: 0, text: 0, shown: brief },
+  { gap: ' ', least: 0, text: 0, shown: briefest },
+  { gap: ' ', least: 0, text: 0, shown: () => '' },
 ];
 const RANK: LiveRow['kind'][] = ['running', 'waiting', 'gate', 'queued'];
 
@@ -84,24 +84,24 @@ function lay(rows: readonly LiveRow[], size: { width: number; name: number }, st
   const { width, name } = size;
   const widest = (text: (row: LiveRow) => string) => Math.max(0, ...rows.map((row) => cells(text(row))));
   const [phases, time] = [widest((row) => row.phase), widest((row) => row.time)];
-  const layouts = LAYOUTS.map(({ gap, least, text, told }) => {
+  const layouts = LAYOUTS.map(({ gap, least, text, shown }) => {
     const phase = Math.min(Math.max(phases, least), PHASE_MOST);
-    const usage = widest((row) => told(row.usage));
+    const usage = widest((row) => shown(row.usage));
     const rest = width - cells(`● ${gap}${gap}${gap}`) - name - phase - time;
-    return { gap, phase, usage, told, rest, fits: rest >= usage + text };
+    return { gap, phase, usage, shown, rest, fits: rest >= usage + text };
   });
   const layout = layouts.find(({ fits }) => fits);
   return rows.map((row) => {
     const { sign, paint } = MARKS[row.kind];
     if (!layout) return cut(`${sign} ${row.name} ${row.phase} ${row.time}`, width);
-    const { gap, phase, usage, told, rest } = layout;
+    const { gap, phase, usage, shown, rest } = layout;
     const parts = [
       `${style[paint](sign)} ${style.bold(spread(row.name, name))}`,
       spread(row.phase, phase),
       style.dim(spread(row.time, time, 'right')),
     ];
     // A row without usage has more room for text.
-    const used = told(row.usage);
+    const used = shown(row.usage);
     const text = rest - (used === '' ? 0 : gap.length + usage);
     if (text >= READABLE) parts.push(spread(plain(row.text), text));
     if (used !== '') parts.push(style.dim(spread(used, usage, 'right')));
@@ -170,15 +170,15 @@ function totals(state: LiveState, now: number, width: number): string {
   const tickets = [...state.tickets.values()];
   const count = (...statuses: TicketStatus[]) =>
     tickets.filter((ticket) => statuses.includes(ticket.status)).length;
-  const told = (number: number, what: string) => (number > 0 ? `${number} ${what}` : '');
+  const some = (number: number, what: string) => (number > 0 ? `${number} ${what}` : '');
   const attention = count('needs_attention');
   const all = {
     complete: `${count('complete')}/${tickets.length} complete`,
-    running: told(count('running'), 'running'),
-    waiting: told(count('ready', 'queued'), 'waiting'),
-    paused: told(count('paused'), 'paused'),
-    attention: told(attention, attention === 1 ? 'needs attention' : 'need attention'),
-    failed: told(count('failed'), 'failed'),
+    running: some(count('running'), 'running'),
+    waiting: some(count('ready', 'queued'), 'waiting'),
+    paused: some(count('paused'), 'paused'),
+    attention: some(attention, attention === 1 ? 'needs attention' : 'need attention'),
+    failed: some(count('failed'), 'failed'),
     elapsed: elapsed(now - state.startedAt),
     usage: usageText(totalUsage(tickets.flatMap((ticket) => [ticket.used, ticket.using]))),
   };

@@ -96,12 +96,12 @@ class Windows implements TmuxView {
   #count = false;
   #tooMany = false;
   /** The session must be checked: it may be closed during a phase. */
-  #look = false;
-  #looks: NodeJS.Timeout | undefined;
+  #checkDue = false;
+  #checks: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
   #seen = false;
-  #told = false;
-  #toldClosed = false;
+  #reported = false;
+  #reportedClosed = false;
   /** There is no tmux, or closing took too long. */
   #over = false;
   readonly #abort = new AbortController();
@@ -131,9 +131,9 @@ class Windows implements TmuxView {
       this.#wake();
     } else if (event.type === 'ticket:status' && isRest(event.status)) {
       this.#resting.add(refKey(event));
-      if (this.#shown.delete(refKey(event)) && !this.#toldClosed && !this.#told) {
+      if (this.#shown.delete(refKey(event)) && !this.#reportedClosed && !this.#reported) {
         this.#rested.add(refKey(event));
-        this.#look = true;
+        this.#checkDue = true;
       }
       this.#count ||= this.#tooMany;
       if (this.#busy) this.#wake();
@@ -147,11 +147,11 @@ class Windows implements TmuxView {
     }, this.#options.timeoutMs ?? TMUX_TIMEOUT_MS);
     while (this.#working) await this.#working;
     clearTimeout(timer);
-    this.#lookNoMore();
+    this.#stopChecking();
   }
 
   get #busy(): boolean {
-    return !this.#over && (this.#waiting.size > 0 || this.#count || this.#look);
+    return !this.#over && (this.#waiting.size > 0 || this.#count || this.#checkDue);
   }
 
   #wake(): void {
@@ -174,8 +174,8 @@ class Windows implements TmuxView {
   }
 
   async #next(): Promise<void> {
-    if (this.#look) {
-      this.#look = false;
+    if (this.#checkDue) {
+      this.#checkDue = false;
       const session = await readSession(this.#tmux, this.session);
       if (session) this.#missClosed(session);
       else this.#gone();
@@ -190,19 +190,19 @@ class Windows implements TmuxView {
     await this.#closeSurplus();
   }
 
-  #keepLooking(): void {
-    if (this.#told || this.#looks) return;
-    this.#looks = setInterval(() => {
-      this.#look = true;
+  #keepChecking(): void {
+    if (this.#reported || this.#checks) return;
+    this.#checks = setInterval(() => {
+      this.#checkDue = true;
       this.#wake();
     }, this.#options.lookEveryMs ?? LOOK_MS);
-    this.#looks.unref();
+    this.#checks.unref();
   }
 
-  #lookNoMore(): void {
-    clearInterval(this.#looks);
-    this.#looks = undefined;
-    this.#look = false;
+  #stopChecking(): void {
+    clearInterval(this.#checks);
+    this.#checks = undefined;
+    this.#checkDue = false;
   }
 
   async #show(ref: TicketRef): Promise<void> {
@@ -225,7 +225,7 @@ class Windows implements TmuxView {
     if (!this.#resting.has(ticket)) this.#shown.add(ticket);
     await closePanes(this.#tmux, session.placeholders);
     this.#record(ref.planId, session.socket);
-    this.#keepLooking();
+    this.#keepChecking();
   }
 
   async #ensureSession(): Promise<TmuxSession> {
@@ -258,8 +258,8 @@ class Windows implements TmuxView {
     const there = new Set(panes.map(({ ticket }) => ticket));
     const closed = [...this.#rested, ...this.#shown].find((ticket) => !there.has(ticket));
     this.#rested.clear();
-    if (closed === undefined || this.#toldClosed) return;
-    this.#toldClosed = true;
+    if (closed === undefined || this.#reportedClosed) return;
+    this.#reportedClosed = true;
     const [planId = '', ticketId = ''] = closed.split('/');
     this.#options.onProblem(
       `The window ${windowName(ticketId)} was closed. ${wayToWatch({ planId, ticketId })}`,
@@ -269,7 +269,7 @@ class Windows implements TmuxView {
   #gone(): void {
     this.#shown.clear();
     this.#rested.clear();
-    this.#tell(`The tmux session ${this.session} is gone; a new one is made for the windows that follow.`);
+    this.#report(`The tmux session ${this.session} is gone; a new one is made for the windows that follow.`);
   }
 
   async #closeSurplus(): Promise<void> {
@@ -294,13 +294,13 @@ class Windows implements TmuxView {
 
   #problem(error: unknown): void {
     if (error instanceof TmuxError && error.code === 'tmux/missing') this.#over = true;
-    this.#tell(explained(error));
+    this.#report(explained(error));
   }
 
-  #tell(what: string): void {
-    if (this.#told) return;
-    this.#told = true;
-    this.#lookNoMore();
+  #report(what: string): void {
+    if (this.#reported) return;
+    this.#reported = true;
+    this.#stopChecking();
     this.#options.onProblem(
       `${what} ${wayToWatch(this.#latest ?? { planId: '<plan>', ticketId: '<ticket>' })}`,
     );
@@ -308,7 +308,7 @@ class Windows implements TmuxView {
 }
 
 function wayToWatch({ planId, ticketId }: TicketRef): string {
-  return `The work goes on; watch it with: signalbox logs ${planId} ${ticketId} --follow`;
+  return `The work continues; watch it with: signalbox logs ${planId} ${ticketId} --follow`;
 }
 
 const VARIABLES = /^(HOME|PATH|LANG|LC_\w+|TZ|NO_COLOR|SIGNALBOX_HOME|SIGNALBOX_CONFIG)$/;

@@ -87,8 +87,8 @@ describe.concurrent('a run whose issue a newer run has', () => {
     const { code, out } = await issues.cli('resume', run);
     expect(code).toBe(1);
     expect(out).toMatch(new RegExp(`◌ +b +not started +waits for a \\(superseded by ${newer}\\)`));
-    expect(out).toContain(`go on with: signalbox status --plan ${newer}\n`);
-    expect(out).toContain(`b: go on with: signalbox resume ${newer} && signalbox resume ${run}\n`);
+    expect(out).toContain(`continue with: signalbox status --plan ${newer}\n`);
+    expect(out).toContain(`b: continue with: signalbox resume ${newer} && signalbox resume ${run}\n`);
     const json = linesOf<RunResult>((await issues.cli('resume', run, '--json')).out).at(-1);
     expect(json?.results.map(({ next }) => next)).toEqual([
       `signalbox status --plan ${newer}`,

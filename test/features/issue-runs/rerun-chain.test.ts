@@ -107,14 +107,14 @@ describe.concurrent('a chain whose link waits at its gate', () => {
     expect(again.code).toBe(1);
     expect(again.out).toMatch(new RegExp(`◌ +a .*waits for approval in ${run}`));
     expect(again.out).toContain(
-      `a: go on with: signalbox respond ${run} a approve && signalbox resume ${run}\n`,
+      `a: continue with: signalbox respond ${run} a approve && signalbox resume ${run}\n`,
     );
     expect(again.out).toMatch(/◌ +b +not started +the chain stops at a, which waits for approval/);
     expect(issues.runs()).toEqual([run]);
     expect(world.ticket(run, 'a')).toMatchObject({ status: 'needs_attention', hold: { kind: 'gate' } });
     expect((await issues.cli('respond', run, 'a', 'approve')).code).toBe(0);
     const answered = await issues.cli(...chain);
-    expect(answered.out).toContain(`a: go on with: signalbox resume ${run}\n`);
+    expect(answered.out).toContain(`a: continue with: signalbox resume ${run}\n`);
     expect(git(world.repo, 'rev-parse', 'feature/a-a')).toBe(tip);
     expect((await issues.cli(...chain, '--force')).out).toContain('● a: exec started');
   });

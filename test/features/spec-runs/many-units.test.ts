@@ -14,7 +14,7 @@ describe('a spec of many units', () => {
     expect(out).toMatch(/^◌ +51 +Part 51/m);
     expect(out.match(/^[✓◌] +\d+ +Part/gm)).toHaveLength(41);
     expect(out).toContain('… and 59 more: signalbox status --plan spec-limits');
-    expect(out).toContain('The same command goes on from here.');
+    expect(out).toContain('The same command continues from here.');
   });
 
   it('is ticked with a few looks at the state, however many units there are', { tags: 'full' }, async ({
