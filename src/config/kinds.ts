@@ -95,7 +95,7 @@ export const object = <const F extends Record<string, Field>>(fields: F) =>
   ({ is: 'object', fields }) as const;
 export const field = <const K extends Kind>(kind: K, about: string) => ({ kind, about }) as const;
 
-export interface Field {
+interface Field {
   kind: Kind;
   about: string;
   required?: true;

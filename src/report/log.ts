@@ -22,132 +22,96 @@ export interface LogOptions {
   redact: Redact;
 }
 
-/** A log to follow: every call of `more` returns the new lines. */
-export function createLog(store: Store, machine: Machine, options: LogOptions): { more(): string[] } {
+/** A log to follow: every call returns the new lines. */
+export function createLog(store: Store, machine: Machine, options: LogOptions): () => string[] {
   return options.ticketId === null
     ? eventLog(store, options)
-    : ticketLog({ store, machine }, options, options.ticketId);
+    : ticketLog(store, machine, { planId: options.planId, ticketId: options.ticketId }, options);
 }
 
-function eventLog(store: Store, { planId, phase, json, style }: LogOptions) {
+function eventLog(store: Store, { planId, phase, json, style }: LogOptions): () => string[] {
   let shown = 0;
-  return {
-    more(): string[] {
-      const events = store.events(planId);
-      const fresh = events.slice(shown);
-      shown = events.length;
-      return fresh.flatMap((event) => {
-        if (phase && !('phase' in event && event.phase === phase)) return [];
-        if (json) return [JSON.stringify(event)];
-        const line = lineOf(event, { style, withPlan: false, verbose: false, now: Date.parse(event.at) });
-        return line === undefined ? [] : [`${style.dim(clock(event.at, Date.parse(event.at)))} ${line}`];
-      });
-    },
+  return () => {
+    const events = store.events(planId);
+    const fresh = events.slice(shown);
+    shown = events.length;
+    return fresh.flatMap((event) => {
+      if (phase && !('phase' in event && event.phase === phase)) return [];
+      if (json) return [JSON.stringify(event)];
+      const line = lineOf(event, { style, withPlan: false, verbose: false, now: Date.parse(event.at) });
+      return line === undefined ? [] : [`${style.dim(clock(event.at, Date.parse(event.at)))} ${line}`];
+    });
   };
 }
 
-function ticketLog(
-  { store, machine }: { store: Store; machine: Machine },
-  options: LogOptions,
-  ticketId: string,
-) {
-  const { planId, phase } = options;
-  const ref: TicketRef = { planId, ticketId };
-  const logs = new Map<string, AttemptLog>();
-  return {
-    more(): string[] {
-      const ticket: Ticket = store.ticket(ref);
-      return ticket.phaseHistory.flatMap((attempt) => {
-        if (phase && attempt.phase !== phase) return [];
-        const key = attemptKey(attempt);
-        const log = logs.get(key) ?? new AttemptLog(machine.job(ref, attempt), attempt, options);
-        logs.set(key, log);
-        return log.more(attempt);
-      });
-    },
-  };
+function ticketLog(store: Store, machine: Machine, ref: TicketRef, options: LogOptions): () => string[] {
+  const logs = new Map<string, (attempt: Attempt) => string[]>();
+  return () =>
+    store.ticket(ref).phaseHistory.flatMap((attempt) => {
+      if (options.phase && attempt.phase !== options.phase) return [];
+      const key = attemptKey(attempt);
+      const more = logs.get(key) ?? attemptLog(machine.job(ref, attempt), options);
+      logs.set(key, more);
+      return more(attempt);
+    });
 }
 
-/** The readable output of one attempt so far. */
-class AttemptLog {
-  readonly #dir: string;
-  readonly #attempt: Attempt;
-  readonly #json: boolean;
-  readonly #style: Style;
-  readonly #redact: Redact;
-  /** For output in which a secret may span several lines. */
-  readonly #printed: Readonly<Record<'stdout' | 'stderr', Redact>>;
-  readonly #offsets = new Map<string, number>();
-  readonly #lines: string[] = [];
-  #splitter: ReturnType<typeof lineSplitter> | undefined;
-  #begun = false;
-  #ended = false;
-
-  constructor(dir: string, attempt: Attempt, { json, style, redact }: LogOptions) {
-    this.#dir = dir;
-    this.#attempt = attempt;
-    this.#json = json;
-    this.#style = style;
-    this.#redact = redact;
-    this.#printed = { stdout: lineRedactor(redact), stderr: lineRedactor(redact) };
-  }
-
-  more(attempt: Attempt): string[] {
-    if (this.#ended) return [];
-    if (!this.#begun) {
-      this.#begun = true;
-      const agent = attempt.agent ? ` (${attempt.agent})` : '';
+/** The readable output of one attempt. Every call returns the lines since the last one. */
+function attemptLog(dir: string, { json, style, redact }: LogOptions): (attempt: Attempt) => string[] {
+  // A secret may span several lines of output.
+  const printed: Record<string, Redact> = { stdout: lineRedactor(redact), stderr: lineRedactor(redact) };
+  const lines: string[] = [];
+  let output: ReturnType<typeof lineSplitter> | undefined;
+  let offset = 0;
+  let begun = false;
+  let ended = false;
+  return (attempt) => {
+    if (ended) return [];
+    const { phase, visit, attempt: number, agent, startedAt, outcome } = attempt;
+    const say = (kind: string, said: string): void => {
+      const text = (printed[kind] ?? redact)(said);
+      if (json) lines.push(JSON.stringify({ phase, visit, attempt: number, kind, text }));
+      else if (kind === 'begin' || kind === 'end') lines.push(style.dim(oneLine(text, 400)));
+      else lines.push(...text.trimEnd().split(/\r?\n/).map(indented));
+    };
+    if (!begun) {
       const which = whichAttempt(attempt);
-      const again = which ? ` [${which}]` : '';
-      this.#say('begin', `── ${attempt.phase}${again}${agent} ${attempt.startedAt}`);
+      say('begin', `── ${phase}${which && ` [${which}]`}${agent ? ` (${agent})` : ''} ${startedAt}`);
     }
-    this.#read('stdout', (chunk) => this.#output().push(chunk));
+    begun = true;
+    offset = readFrom(join(dir, 'stdout'), offset, (chunk) => {
+      // The record of how to read the output exists only once the process has started.
+      output ??= lineSplitter(readable(dir, attempt, (text) => say('stdout', text)));
+      output.push(chunk);
+    });
     if (attempt.completedAt !== null) {
-      this.#splitter?.flush();
-      const errors = lineSplitter((line) => this.#say('stderr', line));
-      this.#read('stderr', (chunk) => errors.push(chunk));
+      output?.flush();
+      const errors = lineSplitter((line) => say('stderr', line));
+      readFrom(join(dir, 'stderr'), 0, (chunk) => errors.push(chunk));
       errors.flush();
-      this.#say('end', `── ${endOf(attempt)}`);
-      const verdict =
-        attempt.outcome !== null && attempt.outcome !== 'success' && attempt.outcome !== 'failure';
-      if (verdict && attempt.output)
-        for (const line of attempt.output.split('\n')) this.#say('verdict', line);
-      this.#ended = true;
+      say('end', `── ${endOf(attempt)}`);
+      const verdict = outcome !== null && outcome !== 'success' && outcome !== 'failure';
+      if (verdict && attempt.output) for (const line of attempt.output.split('\n')) say('verdict', line);
+      ended = true;
     }
-    return this.#lines.splice(0);
-  }
+    return lines.splice(0);
+  };
+}
 
-  /** Created late: the record of how to read the output exists only once the process has started. */
-  #output(): ReturnType<typeof lineSplitter> {
-    this.#splitter ??= lineSplitter(readable(this.#dir, this.#attempt, (text) => this.#say('stdout', text)));
-    return this.#splitter;
-  }
-
-  #say(kind: string, said: string): void {
-    const redact = kind === 'stdout' || kind === 'stderr' ? this.#printed[kind] : this.#redact;
-    const text = redact(said);
-    const { phase, visit, attempt } = this.#attempt;
-    if (this.#json) this.#lines.push(JSON.stringify({ phase, visit, attempt, kind, text }));
-    else if (kind === 'begin' || kind === 'end') this.#lines.push(this.#style.dim(oneLine(text, 400)));
-    else this.#lines.push(...text.trimEnd().split(/\r?\n/).map(indented));
-  }
-
-  #read(name: string, take: (chunk: Buffer) => void): void {
-    const file = join(this.#dir, name);
-    if (!existsSync(file)) return;
-    const fd = openSync(file, 'r');
-    try {
-      const buffer = Buffer.alloc(64 * 1024);
-      for (let offset = this.#offsets.get(name) ?? 0; ; ) {
-        const count = readSync(fd, buffer, 0, buffer.length, offset);
-        offset += count;
-        this.#offsets.set(name, offset);
-        if (count === 0) return;
-        take(buffer.subarray(0, count));
-      }
-    } finally {
-      closeSync(fd);
+/** Reads a file from an offset to its end, and returns where that is. */
+function readFrom(file: string, start: number, take: (chunk: Buffer) => void): number {
+  if (!existsSync(file)) return start;
+  const fd = openSync(file, 'r');
+  try {
+    const buffer = Buffer.alloc(64 * 1024);
+    for (let offset = start; ; ) {
+      const count = readSync(fd, buffer, 0, buffer.length, offset);
+      if (count === 0) return offset;
+      offset += count;
+      take(buffer.subarray(0, count));
     }
+  } finally {
+    closeSync(fd);
   }
 }
 

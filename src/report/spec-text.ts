@@ -10,7 +10,7 @@ import { NO_REASON } from '../model/state/outcome.ts';
 import { plural } from '../model/text/plural.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { ticketMark } from './plan-text.ts';
-import { duration, oneLine, type Style, usageText } from './style.ts';
+import { counted, duration, oneLine, type Style, usageText } from './style.ts';
 import { fittingTable, joined, table } from './table.ts';
 
 interface Shown {
@@ -98,10 +98,7 @@ function summaryFacts(result: SpecResult): string[] {
   const { counts, usage, ms, changes } = result;
   const parts = [
     `${counts.complete} of ${counts.units} complete${counts.before > 0 ? ` (${counts.before} before this run)` : ''}`,
-    ...(counts.failed > 0 ? [`${counts.failed} failed`] : []),
-    ...(counts.halted > 0 ? [`${counts.halted} halted`] : []),
-    ...(counts.left > 0 ? [`${counts.left} to do`] : []),
-    ...(counts.unselected > 0 ? [`${counts.unselected} not selected`] : []),
+    ...unfinished(counts),
   ];
   const stat = changes.split('\n').at(-1)?.trim();
   return [
@@ -140,10 +137,18 @@ export function specSummary(result: SpecResult, look: Style, columns?: number): 
     isPartly(ticket) ? 'partly' : ticket.status.replace('_', ' '),
     usageText(usageOf(ticket)),
     ticket.status === 'complete'
-      ? leftOutText(ticket)
+      ? isPartly(ticket)
+        ? oneLine(`not selected and not done: ${ticket.unit?.leftOut?.join(', ')}`, 300)
+        : ''
       : oneLine(ticket.hold?.reason ?? ticket.error ?? '', 300),
   ]);
-  const facts = [...unitFacts(counts), duration(ms), usageText(usage)].filter(Boolean);
+  const facts = [
+    `${counts.complete}/${counts.units} units complete`,
+    ...unfinished(counts),
+    `${plural(counts.attempts, 'attempt')} in this run`,
+    duration(ms),
+    usageText(usage),
+  ].filter(Boolean);
   const header = ['', 'unit', 'title', 'status', 'usage', 'why'];
   const lines = ['', fittingTable(header, rows, { style: look, columns, lead: 2 })];
   const left = tickets.length - shown.length;
@@ -179,24 +184,11 @@ function worthShowing(tickets: readonly Ticket[]): readonly Ticket[] {
   );
 }
 
-function unitFacts(counts: SpecResult['counts']): string[] {
-  return [
-    `${counts.complete}/${counts.units} units complete`,
-    counts.failed > 0 ? `${counts.failed} failed` : '',
-    counts.halted > 0 ? `${counts.halted} halted` : '',
-    counts.left > 0 ? `${counts.left} to do` : '',
-    counts.unselected > 0 ? `${counts.unselected} not selected` : '',
-    `${plural(counts.attempts, 'attempt')} in this run`,
-  ];
+function unfinished({ failed, halted, left, unselected }: SpecResult['counts']): string[] {
+  return counted({ failed, halted, 'to do': left, 'not selected': unselected });
 }
 
 /** Its selected tasks are done; the others were not selected. */
 function isPartly(ticket: Ticket): boolean {
   return ticket.status === 'complete' && (ticket.unit?.leftOut ?? []).length > 0;
-}
-
-function leftOutText(ticket: Ticket): string {
-  const ids = ticket.unit?.leftOut ?? [];
-  if (ids.length === 0) return '';
-  return oneLine(`not selected and not done: ${ids.join(', ')}`, 300);
 }

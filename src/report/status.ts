@@ -9,7 +9,7 @@ import { asAsked, type Explanation, explain } from '../model/state/explain.ts';
 import { behind } from '../model/state/turns.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
 import type { StoreProblem, StoreView } from '../store/port.ts';
-import { ago, oneLine, type Style, sayProblem, untilNote, usageText } from './style.ts';
+import { ago, counted, oneLine, type Style, sayProblem, untilNote, usageText } from './style.ts';
 
 interface TicketStatus extends Explanation {
   ticket: Ticket;
@@ -120,16 +120,20 @@ export function planLines(
   now: number,
   detailed: boolean,
 ): string[] {
-  const counts: Partial<Record<Ticket['status'], number>> = {};
-  for (const { ticket } of tickets) counts[ticket.status] = (counts[ticket.status] ?? 0) + 1;
-  const facts = [`${counts.complete ?? 0}/${plan.tickets.length} complete`];
-  for (const status of ['running', 'failed', 'needs_attention', 'paused'] as const) {
-    if (counts[status]) facts.push(`${counts[status]} ${status.replace('_', ' ')}`);
-  }
+  const count = (status: Ticket['status']) => tickets.filter(({ ticket }) => ticket.status === status).length;
   const unselected = plan.spec?.unselected ?? 0;
-  if (unselected > 0) facts.push(`${unselected} not selected`);
-  const usage = usageText(totalUsage(tickets.map(({ ticket }) => usageOf(ticket))));
-  if (usage) facts.push(usage);
+  const attention = count('needs_attention');
+  const facts = [
+    `${count('complete')}/${plan.tickets.length} complete`,
+    ...counted({
+      running: count('running'),
+      failed: count('failed'),
+      [attention === 1 ? 'needs attention' : 'need attention']: attention,
+      paused: count('paused'),
+      'not selected': unselected,
+    }),
+    usageText(totalUsage(tickets.map(({ ticket }) => usageOf(ticket)))),
+  ].filter(Boolean);
   const title =
     plan.name && plan.name !== plan.id
       ? `${style.bold(oneLine(plan.name))} (${plan.id})`

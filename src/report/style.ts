@@ -72,6 +72,11 @@ function rounded(tokens: number): string {
   return tokens < 999_950 ? `${(tokens / 1000).toFixed(1)}k` : `${(tokens / 1e6).toFixed(1)}M`;
 }
 
+/** `2 failed` for each number that is not zero, by word. */
+export function counted(numbers: Readonly<Record<string, number | undefined>>): string[] {
+  return Object.entries(numbers).flatMap(([word, number]) => (number ? [`${number} ${word}`] : []));
+}
+
 /** `visit 2, attempt 3`; empty for the first attempt of the first visit. */
 export function whichAttempt({ visit, attempt }: { visit: number; attempt: number }, word = 'visit'): string {
   return [visit > 1 ? `${word} ${visit}` : '', attempt > 1 ? `attempt ${attempt}` : '']

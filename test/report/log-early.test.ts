@@ -23,11 +23,11 @@ it('reads an agent’s protocol although the attempt was looked at before its pr
     style: style(false),
     redact: (text) => text,
   });
-  expect(log.more()).toHaveLength(1);
+  expect(log()).toHaveLength(1);
   const job = machine.job({ planId: 'p', ticketId: 't' }, open);
   mkdirSync(job, { recursive: true });
   const agent = { name: 'rehearsal', adapter: 'rehearsal' };
   writeFileSync(join(job, 'command.json'), JSON.stringify({ agent }));
   writeFileSync(join(job, 'stdout'), '{"type":"text","text":"Hello."}\n');
-  expect(log.more()).toEqual(['Hello.']);
+  expect(log()).toEqual(['Hello.']);
 });

@@ -35,11 +35,11 @@ export async function logs(
   const machine = new Machine(stateDir);
   const redact = await redactorFor(io, options, machine.fingerprints);
   const about = { planId, ticketId: ticketId ?? null, phase: options.phase ?? null };
-  const log = createLog(store, machine, { ...about, ...look, redact });
+  const more = createLog(store, machine, { ...about, ...look, redact });
   /** Prints what is new; true when there is nothing to wait for any more. */
   const print = (): boolean => {
     const ticket = options.untilRest && ticketId ? store.ticket({ planId, ticketId }) : undefined;
-    for (const line of log.more()) io.out(line);
+    for (const line of more()) io.out(line);
     if (!ticket || !rests(ticket, new Date().toISOString())) return false;
     io.out(restLine(ticket, look));
     return true;

@@ -7,7 +7,7 @@ import { ticketOf } from '../../model/plans/view.ts';
 import { isSuperseded, type Ticket } from '../../model/ticket.ts';
 import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/port.ts';
-import { oneLine, type Style, style, usageText, wholeSeconds } from '../style.ts';
+import { counted, oneLine, type Style, style, usageText, wholeSeconds } from '../style.ts';
 import { cells, fittingTable } from '../table.ts';
 import { type Mark, RunLines } from './progress-lines.ts';
 
@@ -112,11 +112,11 @@ export function issueSummary(result: RunResult, look: Style, columns?: number): 
   const superseded = failed.filter((issue) => issue.superseded).length;
   const stopped = failed.filter((issue) => issue.stopped && !issue.notStarted).length - superseded;
   const bad = failed.length - idle - waiting - stopped - superseded;
-  const counts = [`${results.length - failed.length} passed`, `${bad} failed`];
-  if (waiting > 0) counts.push(`${waiting} waiting`);
-  if (stopped > 0) counts.push(`${stopped} stopped`);
-  if (superseded > 0) counts.push(`${superseded} superseded`);
-  if (idle > 0) counts.push(`${idle} not started`);
+  const counts = [
+    `${results.length - failed.length} passed`,
+    `${bad} failed`,
+    ...counted({ waiting, stopped, superseded, 'not started': idle }),
+  ];
   lines.push(look.bold(`${counts.join(', ')} · ${wholeSeconds(result.wallClockDurationSeconds * 1000)}`));
   const forward = new Set(results.flatMap((issue) => issue.fastForward ?? []));
   for (const command of forward)
