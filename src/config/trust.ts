@@ -1,5 +1,6 @@
-import { mkdirSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { writeAtomic } from '../machine/files/atomic.ts';
 import { InputError } from '../model/errors.ts';
 import { readText } from './paths.ts';
 
@@ -35,17 +36,8 @@ export function trust(dir: string, home: string): { dir: string; added: boolean 
   const known = readTrusted(home);
   if (known.includes(real)) return { dir: real, added: false };
   mkdirSync(home, { recursive: true, mode: 0o700 });
-  const file = join(home, 'trusted.json');
-  const temporary = `${file}.${process.pid}.tmp`;
-  try {
-    writeFileSync(temporary, `${JSON.stringify({ version: 1, directories: [...known, real] }, null, 2)}\n`, {
-      mode: 0o600,
-    });
-    renameSync(temporary, file);
-  } catch (error) {
-    rmSync(temporary, { force: true });
-    throw error;
-  }
+  const text = JSON.stringify({ version: 1, directories: [...known, real] }, null, 2);
+  writeAtomic(join(home, 'trusted.json'), `${text}\n`);
   return { dir: real, added: true };
 }
 

@@ -114,7 +114,7 @@ export function untilText(hold: Hold | null, now: number): string {
 }
 
 /** When a hold ends by itself; null for a next check, or if the reason names the time. */
-export function endOf(hold: Hold | null): string | null {
+function endOf(hold: Hold | null): string | null {
   return hold && !looks(hold) && !NAMES_TIME.test(hold.reason) ? hold.until : null;
 }
 

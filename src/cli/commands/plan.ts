@@ -186,23 +186,14 @@ interface Flags extends GlobalOptions {
   worktree?: string;
 }
 
-const OF_PLANS = ['name', 'base', 'worktreeRoot', 'concurrency'] as const;
-const OF_TICKETS = [
-  'title',
-  'description',
-  'descriptionFile',
-  'criteria',
-  'blockedBy',
-  'path',
-  'branch',
-  'worktree',
-  'url',
-  'order',
-] as const;
+const OF_PLANS = ['name', 'base', 'worktreeRoot', 'concurrency'];
+const OF_BOTH = ['repo', 'workflow', 'agent', 'json', 'config', 'debug'];
 
+/** Refuses flags of tickets if none is named, and flags of the plan if one is. */
 function refuseMixed(ticketId: string | undefined, flags: Flags): void {
-  const wrong = ticketId === undefined ? OF_TICKETS : OF_PLANS;
-  const found = wrong.find((name) => flags[name] !== undefined);
+  const found = Object.keys(flags).find((name) =>
+    ticketId === undefined ? ![...OF_PLANS, ...OF_BOTH].includes(name) : OF_PLANS.includes(name),
+  );
   if (!found) return;
   const whose = ticketId === undefined ? 'a ticket, and none is named' : 'the plan, and a ticket is named';
   throw new InputError('usage', `${flagOfOption(found)} is of ${whose}.`, {

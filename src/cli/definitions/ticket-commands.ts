@@ -2,7 +2,6 @@ import type { CommandDefinition } from './definition.ts';
 
 const ticket = () => import('../commands/ticket.ts');
 const sessions = () => import('../commands/sessions.ts');
-const TICKET_JSON = 'print the ticket as JSON';
 
 /** Commands that show plans and tickets, and what a person does to them. */
 export const TICKET_COMMANDS: readonly CommandDefinition[] = [
@@ -45,27 +44,23 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
   {
     usage: 'pause <plan> <ticket>',
     about: 'stop a ticket’s agent now and keep everything',
-    json: TICKET_JSON,
     load: async () => (await ticket()).pause,
   },
   {
     usage: 'retry <plan> <ticket>',
     about: 'run the failed phase again, counters at zero',
     options: { '--latest': 'with the workflow as it is now, not as it was when the ticket started' },
-    json: TICKET_JSON,
     load: async () => (await ticket()).retry,
   },
   {
     usage: 'skip <plan> <ticket> <phase>',
     about: 'continue at another phase',
-    json: TICKET_JSON,
     examples: ['skip sprint-12 PROJ-101 self_review'],
     load: async () => (await ticket()).skip,
   },
   {
     usage: 'respond <plan> <ticket> <decision> [message...]',
     about: 'answer a gate',
-    json: TICKET_JSON,
     examples: ['respond sprint-12 PROJ-101 approve "looks good"'],
     load: async () => (await ticket()).respond,
   },
@@ -77,27 +72,23 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
       '--no-tmux': 'of a spec: open no windows',
       '--plain': 'of a run: one line per event, also on a terminal',
     },
-    json: TICKET_JSON,
     examples: ['resume sprint-12'],
     load: async () => (await ticket()).resume,
   },
   {
     usage: 'stop <plan> [ticket]',
     about: 'pause a ticket, or a plan with all that runs in it',
-    json: TICKET_JSON,
     examples: ['stop sprint-12'],
     load: async () => (await ticket()).stop,
   },
   {
     usage: 'pause-plan <plan>',
     about: 'stop what runs for a plan and start nothing more',
-    json: TICKET_JSON,
     load: async () => (await ticket()).pausePlan,
   },
   {
     usage: 'resume-plan <plan>',
     about: 'continue a paused plan',
-    json: TICKET_JSON,
     load: async () => (await ticket()).resumePlan,
   },
   {

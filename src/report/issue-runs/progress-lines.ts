@@ -1,7 +1,7 @@
 import type { EngineEvent } from '../../model/events.ts';
 import { isVerbal, saysHolder, withNames } from '../../model/state/explain.ts';
 import { wentWell } from '../../model/verdict.ts';
-import { clock, endOf, oneLine, usageText, whichAttempt, wholeSeconds } from '../style.ts';
+import { oneLine, untilText, usageText, whichAttempt, wholeSeconds } from '../style.ts';
 
 const HEARTBEAT_MS = 60_000;
 
@@ -56,40 +56,36 @@ export class RunLines {
   }
 
   listen(event: EngineEvent): void {
-    const { nameOf } = this.#options;
+    const { nameOf, verbose } = this.#options;
+    if (event.type === 'problem') {
+      const name = event.ticketId ? `${nameOf(event.ticketId)}: ` : '';
+      return void this.#say(`! ${name}${oneLine(event.message, 400)}`);
+    }
+    if (!('ticketId' in event)) return;
+    const { ticketId } = event;
+    const name = nameOf(ticketId);
     switch (event.type) {
-      case 'attempt:start':
-        this.#say(`● ${nameOf(event.ticketId)}: ${event.phase} started${again(event)}`);
-        if (event.agent) this.#detail(event.ticketId, `agent ${event.agent}`);
-        return;
+      case 'attempt:start': {
+        const again = whichAttempt(event, 'round');
+        this.#say(`● ${name}: ${event.phase} started${again && ` (${again})`}`);
+        return void this.#detail(ticketId, event.agent ? `agent ${event.agent}` : '');
+      }
       case 'attempt:session':
-        return void this.#detail(event.ticketId, `session ${event.sessionId}`);
+        return void this.#detail(ticketId, `session ${event.sessionId}`);
       case 'attempt:end':
-        this.#ended(event);
-        return void this.#known(event);
+        return void this.#ended(event, name);
       case 'ticket:status':
-        return void this.#status(event);
+        return void this.#status(event, name);
       case 'workspace:keep':
-        return void this.#say(
-          `! ${nameOf(event.ticketId)}: worktree kept at ${event.path} (${oneLine(event.reason)})`,
-        );
-      case 'problem':
-        return void this.#say(
-          `! ${event.ticketId ? `${nameOf(event.ticketId)}: ` : ''}${oneLine(event.message, 400)}`,
-        );
+        return void this.#say(`! ${name}: worktree kept at ${event.path} (${oneLine(event.reason)})`);
       case 'attempt:text':
-        if (event.notice) return void this.#say(`! ${nameOf(event.ticketId)}: ${oneLine(event.text)}`);
-        if (!this.#options.verbose) return;
-        for (const line of event.text.trimEnd().split('\n'))
-          this.#say(`  ${nameOf(event.ticketId)} │ ${oneLine(line, 2000)}`);
+        if (event.notice) return void this.#say(`! ${name}: ${oneLine(event.text)}`);
+        for (const line of verbose ? event.text.trimEnd().split('\n') : [])
+          this.#say(`  ${name} │ ${oneLine(line, 2000)}`);
         return;
       case 'attempt:tool':
-        if (this.#options.verbose && !event.done)
-          this.#say(
-            `  ${nameOf(event.ticketId)} │ ${oneLine(event.name, 80)} ${oneLine(event.summary, 400)}`,
-          );
-        return;
-      default:
+        if (verbose && !event.done)
+          this.#say(`  ${name} │ ${oneLine(event.name, 80)} ${oneLine(event.summary, 400)}`);
         return;
     }
   }
@@ -98,25 +94,21 @@ export class RunLines {
     clearInterval(this.#timer);
   }
 
-  #ended(event: Extract<EngineEvent, { type: 'attempt:end' }>): void {
-    const name = this.#options.nameOf(event.ticketId);
-    const time = `(${wholeSeconds(event.ms)})`;
-    if (wentWell(event)) {
-      this.#say(`● ${name}: ${event.phase} ✓ ${time}`);
-      return void this.#remark(event.ticketId, event.phase);
-    }
-    if (event.status === 'limit') return void this.#say(`● ${name}: ${event.phase} ⏸ usage limit`);
-    if (event.status === 'interrupted') return void this.#say(`● ${name}: ${event.phase} stopped`);
-    this.#say(`● ${name}: ${event.phase} ✗`);
-  }
-
-  /** Details of a phase that has ended. */
-  #known(event: Extract<EngineEvent, { type: 'attempt:end' }>): void {
-    const { ticketId, outcome, error, usage } = event;
-    const verdict = outcome !== null && outcome !== 'success' && outcome !== 'failure';
-    if (verdict) this.#detail(ticketId, outcome);
-    if (error) this.#detail(ticketId, error.message);
-    if (usage) this.#detail(ticketId, usageText(usage));
+  #ended(event: Extract<EngineEvent, { type: 'attempt:end' }>, name: string): void {
+    const { ticketId, phase, status, outcome, error, usage } = event;
+    const well = wentWell(event);
+    const how = well
+      ? `✓ (${wholeSeconds(event.ms)})`
+      : status === 'limit'
+        ? '⏸ usage limit'
+        : status === 'interrupted'
+          ? 'stopped'
+          : '✗';
+    this.#say(`● ${name}: ${phase} ${how}`);
+    if (well) this.#remarks(ticketId, phase);
+    if (outcome !== null && outcome !== 'success' && outcome !== 'failure') this.#detail(ticketId, outcome);
+    this.#detail(ticketId, error?.message ?? '');
+    this.#detail(ticketId, usageText(usage));
   }
 
   #detail(ticketId: string, text: string): void {
@@ -124,7 +116,7 @@ export class RunLines {
   }
 
   /** Remarks are always shown, details are not. */
-  #remark(ticketId: string, phase: string | null): void {
+  #remarks(ticketId: string, phase: string | null): void {
     for (const text of this.#options.remarksOf?.(ticketId, phase) ?? []) this.#about(ticketId, text);
   }
 
@@ -132,31 +124,28 @@ export class RunLines {
     this.#say(`  ${this.#options.nameOf(ticketId)}   ${oneLine(text, 400)}`);
   }
 
-  #status(event: Extract<EngineEvent, { type: 'ticket:status' }>): void {
-    const { ticketId, status } = event;
-    const { nameOf } = this.#options;
-    const name = nameOf(ticketId);
-    const time = wholeSeconds(this.#options.msOf(ticketId));
+  #status({ ticketId, status, hold }: Extract<EngineEvent, { type: 'ticket:status' }>, name: string): void {
+    const { nameOf, msOf, reasonOf } = this.#options;
+    const time = wholeSeconds(msOf(ticketId));
+    const isGate = hold?.kind === 'gate';
     if (status === 'complete') {
       this.#marks.set(ticketId, '✓');
       this.#say(`✓ Issue ${name} completed (${time})`);
-      this.#remark(ticketId, null);
+      this.#remarks(ticketId, null);
       return void this.#progress();
     }
-    const isTold = event.hold?.kind === 'gate' || saysHolder(event.hold?.reason ?? '');
-    if (status === 'failed' || (status === 'needs_attention' && !isTold)) {
+    const isHeld = isGate || saysHolder(hold?.reason ?? '');
+    if (status === 'failed' || (status === 'needs_attention' && !isHeld)) {
       this.#marks.set(ticketId, '✗');
-      this.#say(`✗ Issue ${name} failed (${time}): ${oneLine(this.#options.reasonOf(ticketId), 200)}`);
+      this.#say(`✗ Issue ${name} failed (${time}): ${oneLine(reasonOf(ticketId), 200)}`);
       return void this.#progress();
     }
-    const gate = event.hold?.kind === 'gate';
-    const end = gate ? null : endOf(event.hold);
-    const until = end === null ? '' : ` until ${clock(end, Date.now())}`;
-    if (!event.hold) return;
-    const reason = withNames(oneLine(event.hold.reason, 200), (id) =>
+    if (!hold) return;
+    const reason = withNames(oneLine(hold.reason, 200), (id) =>
       this.#marks.has(id) ? nameOf(id) : undefined,
     );
     if (status === 'paused') return void this.#say(`‖ ${name} ${reason}`);
+    const until = isGate ? '' : untilText(hold, Date.now());
     this.#say(`◌ ${name} ${isVerbal(reason) ? reason : `waits${until}: ${reason}`}`);
   }
 
@@ -169,9 +158,4 @@ export class RunLines {
     this.#lastLine = this.#options.clock();
     this.#options.out(line);
   }
-}
-
-function again(event: { visit: number; attempt: number }): string {
-  const text = whichAttempt(event, 'round');
-  return text ? ` (${text})` : '';
 }

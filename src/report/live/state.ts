@@ -73,6 +73,7 @@ function fromStore(ticket: Ticket, seen: number): LiveTicket {
   const open = openAttempt(ticket);
   const since = open?.startedAt ?? ticket.since;
   return {
+    ...UNKNOWN,
     planId: ticket.planId,
     ticketId: ticket.ticketId,
     status: ticket.status,
@@ -80,9 +81,7 @@ function fromStore(ticket: Ticket, seen: number): LiveTicket {
     ...(ticket.unit === undefined ? {} : { inTurn: true }),
     since: since === null ? seen : Date.parse(since),
     phase: ticket.currentPhase,
-    visit: open?.visit ?? 1,
-    attempt: open?.attempt ?? 1,
-    activity: '',
+    ...(open ? { visit: open.visit, attempt: open.attempt } : {}),
     used: totalUsage(ticket.phaseHistory.filter((each) => each !== open).map((each) => each.usage)),
     using: open?.usage ?? null,
   };
@@ -95,19 +94,24 @@ export function observe(state: LiveState, event: EngineEvent, now: number): void
   switch (event.type) {
     case 'ticket:status':
       // The same wait that is reported again keeps its start.
-      if (!isSameWait(ticket, event)) ticket.since = now;
+      if (
+        ticket.status !== event.status ||
+        ticket.phase !== event.phase ||
+        ticket.hold?.kind !== event.hold?.kind
+      )
+        ticket.since = now;
       ticket.status = event.status;
       ticket.hold = event.hold;
       ticket.phase = event.phase;
       ticket.activity = '';
       break;
     case 'attempt:start':
-      begin(ticket, event);
-      ticket.since = now;
+    case 'attempt:adopt': {
+      const { phase, visit, attempt } = event;
+      Object.assign(ticket, { status: 'running', hold: null, phase, visit, attempt, activity: '' });
+      if (event.type === 'attempt:start') ticket.since = now;
       break;
-    case 'attempt:adopt':
-      begin(ticket, event);
-      break;
+    }
     case 'attempt:session':
       ticket.activity ||= `session ${event.sessionId}`;
       break;
@@ -128,40 +132,23 @@ export function observe(state: LiveState, event: EngineEvent, now: number): void
   }
 }
 
-function isSameWait(
-  a: Pick<LiveTicket, 'status' | 'phase' | 'hold'>,
-  b: Pick<LiveTicket, 'status' | 'phase' | 'hold'>,
-): boolean {
-  return a.status === b.status && a.phase === b.phase && a.hold?.kind === b.hold?.kind;
-}
+/** A ticket that the store did not list. */
+const UNKNOWN = {
+  status: 'queued',
+  hold: null,
+  phase: null,
+  visit: 1,
+  attempt: 1,
+  activity: '',
+  used: null,
+  using: null,
+} as const;
 
-function begin(ticket: LiveTicket, event: { phase: string; visit: number; attempt: number }): void {
-  ticket.status = 'running';
-  ticket.hold = null;
-  ticket.phase = event.phase;
-  ticket.visit = event.visit;
-  ticket.attempt = event.attempt;
-  ticket.activity = '';
-}
-
-/** A ticket that the store did not list starts empty. */
 function find(state: LiveState, { planId, ticketId }: TicketRef, now: number): LiveTicket {
   const key = refKey({ planId, ticketId });
   const found = state.tickets.get(key);
   if (found) return found;
-  const ticket: LiveTicket = {
-    planId,
-    ticketId,
-    status: 'queued',
-    hold: null,
-    since: now,
-    phase: null,
-    visit: 1,
-    attempt: 1,
-    activity: '',
-    used: null,
-    using: null,
-  };
+  const ticket: LiveTicket = { ...UNKNOWN, planId, ticketId, since: now };
   state.tickets.set(key, ticket);
   return ticket;
 }
