@@ -13,8 +13,8 @@ import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { ExecutionConfig } from '../model/issue-run-schema.ts';
 import { ticketsOf } from '../model/plans/view.ts';
+import type { OrchestratorConfig } from './arguments.ts';
 import { openEngine } from './open-engine.ts';
-import type { OrchestratorConfig } from './run-types.ts';
 
 /** The result of a run, without its configuration. */
 export type Course = Omit<RunResult, 'exitCode' | 'config' | 'mergedOptions' | 'wallClockDurationSeconds'> & {

@@ -1,5 +1,5 @@
 import { type ProjectManifest, readManifest } from '../config/manifest.ts';
-import { surroundingsOf } from './check-arguments.ts';
+import { surroundingsOf } from './arguments.ts';
 
 export { InputError, SignalboxError } from '../model/errors.ts';
 export type { ProjectManifest };

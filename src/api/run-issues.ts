@@ -24,10 +24,10 @@ import { parseReference } from '../issues/reference.ts';
 import type { Env } from '../machine/environment.ts';
 import { explained, InputError } from '../model/errors.ts';
 import { planOf } from '../model/plans/view.ts';
+import type { OrchestratorConfig } from './arguments.ts';
 import type { Opened } from './drive-run.ts';
 import { type Course, driveRun } from './drive-run.ts';
 import { openEngine } from './open-engine.ts';
-import type { OrchestratorConfig } from './run-types.ts';
 
 export interface RunInput {
   settings: Settings;

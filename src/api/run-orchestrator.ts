@@ -29,6 +29,7 @@ import type { ExecutionConfig } from '../model/issue-run-schema.ts';
 import { ticketsOf } from '../model/plans/view.ts';
 import { whyNotMerged } from '../model/verdict.ts';
 import { runOutput } from '../report/issue-runs/output.ts';
+import type { OrchestratorConfig, RunSurroundings } from './arguments.ts';
 import {
   checkCall,
   checkInfos,
@@ -41,11 +42,10 @@ import {
   resolveRunOptions,
   settled,
   surroundingsOf,
-} from './check-arguments.ts';
+} from './arguments.ts';
 import { type Course, driveRun, EventStream, type Opened, openRun } from './drive-run.ts';
 import { openEngine } from './open-engine.ts';
 import { forgetRun, type RunInput, runIssues } from './run-issues.ts';
-import type { OrchestratorConfig, RunSurroundings } from './run-types.ts';
 import { getSettings, type SignalboxSettings } from './settings.ts';
 
 /** What resuming a run needs; its options are stored. */

@@ -76,38 +76,24 @@ function kindSchema(kind: Kind): JsonSchema {
   }
 }
 
-interface DocRow {
-  key: string;
-  allowed: string;
-  /** As JSON. */
-  default: string;
-  /** Environment variable, for scalar settings. */
-  variable: string | null;
-  flag: string;
-  about: string;
-  /** May a repository's own file set it only when trusted? */
-  needsTrust: boolean;
-  example: string | null;
-  /** Of records and lists of objects: what an entry may have. */
-  fields: { name: string; path: string; allowed: string; about: string }[];
-}
-
 /** What the docs say about every setting. */
-export function settingsDocRows(): DocRow[] {
+export function settingsDocRows() {
   return ROWS.map((row) => ({
     key: row.key,
     allowed: allowed(row.kind),
+    /** As JSON. */
     default: JSON.stringify(row.default),
     variable: isScalar(row.kind) ? variableOf(row.key) : null,
     flag: flagOf(row),
     about: row.about,
     needsTrust: row.runs ?? false,
     example: row.example ?? null,
+    /** Of records and lists of objects: what an entry may have. */
     fields: fieldRows(row),
   }));
 }
 
-function fieldRows({ key, kind }: { key: string; kind: Kind }): DocRow['fields'] {
+function fieldRows({ key, kind }: { key: string; kind: Kind }) {
   if ((kind.is !== 'record' && kind.is !== 'list') || kind.of.is !== 'object') return [];
   const entry = kind.is === 'list' ? '[]' : kind.keys === 'phase' ? '.<phase>' : '.<name>';
   return Object.entries(kind.of.fields).map(([name, field]) => ({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { resolveRunOptions } from '../../src/api/check-arguments.ts';
+import { resolveRunOptions } from '../../src/api/arguments.ts';
 import { TABLE } from '../../src/config/table.ts';
 import { parseBatches } from '../../src/features/issue-runs/options/check-options.ts';
 import {

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { resolveRunOptions } from '../../src/api/check-arguments.ts';
+import { resolveRunOptions } from '../../src/api/arguments.ts';
 import { getManifest } from '../../src/api/manifest.ts';
 import { getSettings } from '../../src/api/settings.ts';
 import { makeProject } from '../../src/config/init.ts';
