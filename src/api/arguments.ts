@@ -17,7 +17,7 @@ import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { ExecutionConfig } from '../model/issue-run-schema.ts';
 
-/** A configuration with its services' signal and its own base in their places. */
+/** The configuration with the signals of its services and its base merged in. */
 export function settled(given: OrchestratorConfig): OrchestratorConfig {
   const { baseBranch, services } = given;
   const config = baseBranch ? { ...given.config, base: baseBranch } : given.config;
@@ -29,7 +29,7 @@ export function settled(given: OrchestratorConfig): OrchestratorConfig {
 
 const MODES = ['chain', 'sequential', 'qaGate', 'dryRun'] as const;
 
-/** The groups that a caller's options ask for; options that `config` cannot have been made of are refused. */
+/** The groups in a caller's options. Options that contradict `config` are refused. */
 export function groupsOf(
   { options, config }: Pick<OrchestratorConfig, 'options' | 'config'>,
   numbers: readonly number[],
@@ -113,7 +113,7 @@ function badCall(message: string, hint = 'docs/library.md shows how it is called
 
 type Given = Pick<RunSurroundings, 'cwd' | 'env'>;
 
-/** Where a call works and with which variables; what is not given is the process's own at this moment. */
+/** Directory and environment of a call; default: those of the process at this moment. */
 export function surroundingsOf({ cwd = process.cwd(), env = process.env }: Given): { cwd: string; env: Env } {
   if (typeof cwd !== 'string' || cwd === '')
     throw badCall(
@@ -191,7 +191,7 @@ export interface OrchestratorConfig extends RunSurroundings {
   settings?: SignalboxSettings;
   /** Overrides what is detected from the project's files. */
   packageManager?: string | null;
-  /** Goes before `config.base`. */
+  /** Overrides `config.base`. */
   baseBranch?: string;
   onPhasePlan?: PhasePlanCallback;
 }

@@ -18,7 +18,7 @@ import { openEngine } from './open-engine.ts';
 
 /** The result of a run, without its configuration. */
 export type Course = Omit<RunResult, 'exitCode' | 'config' | 'mergedOptions' | 'wallClockDurationSeconds'> & {
-  /** How long its parts before this one took. */
+  /** Seconds that earlier parts of the run took. */
   spentBefore?: number;
 };
 
@@ -38,7 +38,7 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
     parts.store.updatePlan(planId, (latest) =>
       latest.kind === 'run' ? { ...latest, run: { ...latest.run, spentSeconds } } : latest,
     );
-  // This part may be killed: those before it are on record then.
+  // Recorded now, because this part may be killed.
   if (spentBefore > 0) await spend(spentBefore);
   // A run whose issues are all complete leaves nothing for a daemon.
   const detached =
@@ -47,7 +47,7 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
     open.write((log) => log.update(), planId);
     await letGo(parts, planId);
   } else {
-    // Written at once: a kill while agents end must not leave the log unfinished.
+    // Written now: a kill while agents end must not leave the log unfinished.
     const onAbort = () => open.write((log) => log.finish({ aborted: true }), planId);
     signal?.addEventListener('abort', onAbort, { once: true });
     try {
@@ -79,7 +79,7 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
   };
 }
 
-/** The plan limits how many of its issues run at once. The default of maxConcurrency gives way to an explicit --concurrency. */
+/** The plan limits how many of its issues run at once. The default of maxConcurrency is raised to an explicit --concurrency. */
 function capOf({ maxConcurrency, origin }: Settings, concurrency: number): number {
   return origin.maxConcurrency === 'default' ? Math.max(maxConcurrency, concurrency) : maxConcurrency;
 }

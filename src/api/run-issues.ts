@@ -39,7 +39,7 @@ export interface RunInput {
   options?: MergedRunOptions;
   manifest: ManifestOfRun;
   log?: { path: string; rotation: Rotation } | null;
-  /** What the caller brings along: worktrees by number, and a log of his own. */
+  /** What the caller brings along: worktrees by number, and its own log. */
   worktrees?: ReadonlyMap<number | string, WorktreeInfo>;
   writer?: RunLogWriter | null;
 }
@@ -79,7 +79,7 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
   }
   if (prepared.tickets.length === 0) return { ...nothing, results: refused };
   const { plan } = prepared;
-  // A linked worktree may go, and what is known of its runs with it.
+  // Logs belong to the main worktree: a linked one may be removed.
   const top = repositoryOf(plan.repo ?? cwd) ?? cwd;
   const file = input.log ? resolve(top, input.log.path, `${plan.id}.json`) : null;
   const spentSeconds = open.seconds();
@@ -91,7 +91,7 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
       parts.listen({ type: 'problem', planId: plan.id, ticketId: null, path: null, message });
   }
   const tickets = prepared.tickets.map((ticket) => inWorktree(ticket, input.worktrees));
-  // A run that began at the same time was faster: prepare again, which refuses the issues it has.
+  // Another run has claimed some of the issues meanwhile: prepare again, which refuses those.
   if (!(await startIssueRun(parts, { ...prepared, tickets, plan: { ...plan, run } }, signal)))
     return runIssues(given, input);
   if (given.onPhasePlan) tellPhases(prepared, given.onPhasePlan);
@@ -125,7 +125,7 @@ async function prepare(parts: EngineContext, given: Given, input: RunInput): Pro
   }
 }
 
-/** An engine has it, or a daemon will. */
+/** Whether an engine runs it, or a daemon is going to. */
 function isUnderWay({ store, holder }: EngineContext, runId: string): boolean {
   const plan = planOf(store.view(), runId);
   if (plan?.status !== 'active') return false;

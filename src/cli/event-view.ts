@@ -7,9 +7,9 @@ import { style } from '../report/style.ts';
 import type { Store } from '../store/port.ts';
 import { forTerminal, type Io, type Signals, type Terminal } from './io.ts';
 
-/** Where events are shown, and everything else that is said while they come. */
+/** Shows events, and other messages between them. */
 export interface EventView {
-  /** It has a block that is drawn anew, and begins with a header. */
+  /** Has a block that is redrawn; a header comes first. */
   readonly live: boolean;
   listen(event: EngineEvent): void;
   /** Sets the tickets to show; without a scope those of all active plans. */
@@ -95,17 +95,17 @@ async function liveView(
   };
 }
 
-/** Longer than a process needs to stop; while it is stopped, no time passes for it. */
+/** Longer than a process needs to stop. Its timers do not run while it is stopped. */
 const STOPPED_BY_MS = 50;
 
-/** Ctrl-Z: the block goes before the shell writes there, and comes back with `fg`. Agents are not stopped. */
+/** Ctrl-Z: removes the block before the shell writes there, and draws it again after `fg`. Agents are not stopped. */
 function hideWhileSuspended(live: Pick<Live, 'leave' | 'back'>, signals: Signals): () => void {
   let timer: NodeJS.Timeout | undefined;
   let unhook = listen();
   function listen(): () => void {
     return signals.on(['SIGTSTP'], () => {
       live.leave();
-      // Without a listener the signal stops this process, or does nothing where no shell could continue it.
+      // Without a listener the signal stops this process, or does nothing if no shell could continue it.
       unhook();
       signals.raise('SIGTSTP');
       timer = setTimeout(() => {

@@ -6,7 +6,7 @@ import { jsonText } from '../model/extra-fields.ts';
 export interface OutputStream {
   /** For the programs that a command starts. */
   readonly fd: number;
-  /** The terminal behind it; undefined where no person sees the text directly. */
+  /** The terminal behind it; undefined if the text goes to a file or a pipe. */
   readonly terminal: Terminal | undefined;
   /** Exactly this text. Dropped once the stream is closed. */
   write(text: string): void;
@@ -36,7 +36,7 @@ export interface ProcessIo {
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   readonly signals: Signals;
-  /** Ends the process although work is left; missing where the process is not the command's own. */
+  /** Ends the process although work is left; missing if the process is not the command's own. */
   readonly exit?: (code: number) => void;
   /** Called by a command that may run for weeks. */
   readonly keepHeapSmall?: () => void;
@@ -51,7 +51,7 @@ export interface Io extends Pick<ProcessIo, 'cwd' | 'env' | 'stdin' | 'stdout' |
   err(text: string): void;
   /** Whether standard output is a terminal. */
   tty: boolean;
-  /** Width of the terminal now; missing where there is none. */
+  /** Width of the terminal now; missing if there is none. */
   columns?: () => number;
   color: boolean;
   /** Sets the exit code; the command continues. */
@@ -95,7 +95,7 @@ const FOREIGN = /\u001b(?!\[(?:0|1|2|22|31|32|33|36|39)m)/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: taking them out is the point
 const ESCAPE = /\u001b/g;
 
-/** Text of any origin as a terminal may get it: only line ends, tabs and our own colours can act on it. */
+/** Removes control sequences from text of any origin, except line ends, tabs and our own colours. */
 export function forTerminal(text: string, color: boolean): string {
   return text.replace(CONTROLS, '').replace(color ? FOREIGN : ESCAPE, '');
 }

@@ -6,7 +6,7 @@ import { RUN_COMMANDS } from './definitions/run-commands.ts';
 import { TICKET_COMMANDS } from './definitions/ticket-commands.ts';
 import type { Io } from './io.ts';
 
-/** Where there is no terminal. */
+/** Used if there is no terminal. */
 const HELP_WIDTH = 80;
 
 /** The parser of the command line. `quiet`: it does not print what is wrong with a command line. */

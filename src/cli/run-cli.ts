@@ -87,7 +87,7 @@ function reportError(error: unknown, io: Io): number {
   return exitCodeOf(error, io);
 }
 
-/** Help and version end without an error. Wrong words were explained already, unless JSON was asked for. */
+/** Help and version end without an error. The parser has explained other errors already, unless JSON was asked for. */
 function reportUsage(error: Error, exitCode: number | undefined, io: Io): number {
   if (exitCode === 0) return 0;
   const message = error.message.startsWith('(') ? 'Which command?' : error.message.replace(/^error: /, '');
@@ -102,7 +102,7 @@ function showError(io: Io, code: string, message: string, hint: string | undefin
 
 /**
  * 1: the answer is no; 2: bad input; 3: another process holds it; 4: the state cannot be written; 5: a spec cannot be used or
- * resumed, since 1 and 2 say there how far its run came; 65: a box cannot be ticked, and retrying does not change that.
+ * resumed, since 1 and 2 say how far its run came; 65: a box cannot be ticked, and retrying does not change that.
  */
 function exitCodeOf(error: unknown, io: Io): number {
   if (error instanceof SignalboxError && error.code === 'state/storage') return 4;

@@ -69,7 +69,7 @@ export function guessAdapter(command: string): (typeof ADAPTERS)[number] {
   return ADAPTERS.find((adapter) => adapter === name) ?? 'custom';
 }
 
-/** The agent of that name; an unknown one is refused with what there is. */
+/** The agent of that name; an unknown one is refused with the known names. */
 export function findAgent(agents: Record<string, AgentConfig>, name: string, where?: string): AgentConfig {
   const agent = Object.hasOwn(agents, name) ? agents[name] : undefined;
   if (agent) return agent;

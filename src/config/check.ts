@@ -128,7 +128,7 @@ export function isMapping(value: unknown): value is Record<string, unknown> | nu
 
 const WORDS: Readonly<Record<string, boolean>> = { true: true, 1: true, false: false, 0: false };
 
-/** Reads a variable or flag, which is always text, as the kind wants it; a text that does not fit stays one. */
+/** Reads a variable or flag, which is always text, as its kind; a text that does not fit is left as it is. */
 export function fromText(kind: Kind, text: string): unknown {
   if (kind.is === 'maybe') return fromText(kind.of, text);
   if (kind.is === 'boolean') return Object.hasOwn(WORDS, text) ? WORDS[text] : text;
@@ -141,7 +141,7 @@ function quoteHint(value: unknown): string | undefined {
   return `Put it in quotes: "${value}".`;
 }
 
-/** Only files can hold a number as text: variables and flags are read as what is wanted. */
+/** Only files can hold a number as text: variables and flags are converted before. */
 function unquoteHint(value: unknown): string | undefined {
   const number = typeof value === 'string' && /^\s*[+-]?\d+(\.\d+)?\s*$/.test(value);
   return number ? `It is a text; leave out the quotes: ${value.trim()}.` : undefined;
@@ -154,7 +154,7 @@ function booleanHint(value: unknown): string | undefined {
 
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
-/** `30m` is a slip that would mean 30 seconds if it were read leniently. */
+/** `30m` must not be read as 30 seconds. */
 function secondsHint(kind: Kind, value: unknown): string | undefined {
   if (kind.is !== 'whole' || kind.unit !== 'seconds') return undefined;
   const [, count, unit = ''] = /^(\d+)\s*([smhd])/.exec(String(value)) ?? [];

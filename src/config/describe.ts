@@ -166,7 +166,7 @@ interface RecordEntry {
   env?: object;
 }
 
-/** Names of variables help, their values may be keys. The name of the entry is in the row already. */
+/** Values of variables may be keys. The name of the entry is in the row already. */
 function masked(entry: RecordEntry | string): unknown {
   if (typeof entry === 'string') return entry;
   const { name: _name, env, ...rest } = entry;

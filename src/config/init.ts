@@ -5,7 +5,7 @@ import { configTemplate } from './describe.ts';
 import { detectManifest } from './manifest.ts';
 import { readText } from './paths.ts';
 
-/** What was done, path by path: `kept` was there before and is as it was. */
+/** What was done, path by path: `kept` existed before and is unchanged. */
 export interface Made {
   path: string;
   did: 'made' | 'kept' | 'extended';
@@ -15,7 +15,7 @@ const HOME_DIRECTORIES = ['state', 'logs', 'workflows', 'prompts', 'scripts'];
 /** Exported logs, and the state of a run with ./signalbox.yaml: neither belongs into history. */
 const IGNORED = ['logs/', 'state/'];
 
-/** Makes what is missing of a home; nothing that is there is changed. */
+/** Creates what is missing of a home and changes nothing else. */
 export function makeHome(home: string): Made[] {
   return [
     directory(home, 0o700),
@@ -24,7 +24,7 @@ export function makeHome(home: string): Made[] {
   ];
 }
 
-/** Makes what is missing of a repository's own `.signalbox/`. */
+/** Creates what is missing of a repository's own `.signalbox/`. */
 export function makeProject(top: string): Made[] {
   const dir = join(top, '.signalbox');
   return [

@@ -200,17 +200,17 @@ export interface Row {
   about: string;
   /** Names what will be executed or obeyed: a file of a repository may set it only when that is trusted. */
   runs?: true;
-  /** What it decides, where that is not what is run. */
+  /** What it decides, if that is not what is run. */
   decides?: string;
   /** A directory that is written to: a file of a repository may lead it out of the project only when that is trusted. */
   written?: true;
-  /** Where the flag is not simply the key in kebab-case; null where no command has one. */
+  /** The flag, if it is not the key in kebab-case; null if no command has one. */
   flag?: string | null;
   /** The flag's short form. */
   letter?: string;
-  /** The flag's help text, where `about` does not fit: for a switch that is on, what happens without it. */
+  /** The flag's help text, if `about` does not fit: for a switch that is on, what happens without it. */
   help?: string;
-  /** Of settings of runs: the option's name, where it is not the key's. */
+  /** Of settings of runs: the option's name, if it is not the key's. */
   option?: string;
   /** YAML, for docs and the file that `init` writes. */
   example?: string;

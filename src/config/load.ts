@@ -108,7 +108,7 @@ function leavesProject(path: string): boolean {
   return isAbsolute(path) || path.split('/').includes('..');
 }
 
-/** Links are followed; where worktrees go anyway is no news. */
+/** Links are followed. The default directory of worktrees does not count. */
 function liesOutside(path: string, project: string): boolean {
   let there = path;
   while (!existsSync(there) && there !== dirname(there)) there = dirname(there);

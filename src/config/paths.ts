@@ -38,7 +38,7 @@ export function configChain({ cwd, env, configPath }: Where): Pick<ConfigFile, '
   ];
 }
 
-/** The first config file there is, or null. One that is there but cannot be read is an error, never passed over. */
+/** The first config file there is, or null. One that is there but cannot be read is an error. */
 export function findConfig(where: Where): ConfigFile | null {
   for (const { file, kind } of configChain(where)) {
     const text = readText(file);
@@ -112,7 +112,7 @@ export function repositoryOf(directory: string): string | null {
   }
 }
 
-/** What a `.git` file points to (its form is in gitrepository-layout(5)), an empty text for a `.git` directory, undefined for neither. */
+/** What a `.git` file points to (its form is in gitrepository-layout(5)), an empty text for a `.git` directory, undefined if there is neither. */
 function gitLink(path: string): string | undefined {
   try {
     return /^gitdir: (.+)/.exec(readFileSync(path, 'utf8'))?.[1] ?? '';

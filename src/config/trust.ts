@@ -41,7 +41,7 @@ export function trust(dir: string, home: string): { dir: string; added: boolean 
   return { dir: real, added: true };
 }
 
-/** Links are resolved, so that a trusted name cannot be pointed somewhere else later. */
+/** Links are resolved, so that a trusted link cannot be changed to another directory later. */
 function realDirectory(dir: string): string {
   try {
     const real = realpathSync(dir);

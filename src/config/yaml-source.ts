@@ -25,7 +25,7 @@ export interface YamlSource {
   at(path: Path, on?: 'value' | 'key'): Place;
 }
 
-/** Parses one YAML document (JSON is YAML too) and remembers where everything stood. */
+/** Parses one YAML document (JSON is YAML too) and remembers all positions. */
 export function parseYaml(text: string, file: string): YamlSource {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
@@ -46,7 +46,7 @@ export function parseSettings(text: string, file: string): YamlSource {
   return parseYaml(file.endsWith('.json') ? blankComments(text, file) : text, file);
 }
 
-/** Strings are passed over; comments become spaces, so that places stay what they were. */
+/** Replaces comments by spaces, so that positions stay the same. */
 function blankComments(text: string, file: string): string {
   return text.replace(/"(?:[^"\\\n]|\\.)*"|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, (part, offset: number) => {
     if (part.startsWith('"')) return part;
@@ -155,7 +155,7 @@ export function sayProblem(problem: Problem): string {
   return problem.hint ? `${line}\n    ${problem.hint}` : line;
 }
 
-/** In reading order, `first` before other files, each once: two phases may share a prompt and its mistakes. */
+/** In reading order, `first` before other files, each once: two phases may share a prompt with problems. */
 export function tidy(problems: readonly Problem[], first: string): Problem[] {
   const seen = new Set<string>();
   const all = problems.filter((problem) => {

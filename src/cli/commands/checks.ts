@@ -41,7 +41,7 @@ export async function integrate(io: Io, options: GlobalOptions, plan?: string, t
   outStep(io, options, await integrateStep({ parts, ref, inPhase: inPhase(io) }));
 }
 
-/** Whether a script of a phase calls: it gets exit codes that the engine understands. */
+/** Whether a script of a phase made this call. It gets exit codes that the engine understands. */
 export function inPhase({ env }: Io): boolean {
   return env.SIGNALBOX_JOB !== undefined;
 }

@@ -4,7 +4,7 @@ import { oneLine, type Style, style } from '../../report/style.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, openRunner } from '../open.ts';
 
-/** Ignored files that are named; there may be thousands. */
+/** Maximum number of ignored files to name; there may be thousands. */
 const MOST_NAMED = 5;
 
 interface Options extends GlobalOptions {
@@ -46,7 +46,7 @@ function line(item: Stale, look: Style, named: Named): string {
   const mark = item.keep === null ? look.green('✓') : look.yellow('!');
   const did = item.removed ? 'removed ' : item.keep === null ? '' : 'kept ';
   const lost = loss(item, named);
-  // Of what is kept for a reason, only a known loss is worth saying: that nothing else was seen is no promise.
+  // For things that are kept, only a known loss is shown: the absence of one was not checked.
   const known = item.keep === null || item.loses.files + item.loses.commits > 0;
   const about = [
     item.keep === null ? item.why : `${item.why}, but ${item.keep}`,

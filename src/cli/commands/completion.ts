@@ -19,7 +19,7 @@ export function completion(program: Command) {
   };
 }
 
-/** What may stand somewhere on the command line: these words, or names of files. */
+/** What to offer at a position of the command line: these words, or names of files. */
 interface Offer {
   words: string[];
   files: boolean;
@@ -31,9 +31,9 @@ interface Place {
   at: string;
   subcommands: string[];
   flags: string[];
-  /** What follows flags that take a value. Those of the first place may stand in all of them. */
+  /** What follows flags that take a value. Those of the first place are valid in all of them. */
   values: { flags: string[]; offer: Offer }[];
-  /** What the arguments are; undefined where there are none. */
+  /** What the arguments are; undefined if there are none. */
   rest: Offer | undefined;
 }
 
@@ -45,7 +45,7 @@ const WITH_AGENT: ReadonlySet<string> = new Set(['--agent', '--backend', '--assi
 /** Arguments of commands that are files, or may be. */
 const FILES: ReadonlySet<string> = new Set(['/run what', '/import source']);
 
-/** Every command and subcommand, read off the program itself. */
+/** Every command and subcommand, from the parser. */
 function placesOf(program: Command): Place[] {
   const names = program.commands.map((each) => each.name());
   const help: Place = {

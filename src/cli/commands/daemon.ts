@@ -127,7 +127,7 @@ export function handedOver(daemon: number, planId: string | null, watch: string)
   return `Daemon ${daemon} continues ${planId}. Watch it with: signalbox ${watch} ${planId}`;
 }
 
-/** What a daemon that did not start has said. */
+/** The last output of a daemon that did not start. */
 interface Refusal {
   said: string;
   code: number;
@@ -140,7 +140,7 @@ async function launch(
   io: Io,
 ): Promise<{ pid: number; log: string } | Refusal> {
   const { stateDir, logDir } = await findDaemon(io, options);
-  // Asked here: a daemon that finds no room for its state finds none for its reason either.
+  // Checked here: a daemon that cannot write its state cannot write the reason to its log either.
   const assertRoom = () => {
     assertWritable(stateDir);
     assertWritable(logDir, { name: 'the log directory', setting: 'logDir' });
@@ -170,7 +170,7 @@ async function launch(
   // Another process may have started one at the same moment.
   const { claim } = await findDaemon(io, options);
   if (claim) return { pid: claim.pid, log };
-  // What kept it from starting is the last thing it said.
+  // The reason is the last thing that it printed.
   const said = readFileSync(log).subarray(before).toString('utf8').trim();
   if (!said) assertRoom();
   return { said: said || `The daemon did not start; see ${log}`, code: ended || 1 };

@@ -61,7 +61,7 @@ interface Hooks {
   end(): void;
 }
 
-/** No signal ends us before the session's files are gone, however late it comes. */
+/** Signals end this process only after the session's files are deleted. */
 function holdSignals(io: Io): Hooks {
   const hooks: Hooks = { pass: () => undefined, end: () => undefined };
   hooks.end = io.signals.on(['SIGINT', 'SIGTERM', 'SIGHUP'], (signal) => hooks.pass(signal));
@@ -108,7 +108,7 @@ async function run({ argv, env, cwd, agent }: PlanningSession, hooks: Hooks, io:
   });
 }
 
-/** A directory for one session that only its owner can read, and that no repository can take for its own. */
+/** A directory for one session that only its owner can read, and that is in no repository. */
 export function sessionDir(home: string, env: Env): string {
   const own = !isInRepository(home);
   const root = own ? ownDirectory(join(home, 'planner')) : sharedDirectory(env);
@@ -140,7 +140,7 @@ function sharedDirectory(env: Env): string {
   return places.find((place) => !isInRepository(place)) ?? tmpdir();
 }
 
-/** An empty `.git` is none: sandboxes leave one where they keep programs from making it, in /tmp for example. */
+/** An empty `.git` does not count: sandboxes create one to keep programs from making a repository, in /tmp for example. */
 function isInRepository(dir: string): boolean {
   const root = repositoryOf(dir);
   if (root === null) return false;
@@ -161,7 +161,7 @@ function removeDir(dir: string): void {
   rmSync(dir, { recursive: true, force: true, maxRetries: 3 });
 }
 
-/** What sessions of this user left behind that could not end by themselves. */
+/** Removes directories of killed sessions of this user. */
 function sweep(root: string, prefix: string): void {
   for (const name of readdirSync(root)) {
     if (!name.startsWith(prefix)) continue;

@@ -63,7 +63,7 @@ export async function runSpec(
   if (options.dryRun) return preview(prepared, options, io);
   for (const note of prepared.notes) view.err(note);
   const planId = await startSpecRun(parts, request, prepared);
-  // For the command that resumes it.
+  // `resume` shows the run in the same way.
   const shown = { tmux: options.tmux !== false, session: options.tmuxSession ?? null };
   await updateSpecPlan(parts, planId, (latest) => ({ ...latest, shown }));
   if (options.detach) return detach(parts, planId, prepared.spec.name, options, io);
@@ -175,7 +175,7 @@ async function detach(
   else io.out(handedOver(daemon, planId, windows ? 'attach' : 'status --plan'));
 }
 
-/** What would be done, without doing it. */
+/** Shows what would be done. */
 async function preview(
   { spec, units, problems, prepared, notes }: PreparedSpec,
   options: SpecRunOptions,

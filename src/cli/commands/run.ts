@@ -30,7 +30,7 @@ interface Options extends IssueOptions {
   plan?: string;
 }
 
-/** A plan of that name is meant if there is one, unless the name could be an issue as well. */
+/** Runs the plan of that name if there is one, unless the name could be an issue as well. */
 export async function run(io: Io, given: Options, what: string[]): Promise<void> {
   const { plan, ...options } = given;
   positiveInteger('--concurrency', options.concurrency);
@@ -59,7 +59,7 @@ export async function run(io: Io, given: Options, what: string[]): Promise<void>
   return runTickets(first, rest, asked, io);
 }
 
-/** What is no issue may be a misspelt plan. */
+/** Suggests a plan if the text is no issue and similar to the name of a plan. */
 async function suggestPlan(text: string, plans: readonly { id: string }[], io: Io): Promise<void> {
   const near = nearest(
     text,
@@ -157,7 +157,7 @@ interface IssueOptions extends GlobalOptions, RunOptions {
   plain?: boolean;
 }
 
-/** Runs issues, files or tracker keys: the same call that a library user makes, with a view on it. */
+/** Runs issues, files or tracker keys: the same call that a library user makes, with output. */
 async function runIssues(what: readonly string[], given: IssueOptions, io: Io): Promise<void> {
   const { config, json, debug: _debug, plain, ...options } = given as IssueOptions & { debug?: boolean };
   const globals = { ...(config ? { config } : {}), ...(json ? { json } : {}), ...(plain ? { plain } : {}) };

@@ -92,7 +92,7 @@ async function letGo(agent: Writable, noted: Promise<void>): Promise<void> {
   }
 }
 
-/** Names of variables help, their values may be keys. */
+/** The values may be keys. */
 function masked(env: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.keys(env).map((name) => [name, '***']));
 }

@@ -78,7 +78,7 @@ interface CsvIssue {
   failureCategory?: string;
 }
 
-/** Quoted where needed; a leading sign that a spreadsheet would compute is defused. */
+/** Quoted if needed; a text that a spreadsheet would take for a formula gets an apostrophe. */
 function cell(value: string | number): string {
   const text = String(value);
   const safe = /^[=+@-]/.test(text) && typeof value === 'string' ? `'${text}` : text;

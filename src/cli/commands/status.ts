@@ -14,7 +14,7 @@ const NAMES: Record<string, 'plan' | 'config'> = {
   '--config': 'config',
 };
 
-/** The options of a call that needs no explaining. Any other is for the full parser, which takes longer to load. */
+/** The options of a simple call. Undefined for others: they need the full parser, which takes longer to load. */
 export function plainOptions(words: readonly string[]): StatusOptions | undefined {
   const options: StatusOptions = {};
   for (let at = 0; at < words.length; at += 1) {

@@ -87,7 +87,7 @@ interface Checked {
   file: string;
   name: string;
   problems: Problem[];
-  /** What is right but may surprise. */
+  /** What is valid but may surprise. */
   notes: string[];
 }
 

@@ -22,7 +22,7 @@ import {
 interface WorkflowReport {
   file: string;
   name: string | null;
-  /** The file of the same name that goes before it. */
+  /** The file of the same name that overrides it. */
   shadowedBy?: string;
   problems: { line: number; column: number; message: string; hint?: string | undefined }[];
 }
@@ -70,7 +70,7 @@ export function configFinding({
   return finding('ok', 'config', settings.configFile ?? 'no file; defaults are in force');
 }
 
-/** A misspelt variable would do nothing at all. */
+/** Misspelt variables have no effect. */
 function variableFindings(env: Env): DoctorFinding[] {
   const known = ROWS.map(({ key }) => variableOf(key).slice(PREFIX.length));
   return Object.keys(env).flatMap((name) => {
@@ -139,7 +139,7 @@ async function diskFinding(stateDir: string): Promise<DoctorFinding> {
   return finding(free < 100 * MB ? 'bad' : 'warn', 'disk', detail, fix);
 }
 
-/** Links that lead nowhere count: nothing can be made below them. */
+/** Broken links count as existing: nothing can be created below them. */
 const isThere = (path: string) =>
   existsSync(path) || (existsSync(dirname(path)) && isDirectory(dirname(path)) && isLink(path));
 const isDirectory = (path: string) => statSync(path).isDirectory();
@@ -177,7 +177,7 @@ function hostsFile({ GH_CONFIG_DIR, XDG_CONFIG_HOME, HOME }: Env): string | unde
   return size > LOGGED_OUT_BYTES ? file : undefined;
 }
 
-/** Whether agents that are to run in a sandbox can; nothing when there are none. */
+/** Whether the sandbox works, if agents use it. */
 async function sandboxFindings({ settings, env, timeoutMs }: ProgramOptions): Promise<DoctorFinding[]> {
   const names = Object.values(settings.agents).flatMap(({ name, sandbox }) =>
     sandbox === 'bwrap' ? [name] : [],

@@ -129,13 +129,13 @@ export const INSTALL_COMMANDS: Readonly<Record<string, string>> = {
   gemini: 'npm install -g @google/gemini-cli',
 };
 
-/** What is wrong with a program, and how it is put right. */
+/** What is wrong with a program, and how to fix it. */
 interface Trouble {
   detail: string;
   fix: string;
 }
 
-/** Why an agent's program cannot be started although something of its name is there; undefined otherwise. */
+/** Why an agent's program cannot be started although a file of its name exists; undefined otherwise. */
 export function unusable({ name, command }: AgentConfig, env: Env): Trouble | undefined {
   const found = findExecutable(command, env);
   if (found) return withoutInterpreter(found, env);
@@ -150,7 +150,7 @@ export function unusable({ name, command }: AgentConfig, env: Env): Trouble | un
   return { detail: `${dir.file} is a directory`, fix: `Name the program itself in agents.${name}.command.` };
 }
 
-/** A script whose `#!` line names a program that is not there. */
+/** A script whose `#!` line names a program that does not exist. */
 function withoutInterpreter(file: string, env: Env): Trouble | undefined {
   const [, program = '', first = ''] = /^#![ \t]*(\S+)[ \t]*(\S*)/.exec(beginning(file)) ?? [];
   if (program === '') return undefined;
