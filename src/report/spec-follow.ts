@@ -83,7 +83,6 @@ function windowsOf(
     env: { ...rest, ...wanted.env, ...(configFile ? { SIGNALBOX_CONFIG: configFile } : {}) },
     cli,
     onProblem: (message) => onProblem(`${plan.id}: tmux: ${message}`),
-    onMoved: (message) => onProblem(`${plan.id}: tmux: ${message}`),
   });
 }
 

@@ -43,18 +43,14 @@ describe.concurrent('windows', () => {
     server,
   }) => {
     world.plan('p', PLAN);
-    const moved: string[] = [];
-    const onMoved = (message: string) => moved.push(message);
-    const views = ['/one', '/two', '/one'].map((repo) =>
-      server.view({ repo, cli: server.follower(), onMoved }),
-    );
+    const views = ['/one', '/two', '/one'].map((repo) => server.view({ repo, cli: server.follower() }));
     for (const view of views) {
       view.listen(starts('1'));
       await view.close();
     }
     expect(views.map(({ session }) => session)).toEqual(['run', 'run-2', 'run']);
     expect([server.names('run'), server.names('run-2')]).toEqual([['task-1'], ['task-1']]);
-    expect(moved).toEqual(['The session run shows another repository; the windows are in run-2.']);
+    expect(server.problems).toEqual(['The session run shows another repository; the windows are in run-2.']);
   });
 
   it('join a session that is there already and leave its other windows alone', async ({ world, server }) => {

@@ -16,6 +16,7 @@ import type { LaunchFile } from '../../agents/planning.ts';
 import { repositoryOf } from '../../config/paths.ts';
 import { type PlanningSession, planningSession } from '../../features/planning/session.ts';
 import type { Env } from '../../machine/environment.ts';
+import { processStart } from '../../machine/process-identity.ts';
 import { InputError, WorkspaceError } from '../../model/errors.ts';
 import { createWorkspaces } from '../../workspaces/index.ts';
 import { answer, exitOf, type Io, inherited } from '../io.ts';
@@ -166,18 +167,9 @@ function sweep(root: string, prefix: string): void {
   for (const name of readdirSync(root)) {
     if (!name.startsWith(prefix)) continue;
     const pid = /^(\d+)-\w{6,8}$/.exec(name.slice(prefix.length))?.[1];
-    if (pid === undefined || isAlive(Number(pid))) continue;
+    if (pid === undefined || processStart(Number(pid)) !== undefined) continue;
     const path = join(root, name);
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found?.isDirectory() && found.uid === process.getuid?.()) removeDir(path);
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

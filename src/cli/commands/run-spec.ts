@@ -92,7 +92,6 @@ async function openWithWindows(view: EventView, options: SpecRunOptions, io: Io)
       env: { ...io.env, ...(configFile ? { SIGNALBOX_CONFIG: configFile } : {}) },
       cli: ownCommand(),
       onProblem: (message) => view.err(`tmux: ${message}`),
-      onMoved: (message) => view.err(`tmux: ${message}`),
     });
     if (tmux.off) view.err(tmux.off);
     else if (!options.json && findExecutable('tmux', io.env)) view.out(`Windows: signalbox attach ${planId}`);

@@ -42,12 +42,10 @@ export interface TmuxViewOptions {
   /** Maximum number of windows; the oldest finished ones are closed above it. */
   limit?: number | undefined;
   /**
-   * Called at most once with the first problem, and once when a window of running work is closed. The work continues in
-   * both cases. Must not throw.
+   * Called with the first problem, when a window of running work is closed, and when the windows are in a session of
+   * another name; once each. The work continues. Must not throw.
    */
   onProblem(message: string): void;
-  /** Called when the windows are in a session of another name. Must not throw. */
-  onMoved?(message: string): void;
   timeoutMs?: number | undefined;
   /** Interval of checks that the session still exists. */
   lookEveryMs?: number | undefined;
@@ -238,7 +236,7 @@ class Windows implements TmuxView {
       throw new TmuxError('tmux/gone', `The tmux session ${this.session} ended as soon as it was made.`);
     this.#seen = true;
     if (this.#number !== before)
-      this.#options.onMoved?.(
+      this.#options.onProblem(
         `The session ${this.#wanted} shows another repository; the windows are in ${this.session}.`,
       );
     return session;
