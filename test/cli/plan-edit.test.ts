@@ -31,7 +31,7 @@ describe.concurrent('plan new', () => {
     );
     expect(made).toMatchObject({
       code: 0,
-      out: 'Plan p is a draft with 2 tickets. Look at it with: signalbox plan check p\n',
+      out: 'Plan p is a draft with 2 tickets. Check it with: signalbox plan check p\n',
     });
     expect(world.readPlan('p')).toMatchObject({
       name: 'Both',

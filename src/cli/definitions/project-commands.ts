@@ -1,9 +1,22 @@
+import type { ForgeStep } from '../../features/pull-requests/actions.ts';
 import { PULL_WAITS } from '../../model/actions.ts';
 import { type CommandDefinition, TICKET_OF_PHASE } from './definition.ts';
 
 const config = () => import('../commands/setup.ts');
 const workspace = () => import('../commands/workspace.ts');
 const forge = () => import('../commands/forge.ts');
+
+/** A step of workflows on GitHub. */
+const github = (
+  name: string,
+  step: ForgeStep | 'comment',
+  more: Pick<CommandDefinition, 'about' | 'notes' | 'options' | 'examples'>,
+): CommandDefinition => ({
+  usage: `forge ${name} [plan] [ticket]`,
+  args: TICKET_OF_PHASE,
+  load: async () => (await forge()).githubCommand(step),
+  ...more,
+});
 
 /** Commands for the computer and the project, and the steps of workflows. */
 export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
@@ -104,60 +117,40 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
     about: 'push a ticket’s branch, open its pull request and follow it',
     examples: ['forge pr sprint-12 PROJ-101'],
   },
-  {
-    usage: 'forge pr [plan] [ticket]',
+  github('pr', 'pull-request', {
     about: 'push a ticket’s branch and open its pull request, or bring the open one up to date',
-    args: TICKET_OF_PHASE,
     notes:
       'Prints the address of the pull request and nothing else. Needs a remote called origin and the GitHub CLI.',
-    load: async () => (await forge()).githubCommand('pull-request'),
-  },
-  {
-    usage: 'forge review [plan] [ticket]',
+  }),
+  github('review', 'pull-request-review', {
     about: 'show whether a ticket’s pull request was approved',
-    args: TICKET_OF_PHASE,
     notes:
       'Prints approve or reject, then what the reviewers said. Exits with 1 while there is no decision, with 2 when GitHub cannot be asked.',
-    load: async () => (await forge()).githubCommand('pull-request-review'),
-  },
-  {
-    usage: 'forge poll [plan] [ticket]',
+  }),
+  github('poll', 'pull-request-poll', {
     about: 'show the state of a ticket’s pull request',
-    args: TICKET_OF_PHASE,
     options: { '--for <event>': { about: 'what is waited for', choices: PULL_WAITS, default: 'review' } },
     notes:
       'Prints merged, unmerged, closed, deleted, moved, conflict, changes, red, approved or open in the first line and what was said below it. Exits with 1 while there is nothing new, with 2 when GitHub cannot be asked; in a phase with 75 if that passes by itself.',
     examples: ['forge poll sprint-12 PROJ-101 --for review'],
-    load: async () => (await forge()).githubCommand('pull-request-poll'),
-  },
-  {
-    usage: 'forge push [plan] [ticket]',
+  }),
+  github('push', 'push-branch', {
     about: 'push a ticket’s branch and nothing else',
-    args: TICKET_OF_PHASE,
     notes:
       'Prints the commit that origin has now. Never removes commits there, nor restores what was removed there.',
-    load: async () => (await forge()).githubCommand('push-branch'),
-  },
-  {
-    usage: 'forge sync [plan] [ticket]',
+  }),
+  github('sync', 'sync-branch', {
     about: 'take over what people pushed to a ticket’s branch, and fetch its base',
-    args: TICKET_OF_PHASE,
     options: { '--theirs': 'take a rewritten branch as it is; ours is kept on a ref' },
     notes:
       'Commits on top of ours are taken; what has to be merged is merged and pushed. Exits with 1 when that is not possible: theirs conflict with ours, or the branch was rewritten.',
-    load: async () => (await forge()).githubCommand('sync-branch'),
-  },
-  {
-    usage: 'forge answer [plan] [ticket]',
+  }),
+  github('answer', 'answer-review', {
     about: 'push what was done about feedback, comment on it, and remember that it was answered',
-    args: TICKET_OF_PHASE,
     notes: 'The comment is the context value review_answer. Prints the address of the pull request.',
-    load: async () => (await forge()).githubCommand('answer-review'),
-  },
-  {
-    usage: 'forge comment [plan] [ticket]',
+  }),
+  github('comment', 'comment', {
     about: 'comment on a ticket’s pull request, once',
-    args: TICKET_OF_PHASE,
     options: {
       '--key <key>': {
         about: 'name of this comment; a second one with the same key is not made',
@@ -167,15 +160,11 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
     },
     notes: 'A comment with the same key is made once, however often this is called. Prints its address.',
     examples: ['forge comment sprint-12 PROJ-101 --key deployed --body-file note.md'],
-    load: async () => (await forge()).githubCommand('comment'),
-  },
-  {
-    usage: 'forge merge [plan] [ticket]',
+  }),
+  github('merge', 'merge-pull-request', {
     about: 'merge a ticket’s pull request on GitHub, as the setting merge.method says',
-    args: TICKET_OF_PHASE,
     notes: 'Merges only exactly the commits that are here. Prints the address of the pull request.',
-    load: async () => (await forge()).githubCommand('merge-pull-request'),
-  },
+  }),
   {
     usage: 'forge budget',
     about: 'show what is left of GitHub’s hourly budget, as of the last request',
