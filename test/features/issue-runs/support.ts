@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { OrchestratorConfig } from '../../../src/api/arguments.ts';
 import { resolveRunOptions } from '../../../src/api/arguments.ts';
 import type { RunInit } from '../../../src/api/run-orchestrator.ts';
 import { RunOrchestrator } from '../../../src/api/run-orchestrator.ts';
-import type { OrchestratorConfig } from '../../../src/api/arguments.ts';
 import { getSettings, type SignalboxSettings } from '../../../src/api/settings.ts';
 import { buildExecutionConfig } from '../../../src/features/issue-runs/options/execution-config.ts';
 import type { RunOptions, RunResult } from '../../../src/features/issue-runs/types.ts';
