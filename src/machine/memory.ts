@@ -105,7 +105,7 @@ export class MemoryWatch {
     try {
       writeAtomic(this.#file, `${JSON.stringify(this.#peaks, null, 2)}\n`);
     } catch {
-      // It is a measurement: the next one is as good, and what matters more tells of a full disk.
+      // A lost measurement does no harm, and writes of the state report a full disk.
     }
   }
 

@@ -10,7 +10,7 @@ export interface ProcessIdentity {
   started: string;
 }
 
-/** Start time of a process as the platform tells it, or undefined when there is no such process (or a zombie). */
+/** Start time of a process as the platform reports it, or undefined when there is no such process (or a zombie). */
 export function processStart(pid: number): string | undefined {
   if (process.platform === 'linux') {
     try {

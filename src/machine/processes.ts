@@ -18,7 +18,7 @@ export async function markedProcesses(mark: string, since = 0): Promise<number[]
 }
 
 function fromProc(mark: string, since: number): number[] {
-  // Pids start again from the bottom at some point; then every process has to be looked at.
+  // Pids wrap around at some point; then every process has to be examined.
   const from = newestPid() < since ? 1 : since;
   // Environments are bytes, and paths need not be ASCII.
   const wanted = Buffer.from(`${mark}\0`).toString('latin1');
@@ -27,7 +27,7 @@ function fromProc(mark: string, since: number): number[] {
   return pids.filter((pid) => pid >= from && pid !== process.pid && carries(pid, wanted));
 }
 
-/** The pid that was given out last; 0 when the system does not tell. */
+/** The pid that was given out last; 0 when it is unknown. */
 function newestPid(): number {
   try {
     return Number.parseInt(readFileSync('/proc/loadavg', 'latin1').split(' ').at(-1) ?? '', 10) || 0;

@@ -7,12 +7,12 @@ import { type RunEnd, run } from './run.ts';
 
 export type Probe = { ok: true; line: string } | { ok: false; reason: string };
 
-/** The file a command name stands for, or undefined. */
+/** The file of a command, or undefined. */
 export function findExecutable(command: string, env: Env): string | undefined {
   return commandFiles(command, env).find(isExecutable);
 }
 
-/** Where a command is looked for. A name with a slash is a path already. */
+/** Paths at which a command may be. A name with a slash is a path already. */
 export function commandFiles(command: string, env: Env): string[] {
   if (command.includes('/')) return [command];
   const dirs = (env.PATH ?? '').split(':').filter((dir) => dir.startsWith('/'));

@@ -48,10 +48,10 @@ export interface AgentRequest {
   resume: string | null;
   /** A fresh random UUID, for CLIs that let the caller choose the session id. */
   newSessionId: string;
-  /** True when the engine runs as root: some CLIs need to be told. */
+  /** True when the engine runs as root: some CLIs need a flag for that. */
   root: boolean;
   /**
-   * Set to where it works when settings for the CLI that lie there must not be obeyed: sandboxed agents may have committed
+   * Set to where it works when settings for the CLI in that directory must be ignored: sandboxed agents may have committed
    * them, or they could lift what `read` refuses.
    */
   distrusted?: string | null | undefined;
@@ -77,7 +77,7 @@ export type AgentEvent =
   | { type: 'tool'; name: string; summary: string; done: boolean }
   | { type: 'usage'; usage: Usage }
   | { type: 'limit'; resetAt: string | null; sure: boolean; message: string }
-  /** It would ask again and again for what only a person can mend: it is ended. */
+  /** It keeps asking for something that only a person can fix, so it is ended. */
   | { type: 'refused'; message: string }
   | { type: 'warning'; message: string };
 
@@ -105,7 +105,7 @@ export interface AgentResult {
 /** Turns one CLI's output into events and a result. Never throws: an unknown or broken line is skipped. */
 export interface AgentReader {
   line(line: string): AgentEvent[];
-  /** The same for stderr, where a CLI tells there what its stream leaves out. */
+  /** The same for stderr, for CLIs that print there what their stream leaves out. */
   errorLine?(line: string): AgentEvent[];
   end(exit: { code: number | null; signal: string | null; stderrTail: string }): AgentResult;
 }
@@ -146,19 +146,20 @@ export function can(
   };
 }
 
-/** The program that an adapter is made for, as `doctor` and the docs tell of it. */
+/** The program that an adapter is made for, as `doctor` and the docs describe it. */
 export interface AgentProgram {
   title: string;
   /** Its npm package. */
   package: string;
   /** Oldest and newest release that passed the contract suite. */
   tested: readonly [from: string, to: string];
-  /** Signs that somebody is logged in: files below the home directory, or variables. */
+  /** Signs of a login: files below the home directory, or variables. */
   login: { files: readonly string[]; env: readonly string[] };
-  /** Whether it tells dollars, and where the end of a limit comes from. */
+  /** Whether it reports dollars. */
   tellsCost: boolean;
-  /** Stops by itself at a sum of dollars that it is told. */
+  /** Stops by itself at a given sum of dollars. */
   capsCost: boolean;
+  /** Where the end of a usage limit comes from. */
   limitEnd: 'stream' | 'headers' | 'words';
   /** How it is held to each access level, for people. */
   access: Readonly<Record<Access, string>>;

@@ -26,7 +26,7 @@ export class InputError extends SignalboxError {}
 /** A command is not legal in the ticket's present state; `details.legal` names those that are. */
 export class IllegalMoveError extends SignalboxError {}
 
-/** Somebody else holds what we need; `details.holder` says who. */
+/** Another process holds what this one needs; `details.holder` names it. */
 export class HeldError extends SignalboxError {}
 
 /** A workspace is not what the ticket recorded, or cannot be made. */

@@ -91,7 +91,7 @@ export interface Trunks {
   trunk: string | null;
 }
 
-/** Why a ticket must not work on this branch: what it commits there would be merged before anybody has seen it. */
+/** Why a ticket must not work on this branch: what it commits there would be merged unseen. */
 export function ownBranchProblem(branch: string, { base, trunk }: Trunks): string | undefined {
   const name = base?.replace(/^origin\//, '');
   if (branch === base || branch === name) return 'is the base that its work is merged into';

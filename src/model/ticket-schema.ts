@@ -23,12 +23,12 @@ export const Claim = z.object({
   /** Changes at reboot, so that a reused pid of an earlier boot is never believed. */
   boot: z.string().default(''),
   pid: z.number().int(),
-  /** Process start time as the platform tells it; a reused pid has another one. */
+  /** Process start time as the platform reports it; a reused pid has another one. */
   started: z.string(),
   /** What the holder is: `run`, `daemon`, `tick`, `session`. */
   by: z.string(),
   renewedAt: z.string(),
-  /** A program that the holder has started and that goes on should the holder die: it keeps the claim alive. */
+  /** A program of the holder that may outlive it: it keeps the claim alive. */
   agent: z.object({ pid: z.number().int(), started: z.string() }).optional(),
 });
 export type Claim = z.infer<typeof Claim>;
@@ -116,7 +116,7 @@ export const Attempt = z.object({
   error: z.object({ class: z.string(), message: z.string() }).nullable().default(null),
   /** How often its agent was started, where that is more than once. */
   launches: z.number().int().optional(),
-  /** How often a poll has looked. */
+  /** How often a poll has checked. */
   checks: z.number().int().optional(),
   /** What a gate has asked. */
   asks: z.string().optional(),
@@ -241,7 +241,7 @@ const TaskIdentity = z.object({
   hash: z.string().optional().describe('Of its own text; where it is known, another text is another task'),
 });
 
-/** What a ticket keeps of the unit that it stands for. */
+/** What a ticket keeps of its unit. */
 export const TicketUnit = z.object({
   id: z.string(),
   tasks: z.array(TaskIdentity).describe('The tasks that are to be ticked'),

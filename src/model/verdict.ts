@@ -4,7 +4,7 @@ import type { Json, Ticket } from './ticket.ts';
 interface Verdict {
   verdict: string;
   summary: string;
-  /** Criteria that are not met, or that nobody could verify. */
+  /** Criteria that are not met, or that could not be verified. */
   gaps: string[];
 }
 
@@ -12,7 +12,7 @@ interface Verdict {
 const READY = 'READY_FOR_MERGE';
 const UNVERIFIED = 'NEEDS_VERIFICATION';
 
-/** The verdict on the work as it is; undefined where nobody has judged it. */
+/** The verdict on the work as it is; undefined where it was not judged. */
 export function verdictOf({ context, phaseHistory }: Ticket): Verdict | undefined {
   const { qa_verdict: verdict, qa_summary: summary, qa_criteria: criteria } = context;
   if (
@@ -37,7 +37,7 @@ export function reservation(ticket: Ticket): string {
   return [judged.verdict, why].filter(Boolean).join(': ');
 }
 
-/** Whether a person has still to look before the work is merged. Who approved it at the gate has looked. */
+/** Whether a person has to verify the work before it is merged. Approving it at the gate counts. */
 export function needsVerification(ticket: Ticket): boolean {
   if (verdictOf(ticket)?.verdict !== UNVERIFIED) return false;
   const { phaseHistory, context } = ticket;
@@ -76,7 +76,7 @@ export function wentWell({ status, outcome }: { status: string; outcome?: string
   return status === 'success' && !SETBACKS.includes(outcome);
 }
 
-/** An acceptance criterion as somebody judged it. */
+/** An acceptance criterion with its judgement. */
 export interface Judged {
   criterion: string;
   met: boolean;

@@ -12,7 +12,7 @@ export interface Wishes {
   retry: boolean;
   /** How often work may come back to a phase that loops; 1 means that nothing comes back. */
   loops: { phase: string; visits: number } | null;
-  /** False: gates ask a person alone and look nowhere else. */
+  /** False: gates ask a person and run no script or action. */
   looks?: boolean;
 }
 
@@ -46,7 +46,7 @@ function adapt(phase: Phase, wishes: Wishes): Phase {
 }
 
 interface SpecWishes {
-  /** Agent of the phase `assign`; null is whoever does the rest. */
+  /** Agent of the phase `assign`; null: the agent of the other phases. */
   assignAgent: string | null;
   /** Names that a unit may be assigned to. */
   owners: readonly string[];

@@ -296,7 +296,7 @@ export function actionOf(phase: Phase): ActionName | undefined {
   return 'action' in phase ? phase.action : undefined;
 }
 
-/** Whether a phase looks outside for its answer by itself. */
+/** Whether a phase checks by a script or action for its answer. */
 export function looksOutside(phase: Phase): boolean {
   return commandOf(phase) !== undefined || actionOf(phase) !== undefined;
 }

@@ -60,7 +60,7 @@ function bad(message: string): InputError {
 
 type Path = Array<string | number>;
 
-/** Something wrong at one place of a scenario; whoever read the file adds its name and the line. */
+/** Something wrong at one place of a scenario; the caller adds the file's name and the line. */
 class Problem extends Error {
   readonly path: Path;
 
@@ -133,7 +133,7 @@ interface Shape {
   required?: string[];
   /** Exactly one of these must be there. */
   either?: string[];
-  /** The field that a bare value stands for, as in `say: Hello`. */
+  /** The field that a bare value sets, as in `say: Hello`. */
   short?: string;
   /** The agent is gone after it. */
   ends?: true;

@@ -95,7 +95,7 @@ function tell(error: unknown): Ending {
   return { exit: known ? 2 : 1 };
 }
 
-/** Ends as told. A signal needs a moment to arrive, and a hang lasts until somebody ends the process. */
+/** Ends the process. A signal needs a moment to arrive, and a hang lasts until the process is killed. */
 function end(ending: Ending): void {
   if ('exit' in ending) process.exit(ending.exit);
   if ('signal' in ending) process.kill(process.pid, ending.signal);

@@ -47,7 +47,7 @@ export function matchRule(rules: Rule[], now: Situation): Rule | undefined {
   );
 }
 
-/** `*` stands for any text and `?` for one character. */
+/** `*` matches any text and `?` one character. */
 function matchGlob(glob: string | undefined, text: string): boolean {
   if (glob === undefined) return true;
   const pattern = glob

@@ -28,7 +28,7 @@ function viewPlan(id: string, view: StoreView, layout: Layout, reader: StateRead
   const dir = join(layout.plans, id);
   const illegal = idProblem(id);
   if (illegal) return void note(null, dir, `the plan directory's name ${illegal}`);
-  // Links may lead in a circle, or to where we may not look.
+  // Links may lead in a circle, or to a place without permission.
   if (!statIfSeen(dir)?.isDirectory()) return void note(null, dir, `${dir} ${NO_DIRECTORY}`);
   const file = layout.planFile(id);
   let plan: Plan;
@@ -112,7 +112,7 @@ function mayBePlan(entry: Dirent): boolean {
   return entry.isDirectory() || entry.isSymbolicLink() || !entry.name.includes('.');
 }
 
-/** What may not be looked at is there, too: reading it will tell why it cannot be read. */
+/** A file without permission exists, too: reading it explains the problem. */
 export function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined;

@@ -174,7 +174,7 @@ export class StateReader {
   }
 }
 
-/** Undefined where nothing is; what cannot even be looked at is trouble of that file. */
+/** Undefined where there is no file. Throws where the file cannot be examined. */
 export function stampOf(path: string): string | undefined {
   try {
     const stat = statSync(path, { throwIfNoEntry: false });

@@ -54,7 +54,7 @@ export function watchPlans(
       watcher.on('error', () => drop(dir));
       watchers.set(dir, watcher);
     } catch {
-      // The directory went away, or the system has no watches left: the engine's timer still looks.
+      // The directory went away, or the system has no watches left: the engine's timer still finds changes.
       drop(dir);
     }
   };
@@ -82,7 +82,7 @@ export function watchPlans(
   return { report, close };
 }
 
-/** What an entry of a watched directory stands for. A replaced `tickets/` may hold other tickets altogether. */
+/** The plan or ticket of an entry in a watched directory. A replaced `tickets/` may hold other tickets altogether. */
 function changedBy(dir: string, kind: Kind, name: string | null): StateRef | 'unknown' {
   if (name === null || (kind === 'plan' && name === 'tickets')) return 'unknown';
   if (kind === 'root') return { planId: name, ticketId: null };

@@ -17,7 +17,7 @@ function makeOne(dir: string, wanted: string, mode: number): void {
     mkdirSync(dir, { mode });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // Somebody else was quicker.
+    // Another process made it first.
     if (code === 'EEXIST' && existsSync(dir)) return;
     if (code === 'EEXIST' && lstatSync(dir).isSymbolicLink())
       throw unmakeable(wanted, `${dir} is a link that leads nowhere`, error);

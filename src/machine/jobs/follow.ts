@@ -12,7 +12,7 @@ const WAITING_MS = 10_000;
 
 export interface FollowOptions {
   dir: string;
-  /** Resolves when the supervisor ended, for a job this process started; a job taken over is looked at instead. */
+  /** Resolves when the supervisor ended, for a job this process started; a job that was taken over is polled instead. */
   exited?: Promise<void>;
   wallMs: number;
   idleMs: number | null;

@@ -38,7 +38,7 @@ export interface JobExit {
 }
 
 export type JobState =
-  /** Nothing was started, or not far enough to tell who it is. */
+  /** Nothing was started, or its process has not recorded itself yet. */
   | { state: 'none' }
   | { state: 'running'; identity: ProcessIdentity; startedAt: Date }
   | { state: 'ended'; exit: JobExit; reason: EndReason; startedAt: Date; endedAt: Date }
@@ -47,7 +47,7 @@ export type JobState =
 
 export const MARKER = 'SIGNALBOX_JOB';
 
-/** Starts a job's process in its own session. It lives on when this process dies; `exited` tells when it ends before. */
+/** Starts a job's process in its own session. It outlives this process; `exited` resolves when it ends before. */
 export function startJob(spec: JobSpec): { exited: Promise<void> } {
   rmSync(spec.dir, { recursive: true, force: true });
   mkdirSync(spec.dir, { recursive: true, mode: 0o700 });
@@ -98,7 +98,7 @@ export function readJob(dir: string): JobState {
     return { state: 'ended', exit, reason, startedAt, endedAt: timeOf(join(dir, 'exit.json')) ?? startedAt };
   }
   const identity = readIdentity(dir, command) ?? command.engine;
-  // Without a pid file the supervisor has not begun yet, or never will: only its parent can tell.
+  // Without a pid file the supervisor has not begun yet, or never will: only its parent knows.
   if (!identity) return { state: 'lost', startedAt };
   if (isAlive(identity) === false) return readExit(dir) ? readJob(dir) : { state: 'lost', startedAt };
   return { state: 'running', identity, startedAt };

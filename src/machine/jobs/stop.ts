@@ -89,7 +89,7 @@ function since(dir: string, pid: number): number {
   return ageOf(dir) < YOUNG_MS ? pid : 0;
 }
 
-/** Milliseconds since the job was started; very old when the clock does not tell. */
+/** Milliseconds since the job was started; infinite when the clock jumped back. */
 function ageOf(dir: string): number {
   const began = statSync(join(dir, 'command.json'), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const age = Date.now() - began;

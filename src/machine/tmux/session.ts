@@ -18,7 +18,7 @@ export interface TmuxSession {
   socket: string;
   /** Which run made it; null: a person did. */
   owner: string | null;
-  /** Somebody is attached to it. */
+  /** A client is attached to it. */
   attached: boolean;
   panes: TmuxPane[];
   /** Windows that only keep the session there until it has others. */
@@ -114,7 +114,7 @@ export async function makeSession(
     if ((await tmux('show-options', '-gv', 'status-left-length')) === '10')
       await tmux('set-option', '-t', exactly(name), 'status-left-length', String(name.length + 4));
   } catch (error) {
-    // Somebody else has just made it.
+    // Another process has just made it.
     if (!(error instanceof TmuxError && error.code === 'tmux/taken')) throw error;
   }
 }

@@ -14,7 +14,7 @@ export interface TmuxOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Runs tmux and gives back what it printed. Throws a TmuxError or the reason of an abort, and ends within the timeout. */
+/** Runs tmux and returns what it printed. Throws a TmuxError or the reason of an abort, and ends within the timeout. */
 export type Tmux = (...args: string[]) => Promise<string>;
 
 /** `tmux/missing`, `tmux/timeout`, `tmux/gone` (no such server, session or pane), `tmux/taken` or `tmux/failed`. */

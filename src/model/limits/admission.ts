@@ -25,12 +25,12 @@ export interface AdmissionInput {
   /** Why there is no room for one more process of an agent; null when there is. */
   crowded(agent: string): string | null;
   now: string;
-  /** Answers that are the same for many tickets, for whoever asks about them all at once. */
+  /** Answers that are the same for many tickets, for callers that ask about all of them at once. */
   sums?: Map<string, Sum>;
   limits?: Map<string, AccountLimit | null>;
 }
 
-/** Who does an attempt, or why nobody does now. */
+/** The agent of an attempt, or why it does not start now. */
 export type Admission = { agent: string } | { hold: Hold };
 
 /** Decides before every start of an agent: money, then the account's limit, then memory. */
@@ -78,7 +78,7 @@ function limitFor(
   return limit;
 }
 
-/** A phase that names its agent or model, or goes on in a session, means just that one unless it says otherwise. */
+/** A phase that names its agent or model, or continues a session, has no fallback unless it says so. */
 export function mayFallBack(phase: PhaseOf<'agent'>): boolean {
   const particular = phase.agent !== undefined || phase.model !== undefined || phase.session !== 'fresh';
   return phase.fallback ?? !particular;
@@ -92,13 +92,13 @@ function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined
 export interface AtWork {
   /** Megabytes that agents of its name came to use. */
   expected: number;
-  /** Megabytes that it uses now; null when nobody measures it. */
+  /** Megabytes that it uses now; null when it is not measured. */
   now: number | null;
   /** Milliseconds since it began. */
   age: number;
 }
 
-/** By then a process that nobody measures has what it needs, and what is free does not count it any more. */
+/** After this time a process that is not measured has its full size, so that free memory already accounts for it. */
 const GROWN_MS = 60_000;
 
 interface Room {

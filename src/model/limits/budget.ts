@@ -9,7 +9,7 @@ type Scope = (typeof SCOPES)[number];
 
 /** The settings. Phases, tickets and plans may have budgets of their own, which go before these. */
 export interface Budgets extends Record<Scope, Budget> {
-  /** Whether work goes on after an attempt of which nobody knows what it cost. */
+  /** Whether work continues after an attempt whose cost is unknown. */
   unknown: 'allow' | 'block';
 }
 
@@ -20,7 +20,7 @@ export interface Purse {
   spent: Required<Budget>;
   /** An attempt whose dollars or tokens are not known, where the budget is about those. */
   unknown: string | null;
-  /** How many attempts of others are at work: their time goes on. */
+  /** How many other attempts are running: they keep using time. */
   running: number;
 }
 
@@ -40,7 +40,7 @@ export interface PurseInput {
   budgets: Budgets;
   now: string;
   pending?: readonly Pending[];
-  /** Keeps the sums of plans and of the day, for whoever asks about many tickets at once. */
+  /** Keeps the sums of plans and of the day, for callers that ask about many tickets at once. */
   sums?: Map<string, Sum>;
 }
 
@@ -98,7 +98,7 @@ function sum(
   { day, budget, now }: { day: string | null; budget: Budget; now: string },
 ): Sum {
   const spent = { usd: 0, tokens: 0, seconds: 0, launches: 0 };
-  // A person who let one of them go on has looked at all that was unknown then.
+  // A person who retried one of them has accepted all costs that were unknown by then.
   const looked = tickets.reduce((last, { lookedAt }) => (lookedAt && lookedAt > last ? lookedAt : last), '');
   let unknown: string | null = null;
   let running = 0;
@@ -172,7 +172,7 @@ export function overdrawn(purses: readonly Purse[], now: UsedNow, time: string):
     for (const key of ['usd', 'tokens', 'seconds'] as const) {
       const most = purse.budget[key];
       const total = purse.spent[key] + used[key] + (key === 'seconds' ? purse.running * now.ago : 0);
-      // It is ended for its time at once; how late that was seen tells nobody anything.
+      // The message names the limit and not how late the check came.
       if (most !== undefined && total >= most)
         return holdOf(purse, key, key === 'seconds' ? most : total, time);
     }

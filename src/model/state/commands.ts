@@ -78,7 +78,7 @@ function illegal(ticket: Ticket, name: string, legal: string[]): IllegalMoveErro
 const VERBS: Readonly<Record<string, string>> = { respond: 'respond to' };
 const SAID: Readonly<Partial<Record<TicketStatus, string>>> = { needs_attention: 'needs attention' };
 
-/** A process may stand behind the open attempt, unless it only waits for the next look or for an answer. */
+/** The open attempt may have a process, unless it only waits for the next poll or for an answer. */
 function mayLive(ticket: Ticket): boolean {
   const waits = ticket.claim === null && (ticket.hold?.kind === 'gate' || ticket.hold?.kind === 'poll');
   return openAttempt(ticket) !== undefined && !waits;
@@ -110,7 +110,7 @@ function retry(workflow: Workflow, ticket: Ticket, ready: boolean, now: string):
     (entry) => phaseOf(workflow, entry.phase) && entry.status !== 'skipped',
   );
   const target = here && here.type !== 'terminal' ? here.id : (last?.phase ?? workflow.phases[0]?.id ?? '');
-  // Whoever retries what waits for a limit knows better than the last report.
+  // A person who retries a ticket under a limit overrides the last report of it.
   const goAhead = ticket.hold?.kind === 'limit' ? { goAhead: now } : {};
   const looked = ticket.hold?.unpriced ? { lookedAt: now } : {};
   const base = { ...closeOpen(ticket, 'interrupted', now), error: null, ...goAhead, ...looked };

@@ -131,7 +131,7 @@ export function stuckBlocker(
   return undefined;
 }
 
-/** Only what a person would act on: a blocker on its way is not told apart by its phases. */
+/** Only what a person would act on: phases of a running blocker are left out. */
 function sayBlocker(blocker: Ticket, plan: Plan | undefined): string {
   const { status } = blocker;
   const newer = newerRunOf(blocker);
@@ -160,7 +160,7 @@ export function firstFailure(picture: Pick<PlansView, 'tickets'>, plan: Plan): s
   })?.ticketId;
 }
 
-/** The same for whoever asks about many tickets of one picture: a plan is looked through once. */
+/** The same for many tickets of one picture: each plan is searched once. */
 export function failuresIn(picture: Pick<PlansView, 'tickets'>): (plan: Plan) => string | undefined {
   const known = new Map<string, string | undefined>();
   return (plan) => {

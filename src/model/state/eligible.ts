@@ -25,9 +25,9 @@ export interface Limits {
   busy: ReadonlySet<string>;
   /** refKeys of all tickets that some live engine drives, polls included. */
   driven: ReadonlySet<string>;
-  /** Why a ticket that was held back before its agent could start still is; undefined where nobody can tell. */
+  /** Why a ticket that was held back before its agent could start still is; undefined where that is unknown. */
   admits?(plan: Plan, ticket: Ticket): Hold | null | undefined;
-  /** Whether this engine may touch a plan or ticket at all (a foreground run looks at its own only). */
+  /** Whether this engine may touch a plan or ticket at all (a foreground run drives only its own). */
   mine(plan: Plan, entry: PlanEntry): boolean;
 }
 
@@ -39,7 +39,7 @@ interface Crowded extends TicketRef {
 }
 
 export interface Decision {
-  /** To be driven now, in this order. `slot` is false for a poll that only has to look again. */
+  /** To be driven now, in this order. `slot` is false for a poll that only has to check again. */
   dispatch: (TicketRef & { slot: boolean })[];
   /** Tickets whose status or hold is no longer true. */
   changes: Ticket[];
@@ -53,7 +53,7 @@ export interface Decision {
 
 /** Looks of polls at once; they take no slot, but a hundred processes at one moment would be felt. */
 const MOST_LOOKS = 8;
-/** How often free memory is looked at again. */
+/** Interval of checks of free memory. */
 const MEMORY_LOOK_MS = 5_000;
 
 interface Candidate {
@@ -105,7 +105,7 @@ function consider(
   const key = refKey({ planId: plan.id, ticketId: entry.ticketId });
   const ticket = picture.tickets.get(key);
   if (!ticket || limits.driven.has(key) || !limits.mine(plan, entry)) return undefined;
-  // Whoever waits for the work to come to rest waits for the person's command first.
+  // A run that waits for its tickets also waits for the person's command.
   if (isPassing(ticket, now)) wakeBy(decision, ticket.hold?.goesOnBy ?? null);
   if (!movesByItself(ticket)) return undefined;
   if (ticket.status === 'queued' || ticket.phaseHistory.length === 0) {
@@ -140,7 +140,7 @@ function askAgain(limits: Limits, plan: Plan, ticket: Ticket): Hold | null | und
   return limits.admits?.(plan, ticket);
 }
 
-/** Amounts of free memory are not worth a write each, nor whose report of the same limit is told. */
+/** Amounts of free memory are not worth a write each, nor is another report of the same limit. */
 function isNews(before: Hold | null, after: Hold): boolean {
   if (before?.kind !== after.kind || before.until !== after.until) return true;
   return after.kind === 'budget' && before.reason !== after.reason;
@@ -150,7 +150,7 @@ function later(now: string, ms: number): string {
   return new Date(Date.parse(now) + ms).toISOString();
 }
 
-/** Held back until its turn comes, which is found out anew at every look. */
+/** Held back until its turn comes, which is decided anew each time. */
 function waitsItsTurn({ hold }: Ticket): boolean {
   return hold?.kind === 'delay' || hold?.kind === 'starts';
 }
@@ -160,7 +160,7 @@ function wakeBy(decision: Decision, until: string | null): void {
     decision.wakeAt = until;
 }
 
-/** Nobody but a person moves what is over, paused or in need of one; a gate with a deadline comes back for its failure edge. */
+/** Only a person moves what is over, paused or needs attention; but a gate with a deadline takes its failure edge. */
 function movesByItself(ticket: Ticket): boolean {
   if (ticket.status === 'needs_attention') return ticket.hold?.kind === 'gate' && ticket.hold.until !== null;
   return ticket.status === 'queued' || ticket.status === 'ready' || ticket.status === 'running';

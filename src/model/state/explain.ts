@@ -4,7 +4,7 @@ import { type Plan, sharesWorkspace } from '../plan.ts';
 import { type Hold, openAttempt, type Ticket } from '../ticket.ts';
 import { reservation } from '../verdict.ts';
 
-/** What is known about engines when somebody asks why a ticket does not move. */
+/** What is known about engines when a ticket's state is explained. */
 interface Surroundings {
   /** Some live engine drives this ticket, or a person is in its session. */
   driven: boolean;
@@ -68,7 +68,7 @@ function attention(ticket: Ticket, plan: Plan, names: string): Explanation {
   };
 }
 
-/** The command that the workflow gives for the end where the ticket is. What anybody else said never names one. */
+/** The command that the workflow gives for the end where the ticket is. Other texts never name one. */
 function wayOn({ error, hold, currentPhase }: Ticket): string | undefined {
   if (hold || currentPhase === null || !error?.startsWith(`${currentPhase}: `)) return undefined;
   return /`(signalbox [^`]+)`/.exec(error)?.[1];
@@ -128,7 +128,7 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
   return { why: sharesWorkspace(plan) ? 'waits for the one before it' : 'waits for a free slot', next: '' };
 }
 
-/** As people should see it: a gate asks also while it looks whether somebody answered elsewhere. */
+/** As people should see it: a gate also asks while it checks for an answer elsewhere. */
 export function asAsked(ticket: Ticket): Ticket {
   const asks = ticket.status === 'running' ? openAttempt(ticket)?.asks : undefined;
   if (asks === undefined) return ticket;
@@ -142,7 +142,7 @@ export function asAsked(ticket: Ticket): Ticket {
 const DRIVEN = 'is driven by ';
 const INSIDE = /(?:^|; )a person is in its session \(/;
 
-/** What a ticket waits for while this claim of somebody else is on it, in the place of its own hold. */
+/** What a ticket waits for while another process has this claim on it, in place of its own hold. */
 export function heldBy(claim: Claim, ticket: Ticket, plan: Plan): Hold {
   const hold: Hold = { kind: 'blocked', reason: `${DRIVEN}${sayOther(claim)}`, until: null };
   if (claim.by !== 'session') return hold;
@@ -151,12 +151,12 @@ export function heldBy(claim: Claim, ticket: Ticket, plan: Plan): Hold {
   return { ...((isAsked && ticket.hold) || hold), reason };
 }
 
-/** Whether a reason is one of these: they are told, and never written down. */
+/** Whether a reason is one of these: they are shown, and never stored. */
 export function saysHolder(reason: string): boolean {
   return reason.startsWith(DRIVEN) || INSIDE.test(reason);
 }
 
-/** Whether a reason goes on from the name of its ticket, as in "a waits for b". */
+/** Whether a reason continues the name of its ticket, as in "a waits for b". */
 export function isVerbal(reason: string): boolean {
   return reason.startsWith('waits for ') || reason.startsWith(DRIVEN);
 }

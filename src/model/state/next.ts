@@ -4,7 +4,7 @@ import { type Phase, phaseOf, type Workflow } from '../workflow.ts';
 /** What an engine does with a ticket that it drives. */
 export type Step =
   | { do: 'start'; phase: Phase; visit: number; attempt: number }
-  /** An attempt is on record as begun: adopt its process, read its exit record, look again, or close it. */
+  /** An attempt is on record as begun: adopt its process, read its exit record, poll again, or close it. */
   | { do: 'continue'; phase: Phase; attempt: Attempt };
 
 const CLOCK_SLACK_MS = 60_000;
@@ -30,7 +30,7 @@ export function isPassing({ status, hold, since }: Ticket, now: string): boolean
 /**
  * A hold ends by itself only when it has a time, and that time has come.
  * One that seems to have begun in the future was set before the clock jumped back: it has waited long enough.
- * A time that cannot be read keeps nobody waiting either.
+ * A time that cannot be read ends the hold, too.
  */
 export function isDue(ticket: Ticket, now: string): boolean {
   if (!ticket.hold) return true;

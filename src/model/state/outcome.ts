@@ -8,7 +8,7 @@ export interface AttemptFacts {
   usage?: Usage | null;
   /** How often its agent was started. */
   launches?: number;
-  /** When its process ended, where that was before anybody looked. */
+  /** When its process ended, where that was before it was noticed. */
   endedAt?: string;
   /** How it judged the ticket's acceptance criteria, where it did. */
   criteria?: Judged[];
@@ -26,7 +26,7 @@ export type AttemptEnd = AttemptFacts &
     | { type: 'parked'; until: string | null; reason: string; budget?: boolean }
     /**
      * `deliberate`: a person or a shutdown stopped it, which is no sign that something is wrong with it.
-     * `died`: the agent alone ended, by a signal that nobody here sent.
+     * `died`: the agent alone ended, by a signal from elsewhere.
      */
     | { type: 'interrupted'; reason: string; deliberate: boolean; died?: boolean }
     /** `person`: what is waited for is for a person to do. */

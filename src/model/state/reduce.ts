@@ -113,7 +113,7 @@ function end(workflow: Workflow, ticket: Ticket, given: AttemptEnd, now: string)
   switch (end.type) {
     case 'done': {
       const context = { ...closed.context, ...end.captured };
-      // What somebody said or a look found is the reason from now on.
+      // The answer replaces the earlier error as the reason.
       const isAnswer = phase.type === 'poll' || phase.type === 'gate';
       const error = end.outcome === 'success' || isAnswer ? null : closed.error;
       const tried = end.outcome === 'halt' ? closed : counted(closed, phase);

@@ -18,7 +18,7 @@ export function ticketInTree(picture: Pick<PlansView, 'tickets'>, plan: Plan): T
 
 /**
  * Why the next ticket of a plan does not begin yet: `hold` where it is worth telling, `null` where another one is simply
- * at work. Undefined when it is its turn. A plan is looked through once, however many of its tickets are asked about.
+ * at work. Undefined when it is its turn. Each plan is searched once, for all of its tickets.
  */
 export function turnsOf(
   picture: Pick<PlansView, 'tickets'>,
@@ -45,7 +45,7 @@ function turnOf(
   return () => pause;
 }
 
-/** What a ticket that has still to begin waits for, where that is another one in the tree which a person has to look at. */
+/** What a ticket that has still to begin waits for, where that is another one in the tree that needs a person. */
 export function behind(picture: Pick<PlansView, 'tickets'>, plan: Plan, ticket: Ticket): Hold | null {
   const before = isYetToBegin(plan, ticket) ? ticketInTree(picture, plan) : undefined;
   return before ? stuck(before) : null;
@@ -65,7 +65,7 @@ function overBudget(picture: Pick<PlansView, 'tickets'>, plan: Plan): Hold | und
   const { starts } = plan;
   if (!starts) return undefined;
   const since = Date.parse(starts.since);
-  // One that had begun before and goes on in this run is one of those that it works on.
+  // A ticket that began earlier and continues in this run counts.
   const begun = ticketsOf(picture, plan).filter(({ phaseHistory }) =>
     phaseHistory.some(({ startedAt }) => Date.parse(startedAt) >= since),
   );
@@ -108,7 +108,7 @@ function jitter(text: string): number {
   return 0.8 + (0.4 * spread(text)) / 0xffffffff;
 }
 
-/** FNV-1a with a final mix, since without it texts that differ in their last character lie side by side. */
+/** FNV-1a with a final mix, since without it texts that differ in their last character have nearly the same hash. */
 function spread(text: string): number {
   let hash = 0x811c9dc5;
   for (const char of text) hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193);

@@ -66,7 +66,7 @@ export function isUsedUp(ticket: Ticket, phase: Phase): boolean {
   return most !== undefined && (ticket.tries?.[phase.id] ?? 0) >= most;
 }
 
-/** The error that led here is the one to tell. */
+/** Keeps the error that led here. */
 function giveUp(workflow: Workflow, ticket: Ticket, phase: Phase, now: string): Ticket {
   const error = ticket.error ?? `Phase "${phase.id}" has used up its attempts.`;
   const edge = edgesOf(phase).failure;
@@ -81,7 +81,7 @@ export function counted(ticket: Ticket, phase: Phase): Ticket {
   return { ...ticket, tries: { ...ticket.tries, [phase.id]: (ticket.tries?.[phase.id] ?? 0) + 1 } };
 }
 
-/** Records a phase that was not asked for and goes on as if it had gone well. */
+/** Records a skipped phase and takes the edge of success. */
 function pass(workflow: Workflow, ticket: Ticket, phase: Phase, now: string): Ticket {
   const noted = {
     ...ticket,
@@ -114,7 +114,7 @@ export function noteOf(ticket: Ticket, phase: string, status: Attempt['status'],
 
 const CAUSE = ' The last error: ';
 
-/** What went wrong in a loop that ends; a second loop that ends with it tells the same. */
+/** What went wrong in a loop that ends. A second loop that ends with it has the same cause. */
 function causeOf({ error, phaseHistory }: Ticket): string {
   const isOurs = phaseHistory.at(-1)?.error?.class === 'visits';
   const cause = isOurs ? error?.split(CAUSE)[1] : error;

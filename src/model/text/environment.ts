@@ -71,7 +71,7 @@ export function allowedEnvironment(
   );
 }
 
-/** `*` stands for any text. */
+/** `*` matches any text. */
 function matcher(patterns: readonly string[]): (name: string) => boolean {
   const exact = new Set(patterns.filter((pattern) => !pattern.includes('*')));
   const rules = patterns

@@ -10,7 +10,7 @@ export function pathProblem(path: string): string | undefined {
 }
 
 /**
- * Whether two declared paths may mean the same file. A directory stands for all that is in it, `*` for part of a name,
+ * Whether two declared paths may mean the same file. A directory means all files in it, `*` for part of a name,
  * `**` for any number of directories. When in doubt they do.
  */
 export function pathsMeet(a: string, b: string): boolean {
@@ -29,7 +29,7 @@ function partsOf(path: string): string[] {
   return parts;
 }
 
-/** Has an ending, so nothing lies in it. */
+/** Has an ending, so it is not a directory. */
 function isFile(path: string): boolean {
   return /[^/]\.[A-Za-z0-9]+$/.test(path);
 }
@@ -37,7 +37,7 @@ function isFile(path: string): boolean {
 function meet(a: readonly string[], b: readonly string[], file: { a: boolean; b: boolean }): boolean {
   const [first, ...restA] = a;
   const [other, ...restB] = b;
-  // One of them is the directory that the other lies in, or is it.
+  // One of them is a directory above the other, or the same.
   if (first === undefined) return !file.a || b.every((part) => part === '**');
   if (other === undefined) return !file.b || a.every((part) => part === '**');
   if (first === '**') return meet(restA, b, file) || meet(a, restB, file);
@@ -45,7 +45,7 @@ function meet(a: readonly string[], b: readonly string[], file: { a: boolean; b:
   return partsMeet(first, other) && meet(restA, restB, file);
 }
 
-/** Two patterns are only told apart by what stands before their first and behind their last wildcard. */
+/** Compares two patterns only by the text before their first and after their last wildcard. */
 function partsMeet(a: string, b: string): boolean {
   const wild = /[*?[{]/;
   if (!wild.test(a) && !wild.test(b)) return a === b;

@@ -28,7 +28,7 @@ const SHAPES = new RegExp(
   'g',
 );
 
-/** A password in an address, whoever wrote it down. */
+/** A password in an address. */
 const IN_ADDRESS = /(:\/\/[^\s/:@"'<>]*:)[^\s/@"'<>]+(?=@)/g;
 
 /** Private keys; in a protocol their line ends may be written as two characters. */
@@ -81,7 +81,7 @@ function isTelling(name: string, value: string): boolean {
   if (value.length < LEAST || WORDS.test(value) || PLACE.test(name)) return false;
   if (DIRECTORY.test(name) && value.startsWith('/')) return false;
   if (/^[\d.]+$/.test(value)) return value.length >= LEAST_DIGITS;
-  // Whoever knows the path of a webhook may use it.
+  // The path of a webhook is its secret.
   const open = HOOK.test(name) ? /^https?:\/\/[^@?/]*\/?$/ : /^https?:\/\/[^@?]*$/;
   return !(ADDRESS.test(name) && open.test(value));
 }
@@ -174,7 +174,7 @@ const PLAIN_PATH = /^(?:~|\.{0,2}\/|[A-Za-z]:\\|\$\{?[A-Z])/;
 const PLAIN_ADDRESS = /^[a-z][a-z0-9+.-]*:\/\/[^\s@]*$/i;
 const ASKED_WITH = /[?&][\w-]*(?:token|key|secret|sig|signature|password|auth|code)=/i;
 
-/** Whether a setting is what anybody may read: a place, an address, a number, a model, or words and short numbers. */
+/** Whether a setting is no secret: a place, an address, a number, a model, or words and short numbers. */
 function isOrdinaryValue(value: string): boolean {
   if (/\s/.test(value) || PLAIN_PATH.test(value) || MODEL.test(value) || /^[\d.,+-]+$/.test(value))
     return true;

@@ -54,11 +54,11 @@ export function composeCommand(parts: readonly string[]): string {
 
 interface Reading {
   state: State;
-  /** Set when the text holds something after which quoting cannot be told for certain. */
+  /** Set when the text holds something after which the state of quoting is uncertain. */
   refusal?: string;
 }
 
-/** Follows quotes through shell text. `before` tells whether a "#" starts a word. */
+/** Follows quotes through shell text. `before` decides whether a "#" starts a word. */
 function readShell(text: string, from: State, before: string): Reading {
   let state = from;
   for (let i = 0; i < text.length; i++) {
