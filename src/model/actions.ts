@@ -109,7 +109,7 @@ const TABLE = {
     outcomes: refusing,
   },
   'pull-request-poll': {
-    does: 'Looks where the pull request stands',
+    does: 'Checks the state of the pull request',
     in: ['poll', 'gate'],
     inputs: ['for'],
     isTreeless: true,
@@ -117,7 +117,7 @@ const TABLE = {
     args: ({ for: awaited = 'review' }) => [awaited],
   },
   'pull-request-review': {
-    does: 'Looks whether the pull request was approved',
+    does: 'Checks whether the pull request was approved',
     in: ['gate'],
     isTreeless: true,
     outcomes: () => ['approve', 'reject'],

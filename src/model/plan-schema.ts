@@ -159,7 +159,7 @@ export const SpecRunPlan = PlanBase.extend({
   shown: z
     .object({ tmux: z.boolean(), session: z.string().nullable() })
     .optional()
-    .describe('How its run is shown, for whoever resumes it'),
+    .describe('How its run is shown, for resuming it'),
   ended: z
     .object({ at: z.string(), lines: z.array(z.string()) })
     .optional()

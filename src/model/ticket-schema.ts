@@ -73,12 +73,15 @@ export const Hold = z.object({
   kind: z.enum(HOLD_KINDS),
   reason: z.string(),
   until: z.string().nullable().default(null),
-  lock: z.boolean().optional().describe('Another run has the spec; `until` is the next look'),
-  looks: z.boolean().optional().describe('A gate: `until` is the next look of its script, not its deadline'),
+  lock: z.boolean().optional().describe('Another run has the spec; `until` is the next check'),
+  looks: z
+    .boolean()
+    .optional()
+    .describe('A gate: `until` is the next check of its script or action, not its deadline'),
   goesOnBy: z
     .string()
     .optional()
-    .describe('A pause that is only a step of another command, which has gone on by then'),
+    .describe('A pause that is only a step of another command, which is done by then'),
   person: z.boolean().optional().describe('A poll: what it waits for is for a person to do'),
   supersededBy: z
     .string()
@@ -87,7 +90,7 @@ export const Hold = z.object({
   unpriced: z
     .boolean()
     .optional()
-    .describe('A budget: nobody knows what something cost, and a person has to look at that'),
+    .describe('A budget: the cost of an attempt is unknown, and a person has to accept that'),
 });
 export type Hold = z.infer<typeof Hold>;
 
@@ -198,7 +201,7 @@ export const TicketBase = z.object({
     .string()
     .optional()
     .describe(
-      'Unknown costs from before this time do not hold work back: a person has looked. Owned by the runner',
+      'Unknown costs from before this time do not hold work back: a person accepted them. Owned by the runner',
     ),
   error: z.string().nullable().default(null).describe('The last error, in one sentence'),
   base: z

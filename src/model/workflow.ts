@@ -135,7 +135,9 @@ export const AgentPhase = z.strictObject({
   session: z
     .enum(['fresh', 'continue', 'keep'])
     .default('fresh')
-    .describe('Start anew, or go on in this phase’s last session; `keep`: go on where the agent can'),
+    .describe(
+      'Start a new session, or continue the last one of this phase; `keep`: continue it if the agent can',
+    ),
   allowedTools: z.array(Name).optional().describe('Tools the agent may use without asking'),
   maxTurns: z.number().int().positive().optional().describe('Most model turns in one attempt'),
   budget: Budget.optional().describe(
@@ -145,7 +147,7 @@ export const AgentPhase = z.strictObject({
     .boolean()
     .optional()
     .describe(
-      'Whether the agent’s `fallback` may take over while it is under a usage limit; default yes, unless the phase names its agent or model or goes on in a session',
+      'Whether the agent’s `fallback` may take over while it is under a usage limit; default yes, unless the phase names its agent or model or continues a session',
     ),
   env: z
     .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'a variable holds letters, digits and "_"'))
@@ -185,7 +187,7 @@ export const PollPhase = z.strictObject({
   args: args.default([]),
   action: look.poll.action.optional(),
   with: look.poll.with,
-  intervalSeconds: Seconds.optional().describe('Time between two looks; default pollInterval'),
+  intervalSeconds: Seconds.optional().describe('Polling interval; default pollInterval'),
   timeoutSeconds: Seconds.optional().describe('Longest wait in all; default one day'),
   notify: z
     .boolean()
@@ -201,13 +203,13 @@ export const GatePhase = z.strictObject({
   type: z.literal('gate'),
   prompt: z.string().optional().describe('What the person is asked; a template'),
   command: Name.optional().describe(
-    'Script that looks whether somebody answered elsewhere: exit code 0 with the decision in its first line, 1 for not yet',
+    'Script that checks for an answer given elsewhere: exit code 0 with the decision in its first line, 1 for not yet',
   ),
   args: args.optional(),
   action: look.gate.action.optional(),
   with: look.gate.with,
-  intervalSeconds: Seconds.optional().describe('Time between two looks; default pollInterval'),
-  timeoutSeconds: Seconds.optional().describe('Take the failure edge when nobody answered for this long'),
+  intervalSeconds: Seconds.optional().describe('Polling interval; default pollInterval'),
+  timeoutSeconds: Seconds.optional().describe('Take the failure edge when there was no answer for this long'),
   onFailure: edges.onFailure,
   on: z.record(z.string(), PhaseId).describe('Next phase by decision'),
   found: z
@@ -219,7 +221,10 @@ export const TerminalPhase = z.strictObject({
   id: common.id,
   description: common.description,
   type: z.literal('terminal'),
-  notify: z.boolean().default(false).describe('true: a person must look (needs_attention); false: complete'),
+  notify: z
+    .boolean()
+    .default(false)
+    .describe('true: a person must check it (needs_attention); false: complete'),
 });
 
 export const Phase = z.discriminatedUnion('type', [
