@@ -34,7 +34,7 @@ const LOOK = new RegExp(
     'model/limits/(budget|usage)',
     'model/text/plural',
     'model/plans/(order|plan-problems|view)',
-    'machine/(environment|process-identity|lock|run)',
+    'machine/(environment|processes|lock|run)',
     'machine/files/(atomic|directory|regular)',
     'store/(?!open\\.|inspect)[\\w-]+',
     'config/paths',

@@ -15,7 +15,7 @@ import type { IssueInfo } from '../issues/github/issue.ts';
 import type { Env } from '../machine/environment.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
-import type { ExecutionConfig } from '../model/issue-run-schema.ts';
+import type { ExecutionConfig } from '../model/plan-schema.ts';
 
 /** The configuration with the signals of its services and its base merged in. */
 export function settled(given: OrchestratorConfig): OrchestratorConfig {

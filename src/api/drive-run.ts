@@ -11,7 +11,7 @@ import type { IssueResult, RunResult } from '../features/issue-runs/types.ts';
 import type { Env } from '../machine/environment.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
-import type { ExecutionConfig } from '../model/issue-run-schema.ts';
+import type { ExecutionConfig } from '../model/plan-schema.ts';
 import { ticketsOf } from '../model/plans/view.ts';
 import type { OrchestratorConfig } from './arguments.ts';
 import { openEngine } from './open-engine.ts';

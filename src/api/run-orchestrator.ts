@@ -25,7 +25,7 @@ import type {
 import { numberedItem } from '../issues/github/issue.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
-import type { ExecutionConfig } from '../model/issue-run-schema.ts';
+import type { ExecutionConfig } from '../model/plan-schema.ts';
 import { ticketsOf } from '../model/plans/view.ts';
 import { whyNotMerged } from '../model/verdict.ts';
 import { runOutput } from '../report/issue-runs/output.ts';

@@ -1,5 +1,5 @@
 import { adapterFor } from '../agents/adapters.ts';
-import { processStart } from '../machine/process-identity.ts';
+import { processStart } from '../machine/processes.ts';
 import { sayHolder, wayToFree } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';

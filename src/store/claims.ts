@@ -5,10 +5,10 @@ import { writeAtomic } from '../machine/files/atomic.ts';
 import { asStorageError, makeDirectory } from '../machine/files/directory.ts';
 import { readJson } from '../machine/files/regular.ts';
 import { withLock } from '../machine/lock.ts';
-import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/process-identity.ts';
+import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/processes.ts';
 import { type Claim, LEASE_MS, RENEW_MS, sayHolder } from '../model/claim.ts';
 import { HeldError } from '../model/errors.ts';
-import type { Layout } from './layout.ts';
+import type { Layout } from './plan-files.ts';
 import type { Holder } from './port.ts';
 
 /** A holder whose heartbeat is a file, and whose liveness on this host is that of its process. */

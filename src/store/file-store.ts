@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { writeAtomic } from '../machine/files/atomic.ts';
 import { asStorageError, makeDirectory } from '../machine/files/directory.ts';
 import { withLock } from '../machine/lock.ts';
-import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/process-identity.ts';
+import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/processes.ts';
 import { InputError } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
 import { jsonText } from '../model/extra-fields.ts';
@@ -11,9 +11,8 @@ import { idProblem, refKey, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { FileHolder } from './claims.ts';
-import { Layout } from './layout.ts';
 import { claimLines, type NoticeLine } from './notified.ts';
-import { DELETED, directories, isThere, readView, type Stamps, stampsIn } from './plan-files.ts';
+import { DELETED, directories, isThere, Layout, readView, type Stamps, stampsIn } from './plan-files.ts';
 import type {
   Changed,
   Holder,

@@ -2,13 +2,67 @@ import { type Dirent, existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { statIfSeen } from '../machine/files/regular.ts';
 import { InputError, messageOf } from '../model/errors.ts';
-import { idProblem } from '../model/ids.ts';
+import { idProblem, requireId, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
-import type { Layout } from './layout.ts';
 import type { StateRef, StoreView } from './port.ts';
 import { SchemasNeeded, type StateReader, stampOf } from './state-reader.ts';
 import { unreadable } from './state-text.ts';
 import { keyOf } from './watch.ts';
+
+/** Where the shared state is in a state directory. Only the store knows these paths. */
+export class Layout {
+  readonly root: string;
+
+  constructor(root: string) {
+    this.root = root;
+  }
+
+  get plans(): string {
+    return join(this.root, 'plans');
+  }
+  get locks(): string {
+    return join(this.root, 'locks');
+  }
+  get pins(): string {
+    return join(this.root, 'workflows');
+  }
+  get engines(): string {
+    return join(this.root, 'engines');
+  }
+  get daemon(): string {
+    return join(this.root, 'daemon.json');
+  }
+
+  /** What agents of deleted tickets used. */
+  get deletedUsage(): string {
+    return join(this.root, 'past.json');
+  }
+
+  planDir(id: string): string {
+    return join(this.plans, requireId(id, 'plan'));
+  }
+  planFile(id: string): string {
+    return join(this.planDir(id), 'plan.json');
+  }
+  ticketDir(planId: string): string {
+    return join(this.planDir(planId), 'tickets');
+  }
+  ticketFile(ref: TicketRef): string {
+    return join(this.ticketDir(ref.planId), `${requireId(ref.ticketId, 'ticket')}.json`);
+  }
+  events(planId: string): string {
+    return join(this.planDir(planId), 'events.jsonl');
+  }
+  /** Which notifications about a plan were sent. */
+  notified(planId: string): string {
+    return join(this.planDir(planId), 'notified.jsonl');
+  }
+  /** `name` is an id, or `plan+ticket`. */
+  lock(name: string): string {
+    for (const part of name.split('+')) requireId(part, 'lock');
+    return join(this.locks, `${name}.lock`);
+  }
+}
 
 /** With more tickets than this it is enough that the directory calls them files; with fewer, their sizes are checked, too. */
 const MANY = 100;

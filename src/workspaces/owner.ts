@@ -4,7 +4,7 @@ import { type Context, lockRepo } from '../git/context.ts';
 import { type GitLocation, gitDirOf } from '../git/location.ts';
 import { find } from '../git/worktrees.ts';
 import { readRegularText } from '../machine/files/regular.ts';
-import type { ProcessIdentity } from '../machine/process-identity.ts';
+import type { ProcessIdentity } from '../machine/processes.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { canonical } from './paths.ts';
 import type { WorkspaceSpec } from './spec.ts';

@@ -7,7 +7,7 @@ import {
   checkExecutionConfig,
 } from '../../src/features/issue-runs/options/execution-config.ts';
 import type { RunOptions } from '../../src/features/issue-runs/types.ts';
-import type { ExecutionConfig } from '../../src/model/issue-run-schema.ts';
+import type { ExecutionConfig } from '../../src/model/plan-schema.ts';
 import { refusal } from '../config/scratch.ts';
 
 const build = (options: RunOptions, count = 1, settings = {}) =>

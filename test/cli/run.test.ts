@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { processStart } from '../../src/machine/process-identity.ts';
+import { processStart } from '../../src/machine/processes.ts';
 import {
   BUILD,
   DONE,

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { agentFindings, surveyAgents } from '../../src/agents/survey.ts';
 import { type DoctorOptions, examine, isHealthy } from '../../src/config/doctor/doctor.ts';
 import type { DoctorFinding } from '../../src/config/doctor/programs.ts';
-import { processStart } from '../../src/machine/process-identity.ts';
+import { processStart } from '../../src/machine/processes.ts';
 import { findExecutable, probe } from '../../src/machine/programs.ts';
 import { InputError } from '../../src/model/errors.ts';
 import { type Scratch, scratch } from './scratch.ts';

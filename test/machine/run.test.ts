@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { processStart } from '../../src/machine/process-identity.ts';
+import { processStart } from '../../src/machine/processes.ts';
 import { type RunOptions, run } from '../../src/machine/run.ts';
 import { waitFor } from '../support/index.ts';
 import { within } from '../support/within.ts';

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { createGit } from '../../src/git/git.ts';
 import { branchRef, readRef, readRefs } from '../../src/git/refs.ts';
 import { findRepo } from '../../src/git/repository.ts';
-import { processStart } from '../../src/machine/process-identity.ts';
+import { processStart } from '../../src/machine/processes.ts';
 import { bench, commit, git } from './helpers.ts';
 
 async function opened(program?: string) {

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { type ProcessIdentity, processStart } from '../../src/machine/process-identity.ts';
+import { type ProcessIdentity, processStart } from '../../src/machine/processes.ts';
 import { createWorkspaces } from '../../src/workspaces/index.ts';
 import { runHooks } from '../../src/workspaces/setup/hooks.ts';
 import { isRunning } from '../support/processes.ts';

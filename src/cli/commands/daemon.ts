@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EngineContext } from '../../engine/context.ts';
 import { assertWritable } from '../../machine/files/directory.ts';
-import { isAlive } from '../../machine/process-identity.ts';
+import { isAlive } from '../../machine/processes.ts';
 import type { Claim } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../event-view.ts';

@@ -16,7 +16,7 @@ import type { LaunchFile } from '../../agents/planning.ts';
 import { repositoryOf } from '../../config/paths.ts';
 import { type PlanningSession, planningSession } from '../../features/planning/session.ts';
 import type { Env } from '../../machine/environment.ts';
-import { processStart } from '../../machine/process-identity.ts';
+import { processStart } from '../../machine/processes.ts';
 import { InputError, WorkspaceError } from '../../model/errors.ts';
 import { createWorkspaces } from '../../workspaces/index.ts';
 import { answer, exitOf, type Io, inherited } from '../io.ts';

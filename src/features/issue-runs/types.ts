@@ -3,8 +3,8 @@ import type { RUN_ONLY } from '../../config/run-table.ts';
 import type { RunSettings } from '../../config/table.ts';
 import type { WorkItem } from '../../issues/item.ts';
 import type { AgentConfig } from '../../model/agent.ts';
-import type { ExecutionConfig } from '../../model/issue-run-schema.ts';
 import type { IssueRunPlan } from '../../model/plan.ts';
+import type { ExecutionConfig } from '../../model/plan-schema.ts';
 import type { Ticket, Usage } from '../../model/ticket.ts';
 import type { Judged } from '../../model/verdict.ts';
 

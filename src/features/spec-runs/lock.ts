@@ -7,7 +7,7 @@ import { makeDirectory } from '../../machine/files/directory.ts';
 import { readJob } from '../../machine/jobs/job.ts';
 import { withLock } from '../../machine/lock.ts';
 import { Machine } from '../../machine/machine.ts';
-import { isAlive } from '../../machine/process-identity.ts';
+import { isAlive } from '../../machine/processes.ts';
 import { type Claim, LEASE_MS, RENEW_MS, sayHolder } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';

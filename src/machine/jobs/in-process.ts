@@ -3,8 +3,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readJson } from '../files/regular.ts';
-import { bootId, ownIdentity } from '../process-identity.ts';
-import { markedProcesses } from '../processes.ts';
+import { bootId, markedProcesses, ownIdentity } from '../processes.ts';
 import { type EndReason, MARKER } from './job.ts';
 import { stopJob } from './stop.ts';
 

@@ -13,7 +13,7 @@ import {
 import { constants, hostname } from 'node:os';
 import { join } from 'node:path';
 import { readJson, readText } from '../files/regular.ts';
-import { bootId, isAlive, type ProcessIdentity } from '../process-identity.ts';
+import { bootId, isAlive, type ProcessIdentity } from '../processes.ts';
 
 export interface JobSpec {
   dir: string;

@@ -2,8 +2,7 @@ import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readJson } from '../files/regular.ts';
-import { isAlive } from '../process-identity.ts';
-import { killMarked, sendSignal } from '../processes.ts';
+import { isAlive, killMarked, sendSignal } from '../processes.ts';
 import { type EndReason, MARKER, readIdentity, readJob } from './job.ts';
 
 const GRACE_MS = 5_000;

@@ -1,7 +1,7 @@
 import type { Context } from '../../git/context.ts';
 import { type GitLocation, realOf } from '../../git/location.ts';
 import { statOf } from '../../machine/files/regular.ts';
-import { isAlive, ownIdentity } from '../../machine/process-identity.ts';
+import { isAlive, ownIdentity } from '../../machine/processes.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 import { type Owner, readOwnerAt, writeOwner } from '../owner.ts';
 import { canonical } from '../paths.ts';

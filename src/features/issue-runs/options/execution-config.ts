@@ -5,7 +5,7 @@ import type { IssuePlace } from '../../../issues/checkouts.ts';
 import type { WorkItem } from '../../../issues/item.ts';
 import { InputError } from '../../../model/errors.ts';
 import { DEFAULT_PHASES, type IssuePhase, inWorkflowOrder, issuePhase } from '../../../model/issue-phases.ts';
-import type { ExecutionConfig } from '../../../model/issue-run-schema.ts';
+import type { ExecutionConfig } from '../../../model/plan-schema.ts';
 import type { Wishes } from '../../../model/workflow-variants.ts';
 import type { RunMode } from '../plan.ts';
 import type { RunOptions, SettingsOfRuns } from '../types.ts';
