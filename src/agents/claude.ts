@@ -55,7 +55,7 @@ export const claude: AgentAdapter = {
       files: ['.claude/.credentials.json'],
       env: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'CLAUDE_CODE_OAUTH_TOKEN'],
     },
-    tellsCost: true,
+    reportsCost: true,
     capsCost: true,
     limitEnd: 'stream',
     access: {
@@ -76,70 +76,48 @@ function invocation(request: AgentRequest): Invocation {
   const model = request.model ?? agent.model;
   const argv = [agent.command, '-p', '--output-format', 'stream-json', '--verbose', ...kept];
   // Without the project's settings its CLAUDE.md is not read either, unless as that of one more directory.
-  const distrusts = request.distrusted && !hasSources(kept);
+  const distrusts = Boolean(request.distrusted) && !hasFlag(kept, '--setting-sources');
   if (distrusts) argv.push('--setting-sources', 'user', '--add-dir', '.');
   if (request.resume) argv.push('--resume', checkedSessionId(request.resume));
   else argv.push('--session-id', request.newSessionId);
   if (model) argv.push('--model', model);
-  if (request.effort) argv.push('--effort', effortOf(request.effort));
+  // The CLI's lowest effort is `low`.
+  if (request.effort) argv.push('--effort', request.effort === 'minimal' ? 'low' : request.effort);
   if (request.maxTurns !== null) argv.push('--max-turns', String(request.maxTurns));
   // A cap in the user's own arguments wins.
-  if (request.maxUsd != null && !hasBudget(kept)) argv.push('--max-budget-usd', dollars(request.maxUsd));
+  if (request.maxUsd != null && !hasFlag(kept, '--max-budget-usd'))
+    argv.push('--max-budget-usd', dollars(request.maxUsd));
   if (request.schema) argv.push('--json-schema', JSON.stringify(request.schema));
   // Last, because the tool lists take every argument up to the next flag.
   argv.push(...accessArgs(request));
-  const root: Record<string, string> = request.access === 'full' && request.root ? { IS_SANDBOX: '1' } : {};
-  return {
-    argv,
-    env: { ...QUIET, ...root, ...(distrusts ? READ_MEMORY : {}), ...agent.env },
-    stdin: request.prompt,
-    files: {},
-    stopSignal: 'SIGTERM',
-  };
+  const root = request.access === 'full' && request.root;
+  const env = { ...QUIET, ...(root && { IS_SANDBOX: '1' }), ...(distrusts && READ_MEMORY), ...agent.env };
+  return { argv, env, stdin: request.prompt, files: {} };
 }
 
 function accessArgs({ access, allowedTools }: AgentRequest): string[] {
   const more = allowedTools ?? [];
-  switch (access) {
-    case 'full':
-      return ['--dangerously-skip-permissions', ...list('--allowedTools', more)];
-    case 'write':
-      return [
-        '--permission-mode',
-        'acceptEdits',
-        ...list('--disallowedTools', WRITE_DENIES),
-        ...list('--allowedTools', [...WRITE_ALLOWS, ...more]),
-      ];
-    case 'read':
-      return [
-        '--permission-mode',
-        'default',
-        ...list('--disallowedTools', READ_DENIES),
-        ...list('--allowedTools', [...READ_ALLOWS, ...more]),
-      ];
-  }
+  if (access === 'full') return ['--dangerously-skip-permissions', ...list('--allowedTools', more)];
+  const [mode, denies, allows] =
+    access === 'write' ? ['acceptEdits', WRITE_DENIES, WRITE_ALLOWS] : ['default', READ_DENIES, READ_ALLOWS];
+  return [
+    ...['--permission-mode', mode],
+    ...list('--disallowedTools', denies),
+    ...list('--allowedTools', [...allows, ...more]),
+  ];
 }
 
 function list(flag: string, tools: readonly string[]): string[] {
   return tools.length === 0 ? [] : [flag, ...new Set(tools)];
 }
 
-function hasBudget(args: readonly string[]): boolean {
-  return args.some((arg) => arg === '--max-budget-usd' || arg.startsWith('--max-budget-usd='));
-}
-
-function hasSources(args: readonly string[]): boolean {
-  return args.some((arg) => arg === '--setting-sources' || arg.startsWith('--setting-sources='));
+function hasFlag(args: readonly string[], flag: string): boolean {
+  return args.some((arg) => arg === flag || arg.startsWith(`${flag}=`));
 }
 
 /** It refuses a sum of zero. */
 function dollars(usd: number): string {
   return String(Math.max(0.0001, Math.round(usd * 10_000) / 10_000));
-}
-
-/** The CLI's lowest effort is `low`. */
-function effortOf(effort: string): string {
-  return effort === 'minimal' ? 'low' : effort;
 }
 
 /** Skills come as a plugin of this session alone. */

@@ -43,7 +43,7 @@ export const codex: AgentAdapter = {
       files: ['.codex/auth.json'],
       env: ['CODEX_API_KEY', 'OPENAI_API_KEY'],
     },
-    tellsCost: false,
+    reportsCost: false,
     capsCost: false,
     limitEnd: 'words',
     access: {
@@ -83,7 +83,9 @@ function invocation(request: AgentRequest): Invocation {
   // By itself it trusts a repository as soon as it may write there.
   if (request.distrusted) argv.push('-c', `projects={${toml(request.distrusted)}={trust_level="untrusted"}}`);
   if (model) argv.push('-m', model);
-  if (request.effort) argv.push('-c', `model_reasoning_effort=${toml(effortOf(request.effort))}`);
+  // Not every release knows `max`; all know the one below it.
+  const effort = request.effort === 'max' ? 'xhigh' : request.effort;
+  if (effort) argv.push('-c', `model_reasoning_effort=${toml(effort)}`);
   if (request.schema) argv.push('--output-schema', `{job}/${SCHEMA_FILE}`);
   argv.push(...kept);
   if (request.resume) argv.push('resume', checkedSessionId(request.resume));
@@ -102,11 +104,6 @@ function accessArgs({ access, resume, gitDirs }: AgentRequest): string[] {
   const opened = access === 'write' ? (gitDirs?.() ?? []) : [];
   if (opened.length > 0) args.push('-c', `sandbox_workspace_write.writable_roots=${JSON.stringify(opened)}`);
   return args;
-}
-
-/** Not every release knows `max`; all know the one below it. */
-function effortOf(effort: string): string {
-  return effort === 'max' ? 'xhigh' : effort;
 }
 
 /** Its configuration is arguments, which every user of the machine can read: servers with keys are started by a file. */

@@ -48,7 +48,6 @@ function invocation(request: AgentRequest): Invocation {
     env: { ...requestEnv(request), ...agent.env },
     stdin: inArgument ? null : request.prompt,
     files: {},
-    stopSignal: 'SIGTERM',
   };
 }
 

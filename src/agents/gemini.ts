@@ -45,7 +45,7 @@ export const gemini: AgentAdapter = {
       files: ['.gemini/oauth_creds.json'],
       env: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
     },
-    tellsCost: false,
+    reportsCost: false,
     capsCost: false,
     limitEnd: 'words',
     access: {
@@ -74,13 +74,8 @@ function invocation(request: AgentRequest): Invocation {
   if (model) argv.push('--model', model);
   const access = accessOf(request.access);
   argv.push(...access.args);
-  return {
-    argv,
-    env: { GEMINI_CLI_NO_RELAUNCH: 'true', ...agent.env },
-    stdin: request.prompt,
-    files: access.policy ? { [POLICY_FILE]: access.policy } : {},
-    stopSignal: 'SIGTERM',
-  };
+  const files: Record<string, string> = access.policy ? { [POLICY_FILE]: access.policy } : {};
+  return { argv, env: { GEMINI_CLI_NO_RELAUNCH: 'true', ...agent.env }, stdin: request.prompt, files };
 }
 
 /** Without a person to ask, the CLI refuses what its mode does not allow; a policy adds the shell, or takes it away. */

@@ -33,7 +33,7 @@ export const opencode: AgentAdapter = {
       files: ['.local/share/opencode/auth.json'],
       env: ['OPENCODE_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY'],
     },
-    tellsCost: true,
+    reportsCost: true,
     capsCost: false,
     limitEnd: 'words',
     access: {
@@ -63,16 +63,13 @@ function invocation(request: AgentRequest): Invocation {
   if (request.effort) argv.push('--variant', request.effort);
   // Without it, whatever would be asked is refused: leaving the workspace, above all.
   if (access === 'full') argv.push('--auto');
-  const limits: Record<string, string> =
-    access === 'read' ? { OPENCODE_PERMISSION: JSON.stringify(READ_PERMISSION) } : {};
-  const distrust: Record<string, string> = request.distrusted ? { OPENCODE_DISABLE_PROJECT_CONFIG: '1' } : {};
-  return {
-    argv,
-    env: { ...QUIET, ...distrust, ...agent.env, ...limits },
-    stdin: request.prompt,
-    files: {},
-    stopSignal: 'SIGTERM',
+  const env = {
+    ...QUIET,
+    ...(request.distrusted && { OPENCODE_DISABLE_PROJECT_CONFIG: '1' }),
+    ...agent.env,
+    ...(access === 'read' && { OPENCODE_PERMISSION: JSON.stringify(READ_PERMISSION) }),
   };
+  return { argv, env, stdin: request.prompt, files: {} };
 }
 
 /** One directory of configuration beside the user's own has prompt, skills and servers. */

@@ -31,7 +31,7 @@ export const pi: AgentAdapter = {
       files: ['.pi/agent/auth.json', '.pi/agent/models.json'],
       env: ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'GEMINI_API_KEY'],
     },
-    tellsCost: true,
+    reportsCost: true,
     capsCost: false,
     limitEnd: 'headers',
     access: {
@@ -62,22 +62,12 @@ function invocation(request: AgentRequest): Invocation {
   argv.push('--extension', `{job}/${EXTENSION_FILE}`);
   if (request.resume) argv.push('--session', checkedSessionId(request.resume));
   if (model) argv.push('--model', model);
-  if (request.effort) argv.push('--thinking', effortOf(request.effort));
+  // The CLI's highest effort is the one below `max`.
+  if (request.effort) argv.push('--thinking', request.effort === 'max' ? 'xhigh' : request.effort);
   if (reads) argv.push('--tools', READ_TOOLS);
-  const turns: Record<string, string> =
-    request.maxTurns === null ? {} : { SIGNALBOX_PI_TURNS: String(request.maxTurns) };
-  return {
-    argv,
-    env: { ...QUIET, ...agent.env, ...turns },
-    stdin: request.prompt,
-    files: { [EXTENSION_FILE]: PI_EXTENSION },
-    stopSignal: 'SIGTERM',
-  };
-}
-
-/** The CLI's highest effort is the one below `max`. */
-function effortOf(effort: string): string {
-  return effort === 'max' ? 'xhigh' : effort;
+  const env: Record<string, string> = { ...QUIET, ...agent.env };
+  if (request.maxTurns !== null) env.SIGNALBOX_PI_TURNS = String(request.maxTurns);
+  return { argv, env, stdin: request.prompt, files: { [EXTENSION_FILE]: PI_EXTENSION } };
 }
 
 export const planPi: Launcher = ({ agent, dir, prompt, skills, mcpServers }) => {

@@ -72,7 +72,7 @@ const COVER = '***';
 /** Options whose value may be a secret. */
 const NAME = /key|token|secret|passw|pwd|auth|bearer|credential|cookie|header|signature|^-H$/i;
 const FLAG = /^--?[A-Za-z][\w-]*$/;
-const TELLING =
+const SECRET_TEXT =
   /token|secret|passw|api-?key|authorization|bearer|:\/\/[^/\s]*@|[?&][^=&\s]*(?:key|sig)[^=&\s]*=/i;
 const shapes = redactor([]);
 
@@ -81,10 +81,10 @@ export function coverArgs(args: readonly string[]): string[] {
   return args.map((arg, index) => {
     const before = args[index - 1] ?? '';
     const [, name, value = ''] = /^(--?[A-Za-z][\w-]*)=(.*)$/s.exec(arg) ?? [];
-    if (name !== undefined) return NAME.test(name) || isTelling(value) ? `${name}=${COVER}` : arg;
+    if (name !== undefined) return NAME.test(name) || mayBeSecret(value) ? `${name}=${COVER}` : arg;
     if (FLAG.test(arg) && !hasKey(arg)) return arg;
     if (FLAG.test(before) && NAME.test(before)) return COVER;
-    return isTelling(arg) ? COVER : arg;
+    return mayBeSecret(arg) ? COVER : arg;
   });
 }
 
@@ -102,8 +102,8 @@ export function coverServerArgs(args: readonly string[]): string[] {
   });
 }
 
-function isTelling(text: string): boolean {
-  return TELLING.test(text) || hasKey(text);
+function mayBeSecret(text: string): boolean {
+  return SECRET_TEXT.test(text) || hasKey(text);
 }
 
 /** Something with the form of a key: a known one, or letters and digits in a long row that is no path. */

@@ -31,13 +31,7 @@ function invocation(request: AgentRequest): Invocation {
     argv.push('--schema', `{job}/${SCHEMA_FILE}`);
     files[SCHEMA_FILE] = `${JSON.stringify(request.schema, null, 2)}\n`;
   }
-  return {
-    argv,
-    env: { ...requestEnv(request), ...agent.env },
-    stdin: request.prompt,
-    files,
-    stopSignal: 'SIGTERM',
-  };
+  return { argv, env: { ...requestEnv(request), ...agent.env }, stdin: request.prompt, files };
 }
 
 class RehearsalReader extends StreamReader {

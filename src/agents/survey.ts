@@ -222,7 +222,7 @@ export function supportsOf({ capabilities: can, program, access = ACCESS }: Agen
     maxTurns: honoured(can.maxTurns),
     budget: program?.capsCost ?? null,
     allowedTools: honoured(can.allowedTools),
-    cost: program?.tellsCost ?? null,
+    cost: program?.reportsCost ?? null,
     limitEnd: program?.limitEnd ?? null,
     access,
   };

@@ -66,8 +66,8 @@ export interface Invocation {
   stdin: string | null;
   /** Files to write into the job's directory first, by name; argv may name them as `{job}/<name>`. */
   files: Record<string, string>;
-  /** Signal for a gentle stop. */
-  stopSignal: 'SIGTERM' | 'SIGINT';
+  /** Signal for a gentle stop; default: SIGTERM. */
+  stopSignal?: 'SIGINT';
 }
 
 /** What a stream line means, in one vocabulary for all CLIs. */
@@ -156,7 +156,7 @@ export interface AgentProgram {
   /** Signs of a login: files below the home directory, or variables. */
   login: { files: readonly string[]; env: readonly string[] };
   /** Whether it reports dollars. */
-  tellsCost: boolean;
+  reportsCost: boolean;
   /** Stops by itself at a given sum of dollars. */
   capsCost: boolean;
   /** Where the end of a usage limit comes from. */

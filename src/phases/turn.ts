@@ -132,7 +132,7 @@ async function jobOf(context: Context, turn: Turn): Promise<Awaited<ReturnType<J
     stdin: call.stdin,
     files: { ...turn.files, ...call.files, 'prompt.md': asked.prompt },
     agent: { name: agent.name, adapter: turn.adapter.name },
-    stopSignal: call.stopSignal,
+    stopSignal: call.stopSignal ?? 'SIGTERM',
   };
 }
 

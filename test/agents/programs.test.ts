@@ -21,7 +21,7 @@ describe('programs', () => {
   it('tell of themselves what the contract shows', () => {
     for (const cli of CLIS) {
       const adapter = ADAPTERS[cli.name];
-      expect(adapter?.program?.tellsCost, cli.name).toBe(cli.cost !== null);
+      expect(adapter?.program?.reportsCost, cli.name).toBe(cli.cost !== null);
       expect(adapter?.capabilities.maxTurns, cli.name).toBe(cli.maxTurns);
       expect(adapter?.capabilities.effort, cli.name).toBe(cli.effort !== null);
       expect(Object.keys(adapter?.program?.access ?? {}), cli.name).toEqual(ACCESS);

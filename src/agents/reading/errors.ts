@@ -1,6 +1,6 @@
 import type { AgentError, AgentEvent } from '../../model/agent.ts';
 import type { ErrorClass } from '../../model/ticket.ts';
-import { resetFromProse, tellsWait } from './reset-time.ts';
+import { namesWait, resetFromProse } from './reset-time.ts';
 
 /** No time brings these back, whatever else is said. */
 const EMPTY =
@@ -10,7 +10,7 @@ const QUOTA = /\bquota\b|\brate limit/i;
 const BY_TIME = /\b(?:daily|hourly) quota|\bper ?(?:day|hour|minute)/i;
 
 /** First match wins. What a status code cannot say (a usage limit, a full context, an empty account) goes before it. */
-const TELLING: [ErrorClass, RegExp][] = [
+const SPECIFIC: [ErrorClass, RegExp][] = [
   ['limit', /hit your .{0,40}\blimit\b|usage limit (?:has been )?reached/i],
   [
     'context',
@@ -50,8 +50,8 @@ export function isEmptied(message: string): boolean {
 /** The class of a provider's error by its status and words; null when neither says anything. */
 export function classify(message: string, status: number | null): ErrorClass | null {
   if (isEmptied(message) || status === 402) return 'billing';
-  if (QUOTA.test(message) && (BY_TIME.test(message) || tellsWait(message))) return 'limit';
-  return byWords(message, TELLING) ?? byStatus(status) ?? byWords(message, GENERAL);
+  if (QUOTA.test(message) && (BY_TIME.test(message) || namesWait(message))) return 'limit';
+  return byWords(message, SPECIFIC) ?? byStatus(status) ?? byWords(message, GENERAL);
 }
 
 /** A complete error: a limit gets the reset time its words give, which is never sure. */

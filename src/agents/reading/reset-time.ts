@@ -32,7 +32,7 @@ export function resetFromProse(text: string, now: string, zone: string = localZo
 }
 
 /** Whether a text says how long to wait. */
-export function tellsWait(text: string): boolean {
+export function namesWait(text: string): boolean {
   return AFTER.test(text);
 }
 

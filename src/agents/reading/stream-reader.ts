@@ -128,7 +128,7 @@ export function usageOf(counts: {
   };
 }
 
-const TELLING = ['command', 'file_path', 'filePath', 'notebook_path', 'path'].concat([
+const SUMMARY_KEYS = ['command', 'file_path', 'filePath', 'notebook_path', 'path'].concat([
   'pattern',
   'url',
   'query',
@@ -139,7 +139,7 @@ const TELLING = ['command', 'file_path', 'filePath', 'notebook_path', 'path'].co
 /** What a tool call is about, by the input that says most. */
 function summaryOf(input: unknown): string {
   const object = asObject(input) ?? {};
-  for (const key of TELLING) {
+  for (const key of SUMMARY_KEYS) {
     const text = asString(object[key]);
     if (text) return oneLine(text);
   }

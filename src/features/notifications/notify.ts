@@ -105,8 +105,8 @@ export class Notifier implements Notifications {
   }
 }
 
-/** What came of telling something at one place. */
-interface Told {
+/** Whether one place was reached. */
+interface SendResult {
   place: string;
   label: string;
   ok: boolean;
@@ -114,7 +114,7 @@ interface Told {
 }
 
 /** Sends one notice to every place, to see whether they are reached. Nothing is remembered of it. */
-export async function tryPlaces(parts: EngineContext, options: PlaceOptions = {}): Promise<Told[]> {
+export async function tryPlaces(parts: EngineContext, options: PlaceOptions = {}): Promise<SendResult[]> {
   const text = 'Signalbox can reach you here.';
   const about = { plan: 'test', ticket: null, title: text, phase: null, reason: null };
   const notice: Notice = { event: 'test', text, ...about, at: parts.now() };

@@ -59,9 +59,9 @@ async function contentOf(phase: Phase, index: number, dirs: ContentDirs) {
   if (instead) findings.push(...(await scriptFinding(instead.name, [...at, 'action'], dirs.scripts)));
   if (phase.type === 'agent' && phase.promptTemplate !== undefined) {
     const path: Path = [...at, 'promptTemplate'];
-    const found = await promptOrFinding(phase.promptTemplate, path, dirs.prompts);
-    if ('finding' in found) findings.push(found.finding);
-    else templates.push({ text: found.prompt.text, kind: 'text', path, file: found.prompt.path });
+    const prompt = await named('prompt', phase.promptTemplate, path, dirs.prompts, readPrompt);
+    if ('finding' in prompt) findings.push(prompt.finding);
+    else templates.push({ text: prompt.found.text, kind: 'text', path, file: prompt.found.path });
   }
   if ('prompt' in phase && phase.prompt !== undefined) {
     templates.push({ text: phase.prompt, kind: 'text', path: [...at, 'prompt'] });
@@ -95,7 +95,7 @@ function capturesBefore(workflow: Workflow, phase: Phase): Set<string> {
   return new Set(before.flatMap(capturesOf));
 }
 
-/** Tries the quoting out; both branches of a condition count as if they stood one after the other. */
+/** Tries the quoting out; both branches of a condition count, one after the other. */
 function quotingFaults(text: string): TemplateFault[] {
   const parts = text.replace(/\{%[\s\S]*?%\}/g, '').split(/\{\{[\s\S]*?\}\}/g);
   try {
@@ -103,7 +103,7 @@ function quotingFaults(text: string): TemplateFault[] {
     return [];
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
-    return [{ line: 1, column: 1, message: error.message, ...(error.hint ? { hint: error.hint } : {}) }];
+    return [{ line: 1, column: 1, message: error.message, hint: error.hint }];
   }
 }
 
@@ -125,13 +125,14 @@ function placeInYaml(loaded: LoadedWorkflow, { text, path }: Written, { line, co
   return found < 0 ? start : { line: row, column: found + column };
 }
 
-type FoundPrompt = { path: string; text: string };
-
 /** What is wrong with the script that a phase names at `path`, if anything. */
 async function scriptFinding(name: string, path: Path, dirs: readonly string[]): Promise<Finding[]> {
-  const found = await finding(path, () => findScript(name, dirs));
-  if (typeof found === 'string') return isExecutable(found) ? [] : [notExecutable(found, path)];
-  return [found ?? (await missing('script', name, path, dirs))];
+  const script = await named('script', name, path, dirs, findScript);
+  if ('finding' in script) return [script.finding];
+  const file = script.found;
+  if (isExecutable(file)) return [];
+  // Reported here, because a run would retry it again and again.
+  return [{ path, message: `The script ${file} is not executable.`, hint: `Run: chmod +x ${file}` }];
 }
 
 function isExecutable(file: string): boolean {
@@ -143,34 +144,23 @@ function isExecutable(file: string): boolean {
   }
 }
 
-/** Reported here, because a run would retry it again and again. */
-function notExecutable(file: string, path: Path): Finding {
-  return { path, message: `The script ${file} is not executable.`, hint: `Run: chmod +x ${file}` };
-}
-
-/** The prompt that a phase names at `path`, or what is wrong with it. */
-async function promptOrFinding(
+/** The file that a phase names at `path`, or what is wrong with it. */
+async function named<T>(
+  kind: 'prompt' | 'script',
   name: string,
   path: Path,
   dirs: readonly string[],
-): Promise<{ prompt: FoundPrompt } | { finding: Finding }> {
-  const found = await finding(path, () => readPrompt(name, dirs));
-  if (found && 'text' in found) return { prompt: found };
-  return { finding: found ?? (await missing('prompt', name, path, dirs)) };
-}
-
-async function finding<T>(path: Path, look: () => Promise<T>): Promise<T | Finding> {
+  find: (name: string, dirs: readonly string[]) => Promise<T | undefined>,
+): Promise<{ found: T } | { finding: Finding }> {
   try {
-    return await look();
+    const found = await find(name, dirs);
+    if (found !== undefined) return { found };
+    const message = `There is no ${kind} "${name}".${didYouMean(name, await namesIn(dirs))}`;
+    return { finding: { path, message, hint: `Looked in ${dirs.join(' and ') || 'no directory'}.` } };
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
-    return { path, message: error.message, ...(error.hint ? { hint: error.hint } : {}) };
+    return { finding: { path, message: error.message, hint: error.hint } };
   }
-}
-
-async function missing(kind: string, name: string, path: Path, dirs: readonly string[]): Promise<Finding> {
-  const message = `There is no ${kind} "${name}".${didYouMean(name, await namesIn(dirs))}`;
-  return { path, message, hint: `Looked in ${dirs.join(' and ') || 'no directory'}.` };
 }
 
 /** Uses of variables that will have no value in a phase. `visible` are the names captured on a way to it. */

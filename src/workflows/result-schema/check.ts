@@ -1,14 +1,7 @@
-import type { Path } from '../../config/yaml-source.ts';
+import type { Finding, Path } from '../../config/yaml-source.ts';
 import { isObject, type JsonObject } from '../../model/text/json.ts';
 import { didYouMean } from '../../model/text/near.ts';
 import { isRegExp, KEYWORDS, referredSchema } from './keywords.ts';
-
-interface SchemaProblem {
-  path: Path;
-  message: string;
-  hint?: string;
-  on?: 'key';
-}
 
 /** What holds for a part because the schema around it says so. */
 interface Around {
@@ -18,7 +11,7 @@ interface Around {
 }
 
 /** Says why the JSON Schema of a result cannot be used and where, or undefined when all of it will be enforced. */
-export function outputProblem(schema: JsonObject): SchemaProblem | undefined {
+export function outputProblem(schema: JsonObject): Finding | undefined {
   if (schema.type !== 'object')
     return { path: [], message: 'A result must be an object: write "type: object".' };
   return problemIn(schema, [], { root: schema, types: [], properties: [] });
@@ -27,7 +20,7 @@ export function outputProblem(schema: JsonObject): SchemaProblem | undefined {
 const MAY_BE_NULL = new Set(['const', 'default']);
 
 /** Finds what would be accepted and never checked. */
-function problemIn(schema: unknown, path: Path, around: Around): SchemaProblem | undefined {
+function problemIn(schema: unknown, path: Path, around: Around): Finding | undefined {
   if (!isObject(schema)) return { path, message: 'A schema must be a mapping.' };
   const types = schema.type === undefined ? around.types : [schema.type].flat();
   const own = isObject(schema.properties) ? Object.keys(schema.properties) : [];
@@ -60,7 +53,7 @@ function hasType(types: readonly unknown[], type: string): boolean {
   return types.includes(type) || (type === 'number' && types.includes('integer'));
 }
 
-function valueProblem(key: string, value: unknown, path: Path, around: Around): SchemaProblem | undefined {
+function valueProblem(key: string, value: unknown, path: Path, around: Around): Finding | undefined {
   const kind = keywordOf(key, path.slice(0, -1))?.value;
   if (!kind) {
     const message = `"${key}" cannot be enforced.${didYouMean(key, Object.keys(KEYWORDS))}`;
@@ -80,7 +73,7 @@ function valueProblem(key: string, value: unknown, path: Path, around: Around): 
 }
 
 /** Problems of the schemas that a keyword holds. Those of `allOf` and the like are about the same value. */
-function partsProblem(key: string, value: unknown, path: Path, around: Around): SchemaProblem | undefined {
+function partsProblem(key: string, value: unknown, path: Path, around: Around): Finding | undefined {
   const holds = KEYWORDS[key]?.holds;
   if (holds === 'schema or flag' && typeof value === 'boolean') return undefined;
   const below = { root: around.root, types: key === 'propertyNames' ? ['string'] : [], properties: [] };
@@ -103,10 +96,7 @@ function partsProblem(key: string, value: unknown, path: Path, around: Around): 
   });
 }
 
-function first<T>(
-  items: Iterable<T>,
-  find: (item: T) => SchemaProblem | undefined,
-): SchemaProblem | undefined {
+function first<T>(items: Iterable<T>, find: (item: T) => Finding | undefined): Finding | undefined {
   for (const item of items) {
     const problem = find(item);
     if (problem) return problem;
@@ -114,7 +104,7 @@ function first<T>(
   return undefined;
 }
 
-function refProblem(schema: JsonObject, path: Path, root: JsonObject): SchemaProblem | undefined {
+function refProblem(schema: JsonObject, path: Path, root: JsonObject): Finding | undefined {
   if (typeof schema.$ref !== 'string') return undefined;
   const at: Path = [...path, '$ref'];
   if (!isObject(referredSchema(root, schema.$ref)))

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { asNumber, isObject, type JsonObject } from '../../model/text/json.ts';
+import { plural } from '../../model/text/plural.ts';
 
 /**
  * The keywords that the JSON Schema of a result may have. The check accepts these and no others, and the validation
@@ -102,10 +103,10 @@ export const KEYWORDS: Readonly<Record<string, Keyword>> = {
   $schema: { top: true, value: text },
   $id: { top: true, value: text },
   required: { of: 'object', value: names },
-  minProperties: { of: 'object', value: count, wrong: atLeast(propertiesIn, 'property', 'properties') },
-  maxProperties: { of: 'object', value: count, wrong: atMost(propertiesIn, 'property', 'properties') },
-  minItems: { of: 'array', value: count, wrong: atLeast(entriesIn, 'entry', 'entries') },
-  maxItems: { of: 'array', value: count, wrong: atMost(entriesIn, 'entry', 'entries') },
+  minProperties: { of: 'object', value: count, wrong: size('least', propertiesIn, 'property', 'properties') },
+  maxProperties: { of: 'object', value: count, wrong: size('most', propertiesIn, 'property', 'properties') },
+  minItems: { of: 'array', value: count, wrong: size('least', entriesIn, 'entry', 'entries') },
+  maxItems: { of: 'array', value: count, wrong: size('most', entriesIn, 'entry', 'entries') },
   uniqueItems: {
     of: 'array',
     value: flag,
@@ -116,8 +117,8 @@ export const KEYWORDS: Readonly<Record<string, Keyword>> = {
   },
   minContains: { of: 'array', value: count },
   maxContains: { of: 'array', value: count },
-  minLength: { of: 'string', value: count, wrong: atLeast(charactersIn, 'character', 'characters') },
-  maxLength: { of: 'string', value: count, wrong: atMost(charactersIn, 'character', 'characters') },
+  minLength: { of: 'string', value: count, wrong: size('least', charactersIn, 'character') },
+  maxLength: { of: 'string', value: count, wrong: size('most', charactersIn, 'character') },
   pattern: {
     of: 'string',
     value: { is: isRegExp, wanted: 'a regular expression' },
@@ -173,22 +174,18 @@ function limit(says: (value: number, limit: number) => string | false): Enforce 
   };
 }
 
-function atLeast(sizeOf: (value: unknown) => number, one: string, more: string): Enforce {
+function size(
+  bound: 'least' | 'most',
+  sizeOf: (value: unknown) => number,
+  one: string,
+  many = `${one}s`,
+): Enforce {
   return (rule, value) => {
-    const least = asNumber(rule);
-    return least !== undefined && sizeOf(value) < least && `must have at least ${amount(least, one, more)}`;
+    const limit = asNumber(rule);
+    if (limit === undefined) return false;
+    const breaks = bound === 'least' ? sizeOf(value) < limit : sizeOf(value) > limit;
+    return breaks && `must have at ${bound} ${plural(limit, one, many)}`;
   };
-}
-
-function atMost(sizeOf: (value: unknown) => number, one: string, more: string): Enforce {
-  return (rule, value) => {
-    const most = asNumber(rule);
-    return most !== undefined && sizeOf(value) > most && `must have at most ${amount(most, one, more)}`;
-  };
-}
-
-export function amount(number: number, one: string, more: string): string {
-  return `${number} ${number === 1 ? one : more}`;
 }
 
 function propertiesIn(value: unknown): number {

@@ -1,7 +1,8 @@
 import { messageOf } from '../../model/errors.ts';
 import { asArray, asNumber, asObject, isObject, type JsonObject } from '../../model/text/json.ts';
+import { plural } from '../../model/text/plural.ts';
 import type { Json } from '../../model/ticket.ts';
-import { amount, KEYWORDS, referredSchema, TYPES } from './keywords.ts';
+import { KEYWORDS, referredSchema, TYPES } from './keywords.ts';
 
 /** What is wrong with a value, and where in it. */
 interface Issue {
@@ -97,7 +98,7 @@ function entryIssues(rules: JsonObject, list: readonly unknown[], root: JsonObje
     const number = list.filter((item) => fits(rules.contains, item, root)).length;
     const [least, most] = [asNumber(rules.minContains) ?? 1, asNumber(rules.maxContains)];
     const say = (bound: string, limit: number) => {
-      const message = `must have ${bound} ${amount(limit, 'entry', 'entries')} that fit "contains"; found ${number}`;
+      const message = `must have ${bound} ${plural(limit, 'entry', 'entries')} that fit "contains"; found ${number}`;
       found.push({ path, message });
     };
     if (number < least) say('at least', least);

@@ -158,7 +158,7 @@ async function loadPartial(reading: Reading, name: string, place: TemplatePlace)
     return found;
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
-    reading.faults.push({ ...place, message: error.message, ...(error.hint ? { hint: error.hint } : {}) });
+    reading.faults.push({ ...place, message: error.message, hint: error.hint });
     return undefined;
   }
 }
