@@ -14,7 +14,7 @@ let measured = { at: Number.NEGATIVE_INFINITY, factor: 1 };
  * Every deadline of a test is made with it.
  */
 export function within(ms: number): number {
-  return ms * slowness() * (Number(process.env.SIGNALBOX_TEST_PATIENCE) || 1);
+  return Math.ceil(ms * slowness() * (Number(process.env.SIGNALBOX_TEST_PATIENCE) || 1));
 }
 
 /** At least 1: by the length of the queue for the processors, and by how long a process takes to start. */
