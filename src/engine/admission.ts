@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs';
 import { adapterFor, capabilityProblems } from '../agents/adapters.ts';
 import { lastSign } from '../machine/jobs/job.ts';
 import { refKey } from '../model/ids.ts';
-import type { AccountLimit } from '../model/limits/admission.ts';
-import { type Admission, type AtWork, admit, crowded } from '../model/limits/admission.ts';
+import { type AccountLimit, type Admission, type AtWork, admit, crowded } from '../model/limits/admission.ts';
 import {
   leftOf,
   noLaunchLeft,
@@ -16,11 +15,10 @@ import {
 import type { Plan } from '../model/plan.ts';
 import { planOf, ticketOf } from '../model/plans/view.ts';
 import { redactAll } from '../model/text/redact.ts';
-import { type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
+import { type Attempt, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { firstPhase, type Phase, type PhaseOf, phaseOf } from '../model/workflow.ts';
 import type { Allowance } from '../phases/context.ts';
 import { type EngineContext, hooksOf } from './context.ts';
-import { deletedUsage } from './deleted-usage.ts';
 import { knownPinned } from './pinned-workflow.ts';
 
 /** The rehearsal agent needs far less memory than a client of a model. */
@@ -195,4 +193,49 @@ function sizeOf({ settings, machine }: EngineContext, agent: string): number {
   return (
     machine.memory.peakOf(agent) ?? (own?.adapter === 'rehearsal' ? Math.min(guess, REHEARSAL_MB) : guess)
   );
+}
+
+/** Longer than a daily budget needs, and than most usage limits last. */
+const KEPT_MS = 7 * 86_400_000;
+
+/** Called before tickets are deleted: what their agents used still counts for daily budgets and usage limits. */
+export async function keepUsage(parts: EngineContext, tickets: readonly Ticket[]): Promise<void> {
+  const { store, now } = parts;
+  const time = now();
+  if (!tickets.some((ticket) => essence(ticket, time))) return;
+  await store.updateDeletedUsage((kept) =>
+    [...kept, ...tickets].flatMap((ticket) => essence(ticket, time) ?? []),
+  );
+}
+
+const renamed = new WeakMap<readonly Ticket[], Ticket[]>();
+
+/** Deleted tickets whose usage still counts. Their plans' names are no valid ids, so they never match a plan. */
+export function deletedUsage({ store }: EngineContext): Ticket[] {
+  const kept = store.deletedUsage();
+  const known = renamed.get(kept);
+  if (known) return known;
+  const tickets = kept.map((ticket) => ({ ...ticket, planId: `${ticket.planId} (deleted)` }));
+  renamed.set(kept, tickets);
+  return tickets;
+}
+
+/** The usage of a ticket, without any of its texts. */
+function essence(ticket: Ticket, now: string): object | undefined {
+  const { planId, ticketId, lookedAt } = ticket;
+  const phaseHistory = ticket.phaseHistory
+    .filter((entry) => entry.agent !== null && counts(entry, Date.parse(now)))
+    .map((entry) => attemptOf(entry, now));
+  return phaseHistory.length === 0 ? undefined : { planId, ticketId, title: '', lookedAt, phaseHistory };
+}
+
+function counts({ completedAt, resetAt }: Attempt, now: number): boolean {
+  return completedAt === null || Date.parse(completedAt) > now - KEPT_MS || Date.parse(resetAt ?? '') > now;
+}
+
+/** An attempt without an end ends now. */
+function attemptOf(entry: Attempt, now: string): object {
+  const { phase, visit, attempt, status, startedAt, agent, usage, error, launches, resetAt } = entry;
+  const completedAt = entry.completedAt ?? now;
+  return { phase, visit, attempt, status, startedAt, completedAt, agent, usage, error, launches, resetAt };
 }

@@ -9,7 +9,7 @@ import type { Plan } from '../model/plan.ts';
 import type { PlanSchema } from '../model/plan-schema.ts';
 import { type Redact, redactAll } from '../model/text/redact.ts';
 import type { ActionEnd, Place } from '../phases/index.ts';
-import { redactorOf, secretKeeper } from '../sandbox/secrets.ts';
+import { redactorOf, secretKeeper } from '../sandbox/secret-fingerprints.ts';
 import { openStore } from '../store/open.ts';
 import type { Holder, Store, StoreView } from '../store/port.ts';
 import { createWorkspaces, type Workspaces } from '../workspaces/index.ts';

@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
+import { loadSettings } from '../config/load.ts';
 import { makeDirectory } from '../machine/files/directory.ts';
+import { MARKER } from '../machine/jobs/job.ts';
 import { ACTIONS, scriptInstead } from '../model/actions.ts';
-import { explained } from '../model/errors.ts';
-import { refKey } from '../model/ids.ts';
+import { explained, InputError } from '../model/errors.ts';
+import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { next, type Step } from '../model/state/next.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
@@ -10,16 +12,22 @@ import type { TicketEvent } from '../model/state/reduce.ts';
 import { redactAll } from '../model/text/redact.ts';
 import { type Attempt, attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
 import { actionOf } from '../model/workflow.ts';
-import { afterStraying, type PhaseContext, type Place, perform } from '../phases/index.ts';
-import { runAction } from './actions.ts';
+import {
+  type ActionEnd,
+  type ActionRequest,
+  afterStraying,
+  type PhaseContext,
+  type Place,
+  perform,
+} from '../phases/index.ts';
 import { admission, agentOf, allowanceOf, endedBefore, launchesOf } from './admission.ts';
-import { AttemptRecorder } from './attempt-recorder.ts';
 import { type EngineContext, emit, hooksOf } from './context.ts';
 import type { Pinned } from './pinned-workflow.ts';
 import { adoptedPlace, preparePlace } from './prepare-workspace.ts';
 import { type AttemptRef, refOf, reportEnd } from './status-events.ts';
 import { ifKnown, type TicketWorkspace, workspaceFor } from './ticket-defaults.ts';
 import type { TicketWriter } from './ticket-writer.ts';
+import { AttemptRecorder } from './ticket-writer.ts';
 
 interface StepInput {
   plan: Plan;
@@ -228,4 +236,28 @@ function isMade({ repo, worktreeRoot }: TicketWorkspace): boolean {
     // Then no worktree can be created there either.
     return false;
   }
+}
+
+/** Runs an action with what the command line in a script of the phase would have had. */
+async function runAction(
+  parts: EngineContext,
+  { ref, phase, request }: { ref: TicketRef; phase: string; request: ActionRequest },
+): Promise<ActionEnd> {
+  const { action, inputs, place, jobDir, signal } = request;
+  const run = parts.actions[action];
+  if (!run) throw new InputError('action/unknown', `The action "${action}" is not available here.`);
+  const { packageDir } = parts.settings;
+  const settings = await loadSettings({ cwd: place.worktree, env: request.env, packageDir });
+  const own = Object.entries(request.env).filter(([name]) => name.startsWith('SIGNALBOX_'));
+  const env = { ...Object.fromEntries(own), [MARKER]: jobDir };
+  const workspaces = parts.workspaces.patient({ signal, strict: true, env });
+  const end = await run({
+    parts: { ...parts, settings, job: jobDir, signal, workspaces },
+    ref,
+    phase,
+    place,
+    inputs,
+  });
+  parts.crash('action:done');
+  return end;
 }

@@ -5,8 +5,7 @@ import { dropPidsGroup, findPidsGroup, makePidsGroup, processLimit } from '../ma
 import type { AgentConfig } from '../model/agent.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { bubblewrap, isInside, PRIVATE } from '../sandbox/bubblewrap.ts';
-import { gitSettings } from '../sandbox/git-config.ts';
-import { accountHome, keptPrograms, openHome } from '../sandbox/home.ts';
+import { accountHome, gitSettings, keptPrograms, openHome } from '../sandbox/home.ts';
 import type { PhaseContext } from './context.ts';
 
 type Context = PhaseContext<PhaseOf<'agent'>>;

@@ -1,9 +1,8 @@
 import type { Context } from '../git/context.ts';
-import { fetchBranch } from '../git/fetch.ts';
 import { contains } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
+import { fetchBranch, originTrunk, recordTrunk } from '../git/origin.ts';
 import { branchRef, isOid, originRef, readRefs } from '../git/refs.ts';
-import { originTrunk, recordTrunk } from '../git/trunk.ts';
 import { readHead } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { integrationBranch } from '../model/ids.ts';

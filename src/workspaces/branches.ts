@@ -1,9 +1,8 @@
 import { type Context, lockRepo } from '../git/context.ts';
-import { trustedAccess } from '../git/fetch.ts';
 import { contains, countCommits } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
+import { originTrunk, trustedAccess } from '../git/origin.ts';
 import { branchRef, originRef, readRef, readRefs } from '../git/refs.ts';
-import { originTrunk } from '../git/trunk.ts';
 import { checkedOutAt, readHead } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { namesAbove, ownBranchProblem, type Trunks } from '../model/ids.ts';

@@ -1,8 +1,8 @@
 import type { Context } from '../git/context.ts';
-import { fetchAnew } from '../git/fetch.ts';
 import { countCommits, isAncestor } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { mergeCommits } from '../git/merge.ts';
+import { fetchAnew } from '../git/origin.ts';
 import { branchRef, originRef, readRefs } from '../git/refs.ts';
 import { readStatus } from '../git/status.ts';
 import { WorkspaceError } from '../model/errors.ts';

@@ -27,8 +27,14 @@ import { processesIn } from './processes.ts';
 import { withoutCopies } from './setup/copy.ts';
 import type { WorkspaceSpec } from './spec.ts';
 import { commitsOnlyHere, sayCommits } from './unique-commits.ts';
-import { cleanAround, disposable, dropLinkedCaches } from './warm/caches.ts';
-import { hasCommittedModes, hasOwnState, operationIn } from './warm/own-state.ts';
+import {
+  cleanAround,
+  disposable,
+  dropLinkedCaches,
+  hasCommittedModes,
+  hasOwnState,
+  operationIn,
+} from './warm/leftover-state.ts';
 import { putWarm } from './warm/warm-worktrees.ts';
 
 export type ReleaseSpec = Pick<

@@ -1,9 +1,8 @@
 import type { Context } from '../git/context.ts';
-import { unhide, withScratchIndex } from '../git/hidden-edits.ts';
 import type { GitLocation } from '../git/location.ts';
 import { identity } from '../git/merge.ts';
 import { branchRef, isOid, readRef } from '../git/refs.ts';
-import { isShownState, readStatus, type Status } from '../git/status.ts';
+import { isShownState, readStatus, type Status, unhide, withScratchIndex } from '../git/status.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { openTree } from './paths.ts';
 

@@ -7,9 +7,9 @@ import { refuseInside } from './create.ts';
 import { pathTaken, realDirectory } from './paths.ts';
 import { waitForGit } from './processes.ts';
 import { copyUntracked } from './setup/copy.ts';
-import { endHooks, runHooks, runInstall } from './setup/hooks.ts';
 import { dueInstall, install } from './setup/install.ts';
-import { cleanAround, cutLinkedCaches, lockfilesDiffer } from './warm/caches.ts';
+import { endHooks, runHooks, runInstall } from './setup/setup.ts';
+import { cleanAround, cutLinkedCaches, lockfilesDiffer } from './warm/leftover-state.ts';
 
 export interface ScratchSpec {
   worktreeRoot: string;

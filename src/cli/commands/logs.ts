@@ -4,7 +4,7 @@ import { rests } from '../../model/state/next.ts';
 import type { Redact } from '../../model/text/redact.ts';
 import { createLog, restLine } from '../../report/log.ts';
 import { style } from '../../report/style.ts';
-import { readerRedactor } from '../../sandbox/secrets.ts';
+import { readerRedactor } from '../../sandbox/secret-fingerprints.ts';
 import { loadSchemas } from '../../store/open-for-reading.ts';
 import type { Io } from '../io.ts';
 import { type GlobalOptions, openSettings, openState } from '../open.ts';

@@ -1,4 +1,4 @@
-import { diffTicket, ensureFor, releaseFor } from '../../engine/workspace-commands.ts';
+import { diffTicket, ensureFor, releaseFor } from '../../engine/prepare-workspace.ts';
 import { answer, type Io } from '../io.ts';
 import { type GlobalOptions, openEngine } from '../open.ts';
 import { inPhase, ticketHere } from './checks.ts';

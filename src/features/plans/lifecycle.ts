@@ -1,5 +1,5 @@
+import { keepUsage } from '../../engine/admission.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
-import { keepUsage } from '../../engine/deleted-usage.ts';
 import { workspaceFor } from '../../engine/ticket-defaults.ts';
 import { wayToFree } from '../../model/claim.ts';
 import { IllegalMoveError } from '../../model/errors.ts';

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { keepUsage } from '../../engine/admission.ts';
 import { keepUsersCommits } from '../../engine/checkout.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { control } from '../../engine/control.ts';
-import { keepUsage } from '../../engine/deleted-usage.ts';
 import { claimToResume, letGo } from '../../engine/plan-transitions.ts';
 import { releaseWorkspace } from '../../engine/prepare-workspace.ts';
 import { putBack, takeOut } from '../../engine/shared-tree.ts';

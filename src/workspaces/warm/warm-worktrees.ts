@@ -10,8 +10,15 @@ import { type Checkout, checkOut, removeWorktree } from '../create.ts';
 import { type Owner, readOwner, writeOwner } from '../owner.ts';
 import { makePath, realDirectory, removeEmptyParents, warmRoot } from '../paths.ts';
 import { holdsUnseen } from '../unique-commits.ts';
-import { cleanAround, cutLinkedCaches, lockfilesDiffer } from './caches.ts';
-import { forgetTicket, hasOwnState, removeLeftFiles, stampOf } from './own-state.ts';
+import {
+  cleanAround,
+  cutLinkedCaches,
+  forgetTicket,
+  hasOwnState,
+  lockfilesDiffer,
+  removeLeftFiles,
+  stampOf,
+} from './leftover-state.ts';
 
 /** The repository's free worktrees under a root. One being taken when its engine died is as free as before. */
 async function listFree(context: Context, repo: GitLocation, worktreeRoot: string): Promise<GitLocation[]> {
