@@ -5,11 +5,11 @@ import type { Settings } from '../config/table.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { stopperOf } from '../engine/stopped-tickets.ts';
 import { workspaceFor } from '../engine/ticket-defaults.ts';
-import { tellPhases } from '../features/issue-runs/callbacks.ts';
+import { reportPhases } from '../features/issue-runs/callbacks.ts';
 import { checkLogPlace, type Rotation, rotateLogs } from '../features/issue-runs/logs/log-files.ts';
 import { openRunLog, type RunLogWriter } from '../features/issue-runs/logs/run-log.ts';
 import { prepareIssueRun } from '../features/issue-runs/prepare.ts';
-import { refusedResult, stoppedResult } from '../features/issue-runs/results/issue-result.ts';
+import { refusedResult } from '../features/issue-runs/results/issue-result.ts';
 import { inWorktree, preview, storedRun } from '../features/issue-runs/results/stored-run.ts';
 import { startIssueRun } from '../features/issue-runs/start.ts';
 import type {
@@ -62,7 +62,7 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
     const results = await Promise.all(
       input.references.map(async (text) => {
         const item = input.known?.find(({ id }) => id === text) ?? (await issueInFile(text, { cwd }));
-        return stoppedResult(text, item, reason);
+        return refusedResult({ reference: text, item: item ?? null, reason, notStarted: true });
       }),
     );
     return { results, logPath: null, worktreeMap: new Map(), issueInfoMap: new Map(), planId: null };
@@ -94,7 +94,7 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
   // Another run has claimed some of the issues meanwhile: prepare again, which refuses those.
   if (!(await startIssueRun(parts, { ...prepared, tickets, plan: { ...plan, run } }, signal)))
     return runIssues(given, input);
-  if (given.onPhasePlan) tellPhases(prepared, given.onPhasePlan);
+  if (given.onPhasePlan) reportPhases(prepared, given.onPhasePlan);
   return { ...(await driveRun(open, { planId: plan.id, config, signal, refused })), issueInfoMap };
 }
 

@@ -17,17 +17,11 @@ import { type GhOptions, ghFailure, runGh } from './gh/run-gh.ts';
 
 const HINT = 'Write owner/repo#12 instead of the number, or name Markdown files, which need no GitHub.';
 
-/** Remembers what gh said of an address, so that it is asked once. */
-interface RepositoryMemory {
-  get(address: string): RepositoryName | undefined;
-  set(address: string, repository: RepositoryName): void;
-}
-
 /**
  * The repository that a plain number means: $GH_REPO, what `gh repo set-default` recorded, or origin. gh itself is
- * only asked when the remotes do not name one.
+ * only asked when the remotes do not name one, and once for an address where `memory` is given.
  */
-export async function ownRepository(options: GhOptions, memory?: RepositoryMemory): Promise<RepositoryName> {
+export async function ownRepository(options: GhOptions, memory?: KnownRepositories): Promise<RepositoryName> {
   const given = options.env.GH_REPO;
   if (given) {
     const repository = parseRepository(given, defaultHost(options));
@@ -53,13 +47,8 @@ export function defaultHost({ env }: Pick<GhOptions, 'env'>): string {
   return env.GH_HOST || GITHUB;
 }
 
-interface Remotes {
-  origin: string | undefined;
-  resolved: RepositoryName | undefined;
-}
-
 /** Undefined outside a git repository. Read through git, which knows worktrees, includes and insteadOf. */
-async function readRemotes(options: GhOptions): Promise<Remotes | undefined> {
+async function readRemotes(options: GhOptions) {
   const { cwd, env, signal } = options;
   const git = (...args: string[]) => run('git', args, { cwd, env, signal, timeoutMs: 10_000 });
   const [list, config] = await Promise.all([

@@ -1,4 +1,4 @@
-import { asArray, asRecord, asText, parseJson } from '../model/text/json.ts';
+import { asArray, asRecord, asText, type JsonObject, parseJson } from '../model/text/json.ts';
 import { askRepository, nodesOf } from './gh/graphql.ts';
 import { type RepositoryName, repositoryText } from './gh/repository-name.ts';
 import { GhError, type GhOptions, type GhResult, ghProblem, runSlowGh, trySlowGh } from './gh/run-gh.ts';
@@ -9,17 +9,7 @@ export function isPullState(value: unknown): value is PullState {
   return value === 'OPEN' || value === 'CLOSED' || value === 'MERGED';
 }
 
-export interface PullRequest {
-  number: number;
-  url: string;
-  state: PullState;
-  headRefOid: string;
-  baseRefName: string;
-  body: string;
-  createdAt: string;
-  /** Empty unless it was merged. */
-  mergedAt: string;
-}
+export type PullRequest = NonNullable<ReturnType<typeof readPull>>;
 
 /** The branch that a pull request is about, and where it would be opened. */
 export interface Head {
@@ -53,12 +43,12 @@ export async function findPullRequests(head: Head, options: GhOptions): Promise<
   return pulls.filter((pull) => isOurs(pull, head.owner)).flatMap((pull) => readPull(pull) ?? []);
 }
 
-function isOurs(pull: Record<string, unknown>, owner: string | null): boolean {
+function isOurs(pull: JsonObject, owner: string | null): boolean {
   const login = asText(asRecord(pull.headRepositoryOwner).login);
   return owner === null || login.toLowerCase() === owner.toLowerCase();
 }
 
-function readPull(pull: Record<string, unknown>): PullRequest | undefined {
+function readPull(pull: JsonObject) {
   const { number, state } = pull;
   if (typeof number !== 'number' || !isPullState(state)) return undefined;
   return {
@@ -69,6 +59,7 @@ function readPull(pull: Record<string, unknown>): PullRequest | undefined {
     baseRefName: asText(pull.baseRefName),
     body: asText(pull.body),
     createdAt: asText(pull.createdAt),
+    /** Empty unless it was merged. */
     mergedAt: asText(pull.mergedAt),
   };
 }

@@ -4,13 +4,7 @@ import { type GhOptions, runGh } from './gh/run-gh.ts';
 import { noteFact, readFacts } from './own-repository.ts';
 
 /** What GitHub lets this account ask for until the reset. */
-export interface Budget {
-  limit: number;
-  remaining: number;
-  /** What the last question cost. */
-  cost: number;
-  resetAt: string;
-}
+export type Budget = NonNullable<ReturnType<typeof readBudget>>;
 
 export interface KnownBudget extends Budget {
   host: string;
@@ -18,10 +12,11 @@ export interface KnownBudget extends Budget {
   at: string;
 }
 
-export function readBudget(value: unknown): Budget | null {
+export function readBudget(value: unknown) {
   const { limit, remaining, cost, resetAt } = asRecord(value);
   if (typeof limit !== 'number' || typeof remaining !== 'number' || typeof resetAt !== 'string') return null;
   if (Number.isNaN(Date.parse(resetAt))) return null;
+  // The cost is that of the last question.
   return { limit, remaining, cost: typeof cost === 'number' ? cost : 0, resetAt };
 }
 

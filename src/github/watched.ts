@@ -1,78 +1,25 @@
-import { asArray, asRecord, asText } from '../model/text/json.ts';
+import { asArray, asRecord, asText, type JsonObject } from '../model/text/json.ts';
 import { askRepository, nodesOf } from './gh/graphql.ts';
 import type { RepositoryName } from './gh/repository-name.ts';
 import type { GhOptions } from './gh/run-gh.ts';
-import { isPullState, type PullState } from './pull-request.ts';
+import { isPullState } from './pull-request.ts';
 import type { Budget } from './rate-limit.ts';
 
-/** A pull request with everything that people and machines said of it. It is kept as JSON for all who wait. */
-export interface Watched {
-  number: number;
-  url: string;
-  state: PullState;
-  createdAt: string;
-  /** Empty unless it was merged. */
-  mergedAt: string;
-  isDraft: boolean;
-  branch: string;
-  /** Owner of the repository that has the branch; empty when that is gone. */
-  owner: string;
-  /** False once the branch was deleted. */
-  hasBranch: boolean;
-  head: string;
-  base: string;
-  baseCommit: string;
-  mergeable: string;
-  /** Empty where the repository has no rule. */
-  decision: string;
-  reviews: Said[];
-  threads: Thread[];
-  comments: Said[];
-  checks: Check[];
-  /** Where what was said before begins, by what there is more of. */
-  earlier: Partial<Record<Talk, string>>;
-  /** Threads have older comments than were read. */
-  cut: boolean;
-}
+/** A pull request with everything that people and machines said of it. It is kept as JSON for all that wait. */
+export type Watched = NonNullable<ReturnType<typeof readWatched>>;
+export type Said = ReturnType<typeof readSaid>;
+export type Thread = ReturnType<typeof readThread>;
+type CheckState = 'passed' | 'failed' | 'pending';
+export type Check = ReturnType<typeof readCheck>;
 
 /** What people say, as GitHub calls it. */
 type Talk = 'reviews' | 'reviewThreads' | 'comments';
 const TALK: readonly Talk[] = ['reviews', 'reviewThreads', 'comments'];
 
-export interface Said {
-  id: string;
-  author: string;
-  association: string;
-  /** By the account that asked. */
-  own: boolean;
-  text: string;
-  at: string;
-  /** Of reviews: `APPROVED`, `CHANGES_REQUESTED`, `COMMENTED`, `DISMISSED`; else empty. */
-  state: string;
-  /** Of reviews: what was reviewed; else empty. */
-  commit: string;
-}
-
-export interface Thread {
-  path: string;
-  line: number | null;
-  resolved: boolean;
-  comments: Said[];
-}
-
-export interface Check {
-  id: string;
-  name: string;
-  state: 'passed' | 'failed' | 'pending';
-  /** As GitHub calls it. */
-  result: string;
-  url: string;
-}
-
 const PASSED = new Set(['SUCCESS', 'NEUTRAL', 'SKIPPED', 'STALE']);
 
 /** Undefined for anything that is not a pull request. */
-export function readWatched(value: unknown): Watched | undefined {
+export function readWatched(value: unknown) {
   const pull = asRecord(value);
   const { number, state } = pull;
   if (typeof number !== 'number' || !isPullState(state)) return undefined;
@@ -82,15 +29,19 @@ export function readWatched(value: unknown): Watched | undefined {
     state,
     url: asText(pull.url),
     createdAt: asText(pull.createdAt),
+    /** Empty unless it was merged. */
     mergedAt: asText(pull.mergedAt),
     isDraft: pull.isDraft === true,
     branch: asText(pull.headRefName),
+    /** Owner of the repository that has the branch; empty when that is gone. */
     owner: asText(asRecord(pull.headRepositoryOwner).login),
+    /** False once the branch was deleted. */
     hasBranch: asText(asRecord(pull.headRef).name) !== '',
     head: asText(pull.headRefOid),
     base: asText(pull.baseRefName),
     baseCommit: asText(pull.baseRefOid),
     mergeable: asText(pull.mergeable),
+    /** Empty where the repository has no rule. */
     decision: asText(pull.reviewDecision),
     ...readTalk(pull),
     checks: readChecks(asRecord(commit.statusCheckRollup)),
@@ -98,38 +49,40 @@ export function readWatched(value: unknown): Watched | undefined {
 }
 
 /** What was said, oldest first, and whether there is more of it. */
-function readTalk(
-  pull: Record<string, unknown>,
-): Pick<Watched, 'reviews' | 'threads' | 'comments' | 'earlier' | 'cut'> {
+function readTalk(pull: JsonObject) {
+  const earlier: Partial<Record<Talk, string>> = {};
+  for (const talk of TALK) {
+    const { hasPreviousPage, startCursor } = asRecord(asRecord(pull[talk]).pageInfo);
+    if (hasPreviousPage === true && asText(startCursor) !== '') earlier[talk] = asText(startCursor);
+  }
   const threads = nodesOf(pull.reviewThreads);
   return {
     reviews: nodesOf(pull.reviews).map(readSaid),
     threads: threads.map(readThread),
     comments: nodesOf(pull.comments).map(readSaid),
-    earlier: Object.fromEntries(
-      TALK.flatMap((talk) => {
-        const { hasPreviousPage, startCursor } = asRecord(asRecord(pull[talk]).pageInfo);
-        return hasPreviousPage === true && asText(startCursor) !== '' ? [[talk, asText(startCursor)]] : [];
-      }),
-    ),
+    /** Where earlier pages begin, by what there is more of. */
+    earlier,
+    /** Threads have older comments than were read. */
     cut: threads.some(({ comments }) => asRecord(asRecord(comments).pageInfo).hasPreviousPage === true),
   };
 }
 
-function readSaid(said: Record<string, unknown>): Said {
+function readSaid(said: JsonObject) {
   return {
     id: asText(said.id),
     author: asText(asRecord(said.author).login) || 'ghost',
     association: asText(said.authorAssociation),
+    /** By the account that asked. */
     own: said.viewerDidAuthor === true,
     text: asText(said.body).trim(),
     at: asText(said.submittedAt) || asText(said.createdAt),
+    /** Of reviews: `APPROVED`, `CHANGES_REQUESTED`, `COMMENTED`, `DISMISSED`, and the commit; else empty. */
     state: asText(said.state),
     commit: asText(asRecord(said.commit).oid),
   };
 }
 
-function readThread(thread: Record<string, unknown>): Thread {
+function readThread(thread: JsonObject) {
   const { line } = thread;
   return {
     path: asText(thread.path),
@@ -140,13 +93,13 @@ function readThread(thread: Record<string, unknown>): Thread {
 }
 
 /** All checks of a commit. Those that were not read are one more, with what GitHub says of the whole. */
-function readChecks(rollup: Record<string, unknown>): Check[] {
+function readChecks(rollup: JsonObject): Check[] {
   const checks = nodesOf(rollup.contexts).map(readCheck);
   const { hasNextPage } = asRecord(asRecord(rollup.contexts).pageInfo);
   if (hasNextPage !== true) return checks;
   const result = asText(rollup.state);
   const failed = result === 'FAILURE' || result === 'ERROR';
-  const state = failed ? 'failed' : result === 'SUCCESS' ? 'passed' : 'pending';
+  const state: CheckState = failed ? 'failed' : result === 'SUCCESS' ? 'passed' : 'pending';
   // What one of those that were read explains says nothing of the others.
   if (checks.some((check) => check.state === state)) return checks;
   const name = `that is one of those behind the first ${checks.length}`;
@@ -154,18 +107,16 @@ function readChecks(rollup: Record<string, unknown>): Check[] {
 }
 
 /** A check run, or a status as older services set it. */
-function readCheck(check: Record<string, unknown>): Check {
+function readCheck(check: JsonObject) {
   const name = asText(check.name) || asText(check.context);
   const url = asText(check.detailsUrl) || asText(check.targetUrl);
   const id = asText(check.id);
-  if (check.status !== undefined) {
-    const result = asText(check.conclusion);
-    const state = check.status !== 'COMPLETED' ? 'pending' : PASSED.has(result) ? 'passed' : 'failed';
-    return { id, name, url, state, result: result || asText(check.status) };
-  }
-  const result = asText(check.state);
-  const waits = result === 'PENDING' || result === 'EXPECTED';
-  return { id, name, url, result, state: waits ? 'pending' : result === 'SUCCESS' ? 'passed' : 'failed' };
+  const status = asText(check.status);
+  const result = asText(check.conclusion) || asText(check.state) || status;
+  const waits = status ? status !== 'COMPLETED' : result === 'PENDING' || result === 'EXPECTED';
+  const passed = status ? PASSED.has(result) : result === 'SUCCESS';
+  const state: CheckState = waits ? 'pending' : passed ? 'passed' : 'failed';
+  return { id, name, url, state, result };
 }
 
 /** Every account may comment on a public repository; these belong to it. */

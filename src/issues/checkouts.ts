@@ -10,37 +10,30 @@ export interface IssuePlace {
   hasRemote: boolean;
 }
 
-interface Placed {
-  /** By key of the item. */
-  places: Map<string, IssuePlace>;
-  /** Issues whose repository has no checkout here. */
-  refused: { reference: string; item: WorkItem; reason: string; hint: string }[];
-}
-
 interface Checkouts {
   workspaces: Workspaces;
   /** The setting of this name: local checkouts of other repositories. */
   repos: Readonly<Record<string, string>>;
 }
 
-/** The checkout of each issue: the one at `cwd`, and for issues of other repositories what the setting `repos` says. */
-export async function placeItems(
-  { workspaces, repos }: Checkouts,
-  cwd: string,
-  items: readonly WorkItem[],
-): Promise<Placed> {
+/**
+ * The checkout of each issue, by its key: the one at `cwd`, and for issues of other repositories what the setting `repos`
+ * says. Issues whose repository has no checkout here are refused.
+ */
+export async function placeItems({ workspaces, repos }: Checkouts, cwd: string, items: readonly WorkItem[]) {
   const { root } = await workspaces.checkRepo(cwd);
-  const placed: Placed = { places: new Map(), refused: [] };
+  const places = new Map<string, IssuePlace>();
+  const refused: { reference: string; item: WorkItem; reason: string; hint: string }[] = [];
   for (const item of items) {
     const path = isForeign(item) ? mappedPath(repos, item.repository) : root;
     const place = path === undefined ? unmapped(item) : await open(workspaces, path);
-    if (typeof place === 'object') placed.places.set(item.key, place);
+    if (typeof place === 'object') places.set(item.key, place);
     else {
       const hint = `Set the path of its checkout in the settings:\nrepos:\n  ${item.repository}: /path/to/its/checkout`;
-      placed.refused.push({ reference: sayItem(item), item, reason: place, hint });
+      refused.push({ reference: sayItem(item), item, reason: place, hint });
     }
   }
-  return placed;
+  return { places, refused };
 }
 
 /** GitHub ignores upper and lower case in names. */

@@ -37,7 +37,7 @@ export function progressFeed(
 export type PhasePlanCallback = (issue: number | string, phases: readonly string[]) => void;
 
 /** Reports the phases ahead of each issue of the run. */
-export function tellPhases({ items, phases, tickets }: PreparedRun, callback: PhasePlanCallback): void {
+export function reportPhases({ items, phases, tickets }: PreparedRun, callback: PhasePlanCallback): void {
   const call = harmless(callback);
   const done = new Set(tickets.filter(({ status }) => status === 'complete').map((each) => each.ticketId));
   for (const { id, number } of items) if (!done.has(id)) call(number ?? id, phases.get(id) ?? []);
@@ -50,14 +50,9 @@ export function harmless<A extends unknown[]>(
 ): (...args: A) => void {
   return (...args) => {
     try {
-      const result = callback(...args);
-      if (result instanceof Promise || isThenable(result)) Promise.resolve(result).catch(report);
+      Promise.resolve(callback(...args)).catch(report);
     } catch (error) {
       report(error);
     }
   };
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function';
 }

@@ -1,6 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { workspaceFor } from '../../engine/ticket-defaults.ts';
-import { type IssuePlace, placeItems } from '../../issues/checkouts.ts';
+import { placeItems } from '../../issues/checkouts.ts';
 import { fetchItems } from '../../issues/fetch.ts';
 import { joinNumbered } from '../../issues/github/issue.ts';
 import { sayItem, type WorkItem } from '../../issues/item.ts';
@@ -103,17 +103,8 @@ async function repositoryAt(parts: EngineContext, cwd: string): Promise<string> 
   }
 }
 
-interface Collected {
-  items: WorkItem[];
-  /** By key of the item. */
-  places: Map<string, IssuePlace>;
-  /** Keys of the items, by what was typed for them. */
-  keys: ReadonlyMap<string, string>;
-  refused: Refused[];
-}
-
 /** Fetches what the caller does not know. Bad references, and in a chain or sequence anything missing, refuse the whole run. */
-async function collectItems(parts: EngineContext, request: IssueRunRequest): Promise<Collected> {
+async function collectItems(parts: EngineContext, request: IssueRunRequest) {
   const { known = [] } = request;
   const open = request.references.filter((text) => !known.some((item) => item.id === text.replace(/^#/, '')));
   const options = fetchOptions(parts, request);
@@ -124,7 +115,7 @@ async function collectItems(parts: EngineContext, request: IssueRunRequest): Pro
   const missing = fetched.problems.map(
     ({ reference, message, hint }): Refused => ({ reference, item: null, reason: message, hint }),
   );
-  const refused = [...missing, ...elsewhere];
+  const refused: Refused[] = [...missing, ...elsewhere];
   const items = all.filter((item) => places.has(item.key));
   const bad = fetched.problems.find((problem) => problem.code === 'source/reference');
   const strict = runMode(request.config) !== 'parallel' || items.length === 0;
@@ -133,6 +124,7 @@ async function collectItems(parts: EngineContext, request: IssueRunRequest): Pro
     const message = /[.?!]$/.test(first.reason) ? first.reason : `${first.reason}.`;
     throw new InputError('run/reference', message, { hint: first.hint, details: { refused } });
   }
+  // Keys of the items, by what was typed for them.
   const keys = new Map([...known.map((item) => [item.id, item.key] as const), ...fetched.keys]);
   return { items, places, keys, refused };
 }

@@ -2,15 +2,7 @@ import { asArray, asRecord, asText, type JsonObject, parseJson } from '../../mod
 import { type Budget, readBudget } from '../rate-limit.ts';
 import { type RepositoryName, repositoryText } from './repository-name.ts';
 import type { GhError } from './run-gh.ts';
-import {
-  type FailureContext,
-  type GhOptions,
-  type GhResult,
-  ghFailure,
-  type HttpAnswer,
-  runGh,
-  splitAnswer,
-} from './run-gh.ts';
+import { type FailureContext, type GhOptions, ghFailure, runGh, splitAnswer } from './run-gh.ts';
 
 export interface GraphqlQuery {
   /** Fields of the query. */
@@ -20,29 +12,15 @@ export interface GraphqlQuery {
   fragments?: string;
 }
 
-interface GraphqlError {
-  message: string;
-  type: string;
-  path: string[];
-}
-
-export interface GraphqlAnswer {
-  /** Empty where there is none. */
-  data: Record<string, unknown>;
-  hasData: boolean;
-  errors: GraphqlError[];
-  /** What a server that did not take the query said. */
-  message: string | undefined;
-  result: GhResult;
-  http: HttpAnswer;
-}
+type GraphqlError = ReturnType<typeof readError>;
+export type GraphqlAnswer = Awaited<ReturnType<typeof graphql>>;
 
 /** Sends one query through gh. The caller decides which errors leave an answer that can be used. */
 export async function graphql(
   host: string,
   { fields, variables, fragments = '' }: GraphqlQuery,
   options: GhOptions,
-): Promise<GraphqlAnswer> {
+) {
   const types = Object.keys(variables).map((name) => `$${name}: String!`);
   const query = `query(${types.join(', ')}) { ${fields} }${fragments}`;
   const values = Object.entries(variables).flatMap(([name, value]) => ['-f', `${name}=${value}`]);
@@ -51,16 +29,18 @@ export async function graphql(
   const http = splitAnswer(result.stdout);
   const { data, errors, message } = asRecord(parseJson(http.body));
   return {
+    /** Empty where there is none. */
     data: asRecord(data),
     hasData: typeof data === 'object' && data !== null,
     errors: asArray(errors).map(readError),
+    /** What a server that did not take the query said. */
     message: asText(message) || undefined,
     result,
     http,
   };
 }
 
-function readError(value: unknown): GraphqlError {
+function readError(value: unknown) {
   const { message, type, path, extensions } = asRecord(value);
   const code = asText(asRecord(extensions).code);
   return { message: asText(message), type: asText(type) || code, path: asArray(path).map(String) };

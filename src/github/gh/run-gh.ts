@@ -111,16 +111,8 @@ function notRun({ error, stopped }: RunEnd, { gh, cwd, timeoutMs }: GhOptions): 
   });
 }
 
-export interface HttpAnswer {
-  /** 0 when gh printed no status line. */
-  status: number;
-  /** Names in lower case. */
-  headers: Map<string, string>;
-  body: string;
-}
-
-/** Takes apart what `gh api --include` prints. */
-export function splitAnswer(stdout: string): HttpAnswer {
+/** Takes apart what `gh api --include` prints. The status is 0 without a status line; names of headers are in lower case. */
+export function splitAnswer(stdout: string) {
   const headers = new Map<string, string>();
   const status = /^HTTP\/[\d.]+ (\d{3})/.exec(stdout)?.[1];
   if (status === undefined) return { status: 0, headers, body: stdout };
@@ -141,7 +133,7 @@ export interface FailureContext {
   host?: string;
   /** What was asked for, as in "#12 of owner/repo". */
   what?: string;
-  answer?: HttpAnswer | undefined;
+  answer?: ReturnType<typeof splitAnswer>;
   /** Message and type out of a GraphQL answer, which say more than what gh prints. */
   message?: string | undefined;
   type?: string | undefined;

@@ -17,21 +17,10 @@ import { dependencyMentions, labelMentions } from '../mentions.ts';
 import { numberKey, numberOfKey } from '../reference.ts';
 
 /** An issue as GitHub describes it, with complete lists. */
-export interface RawIssue {
-  number: number;
-  title: string;
-  body: string;
-  state: string;
-  url: string;
-  labels: string[];
-  blockedBy: string[];
-  parent: string | null;
-  subIssues: string[];
-  milestone: string | null;
-}
+export type RawIssue = ReturnType<typeof rawIssue>;
 
 /** Reads the issue object of a GraphQL answer; its lists are what their first page has. */
-export function rawIssue(value: unknown, host: string): RawIssue {
+export function rawIssue(value: unknown, host: string) {
   const record = asRecord(value);
   return {
     number: Number(record.number),

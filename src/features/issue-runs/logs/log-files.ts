@@ -22,7 +22,7 @@ export function rotateLogs(
   underWay: (runId: string) => boolean,
 ): string[] {
   const problems: string[] = [];
-  let files: LogFile[];
+  let files: ReturnType<typeof logFiles>;
   try {
     files = logFiles(path);
   } catch (error) {
@@ -34,7 +34,9 @@ export function rotateLogs(
   if (fits(files.length, all)) return [];
   let count = 0;
   let bytes = 0;
-  for (const file of files.filter(isLog)) {
+  for (const file of files) {
+    const read = readLog(file.path);
+    if (!('log' in read) || read.log.runId !== file.runId) continue;
     count += 1;
     bytes += file.bytes;
     if (fits(count, bytes) || underWay(file.runId)) continue;
@@ -47,14 +49,8 @@ export function rotateLogs(
   return problems;
 }
 
-interface LogFile {
-  path: string;
-  runId: string;
-  bytes: number;
-}
-
 /** Files that may be logs, newest first. Links and directories are none, nor is what another run deletes meanwhile. */
-function logFiles(path: string): LogFile[] {
+function logFiles(path: string) {
   const dir = dirname(path);
   return readdirSync(dir)
     .filter((name) => NAME.test(name) && name !== basename(path))
@@ -65,11 +61,6 @@ function logFiles(path: string): LogFile[] {
       if (!found?.isFile()) return [];
       return [{ path: join(dir, name), runId: basename(name, '.json'), bytes: found.size }];
     });
-}
-
-function isLog({ path, runId }: LogFile): boolean {
-  const read = readLog(path);
-  return 'log' in read && read.log.runId === runId;
 }
 
 /** A repository may contain links to other places; a log inside the repository must stay inside it. */

@@ -77,16 +77,12 @@ interface RunLogInput {
 export function runLog(input: RunLogInput): RunLog {
   const { plan, tickets, config, startTime, endTime, aborted, others = [] } = input;
   const own = tickets.map((ticket) =>
-    issueLog(issueResult(ticket, plan), labelsOf(ticket), endTime !== null || rests(ticket)),
+    issueLog(issueResult(ticket, plan), ticket.source?.labels ?? [], endTime !== null || rests(ticket)),
   );
   const project = storedRun(plan)?.manifest;
   const ids = new Set(own.map(({ id }) => id));
   const issues = [...own, ...others.filter(({ id }) => !ids.has(id))];
-  const passed = issues.filter(({ success }) => success).length;
-  const notStarted = issues.filter((each) => each.notStarted).length;
-  const waiting = issues.filter((each) => each.waiting).length;
-  const stopped = issues.filter(({ status }) => status === 'stopped').length;
-  const failed = issues.filter(({ status }) => status === 'failure' || status === 'partial').length;
+  const count = (is: (issue: IssueLog) => boolean | undefined) => issues.filter(is).length;
   return {
     version: 1,
     runId: plan.id,
@@ -107,11 +103,11 @@ export function runLog(input: RunLogInput): RunLog {
     issues,
     summary: {
       totalIssues: issues.length,
-      passed,
-      failed,
-      notStarted,
-      waiting,
-      stopped,
+      passed: count(({ success }) => success),
+      failed: count(({ status }) => status === 'failure' || status === 'partial'),
+      notStarted: count((issue) => issue.notStarted),
+      waiting: count((issue) => issue.waiting),
+      stopped: count(({ status }) => status === 'stopped'),
       aborted,
       totalDurationSeconds: atLeast(input.seconds, own),
     },
@@ -155,10 +151,6 @@ function earlierPart(path: string): RunLog | undefined {
   if (!existsSync(path)) return undefined;
   const read = parseLog(readFileSync(path, 'utf8'));
   return 'log' in read ? read.log : undefined;
-}
-
-function labelsOf(ticket: Ticket): string[] {
-  return ticket.source?.labels ?? [];
 }
 
 function issueLog(result: IssueResult, labels: string[], over: boolean): IssueLog {

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryOf } from '../../../config/paths.ts';
+import { groupBy } from '../../../model/group-by.ts';
 import type { Plan } from '../../../model/plan.ts';
 import { ticketsOf } from '../../../model/plans/view.ts';
 import type { StoreView } from '../../../store/port.ts';
@@ -125,9 +126,7 @@ function grouped<T extends { success: boolean; durationSeconds: number }>(
   entries: readonly T[],
   by: (entry: T) => string,
 ): Record<string, Rate> {
-  const groups = new Map<string, T[]>();
-  for (const entry of entries) groups.set(by(entry), [...(groups.get(by(entry)) ?? []), entry]);
-  return Object.fromEntries([...groups].map(([name, group]) => [name, rate(group)]));
+  return Object.fromEntries([...groupBy(entries, by)].map(([name, group]) => [name, rate(group)]));
 }
 
 /** Unknown plus unknown is unknown. */

@@ -72,14 +72,12 @@ export function checkExecutionConfig(config: ExecutionConfig): void {
     throw bad('config.phases is not a list with phases in it.');
   const unknown = phases.find((phase) => issuePhase(String(phase)) === undefined);
   if (unknown !== undefined) throw bad(`config.phases: there is no phase ${JSON.stringify(unknown)}.`);
-  const check = (
-    name: 'concurrency' | 'maxIterations' | 'phaseTimeout',
-    key: 'concurrency' | 'maxIterations' | 'timeout',
-  ) =>
+  for (const [name, key] of [
+    ['concurrency', 'concurrency'],
+    ['maxIterations', 'maxIterations'],
+    ['phaseTimeout', 'timeout'],
+  ] as const)
     checkGiven(TABLE[`run.${key}`].kind, `config.${name}`, config[name] ?? null, { base: '', userHome: '' });
-  check('concurrency', 'concurrency');
-  check('maxIterations', 'maxIterations');
-  check('phaseTimeout', 'timeout');
 }
 
 /** Phases of the `issue` workflow that a run may leave out. */

@@ -1,27 +1,24 @@
 import { stoppedTogether } from '../../../engine/stopped-tickets.ts';
-import type { WorkItem } from '../../../issues/item.ts';
 import { totalUsage } from '../../../model/limits/usage.ts';
 import type { Plan } from '../../../model/plan.ts';
 import { withNames } from '../../../model/state/explain.ts';
 import type { Attempt, Ticket } from '../../../model/ticket.ts';
 import { isSuperseded, newerRunOf } from '../../../model/ticket.ts';
-import type { Judged } from '../../../model/verdict.ts';
 import { notMerged, reservation, verdictOf, wentWell } from '../../../model/verdict.ts';
 import type { IssueResult, PhaseResult, Refused } from '../types.ts';
 import { GATE, storedRun } from './stored-run.ts';
 
-const PULL_REQUEST = 'pull_request';
-const INTEGRATE = 'integrate';
-
 /** The result of an issue. Success is decided here alone: the ticket is complete, or it is not. */
 export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
   const { source } = ticket;
-  const ended = ticket.phaseHistory.filter(
-    (entry) => entry.completedAt !== null && entry.status !== 'skipped',
-  );
   // That a phase was not entered once more is on record, but nothing ran.
-  const attempts = ended.filter((entry) => entry.error?.class !== 'visits');
-  const failed = attempts.findLast((entry) => entry.error !== null || isSetback(entry));
+  const attempts = ticket.phaseHistory.filter(
+    ({ completedAt, status, error }) =>
+      completedAt !== null && status !== 'skipped' && error?.class !== 'visits',
+  );
+  const failed = attempts.findLast(
+    (entry) => entry.error !== null || (entry.status === 'success' && !wentWell(entry)),
+  );
   const success = ticket.status === 'complete';
   const begun = attempts.length > 0;
   // Stopped between two phases, or before the first.
@@ -45,16 +42,15 @@ export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
     branch: ticket.branch,
     ...(url ? { prUrl: url } : {}),
     ...(Number.isNaN(number) ? {} : { prNumber: number }),
-    ...(cause && failed?.phase === PULL_REQUEST ? { prCreationError: cause } : {}),
+    ...(cause && failed?.phase === 'pull_request' ? { prCreationError: cause } : {}),
     ...(success && !url && !source?.already ? { prSkippedReason: withoutPullRequest(plan) } : {}),
-    ...(success ? fastForwardOf(attempts) : {}),
     ...(!success && !waiting && failed ? { failureCategory: categoryOf(failed) } : {}),
     ...(source?.already ? { skipped: true } : {}),
     ...(isWaiting(ticket) && !begun ? { notStarted: true } : {}),
     ...(waiting ? { waiting: true } : {}),
     ...(ticket.status === 'paused' || (begun && halted !== null) ? { stopped: true } : {}),
     ...(isSuperseded(ticket) ? { superseded: true } : {}),
-    ...(isPending(ticket, plan) ? { pending: true } : {}),
+    ...(plan.run?.detached && (isWaiting(ticket) || ticket.status === 'running') ? { pending: true } : {}),
     ...nextOf(ticket, halted !== null),
     usage: totalUsage(attempts.map((entry) => entry.usage)),
   };
@@ -82,12 +78,6 @@ export function refusedResult(refused: Refused): IssueResult {
   };
 }
 
-/** An issue of a run that was stopped before there was one. */
-export function stoppedResult(reference: string, item: WorkItem | undefined, reason: string): IssueResult {
-  const refused = refusedResult({ reference, item: item ?? null, reason });
-  return { ...refused, notStarted: true };
-}
-
 /** `#12` for an issue of this run that is called by its number. */
 function nameIn(plan: Plan, id: string): string | undefined {
   return plan.name.split(' ').includes(`#${id}`) ? `#${id}` : undefined;
@@ -102,26 +92,19 @@ function withoutPullRequest(plan: Plan): string {
 function judgedAs(
   ticket: Ticket,
   attempts: readonly Attempt[],
-): Pick<IssueResult, 'verdict' | 'reservation' | 'notMerged'> {
+): Pick<IssueResult, 'verdict' | 'reservation' | 'notMerged' | 'fastForward'> {
   const judged = verdictOf(ticket);
   const but = reservation(ticket);
-  const left = notMerged(attempts.findLast(({ phase }) => phase === INTEGRATE)?.output);
+  const output = attempts.findLast(({ phase }) => phase === 'integrate')?.output;
+  const left = notMerged(output);
+  // As `signalbox integrate` printed it.
+  const [, command] = /^To bring it into your checkout: (.+)$/m.exec(output ?? '') ?? [];
   return {
     ...(judged ? { verdict: judged.verdict } : {}),
     ...(but ? { reservation: but } : {}),
     ...(left ? { notMerged: left } : {}),
+    ...(command ? { fastForward: command } : {}),
   };
-}
-
-/** As `signalbox integrate` printed it. */
-function fastForwardOf(attempts: readonly Attempt[]): { fastForward?: string } {
-  const merged = attempts.findLast(({ phase }) => phase === INTEGRATE);
-  const [, command] = /^To bring it into your checkout: (.+)$/m.exec(merged?.output ?? '') ?? [];
-  return command === undefined ? {} : { fastForward: command };
-}
-
-function isPending(ticket: Ticket, plan: Plan): boolean {
-  return plan.run?.detached === true && (isWaiting(ticket) || ticket.status === 'running');
 }
 
 function isWaiting({ status }: Ticket): boolean {
@@ -167,29 +150,22 @@ export function reasonOf(ticket: Ticket): string {
   return last ? `Phase ${last.phase} failed` : (ticket.error ?? ticket.status);
 }
 
-function judgementOf(criteria: readonly Judged[]): Pick<PhaseResult, 'criteria' | 'summary'> {
-  const gaps = criteria.filter(({ met }) => !met).map(({ criterion }) => criterion);
-  const acTotal = criteria.length;
-  return { criteria: [...criteria], summary: { acMet: acTotal - gaps.length, acTotal, gaps } };
-}
-
 function phaseResult(entry: Attempt): PhaseResult {
-  const verdict = entry.outcome !== null && entry.outcome !== 'success' && entry.outcome !== 'failure';
+  const { outcome, criteria } = entry;
+  const gaps = criteria?.filter(({ met }) => !met).map(({ criterion }) => criterion) ?? [];
   return {
     phase: entry.phase,
     success: wentWell(entry),
     durationSeconds: workedIn(entry),
     ...(entry.error ? { error: entry.error.message, failureCategory: entry.error.class } : {}),
     ...(entry.output ? { output: entry.output } : {}),
-    ...(verdict && entry.outcome ? { verdict: entry.outcome } : {}),
-    ...(entry.criteria ? judgementOf(entry.criteria) : {}),
+    ...(outcome && outcome !== 'success' && outcome !== 'failure' ? { verdict: outcome } : {}),
+    ...(criteria && {
+      criteria: [...criteria],
+      summary: { acMet: criteria.length - gaps.length, acTotal: criteria.length, gaps },
+    }),
     usage: entry.usage,
   };
-}
-
-/** What sends an issue back, although the phase itself went well. */
-function isSetback(entry: Attempt): boolean {
-  return entry.status === 'success' && !wentWell(entry);
 }
 
 function categoryOf(entry: Attempt): string {
