@@ -8,36 +8,39 @@ const at = (ticket: string, phase: string, more: object, ...steps: unknown[]) =>
   do: steps,
 });
 const boom = { fail: { class: 'exit', message: 'boom' } };
-const away = { run: 'git switch --quiet --create feature/x' };
+const away = (branch: string) => ({ run: `git switch --quiet --create ${branch}` });
 const detach = { run: 'git checkout --quiet --detach && git branch --quiet -D spec/limits' };
 
 describe.concurrent('an agent that leaves its branch', () => {
-  it.for([
-    ['to another', away, [done()]],
-    ['to another, and fails', away, [boom]],
-    ['and deletes it', detach, [done()]],
-  ] as const)(
-    '(%s) is brought back and told, for one attempt',
-    { tags: 'full' },
-    async ([, step, end], { world }) => {
-      withoutWaits(world);
-      world.rehearsal([
-        at('2', 'implement', { attempt: 1 }, step, ...add('b.txt'), ...end),
-        at('2', 'implement', {}, ...add('c.txt'), done()),
-      ]);
-      const dir = writeSpec(world, tasks('One', 'Two'));
-      expect((await runSpec(world, dir)).code).toBe(0);
-      expect(world.ticket('spec-limits', '2').tries).toEqual({ implement: 2 });
-      expect(world.promptOf('spec-limits', '2', 'implement.1.2')).toContain('Stay on spec/limits');
-      expect(git(world.repo, 'show', 'refs/signalbox/failed/spec-limits/2-1:b.txt')).toBe('x');
-      expect(work(world).slice(2, 4)).toEqual(['Add c.txt', 'Tick 2 of limits']);
-    },
-  );
+  it('or deletes it is brought back and gets the reason, for one attempt', { tags: 'full' }, async ({
+    world,
+  }) => {
+    withoutWaits(world);
+    const ways = [
+      ['2', away('feature/x'), done()],
+      ['3', away('feature/y'), boom],
+      ['4', detach, done()],
+    ] as const;
+    world.rehearsal(
+      ways.flatMap(([id, leave, end]) => [
+        at(id, 'implement', { attempt: 1 }, leave, ...add('b.txt'), end),
+        at(id, 'implement', {}, ...add(`c${id}.txt`), done()),
+      ]),
+    );
+    const dir = writeSpec(world, tasks('One', 'Two', 'Three', 'Four'));
+    expect((await runSpec(world, dir)).code).toBe(0);
+    for (const [id] of ways) {
+      expect(world.ticket('spec-limits', id).tries).toEqual({ implement: 2 });
+      expect(world.promptOf('spec-limits', id, 'implement.1.2')).toContain('Stay on spec/limits');
+      expect(git(world.repo, 'show', `refs/signalbox/failed/spec-limits/${id}-1:b.txt`)).toBe('x');
+    }
+    expect(work(world).slice(2)).toEqual(ways.flatMap(([id]) => [`Add c${id}.txt`, `Tick ${id} of limits`]));
+  });
 
   it('is brought back in the checkout, too', async ({ world }) => {
     withoutWaits(world);
     world.rehearsal([
-      at('1', 'implement', { attempt: 1 }, away, ...add('b.txt'), done()),
+      at('1', 'implement', { attempt: 1 }, away('feature/x'), ...add('b.txt'), done()),
       at('1', 'implement', {}, ...add('c.txt'), done()),
     ]);
     const dir = writeSpec(world, tasks('One'));

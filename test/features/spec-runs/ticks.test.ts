@@ -1,7 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { variants } from '../../support/index.ts';
 import {
   add,
   done,
@@ -79,13 +78,6 @@ describe.concurrent('spec tick', () => {
     expect(tasksOn(world)).toContain('- [ ] 3. Three');
   });
 
-  it('leaves nothing where the tree was that is gone', { tags: 'full' }, async ({ world }) => {
-    expect((await runSpec(world, writeSpec(world, tasks('One')))).code).toBe(0);
-    const { code, err } = await world.cli('spec', 'tick', 'spec-limits', '1');
-    expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining('is on the branch spec/limits') });
-    expect(existsSync(tree(world))).toBe(false);
-  });
-
   it('says where the ticks are of a spec that git does not have', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, tasks('One'), { commit: false });
     expect((await runSpec(world, dir)).code).toBe(0);
@@ -104,42 +96,56 @@ describe.concurrent('spec tick', () => {
     );
     expect((await runSpec(world, writeSpec(world, tasks('One')))).code).toBe(0);
     expect(tasksOn(world)).toContain('- [x] 1. One');
+    // The worktree is gone by then, and stays so.
+    const { code, err } = await world.cli('spec', 'tick', 'spec-limits', '1');
+    expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining('is on the branch spec/limits') });
+    expect(existsSync(tree(world))).toBe(false);
   });
 });
 
 describe.concurrent('work of earlier units', () => {
-  variants([
-    ['dropped', { run: 'git reset --quiet --hard HEAD~2' }],
-    ['rewritten', { run: 'git commit --quiet --amend --allow-empty --message=Mine' }],
-  ] as const)('that was %s comes back before the next attempt', async ([, cut], { world }) => {
+  it('that was dropped or rewritten comes back before the next attempt', async ({ world }) => {
     withoutWaits(world);
-    world.rehearsal([
-      { when: { ticket: '2', phase: 'implement', attempt: 1 }, do: [cut, ...add('b.txt'), done()] },
-      { when: { ticket: '2', phase: 'implement', attempt: 2 }, do: [...add('c.txt'), done()] },
-    ]);
-    const dir = writeSpec(world, tasks('One', 'Two'));
+    const cuts = [
+      ['2', 'git reset --quiet --hard HEAD~2'],
+      ['3', 'git commit --quiet --amend --allow-empty --message=Mine'],
+    ] as const;
+    world.rehearsal(
+      cuts.flatMap(([ticket, run]) => [
+        { when: { ticket, phase: 'implement', attempt: 1 }, do: [{ run }, ...add('b.txt'), done()] },
+        { when: { ticket, phase: 'implement', attempt: 2 }, do: [...add(`c${ticket}.txt`), done()] },
+      ]),
+    );
+    const dir = writeSpec(world, tasks('One', 'Two', 'Three'));
     expect((await runSpec(world, dir)).code).toBe(0);
     expect(work(world)).toEqual([
       'Rehearse implement of 1',
       'Tick 1 of limits',
-      'Add c.txt',
+      'Add c2.txt',
       'Tick 2 of limits',
+      'Add c3.txt',
+      'Tick 3 of limits',
     ]);
-    expect(world.promptOf('spec-limits', '2', 'implement.1.2')).toContain('the branch no longer contains');
-    expect(git(world.repo, 'show', 'refs/signalbox/failed/spec-limits/2-1:b.txt')).toBe('x');
+    for (const [ticket] of cuts) {
+      const prompt = world.promptOf('spec-limits', ticket, 'implement.1.2');
+      expect(prompt).toContain('the branch no longer contains');
+      expect(git(world.repo, 'show', `refs/signalbox/failed/spec-limits/${ticket}-1:b.txt`)).toBe('x');
+    }
   });
 });
 
-describe.concurrent('a commit with nothing in it', () => {
-  variants([
-    ['empty', { run: 'git commit --quiet --allow-empty --message=Nothing' }],
-    ['of the tasks alone', { run: `echo note >> ${TASKS} && git commit --quiet --all --message=Note` }],
-  ] as const)('(%s) is no work', async ([, hollow], { world }) => {
+describe.concurrent('a commit with nothing in it, or of the tasks alone', () => {
+  it('is no work', async ({ world }) => {
     withoutWaits(world);
-    world.rehearsal([unit('1', hollow, done())]);
-    const dir = writeSpec(world, tasks('One'));
-    expect((await runSpec(world, dir, '--max-attempts', '1')).code).toBe(2);
-    expect(world.ticket('spec-limits', '1').error).toContain('besides the spec’s own files');
+    world.rehearsal([
+      unit('1', { run: 'git commit --quiet --allow-empty --message=Nothing' }, done()),
+      unit('2', { run: `echo note >> ${TASKS} && git commit --quiet --all --message=Note` }, done()),
+    ]);
+    const dir = writeSpec(world, tasks('One', 'Two'));
+    const flags = ['--max-attempts', '1', '--on-failure', 'continue'];
+    expect((await runSpec(world, dir, ...flags)).code).toBe(2);
+    for (const id of ['1', '2'])
+      expect(world.ticket('spec-limits', id).error).toContain('besides the spec’s own files');
   });
 });
 
