@@ -1,7 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { variants } from '../../support/index.ts';
 import {
   add,
   done,
@@ -106,19 +105,22 @@ describe.concurrent('a branch that was deleted between two runs', () => {
     expect(work(world)).toContain('Rehearse implement of 1');
   });
 
-  variants([[['--quiet']], [['--quiet', '--squash']]] as const)(
-    'is not missed after it was merged %s',
-    async ([how], { world }) => {
-      const dir = writeSpec(world, tasks('One'));
-      expect((await runSpec(world, dir)).code).toBe(0);
-      git(world.repo, 'merge', ...how, 'spec/limits');
-      if (how.length > 1) git(world.repo, 'commit', '--quiet', '--message=Squashed');
+  it('is not missed after it was merged, squashed or not', async ({ world }) => {
+    const dir = writeSpec(world, tasks('One'));
+    expect((await runSpec(world, dir)).code).toBe(0);
+    for (const [how, next] of [
+      [[], '2'],
+      [['--squash'], '3'],
+    ] as const) {
+      git(world.repo, 'restore', '.');
+      git(world.repo, 'merge', '--quiet', ...how, 'spec/limits');
+      if (how.length > 0) git(world.repo, 'commit', '--quiet', '--message=Squashed');
       git(world.repo, 'branch', '--quiet', '-D', 'spec/limits');
-      edit(dir, (text) => `${text}- [ ] 2. Two\n`);
+      edit(dir, (text) => `${text}- [ ] ${next}. More\n`);
       expect((await runSpec(world, dir)).code).toBe(0);
-      expect(work(world)).toContain('Rehearse implement of 2');
-    },
-  );
+      expect(work(world)).toContain(`Rehearse implement of ${next}`);
+    }
+  });
 });
 
 describe.concurrent('an assignment of an earlier run', () => {
@@ -128,15 +130,16 @@ describe.concurrent('an assignment of an earlier run', () => {
   });
   const looked = { when: { phase: 'review' }, do: [done()] };
 
-  it.for([[[]], [['--fresh']]] as const)(
-    'is not that of another text %s',
-    { tags: 'full' },
-    async ([flags], { world }) => {
-      world.rehearsal([says('review'), looked]);
-      const dir = writeSpec(world, tasks('Review it'), { assigned: false });
-      expect((await runSpec(world, dir)).code).toBe(0);
-      edit(dir, (text) => text.replace('Review it', 'Build it'));
-      world.rehearsal([says('code'), unit('1', ...add('built.txt'), done())]);
+  it('is not that of another text, also with --fresh', { tags: 'full' }, async ({ world }) => {
+    world.rehearsal([says('review'), looked]);
+    const dir = writeSpec(world, tasks('Review it'), { assigned: false });
+    expect((await runSpec(world, dir)).code).toBe(0);
+    world.rehearsal([says('code'), unit('1', { run: 'date +%N > built.txt' }, { commit: 'Build' }, done())]);
+    for (const [was, now, flags] of [
+      ['Review it', 'Build it', []],
+      ['Build it', 'Build it again', ['--fresh']],
+    ] as const) {
+      edit(dir, (text) => text.replace(was, now));
       const { code, result } = await runSpec(world, dir, ...flags);
       expect(code).toBe(0);
       expect(story(world.ticket(result.planId, '1')).slice(-4)).toEqual([
@@ -146,8 +149,8 @@ describe.concurrent('an assignment of an earlier run', () => {
         'tick success',
       ]);
       expect(stateFile(world).specs.limits?.assignments[1]).toMatchObject({ type: 'code', by: 'agent' });
-    },
-  );
+    }
+  });
 
   it('is kept with --fresh where the text is the same, unless it was a fallback', async ({ world }) => {
     withoutWaits(world);
