@@ -435,6 +435,47 @@ it('a warm worktree costs few git calls', async () => {
   expect(warm).toEqual([['worktree', 'switch'], [''], releasing]);
 });
 
+describe('what git confirmed once', () => {
+  it('does not count once the worktree is on another branch, and counts again when it is back', async () => {
+    const { spec, workspaces } = bench();
+    const one = spec('one');
+    await workspaces.ensure(one);
+    await workspaces.verify(one);
+    git(one.path, 'switch', '--quiet', '--create', 'elsewhere');
+    await expect(workspaces.verify(one)).rejects.toThrow('it is on branch elsewhere');
+    git(one.path, 'switch', '--quiet', 'ticket/one');
+    await workspaces.verify(one);
+  });
+
+  it('does not count for commits that were made on no branch in between', async () => {
+    const { spec, workspaces } = bench();
+    const one = spec('one');
+    await workspaces.ensure(one);
+    git(one.path, 'switch', '--quiet', '--detach');
+    const left = commit(one.path, { 'left.txt': 'left' });
+    git(one.path, 'switch', '--quiet', 'ticket/one');
+    await workspaces.verify(one);
+    expect(await workspaces.release(one)).toMatchObject({
+      released: false,
+      reason: expect.stringContaining(left.slice(0, 10)),
+    });
+  });
+
+  it('does not count for commits that were made in a warm worktree while it was free', async () => {
+    const all = bench();
+    await all.workspaces.ensure(all.spec('one'));
+    expect(await all.workspaces.release(all.spec('one'))).toEqual({ released: true, slot: true });
+    const slot = join(all.worktreeRoot, '.slots', '0');
+    const left = commit(slot, { 'left.txt': 'left' });
+    git(slot, 'switch', '--quiet', '--detach', 'main');
+    await all.workspaces.ensure(all.spec('two'));
+    expect(await all.workspaces.release(all.spec('two'))).toMatchObject({
+      released: false,
+      reason: expect.stringContaining(left.slice(0, 10)),
+    });
+  });
+});
+
 describe('other layouts of git', () => {
   it('moves a worktree with relative pointers by git itself', async () => {
     const all = bench();
