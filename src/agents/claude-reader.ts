@@ -3,9 +3,9 @@ import { addUsage, noUsage, subtractUsage, totalUsage } from '../model/limits/us
 import { asArray, asNumber, asObject, asString, type JsonObject } from '../model/text/json.ts';
 import type { ErrorClass, Json, Usage } from '../model/ticket.ts';
 import { classify, type Exit } from './reading/errors.ts';
+import { resultInText } from './reading/final-message.ts';
 import { isoFromEpoch } from './reading/reset-time.ts';
 import { oneLine, StreamReader, usageOf, warning } from './reading/stream-reader.ts';
-import { resultInText } from './reading/tagged.ts';
 
 /** The reasons that say by themselves what went wrong. */
 const REASONS: Readonly<Record<string, ErrorClass>> = {

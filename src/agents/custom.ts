@@ -9,7 +9,7 @@ import type {
 import { can } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
 import { stderrText, unfinished, wasSignalled } from './reading/errors.ts';
-import { extractTagged } from './reading/tagged.ts';
+import { extractTagged } from './reading/final-message.ts';
 
 const TAIL = 64 * 1024;
 /** What the system takes as one argument, its closing zero included. */

@@ -1,7 +1,12 @@
 import { existsSync } from 'node:fs';
 import { adapterFor, capabilityProblems } from '../agents/adapters.ts';
 import { defaultAccess } from '../agents/flags.ts';
-import { repairAnew, repairPrompt, taggedInstruction, taggedProblem } from '../agents/reading/tagged.ts';
+import {
+  repairAnew,
+  repairPrompt,
+  taggedInstruction,
+  taggedProblem,
+} from '../agents/reading/final-message.ts';
 import type { AgentAdapter, AgentConfig, AgentRequest, AgentResult } from '../model/agent.ts';
 import { explained, InputError, messageOf } from '../model/errors.ts';
 import { totalUsage } from '../model/limits/usage.ts';

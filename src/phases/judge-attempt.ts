@@ -1,5 +1,4 @@
-import { type Claimed, claimedBy, readSignal } from '../agents/reading/signals.ts';
-import { extractTagged } from '../agents/reading/tagged.ts';
+import { type Claimed, claimedBy, extractTagged, readSignal } from '../agents/reading/final-message.ts';
 import type { AgentError, AgentResult } from '../model/agent.ts';
 import { explained } from '../model/errors.ts';
 import { type AttemptEnd, NO_REASON } from '../model/state/outcome.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { claimedBy, readSignal, type Signal, type Verdict } from '../../src/agents/reading/signals.ts';
+import { claimedBy, readSignal, type Signal, type Verdict } from '../../src/agents/reading/final-message.ts';
 
 const HALT = '<promise>HALT</promise>';
 const COMPLETE = '<promise>COMPLETE</promise>';

@@ -3,7 +3,7 @@ import { InputError } from '../../model/errors.ts';
 import { asNumber, asObject, asString, type JsonObject, parseObject } from '../../model/text/json.ts';
 import type { ErrorClass, Json, Usage } from '../../model/ticket.ts';
 import { type Exit, errorOf, unfinished } from './errors.ts';
-import { resultInText } from './tagged.ts';
+import { resultInText } from './final-message.ts';
 
 const MAX_OPEN_TOOLS = 1000;
 

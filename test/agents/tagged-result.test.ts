@@ -6,7 +6,7 @@ import {
   resultInText,
   taggedInstruction,
   taggedProblem,
-} from '../../src/agents/reading/tagged.ts';
+} from '../../src/agents/reading/final-message.ts';
 
 const SCHEMA = { type: 'object', properties: { outcome: { enum: ['success'] } } };
 
