@@ -54,6 +54,12 @@ export class CliCall {
     return this.ended;
   }
 
+  /** As `kill('SIGTERM')`, also where it has stopped listening because it is about to end. */
+  stop(): Promise<Ended> {
+    this.#signals.emit('SIGTERM', 'SIGTERM');
+    return this.ended;
+  }
+
   says(text: string | RegExp): Promise<void> {
     return says(this, text);
   }

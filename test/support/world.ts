@@ -22,7 +22,7 @@ export class World extends ScratchHome {
   /** Ends what the test left running, by recorded pid, and removes everything. */
   async close(): Promise<void> {
     await Promise.all(this.#started.filter((each) => each.alive).map((each) => each.kill('SIGKILL')));
-    await Promise.all(this.#calls.filter((each) => each.alive).map((each) => each.kill('SIGTERM')));
+    await Promise.all(this.#calls.filter((each) => each.alive).map((each) => each.stop()));
     // An engine ends with all that its jobs started, unless it was killed.
     const ended = (dir: string) => this.#started.length === 0 && readJob(dir).state === 'ended';
     const left = this.jobDirs().filter((dir) => !ended(dir));
