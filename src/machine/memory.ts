@@ -85,8 +85,7 @@ export class MemoryWatch {
     const roots = new Map<number, Watched>();
     for (const each of this.#watched.values()) {
       if (each.jobDir === null) continue;
-      const command = readJson<{ host: string; boot: string }>(`${each.jobDir}/command.json`);
-      const pid = command && readIdentity(each.jobDir, command)?.pid;
+      const pid = readIdentity(each.jobDir)?.pid;
       if (pid) roots.set(pid, each);
     }
     const sizes = roots.size > 0 ? await treeSizes([...roots.keys()]) : new Map<number, number>();

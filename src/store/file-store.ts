@@ -179,9 +179,8 @@ export class FileStore implements Store {
     try {
       appendLines(file, [event]);
     } catch (error) {
-      throw asStorageError(error, this.#layout.root) === error
-        ? (unwritable(file, error) ?? error)
-        : asStorageError(error, this.#layout.root);
+      const storage = asStorageError(error, this.#layout.root);
+      throw storage === error ? (unwritable(file, error) ?? error) : storage;
     }
   }
 

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { InputError } from '../model/errors.ts';
 import { keepExtra } from '../model/extra-fields.ts';
+import { refKey } from '../model/ids.ts';
 import { PLAN_KINDS, type Plan } from '../model/plan.ts';
 import type { PlanSchema, SafeParsed, SchemaError } from '../model/plan-schema.ts';
 import { asRecord } from '../model/text/json.ts';
@@ -102,33 +103,20 @@ export class StateReader {
 
   plan(path: string, id: string): Plan {
     const plan = this.#read('plan', path);
-    if (plan.id !== id) {
-      throw new InputError(
-        'state/mismatch',
-        `${path}: the plan calls itself "${plan.id}" but its directory is "${id}"`,
-        {
-          hint: 'Rename one of them.',
-          details: { path },
-        },
-      );
-    }
+    if (plan.id !== id)
+      throw mismatch(path, `the plan calls itself "${plan.id}" but its directory is "${id}"`);
     return plan;
   }
 
   /** `plain`: the path is known to be a file's. */
   ticket(path: string, planId: string, ticketId: string, { plain = false } = {}): Ticket {
     const ticket = this.#read('ticket', path, plain);
-    if (ticket.planId !== planId || ticket.ticketId !== ticketId) {
-      const own = `${ticket.planId}/${ticket.ticketId}`;
-      throw new InputError(
-        'state/mismatch',
-        `${path}: the ticket calls itself "${own}" but is stored as "${planId}/${ticketId}"`,
-        {
-          hint: 'Correct planId and ticketId, or move the file.',
-          details: { path },
-        },
+    if (ticket.planId !== planId || ticket.ticketId !== ticketId)
+      throw mismatch(
+        path,
+        `the ticket calls itself "${refKey(ticket)}" but is stored as "${planId}/${ticketId}"`,
+        'Correct planId and ticketId, or move the file.',
       );
-    }
     return ticket;
   }
 
@@ -172,6 +160,10 @@ export class StateReader {
       throw error;
     }
   }
+}
+
+function mismatch(path: string, what: string, hint = 'Rename one of them.'): InputError {
+  return new InputError('state/mismatch', `${path}: ${what}`, { hint, details: { path } });
 }
 
 /** Undefined where there is no file. Throws where the file cannot be examined. */

@@ -87,9 +87,7 @@ export function startJob(spec: JobSpec): { exited: Promise<void> } {
 
 /** What the files of a job say about it. */
 export function readJob(dir: string): JobState {
-  const command = readJson<{ host: string; boot: string; engine?: ProcessIdentity }>(
-    join(dir, 'command.json'),
-  );
+  const command = readJson<{ engine?: ProcessIdentity }>(join(dir, 'command.json'));
   const startedAt = timeOf(join(dir, 'command.json'));
   if (!command || !startedAt) return { state: 'none' };
   const exit = readExit(dir);
@@ -97,7 +95,7 @@ export function readJob(dir: string): JobState {
     const reason = readStop(dir)?.reason ?? 'exited';
     return { state: 'ended', exit, reason, startedAt, endedAt: timeOf(join(dir, 'exit.json')) ?? startedAt };
   }
-  const identity = readIdentity(dir, command) ?? command.engine;
+  const identity = readIdentity(dir) ?? command.engine;
   // Without a pid file the supervisor has not begun yet, or never will: only its parent knows.
   if (!identity) return { state: 'lost', startedAt };
   if (isAlive(identity) === false) return readExit(dir) ? readJob(dir) : { state: 'lost', startedAt };
@@ -113,12 +111,11 @@ export function lastSign(dir: string): Date | undefined {
   return new Date(Math.max(...[job.startedAt, ...heard].map(Number)));
 }
 
-export function readIdentity(
-  dir: string,
-  command: { host: string; boot: string },
-): ProcessIdentity | undefined {
+/** The process of a job; undefined until its supervisor has recorded itself. */
+export function readIdentity(dir: string): ProcessIdentity | undefined {
+  const command = readJson<{ host: string; boot: string }>(join(dir, 'command.json'));
   const [pid, started] = readText(join(dir, 'pid'))?.split('\n') ?? [];
-  if (!pid || started === undefined) return undefined;
+  if (!command || !pid || started === undefined) return undefined;
   return { host: command.host, boot: command.boot, pid: Number(pid), started: started.trim() };
 }
 

@@ -29,8 +29,7 @@ export function killFollowed(stateDir: string): void {
   for (const dir of followed) {
     if (!isIn(stateDir, dir)) continue;
     noteReason(dir, 'stopped');
-    const command = readJson<{ host: string; boot: string }>(join(dir, 'command.json'));
-    const identity = command && readIdentity(dir, command);
+    const identity = readIdentity(dir);
     if (identity && isAlive(identity)) sendSignal(-identity.pid, 'SIGKILL');
   }
 }
@@ -51,14 +50,10 @@ export async function stopJob(dir: string, reason: EndReason, graceMs = GRACE_MS
   // One that seems lost may have been started so recently that it has not said yet who it is.
   const { state } = readJob(dir);
   if (state === 'running' || state === 'lost') noteReason(dir, reason);
-  const command = readJson<{
-    host: string;
-    boot: string;
-    engine?: object;
-    stopSignal: 'SIGTERM' | 'SIGINT';
-  }>(join(dir, 'command.json'));
+  const command = readJson<{ engine?: object; stopSignal: NodeJS.Signals }>(join(dir, 'command.json'));
   if (!command) return;
-  const identity = await identityOf(dir, command);
+  // The engine itself is never the one to stop.
+  const identity = command.engine ? undefined : await identityOf(dir);
   if (identity && isAlive(identity)) {
     sendSignal(-identity.pid, command.stopSignal);
     // A signal that came before the command was there is lost on it.
@@ -78,8 +73,7 @@ export async function stopJob(dir: string, reason: EndReason, graceMs = GRACE_MS
 
 /** Clears what a command left running after it ended by itself. */
 export async function sweepJob(dir: string): Promise<void> {
-  const command = readJson<{ host: string; boot: string }>(join(dir, 'command.json'));
-  const identity = command && readIdentity(dir, command);
+  const identity = readIdentity(dir);
   if (identity) await killMarked(`${MARKER}=${dir}`, since(dir, identity.pid));
 }
 
@@ -104,11 +98,9 @@ function noteReason(dir: string, reason: EndReason): void {
 }
 
 /** The supervisor writes its pid first thing; give one that was only just started the time to. */
-async function identityOf(dir: string, command: { host: string; boot: string; engine?: object }) {
-  // The engine itself is never the one to stop.
-  if (command.engine) return undefined;
+async function identityOf(dir: string) {
   for (let i = 0; i < 20; i++) {
-    const identity = readIdentity(dir, command);
+    const identity = readIdentity(dir);
     if (identity || existsSync(join(dir, 'exit.json'))) return identity;
     await delay(5);
   }

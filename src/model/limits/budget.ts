@@ -1,4 +1,4 @@
-import { refKey } from '../ids.ts';
+import { refKey, type TicketRef } from '../ids.ts';
 import type { Plan } from '../plan.ts';
 import { plural } from '../text/plural.ts';
 import { type Attempt, type Hold, openAttempt, type Ticket, type Usage } from '../ticket.ts';
@@ -25,9 +25,7 @@ export interface Purse {
 }
 
 /** Launches that are decided and not in a ticket's history yet. */
-export interface Pending {
-  planId: string;
-  ticketId: string;
+export interface Pending extends TicketRef {
   launches: number;
 }
 
@@ -48,7 +46,7 @@ export type Sum = Pick<Purse, 'spent' | 'unknown' | 'running'>;
 
 /** Every budget that an attempt at a phase draws on. The ticket's open attempt is left out: it is what is asked about. */
 export function pursesOf(input: PurseInput): Purse[] {
-  const { plan, ticket, phase, tickets, budgets, now, sums } = input;
+  const { plan, ticket, phase, tickets, budgets, now, sums, pending = [] } = input;
   const wanted: Record<Scope, Budget | undefined> = {
     phase: phase.budget ?? budgets.phase,
     ticket: ticket.budget ?? budgets.ticket,
@@ -66,26 +64,21 @@ export function pursesOf(input: PurseInput): Purse[] {
     const key = narrow || open ? undefined : `${scope} ${scope === 'plan' ? plan.id : ''}`;
     const known = key === undefined ? undefined : sums?.get(key);
     if (known) return { scope, budget, ...known };
-    const drawing = narrow ? [own] : [own, ...others(tickets, ticket, scope === 'plan' ? plan.id : null)];
+    const ofPlan = scope === 'plan' ? plan.id : null;
+    const drawing = narrow ? [own] : [own, ...others(tickets, ticket, ofPlan)];
     const counts = (entry: Attempt) =>
       entry.agent !== null && (scope !== 'phase' || entry.phase === phase.id);
     const total = sum(drawing, counts, { day: scope === 'day' ? dayOf(now) : null, budget, now });
-    if (!narrow) total.spent.launches += pendingOf(input, scope === 'plan' ? plan.id : null);
+    if (!narrow) for (const { launches } of others(pending, ticket, ofPlan)) total.spent.launches += launches;
     if (key !== undefined) sums?.set(key, total);
     return { scope, budget, ...total };
   });
 }
 
-function pendingOf({ pending = [], ticket }: PurseInput, planId: string | null): number {
+/** What belongs to other tickets, of one plan or (null) of all. */
+function others<T extends TicketRef>(all: Iterable<T>, ticket: Ticket, planId: string | null): T[] {
   const key = refKey(ticket);
-  return pending
-    .filter((each) => (planId === null || each.planId === planId) && refKey(each) !== key)
-    .reduce((sum, each) => sum + each.launches, 0);
-}
-
-function others(tickets: Iterable<Ticket>, ticket: Ticket, planId: string | null): Ticket[] {
-  const key = refKey(ticket);
-  return [...tickets].filter((each) => (planId === null || each.planId === planId) && refKey(each) !== key);
+  return [...all].filter((each) => (planId === null || each.planId === planId) && refKey(each) !== key);
 }
 
 function isLimiting(budget: Budget | undefined): boolean {
