@@ -27,7 +27,7 @@ const quick = process.argv.includes('--no-types');
 const out = quick ? dist : `${dist}.${process.pid}`;
 if (process.argv.includes('--if-stale') && isCurrent()) process.exit(0);
 const library = { 'lib/settings': 'src/api/settings.ts', 'lib/manifest': 'src/api/manifest.ts' };
-const LOOK = new RegExp(
+const STATUS = new RegExp(
   `src/(${[
     'model/(agent|claim|errors|extra-fields|ids|plan|ticket|version)',
     'model/state/(dependencies|explain|turns)',
@@ -92,14 +92,14 @@ await build({
     exports: 'named',
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name]-[hash].js',
-    // Every file costs a start most of a millisecond: what only looks needs is one file, and drags nothing heavy in.
+    // Every file costs a start most of a millisecond: what `status` needs is one file, and drags nothing heavy in.
     codeSplitting: {
       groups: [
         { name: 'zod', test: /node_modules\/zod\// },
         { name: 'yaml', test: /node_modules\/yaml\// },
         { name: 'liquid', test: /node_modules\/liquidjs\// },
         { name: 'commander', test: /node_modules\/commander\// },
-        { name: 'look', test: LOOK },
+        { name: 'status', test: STATUS },
         { name: 'settings', test: SETTINGS },
       ],
     },

@@ -12,8 +12,8 @@ const PhaseId = z
   // Counters are kept by phase id in plain objects.
   .refine((id) => !(id in Object.prototype), 'a phase id must not be a word of JavaScript objects');
 /** Ten years; what is much longer leads to times that no clock has. */
-const MOST_SECONDS = 315_360_000;
-const Seconds = z.number().positive().max(MOST_SECONDS);
+const MAX_SECONDS = 315_360_000;
+const Seconds = z.number().positive().max(MAX_SECONDS);
 const Name = z.string().min(1);
 
 export const Retry = z.strictObject({
@@ -94,7 +94,7 @@ function actionFor(type: 'action' | 'poll' | 'gate') {
     with: (z.strictObject(shape) as z.ZodType<ActionInputs>).optional().describe('Inputs of the action'),
   };
 }
-const look = { poll: actionFor('poll'), gate: actionFor('gate') };
+const outsideAction = { poll: actionFor('poll'), gate: actionFor('gate') };
 const waits = z
   .boolean()
   .optional()
@@ -185,8 +185,8 @@ export const PollPhase = z.strictObject({
   type: z.literal('poll'),
   command: command.optional(),
   args: args.default([]),
-  action: look.poll.action.optional(),
-  with: look.poll.with,
+  action: outsideAction.poll.action.optional(),
+  with: outsideAction.poll.with,
   intervalSeconds: Seconds.optional().describe('Polling interval; default pollInterval'),
   timeoutSeconds: Seconds.optional().describe('Longest wait in all; default one day'),
   notify: z
@@ -206,8 +206,8 @@ export const GatePhase = z.strictObject({
     'Script that checks for an answer given elsewhere: exit code 0 with the decision in its first line, 1 for not yet',
   ),
   args: args.optional(),
-  action: look.gate.action.optional(),
-  with: look.gate.with,
+  action: outsideAction.gate.action.optional(),
+  with: outsideAction.gate.with,
   intervalSeconds: Seconds.optional().describe('Polling interval; default pollInterval'),
   timeoutSeconds: Seconds.optional().describe('Take the failure edge when there was no answer for this long'),
   onFailure: edges.onFailure,

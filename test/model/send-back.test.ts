@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { MOST_RETURNS, sendBack, wayBack } from '../../src/model/state/merging.ts';
+import { MAX_RETURNS, sendBack, wayBack } from '../../src/model/state/merging.ts';
 import { Ticket } from '../../src/model/ticket-schema.ts';
 import { Workflow } from '../../src/model/workflow.ts';
 
@@ -88,7 +88,7 @@ describe('sending back', () => {
 
   it('asks a person when it happens again and again', () => {
     let back = ticket;
-    for (let times = 0; times < MOST_RETURNS; times++) {
+    for (let times = 0; times < MAX_RETURNS; times++) {
       back = sendBack(workflow, { ...back, status: 'complete' }, FINDINGS, NOW);
       expect(back.status).toBe('ready');
     }

@@ -18,7 +18,7 @@ import { parseJson } from '../../model/text/json.ts';
 import { run } from '../run.ts';
 
 const LARGEST = 256 * 1024 * 1024;
-const MOST_ENTRIES = 200_000;
+const MAX_ENTRIES = 200_000;
 /** So much of a name that is too long. */
 const SHOWN = 40;
 
@@ -92,7 +92,7 @@ export function readRegularText(path: string): string | undefined {
  * unless links may lead to what is not; and a directory that is too deep for a path.
  */
 export async function oddEntry(root: string, links: 'odd' | 'followed' = 'odd'): Promise<string | undefined> {
-  let left = MOST_ENTRIES;
+  let left = MAX_ENTRIES;
   const look = async (below: string): Promise<string | undefined> => {
     const entries = await entriesOf(join(root, below));
     if (entries === null) return `${below.slice(0, SHOWN)}…`;

@@ -7,7 +7,7 @@ const CHUNK = 16 * 1024;
 /** What comes from a job is read in slices: others get their turn in between, however much it prints. */
 const SLICE_MS = 10;
 const TAIL = 16 * 1024;
-const LOOK_MS = 100;
+const POLL_MS = 100;
 const WAITING_MS = 10_000;
 
 export interface FollowOptions {
@@ -65,7 +65,7 @@ async function untilGone(options: FollowOptions): Promise<JobResult> {
   while (!ended) {
     if (more) await turn();
     else
-      await pause(LOOK_MS, signal, (done) => {
+      await pause(POLL_MS, signal, (done) => {
         wake = done;
       });
     const { printed, rest } = reader.pull();

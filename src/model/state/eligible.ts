@@ -51,10 +51,10 @@ export interface Decision {
   wakeAt: string | null;
 }
 
-/** Looks of polls at once; they take no slot, but a hundred processes at one moment would be felt. */
-const MOST_LOOKS = 8;
+/** Polls take no slot, but a hundred processes at one moment would slow the machine down. */
+const MAX_POLLS_AT_ONCE = 8;
 /** Interval of checks of free memory. */
-const MEMORY_LOOK_MS = 5_000;
+const MEMORY_CHECK_MS = 5_000;
 
 interface Candidate {
   plan: Plan;
@@ -119,7 +119,7 @@ function consider(
   }
   const held = ticket.status === 'ready' && !isDue(ticket, now) ? askAgain(limits, plan, ticket) : undefined;
   if (held) {
-    wakeBy(decision, held.kind === 'memory' ? later(now, MEMORY_LOOK_MS) : held.until);
+    wakeBy(decision, held.kind === 'memory' ? later(now, MEMORY_CHECK_MS) : held.until);
     if (isNews(ticket.hold, held))
       decision.changes.push(settle(ticket, now, { status: 'ready', hold: held }));
     return undefined;
@@ -184,7 +184,7 @@ function fill(
   now: string,
 ): void {
   let free = limits.maxConcurrency - limits.busy.size;
-  let looks = MOST_LOOKS - (limits.driven.size - limits.busy.size);
+  let polls = MAX_POLLS_AT_ONCE - (limits.driven.size - limits.busy.size);
   const perPlan = new Map<string, number>();
   for (const key of limits.busy) {
     const planId = key.slice(0, key.indexOf('/'));
@@ -213,7 +213,7 @@ function fill(
     }
     const ref = { planId: ticket.planId, ticketId: ticket.ticketId };
     if (!slot) {
-      if (looks-- <= 0) continue;
+      if (polls-- <= 0) continue;
       decision.dispatch.push({ ...ref, slot });
       continue;
     }
@@ -234,7 +234,7 @@ function fill(
     }
     if (lift && ticket.hold?.kind === 'memory') {
       // One at a time: what it takes is seen only once it runs.
-      wakeBy(decision, later(now, MEMORY_LOOK_MS));
+      wakeBy(decision, later(now, MEMORY_CHECK_MS));
       if (!moreMemory) continue;
       moreMemory = false;
     }

@@ -22,13 +22,13 @@ export interface Explanation {
 }
 
 export function explain(ticket: Ticket, plan: Plan, around: Surroundings): Explanation {
-  const told = explainStatus(ticket, plan, around);
-  if (!around.driven || ticket.claim?.by !== 'session') return told;
+  const explanation = explainStatus(ticket, plan, around);
+  if (!around.driven || ticket.claim?.by !== 'session') return explanation;
   const { pid, agent } = ticket.claim;
   const inside = `a person is in its session (pid ${agent?.pid ?? pid})`;
   if (ticket.status === 'ready' || ticket.status === 'queued')
     return { why: inside, next: 'goes on when that has ended' };
-  return { ...told, why: told.why ? `${told.why}; ${inside}` : inside };
+  return { ...explanation, why: explanation.why ? `${explanation.why}; ${inside}` : inside };
 }
 
 function explainStatus(ticket: Ticket, plan: Plan, around: Surroundings): Explanation {

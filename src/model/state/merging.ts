@@ -5,7 +5,7 @@ import { edgesOf, phaseOf, positiveEdge, type Workflow } from '../workflow.ts';
 import { enter, noteOf, settle } from './walk.ts';
 
 /** So often a ticket is sent back by merges; after that a person decides, or it would go round for ever. */
-export const MOST_RETURNS = 3;
+export const MAX_RETURNS = 3;
 
 /** The edge by which a complete ticket goes back to work. */
 interface WayBack {
@@ -49,7 +49,7 @@ function failureFirst(outcome: string): number {
 export function sendBack(workflow: Workflow, ticket: Ticket, findings: Findings, now: string): Ticket {
   if (ticket.status !== 'complete') return ticket;
   const returns = ticket.phaseHistory.filter((entry) => entry.error?.class === 'merge').length;
-  const way = returns < MOST_RETURNS ? wayBack(workflow, ticket) : undefined;
+  const way = returns < MAX_RETURNS ? wayBack(workflow, ticket) : undefined;
   const noted = note(ticket, way, findings, now);
   if (!way) return settle(noted, now, { status: 'needs_attention', error: `merge: ${findings.message}` });
   // As after a person's retry, the phase has its visits and attempts anew.

@@ -2,7 +2,7 @@ import { type Attempt, lastAttemptOf, openAttempt, type Ticket, type TicketStatu
 import { edgesOf, firstPhase, type Phase, phaseOf, positiveEdge, type Workflow } from '../workflow.ts';
 
 /** No phase is entered more often than this, whatever its workflow says. */
-const MOST_VISITS = 100;
+const MAX_VISITS = 100;
 
 /** Sets status, hold and error together and notes when they changed. */
 export function settle(
@@ -55,7 +55,7 @@ export function enter(workflow: Workflow, ticket: Ticket, target: string, now: s
     visits: { ...ticket.visits, [target]: visit },
     retries: { ...ticket.retries, [target]: 0 },
   };
-  const most = phase.maxVisits ?? MOST_VISITS;
+  const most = phase.maxVisits ?? MAX_VISITS;
   if (visit > most) return exhaust(workflow, entered, phase, most, now);
   return ticket.skipPhases.includes(target) ? pass(workflow, entered, phase, now) : entered;
 }
