@@ -44,7 +44,7 @@ export interface EngineContext {
   crash: Crash;
   /** Hooks by the value of `kind` in plan.json; null: plans without one. */
   kinds: ReadonlyMap<string | null, PlanHooks>;
-  /** Tells people what happens to plans; undefined: they are not told. */
+  /** Notifies people of what happens to plans; undefined: no notifications. */
   notifications?: ((context: EngineContext) => Notifications) | undefined;
 }
 

@@ -159,7 +159,7 @@ function overridesOf(drivers: readonly ConfigEntry[], isTrusted: (each: ConfigEn
     const mine = drivers.findLast((each) => each.key === key && isTrusted(each));
     result.set(key, mine?.value ?? neutral(key));
   }
-  // A filter of which no program is left stands for nothing: files are taken as they are.
+  // A filter without any program left does nothing: files are taken as they are.
   for (const key of planted) {
     const [, name, part] = /^(filter\..*)\.([^.]*)$/.exec(key) ?? [];
     if (name === undefined) continue;

@@ -74,7 +74,7 @@ export interface Git {
   adopt(commonDir: string): void;
   /** The config, as far as CONFIG_KEYS names it. */
   config(at: GitLocation): Promise<readonly ConfigEntry[]>;
-  /** The objects that names stand for, without a process of its own; undefined when that has to be asked otherwise. */
+  /** The objects with these names, without a process of its own; undefined when git has to be asked by another command. */
   resolve(at: GitLocation, names: readonly string[]): Promise<(string | undefined)[] | undefined>;
   /** What git said about worktrees, by git directory; see worktrees.ts. */
   readonly confirmed: Map<string, { checkout: string; madeHead?: string | undefined }>;

@@ -30,7 +30,7 @@ export async function contains(
   return answer;
 }
 
-/** The most commits that are looked at one by one. */
+/** Maximum number of commits that are compared one by one. */
 const STEPS = Array.from({ length: 24 }, (_, index) => index);
 
 /** The answer where one of two commits is among the latest first parents of the other: that costs no process. */

@@ -11,7 +11,7 @@ interface MergeSpec {
   ours: string;
   theirs: string;
   message: string;
-  /** An ancestor of ours to compare both with, where their history does not tell what they have in common. */
+  /** An ancestor of ours to compare both with, where their history does not show what they have in common. */
   from?: string | undefined;
   /** Dated as the newer of the two, so that merging the same again gives the same commit. */
   steady?: boolean;

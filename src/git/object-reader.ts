@@ -21,7 +21,7 @@ interface Question {
  */
 export function createObjectReader(command: () => string, env: Record<string, string>) {
   const readers = new Map<string, Reader>();
-  /** The objects that names stand for; undefined when that has to be asked otherwise. */
+  /** The objects with these names; undefined when git has to be asked by another command. */
   return (commonDir: string, names: readonly string[]): Promise<(string | undefined)[] | undefined> => {
     let reader = readers.get(commonDir);
     if (!reader?.isOpen) {

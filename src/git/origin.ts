@@ -130,7 +130,7 @@ async function recordedTrunk(context: Context, repo: GitLocation): Promise<strin
   return rememberTrunk(context, repo, await readSymref(git, repo, originRef('HEAD')));
 }
 
-/** `target` is the ref that origin's HEAD stands for. */
+/** `target` is the ref that origin's HEAD points to. */
 export function rememberTrunk(
   { recordedTrunks }: Pick<Context, 'recordedTrunks'>,
   { commonDir }: GitLocation,

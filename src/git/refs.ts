@@ -10,7 +10,7 @@ export function isOid(text: string): boolean {
 export const branchRef = (name: string) => `refs/heads/${name}`;
 export const originRef = (name: string) => `refs/remotes/origin/${name}`;
 
-/** The commit a full ref name stands for, or undefined when there is no such ref. */
+/** The commit of a full ref name, or undefined when there is no such ref. */
 export async function readRef(git: Git, at: GitLocation, ref: string): Promise<string | undefined> {
   return (await readRefs(git, at, [ref])).get(ref);
 }

@@ -17,7 +17,7 @@ const QUERY = [
   'refs/remotes/origin/HEAD',
 ];
 
-/** Finds and checks the repository that a directory belongs to; `originHead` is the ref that origin's HEAD stands for here. */
+/** Finds and checks the repository that a directory belongs to; `originHead` is the target of origin's HEAD here. */
 export async function findRepo(git: Git, path: string): Promise<GitLocation & { originHead: string }> {
   if (!isAbsolute(path))
     throw new WorkspaceError('workspace/repo-relative', `The repository path ${path} is not absolute.`);

@@ -5,9 +5,9 @@ import { oddEntry } from '../machine/files/regular.ts';
 import { type Git, GitError, wouldWait } from './git.ts';
 import { type GitLocation, gitDirOf, sharedDirOf } from './location.ts';
 
-/** `git status` of a checkout, in one call; and what it is told not to see. */
+/** `git status` of a checkout, and the changes that marks in the index hide from it. */
 export interface Status {
-  /** The commit HEAD stands for; undefined on a branch without commits. */
+  /** The commit of HEAD; undefined on a branch without commits. */
   head: string | undefined;
   branch: string | undefined;
   /** Changed tracked files, hidden ones included. */
@@ -30,7 +30,7 @@ interface StatusOptions {
 
 /**
  * The files that show a run of a spec, and those that are left of writing them. They change all the time beside the
- * spec, in a checkout that an agent works in, and are nobody's work, also where git has them.
+ * spec, in a checkout that an agent works in, and are no work of a ticket, also where git tracks them.
  */
 export function isShownState(file: string): boolean {
   return /(?:^|\/)SEQUENTIAL_(?:STATE\.json|PROGRESS\.md)(?:\.[^/]*)?$/.test(file);
@@ -148,9 +148,9 @@ function known(value: string, none: string): string | undefined {
 
 /** What the index says about files besides their content. */
 export interface IndexMarks {
-  /** Files that git was told to take as unchanged, whatever is in them. */
+  /** Files with the mark `assume-unchanged`. */
   assumed: string[];
-  /** Files that git was told not to look for in the worktree; a sparse checkout is made of these. */
+  /** Files with the mark `skip-worktree`; a sparse checkout consists of these. */
   skipped: string[];
   /** Commits of other repositories: submodules. */
   links: string[];
@@ -163,7 +163,7 @@ export async function readMarks(git: Git, at: GitLocation): Promise<IndexMarks> 
   const marks: IndexMarks = { assumed: [], skipped: [], links: [] };
   for (const line of stdout.split('\0')) {
     const isLink = line.startsWith('160000', 2);
-    // `H` stands for a file without marks.
+    // `H` is a file without marks.
     if (line === '' || (line[0] === 'H' && !isLink)) continue;
     const tag = line.slice(0, 1);
     const path = line.slice(line.indexOf('\t') + 1);
@@ -174,7 +174,7 @@ export async function readMarks(git: Git, at: GitLocation): Promise<IndexMarks> 
   return marks;
 }
 
-/** Changed files that `git status` does not name, because the index tells it not to look at them. */
+/** Changed files that `git status` does not name, because the index marks them. */
 async function hiddenEdits(git: Git, at: GitLocation, marks: IndexMarks): Promise<string[]> {
   // What a sparse checkout leaves out is not there; everything else with a mark may have been edited.
   const skipped = marks.skipped.filter((file) => isThere(at, file));

@@ -6,7 +6,7 @@ import { SignalboxError } from '../model/errors.ts';
 import { type ActionEnd, type PhaseContext, type Place, phaseEnvironment } from './context.ts';
 import { adoptJob, runJob } from './run-job.ts';
 
-/** The end of a step. An action has no process whose exit code would tell people anything. */
+/** The end of a step. An action has no process, so its exit code is not shown. */
 export type StepResult = JobResult & { isAction?: true };
 
 /** How long an action may take to end after a stop or its timeout; then it is left to itself, where it can do nothing more. */

@@ -38,7 +38,7 @@ export class AgentStream {
   #answered = false;
   #endBy = Number.POSITIVE_INFINITY;
   #session: string | null = null;
-  /** The CLI asked for a permission that nobody can give. */
+  /** The CLI asked for a permission, and no person is there to give it. */
   refused = false;
   /** The budget that is used up. */
   broke: Hold | null = null;

@@ -154,7 +154,7 @@ async function promptOf(
 
 /**
  * One more turn for a result that does not fit its schema or contradicts itself: in the same session, or in a fresh one
- * that is told what was asked and answered.
+ * that gets what was asked and answered.
  */
 async function repair(
   context: Context,
@@ -228,14 +228,14 @@ export function unexpected(error: unknown): AttemptEnd {
 }
 
 interface SessionChoice {
-  /** Session to go on in, or null for a fresh one. */
+  /** Session to continue, or null for a fresh one. */
   resume: string | null;
   /** The last attempt was cut off, and its session knows what is wanted. */
   cutOff: boolean;
   usageBefore: Usage | null;
 }
 
-/** Which session an attempt goes on in: one that was cut off always, else what the phase asks for. */
+/** The session that an attempt continues: always one that was cut off, else what the phase asks for. */
 function chooseSession(
   adapter: AgentAdapter,
   phase: PhaseOf<'agent'>,
@@ -271,7 +271,7 @@ function isOfThisTree(ticket: Ticket, entry: Attempt): boolean {
   return !ticket.rewound || Date.parse(entry.startedAt) >= Date.parse(ticket.rewound.at);
 }
 
-/** What is wanted has been put in other words since, so that the session has to be told again. */
+/** The task was rewritten since, so that the session needs its text again. */
 function isOutdated(ticket: Ticket, entry: Attempt): boolean {
   return ticket.retold !== undefined && Date.parse(ticket.retold) >= Date.parse(entry.startedAt);
 }

@@ -20,7 +20,7 @@ const PROMPT =
   '(git add --all, then git commit with a message that says what is still missing), and stop.';
 
 /**
- * Ends an attempt whose budget is used up. Where its session can go on and something is not committed, one short turn
+ * Ends an attempt whose budget is used up. Where its session can continue and something is not committed, one short turn
  * asks for that; it is bounded by time and turns, since there is no money left to bound it by. It is a launch, too.
  */
 export async function land(
@@ -87,7 +87,7 @@ async function hasUncommitted({
   return seen.dirty.length > 0;
 }
 
-/** What the CLI itself is told to stop at. One that counts a session as a whole had used something before. */
+/** The limit that the CLI itself gets. One that counts a session as a whole had used something before. */
 export function nativeCap(
   { allowance }: PhaseContext<PhaseOf<'agent'>>,
   usageBefore: Usage | null,

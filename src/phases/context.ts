@@ -141,7 +141,7 @@ function feedbackFor(pinned: PinnedWorkflow, ticket: Ticket, attempt: Attempt): 
 
 /**
  * The last attempt of another visit, when it did not simply succeed. What the first phase decides without changing
- * anything says where to go, and is nothing to mend.
+ * anything says where to go, and is nothing to fix.
  */
 function sentBackBy({ workflow }: PinnedWorkflow, before: Attempt[], attempt: Attempt): Attempt | undefined {
   const last = before.findLast((entry) => entry.phase !== attempt.phase || entry.visit !== attempt.visit);

@@ -89,7 +89,7 @@ async function lost({ place, rules, workspaces, ticket }: PhaseContext): Promise
 
 const GLOBS: Record<string, string> = { '**/': '(?:.*/)?', '**': '.*', '*': '[^/]*', '?': '[^/]' };
 
-/** `*` stays inside a directory, `**` crosses them, `?` is one character; a directory stands for all below it. */
+/** `*` stays inside a directory, `**` crosses them, `?` is one character; a directory includes all below it. */
 function matches(file: string, pattern: string): boolean {
   const body = pattern
     .replace(/[.+^${}()|[\]\\]/g, '\\$&')
@@ -129,7 +129,7 @@ function notedTip({ ticket, phase, jobDir }: PhaseContext): string | undefined {
 /** Kept beside the job of a phase that may only read in a tree of others: the commit that it was clean at. */
 export const HEAD_BEFORE = 'head.txt';
 
-/** The commit of a tree that others use, too; undefined where it is nobody else's, or holds work that is not committed. */
+/** The commit of a tree that others use, too; undefined where no other ticket uses it, or where it has uncommitted work. */
 export async function cleanHead({
   rules,
   workspaces,
@@ -144,7 +144,7 @@ export async function cleanHead({
 
 /**
  * Takes out of a tree of others what an attempt left there that may only read, however it ended: it would be taken for
- * the work of whoever comes next. It is kept on a ref, and told.
+ * the work of the next ticket. It is kept on a ref, and reported.
  */
 export async function takenOut(context: PhaseContext, end: AttemptEnd): Promise<AttemptEnd> {
   const to = readNote(context.jobDir, HEAD_BEFORE);

@@ -19,9 +19,9 @@ export async function perform(context: PhaseContext): Promise<AttemptEnd> {
     return await execute({ ...context, workspaces });
   } catch (error) {
     if (error instanceof SignalboxError && error.code === 'state/storage') throw error;
-    // Whatever went wrong, the attempt is over: none of its processes may go on.
+    // Whatever went wrong, the attempt is over: none of its processes may continue.
     if (readJob(context.jobDir).state === 'running') await stopJob(context.jobDir, 'stopped');
-    // Git was in the middle of something when the stop came; the tree is looked at again when the ticket goes on.
+    // Git was busy when the stop came; the worktree is checked again when the ticket continues.
     if (error instanceof GitError && context.signal.aborted)
       return { type: 'interrupted', reason: 'stopped', deliberate: true };
     return unexpected(error);

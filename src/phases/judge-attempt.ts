@@ -64,7 +64,7 @@ export async function judge(
   };
 }
 
-/** How a program may end that has said all it had to say. Every other class says what has to be mended before anybody is asked. */
+/** Errors of a program that had already given its result. Any other class needs a fix first. */
 const AFTER_ALL: ReadonlySet<ErrorClass> = new Set(['exit', 'crash', 'protocol']);
 
 const NO_SIGNAL =
@@ -78,7 +78,7 @@ function claimedIn(result: AgentResult): Claimed {
   return claimedBy(readSignal(result.text), outcome ? { outcome, ...reason } : null);
 }
 
-/** Commits on another branch, or in a tree that was replaced, are nobody's evidence. */
+/** Commits on another branch, or in a tree that was replaced, are no evidence. */
 async function misplaced(context: Context): Promise<string | undefined> {
   const { repo, branch, worktree, inPlace } = context.place;
   try {

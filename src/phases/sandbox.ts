@@ -20,12 +20,12 @@ export function sandboxProblem(context: Context, agent: AgentConfig, path: strin
   return 'sandbox: bwrap needs bubblewrap, which is not installed (apt install bubblewrap, dnf install bubblewrap)';
 }
 
-/** Whether somebody thought it wise to put an agent behind walls. */
+/** Whether any configured agent is sandboxed. */
 export function sandboxesOthers({ settings }: Context): boolean {
   return Object.values(settings.agents).some(({ sandbox }) => sandbox === 'bwrap');
 }
 
-/** Files in the repository that a CLI cannot be told to pass over: settings, and variables for itself and its shell. */
+/** Files in the repository that a CLI has no option to ignore: settings, and variables for itself and its shell. */
 const OBEYED: Readonly<Record<string, readonly string[]>> = {
   pi: ['.pi/settings.json'],
   gemini: ['.env', '.gemini/.env'],
@@ -38,7 +38,7 @@ function obeyed(context: Context, { adapter }: AgentConfig): string | undefined 
   return `${adapter} would obey ${file} of the repository, where sandboxed agents can write; set sandbox: bwrap for it, too`;
 }
 
-/** Puts walls around a command: it sees its worktree, a git directory and a home of its own. */
+/** Sandboxes a command: it sees its worktree, a git directory and a home of its own. */
 export async function enterSandbox(
   context: Context,
   agent: AgentConfig,
@@ -109,7 +109,7 @@ function groupName(worktree: string): string {
   return createHash('sha256').update(worktree).digest('hex').slice(0, 16);
 }
 
-/** Home, state, settings, repositories and the other worktrees. Outer ones first: what lies inside is mounted later. */
+/** Home, state, settings, repositories and the other worktrees. Outer ones first: inner ones are mounted later. */
 async function hiddenPlaces(
   { place, settings, workspaces, others }: Context,
   env: Readonly<Record<string, string>>,
@@ -138,7 +138,7 @@ async function hiddenPlaces(
     .sort((a, b) => a.length - b.length);
 }
 
-/** What is hidden is known by where it really is; a link that lies there is needed, too. */
+/** Hidden paths are compared with their links resolved; the link itself is needed, too. */
 function withTargets(paths: readonly string[]): string[] {
   return [...new Set(paths.flatMap((path) => [realOf(path), path]))];
 }

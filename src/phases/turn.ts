@@ -21,9 +21,9 @@ export interface Turn {
   wantsData: boolean;
   /** What earlier turns of the same attempt have used. */
   spent?: Usage | null;
-  /** Not held to the budgets, but to this many seconds: it only winds up. */
+  /** A closing turn: budgets do not apply, only this many seconds. */
   windsUp?: number;
-  /** Kept beside the job, for whoever takes it over. */
+  /** Kept beside the job, for an engine that adopts it. */
   files: Record<string, string>;
 }
 
@@ -136,7 +136,7 @@ async function jobOf(context: Context, turn: Turn): Promise<Awaited<ReturnType<J
   };
 }
 
-/** A workspace that cannot be walled in is a matter of configuration. */
+/** A workspace that cannot be sandboxed is a matter of configuration. */
 function refuse(error: unknown): never {
   throw error instanceof WorkspaceError ? new AttemptConfigError(explained(error)) : error;
 }
@@ -149,13 +149,13 @@ async function broughtHome(context: PhaseContext<PhaseOf<'agent'>>): Promise<Att
     return undefined;
   } catch (error) {
     if (!(error instanceof WorkspaceError)) throw error;
-    // After a stop nobody waits for git; what was committed is fetched when the ticket goes on.
+    // After a stop git is not waited for; what was committed is fetched when the ticket continues.
     if (context.signal.aborted) return undefined;
     return { type: 'failed', error: { class: 'workspace', message: explained(error) } };
   }
 }
 
-/** Finds out before the start that a command is not there: the shell's own message would help nobody. */
+/** Finds out before the start that a command is not there: the shell's own message does not name the agent. */
 function requireExecutable(command: string, path: string, agent: string): void {
   const candidates = command.includes('/')
     ? [command]

@@ -9,7 +9,7 @@ export interface Walls {
   /** Of what is hidden, what can be read all the same. */
   readable: readonly string[];
   writable: readonly string[];
-  /** What lies elsewhere inside than outside: from, to. */
+  /** Mounts at another path inside than outside: from, to. */
   places: readonly (readonly [string, string])[];
   /** Files and directories that lie over others, for reading: from, to. */
   over: readonly (readonly [string, string])[];
@@ -25,7 +25,7 @@ const PROC = ['/proc/sys', '/proc/sysrq-trigger', '/proc/irq', '/proc/bus'];
 export const PRIVATE = ['/tmp', '/var/tmp', '/run', '/dev/shm'];
 const JOIN = 'echo $$ > "$1/cgroup.procs" || exit 125; shift; exec "$@"';
 
-/** The command line that runs another one inside walls. Later mounts lie over earlier ones, so their order is their meaning. */
+/** The command line that runs another one in the sandbox. Later mounts cover earlier ones, so their order matters. */
 export function bubblewrap(walls: Walls, argv: readonly string[]): string[] {
   const args = ['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc'];
   for (const path of PROC) args.push('--ro-bind-try', path, path);
@@ -53,7 +53,7 @@ export function isInside(inner: string, outer: string): boolean {
   return inner === outer || inner.startsWith(outer === '/' ? outer : `${outer}/`);
 }
 
-/** It lies in something hidden, and to show it does not show something hidden as a whole again. */
+/** It is inside a hidden path, and showing it shows no hidden path as a whole. */
 function isOpened(path: string, hidden: readonly string[]): boolean {
   return hidden.some((each) => isInside(path, each)) && !hidden.some((each) => isInside(each, path));
 }

@@ -5,7 +5,7 @@ import { ownDirectories, type Seed } from '../agents/places.ts';
 import { sweepAway } from '../machine/files/regular.ts';
 
 interface SandboxHome {
-  /** What lies where inside, and may be written: from, to. */
+  /** Writable mounts: from, to. */
   writable: (readonly [string, string])[];
   /** The same for reading, over what may be written. */
   readable: (readonly [string, string])[];
@@ -13,7 +13,7 @@ interface SandboxHome {
 }
 
 const LARGEST = 16 * 1024 * 1024;
-/** Directories by variable that lie below the home directory when nobody says otherwise. */
+/** Directories by variable that are below the home directory by default. */
 const XDG: Readonly<Record<string, string>> = {
   XDG_DATA_HOME: '.local/share',
   XDG_CONFIG_HOME: '.config',
@@ -58,7 +58,7 @@ export async function openHome(spec: {
   return home;
 }
 
-/** Accounts of services have their home where the system lies, which nothing runs without. */
+/** Service accounts have their home in system directories, which every program needs. */
 const SYSTEM = /^\/(?:(?:usr|bin|sbin|lib\w*|etc|dev|proc|sys)(?:\/|$)|$)/;
 
 /** The home that the account has, wherever HOME points to. */
@@ -67,7 +67,7 @@ export function accountHome(): string[] {
     const { homedir } = userInfo();
     return isAbsolute(homedir) && !SYSTEM.test(homedir) ? [homedir] : [];
   } catch (error) {
-    // In a container somebody may be nobody.
+    // In a container the user may have no account.
     if ((error as NodeJS.ErrnoException).code === 'ERR_SYSTEM_ERROR') return [];
     throw error;
   }
@@ -172,7 +172,7 @@ function isFile(path: string): boolean {
 export function withoutLogins(text: string): string {
   const kept: string[] = [];
   let secret = false;
-  // A value may go on in the next line.
+  // A value may continue in the next line.
   for (const line of text.replace(/\\\r?\n/g, ' ').split('\n')) {
     if (/^\s*\[/.test(line)) secret = SECRET.test(line);
     if (!secret && !LOGIN.test(line) && !/gpgsign|signingkey/i.test(line)) kept.push(line);

@@ -4,7 +4,7 @@ import type { Settings } from '../config/table.ts';
 import { writeAtomic } from '../machine/files/atomic.ts';
 import { REDACTED, type Redact, redactor, secretValues } from '../model/text/redact.ts';
 
-/** What is kept instead of secrets: enough to know one when it is seen, whoever looks. */
+/** What is kept instead of secrets: enough to recognise one in a text. */
 interface Kept {
   salt: string;
   /** `<length>.<rolling hash>.<hash>`, the latest last. */
@@ -39,7 +39,7 @@ export class Fingerprints {
   }
 }
 
-/** Between two looks at the file: shorter than the time in which somebody asks for more lines. */
+/** Interval at which the file is read again; shorter than the pause between two requests for lines. */
 const FRESH_MS = 50;
 
 /** Hides what has a fingerprint in the file, also when it comes there later. */

@@ -112,7 +112,7 @@ export interface BasedOnSpec {
   recorded: string | null;
 }
 
-/** How a branch stands to a base: there is none yet, it began there, or somewhere else (`from`, where that is known). */
+/** How a branch relates to a base: there is none yet, it began there, or somewhere else (`from`, where that is known). */
 export type BasedOn = { branch: 'none' | 'same' } | { branch: 'other'; from: string | null };
 
 /** Whether a branch, if there is one, began at this base; throws when neither the repository nor its origin has the base. */

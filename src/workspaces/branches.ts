@@ -49,7 +49,7 @@ export async function examineBranch(context: Context, spec: BranchSpec): Promise
 
 type DeletedBranch = { deleted: true } | { deleted: false; reason: string };
 
-/** Deletes a branch that its base contains and nobody has checked out, exactly as it was when looked at. */
+/** Deletes a branch that its base contains and that is not checked out, unless it has moved since it was examined. */
 export async function deleteBranch(context: Context, spec: BranchSpec): Promise<DeletedBranch> {
   const repo = await context.repo(spec.repo);
   return lockRepo(repo, async () => {

@@ -13,7 +13,7 @@ export interface CatchUpSpec {
   repo: string;
   path: string;
   branch: string;
-  /** What origin is known to have had last: it still has it unless somebody rewrote the branch there. */
+  /** What origin is known to have had last: it still has it unless the branch was rewritten there. */
   known: string | null;
   /** Also fetched, so that it can be merged where there is no network. */
   base: string | null;

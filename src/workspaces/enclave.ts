@@ -177,7 +177,7 @@ const PLANTED = [
 ];
 
 /**
- * Removes what is never used, and tells what cannot be: a link would lead our own git to where the agent wants it, and a
+ * Removes what is never used, and reports what cannot be removed: a link would lead our own git to where the agent wants it, and a
  * named pipe would make it wait for ever.
  */
 async function brokenPart(gitDir: string): Promise<string | undefined> {

@@ -95,7 +95,7 @@ export async function takeFingerprint(context: Context, path: string): Promise<s
   const status = await readStatus(context.git, at, { all: true });
   const said = status.raw.split('\0').filter((entry) => !isShownState(entry.split(/[ /]/).at(-1) ?? ''));
   const hash = createHash('sha256').update(said.join('\0'));
-  // Status names a dirty file but not its content: the change time tells whether it was written again.
+  // Status names a dirty file but not its content: the change time shows whether it was written again.
   for (const file of [...status.changed, ...status.untracked].filter((each) => !isShownState(each))) {
     const stat = lstatSync(join(at.workTree, file), { bigint: true, throwIfNoEntry: false });
     hash.update(`${file}\0${stat?.ino}\0${stat?.size}\0${stat?.ctimeNs}\0`);

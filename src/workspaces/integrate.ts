@@ -151,7 +151,7 @@ async function broughtUp(
   return 'conflict' in merged ? merged : merged.commit;
 }
 
-/** Brings the integration branch up to the base: a person is told to merge it. */
+/** Brings the integration branch up to the base, because the message asks the user to merge it. */
 export async function bringUp(context: Context, repo: GitLocation, target: MergeTarget): Promise<void> {
   if (target.old && target.old !== target.tip) await moveBranch(context, repo, target, target.tip);
 }

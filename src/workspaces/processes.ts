@@ -5,7 +5,7 @@ import { isInside } from './paths.ts';
 
 const WAIT_MS = 10_000;
 
-/** Processes whose working directory is inside; only Linux tells. */
+/** Processes whose working directory is inside; none where there is no /proc. */
 export function processesIn(path: string): string[] {
   if (!existsSync('/proc/self/cwd')) return [];
   return readdirSync('/proc').filter((pid) => /^\d/.test(pid) && isInside(cwdOf(pid), path));
@@ -20,7 +20,7 @@ function cwdOf(pid: string): string {
   }
 }
 
-/** A git call outlives an engine that was killed: it may finish before anybody else touches its files. */
+/** A git call outlives an engine that was killed: it finishes before another command touches its files. */
 export async function waitForGit(path: string): Promise<void> {
   const deadline = performance.now() + WAIT_MS;
   for (;;) {

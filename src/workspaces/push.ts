@@ -17,7 +17,7 @@ export interface PushSpec {
   known?: string | null;
   /** The branch that it started from, where origin has to have that, too. */
   from?: string | null;
-  /** May it be made once more where somebody deleted it? Without `known`, always. */
+  /** Whether to create it again where it was deleted on origin; without `known`, always. */
   again?: boolean;
 }
 
@@ -66,7 +66,7 @@ export async function pushBranch(context: Context, spec: PushSpec): Promise<Push
   if (before === commit) return { commit, pushed: false };
   await refuseLoss(context, repo, spec, { commit, before });
   // The commit by its id: what is pushed is what is compared, even if the branch moves meanwhile. The lease holds it
-  // to what was just looked at; that it only adds commits was seen above.
+  // to what was just read; that the push only adds commits was checked above.
   const ref = branchRef(spec.branch);
   const lease = `--force-with-lease=${ref}:${before ?? ''}`;
   const result = await context.git([...PUSH, lease, 'origin', `${commit}:${ref}`], {
@@ -90,7 +90,7 @@ export async function pushBranch(context: Context, spec: PushSpec): Promise<Push
   );
 }
 
-/** Whoever pushed such a branch would bring somebody's own commits along. */
+/** A push of such a branch would publish commits of the user's own. */
 function fromNowhere({ branch, repo }: PushSpec, from: string): WorkspaceError {
   return new WorkspaceError(
     'workspace/base-not-pushed',
@@ -112,7 +112,7 @@ async function reaching<T>(spec: PushSpec, repo: GitLocation, look: () => Promis
   }
 }
 
-/** Refuses a push that would take commits away from origin, or bring back what somebody took away there. */
+/** Refuses a push that would take commits away from origin, or bring back what was removed there. */
 async function refuseLoss(
   context: Context,
   repo: GitLocation,

@@ -9,7 +9,7 @@ export interface BranchSpec {
 /** A prerequisite's branch as origin has it. */
 export interface StackedThere {
   commit: string;
-  /** It stands for the branch here; else both are built upon. */
+  /** It replaces the branch here; else both are built upon. */
   instead: boolean;
 }
 
@@ -30,11 +30,11 @@ export interface WorkspaceSpec {
   stackThere?: Record<string, StackedThere>;
   /** Branches of prerequisites that came into the base on the forge, squashed maybe: the base as origin has it now counts for them. */
   mergedOn?: string[];
-  /** `<planId>/<ticketId>`; written beside the worktree so that nobody else takes it. */
+  /** `<planId>/<ticketId>`; written beside the worktree so that no other ticket takes it. */
   owner: string;
-  /** Earlier owners whose worktree and branch this one goes on with. */
+  /** Earlier owners whose worktree and branch this one continues. */
   takesOver?: string[];
-  /** Work happens in the repository's own checkout: nothing is made, and nothing given back. */
+  /** Work happens in the repository's own checkout: nothing is created or released. */
   inPlace?: boolean;
   /** Shell commands run in a worktree that was made or reused. */
   hooks: string[];

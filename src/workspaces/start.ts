@@ -64,7 +64,7 @@ export async function findStart(context: Context, repo: GitLocation, spec: Start
   const commit = await stack(context, repo, stackSpec);
   if (!tip) return { tip, base: { ref, commit }, notes: told };
   const known = [base.commit, start, ...(formerBase ? [formerBase.commit] : [])];
-  // What was merged as one commit looks like somebody else's change of the same lines: only what came since counts as own.
+  // What was merged as one commit looks like a foreign change of the same lines: only later commits count as own.
   const from = there.tips.length > 0 ? formerBase?.commit : undefined;
   const to = await upon(context, repo, { branch: spec.branch, tip, known, stacked: commit, missing, from });
   return { tip: to, movesFrom: tip, base: { ref, commit }, notes: told };
@@ -159,7 +159,7 @@ interface UponSpec {
   from?: string | undefined;
 }
 
-/** Where a branch goes on that lacks prerequisites: at the stack when it has no commits of its own, else at a merge of both. */
+/** Where a branch that lacks prerequisites continues: at the stack when it has no commits of its own, else at a merge of both. */
 async function upon(context: Context, repo: GitLocation, spec: UponSpec): Promise<string> {
   const { branch, tip, stacked, missing } = spec;
   const known = [...new Set([...spec.known, stacked])];

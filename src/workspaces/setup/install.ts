@@ -46,7 +46,7 @@ export function lockfileOf(dir: string, wanted: string | null): string | undefin
   return installOf(dir, wanted)?.lockfile;
 }
 
-/** Who runs the project's scripts: whoever installs what they need. */
+/** The package manager that installs is also the one that runs the project's scripts. */
 export function scriptRunner(dir: string): string {
   return installOf(dir, null)?.manager ?? detectManifest(dir).packageManager ?? 'npm';
 }
@@ -72,7 +72,7 @@ export async function dueInstall(
   const packages = lstatSync(join(worktree.workTree, 'node_modules'), { throwIfNoEntry: false });
   const before = readRegularText(join(worktree.gitDir, INSTALLED));
   if (before === install.stamp) return fresh && !packages ? install : undefined;
-  // Packages that are a link to somebody else's, or committed, are not ours to replace.
+  // Packages that are linked from elsewhere, or committed, are not replaced.
   if (packages?.isSymbolicLink() || (packages && before === undefined && (await isCommitted(git, worktree))))
     return undefined;
   return install;

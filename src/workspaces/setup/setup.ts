@@ -148,7 +148,7 @@ interface FailedSetup {
 function failedSetup(who: string, way: string, { command, cwd, end, output }: FailedSetup): WorkspaceError {
   const cause = causeIn(output);
   const said = cause ? `: ${cause}` : '';
-  // Output that the cause has told in full is not told again.
+  // Output that the cause has in full is not repeated.
   const printed = output === '' || output === cause ? '' : `\nIt printed:\n${output}`;
   return new WorkspaceError(
     'workspace/hook',

@@ -74,7 +74,7 @@ export function removeLeftFiles(gitDir: string): void {
 }
 
 /**
- * False when files have other modes than a new worktree's would. Git itself shows that, unless its config tells it to
+ * False when files have other modes than a new worktree's would. Git itself shows that, unless its config makes it
  * overlook modes, as an agent may have made it do: then it is asked again.
  */
 export async function hasCommittedModes(context: Context, at: GitLocation): Promise<boolean> {
