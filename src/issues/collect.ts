@@ -3,7 +3,7 @@ import type { GhOptions } from '../github/gh/run-gh.ts';
 import { promptParts } from '../kiro/prompt-parts.ts';
 import { readSpec, type Spec } from '../kiro/read-spec.ts';
 import { isWork } from '../kiro/task.ts';
-import { type Unit, type UnitOptions, type Units, unitsOf } from '../kiro/units.ts';
+import { type Unit, type Units, unitsOf } from '../kiro/units.ts';
 import { InputError } from '../model/errors.ts';
 import { idProblem, slug } from '../model/ids.ts';
 import { cleanLine, cleanText } from '../model/text/clean.ts';
@@ -18,18 +18,11 @@ interface CollectOptions extends GhOptions {
   unit?: 'parent' | 'leaf';
 }
 
-interface CollectedWork {
-  items: WorkItem[];
-  problems: SourceProblem[];
-  /** Notes about parts of a spec that were not taken as written. */
-  notes: string[];
-}
-
-/** Everything that references name, spec directories included, in the order of the references. */
-export async function collectWork(
-  references: readonly string[],
-  options: CollectOptions,
-): Promise<CollectedWork> {
+/**
+ * Everything that references name, spec directories included, in the order of the references, with notes about parts of
+ * specs that were not taken as written.
+ */
+export async function collectWork(references: readonly string[], options: CollectOptions) {
   const cwd = options.filesFrom ?? options.cwd;
   const parsed = await orProblems(references, String, (text) => parseReference(text, { cwd }));
   const isSpec = (reference: Reference): reference is SpecReference => reference.kind === 'spec';
@@ -51,10 +44,7 @@ export async function collectWork(
 }
 
 /** A spec with an error in it gives nothing: its order could not be trusted. */
-async function readOne(
-  { text, path }: SpecReference,
-  unit: 'parent' | 'leaf',
-): Promise<SpecWork & { notes: string[] }> {
+async function readOne({ text, path }: SpecReference, unit: 'parent' | 'leaf') {
   const spec = await readSpec(path);
   const units = unitsOf(spec, { unit });
   const found = [...spec.problems, ...units.problems];
@@ -67,7 +57,7 @@ async function readOne(
   return {
     text,
     dir: spec.dir,
-    items: specItems(spec, { unit }),
+    items: specItems(spec, units),
     notes: [...leftOut(spec, units), ...notes],
   };
 }
@@ -81,8 +71,7 @@ function leftOut(spec: Spec, { units }: Units): string[] {
 }
 
 /** The units of a spec as work items: what is to do, the requirements it names as criteria, and the files it names. */
-function specItems(spec: Spec, options: UnitOptions = {}): WorkItem[] {
-  const { units } = unitsOf(spec, options);
+function specItems(spec: Spec, { units }: Units): WorkItem[] {
   const keyOf = (id: string) => `kiro:${spec.dir}#${id}`;
   const before = inTurn(units);
   return units.map((unit) => ({
