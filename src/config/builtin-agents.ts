@@ -2,25 +2,11 @@ import { basename, join } from 'node:path';
 import type { AgentConfig } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
 import { nearest } from '../model/text/near.ts';
+import type { ValueOf } from './kinds.ts';
+import { ADAPTERS, type TABLE } from './table.ts';
 
-/** Adapters an `agents` entry may name; `custom` calls any command. */
-export const ADAPTERS = ['claude', 'codex', 'opencode', 'pi', 'gemini', 'rehearsal', 'custom'] as const;
-
-export interface AgentEntry {
-  adapter?: string;
-  command?: string;
-  defaultArgs?: string[];
-  env?: Record<string, string>;
-  model?: string;
-  envAllow?: string[];
-  account?: string;
-  fallback?: string;
-  sandbox?: string;
-  sandboxNetwork?: boolean;
-  sandboxReadable?: string[];
-  sandboxWritable?: string[];
-  sandboxProcesses?: number;
-}
+/** An entry of `agents` in the settings. */
+export type AgentEntry = ValueOf<(typeof TABLE)['agents']['kind']['of']>;
 
 /** Agents that work without an entry; an entry of the same name changes only the fields it has. */
 export function builtInAgents(packageDir: string): Record<string, AgentEntry & { command: string }> {
@@ -44,20 +30,13 @@ export function resolveAgent(name: string, entry: AgentEntry, packageDir: string
   // The rehearsal agent is not on PATH.
   const isOurs = said === 'rehearsal' && adapter === 'rehearsal';
   return {
+    ...entry,
     name,
     adapter,
     command: isOurs ? (builtIns.rehearsal?.command ?? said) : said,
     defaultArgs: entry.defaultArgs ?? [],
     env: entry.env ?? {},
     model: entry.model ?? null,
-    envAllow: entry.envAllow,
-    account: entry.account,
-    fallback: entry.fallback,
-    sandbox: entry.sandbox,
-    sandboxNetwork: entry.sandboxNetwork,
-    sandboxReadable: entry.sandboxReadable,
-    sandboxWritable: entry.sandboxWritable,
-    sandboxProcesses: entry.sandboxProcesses,
   };
 }
 

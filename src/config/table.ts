@@ -1,5 +1,4 @@
 import type { AgentConfig } from '../model/agent.ts';
-import { ADAPTERS } from './builtin-agents.ts';
 import {
   boolean,
   choice,
@@ -20,6 +19,9 @@ import {
 } from './kinds.ts';
 import { DEFAULT_STATE } from './paths.ts';
 import { RUN_ROWS } from './run-table.ts';
+
+/** Adapters an `agents` entry may name; `custom` calls any command. */
+export const ADAPTERS = ['claude', 'codex', 'opencode', 'pi', 'gemini', 'rehearsal', 'custom'] as const;
 
 const texts = list(text);
 const budget = object({
