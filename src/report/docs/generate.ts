@@ -10,31 +10,23 @@ import { jsonSchemas } from '../../workflows/json-schemas.ts';
 import { PHASE_SCHEMAS } from '../../workflows/load.ts';
 import { TEMPLATE_VARIABLES } from '../../workflows/variables.ts';
 
-/** All generated files: JSON Schemas and documents with generated tables, by path. */
-export function generated(root: string, documents: DocTables = allTables()): Record<string, string> {
-  const files: Record<string, string> = {};
-  for (const [name, schema] of Object.entries(jsonSchemas())) {
-    files[`schemas/${name}.schema.json`] = `${JSON.stringify(schema, null, 2)}\n`;
-  }
-  for (const [file, { title, sections }] of Object.entries(documents)) {
-    const path = join(root, file);
-    const text = existsSync(path) ? readFileSync(path, 'utf8') : `# ${title}\n`;
-    files[file] = Object.entries(sections).reduce(fill, text);
-  }
-  return files;
-}
-
 /** Writes the files that are not up to date and returns their names; with `check` it writes nothing. */
 export function generate(root: string, options: { check: boolean }): string[] {
-  const stale = Object.entries(generated(root)).filter(([file, text]) => {
-    const path = join(root, file);
-    return !existsSync(path) || readFileSync(path, 'utf8') !== text;
-  });
-  for (const [file, text] of options.check ? [] : stale) {
+  const read = (file: string) => (existsSync(join(root, file)) ? readFileSync(join(root, file), 'utf8') : '');
+  const schemas = Object.entries(jsonSchemas()).map(([name, schema]) => [
+    `schemas/${name}.schema.json`,
+    `${JSON.stringify(schema, null, 2)}\n`,
+  ]);
+  const documents = Object.entries(docTables()).map(([file, sections]) => [
+    file,
+    Object.entries(sections).reduce(fill, read(file)),
+  ]);
+  const stale = [...schemas, ...documents].filter(([file = '', text]) => read(file) !== text);
+  for (const [file = '', text = ''] of options.check ? [] : stale) {
     mkdirSync(dirname(join(root, file)), { recursive: true });
     writeFileSync(join(root, file), text);
   }
-  return stale.map(([file]) => file);
+  return stale.map(([file = '']) => file);
 }
 
 /** Replaces the text between a pair of markers; adds the markers at the end if they are missing. */
@@ -49,28 +41,20 @@ function fill(text: string, [name, table]: [string, string]): string {
   return text.slice(0, from) + section + text.slice(to + end.length);
 }
 
-function allTables(): DocTables {
-  return { ...docTables(), ...agentDocTables() };
-}
-
 type Schema = Record<string, unknown>;
 
 /** Generated tables, by document and section. */
-export type DocTables = Record<string, { title: string; sections: Record<string, string> }>;
-
-export function docTables(): DocTables {
+function docTables(): Record<string, Record<string, string>> {
   return {
     'docs/workflow-reference.md': {
-      title: 'Workflow reference',
-      sections: {
-        'workflow-fields': workflowTable(),
-        'phase-fields': phaseTable(),
-        'nested-fields': nestedTable(),
-        actions: actionTable(),
-      },
+      'workflow-fields': workflowTable(),
+      'phase-fields': phaseTable(),
+      'nested-fields': nestedTable(),
+      actions: actionTable(),
     },
-    'docs/prompts.md': { title: 'Prompts', sections: { variables: variableTable() } },
-    'docs/configuration.md': { title: 'Configuration', sections: { settings: settingsTable() } },
+    'docs/prompts.md': { variables: variableTable() },
+    'docs/configuration.md': { settings: settingsTable() },
+    'docs/agents.md': { programs: programTable(), supports: supportTable(), access: accessTable() },
   };
 }
 
@@ -209,16 +193,6 @@ function markdownTable(head: string[], rows: string[][]): string {
 }
 
 const PROGRAMS = Object.values(ADAPTERS).flatMap(({ name, program }) => (program ? [{ name, program }] : []));
-
-/** The tables of docs/agents.md, from what the adapters declare. */
-export function agentDocTables(): DocTables {
-  return {
-    'docs/agents.md': {
-      title: 'Agents',
-      sections: { programs: programTable(), supports: supportTable(), access: accessTable() },
-    },
-  };
-}
 
 function programTable(): string {
   const cells = PROGRAMS.map(({ name, program: { title, package: from, tested, login } }) => [
