@@ -9,7 +9,7 @@ import { plural } from '../model/text/plural.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/port.ts';
 import { ticketsIn } from './live/state.ts';
-import { duration, oneLine, type Style, usageText } from './style.ts';
+import { duration, oneLine, type Style, statusMark, usageText } from './style.ts';
 import { cells, fittingTable, joined, spread, table } from './table.ts';
 
 const BRING = /^To bring it into your checkout: (git -C .+ signalbox\/\S+)$/m;
@@ -30,7 +30,7 @@ export function summary(
   columns?: number,
 ): string {
   const rows = run.tickets.map((ticket) => [
-    ticketMark(ticket, style),
+    statusMark(ticket.status, style),
     ticket.ticketId,
     ticket.status.replace('_', ' '),
     ticket.branch ?? '',
@@ -65,13 +65,6 @@ function bringingIn(tickets: readonly Ticket[]): Set<string> {
     ),
   );
   return new Set(said.map((command) => oneLine(command, 1000)));
-}
-
-export function ticketMark(ticket: Ticket, style: Style): string {
-  if (ticket.status === 'complete') return style.green('✓');
-  if (ticket.status === 'failed') return style.red('✗');
-  if (ticket.status === 'paused') return style.yellow('‖');
-  return ticket.status === 'needs_attention' ? style.yellow('!') : style.dim('◌');
 }
 
 const LONGEST_TITLE = 100;

@@ -9,8 +9,7 @@ import { usageOf } from '../model/limits/usage.ts';
 import { NO_REASON } from '../model/state/outcome.ts';
 import { plural } from '../model/text/plural.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { ticketMark } from './plan-text.ts';
-import { counted, duration, oneLine, type Style, usageText } from './style.ts';
+import { counted, duration, oneLine, type Style, statusMark, usageText } from './style.ts';
 import { fittingTable, joined, table } from './table.ts';
 
 interface Shown {
@@ -131,7 +130,7 @@ export function specSummary(result: SpecResult, look: Style, columns?: number): 
   const { tickets, plan, halted, counts, changes, usage, ms } = result;
   const shown = worthShowing(tickets);
   const rows = shown.map((ticket) => [
-    isPartly(ticket) ? look.yellow('✓') : ticketMark(ticket, look),
+    isPartly(ticket) ? look.yellow('✓') : statusMark(ticket.status, look),
     ticket.ticketId,
     oneLine(ticket.title, 50),
     isPartly(ticket) ? 'partly' : ticket.status.replace('_', ' '),

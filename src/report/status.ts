@@ -9,7 +9,7 @@ import { asAsked, type Explanation, explain } from '../model/state/explain.ts';
 import { behind } from '../model/state/turns.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
 import type { StoreProblem, StoreView } from '../store/port.ts';
-import { ago, counted, oneLine, type Style, sayProblem, untilNote, usageText } from './style.ts';
+import { ago, counted, oneLine, type Style, sayProblem, statusMark, untilNote, usageText } from './style.ts';
 
 interface TicketStatus extends Explanation {
   ticket: Ticket;
@@ -104,16 +104,6 @@ export function homeless(view: StoreView): StoreProblem[] {
   return view.problems.filter((problem) => !known.has(problem.planId));
 }
 
-const MARKS: Record<Ticket['status'], string> = {
-  queued: '◌',
-  ready: '◌',
-  running: '●',
-  paused: '‖',
-  complete: '✓',
-  failed: '✗',
-  needs_attention: '!',
-};
-
 export function planLines(
   { plan, tickets, problems }: PlanStatus,
   style: Style,
@@ -167,7 +157,7 @@ function tellTicket({ ticket, why, next }: TicketStatus, page: Page): void {
   const { lines, style, now, width, detailed } = page;
   const since = ticket.status === 'complete' ? '' : ` ${style.dim(howLong(ticket, now))}`;
   const status = ticket.status.replace('_', ' ');
-  const mark = paint(ticket, style)(MARKS[ticket.status]);
+  const mark = statusMark(ticket.status, style);
   lines.push(
     `  ${mark} ${ticket.ticketId.padEnd(width)}  ${status.padEnd(15)}${ticket.since ? since : ''}  ${oneLine(ticket.title, 60)}`,
   );
@@ -198,11 +188,4 @@ function howLong(ticket: Ticket, now: number): string {
   const open = hold?.kind === 'gate' || hold?.kind === 'poll' ? openAttempt(ticket) : undefined;
   const since = open?.startedAt ?? ticket.since;
   return status === 'failed' ? `${ago(since, now)} ago` : `for ${ago(since, now)}`;
-}
-
-function paint(ticket: Ticket, style: Style): (text: string) => string {
-  if (ticket.status === 'complete') return style.green;
-  if (ticket.status === 'failed') return style.red;
-  if (ticket.status === 'running') return style.cyan;
-  return ticket.status === 'needs_attention' || ticket.status === 'paused' ? style.yellow : style.dim;
 }

@@ -1,4 +1,4 @@
-import type { Hold } from '../model/ticket.ts';
+import type { Hold, TicketStatus } from '../model/ticket.ts';
 
 /** Colours; plain text when they are off. */
 export interface Style {
@@ -21,6 +21,21 @@ export function style(color: boolean): Style {
     yellow: paint(33, 39),
     cyan: paint(36, 39),
   };
+}
+
+const MARKS: Record<TicketStatus, [sign: string, paint: keyof Style]> = {
+  queued: ['◌', 'dim'],
+  ready: ['◌', 'dim'],
+  running: ['●', 'cyan'],
+  paused: ['‖', 'yellow'],
+  complete: ['✓', 'green'],
+  failed: ['✗', 'red'],
+  needs_attention: ['!', 'yellow'],
+};
+
+export function statusMark(status: TicketStatus, style: Style): string {
+  const [sign, paint] = MARKS[status];
+  return style[paint](sign);
 }
 
 /** `0.4s`, `45s`, `4m 6s`, `2h 3m`. */
