@@ -29,6 +29,8 @@ import type { ExecutionConfig } from '../model/plan-schema.ts';
 import { ticketsOf } from '../model/plans/view.ts';
 import { whyNotMerged } from '../model/verdict.ts';
 import { runOutput } from '../report/issue-runs/output.ts';
+import { style } from '../report/style.ts';
+import { openStore } from '../store/open.ts';
 import type { OrchestratorConfig, RunSurroundings } from './arguments.ts';
 import {
   checkCall,
@@ -225,8 +227,19 @@ export class RunOrchestrator {
   ): Promise<RunResult> {
     const { settings, signal, onProgress, onPhasePlan, onEvent, output } = init;
     const { verbose, quiet, detach } = config;
+    // A callback that throws once still gets the next lines, the result last.
+    const print = output && harmless(output);
     const shown =
-      output && runOutput({ output, stateDir: settings.stateDir, verbose, quiet: quiet || detach });
+      print &&
+      runOutput({
+        store: openStore(settings.stateDir),
+        out: (text) => {
+          for (const line of text.split('\n')) print(line);
+        },
+        verbose,
+        quiet: quiet || detach,
+        style: style(false),
+      });
     const listen = (event: EngineEvent) => {
       shown?.listen(event);
       return onEvent?.(event);

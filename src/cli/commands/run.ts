@@ -200,30 +200,29 @@ async function watched(
   work: (init: ResumeInit) => Promise<RunResult>,
 ): Promise<void> {
   const { json = false, plain = false, quiet, verbose } = options;
-  const [{ issueLines }, { openStore }] = await Promise.all([
+  const [{ runOutput }, { openStore }] = await Promise.all([
     import('../../report/issue-runs/output.ts'),
     import('../../store/open.ts'),
   ]);
   const store = openStore(settings.stateDir);
+  const look = style(io.color);
   let planId = '';
   const called = (ticketId: string) => {
     const ticket = ticketOf(store.view(), { planId, ticketId });
     return ticket && issueName(ticket);
   };
   const view = await eventView(io, { json, plain, verbose, withPlan: false, called });
-  const lines = issueLines({ store, out: io.out, verbose });
+  const lines = runOutput({ store, out: io.out, verbose, quiet, style: look, columns: io.columns?.() });
   const listen = (event: EngineEvent) => {
-    if (event.type === 'plan:status' && planId === '') {
+    const isFirst = event.type === 'plan:status' && planId === '';
+    if (isFirst) {
       planId = event.planId;
       view.watch(store, { planId });
-      if (json) view.listen(event);
-      else if (view.live && !quiet) view.out(runHeader(store, planId, style(io.color)).join('\n'));
-      else if (!quiet) lines.begin(planId);
-      return;
     }
-    if (quiet && !json) return;
-    if (view.live || json) view.listen(event);
-    else lines.listen(event);
+    if (json) view.listen(event);
+    else if (!view.live) lines.listen(event);
+    else if (!quiet && isFirst) view.out(runHeader(store, planId, look).join('\n'));
+    else if (!quiet) view.listen(event);
   };
   const closing = {
     err: view.err,
@@ -239,27 +238,18 @@ async function watched(
     closing.close();
     io.exit(result.exitCode === 130 ? signalCode(signal.reason) : result.exitCode);
     // Stopped while issues were still being read: there is no run to show.
-    if (signal.aborted && result.planId === null && !json) io.err('Stopped. Nothing was begun.');
-    else await show(result, options, io);
+    if (signal.aborted && result.planId === null && !json) return io.err('Stopped. Nothing was begun.');
+    const run = result.detached ? result.planId : null;
+    const daemon = run === null ? undefined : await handOver(run, options, io);
+    if (json) io.out(resultLine(result, daemon));
+    else if (daemon !== undefined) io.out(handedOver(daemon, run, 'status --plan'));
+    else lines.end(result);
   });
 }
 
-async function show(result: RunResult, options: ViewOptions, io: Io): Promise<void> {
-  const { planId, detached } = result;
-  const daemon = detached && planId ? await handOver(planId, options, io) : undefined;
-  if (options.json) {
-    const { results, logPath, exitCode, config, wallClockDurationSeconds, dryRun } = result;
-    const facts = { planId, exitCode, logPath, wallClockDurationSeconds, config, results };
-    const more = { ...(dryRun ? { dryRun } : {}), ...(detached ? { detached, daemon: daemon ?? null } : {}) };
-    return io.out(JSON.stringify({ type: 'result', ok: exitCode === 0, ...facts, ...more }));
-  }
-  if (detached) {
-    if (daemon !== undefined) io.out(handedOver(daemon, planId, 'status --plan'));
-    return;
-  }
-  const { issueSummary, dryRunLines } = await import('../../report/issue-runs/output.ts');
-  const text = result.dryRun
-    ? dryRunLines(result.dryRun, result.results)
-    : issueSummary(result, style(io.color), io.columns?.());
-  if (text.length > 0) io.out(text.join('\n'));
+function resultLine(result: RunResult, daemon: number | undefined): string {
+  const { planId, detached, results, logPath, exitCode, config, wallClockDurationSeconds, dryRun } = result;
+  const facts = { planId, exitCode, logPath, wallClockDurationSeconds, config, results };
+  const more = { ...(dryRun ? { dryRun } : {}), ...(detached ? { detached, daemon: daemon ?? null } : {}) };
+  return JSON.stringify({ type: 'result', ok: exitCode === 0, ...facts, ...more });
 }

@@ -1,24 +1,27 @@
-import { harmless } from '../../features/issue-runs/callbacks.ts';
 import { reasonOf, workedSeconds } from '../../features/issue-runs/results/issue-result.ts';
 import { issueName, remarksOf, storedRun } from '../../features/issue-runs/results/stored-run.ts';
 import type { IssueResult, PlannedIssue, RunResult } from '../../features/issue-runs/types.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { ticketOf } from '../../model/plans/view.ts';
 import { isSuperseded, type Ticket } from '../../model/ticket.ts';
-import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/port.ts';
-import { counted, oneLine, type Style, style, usageText, wholeSeconds } from '../style.ts';
+import { counted, oneLine, type Style, usageText, wholeSeconds } from '../style.ts';
 import { cells, fittingTable } from '../table.ts';
 import { type Mark, RunLines } from './progress-lines.ts';
 
-interface IssueLinesOptions {
+interface RunOutputOptions {
   store: Store;
-  out(line: string): void;
+  /** One or more whole lines. */
+  out(text: string): void;
   verbose: boolean;
+  /** Print only the result. */
+  quiet: boolean;
+  style: Style;
+  columns?: number | undefined;
 }
 
-/** The progress lines of an issue run, with names and reasons from its store. */
-export function issueLines({ store, out, verbose }: IssueLinesOptions) {
+/** Prints an issue run as lines: its progress, then its result. */
+export function runOutput({ store, out, verbose, quiet, style, columns }: RunOutputOptions) {
   let planId = '';
   const known = <T>(ticketId: string, read: (ticket: Ticket) => T, otherwise: T): T => {
     const ticket = ticketOf(store.view(), { planId, ticketId });
@@ -34,13 +37,22 @@ export function issueLines({ store, out, verbose }: IssueLinesOptions) {
     remarksOf: (id, phase) => known(id, (ticket) => remarksOf(ticket, phase), []),
   });
   return {
-    begin(id: string): void {
-      planId = id;
-      const plan = store.plan(id);
+    listen(event: EngineEvent): void {
+      if (quiet) return;
+      if (event.type !== 'plan:status' || planId !== '') return void lines.listen(event);
+      planId = event.planId;
+      const plan = store.plan(planId);
       const marks = plan.tickets.map(({ ticketId }) => [ticketId, known(ticketId, markOf, '⏳')] as const);
       lines.begin(new Map(marks), storedRun(plan)?.config.sequential);
     },
-    listen: (event: EngineEvent): void => lines.listen(event),
+    end(result: RunResult): void {
+      lines.close();
+      if (result.detached) return;
+      const text = result.dryRun
+        ? dryRunLines(result.dryRun, result.results)
+        : issueSummary(result, style, columns);
+      if (text.length > 0) out(text.join('\n'));
+    },
     close: (): void => lines.close(),
   };
 }
@@ -49,50 +61,6 @@ function markOf(ticket: Ticket): Mark {
   if (ticket.status === 'complete') return '✓';
   if (ticket.status === 'failed') return '✗';
   return isSuperseded(ticket) ? '‖' : '⏳';
-}
-
-export interface RunOutputOptions {
-  output(line: string): void;
-  stateDir: string;
-  verbose: boolean;
-  /** Print only the result. */
-  quiet: boolean;
-}
-
-export interface RunOutput {
-  listen(event: EngineEvent): void;
-  end(result: RunResult): void;
-  close(): void;
-}
-
-/** The lines that the command line prints for a run, without colours, for callers of the library. */
-export function runOutput({ output, stateDir, verbose, quiet }: RunOutputOptions): RunOutput {
-  // A callback that throws once still gets the next lines, the result last.
-  const show = harmless(output);
-  const out = (text: string) => {
-    for (const line of text.split('\n')) show(line);
-  };
-  const lines = issueLines({ store: openStore(stateDir), out, verbose });
-  let begun = false;
-  return {
-    listen(event) {
-      if (quiet) return;
-      if (event.type === 'plan:status' && !begun) {
-        begun = true;
-        return lines.begin(event.planId);
-      }
-      lines.listen(event);
-    },
-    end(result) {
-      lines.close();
-      if (result.detached) return;
-      const text = result.dryRun
-        ? dryRunLines(result.dryRun, result.results)
-        : issueSummary(result, style(false));
-      if (text.length > 0) out(text.join('\n'));
-    },
-    close: () => lines.close(),
-  };
 }
 
 /** Reasons end with the hint, so piped output has them in full. */
