@@ -21,8 +21,8 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const dist = join(root, 'dist');
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-// Built beside and then swapped in, so that nobody finds half of it. A quick rebuild keeps the old packs:
-// a program that is running may still load them.
+// Built in another directory and then renamed, so that no program loads an incomplete build. A quick rebuild keeps the
+// old packs: a running program may still load them.
 const quick = process.argv.includes('--no-types');
 const out = quick ? dist : `${dist}.${process.pid}`;
 if (process.argv.includes('--if-stale') && isCurrent()) process.exit(0);
@@ -92,7 +92,7 @@ await build({
     exports: 'named',
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name]-[hash].js',
-    // Every file costs a start most of a millisecond: what `status` needs is one file, and drags nothing heavy in.
+    // Opening a file takes most of a millisecond: what `status` needs is one file, without anything heavy.
     codeSplitting: {
       groups: [
         { name: 'zod', test: /node_modules\/zod\// },
@@ -127,14 +127,14 @@ if (!quick) {
   rmSync(old, { recursive: true, force: true });
 }
 
-/** For those who import: the library's names as an ES module. */
+/** Exports the library's names as an ES module. */
 function writeFacade(name) {
   const names = Object.keys(createRequire(import.meta.url)(join(out, `${name}.js`))).join(', ');
   const text = `import library from './${basename(name)}.js';\nexport const { ${names} } = library;\n`;
   writeFileSync(join(out, `${name}.mjs`), text);
 }
 
-/** Nothing that goes into the build is newer than it. */
+/** Whether the build is newer than all of its inputs. */
 function isCurrent() {
   const built = existsSync(join(dist, 'types')) ? statSync(join(dist, 'cli.cjs')).mtimeMs : 0;
   const inputs = [
@@ -149,7 +149,7 @@ function isCurrent() {
   return inputs.every((name) => statSync(join(root, name)).mtimeMs <= built);
 }
 
-/** The bundle carries these packages, so it carries their licences too. */
+/** The bundle contains these packages, so it needs their licences. */
 function licences(names) {
   return names.map((name) => `${name}\n\n${licence(join(root, 'node_modules', name))}`).join('\n\n----\n\n');
 }
@@ -181,9 +181,9 @@ function emitTypes() {
   carryZodTypes(join(out, 'types'));
 }
 
-/** Our types are made from schemas, so the declarations of zod come along: the package needs no other one. */
+/** Our types are made from zod schemas, so zod's declarations are copied into the package. */
 function carryZodTypes(types) {
-  // Both kinds of callers may read declarations of CommonJS; those of ES modules are refused to `require`.
+  // CommonJS declarations work for `import` and `require`; those of ES modules only for `import`.
   writeFileSync(join(types, 'package.json'), '{ "type": "commonjs" }\n');
   const zod = join(root, 'node_modules', 'zod');
   const carried = (name) =>

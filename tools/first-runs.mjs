@@ -1,11 +1,11 @@
-// The first things that a new build does, at build time: what they load and what V8 compiles for them is worth keeping.
+// Commands that are run once at build time, to record the modules they load and the code that V8 compiles for them.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 
 const CONFIG = ['-C', '../run.yaml'];
-// From those that load little to those that load much.
+// Ordered by how much they load.
 const RUNS = [
   { name: 'status', argv: ['cli.cjs', 'status'], shows: 'second' },
   { name: 'settings', argv: ['cli.cjs', 'status', ...CONFIG], shows: 'second' },
@@ -18,7 +18,7 @@ const RUNS = [
   { name: 'run', argv: ['cli.cjs', 'run', 'p', ...CONFIG], shows: '2/2 complete' },
 ];
 
-/** Lets the build in `dist` do each of them; `onExit` is code that runs at the end of each and may write to `$NOTED`. */
+/** Runs all of them with the build in `dist`; `onExit` is code that runs at the end of each and may write to `$NOTED`. */
 export function firstRuns(dist, onExit) {
   const scratch = mkdtempSync(join(tmpdir(), 'signalbox-build-'));
   const noted = join(scratch, 'noted.json');

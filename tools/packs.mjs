@@ -1,5 +1,5 @@
 // Puts what was bundled into a few files, each with V8's code for it: a start opens a few files instead of dozens and
-// compiles next to nothing. What the first runs of a new build load decides which modules lie together.
+// compiles almost nothing. The first runs of a new build decide which modules are packed together.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -39,7 +39,7 @@ function readModules(dist, entries) {
   });
 }
 
-/** A module lies with those that the first run to load it loaded. */
+/** Groups each module with the others of the first run that loaded it. */
 function together(modules, runs) {
   const packs = new Map();
   for (const module of modules) {
@@ -54,7 +54,7 @@ function writePack(dist, name, modules) {
   const functions = modules.map(
     ({ name, text }) => `${JSON.stringify(name)}(exports,require,module,__filename){${text}\n}`,
   );
-  // One byte for each character: V8 takes such a text as it is, and half the memory for it.
+  // One byte for each character: V8 needs no conversion and half the memory.
   const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
   const text = `({${functions.join(',\n')}})`.replaceAll(/[^\0-\x7f]/g, escaped);
   const file = `${name}-${createHash('sha256').update(text).digest('hex').slice(0, 8)}.js`;
@@ -88,7 +88,7 @@ const packs = new Map();
 const modules = new Map();
 Object.assign(exports, { load, modules, packs });
 
-// As require does; our own modules lie in packs.
+// Like require, but finds our own modules in packs.
 function load(name) {
   const home = homes[name];
   if (home === undefined) return require(name);
@@ -101,7 +101,7 @@ function load(name) {
   return module.exports;
 }
 
-// With what V8 compiled at build time. Another version of V8 refuses that and compiles anew.
+// Uses the code that V8 compiled at build time. Another version of V8 rejects it and compiles again.
 function open(home) {
   const filename = __dirname + '/packs/' + files[home];
   const text = fs.readFileSync(filename, 'latin1');
