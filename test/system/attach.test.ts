@@ -43,8 +43,9 @@ describe.concurrent('attach', () => {
       });
       await outside.shows(pane, '[my_run] 1:task-1.1- 2:task-1.2*');
       server.tmux('detach-client', '-s', '=my_run:');
-      await waitFor('its end', () => outside.panes('terminal')[0]?.dead);
-      expect(outside.tmux('display-message', '-p', '-t', pane, '#{pane_dead_status}')).toBe('0');
+      // A pane is dead when its terminal is closed; tmux learns the exit code a moment later.
+      const code = () => outside.tmux('display-message', '-p', '-t', pane, '#{pane_dead_status}');
+      expect(await waitFor('its exit code', code)).toBe('0');
     } finally {
       outside.kill();
     }
