@@ -29,7 +29,7 @@ export function roomProblems(src) {
     sameName: sameNames(),
     startsProcesses: files
       .filter(startsProcesses)
-      .map((file) => `src/${file}: processes are started by src/machine/run.ts or as jobs`),
+      .map((file) => `src/${file}: processes are started by src/machine/run-process.ts or as jobs`),
     touchesProcess: files
       .filter(touchesProcess)
       .map((file) => `src/${file}: only src/cli touches the process`),

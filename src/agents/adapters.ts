@@ -1,17 +1,17 @@
-import type { Settings } from '../config/table.ts';
+import type { Settings } from '../config/settings-table.ts';
 import { type Finding, type Problem, placed } from '../config/yaml-source.ts';
 import type { AgentAdapter } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
-import { didYouMean } from '../model/text/near.ts';
+import { didYouMean } from '../model/text/nearest-word.ts';
 import type { PhaseOf } from '../model/workflow.ts';
-import type { LoadedWorkflow } from '../workflows/load.ts';
+import type { LoadedWorkflow } from '../workflows/load-workflow.ts';
 import { claude, planClaude, READ_DENIES } from './claude.ts';
 import { codex, planCodex } from './codex.ts';
 import { custom } from './custom.ts';
 import { gemini, planGemini } from './gemini.ts';
 import { opencode, planOpencode } from './opencode.ts';
 import { pi, planPi } from './pi.ts';
-import type { Launcher } from './planning.ts';
+import type { Launcher } from './planner-launch.ts';
 import { rehearsal } from './rehearsal.ts';
 
 export const ADAPTERS: Readonly<Record<string, AgentAdapter>> = {

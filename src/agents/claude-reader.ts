@@ -2,7 +2,7 @@ import type { AgentError, AgentEvent } from '../model/agent.ts';
 import { addUsage, noUsage, subtractUsage, totalUsage } from '../model/limits/usage.ts';
 import { asArray, asNumber, asObject, asString, type JsonObject } from '../model/text/json.ts';
 import type { ErrorClass, Json, Usage } from '../model/ticket.ts';
-import { classify, type Exit } from './reading/errors.ts';
+import { classify, type Exit } from './reading/classify-errors.ts';
 import { resultInText } from './reading/final-message.ts';
 import { isoFromEpoch } from './reading/reset-time.ts';
 import { oneLine, StreamReader, usageOf, warning } from './reading/stream-reader.ts';

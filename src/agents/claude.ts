@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import type { AgentAdapter, AgentRequest, Invocation } from '../model/agent.ts';
 import { can } from '../model/agent.ts';
 import { ClaudeReader } from './claude-reader.ts';
-import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from './flags.ts';
-import { type Launcher, type LaunchFile, ownArgs, secretFile } from './planning.ts';
+import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from './cli-flags.ts';
+import { type Launcher, type LaunchFile, ownArgs, secretFile } from './planner-launch.ts';
 import { checkedSessionId } from './reading/stream-reader.ts';
 
 /** Retrying and updating are the engine's business, and nothing but the work should go over the network. */

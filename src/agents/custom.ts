@@ -8,7 +8,7 @@ import type {
 } from '../model/agent.ts';
 import { can } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
-import { stderrText, unfinished, wasSignalled } from './reading/errors.ts';
+import { stderrText, unfinished, wasSignalled } from './reading/classify-errors.ts';
 import { extractTagged } from './reading/final-message.ts';
 
 const TAIL = 64 * 1024;

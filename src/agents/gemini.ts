@@ -10,9 +10,9 @@ import type {
 import { can } from '../model/agent.ts';
 import { asNumber, asObject, asString, type JsonObject } from '../model/text/json.ts';
 import type { ErrorClass, Usage } from '../model/ticket.ts';
-import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from './flags.ts';
-import { type Launcher, ownArgs, secretFile, withSkillIndex } from './planning.ts';
-import { classify, type Exit, isEmptied, troubleEvent } from './reading/errors.ts';
+import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from './cli-flags.ts';
+import { type Launcher, ownArgs, secretFile, withSkillIndex } from './planner-launch.ts';
+import { classify, type Exit, isEmptied, troubleEvent } from './reading/classify-errors.ts';
 import { checkedSessionId, oneLine, StreamReader, usageOf, warning } from './reading/stream-reader.ts';
 
 const POLICY_FILE = 'gemini-policy.toml';

@@ -3,7 +3,7 @@ import { can } from '../model/agent.ts';
 import { asString, type JsonObject } from '../model/text/json.ts';
 import { ERROR_CLASSES, type Json } from '../model/ticket.ts';
 import { requestEnv } from './custom.ts';
-import type { Exit } from './reading/errors.ts';
+import type { Exit } from './reading/classify-errors.ts';
 import { checkedSessionId, isoOf, oneLine, StreamReader, usageOf } from './reading/stream-reader.ts';
 
 const SCHEMA_FILE = 'schema.json';

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
-import type { Settings as SignalboxSettings } from '../config/table.ts';
+import type { Settings as SignalboxSettings } from '../config/settings-table.ts';
 import type { PhasePlanCallback, ProgressCallback } from '../features/issue-runs/callbacks.ts';
 import type { RunLogWriter } from '../features/issue-runs/logs/run-log.ts';
 import { parseBatches } from '../features/issue-runs/options/check-options.ts';
-import { completeOptions, mergeRunOptions } from '../features/issue-runs/options/run-options.ts';
+import { completeOptions, mergeRunOptions } from '../features/issue-runs/options/merge-options.ts';
 import type {
   ManifestOfRun,
   MergedRunOptions,
@@ -12,7 +12,7 @@ import type {
   WorktreeInfo,
 } from '../features/issue-runs/types.ts';
 import type { IssueInfo } from '../issues/github/issue.ts';
-import type { Env } from '../machine/environment.ts';
+import type { Env } from '../machine/home-path.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { ExecutionConfig } from '../model/plan-schema.ts';

@@ -1,4 +1,4 @@
-import type { Settings } from '../config/table.ts';
+import type { Settings } from '../config/settings-table.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { letGo } from '../engine/plan-transitions.ts';
 import { runPlan } from '../engine/run-plan.ts';
@@ -8,11 +8,11 @@ import { atLeast, issueResult } from '../features/issue-runs/results/issue-resul
 import { infoOf, numberOf, worktreesOf } from '../features/issue-runs/results/stored-run.ts';
 import { restSuperseded } from '../features/issue-runs/resume.ts';
 import type { IssueResult, RunResult } from '../features/issue-runs/types.ts';
-import type { Env } from '../machine/environment.ts';
+import type { Env } from '../machine/home-path.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { ExecutionConfig } from '../model/plan-schema.ts';
-import { ticketsOf } from '../model/plans/view.ts';
+import { ticketsOf } from '../model/plans/plans-view.ts';
 import type { OrchestratorConfig } from './arguments.ts';
 import { openEngine } from './open-engine.ts';
 

@@ -1,5 +1,5 @@
 export { loadSettings } from '../config/load.ts';
-export type { Settings } from '../config/table.ts';
+export type { Settings } from '../config/settings-table.ts';
 export type { EngineContext, OpenOptions, PlanKind } from '../engine/context.ts';
 export type { PlanHooks } from '../engine/plan-kind.ts';
 export {
@@ -15,7 +15,7 @@ export {
   buildExecutionConfig,
   checkExecutionConfig,
 } from '../features/issue-runs/options/execution-config.ts';
-export { type ConfigLayers, ConfigResolver } from '../features/issue-runs/options/run-options.ts';
+export { type ConfigLayers, ConfigResolver } from '../features/issue-runs/options/merge-options.ts';
 export type {
   IssueResult,
   ManifestOfRun,

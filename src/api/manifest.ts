@@ -1,4 +1,4 @@
-import { type ProjectManifest, readManifest } from '../config/manifest.ts';
+import { type ProjectManifest, readManifest } from '../config/project-manifest.ts';
 import { surroundingsOf } from './arguments.ts';
 
 export { InputError, SignalboxError } from '../model/errors.ts';

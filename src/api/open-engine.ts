@@ -17,9 +17,9 @@ const ACTIONS: Actions = {
   checks: async (call) => (await import('../features/checks/checks.ts')).checksAction(call),
   'related-tests': async (call) => (await import('../features/checks/related-tests.ts')).relatedAction(call),
   integrate: async (call) =>
-    (await import('../features/integrate/integrate.ts')).integrateStep({ ...call, inPhase: true }),
+    (await import('../features/integrate/integrate-ticket.ts')).integrateStep({ ...call, inPhase: true }),
   'spec-tick': async (call) =>
-    (await import('../features/spec-runs/tick.ts')).tickStep({ ...call, inPhase: true }),
+    (await import('../features/spec-runs/tick-unit.ts')).tickStep({ ...call, inPhase: true }),
   'push-branch': onGithub('push-branch'),
   'pull-request': onGithub('pull-request'),
   'sync-branch': onGithub('sync-branch'),

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { repositoryOf } from '../config/paths.ts';
-import type { Settings } from '../config/table.ts';
+import type { Settings } from '../config/settings-table.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { stopperOf } from '../engine/stopped-tickets.ts';
 import { workspaceFor } from '../engine/ticket-defaults.ts';
@@ -18,12 +18,12 @@ import type {
   PreparedRun,
   WorktreeInfo,
 } from '../features/issue-runs/types.ts';
-import type { WorkItem } from '../issues/item.ts';
-import { issueInFile } from '../issues/markdown.ts';
+import { issueInFile } from '../issues/markdown-issues.ts';
 import { parseReference } from '../issues/reference.ts';
-import type { Env } from '../machine/environment.ts';
+import type { WorkItem } from '../issues/work-item.ts';
+import type { Env } from '../machine/home-path.ts';
 import { explained, InputError } from '../model/errors.ts';
-import { planOf } from '../model/plans/view.ts';
+import { planOf } from '../model/plans/plans-view.ts';
 import type { OrchestratorConfig } from './arguments.ts';
 import type { Opened } from './drive-run.ts';
 import { type Course, driveRun } from './drive-run.ts';

@@ -1,8 +1,8 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readManifest } from '../config/manifest.ts';
 import { repositoryOf } from '../config/paths.ts';
+import { readManifest } from '../config/project-manifest.ts';
 import { harmless, type PhasePlanCallback } from '../features/issue-runs/callbacks.ts';
 import { checkLogPlace } from '../features/issue-runs/logs/log-files.ts';
 import { openRunLog } from '../features/issue-runs/logs/run-log.ts';
@@ -11,7 +11,7 @@ import {
   buildExecutionConfig,
   checkExecutionConfig,
 } from '../features/issue-runs/options/execution-config.ts';
-import { completeOptions } from '../features/issue-runs/options/run-options.ts';
+import { completeOptions } from '../features/issue-runs/options/merge-options.ts';
 import { atLeast } from '../features/issue-runs/results/issue-result.ts';
 import { numberOf, spentOn, storedRun } from '../features/issue-runs/results/stored-run.ts';
 import { takeRun } from '../features/issue-runs/resume.ts';
@@ -26,7 +26,7 @@ import { numberedItem } from '../issues/github/issue.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { ExecutionConfig } from '../model/plan-schema.ts';
-import { ticketsOf } from '../model/plans/view.ts';
+import { ticketsOf } from '../model/plans/plans-view.ts';
 import { whyNotMerged } from '../model/verdict.ts';
 import { runOutput } from '../report/issue-runs/output.ts';
 import { style } from '../report/style.ts';

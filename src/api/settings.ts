@@ -1,7 +1,7 @@
 import { loadSettings } from '../config/load.ts';
 import { packageDir } from '../config/paths.ts';
-import type { RunSettings, Settings } from '../config/table.ts';
-import type { Env } from '../machine/environment.ts';
+import type { RunSettings, Settings } from '../config/settings-table.ts';
+import type { Env } from '../machine/home-path.ts';
 import { surroundingsOf } from './arguments.ts';
 
 export { InputError, SignalboxError } from '../model/errors.ts';

@@ -1,10 +1,10 @@
 import { killFollowed } from '../machine/jobs/stop.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { Naming } from '../model/state/explain.ts';
-import { lineOf } from '../report/lines.ts';
-import type { Live } from '../report/live/live.ts';
+import { lineOf } from '../report/event-line.ts';
+import type { Live } from '../report/live/live-view.ts';
 import { style } from '../report/style.ts';
-import type { Store } from '../store/port.ts';
+import type { Store } from '../store/store-interface.ts';
 import { forTerminal, type Io, type Signals, type Terminal } from './io.ts';
 
 /** Shows events, and other messages between them. */
@@ -54,8 +54,8 @@ async function liveView(
   { withPlan, called, verbose = false }: ViewOptions,
 ): Promise<EventView> {
   const [{ Live: LiveBlock }, { ticketsIn }] = await Promise.all([
-    import('../report/live/live.ts'),
-    import('../report/live/state.ts'),
+    import('../report/live/live-view.ts'),
+    import('../report/live/live-state.ts'),
   ]);
   let tickets: () => ReturnType<typeof ticketsIn> = () => [];
   let watch: (() => () => void) | undefined;

@@ -1,9 +1,9 @@
 import { basename, join } from 'node:path';
 import type { AgentConfig } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
-import { nearest } from '../model/text/near.ts';
-import type { ValueOf } from './kinds.ts';
-import { ADAPTERS, type TABLE } from './table.ts';
+import { nearest } from '../model/text/nearest-word.ts';
+import { ADAPTERS, type TABLE } from './settings-table.ts';
+import type { ValueOf } from './value-kinds.ts';
 
 /** An entry of `agents` in the settings. */
 export type AgentEntry = ValueOf<(typeof TABLE)['agents']['kind']['of']>;

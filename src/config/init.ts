@@ -1,9 +1,9 @@
 import { appendFileSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { InputError } from '../model/errors.ts';
-import { configTemplate } from './describe.ts';
-import { detectManifest } from './manifest.ts';
+import { configTemplate } from './describe-settings.ts';
 import { readText } from './paths.ts';
+import { detectManifest } from './project-manifest.ts';
 
 /** What was done, path by path: `kept` existed before and is unchanged. */
 export interface Made {

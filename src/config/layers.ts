@@ -1,10 +1,17 @@
 import { dirname } from 'node:path';
-import type { Env } from '../machine/environment.ts';
+import type { Env } from '../machine/home-path.ts';
 import { InputError } from '../model/errors.ts';
-import { type CheckContext, check, fromText, isMapping, unknownKey, type ValueProblem } from './check.ts';
-import { found, isScalar, type Kind, type Row } from './kinds.ts';
-import type { Flags } from './table.ts';
-import { flagOf, type Key, ROWS, variableOf } from './table.ts';
+import {
+  type CheckContext,
+  check,
+  fromText,
+  isMapping,
+  unknownKey,
+  type ValueProblem,
+} from './check-value.ts';
+import type { Flags } from './settings-table.ts';
+import { flagOf, type Key, ROWS, variableOf } from './settings-table.ts';
+import { found, isScalar, type Kind, type Row } from './value-kinds.ts';
 import type { Path, YamlSource } from './yaml-source.ts';
 
 /** One setting that a layer gives. */

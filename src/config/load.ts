@@ -1,15 +1,15 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import { type Env, userHome } from '../machine/environment.ts';
+import { type Env, userHome } from '../machine/home-path.ts';
 import type { AgentConfig } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
 import { type AgentEntry, builtInAgents, findAgent, resolveAgent } from './builtin-agents.ts';
-import type { Row } from './kinds.ts';
 import { type Entry, fileLayer, flagLayer, variableLayer } from './layers.ts';
 import { type ConfigFile, findConfig, homeDir, projectFile, setsNothing } from './paths.ts';
-import type { Flags, McpServer, Settings } from './table.ts';
-import { type Key, ROWS, TABLE } from './table.ts';
+import type { Flags, McpServer, Settings } from './settings-table.ts';
+import { type Key, ROWS, TABLE } from './settings-table.ts';
 import { isTrusted } from './trust.ts';
+import type { Row } from './value-kinds.ts';
 
 export interface LoadOptions {
   cwd: string;

@@ -1,6 +1,6 @@
-import { isScalar, type Kind, type Row } from './kinds.ts';
-import { RUN_ONLY, RUN_ROWS, type RunOnlyRow } from './run-table.ts';
-import { flagOf, type Key, ROWS } from './table.ts';
+import { RUN_ONLY, RUN_ROWS, type RunOnlyRow } from './run-settings-table.ts';
+import { flagOf, type Key, ROWS } from './settings-table.ts';
+import { isScalar, type Kind, type Row } from './value-kinds.ts';
 
 /** Settings of runs, in the table's order. */
 export const RUN_SETTINGS = ROWS.filter(({ key }) => Object.hasOwn(RUN_ROWS, key));

@@ -13,7 +13,7 @@ import {
   type Sum,
 } from '../model/limits/budget.ts';
 import type { Plan } from '../model/plan.ts';
-import { planOf, ticketOf } from '../model/plans/view.ts';
+import { planOf, ticketOf } from '../model/plans/plans-view.ts';
 import { redactAll } from '../model/text/redact.ts';
 import { type Attempt, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { firstPhase, type Phase, type PhaseOf, phaseOf } from '../model/workflow.ts';

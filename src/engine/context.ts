@@ -1,4 +1,4 @@
-import type { Settings } from '../config/table.ts';
+import type { Settings } from '../config/settings-table.ts';
 import { Machine } from '../machine/machine.ts';
 import type { ActionInputs, ActionName } from '../model/actions.ts';
 import { InputError, messageOf, SignalboxError } from '../model/errors.ts';
@@ -8,11 +8,11 @@ import type { TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { PlanSchema } from '../model/plan-schema.ts';
 import { type Redact, redactAll } from '../model/text/redact.ts';
-import type { ActionEnd, Place } from '../phases/index.ts';
+import type { ActionEnd, Place } from '../phases/perform-phase.ts';
 import { redactorOf, secretKeeper } from '../sandbox/secret-fingerprints.ts';
 import { openStore } from '../store/open.ts';
-import type { Holder, Store, StoreView } from '../store/port.ts';
-import { createWorkspaces, type Workspaces } from '../workspaces/index.ts';
+import type { Holder, Store, StoreView } from '../store/store-interface.ts';
+import { createWorkspaces, type Workspaces } from '../workspaces/workspaces.ts';
 import { type Crash, crashPoints } from './crash-points.ts';
 import type { PlanHooks } from './plan-kind.ts';
 

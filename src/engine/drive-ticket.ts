@@ -5,7 +5,6 @@ import type { Plan } from '../model/plan.ts';
 import { isDue, next, type Step } from '../model/state/next.ts';
 import { broken } from '../model/state/reduce.ts';
 import { attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
-import { checkCheckout, recordLeft } from './checkout.ts';
 import { type EngineContext, hooksOf } from './context.ts';
 import { type Pinned, pinnedFor } from './pinned-workflow.ts';
 import { readTip, releaseWorkspace } from './prepare-workspace.ts';
@@ -13,6 +12,7 @@ import { takeStep } from './run-attempt.ts';
 import { refOf, reportStatus } from './status-events.ts';
 import { type TicketWorkspace, workspaceFor } from './ticket-defaults.ts';
 import { TicketWriter } from './ticket-writer.ts';
+import { checkCheckout, recordLeft } from './users-changes.ts';
 
 interface DriveOptions {
   /** False for a poll that only checks again: anything more waits for a slot. */

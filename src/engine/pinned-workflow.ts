@@ -1,7 +1,7 @@
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { type PinnedWorkflow, readPinned } from '../workflows/pin.ts';
-import { resolveWorkflow } from '../workflows/resolve.ts';
+import { type PinnedWorkflow, readPinned } from '../workflows/pin-workflow.ts';
+import { resolveWorkflow } from '../workflows/resolve-workflow.ts';
 import type { EngineContext } from './context.ts';
 import { workflowNameOf } from './ticket-defaults.ts';
 

@@ -1,7 +1,7 @@
 import type { EngineEvent } from '../model/events.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Hold, Ticket } from '../model/ticket.ts';
-import type { EvidenceRules } from '../phases/index.ts';
+import type { EvidenceRules } from '../phases/perform-phase.ts';
 import type { TicketWorkspace } from './ticket-defaults.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { type Claim, sayOther } from '../model/claim.ts';
 import { HeldError, IllegalMoveError } from '../model/errors.ts';
 import { type Plan, withDetached } from '../model/plan.ts';
-import { ticketsOf } from '../model/plans/view.ts';
+import { ticketsOf } from '../model/plans/plans-view.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
 import { type EngineContext, emit } from './context.ts';
 

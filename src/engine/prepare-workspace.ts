@@ -5,10 +5,10 @@ import { HeldError, IllegalMoveError, messageOf, WorkspaceError } from '../model
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { openAttempt, type Ticket, tipOf } from '../model/ticket.ts';
-import type { Place } from '../phases/index.ts';
-import type { WorkspaceSpec } from '../workspaces/index.ts';
+import type { Place } from '../phases/perform-phase.ts';
+import type { WorkspaceSpec } from '../workspaces/workspaces.ts';
 import { type EngineContext, emit, hooksOf, isFatal } from './context.ts';
-import { handOver, isStillNeeded, putBack } from './shared-tree.ts';
+import { handOver, isStillNeeded, putBack } from './shared-worktree.ts';
 import { refOf } from './status-events.ts';
 import { type TicketWorkspace, workspaceFor } from './ticket-defaults.ts';
 

@@ -1,9 +1,9 @@
 import { stopJob } from '../machine/jobs/stop.ts';
 import { messageOf } from '../model/errors.ts';
-import { planOf } from '../model/plans/view.ts';
+import { planOf } from '../model/plans/plans-view.ts';
 import { reduce } from '../model/state/reduce.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
-import type { StoreView } from '../store/port.ts';
+import type { StoreView } from '../store/store-interface.ts';
 import { type EngineContext, isFatal } from './context.ts';
 import { pinnedFor } from './pinned-workflow.ts';
 import { readTip, releaseWorkspace } from './prepare-workspace.ts';

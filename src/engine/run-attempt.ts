@@ -19,7 +19,7 @@ import {
   type PhaseContext,
   type Place,
   perform,
-} from '../phases/index.ts';
+} from '../phases/perform-phase.ts';
 import { admission, agentOf, allowanceOf, endedBefore, launchesOf } from './admission.ts';
 import { type EngineContext, emit, hooksOf } from './context.ts';
 import type { Pinned } from './pinned-workflow.ts';

@@ -1,7 +1,7 @@
 import { IllegalMoveError, InputError, messageOf } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plans/plan-problems.ts';
-import { ticketsOf } from '../model/plans/view.ts';
+import { ticketsOf } from '../model/plans/plans-view.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
 import { heldBy } from '../model/state/explain.ts';
 import type { Ticket } from '../model/ticket.ts';

@@ -1,6 +1,6 @@
 import { IllegalMoveError, WorkspaceError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
-import { ticketsOf } from '../model/plans/view.ts';
+import { ticketsOf } from '../model/plans/plans-view.ts';
 import { isOver, isSuperseded, type Ticket } from '../model/ticket.ts';
 import { type EngineContext, hooksOf } from './context.ts';
 

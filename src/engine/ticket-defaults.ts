@@ -1,12 +1,12 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import type { Settings } from '../config/table.ts';
+import type { Settings } from '../config/settings-table.ts';
 import { InputError } from '../model/errors.ts';
 import { branchProblem, defaultBranch, refKey } from '../model/ids.ts';
 import { type Plan, removedTickets, sharesWorkspace } from '../model/plan.ts';
-import { blockersOf, type PlansView, planOf } from '../model/plans/view.ts';
+import { blockersOf, type PlansView, planOf } from '../model/plans/plans-view.ts';
 import { endedInBase } from '../model/state/merging.ts';
 import { type Ticket, tipOf } from '../model/ticket.ts';
-import type { WorkspaceSpec } from '../workspaces/index.ts';
+import type { WorkspaceSpec } from '../workspaces/workspaces.ts';
 
 export function workflowNameOf(ticket: Ticket, plan: Plan, settings: Settings): string {
   return ticket.workflow ?? plan.workflow ?? settings.defaultWorkflow;

@@ -5,7 +5,7 @@ import type { TicketRef } from '../model/ids.ts';
 import { reduce, type TicketEvent } from '../model/state/reduce.ts';
 import { openAttempt, type Ticket, type Usage } from '../model/ticket.ts';
 import type { Workflow } from '../model/workflow.ts';
-import { wasOutOfReach } from '../store/port.ts';
+import { wasOutOfReach } from '../store/store-interface.ts';
 import { type EngineContext, emit } from './context.ts';
 import type { AttemptRef } from './status-events.ts';
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { isAbsolute, join, relative } from 'node:path';
-import { writeAtomic } from '../machine/files/atomic.ts';
 import { makeDirectory } from '../machine/files/directory.ts';
-import { readRegularText } from '../machine/files/regular.ts';
+import { readRegularText } from '../machine/files/regular-file.ts';
+import { writeAtomic } from '../machine/files/write-atomic.ts';
 import { fileStamp, type GitLocation } from './location.ts';
 
 type Entries = ReadonlyArray<readonly [key: string, value: string]>;

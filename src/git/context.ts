@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { withLock } from '../machine/lock.ts';
+import { withLock } from '../machine/file-lock.ts';
 import type { Git } from './git.ts';
 import type { GitLocation } from './location.ts';
 

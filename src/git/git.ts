@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { findExecutable } from '../machine/programs.ts';
-import { run } from '../machine/run.ts';
+import { findExecutable } from '../machine/find-program.ts';
+import { run } from '../machine/run-process.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { CONFIG_KEYS, type ConfigEntry, createConfigGuard } from './config-guard.ts';
 import { gitEnv, withConfig } from './environment.ts';
 import { type GitLocation, gitDirOf, pipeIn, realOf } from './location.ts';
-import { createObjectReader } from './object-reader.ts';
+import { createObjectReader } from './resolve-names.ts';
 
 const MAX_OUTPUT = 64 * 1024 * 1024;
 const TIMEOUT_MS = 10 * 60_000;

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readRegularText } from '../machine/files/regular.ts';
+import { readRegularText } from '../machine/files/regular-file.ts';
 import { messageOf } from '../model/errors.ts';
 import { type Context, lockRepo, type Trunk } from './context.ts';
 import { retryRaces } from './git.ts';

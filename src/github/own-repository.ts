@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { writeAtomic } from '../machine/files/atomic.ts';
 import { makeDirectory } from '../machine/files/directory.ts';
 import { readOrEmpty } from '../machine/files/text-file.ts';
-import { run } from '../machine/run.ts';
+import { writeAtomic } from '../machine/files/write-atomic.ts';
+import { run } from '../machine/run-process.ts';
 import { InputError } from '../model/errors.ts';
 import { asRecord, asText, parseJson } from '../model/text/json.ts';
 import {

@@ -5,7 +5,17 @@ import { defaultHost, ownRepository } from '../github/own-repository.ts';
 import { InputError, messageOf, SignalboxError } from '../model/errors.ts';
 import { idProblem } from '../model/ids.ts';
 import { quoted } from '../model/text/clean.ts';
-import { fetchGithub } from './github/source.ts';
+import { fetchGithub } from './github/fetch-issues.ts';
+import { fetchLinear } from './linear/linear-issues.ts';
+import { fetchMarkdown } from './markdown-issues.ts';
+import {
+  issueNumber,
+  parseReference,
+  type Reference,
+  readIssue,
+  readLinear,
+  type SpecReference,
+} from './reference.ts';
 import {
   type Fetched,
   orError,
@@ -16,17 +26,7 @@ import {
   type SourceProblem,
   type Wait,
   type WorkItem,
-} from './item.ts';
-import { fetchLinear } from './linear/source.ts';
-import { fetchMarkdown } from './markdown.ts';
-import {
-  issueNumber,
-  parseReference,
-  type Reference,
-  readIssue,
-  readLinear,
-  type SpecReference,
-} from './reference.ts';
+} from './work-item.ts';
 
 export interface FetchResult {
   /** In the order of the references, each once. */

@@ -1,6 +1,6 @@
-import { orderByDependencies } from '../model/plans/order.ts';
+import { orderByDependencies } from '../model/plans/dependency-order.ts';
 import { asArray, asRecord, parseJson } from '../model/text/json.ts';
-import { didYouMean } from '../model/text/near.ts';
+import { didYouMean } from '../model/text/nearest-word.ts';
 import type { Collected } from './find-tasks.ts';
 import { error, type Note, type SpecTask, warning } from './task.ts';
 import { taskList } from './task-fields.ts';

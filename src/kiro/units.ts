@@ -1,6 +1,6 @@
 import { InputError } from '../model/errors.ts';
-import { orderByDependencies } from '../model/plans/order.ts';
-import { didYouMean } from '../model/text/near.ts';
+import { orderByDependencies } from '../model/plans/dependency-order.ts';
+import { didYouMean } from '../model/text/nearest-word.ts';
 import type { Spec } from './read-spec.ts';
 import {
   ancestorsOf,

@@ -2,10 +2,10 @@ import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { requireId, type TicketRef } from '../model/ids.ts';
 import { type Attempt, attemptKey } from '../model/ticket.ts';
-import { writeAtomic } from './files/atomic.ts';
+import { withLock } from './file-lock.ts';
 import { asStorageError, makeDirectory } from './files/directory.ts';
-import { readRegular } from './files/regular.ts';
-import { withLock } from './lock.ts';
+import { readRegular } from './files/regular-file.ts';
+import { writeAtomic } from './files/write-atomic.ts';
 import { MemoryWatch } from './memory.ts';
 
 /** Where a plan's latest run opened its tmux windows. */

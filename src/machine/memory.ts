@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { freemem } from 'node:os';
 import { dirname, join } from 'node:path';
-import { writeAtomic } from './files/atomic.ts';
-import { readJson, readText } from './files/regular.ts';
+import { readJson, readText } from './files/regular-file.ts';
+import { writeAtomic } from './files/write-atomic.ts';
 import { readIdentity } from './jobs/job.ts';
-import { run, runSync } from './run.ts';
+import { run, runSync } from './run-process.ts';
 
 interface Watched {
   agent: string;

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { run, runSync } from './run.ts';
+import { run, runSync } from './run-process.ts';
 
 /** Sends a signal; false when there is no such process any more. A negative pid is a process group. */
 export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {

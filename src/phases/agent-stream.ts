@@ -1,4 +1,4 @@
-import { lineSplitter } from '../agents/reading/lines.ts';
+import { lineSplitter } from '../agents/reading/split-lines.ts';
 import type { AgentAdapter, AgentEvent, AgentReader, AgentResult } from '../model/agent.ts';
 import { totalUsage } from '../model/limits/usage.ts';
 import type { Hold, Usage } from '../model/ticket.ts';

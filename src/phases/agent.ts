@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { adapterFor, capabilityProblems } from '../agents/adapters.ts';
-import { defaultAccess } from '../agents/flags.ts';
+import { defaultAccess } from '../agents/cli-flags.ts';
 import {
   repairAnew,
   repairPrompt,
@@ -14,13 +14,13 @@ import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { Attempt, Json, Ticket, Usage } from '../model/ticket.ts';
 import { judgedIn, judgementProblem, schemaForCriteria } from '../model/verdict.ts';
 import { type PhaseOf, resultSchemaOf } from '../model/workflow.ts';
-import { MAX_PROMPT_BYTES } from '../workflows/find.ts';
-import { renderPhasePrompt } from '../workflows/pin.ts';
-import { validateResult } from '../workflows/result-schema/validate.ts';
-import { hasBegun, land, nativeCap, ownBudget } from './budget-ending.ts';
+import { MAX_PROMPT_BYTES } from '../workflows/find-content.ts';
+import { renderPhasePrompt } from '../workflows/pin-workflow.ts';
+import { validateResult } from '../workflows/result-schema/validate-result.ts';
 import { cutShortBy, type PhaseContext, variablesOf } from './context.ts';
 import { cleanHead, HEAD_BEFORE, TIP_BEFORE, takenOut, tipBefore } from './evidence.ts';
 import { BEFORE, factsOf, failure, fingerprint, judge, notedBefore, parked } from './judge-attempt.ts';
+import { hasBegun, land, nativeCap, ownBudget } from './out-of-budget.ts';
 import { excerpt } from './output.ts';
 import { AttemptConfigError, readNote, type Turn, type TurnEnd, takeTurn } from './turn.ts';
 

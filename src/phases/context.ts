@@ -1,14 +1,14 @@
-import { ownVariables } from '../agents/places.ts';
-import type { Settings } from '../config/table.ts';
+import { ownVariables } from '../agents/cli-directories.ts';
+import type { Settings } from '../config/settings-table.ts';
 import type { ActionInputs, ActionName } from '../model/actions.ts';
 import type { AgentConfig } from '../model/agent.ts';
 import type { Plan } from '../model/plan.ts';
-import { allowedEnvironment } from '../model/text/environment.ts';
+import { allowedEnvironment } from '../model/text/allowed-environment.ts';
 import type { Attempt, Hold, Ticket, Usage } from '../model/ticket.ts';
 import { firstPhase, type Phase, type PhaseOf } from '../model/workflow.ts';
-import type { PinnedWorkflow } from '../workflows/pin.ts';
-import { templateVariables } from '../workflows/variables.ts';
-import type { Workspaces } from '../workspaces/index.ts';
+import type { PinnedWorkflow } from '../workflows/pin-workflow.ts';
+import { templateVariables } from '../workflows/template-variables.ts';
+import type { Workspaces } from '../workspaces/workspaces.ts';
 
 /** Where the ticket's work happens, decided before the attempt. */
 export interface Place {

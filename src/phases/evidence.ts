@@ -3,7 +3,7 @@ import type { AttemptEnd } from '../model/state/outcome.ts';
 import { plural } from '../model/text/plural.ts';
 import { attemptKey } from '../model/ticket.ts';
 import type { Expect, PhaseOf } from '../model/workflow.ts';
-import { isShownState } from '../workspaces/index.ts';
+import { isShownState } from '../workspaces/workspaces.ts';
 import type { PhaseContext } from './context.ts';
 import { readNote } from './turn.ts';
 

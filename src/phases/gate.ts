@@ -2,7 +2,7 @@ import type { JobResult } from '../machine/jobs/follow.ts';
 import { EXIT } from '../model/actions.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import { decisionsOf, looksOutside, type PhaseOf } from '../model/workflow.ts';
-import { renderArg } from '../workflows/templates/render.ts';
+import { renderArg } from '../workflows/templates/render-template.ts';
 import { type PhaseContext, variablesOf } from './context.ts';
 import { lastWords } from './output.ts';
 import { lookOnce } from './script.ts';

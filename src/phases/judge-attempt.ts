@@ -5,7 +5,7 @@ import { type AttemptEnd, NO_REASON } from '../model/state/outcome.ts';
 import type { ErrorClass, Json } from '../model/ticket.ts';
 import { judgedIn } from '../model/verdict.ts';
 import type { PhaseOf } from '../model/workflow.ts';
-import { feedbackText } from '../workflows/variables.ts';
+import { feedbackText } from '../workflows/template-variables.ts';
 import type { PhaseContext } from './context.ts';
 import { cameBack, missingEvidence } from './evidence.ts';
 import { capture, excerpt } from './output.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { ErrorClass, Json } from '../model/ticket.ts';
-import { renderCommand } from '../workflows/templates/render.ts';
+import { renderCommand } from '../workflows/templates/render-template.ts';
 import { type PhaseContext, phaseEnvironment, variablesOf } from './context.ts';
 import { endOfJob, runJob } from './run-job.ts';
 

@@ -4,8 +4,8 @@ import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
 import { dropPidsGroup, findPidsGroup, makePidsGroup, processLimit } from '../machine/process-limits.ts';
 import type { AgentConfig } from '../model/agent.ts';
 import type { PhaseOf } from '../model/workflow.ts';
+import { accountHome, gitSettings, keptPrograms, openHome } from '../sandbox/agent-home.ts';
 import { bubblewrap, isInside, PRIVATE } from '../sandbox/bubblewrap.ts';
-import { accountHome, gitSettings, keptPrograms, openHome } from '../sandbox/home.ts';
 import type { PhaseContext } from './context.ts';
 
 type Context = PhaseContext<PhaseOf<'agent'>>;

@@ -4,7 +4,7 @@ import { stopJob } from '../machine/jobs/stop.ts';
 import { ACTIONS, EXIT, scriptInstead } from '../model/actions.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import { actionOf, type PhaseOf } from '../model/workflow.ts';
-import { renderArg } from '../workflows/templates/render.ts';
+import { renderArg } from '../workflows/templates/render-template.ts';
 import { runAction, type StepResult } from './action.ts';
 import { type PhaseContext, phaseEnvironment, variablesOf } from './context.ts';
 import { capture, excerpt, lastWords } from './output.ts';

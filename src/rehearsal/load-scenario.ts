@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { InputError, messageOf } from '../model/errors.ts';
 import { ERROR_CLASSES } from '../model/ticket.ts';
-import { escapes } from './perform.ts';
-import type { Rule, Step, StepName } from './scenario.ts';
+import { escapes } from './perform-steps.ts';
+import type { Rule, Step, StepName } from './scenario-rules.ts';
 
 /** Reads and checks a scenario. `.yaml` and `.yml` are YAML, everything else is JSON, which starts faster. */
 export async function loadScenario(file: string): Promise<Rule[]> {

@@ -3,8 +3,8 @@ import { resolve } from 'node:path';
 import { ACCESS, type Access } from '../model/agent.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { Json } from '../model/ticket.ts';
-import { type Ending, perform } from './perform.ts';
-import { defaultSteps, matchRule, type Rule, type Situation } from './scenario.ts';
+import { type Ending, perform } from './perform-steps.ts';
+import { defaultSteps, matchRule, type Rule, type Situation } from './scenario-rules.ts';
 import { standardOutput as output, readStandardInput } from './stdio.ts';
 
 interface Arguments {

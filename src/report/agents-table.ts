@@ -1,5 +1,5 @@
 import { ADAPTERS } from '../agents/adapters.ts';
-import { rangeText, SUPPORT_COLUMNS, type SurveyedAgent, supportsOf } from '../agents/survey.ts';
+import { rangeText, SUPPORT_COLUMNS, type SurveyedAgent, supportsOf } from '../agents/installed-agents.ts';
 import { oneLine, type Style } from './style.ts';
 import { table } from './table.ts';
 

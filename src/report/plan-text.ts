@@ -3,12 +3,12 @@ import { issueName, storedRun } from '../features/issue-runs/results/stored-run.
 import { parseRef } from '../model/ids.ts';
 import { totalUsage, usageOf } from '../model/limits/usage.ts';
 import type { Plan } from '../model/plan.ts';
-import { type PlansView, ticketOf } from '../model/plans/view.ts';
+import { type PlansView, ticketOf } from '../model/plans/plans-view.ts';
 import { type Naming, nameOf } from '../model/state/explain.ts';
 import { plural } from '../model/text/plural.ts';
 import type { Ticket } from '../model/ticket.ts';
-import type { Store } from '../store/port.ts';
-import { ticketsIn } from './live/state.ts';
+import type { Store } from '../store/store-interface.ts';
+import { ticketsIn } from './live/live-state.ts';
 import { duration, oneLine, type Style, statusMark, usageText } from './style.ts';
 import { cells, fittingTable, joined, spread, table } from './table.ts';
 

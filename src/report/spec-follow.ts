@@ -1,13 +1,13 @@
 import type { EngineContext } from '../engine/context.ts';
 import { specResult } from '../features/spec-runs/result.ts';
 import { specRests } from '../features/spec-runs/state-files.ts';
-import type { Env } from '../machine/environment.ts';
+import type { Env } from '../machine/home-path.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { Plan } from '../model/plan.ts';
-import { ticketsOf } from '../model/plans/view.ts';
+import { ticketsOf } from '../model/plans/plans-view.ts';
 import { keepSummary } from './spec-text.ts';
-import { openTmuxView, type TmuxView } from './tmux/view.ts';
+import { openTmuxView, type TmuxView } from './tmux/tmux-view.ts';
 
 export interface SpecFollower {
   listen(event: EngineEvent): void;

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeAtomic } from '../machine/files/atomic.ts';
+import { withLock } from '../machine/file-lock.ts';
 import { asStorageError, makeDirectory } from '../machine/files/directory.ts';
-import { withLock } from '../machine/lock.ts';
+import { writeAtomic } from '../machine/files/write-atomic.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/processes.ts';
 import { InputError } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
@@ -10,9 +10,12 @@ import { jsonText } from '../model/extra-fields.ts';
 import { idProblem, refKey, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { FileHolder } from './claims.ts';
-import { claimLines, type NoticeLine } from './notified.ts';
+import { FileHolder } from './file-claims.ts';
+import { quickTicket } from './parse-without-zod.ts';
 import { DELETED, directories, isThere, Layout, readView, type Stamps, stampsIn } from './plan-files.ts';
+import { claimLines, type NoticeLine } from './sent-notices.ts';
+import { appendLines, readLines, stateBytes, stateText, unwritable } from './state-file-io.ts';
+import { StateReader, stampOf } from './state-reader.ts';
 import type {
   Changed,
   Holder,
@@ -22,10 +25,7 @@ import type {
   StoreOptions,
   StoreView,
   Wanted,
-} from './port.ts';
-import { quickTicket } from './quick.ts';
-import { StateReader, stampOf } from './state-reader.ts';
-import { appendLines, readLines, stateBytes, stateText, unwritable } from './state-text.ts';
+} from './store-interface.ts';
 import { ChangeLog, type PlanWatch, watchPlans } from './watch.ts';
 
 /** One JSON file per plan and per ticket, as planners write them. */

@@ -1,6 +1,6 @@
 import { FileStore } from './file-store.ts';
-import type { Store, StoreView } from './port.ts';
 import { SchemasNeeded } from './state-reader.ts';
+import type { Store, StoreView } from './store-interface.ts';
 
 /**
  * Opens the shared state for a command that only shows it. The schemas take longer to load than a thousand plain tickets take

@@ -1,8 +1,8 @@
 import { safeParsePlan } from '../model/plan-schema.ts';
 import { ticketSchemaFor } from '../model/ticket-schema.ts';
 import { FileStore } from './file-store.ts';
-import type { Store, StoreOptions } from './port.ts';
 import { useSchemas } from './state-reader.ts';
+import type { Store, StoreOptions } from './store-interface.ts';
 
 /** Opens the shared state. */
 export function openStore(stateDir: string, options: StoreOptions = {}): Store {

@@ -7,8 +7,8 @@ import type { PlanSchema, SafeParsed, SchemaError } from '../model/plan-schema.t
 import { asRecord } from '../model/text/json.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { SCHEMA_VERSION } from '../model/version.ts';
-import { quickPlan, quickTicket } from './quick.ts';
-import { missing, stateText, unreadable } from './state-text.ts';
+import { quickPlan, quickTicket } from './parse-without-zod.ts';
+import { missing, stateText, unreadable } from './state-file-io.ts';
 
 interface Cached {
   stamp: string;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { settingsJsonSchema } from '../config/describe.ts';
+import { settingsJsonSchema } from '../config/describe-settings.ts';
 import { Plan, PlanBase } from '../model/plan-schema.ts';
 import { Ticket, TicketBase } from '../model/ticket-schema.ts';
 import { Workflow } from '../model/workflow.ts';

@@ -2,8 +2,8 @@ import { cpSync, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import { InputError } from '../model/errors.ts';
-import { didYouMean } from '../model/text/near.ts';
-import { entriesOf } from './find.ts';
+import { didYouMean } from '../model/text/nearest-word.ts';
+import { entriesOf } from './find-content.ts';
 
 /** Instructions for agents: a directory with a SKILL.md that begins with `name` and `description`. */
 export interface Skill {

@@ -8,7 +8,7 @@ import { WorkspaceError } from '../model/errors.ts';
 import { namesAbove, ownBranchProblem, type Trunks } from '../model/ids.ts';
 import { holdersOf } from './in-base.ts';
 import { checkBranch } from './paths.ts';
-import type { BranchSpec } from './spec.ts';
+import type { BranchSpec } from './types.ts';
 
 export interface BranchState {
   tip: string;

@@ -6,14 +6,14 @@ import { branchRef, readRef } from '../git/refs.ts';
 import { find, inspect, rememberCheckout, type Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refuseTrunk } from './branches.ts';
-import { addWorktree, checkOut, freeBranch, refuseInside, repairCheckout, repairEntry } from './create.ts';
-import { type Owner, own, readOwner, refuseOther, takenOver, writeOwner } from './owner.ts';
 import { canonical, checkBranch, pathTaken, realDirectory } from './paths.ts';
 import { waitForGit } from './processes.ts';
 import { endSetup, refreshSetup, setUp } from './setup/setup.ts';
-import type { WorkspaceSpec } from './spec.ts';
-import { findStart, moveToStart, type Start } from './start.ts';
+import { findStart, moveToStart, type Start } from './starting-commit.ts';
+import type { WorkspaceSpec } from './types.ts';
 import { checkOutWarm, discardWarm, refuseOwnState, type Taken, takeWarm } from './warm/warm-worktrees.ts';
+import { type Owner, own, readOwner, refuseOther, takenOver, writeOwner } from './workspace-owner.ts';
+import { addWorktree, checkOut, freeBranch, refuseInside, repairCheckout, repairEntry } from './worktree.ts';
 
 export interface Ensured {
   path: string;

@@ -6,7 +6,7 @@ import { addsNothing, withTemporaryObjects } from '../git/merge.ts';
 import { branchRef, originRef, readRefs } from '../git/refs.ts';
 import { integrationBranch } from '../model/ids.ts';
 import { resolveBase } from './base.ts';
-import type { BranchSpec } from './spec.ts';
+import type { BranchSpec } from './types.ts';
 
 /** How many commits of the base are compared with a branch's changes as a whole. */
 const MAX_COMMITS = 200;

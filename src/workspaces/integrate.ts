@@ -10,7 +10,7 @@ import { integrationBranch } from '../model/ids.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
 import { resolveBase } from './base.ts';
 import { checkBranch } from './paths.ts';
-import type { WorkspaceSpec } from './spec.ts';
+import type { WorkspaceSpec } from './types.ts';
 
 type IntegrateSpec = Pick<WorkspaceSpec, 'repo' | 'branch' | 'base' | 'recordedBase'> & {
   message: string;

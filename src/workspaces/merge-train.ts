@@ -7,7 +7,7 @@ import type { GitLocation } from '../git/location.ts';
 import { mergeCommits, withTemporaryObjects } from '../git/merge.ts';
 import { fetchAnew, fetchAside } from '../git/origin.ts';
 import { branchRef, originRef, readRef } from '../git/refs.ts';
-import { withLock } from '../machine/lock.ts';
+import { withLock } from '../machine/file-lock.ts';
 import { HeldError, WorkspaceError } from '../model/errors.ts';
 import { resolveBase } from './base.ts';
 import { bringUp, findTarget, moveBranch } from './integrate.ts';

@@ -4,10 +4,10 @@ import { checkedOutAt, inspect } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { resolveBase } from './base.ts';
 import { refuseBeside, refuseTrunk } from './branches.ts';
-import { refuseInside } from './create.ts';
-import { type Owner, readOwner, readOwnerAt } from './owner.ts';
 import { canonical, checkBranch, pathTaken, realDirectory } from './paths.ts';
-import type { WorkspaceSpec } from './spec.ts';
+import type { WorkspaceSpec } from './types.ts';
+import { type Owner, readOwner, readOwnerAt } from './workspace-owner.ts';
+import { refuseInside } from './worktree.ts';
 
 export interface Obstacle {
   field: 'branch' | 'worktree' | 'worktreeRoot' | 'base';

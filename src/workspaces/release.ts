@@ -19,13 +19,11 @@ import {
 } from '../git/worktrees.ts';
 import { messageOf } from '../model/errors.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
-import { removeWorktree } from './create.ts';
 import { hadEnclave } from './enclave.ts';
-import { type Owner, readOwner, writeOwner } from './owner.ts';
 import { canonical, realDirectory, removeEmptyParents } from './paths.ts';
 import { processesIn } from './processes.ts';
 import { withoutCopies } from './setup/copy.ts';
-import type { WorkspaceSpec } from './spec.ts';
+import type { WorkspaceSpec } from './types.ts';
 import { commitsOnlyHere, sayCommits } from './unique-commits.ts';
 import {
   cleanAround,
@@ -36,6 +34,8 @@ import {
   operationIn,
 } from './warm/leftover-state.ts';
 import { putWarm } from './warm/warm-worktrees.ts';
+import { type Owner, readOwner, writeOwner } from './workspace-owner.ts';
+import { removeWorktree } from './worktree.ts';
 
 export type ReleaseSpec = Pick<
   WorkspaceSpec,

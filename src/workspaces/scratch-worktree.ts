@@ -3,13 +3,13 @@ import { dirname, join } from 'node:path';
 import { type Context, lockRepo } from '../git/context.ts';
 import { GitError, retryRaces } from '../git/git.ts';
 import type { GitLocation } from '../git/location.ts';
-import { refuseInside } from './create.ts';
 import { pathTaken, realDirectory } from './paths.ts';
 import { waitForGit } from './processes.ts';
 import { copyUntracked } from './setup/copy.ts';
 import { dueInstall, install } from './setup/install.ts';
 import { endHooks, runHooks, runInstall } from './setup/setup.ts';
 import { cleanAround, cutLinkedCaches, lockfilesDiffer } from './warm/leftover-state.ts';
+import { refuseInside } from './worktree.ts';
 
 export interface ScratchSpec {
   worktreeRoot: string;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { classify, errorOf } from '../../src/agents/reading/errors.ts';
+import { classify, errorOf } from '../../src/agents/reading/classify-errors.ts';
 import type { ErrorClass } from '../../src/model/ticket.ts';
 import { readerFor } from './support.ts';
 

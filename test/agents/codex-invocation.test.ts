@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { codex, strictSchema } from '../../src/agents/codex.ts';
 import type { AgentConfig } from '../../src/model/agent.ts';
-import { validateResult } from '../../src/workflows/result-schema/validate.ts';
+import { validateResult } from '../../src/workflows/result-schema/validate-result.ts';
 import { agent, SCHEMA, valuesOf } from './invocation-support.ts';
 import { request } from './support.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { lineSplitter } from '../../src/agents/reading/lines.ts';
+import { lineSplitter } from '../../src/agents/reading/split-lines.ts';
 
 function split(chunks: Buffer[], maxLine?: number) {
   const lines: string[] = [];

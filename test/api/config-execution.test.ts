@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { resolveRunOptions } from '../../src/api/arguments.ts';
-import { TABLE } from '../../src/config/table.ts';
+import { TABLE } from '../../src/config/settings-table.ts';
 import { parseBatches } from '../../src/features/issue-runs/options/check-options.ts';
 import {
   buildExecutionConfig,

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ADAPTERS } from '../../src/agents/adapters.ts';
-import type { SurveyedAgent } from '../../src/agents/survey.ts';
-import { SUPPORT_COLUMNS } from '../../src/agents/survey.ts';
+import type { SurveyedAgent } from '../../src/agents/installed-agents.ts';
+import { SUPPORT_COLUMNS } from '../../src/agents/installed-agents.ts';
 import type { DoctorFinding } from '../../src/config/doctor/programs.ts';
 import { runCommand, type Scratch, scratch } from '../config/scratch.ts';
 

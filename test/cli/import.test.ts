@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import type { WorkItem } from '../../src/issues/item.ts';
+import type { WorkItem } from '../../src/issues/work-item.ts';
 import { FakeGh } from '../support/gh/fake-gh.ts';
 import { cliIn, errorIn, git, it, type World, write } from './support.ts';
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { ROWS } from '../../src/config/table.ts';
+import { ROWS } from '../../src/config/settings-table.ts';
 import { runCommand, type Scratch, scratch } from './scratch.ts';
 
 function config(room: Scratch, args: string[], env: NodeJS.ProcessEnv = {}) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { configTemplate, settingsDocRows, settingsJsonSchema } from '../../src/config/describe.ts';
-import { ROWS, variableOf } from '../../src/config/table.ts';
+import { configTemplate, settingsDocRows, settingsJsonSchema } from '../../src/config/describe-settings.ts';
+import { ROWS, variableOf } from '../../src/config/settings-table.ts';
 import { scratch } from './scratch.ts';
 
 interface Node {

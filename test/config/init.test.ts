@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { makeHome, makeProject } from '../../src/config/init.ts';
-import { detectManifest } from '../../src/config/manifest.ts';
+import { detectManifest } from '../../src/config/project-manifest.ts';
 import { failure, runCommand, scratch } from './scratch.ts';
 
 const MADE = ['', 'config.yaml', 'state', 'logs', 'workflows', 'prompts', 'scripts'];

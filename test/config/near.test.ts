@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { didYouMean, editDistance, nearest } from '../../src/model/text/near.ts';
+import { didYouMean, editDistance, nearest } from '../../src/model/text/nearest-word.ts';
 
 const KEYS = ['maxConcurrency', 'stateDir', 'defaultAgent', 'hooks', 'copy', 'slots'];
 

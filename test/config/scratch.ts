@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { type LoadOptions, loadSettings } from '../../src/config/load.ts';
-import type { Settings } from '../../src/config/table.ts';
+import type { Settings } from '../../src/config/settings-table.ts';
 import { SignalboxError } from '../../src/model/errors.ts';
 import type { Ended } from '../support/cli.ts';
 import { CliCall } from '../support/cli-call.ts';

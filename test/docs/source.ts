@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isScalar } from '../../src/config/kinds.ts';
-import { ROWS, variableOf } from '../../src/config/table.ts';
+import { ROWS, variableOf } from '../../src/config/settings-table.ts';
+import { isScalar } from '../../src/config/value-kinds.ts';
 import { checkScenario } from '../../src/rehearsal/load-scenario.ts';
 import { ROOT } from './markdown.ts';
 

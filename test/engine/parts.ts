@@ -2,7 +2,7 @@ import { openEngine } from '../../src/api/open-engine.ts';
 import { loadSettings } from '../../src/config/load.ts';
 import type { EngineContext } from '../../src/engine/context.ts';
 import type { EngineEvent } from '../../src/model/events.ts';
-import type { Store } from '../../src/store/port.ts';
+import type { Store } from '../../src/store/store-interface.ts';
 import type { World } from '../support/index.ts';
 
 /** An engine's parts inside the test's own process, for what cannot be timed from outside. */

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { sweepOutput } from '../../src/engine/retention.ts';
+import { sweepOutput } from '../../src/engine/delete-old-output.ts';
 import { it, type World } from '../support/index.ts';
 import { partsOf } from './parts.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { objectionTo, standingOf } from '../../src/github/pull-request-state.ts';
-import { type Check, readWatched, type Said, type Watched } from '../../src/github/watched.ts';
+import { type Check, readWatched, type Said, type Watched } from '../../src/github/query-pull-requests.ts';
 
 const HEAD = 'a'.repeat(40);
 const pull = (more: Partial<Watched> = {}): Watched => ({

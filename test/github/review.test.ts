@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
-import { openPullRequest } from '../../src/features/pull-requests/open.ts';
-import { type ReviewAnswer, reviewOf } from '../../src/features/pull-requests/watch.ts';
+import { openPullRequest } from '../../src/features/pull-requests/open-pull-request.ts';
+import { type ReviewAnswer, reviewOf } from '../../src/features/pull-requests/watch-pull-request.ts';
 import { Bench, issue } from '../features/pull-requests/bench.ts';
 import type { FakePullRequest, FakeReview } from '../support/gh/fake-gh.ts';
 import { it } from '../support/index.ts';

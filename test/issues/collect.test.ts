@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { collectWork } from '../../src/issues/collect.ts';
-import type { WorkItem } from '../../src/issues/item.ts';
+import { collectWork } from '../../src/issues/collect-work.ts';
+import type { WorkItem } from '../../src/issues/work-item.ts';
 import { checkout, write } from './scratch.ts';
 
 const waits = (items: readonly WorkItem[]) =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { acceptanceCriteria } from '../../src/issues/criteria.ts';
+import { acceptanceCriteria } from '../../src/issues/acceptance-criteria.ts';
 import { within } from '../support/within.ts';
 
 const LIST = '- [ ] AC-1: It works\n- [x] AC-2: It is fast';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { fetchItems } from '../../src/issues/fetch.ts';
 import { parseReference, referenceFromKey } from '../../src/issues/reference.ts';
-import { orderByDependencies } from '../../src/model/plans/order.ts';
+import { orderByDependencies } from '../../src/model/plans/dependency-order.ts';
 import { issuesPage, linearIssue, linearServer } from './linear-server.ts';
 import { checkout, write } from './scratch.ts';
 

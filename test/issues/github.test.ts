@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fetchItems } from '../../src/issues/fetch.ts';
-import type { WorkItem } from '../../src/issues/item.ts';
+import type { WorkItem } from '../../src/issues/work-item.ts';
 import { ENDINGS } from '../support/gh/fake-gh.ts';
 import { checkout } from './scratch.ts';
 

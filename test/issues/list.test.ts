@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { listGithub } from '../../src/issues/github/list.ts';
-import type { Listed, ListFilter } from '../../src/issues/item.ts';
-import { listLinear } from '../../src/issues/linear/source.ts';
+import { listGithub } from '../../src/issues/github/list-issues.ts';
+import { listLinear } from '../../src/issues/linear/linear-issues.ts';
+import type { Listed, ListFilter } from '../../src/issues/work-item.ts';
 import { issuesPage, type LinearRequest, linearIssue, linearServer, page } from './linear-server.ts';
 import { checkout } from './scratch.ts';
 

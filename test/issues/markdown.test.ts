@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type FetchResult, fetchItems } from '../../src/issues/fetch.ts';
-import type { WorkItem } from '../../src/issues/item.ts';
+import type { WorkItem } from '../../src/issues/work-item.ts';
 import { checkout, scratch, write } from './scratch.ts';
 
 const OPTIONS = { env: { PATH: process.env.PATH }, gh: 'no-such-gh' };

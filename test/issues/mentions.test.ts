@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { dependencyMentions, labelMentions } from '../../src/issues/mentions.ts';
+import { dependencyMentions, labelMentions } from '../../src/issues/dependency-mentions.ts';
 import { within } from '../support/within.ts';
 
 /** Mentions in short: `3`, `acme/web#3`, `ENG-3`. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { orderByDependencies } from '../../src/model/plans/order.ts';
+import { orderByDependencies } from '../../src/model/plans/dependency-order.ts';
 import { workItem } from './scratch.ts';
 
 /** `b:a` waits for a. */

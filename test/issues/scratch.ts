@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { GhOptions } from '../../src/github/gh/run-gh.ts';
-import type { WorkItem } from '../../src/issues/item.ts';
+import type { WorkItem } from '../../src/issues/work-item.ts';
 import { atTestEnd } from '../support/ends.ts';
 import { FakeGh } from '../support/gh/fake-gh.ts';
 import { GIT_ENV, git } from '../support/repo.ts';

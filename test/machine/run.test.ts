@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { processStart } from '../../src/machine/processes.ts';
-import { type RunOptions, run } from '../../src/machine/run.ts';
+import { type RunOptions, run } from '../../src/machine/run-process.ts';
 import { waitFor } from '../support/index.ts';
 import { within } from '../support/within.ts';
 

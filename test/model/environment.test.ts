@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { allowedEnvironment, isSecretName } from '../../src/model/text/environment.ts';
+import { allowedEnvironment, isSecretName } from '../../src/model/text/allowed-environment.ts';
 
 const ENV = {
   PATH: '/bin',

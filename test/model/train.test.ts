@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { orderByDependencies } from '../../src/model/plans/order.ts';
+import { orderByDependencies } from '../../src/model/plans/dependency-order.ts';
 import { type Car, dependentsOf, firstRed } from '../../src/model/state/merging.ts';
 
 /** Cars that only wait for cars with a smaller number, in any order. */

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Plan } from '../../src/model/plan-schema.ts';
 import { eligible, type Picture } from '../../src/model/state/eligible.ts';
-import { behind } from '../../src/model/state/turns.ts';
+import { behind } from '../../src/model/state/shared-workspace-turns.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { Ticket as TicketSchema } from '../../src/model/ticket-schema.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { Plan, PlanSpec } from '../../src/model/plan.ts';
 import type { Attempt, Hold, Ticket } from '../../src/model/ticket.ts';
 import type { TicketUnit } from '../../src/model/ticket-schema.ts';
-import type { Store } from '../../src/store/port.ts';
+import type { Store } from '../../src/store/store-interface.ts';
 import { plan as makePlan, ticket as makeTicket } from './build.ts';
 
 // `npm run typecheck` fails where a line below a @ts-expect-error compiles.

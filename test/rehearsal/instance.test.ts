@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Json } from '../../src/model/ticket.ts';
-import { minimalInstance } from '../../src/rehearsal/instance.ts';
+import { minimalInstance } from '../../src/rehearsal/schema-example.ts';
 
 type Schema = { [key: string]: Json };
 const outcome = (...values: string[]): Schema => ({ properties: { outcome: { enum: values } } });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ERROR_CLASSES } from '../../src/model/ticket.ts';
 import { loadScenario } from '../../src/rehearsal/load-scenario.ts';
-import { matchRule, type Situation } from '../../src/rehearsal/scenario.ts';
+import { matchRule, type Situation } from '../../src/rehearsal/scenario-rules.ts';
 import { makeBench } from './agent.ts';
 
 let dir: string;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { EngineEvent } from '../../src/model/events.ts';
-import { lineOf } from '../../src/report/lines.ts';
+import { lineOf } from '../../src/report/event-line.ts';
 import { style } from '../../src/report/style.ts';
 import { attemptOf, status, usage } from './samples.ts';
 

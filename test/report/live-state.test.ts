@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Plan } from '../../src/model/plan-schema.ts';
-import { liveRow } from '../../src/report/live/frame.ts';
-import { liveState, observe, refresh, ticketsIn } from '../../src/report/live/state.ts';
+import { liveRow } from '../../src/report/live/draw-frame.ts';
+import { liveState, observe, refresh, ticketsIn } from '../../src/report/live/live-state.ts';
 import { attemptOf, START, status, ticket, usage } from './samples.ts';
 
 const at = (seconds: number) => START + seconds * 1000;

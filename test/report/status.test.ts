@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { planLines } from '../../src/report/status.ts';
+import { planLines } from '../../src/report/status-text.ts';
 import { style } from '../../src/report/style.ts';
 import { at, NOW, plan, ticket } from '../model/build.ts';
 

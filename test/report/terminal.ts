@@ -1,4 +1,4 @@
-import type { Screen } from '../../src/report/live/live.ts';
+import type { Screen } from '../../src/report/live/live-view.ts';
 import { cells } from '../../src/report/table.ts';
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal is about them

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { TmuxPane } from '../../src/machine/tmux/session.ts';
-import { surplus, windowStep } from '../../src/report/tmux/view.ts';
+import { surplus, windowStep } from '../../src/report/tmux/tmux-view.ts';
 
 function pane(number: number, more: Partial<TmuxPane> = {}): TmuxPane {
   const ticket = `p/${number}`;

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openHome, withoutLogins } from '../../src/sandbox/home.ts';
+import { openHome, withoutLogins } from '../../src/sandbox/agent-home.ts';
 import { git, it as inWorld, story } from '../support/index.ts';
 import { nest } from '../support/nest.ts';
 

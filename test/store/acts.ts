@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Store } from '../../src/store/port.ts';
+import type { Store } from '../../src/store/store-interface.ts';
 import { planOf, REF, ticketOf } from './store-support.ts';
 
 type Say = (value: unknown) => void;

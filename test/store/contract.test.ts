@@ -4,7 +4,7 @@ import { HeldError } from '../../src/model/errors.ts';
 import type { StoredEvent } from '../../src/model/events.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { openStore } from '../../src/store/open.ts';
-import type { Changed, Store } from '../../src/store/port.ts';
+import type { Changed, Store } from '../../src/store/store-interface.ts';
 import { Fixture } from '../support/fixture.ts';
 import { MemoryStore } from '../support/memory-store.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { withLock } from '../../src/machine/lock.ts';
+import { withLock } from '../../src/machine/file-lock.ts';
 import { bootId, isAlive, ownIdentity, processStart } from '../../src/machine/processes.ts';
 import { HeldError } from '../../src/model/errors.ts';
 import { Fixture } from '../support/fixture.ts';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parseKeepingExtra } from '../../src/model/extra-fields.ts';
 import { planSchemaFor } from '../../src/model/plan-schema.ts';
 import { ticketSchemaFor } from '../../src/model/ticket-schema.ts';
-import { quickPlan, quickTicket } from '../../src/store/quick.ts';
+import { quickPlan, quickTicket } from '../../src/store/parse-without-zod.ts';
 
 const attempt = {
   phase: 'a',

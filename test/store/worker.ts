@@ -10,13 +10,13 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
-import { writeAtomic } from '../../src/machine/files/atomic.ts';
-import { withLock } from '../../src/machine/lock.ts';
+import { withLock } from '../../src/machine/file-lock.ts';
+import { writeAtomic } from '../../src/machine/files/write-atomic.ts';
 import { SignalboxError } from '../../src/model/errors.ts';
 import { Plan } from '../../src/model/plan-schema.ts';
 import { Ticket } from '../../src/model/ticket-schema.ts';
 import { openStore } from '../../src/store/open.ts';
-import type { Store } from '../../src/store/port.ts';
+import type { Store } from '../../src/store/store-interface.ts';
 import { within } from '../support/within.ts';
 import { ACTS, type Act } from './acts.ts';
 

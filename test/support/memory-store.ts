@@ -6,7 +6,7 @@ import type { StoredEvent } from '../../src/model/events.ts';
 import { refKey, requireId, type TicketRef } from '../../src/model/ids.ts';
 import type { Plan } from '../../src/model/plan.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
-import { claimLines, type NoticeLine } from '../../src/store/notified.ts';
+import { claimLines, type NoticeLine } from '../../src/store/sent-notices.ts';
 import type {
   Changed,
   Holder,
@@ -15,7 +15,7 @@ import type {
   Store,
   StoreView,
   Wanted,
-} from '../../src/store/port.ts';
+} from '../../src/store/store-interface.ts';
 import { ChangeLog, keyOf } from '../../src/store/watch.ts';
 
 /** What all stores of one truth share, as processes share a database. */

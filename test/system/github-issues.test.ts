@@ -1,7 +1,7 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import type { Listed } from '../../src/issues/item.ts';
+import type { Listed } from '../../src/issues/work-item.ts';
 import { FakeGh } from '../support/gh/fake-gh.ts';
 import { git, it, type World } from '../support/index.ts';
 import { GithubApi } from './github-api.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { runPlan } from '../../src/engine/run-plan.ts';
 import type { EngineEvent } from '../../src/model/events.ts';
-import type { TmuxView } from '../../src/report/tmux/view.ts';
+import type { TmuxView } from '../../src/report/tmux/tmux-view.ts';
 import { partsOf } from '../engine/parts.ts';
 import { waitFor } from '../support/index.ts';
 import { within } from '../support/within.ts';

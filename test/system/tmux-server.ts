@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openTmuxView, type TmuxView, type TmuxViewOptions } from '../../src/report/tmux/view.ts';
+import { openTmuxView, type TmuxView, type TmuxViewOptions } from '../../src/report/tmux/tmux-view.ts';
 import { it as base, waitFor } from '../support/index.ts';
 import { within } from '../support/within.ts';
 import type { World } from '../support/world.ts';

@@ -57,18 +57,19 @@ describe('the rules of the rooms', () => {
 
   it('lets no other room see how the store keeps its state', () => {
     const files = {
-      'engine/a.ts': "import '../store/layout.ts';\nimport type { Store } from '../store/port.ts';",
+      'engine/a.ts':
+        "import '../store/layout.ts';\nimport type { Store } from '../store/store-interface.ts';",
       'store/layout.ts': '',
-      'store/port.ts': "import './layout.ts';",
+      'store/store-interface.ts': "import './layout.ts';",
     };
     expect(problems(files)).toEqual({ insideStore: ['src/engine/a.ts must not import src/store/layout.ts'] });
   });
 
   it('lets one room start processes, and the command line hand over its terminal', () => {
     const text = "import { spawn } from 'node:child_process';";
-    const files = { 'git/a.ts': text, 'machine/run.ts': text, 'cli/b.ts': text };
+    const files = { 'git/a.ts': text, 'machine/run-process.ts': text, 'cli/b.ts': text };
     expect(problems(files)).toEqual({
-      startsProcesses: ['src/git/a.ts: processes are started by src/machine/run.ts or as jobs'],
+      startsProcesses: ['src/git/a.ts: processes are started by src/machine/run-process.ts or as jobs'],
     });
   });
 

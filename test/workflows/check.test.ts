@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { checkAll, checkLoaded } from '../../src/workflows/check/check.ts';
-import { loadWorkflow } from '../../src/workflows/load.ts';
+import { checkAll, checkLoaded } from '../../src/workflows/check/check-workflow.ts';
+import { loadWorkflow } from '../../src/workflows/load-workflow.ts';
 import { directory, problemsOf, searchPath } from './helpers.ts';
 
 const phases = (...body: string[]) => `name: w\nphases:\n${body.map((line) => `  - ${line}`).join('\n')}`;

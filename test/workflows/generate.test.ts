@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { generate } from '../../src/report/docs/generate.ts';
 import { jsonSchemas } from '../../src/workflows/json-schemas.ts';
-import { TEMPLATE_VARIABLES } from '../../src/workflows/variables.ts';
+import { TEMPLATE_VARIABLES } from '../../src/workflows/template-variables.ts';
 import { directory } from './helpers.ts';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Workflow } from '../../src/model/workflow.ts';
-import { drawing, mermaid } from '../../src/workflows/graph.ts';
+import { drawing, mermaid } from '../../src/workflows/draw-graph.ts';
 import { workflowOf } from './helpers.ts';
 
 const LOCAL = `name: local

@@ -2,9 +2,9 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Workflow } from '../../src/model/workflow.ts';
-import { checkLoaded } from '../../src/workflows/check/check.ts';
-import type { SearchPath } from '../../src/workflows/find.ts';
-import { loadWorkflow } from '../../src/workflows/load.ts';
+import { checkLoaded } from '../../src/workflows/check/check-workflow.ts';
+import type { SearchPath } from '../../src/workflows/find-content.ts';
+import { loadWorkflow } from '../../src/workflows/load-workflow.ts';
 import { atTestEnd } from '../support/ends.ts';
 
 const made: string[] = [];

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { outputProblem } from '../../src/workflows/result-schema/check.ts';
+import { outputProblem } from '../../src/workflows/result-schema/check-schema.ts';
 import { KEYWORDS } from '../../src/workflows/result-schema/keywords.ts';
-import { validateResult } from '../../src/workflows/result-schema/validate.ts';
+import { validateResult } from '../../src/workflows/result-schema/validate-result.ts';
 
 type Schema = Record<string, unknown>;
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { renderPrompt } from '../../src/workflows/templates/render.ts';
+import { renderPrompt } from '../../src/workflows/templates/render-template.ts';
 
 const DIR = fileURLToPath(new URL('../../prompts', import.meta.url));
 const PROMPTS = readdirSync(DIR).filter((name) => name !== 'planner.md');

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { composeCommand, shellQuote } from '../../src/model/text/shell-quote.ts';
-import { readIncluded } from '../../src/workflows/templates/inspect.ts';
-import { renderArg, renderCommand, renderPrompt } from '../../src/workflows/templates/render.ts';
+import { readIncluded } from '../../src/workflows/templates/inspect-template.ts';
+import { renderArg, renderCommand, renderPrompt } from '../../src/workflows/templates/render-template.ts';
 import { directory } from './helpers.ts';
 
 /** What a shell hands to a command. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { validateResult } from '../../src/workflows/result-schema/validate.ts';
+import { validateResult } from '../../src/workflows/result-schema/validate-result.ts';
 
 const SCHEMA = {
   $id: 'result',

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { Plan } from '../../src/model/plan-schema.ts';
 import { Ticket } from '../../src/model/ticket-schema.ts';
-import { renderPrompt } from '../../src/workflows/templates/render.ts';
 import {
   feedbackText,
   TEMPLATE_VARIABLES,
   type TemplateInput,
   templateVariables,
-} from '../../src/workflows/variables.ts';
+} from '../../src/workflows/template-variables.ts';
+import { renderPrompt } from '../../src/workflows/templates/render-template.ts';
 import { workflowOf } from './helpers.ts';
 
 async function input(context: Record<string, string> = {}): Promise<TemplateInput> {

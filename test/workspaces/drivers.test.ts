@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isOutsideProgram } from '../../src/git/config-guard.ts';
-import { createWorkspaces } from '../../src/workspaces/index.ts';
+import { createWorkspaces } from '../../src/workspaces/workspaces.ts';
 import { bench, commit, git, read, write } from './helpers.ts';
 
 /** A filter that leaves a mark and gives its input back in capitals. */

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { build } from 'rolldown';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { WorkspaceSpec } from '../../src/workspaces/index.ts';
+import type { WorkspaceSpec } from '../../src/workspaces/workspaces.ts';
 import { firstOnly } from '../support/tiers.ts';
 import { bench, git, IDENTITY } from './helpers.ts';
 

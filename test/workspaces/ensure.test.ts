@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createWorkspaces } from '../../src/workspaces/index.ts';
+import { createWorkspaces } from '../../src/workspaces/workspaces.ts';
 import { bench, commit, failure, git, makeRepo, read, write } from './helpers.ts';
 
 const adminOf = (path: string) => git(path, 'rev-parse', '--absolute-git-dir');

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { createWorkspaces } from '../../src/workspaces/index.ts';
+import { createWorkspaces } from '../../src/workspaces/workspaces.ts';
 import { git, it, type World } from '../support/index.ts';
 
 function commitAt(world: World, seconds: number): string {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createWorkspaces, type WorkspaceSpec } from '../../src/workspaces/index.ts';
+import { createWorkspaces, type WorkspaceSpec } from '../../src/workspaces/workspaces.ts';
 import { atTestEnd } from '../support/ends.ts';
 import { fromTemplate } from '../support/repo.ts';
 

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createWorkspaces } from '../../src/workspaces/index.ts';
+import { createWorkspaces } from '../../src/workspaces/workspaces.ts';
 import { bench, commit, failure, git, read, write } from './helpers.ts';
 
 const PACKAGE = { 'package.json': '{}\n', '.gitignore': 'node_modules\n' };

@@ -3,9 +3,9 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'rolldown';
 import { expect, it } from 'vitest';
+import { findRepo } from '../../src/git/find-repository.ts';
 import { createGit } from '../../src/git/git.ts';
 import { branchRef, readRef, readRefs } from '../../src/git/refs.ts';
-import { findRepo } from '../../src/git/repository.ts';
 import { processStart } from '../../src/machine/processes.ts';
 import { bench, commit, git } from './helpers.ts';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { createWorkspaces } from '../../src/workspaces/index.ts';
+import { createWorkspaces } from '../../src/workspaces/workspaces.ts';
 import { bench, commit, git } from './helpers.ts';
 
 const names = (count: number) => Array.from({ length: count }, (_, index) => `t${index}`);

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { createWorkspaces } from '../../src/workspaces/index.ts';
+import { createWorkspaces } from '../../src/workspaces/workspaces.ts';
 import { bench, commit, failure, git, read, write } from './helpers.ts';
 
 /** A program that leaves a mark when anything runs it. */

@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createWorkspaces, type WorkspaceSpec } from '../../src/workspaces/index.ts';
+import { createWorkspaces, type WorkspaceSpec } from '../../src/workspaces/workspaces.ts';
 import { firstOnly } from '../support/tiers.ts';
 import { bench, commit, git, makeRepo, read, write } from './helpers.ts';
 

@@ -12,8 +12,8 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { type ProcessIdentity, processStart } from '../../src/machine/processes.ts';
-import { createWorkspaces } from '../../src/workspaces/index.ts';
 import { runHooks } from '../../src/workspaces/setup/setup.ts';
+import { createWorkspaces } from '../../src/workspaces/workspaces.ts';
 import { isRunning } from '../support/processes.ts';
 import { within } from '../support/within.ts';
 import { bench, commit, failure, git, read, scratch, write } from './helpers.ts';

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { createWorkspaces, type WorkspaceSpec } from '../../src/workspaces/index.ts';
+import { createWorkspaces, type WorkspaceSpec } from '../../src/workspaces/workspaces.ts';
 
 /** An engine process: takes every ticket through ensure, a commit and release, a few at once, and says so. */
 const specs = JSON.parse(process.argv[2] ?? '[]') as WorkspaceSpec[];

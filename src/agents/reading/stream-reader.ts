@@ -2,7 +2,7 @@ import type { AgentError, AgentEvent, AgentReader, AgentResult, ReadContext } fr
 import { InputError } from '../../model/errors.ts';
 import { asNumber, asObject, asString, type JsonObject, parseObject } from '../../model/text/json.ts';
 import type { ErrorClass, Json, Usage } from '../../model/ticket.ts';
-import { type Exit, errorOf, unfinished } from './errors.ts';
+import { type Exit, errorOf, unfinished } from './classify-errors.ts';
 import { resultInText } from './final-message.ts';
 
 const MAX_OPEN_TOOLS = 1000;

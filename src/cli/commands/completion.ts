@@ -1,5 +1,5 @@
 import type { Argument, Command, Option } from 'commander';
-import { ADAPTERS } from '../../config/table.ts';
+import { ADAPTERS } from '../../config/settings-table.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Io } from '../io.ts';
 

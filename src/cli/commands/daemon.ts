@@ -10,7 +10,14 @@ import type { Claim } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../event-view.ts';
 import { answer, type Io } from '../io.ts';
-import { type GlobalOptions, limitsOf, openRunner, openStore, ownCommand, positiveInteger } from '../open.ts';
+import {
+  type GlobalOptions,
+  limitsOf,
+  openRunner,
+  openStore,
+  ownCommand,
+  positiveInteger,
+} from '../open-state.ts';
 
 interface Options extends GlobalOptions {
   concurrency?: string;

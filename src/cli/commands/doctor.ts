@@ -1,4 +1,4 @@
-import { agentFindings, surveyAgents } from '../../agents/survey.ts';
+import { agentFindings, surveyAgents } from '../../agents/installed-agents.ts';
 import { configFinding, examine, isHealthy } from '../../config/doctor/doctor.ts';
 import type { DoctorFinding } from '../../config/doctor/programs.ts';
 import { loadSettings } from '../../config/load.ts';
@@ -6,9 +6,9 @@ import { packageDir } from '../../config/paths.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { agentsText } from '../../report/agents-table.ts';
 import { style } from '../../report/style.ts';
-import { checkAll } from '../../workflows/check/check.ts';
+import { checkAll } from '../../workflows/check/check-workflow.ts';
 import { type Io, outJson } from '../io.ts';
-import type { GlobalOptions } from '../open.ts';
+import type { GlobalOptions } from '../open-state.ts';
 
 export async function doctor(io: Io, options: GlobalOptions & { agents?: boolean }): Promise<void> {
   const load = { cwd: io.cwd, env: io.env, configPath: options.config, packageDir: packageDir() };

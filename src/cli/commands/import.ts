@@ -1,8 +1,8 @@
-import type { Listed } from '../../issues/item.ts';
+import type { Listed } from '../../issues/work-item.ts';
 import { InputError } from '../../model/errors.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
 import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openSettings, positiveInteger } from '../open.ts';
+import { type GlobalOptions, openSettings, positiveInteger } from '../open-state.ts';
 
 interface Options extends GlobalOptions {
   repo?: string;
@@ -35,7 +35,7 @@ async function read(sources: string[], options: Options, io: Io): Promise<Listed
   const { ghCommand } = await openSettings(io, options);
   const fetching = { cwd: io.cwd, env: io.env, gh: ghCommand };
   if (list === undefined) {
-    const { collectWork } = await import('../../issues/collect.ts');
+    const { collectWork } = await import('../../issues/collect-work.ts');
     const { unit } = options;
     const { items, problems } = await collectWork(sources, { ...fetching, ...(unit ? { unit } : {}) });
     return { items, problems, more: false };
@@ -43,14 +43,14 @@ async function read(sources: string[], options: Options, io: Io): Promise<Listed
   const { state = 'open', label: labels = [], milestone, repo, team } = options;
   const filter = { state, labels, limit, ...(milestone === undefined ? {} : { milestone }) };
   if (list === 'github') {
-    const { listGithub } = await import('../../issues/github/list.ts');
+    const { listGithub } = await import('../../issues/github/list-issues.ts');
     return listGithub({ ...fetching, filter, ...(repo === undefined ? {} : { repository: repo }) });
   }
   if (team === undefined)
     throw new InputError('usage', 'Linear has issues by team; name one.', {
       hint: 'For example: --team ENG',
     });
-  const { listLinear } = await import('../../issues/linear/source.ts');
+  const { listLinear } = await import('../../issues/linear/linear-issues.ts');
   return listLinear({ ...fetching, filter, team });
 }
 

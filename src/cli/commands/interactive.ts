@@ -12,15 +12,15 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import type { LaunchFile } from '../../agents/planning.ts';
+import type { LaunchFile } from '../../agents/planner-launch.ts';
 import { repositoryOf } from '../../config/paths.ts';
 import { type PlanningSession, planningSession } from '../../features/planning/session.ts';
-import type { Env } from '../../machine/environment.ts';
+import type { Env } from '../../machine/home-path.ts';
 import { processStart } from '../../machine/processes.ts';
 import { InputError, WorkspaceError } from '../../model/errors.ts';
-import { createWorkspaces } from '../../workspaces/index.ts';
+import { createWorkspaces } from '../../workspaces/workspaces.ts';
 import { answer, exitOf, type Io, inherited } from '../io.ts';
-import { type GlobalOptions, openSettings, trusted } from '../open.ts';
+import { type GlobalOptions, openSettings, trusted } from '../open-state.ts';
 import { notStarted } from './sessions.ts';
 
 interface Options extends GlobalOptions {

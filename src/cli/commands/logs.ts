@@ -2,12 +2,12 @@ import { Machine } from '../../machine/machine.ts';
 import { InputError } from '../../model/errors.ts';
 import { rests } from '../../model/state/next.ts';
 import type { Redact } from '../../model/text/redact.ts';
-import { createLog, restLine } from '../../report/log.ts';
+import { createLog, restLine } from '../../report/line-output.ts';
 import { style } from '../../report/style.ts';
 import { readerRedactor } from '../../sandbox/secret-fingerprints.ts';
 import { loadSchemas } from '../../store/open-for-reading.ts';
 import type { Io } from '../io.ts';
-import { type GlobalOptions, openSettings, openState } from '../open.ts';
+import { type GlobalOptions, openSettings, openState } from '../open-state.ts';
 
 interface Options extends GlobalOptions {
   phase?: string;

@@ -3,10 +3,10 @@ import type { EngineContext } from '../../engine/context.ts';
 import { loadTrains, type Trainload } from '../../features/merge-train/collect-branches.ts';
 import { previewTrain, runTrain } from '../../features/merge-train/merge-train.ts';
 import { SignalboxError } from '../../model/errors.ts';
-import { previewText, trainText } from '../../report/merge-train.ts';
+import { previewText, trainText } from '../../report/merge-train-text.ts';
 import { signalCode, untilStopped } from '../event-view.ts';
 import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openRunner } from '../open.ts';
+import { type GlobalOptions, openRunner } from '../open-state.ts';
 
 interface Options extends GlobalOptions {
   dryRun?: boolean;

@@ -4,13 +4,13 @@ import { repositoryOf } from '../../config/paths.ts';
 import { flagOfOption } from '../../config/run-flags.ts';
 import type { PlanEdit } from '../../features/plans/edit.ts';
 import { InputError } from '../../model/errors.ts';
-import type { EntryEdit, TicketEdit } from '../../model/plans/plan-edits.ts';
-import { planOf, ticketsOf } from '../../model/plans/view.ts';
+import type { EntryEdit, TicketEdit } from '../../model/plans/edit-rules.ts';
+import { planOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import { plural } from '../../model/text/plural.ts';
 import { oneLine, sayProblem, style } from '../../report/style.ts';
 import { table } from '../../report/table.ts';
 import { answer, type Io, outJson } from '../io.ts';
-import { type GlobalOptions, invalid, oneOf, openEngine, openState, positiveInteger } from '../open.ts';
+import { type GlobalOptions, invalid, oneOf, openEngine, openState, positiveInteger } from '../open-state.ts';
 
 export async function planList(io: Io, options: GlobalOptions): Promise<void> {
   const { store } = await openState(io, options);
@@ -63,7 +63,7 @@ export async function planShow(io: Io, options: GlobalOptions, id: string): Prom
 
 export async function planCheck(io: Io, options: GlobalOptions, id: string): Promise<void> {
   const parts = await openEngine(io, options, 'check');
-  const { checkPlan } = await import('../../features/plans/check.ts');
+  const { checkPlan } = await import('../../features/plans/check-plan.ts');
   const problems = await checkPlan(parts, id);
   const ok = problems.every((problem) => problem.severity !== 'error');
   if (!ok) io.exit(1);
@@ -93,7 +93,7 @@ export async function planApprove(io: Io, options: GlobalOptions, id: string): P
   const parts = await openEngine(io, options, 'approve');
   const [{ approvePlan }, { nextStep }] = await Promise.all([
     import('../../features/plans/lifecycle.ts'),
-    import('./ticket.ts'),
+    import('./ticket-decisions.ts'),
   ]);
   const plan = await approvePlan(parts, id);
   answer(io, options, plan, `Plan ${id} is ${plan.status}.${nextStep(parts, id)}`);
@@ -117,7 +117,7 @@ export async function planDelete(io: Io, options: GlobalOptions & { force?: bool
 export async function planNew(io: Io, flags: Flags, planId: string): Promise<void> {
   const unit = flags.unit === undefined ? undefined : oneOf('--unit', flags.unit, ['parent', 'leaf']);
   const parts = await openEngine(io, flags, 'new');
-  const { draftPlan } = await import('../../features/plans/draft.ts');
+  const { draftPlan } = await import('../../features/plans/draft-plan.ts');
   const repo = flags.repo === undefined ? repositoryOf(io.cwd) : resolve(io.cwd, flags.repo);
   const { repo: _, ...edit } = planFields(flags, io);
   const { plan, tickets, notes } = await draftPlan(parts, {

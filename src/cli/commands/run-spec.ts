@@ -8,14 +8,14 @@ import { specResult } from '../../features/spec-runs/result.ts';
 import { answerHalt, startSpecRun, takeSpec } from '../../features/spec-runs/start.ts';
 import { updateSpecPlan } from '../../features/spec-runs/unit.ts';
 import type { UnitOptions } from '../../kiro/units.ts';
-import { findExecutable } from '../../machine/programs.ts';
+import { findExecutable } from '../../machine/find-program.ts';
 import { renamedText, tmuxOff } from '../../machine/tmux/tmux.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { jsonText } from '../../model/extra-fields.ts';
-import { ticketsOf } from '../../model/plans/view.ts';
+import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { keepSummary, specProblemText, specSummary, specText } from '../../report/spec-text.ts';
 import { style } from '../../report/style.ts';
-import { openTmuxView, type TmuxView } from '../../report/tmux/view.ts';
+import { openTmuxView, type TmuxView } from '../../report/tmux/tmux-view.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../event-view.ts';
 import { type Io, outJson } from '../io.ts';
 import {
@@ -27,7 +27,7 @@ import {
   openState,
   ownCommand,
   positiveInteger,
-} from '../open.ts';
+} from '../open-state.ts';
 import { handedOver, handOver } from './daemon.ts';
 
 export interface SpecRunOptions extends GlobalOptions {

@@ -2,15 +2,15 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { ResumeInit } from '../../api/run-orchestrator.ts';
 import { flagOfOption } from '../../config/run-flags.ts';
-import type { Settings } from '../../config/table.ts';
+import type { Settings } from '../../config/settings-table.ts';
 import { issueName, storedRun } from '../../features/issue-runs/results/stored-run.ts';
 import type { RunOptions, RunResult } from '../../features/issue-runs/types.ts';
 import { InputError } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { jsonText } from '../../model/extra-fields.ts';
-import { planOf, ticketOf } from '../../model/plans/view.ts';
+import { planOf, ticketOf } from '../../model/plans/plans-view.ts';
 import { answerTo } from '../../model/state/explain.ts';
-import { nearest } from '../../model/text/near.ts';
+import { nearest } from '../../model/text/nearest-word.ts';
 import { planHeader, runHeader, summary } from '../../report/plan-text.ts';
 import { style } from '../../report/style.ts';
 import { eventView, signalCode, untilStopped } from '../event-view.ts';
@@ -23,7 +23,7 @@ import {
   openStore,
   positiveInteger,
   trusted,
-} from '../open.ts';
+} from '../open-state.ts';
 import { handedOver, handOver } from './daemon.ts';
 
 interface Options extends IssueOptions {

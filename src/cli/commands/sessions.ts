@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
-import { checkPhase, inSession, planSession, sessionsOf } from '../../engine/sessions.ts';
-import { findExecutable } from '../../machine/programs.ts';
+import { checkPhase, inSession, planSession, sessionsOf } from '../../engine/agent-sessions.ts';
+import { findExecutable } from '../../machine/find-program.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Attempt } from '../../model/ticket.ts';
 import { oneLine, style } from '../../report/style.ts';
 import { table } from '../../report/table.ts';
 import { exitOf, type Io, inherited, outJson } from '../io.ts';
-import { type GlobalOptions, openEngine, openState } from '../open.ts';
+import { type GlobalOptions, openEngine, openState } from '../open-state.ts';
 
 interface Options extends GlobalOptions {
   phase?: string;

@@ -7,8 +7,8 @@ import { plural } from '../../model/text/plural.ts';
 import { specProblemText, specText } from '../../report/spec-text.ts';
 import { style } from '../../report/style.ts';
 import { type Io, outJson } from '../io.ts';
-import { oneOf, openEngine, openSettings } from '../open.ts';
-import { inPhase, outStep, ticketHere } from './checks.ts';
+import { oneOf, openEngine, openSettings } from '../open-state.ts';
+import { inPhase, outStep, ticketHere } from './checks-and-integrate.ts';
 import type { SpecRunOptions } from './run-spec.ts';
 
 interface Options extends SpecRunOptions {
@@ -42,7 +42,7 @@ export async function specTick(
 ): Promise<void> {
   const ref = ticketHere(io, planId, ticketId);
   const parts = await openEngine(io, options, 'tick');
-  const { tickStep } = await import('../../features/spec-runs/tick.ts');
+  const { tickStep } = await import('../../features/spec-runs/tick-unit.ts');
   const { SIGNALBOX_PHASE: phase } = io.env;
   outStep(io, options, await tickStep({ parts, ref, phase, inPhase: inPhase(io) }));
 }

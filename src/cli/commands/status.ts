@@ -1,7 +1,7 @@
-import { homeless, planLines, statusJson, statusOf } from '../../report/status.ts';
+import { homeless, planLines, statusJson, statusOf } from '../../report/status-text.ts';
 import { oneLine, sayProblem, style } from '../../report/style.ts';
 import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openState } from '../open.ts';
+import { type GlobalOptions, openState } from '../open-state.ts';
 
 interface StatusOptions extends GlobalOptions {
   plan?: string;

@@ -1,19 +1,19 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { agentProblems } from '../../agents/adapters.ts';
-import type { Settings } from '../../config/table.ts';
+import type { Settings } from '../../config/settings-table.ts';
 import { type Problem, sayProblem } from '../../config/yaml-source.ts';
 import { ACTIONS } from '../../model/actions.ts';
 import { plural } from '../../model/text/plural.ts';
 import { actionOf } from '../../model/workflow.ts';
-import { checkLoaded, listWorkflows, notesOn } from '../../workflows/check/check.ts';
-import { findPrompt, type SearchPath } from '../../workflows/find.ts';
-import { drawing, mermaid } from '../../workflows/graph.ts';
-import { type LoadedWorkflow, loadWorkflow } from '../../workflows/load.ts';
-import { resolveWorkflow, unknownWorkflow } from '../../workflows/resolve.ts';
+import { checkLoaded, listWorkflows, notesOn } from '../../workflows/check/check-workflow.ts';
+import { drawing, mermaid } from '../../workflows/draw-graph.ts';
+import { findPrompt, type SearchPath } from '../../workflows/find-content.ts';
+import { type LoadedWorkflow, loadWorkflow } from '../../workflows/load-workflow.ts';
+import { resolveWorkflow, unknownWorkflow } from '../../workflows/resolve-workflow.ts';
 import { installSkills, listSkills } from '../../workflows/skills.ts';
 import { answer, type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openSettings } from '../open.ts';
+import { type GlobalOptions, openSettings } from '../open-state.ts';
 
 export async function workflowList(io: Io, options: GlobalOptions): Promise<void> {
   const { workflows } = await searchPathOf(options, io);

@@ -2,8 +2,8 @@ import type { ForgeStep } from '../../features/pull-requests/actions.ts';
 import { PULL_WAITS } from '../../model/actions.ts';
 import { type CommandDefinition, TICKET_OF_PHASE } from './definition.ts';
 
-const config = () => import('../commands/setup.ts');
-const workspace = () => import('../commands/workspace.ts');
+const config = () => import('../commands/config-and-init.ts');
+const workspace = () => import('../commands/workspace-and-diff.ts');
 const forge = () => import('../commands/forge.ts');
 
 /** A step of workflows on GitHub. */
@@ -25,7 +25,7 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
     about: 'create the home, and in a git repository its .signalbox directory; never overwrites',
     options: { '-d, --dir <path>': 'the home to create (default: $SIGNALBOX_HOME, else ~/.signalbox)' },
     examples: ['init', 'init --dir ~/work/signalbox'],
-    load: async () => (await import('../commands/setup.ts')).init,
+    load: async () => (await import('../commands/config-and-init.ts')).init,
   },
   {
     usage: 'config',
@@ -104,13 +104,13 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
     json: 'print the results as JSON at the end',
     notes: 'In a phase it works on the ticket’s worktree, elsewhere on the current directory.',
     examples: ['checks', 'checks --related'],
-    load: async () => (await import('../commands/checks.ts')).checks,
+    load: async () => (await import('../commands/checks-and-integrate.ts')).checks,
   },
   {
     usage: 'integrate [plan] [ticket]',
     about: 'merge a ticket’s branch into its base; no checkout is touched',
     args: TICKET_OF_PHASE,
-    load: async () => (await import('../commands/checks.ts')).integrate,
+    load: async () => (await import('../commands/checks-and-integrate.ts')).integrate,
   },
   {
     usage: 'forge',
@@ -180,6 +180,6 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
     usage: 'notify test',
     about: 'send one notification to each place that `notify` of the settings names',
     notes: 'Exits with 1 when a place is not reached, or none is configured.',
-    load: async () => (await import('../commands/setup.ts')).notifyTest,
+    load: async () => (await import('../commands/config-and-init.ts')).notifyTest,
   },
 ];

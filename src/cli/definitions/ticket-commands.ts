@@ -1,6 +1,6 @@
 import type { CommandDefinition } from './definition.ts';
 
-const ticket = () => import('../commands/ticket.ts');
+const ticket = () => import('../commands/ticket-decisions.ts');
 const sessions = () => import('../commands/sessions.ts');
 
 /** Commands that show plans and tickets, and what a person does to them. */
@@ -39,7 +39,7 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     about: 'show a ticket’s work against its base, uncommitted changes included',
     options: { '--stat': 'only the files and how much changed' },
     examples: ['diff sprint-12 PROJ-101', 'diff sprint-12 PROJ-101 --stat'],
-    load: async () => (await import('../commands/workspace.ts')).diff,
+    load: async () => (await import('../commands/workspace-and-diff.ts')).diff,
   },
   {
     usage: 'pause <plan> <ticket>',

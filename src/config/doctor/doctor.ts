@@ -1,13 +1,13 @@
 import { accessSync, constants, existsSync, lstatSync, mkdtempSync, rmdirSync, statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Env } from '../../machine/environment.ts';
-import { statIfSeen } from '../../machine/files/regular.ts';
-import { findExecutable, probe } from '../../machine/programs.ts';
+import { statIfSeen } from '../../machine/files/regular-file.ts';
+import { findExecutable, probe } from '../../machine/find-program.ts';
+import type { Env } from '../../machine/home-path.ts';
 import { messageOf, type SignalboxError } from '../../model/errors.ts';
-import { nearest } from '../../model/text/near.ts';
-import type { Settings } from '../table.ts';
-import { ROWS, variableOf } from '../table.ts';
+import { nearest } from '../../model/text/nearest-word.ts';
+import type { Settings } from '../settings-table.ts';
+import { ROWS, variableOf } from '../settings-table.ts';
 import {
   agentFinding,
   agentsToCheck,

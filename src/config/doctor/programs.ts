@@ -1,9 +1,9 @@
 import { closeSync, openSync, readSync } from 'node:fs';
-import type { Env } from '../../machine/environment.ts';
-import { statIfSeen } from '../../machine/files/regular.ts';
-import { commandFiles, findExecutable, type Probe, probe } from '../../machine/programs.ts';
+import { statIfSeen } from '../../machine/files/regular-file.ts';
+import { commandFiles, findExecutable, type Probe, probe } from '../../machine/find-program.ts';
+import type { Env } from '../../machine/home-path.ts';
 import type { AgentConfig } from '../../model/agent.ts';
-import type { Settings } from '../table.ts';
+import type { Settings } from '../settings-table.ts';
 
 /** `bad` is something required that is missing; `warn` is worth knowing. */
 export interface DoctorFinding {

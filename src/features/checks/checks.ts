@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import type { Action } from '../../engine/context.ts';
-import { runShown } from '../../machine/run.ts';
+import { runShown } from '../../machine/run-process.ts';
 import { EXIT } from '../../model/actions.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
 import { shellQuote } from '../../model/text/shell-quote.ts';

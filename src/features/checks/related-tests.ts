@@ -4,7 +4,7 @@ import type { Action } from '../../engine/context.ts';
 import { EXIT } from '../../model/actions.ts';
 import { messageOf, WorkspaceError } from '../../model/errors.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
-import type { Workspaces } from '../../workspaces/index.ts';
+import type { Workspaces } from '../../workspaces/workspaces.ts';
 import { type Check, checkJob, NO_PYTEST_CACHES } from './checks.ts';
 import { findRunner, type Runner } from './test-runners.ts';
 

@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
-import { oldOutput, sweepOutput } from '../../engine/retention.ts';
+import { oldOutput, sweepOutput } from '../../engine/delete-old-output.ts';
 import { messageOf, WorkspaceError } from '../../model/errors.ts';
 import { plural } from '../../model/text/plural.ts';
 import { isSuperseded } from '../../model/ticket.ts';
-import { type BranchSpec, whyKeepBranch } from '../../workspaces/index.ts';
+import { type BranchSpec, whyKeepBranch } from '../../workspaces/workspaces.ts';
 import {
   type Found,
   type Inventory,

@@ -4,10 +4,10 @@ import { workspaceFor } from '../../engine/ticket-defaults.ts';
 import { InputError, messageOf, WorkspaceError } from '../../model/errors.ts';
 import { idProblem, parseRef, refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
-import { planOf } from '../../model/plans/view.ts';
+import { planOf } from '../../model/plans/plans-view.ts';
 import { isOver, isSuperseded, type Ticket } from '../../model/ticket.ts';
-import type { StoreView } from '../../store/port.ts';
-import type { WorkspaceSpec } from '../../workspaces/index.ts';
+import type { StoreView } from '../../store/store-interface.ts';
+import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
 
 /** An unknown plan may belong to another installation: its worktree counts as left over only after this time. */
 const QUIET_MS = 3_600_000;

@@ -1,8 +1,8 @@
 import type { EngineContext } from '../../engine/context.ts';
 import type { GhOptions } from '../../github/gh/run-gh.ts';
 import { type FetchResult, fetchItems } from '../../issues/fetch.ts';
-import { isForeign, sayItem, type WorkItem } from '../../issues/item.ts';
 import { numberOfKey, referenceFromKey } from '../../issues/reference.ts';
+import { isForeign, sayItem, type WorkItem } from '../../issues/work-item.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Workflow } from '../../model/workflow.ts';
 import type { Candidate } from './plan.ts';

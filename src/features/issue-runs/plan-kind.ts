@@ -1,9 +1,9 @@
 import type { EngineContext, PlanKind } from '../../engine/context.ts';
 import type { IssueRunPlan } from '../../model/plan.ts';
-import { entryOf } from '../../model/plans/view.ts';
+import { entryOf } from '../../model/plans/plans-view.ts';
 import { blockedBy, firstFailure } from '../../model/state/dependencies.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { beginWithPushed, withPrerequisitesNow } from './pushed-work.ts';
+import { beginWithPushed, withPrerequisitesNow } from './start-from-origin.ts';
 
 /** Plans that `signalbox run <issues>` makes: issues that start from what people and other issues have pushed. */
 export const issuesKind: PlanKind<IssueRunPlan> = {

@@ -1,9 +1,9 @@
-import type { IssuePlace } from '../../issues/checkouts.ts';
-import { sayItem, type WorkItem } from '../../issues/item.ts';
+import type { IssuePlace } from '../../issues/issue-checkouts.ts';
+import { sayItem, type WorkItem } from '../../issues/work-item.ts';
 import { InputError } from '../../model/errors.ts';
 import { slug } from '../../model/ids.ts';
 import { IssueRunPlan } from '../../model/plan-schema.ts';
-import { orderByDependencies } from '../../model/plans/order.ts';
+import { orderByDependencies } from '../../model/plans/dependency-order.ts';
 import { IssueTicket, type Ticket } from '../../model/ticket-schema.ts';
 import { type Phase, phaseOf, positiveEdge, type Workflow } from '../../model/workflow.ts';
 import type { IssueRunRequest } from './types.ts';

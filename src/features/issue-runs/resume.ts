@@ -1,13 +1,13 @@
 import { type EngineContext, emit } from '../../engine/context.ts';
-import { control } from '../../engine/control.ts';
+import { control } from '../../engine/control-tickets.ts';
 import { claimToResume, letGo } from '../../engine/plan-transitions.ts';
 import { stoppedIn } from '../../engine/stopped-tickets.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
-import { ticketsOf } from '../../model/plans/view.ts';
+import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { settle } from '../../model/state/walk.ts';
 import { newerRunOf, type Ticket, tipOf } from '../../model/ticket.ts';
-import { resolveWorkflow } from '../../workflows/resolve.ts';
+import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { EarlierIssues, finishedWork, sourceKey } from './previous-runs.ts';
 
 /** Claims an issue run that was stopped, or whose process is gone, and resumes its stopped tickets. */

@@ -2,7 +2,7 @@ import { type EngineContext, emit } from '../../engine/context.ts';
 import { letGo } from '../../engine/plan-transitions.ts';
 import { reportStatus } from '../../engine/status-events.ts';
 import { workspaceFor } from '../../engine/ticket-defaults.ts';
-import { sayItem, sayReference } from '../../issues/item.ts';
+import { sayItem, sayReference } from '../../issues/work-item.ts';
 import { explained } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { settle } from '../../model/state/walk.ts';

@@ -1,7 +1,7 @@
-import type { ValueOf } from '../../config/kinds.ts';
-import type { RUN_ONLY } from '../../config/run-table.ts';
-import type { RunSettings } from '../../config/table.ts';
-import type { WorkItem } from '../../issues/item.ts';
+import type { RUN_ONLY } from '../../config/run-settings-table.ts';
+import type { RunSettings } from '../../config/settings-table.ts';
+import type { ValueOf } from '../../config/value-kinds.ts';
+import type { WorkItem } from '../../issues/work-item.ts';
 import type { AgentConfig } from '../../model/agent.ts';
 import type { IssueRunPlan } from '../../model/plan.ts';
 import type { ExecutionConfig } from '../../model/plan-schema.ts';

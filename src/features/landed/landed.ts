@@ -3,7 +3,7 @@ import type { PullRequest } from '../../github/pull-request.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { endedMerged } from '../../model/state/merging.ts';
 import { type Ticket, tipOf } from '../../model/ticket.ts';
-import type { BranchSpec, Whereabouts } from '../../workspaces/index.ts';
+import type { BranchSpec, Whereabouts } from '../../workspaces/workspaces.ts';
 import { forgeJournal, forgeWork, mergedPull, pullNumberOf } from '../pull-requests/context.ts';
 
 /** The work of one branch: the tickets that did it, and the commit that it ends with. */

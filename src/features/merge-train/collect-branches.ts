@@ -7,12 +7,12 @@ import { scriptInstead } from '../../model/actions.ts';
 import { IllegalMoveError, InputError, SignalboxError } from '../../model/errors.ts';
 import { parseRef, refKey, type TicketRef } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
-import { orderByDependencies } from '../../model/plans/order.ts';
-import { entryOf, planOf, ticketOf, ticketsOf } from '../../model/plans/view.ts';
+import { orderByDependencies } from '../../model/plans/dependency-order.ts';
+import { entryOf, planOf, ticketOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import { type Car, dependentsOf } from '../../model/state/merging.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
-import type { StoreView } from '../../store/port.ts';
-import type { WorkspaceSpec } from '../../workspaces/index.ts';
+import type { StoreView } from '../../store/store-interface.ts';
+import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
 import { type Landed, landed } from '../landed/landed.ts';
 
 /** A branch in the train, and the ticket that gets it back if it cannot be merged. Its key is the branch's name. */

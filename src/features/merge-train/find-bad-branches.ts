@@ -1,9 +1,9 @@
 import { SignalboxError } from '../../model/errors.ts';
 import { dependentsOf, firstRed } from '../../model/state/merging.ts';
 import { plural } from '../../model/text/plural.ts';
-import type { Track, Trains } from '../../workspaces/index.ts';
-import type { Verdict } from './checks.ts';
+import type { Track, Trains } from '../../workspaces/workspaces.ts';
 import type { Already, LeftOut, TrainCar } from './collect-branches.ts';
+import type { Verdict } from './train-checks.ts';
 
 /** A car that is merged on top of those before it. */
 export interface Placed {

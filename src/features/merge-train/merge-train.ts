@@ -7,10 +7,9 @@ import { SignalboxError } from '../../model/errors.ts';
 import { type Findings, sendBack } from '../../model/state/merging.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { excerpt } from '../../phases/output.ts';
-import type { Track, TrackSpec, Trains } from '../../workspaces/index.ts';
+import type { Track, TrackSpec, Trains } from '../../workspaces/workspaces.ts';
 import { NO_CHECKS } from '../checks/checks.ts';
 import { Notifier } from '../notifications/notify.ts';
-import { TrainChecks } from './checks.ts';
 import { type Already, isReady, type LeftOut, type Trainload } from './collect-branches.ts';
 import { type Fault, leaving, type Sorted, sortOut } from './find-bad-branches.ts';
 import {
@@ -20,8 +19,9 @@ import {
   type LandOptions,
   landPulls,
   type Pulls,
-} from './pull-requests.ts';
+} from './merge-pull-requests.ts';
 import type { Patience } from './reasons-not-to-merge.ts';
+import { TrainChecks } from './train-checks.ts';
 
 interface Landed {
   planId: string;

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EngineContext } from '../../engine/context.ts';
+import { forgetPull, seePull } from '../../github/pull-request-cache.ts';
 import { objectionTo, pendingChecks } from '../../github/pull-request-state.ts';
-import { forgetPull, seePull } from '../../github/snapshot.ts';
-import type { Watch, Watched } from '../../github/watched.ts';
+import type { Watch, Watched } from '../../github/query-pull-requests.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids.ts';
 import type { ForgeWork } from '../pull-requests/context.ts';
 import { troubleOf } from '../pull-requests/context.ts';
-import { watchPull } from '../pull-requests/watch.ts';
+import { watchPull } from '../pull-requests/watch-pull-request.ts';
 import type { TrainCar } from './collect-branches.ts';
 
 /** A car with the pull request that would be merged. */

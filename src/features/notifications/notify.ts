@@ -2,10 +2,10 @@ import type { EngineContext, Notifications } from '../../engine/context.ts';
 import { messageOf } from '../../model/errors.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
-import { ticketsOf } from '../../model/plans/view.ts';
+import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { plural } from '../../model/text/plural.ts';
 import { type Attempt, attemptKey, openAttempt, type Ticket } from '../../model/ticket.ts';
-import type { StoreView, Wanted } from '../../store/port.ts';
+import type { StoreView, Wanted } from '../../store/store-interface.ts';
 import {
   type Notice,
   type NotifyPlace,
@@ -13,7 +13,7 @@ import {
   type PlaceOptions,
   placesOf,
   sayFailure,
-} from './places.ts';
+} from './destinations.ts';
 
 /** What is not sent by then, the next engine sends. */
 const PATIENCE_MS = 20_000;

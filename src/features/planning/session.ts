@@ -1,19 +1,24 @@
 import { join } from 'node:path';
 import { LAUNCHERS, WITH_SERVERS } from '../../agents/adapters.ts';
-import { coverArgs, type LaunchPlan, type PlannerServer, withoutSecrets } from '../../agents/planning.ts';
+import {
+  coverArgs,
+  type LaunchPlan,
+  type PlannerServer,
+  withoutSecrets,
+} from '../../agents/planner-launch.ts';
 import { INSTALL_COMMANDS } from '../../config/doctor/programs.ts';
-import type { Settings } from '../../config/table.ts';
-import { findExecutable } from '../../machine/programs.ts';
+import type { Settings } from '../../config/settings-table.ts';
+import { findExecutable } from '../../machine/find-program.ts';
 import type { AgentConfig } from '../../model/agent.ts';
 import { InputError } from '../../model/errors.ts';
-import { didYouMean } from '../../model/text/near.ts';
+import { didYouMean } from '../../model/text/nearest-word.ts';
 import { shellQuote } from '../../model/text/shell-quote.ts';
-import { listWorkflows } from '../../workflows/check/check.ts';
-import { readPrompt } from '../../workflows/find.ts';
-import { unknownWorkflow } from '../../workflows/resolve.ts';
+import { listWorkflows } from '../../workflows/check/check-workflow.ts';
+import { readPrompt } from '../../workflows/find-content.ts';
+import { unknownWorkflow } from '../../workflows/resolve-workflow.ts';
 import { listSkills } from '../../workflows/skills.ts';
-import { readIncluded } from '../../workflows/templates/inspect.ts';
-import { renderPrompt } from '../../workflows/templates/render.ts';
+import { readIncluded } from '../../workflows/templates/inspect-template.ts';
+import { renderPrompt } from '../../workflows/templates/render-template.ts';
 
 export interface PlanningWish {
   /** A name in `agents`; default: the first installed one. */

@@ -11,8 +11,8 @@ import {
   type EntryEdit,
   hasBegun,
   type TicketEdit,
-} from '../../model/plans/plan-edits.ts';
-import { entryOf, ticketsOf } from '../../model/plans/view.ts';
+} from '../../model/plans/edit-rules.ts';
+import { entryOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import { dependencyProblems } from '../../model/state/dependencies.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { TicketBase, ticketSchemaFor } from '../../model/ticket-schema.ts';

@@ -4,12 +4,12 @@ import { workspaceFor } from '../../engine/ticket-defaults.ts';
 import { wayToFree } from '../../model/claim.ts';
 import { IllegalMoveError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
-import { ticketsOf } from '../../model/plans/view.ts';
+import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { plural } from '../../model/text/plural.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
-import type { WorkspaceSpec } from '../../workspaces/index.ts';
+import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
 import { landed } from '../landed/landed.ts';
-import { checkPlan } from './check.ts';
+import { checkPlan } from './check-plan.ts';
 
 /** Makes a draft active; refuses while the check finds an error. */
 export async function approvePlan(parts: EngineContext, planId: string): Promise<Plan> {

@@ -4,12 +4,12 @@ import { scriptInstead } from '../../model/actions.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 import { defaultBranch, exclude, idProblem, refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
-import { hasBegun } from '../../model/plans/plan-edits.ts';
-import { planOf, ticketsOf } from '../../model/plans/view.ts';
+import { hasBegun } from '../../model/plans/edit-rules.ts';
+import { planOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { actionOf, commandOf, type Workflow } from '../../model/workflow.ts';
 import { inspectState } from '../../store/inspect.ts';
-import type { StoreView } from '../../store/port.ts';
+import type { StoreView } from '../../store/store-interface.ts';
 
 /** What would keep a ticket's branch and worktree from being created. */
 export async function obstacles(

@@ -2,12 +2,12 @@ import type { ActionCall, StepEnd } from '../../engine/context.ts';
 import { isFatal } from '../../engine/context.ts';
 import { type ActionName, EXIT } from '../../model/actions.ts';
 import { InputError, SignalboxError } from '../../model/errors.ts';
-import type { CaughtUp } from '../../workspaces/index.ts';
+import type { CaughtUp } from '../../workspaces/workspaces.ts';
 import { answerReview } from './answer-review.ts';
-import { mergeTicketPull, pushTicket, syncTicket } from './commands.ts';
 import { isForGood, troubleOf } from './context.ts';
-import { openPullRequest } from './open.ts';
-import { reviewOf, watchPull } from './watch.ts';
+import { openPullRequest } from './open-pull-request.ts';
+import { mergeTicketPull, pushTicket, syncTicket } from './push-sync-merge.ts';
+import { reviewOf, watchPull } from './watch-pull-request.ts';
 
 type Call = Pick<ActionCall, 'parts' | 'ref' | 'inputs'> & {
   /** False for a person at the command line, who sees every error. */

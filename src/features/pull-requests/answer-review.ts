@@ -6,11 +6,11 @@ import type { EngineContext } from '../../engine/context.ts';
 import { inert } from '../../github/escape-markdown.ts';
 import { commentOnce, findComment, markOf } from '../../github/pull-request.ts';
 import type { Standing } from '../../github/pull-request-state.ts';
-import { writeAtomic } from '../../machine/files/atomic.ts';
+import { writeAtomic } from '../../machine/files/write-atomic.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
-import { livePull } from './commands.ts';
 import { type ForgeWork, forgeWork, localTip } from './context.ts';
-import { openPullRequest } from './open.ts';
+import { openPullRequest } from './open-pull-request.ts';
+import { livePull } from './push-sync-merge.ts';
 
 export interface AnsweredReview {
   number: number;

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { workspaceFor } from '../../engine/ticket-defaults.ts';
+import { ForgeJournal } from '../../github/effect-journal.ts';
 import { parseRemote } from '../../github/gh/repository-name.ts';
 import { GhError, type GhFailure, type GhOptions } from '../../github/gh/run-gh.ts';
-import { ForgeJournal } from '../../github/journal.ts';
 import { KnownRepositories, ownRepository } from '../../github/own-repository.ts';
 import {
   findPullRequests,
@@ -12,16 +12,16 @@ import {
   ourPull,
   type PullRequest,
 } from '../../github/pull-request.ts';
+import { forgetPull } from '../../github/pull-request-cache.ts';
 import { BudgetBook, limitEnd } from '../../github/rate-limit.ts';
-import { forgetPull } from '../../github/snapshot.ts';
 import { MARKER } from '../../machine/jobs/job.ts';
 import type { PullWait } from '../../model/actions.ts';
 import { SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids.ts';
-import { ticketOf } from '../../model/plans/view.ts';
+import { ticketOf } from '../../model/plans/plans-view.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import type { StoreView } from '../../store/port.ts';
-import type { WorkspaceSpec } from '../../workspaces/index.ts';
+import type { StoreView } from '../../store/store-interface.ts';
+import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
 
 /** A ticket with its branch. */
 interface LocalWork {

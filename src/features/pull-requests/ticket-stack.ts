@@ -1,9 +1,9 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, repoOf } from '../../engine/ticket-defaults.ts';
 import type { TicketRef } from '../../model/ids.ts';
-import { blockersOf, planOf, ticketsOf } from '../../model/plans/view.ts';
+import { blockersOf, planOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import type { StoreView } from '../../store/port.ts';
+import type { StoreView } from '../../store/store-interface.ts';
 
 /** Tickets that build on each other, first to last, the one asked about among them. */
 export interface Stack {

@@ -5,7 +5,7 @@ import { Assignment, readAssignments, readStateText } from '../../kiro/state-fil
 import type { Unit } from '../../kiro/units.ts';
 import { InputError } from '../../model/errors.ts';
 import { asRecord } from '../../model/text/json.ts';
-import { didYouMean } from '../../model/text/near.ts';
+import { didYouMean } from '../../model/text/nearest-word.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { STATE_FILE } from './spec-in-worktree.ts';
 

@@ -1,11 +1,11 @@
 import type { EngineContext, PlanKind } from '../../engine/context.ts';
-import { putBack, takeOut } from '../../engine/shared-tree.ts';
+import { putBack, takeOut } from '../../engine/shared-worktree.ts';
 import type { TicketWorkspace } from '../../engine/ticket-defaults.ts';
 import { explained, WorkspaceError } from '../../model/errors.ts';
 import type { SpecRunPlan } from '../../model/plan.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { unlockSpec, waitForLock } from './lock.ts';
 import { bringPending } from './spec-in-worktree.ts';
+import { unlockSpec, waitForLock } from './spec-lock.ts';
 import { SpecFiles } from './state-files.ts';
 import { evidenceRules, unitVariables } from './unit.ts';
 

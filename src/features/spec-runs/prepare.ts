@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { isAtWork } from '../../engine/checkout.ts';
 import type { EngineContext } from '../../engine/context.ts';
+import { isAtWork } from '../../engine/users-changes.ts';
 import { parseTasks } from '../../kiro/parse-tasks.ts';
 import { readSpec, type Spec } from '../../kiro/read-spec.ts';
 import type { SpecProblem } from '../../kiro/task.ts';
@@ -9,14 +9,13 @@ import { takeBack, tickedIn, withTicks } from '../../kiro/tick.ts';
 import { type Unit, type UnitOptions, unitsOf } from '../../kiro/units.ts';
 import { InputError } from '../../model/errors.ts';
 import type { PlanSpec } from '../../model/plan.ts';
-import { ticketsOf } from '../../model/plans/view.ts';
+import { ticketsOf } from '../../model/plans/plans-view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { canAskForOthers, specialiseSpec } from '../../model/workflow-variants.ts';
-import { pinWorkflow } from '../../workflows/pin.ts';
-import { resolveWorkflow } from '../../workflows/resolve.ts';
+import { pinWorkflow } from '../../workflows/pin-workflow.ts';
+import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { groupsOf, knownOwners, statedOwners, unknownOwner } from './assignments.ts';
 import { emptyCheckpoints } from './checkpoints.ts';
-import { refuseLocked } from './lock.ts';
 import { planSpec, SPEC_WORKFLOW, type SpecPlan, type Together } from './plan.ts';
 import {
   checkAgents,
@@ -39,6 +38,7 @@ import {
   type SpecLocation,
 } from './run-location.ts';
 import { placeInTree } from './spec-in-worktree.ts';
+import { refuseLocked } from './spec-lock.ts';
 import { besideSpec, engineTicks, openParents, ownersOf, unitHash } from './unit.ts';
 
 export interface PreparedSpec {

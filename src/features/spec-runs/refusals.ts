@@ -1,12 +1,12 @@
 import { dirname } from 'node:path';
-import { usersChanges } from '../../engine/checkout.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { refuseHeld as refuseHeldPlan } from '../../engine/plan-transitions.ts';
+import { usersChanges } from '../../engine/users-changes.ts';
 import type { SpecProblem } from '../../kiro/task.ts';
 import { sayHolder } from '../../model/claim.ts';
 import { HeldError, InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
-import { didYouMean } from '../../model/text/near.ts';
+import { didYouMean } from '../../model/text/nearest-word.ts';
 import { type Ticket, tipOf } from '../../model/ticket.ts';
 import type { EarlierRun, SpecRunRequest } from './request.ts';
 

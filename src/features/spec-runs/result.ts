@@ -2,7 +2,7 @@ import type { EngineContext } from '../../engine/context.ts';
 import { workspaceFor } from '../../engine/ticket-defaults.ts';
 import { totalUsage } from '../../model/limits/usage.ts';
 import type { Plan } from '../../model/plan.ts';
-import { ticketsOf } from '../../model/plans/view.ts';
+import { ticketsOf } from '../../model/plans/plans-view.ts';
 import type { Ticket, Usage } from '../../model/ticket.ts';
 import { tickedUnchecked } from './checkpoints.ts';
 import { haltedTicket, haltReason, WORK_PHASES } from './state-files.ts';

@@ -5,7 +5,7 @@ import type { EngineContext } from '../../engine/context.ts';
 import { worktreeRootOf } from '../../engine/ticket-defaults.ts';
 import { InputError, messageOf, WorkspaceError } from '../../model/errors.ts';
 import { branchProblem, idProblem, slug } from '../../model/ids.ts';
-import { ticketOf } from '../../model/plans/view.ts';
+import { ticketOf } from '../../model/plans/plans-view.ts';
 import type { EarlierRun, SpecRunRequest } from './request.ts';
 
 /** Where a spec is worked on. */

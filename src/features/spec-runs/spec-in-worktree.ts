@@ -13,11 +13,11 @@ import {
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { mergedTasks, type TaskIdentity } from '../../kiro/tick.ts';
-import { writeAtomic } from '../../machine/files/atomic.ts';
+import { writeAtomic } from '../../machine/files/write-atomic.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
-import { ticketsOf } from '../../model/plans/view.ts';
-import type { WorkspaceSpec } from '../../workspaces/index.ts';
+import { ticketsOf } from '../../model/plans/plans-view.ts';
+import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
 import { engineTicks, updateSpecPlan } from './unit.ts';
 
 export const STATE_FILE = 'SEQUENTIAL_STATE.json';

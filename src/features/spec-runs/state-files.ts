@@ -11,15 +11,15 @@ import {
   withProgress,
   withSpecState,
 } from '../../kiro/state-files.ts';
-import { writeAtomic } from '../../machine/files/atomic.ts';
+import { writeAtomic } from '../../machine/files/write-atomic.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
-import { ticketsOf } from '../../model/plans/view.ts';
+import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { type Attempt, openAttempt, type Ticket } from '../../model/ticket.ts';
 import { assignmentOf, giveOwners, statedOwners, unknownOwner } from './assignments.ts';
-import { unlockSpec } from './lock.ts';
 import { PROGRESS_FILE, STATE_FILE } from './spec-in-worktree.ts';
+import { unlockSpec } from './spec-lock.ts';
 import { besideSpec, ownersOf } from './unit.ts';
 
 const WRITTEN_ON: ReadonlySet<EngineEvent['type']> = new Set([

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
-import type { Settings } from '../../config/table.ts';
+import type { Settings } from '../../config/settings-table.ts';
 import type { EngineContext } from '../../engine/context.ts';
-import { failedRef } from '../../engine/shared-tree.ts';
+import { failedRef } from '../../engine/shared-worktree.ts';
 import { promptParts } from '../../kiro/prompt-parts.ts';
 import type { Spec } from '../../kiro/read-spec.ts';
 import { isWork, withDescendants } from '../../kiro/task.ts';
@@ -10,10 +10,10 @@ import { identityOf, type TaskIdentity } from '../../kiro/tick.ts';
 import type { Unit } from '../../kiro/units.ts';
 import { idProblem, slug } from '../../model/ids.ts';
 import type { Plan, PlanSpec, SpecRunPlan } from '../../model/plan.ts';
-import { type PlansView, ticketsOf } from '../../model/plans/view.ts';
+import { type PlansView, ticketsOf } from '../../model/plans/plans-view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import type { TicketUnit } from '../../model/ticket-schema.ts';
-import type { EvidenceRules } from '../../phases/index.ts';
+import type { EvidenceRules } from '../../phases/perform-phase.ts';
 
 /** What the engine has done for a ticket: the latest of each task counts. */
 export function ticksOf(ticket: Ticket): TaskIdentity[] {

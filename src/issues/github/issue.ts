@@ -11,10 +11,10 @@ import { SignalboxError } from '../../model/errors.ts';
 import { idProblem } from '../../model/ids.ts';
 import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean.ts';
 import { asRecord, asText } from '../../model/text/json.ts';
-import { acceptanceCriteria } from '../criteria.ts';
-import { orError, type WorkItem } from '../item.ts';
-import { dependencyMentions, labelMentions } from '../mentions.ts';
+import { acceptanceCriteria } from '../acceptance-criteria.ts';
+import { dependencyMentions, labelMentions } from '../dependency-mentions.ts';
 import { numberKey, numberOfKey } from '../reference.ts';
+import { orError, type WorkItem } from '../work-item.ts';
 
 /** An issue as GitHub describes it, with complete lists. */
 export type RawIssue = ReturnType<typeof rawIssue>;

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { constants, hostname } from 'node:os';
 import { join } from 'node:path';
-import { readJson, readText } from '../files/regular.ts';
+import { readJson, readText } from '../files/regular-file.ts';
 import { bootId, isAlive, type ProcessIdentity } from '../processes.ts';
 
 export interface JobSpec {

@@ -1,6 +1,6 @@
 import { SignalboxError } from '../../model/errors.ts';
-import type { Env } from '../environment.ts';
-import { run } from '../run.ts';
+import type { Env } from '../home-path.ts';
+import { run } from '../run-process.ts';
 
 export interface TmuxOptions {
   env: Env;

@@ -1,6 +1,6 @@
 import { parseRef } from '../ids.ts';
 import type { Plan } from '../plan.ts';
-import { type PlansView, ticketOf } from './view.ts';
+import { type PlansView, ticketOf } from './plans-view.ts';
 
 interface Overlap {
   a: string;

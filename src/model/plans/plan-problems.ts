@@ -2,7 +2,7 @@ import { defaultBranch, namesAbove } from '../ids.ts';
 import { type Plan, sharesWorkspace } from '../plan.ts';
 import { dependencyProblems, type PlanProblem } from '../state/dependencies.ts';
 import type { Ticket } from '../ticket.ts';
-import { type PlansView, ticketsOf } from './view.ts';
+import { type PlansView, ticketsOf } from './plans-view.ts';
 
 /** What makes a plan impossible to run as it is written. */
 export function planProblems(plan: Plan, known: PlansView): PlanProblem[] {

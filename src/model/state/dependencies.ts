@@ -1,7 +1,7 @@
 import { parseRef, refKey, type TicketRef } from '../ids.ts';
 import type { Plan, PlanEntry } from '../plan.ts';
-import { orderByDependencies } from '../plans/order.ts';
-import { entryOf, type PlansView, planOf, ticketOf } from '../plans/view.ts';
+import { orderByDependencies } from '../plans/dependency-order.ts';
+import { entryOf, type PlansView, planOf, ticketOf } from '../plans/plans-view.ts';
 import { type Hold, newerRunOf, type Ticket } from '../ticket.ts';
 
 export interface PlanProblem {

@@ -1,5 +1,5 @@
 import { refKey } from '../ids.ts';
-import { blockersOf, type PlansView } from '../plans/view.ts';
+import { blockersOf, type PlansView } from '../plans/plans-view.ts';
 import type { Attempt, Ticket } from '../ticket.ts';
 import { edgesOf, phaseOf, positiveEdge, type Workflow } from '../workflow.ts';
 import { enter, noteOf, settle } from './walk.ts';

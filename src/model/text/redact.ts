@@ -1,4 +1,4 @@
-import { isSecretName } from './environment.ts';
+import { isSecretName } from './allowed-environment.ts';
 
 export const REDACTED = '[redacted]';
 

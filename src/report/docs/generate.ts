@@ -1,14 +1,14 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ADAPTERS } from '../../agents/adapters.ts';
-import { ownDirectories } from '../../agents/places.ts';
-import { rangeText, SUPPORT_COLUMNS, supportsOf } from '../../agents/survey.ts';
-import { settingsDocRows } from '../../config/describe.ts';
+import { ownDirectories } from '../../agents/cli-directories.ts';
+import { rangeText, SUPPORT_COLUMNS, supportsOf } from '../../agents/installed-agents.ts';
+import { settingsDocRows } from '../../config/describe-settings.ts';
 import { ACTION_NAMES, ACTIONS, PULL_WAITS } from '../../model/actions.ts';
 import { ACCESS } from '../../model/agent.ts';
 import { jsonSchemas } from '../../workflows/json-schemas.ts';
-import { PHASE_SCHEMAS } from '../../workflows/load.ts';
-import { TEMPLATE_VARIABLES } from '../../workflows/variables.ts';
+import { PHASE_SCHEMAS } from '../../workflows/load-workflow.ts';
+import { TEMPLATE_VARIABLES } from '../../workflows/template-variables.ts';
 
 /** Writes the files that are not up to date and returns their names; with `check` it writes nothing. */
 export function generate(root: string, options: { check: boolean }): string[] {

@@ -2,9 +2,9 @@ import { reasonOf, workedSeconds } from '../../features/issue-runs/results/issue
 import { issueName, remarksOf, storedRun } from '../../features/issue-runs/results/stored-run.ts';
 import type { IssueResult, PlannedIssue, RunResult } from '../../features/issue-runs/types.ts';
 import type { EngineEvent } from '../../model/events.ts';
-import { ticketOf } from '../../model/plans/view.ts';
+import { ticketOf } from '../../model/plans/plans-view.ts';
 import { isSuperseded, type Ticket } from '../../model/ticket.ts';
-import type { Store } from '../../store/port.ts';
+import type { Store } from '../../store/store-interface.ts';
 import { counted, oneLine, type Style, usageText, wholeSeconds } from '../style.ts';
 import { cells, fittingTable } from '../table.ts';
 import { type Mark, RunLines } from './progress-lines.ts';

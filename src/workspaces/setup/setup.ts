@@ -1,13 +1,13 @@
 import type { Context } from '../../git/context.ts';
 import { cleanEnv } from '../../git/environment.ts';
 import { type GitLocation, realOf } from '../../git/location.ts';
-import { statOf } from '../../machine/files/regular.ts';
+import { statOf } from '../../machine/files/regular-file.ts';
 import { isAlive, killMarked, markedProcesses, ownIdentity, sendSignal } from '../../machine/processes.ts';
-import { run } from '../../machine/run.ts';
+import { run } from '../../machine/run-process.ts';
 import { WorkspaceError } from '../../model/errors.ts';
-import { type Owner, readOwnerAt, writeOwner } from '../owner.ts';
 import { canonical } from '../paths.ts';
-import type { WorkspaceSpec } from '../spec.ts';
+import type { WorkspaceSpec } from '../types.ts';
+import { type Owner, readOwnerAt, writeOwner } from '../workspace-owner.ts';
 import { copyUntracked } from './copy.ts';
 import { dueInstall, install, lockfileOf } from './install.ts';
 

@@ -6,10 +6,10 @@ import type { GitLocation } from '../../git/location.ts';
 import { branchRef, readRef } from '../../git/refs.ts';
 import { find, inspect, isUnderWay, listOwnRefs } from '../../git/worktrees.ts';
 import { WorkspaceError } from '../../model/errors.ts';
-import { type Checkout, checkOut, removeWorktree } from '../create.ts';
-import { type Owner, readOwner, writeOwner } from '../owner.ts';
 import { makePath, realDirectory, removeEmptyParents, warmRoot } from '../paths.ts';
 import { holdsUnseen } from '../unique-commits.ts';
+import { type Owner, readOwner, writeOwner } from '../workspace-owner.ts';
+import { type Checkout, checkOut, removeWorktree } from '../worktree.ts';
 import {
   cleanAround,
   cutLinkedCaches,

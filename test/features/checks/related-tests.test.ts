@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { reportChecks } from '../../../src/features/checks/checks.ts';
 import { planRelated, relatedTests } from '../../../src/features/checks/related-tests.ts';
-import { createWorkspaces } from '../../../src/workspaces/index.ts';
+import { createWorkspaces } from '../../../src/workspaces/workspaces.ts';
 import { GIT_ENV, git } from '../../support/repo.ts';
 
 let root: string;

@@ -1,7 +1,7 @@
 import { describe, expect, it as test } from 'vitest';
 import type { EngineContext } from '../../../src/engine/context.ts';
+import { forChat, placesOf, postJson, runProgram } from '../../../src/features/notifications/destinations.ts';
 import { Notifier } from '../../../src/features/notifications/notify.ts';
-import { forChat, placesOf, postJson, runProgram } from '../../../src/features/notifications/places.ts';
 import { partsOf } from '../../engine/parts.ts';
 import { it } from '../../support/index.ts';
 import { Webhook } from '../../support/webhook.ts';

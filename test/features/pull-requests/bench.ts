@@ -4,7 +4,10 @@ import { openEngine } from '../../../src/api/open-engine.ts';
 import { loadSettings } from '../../../src/config/load.ts';
 import type { EngineContext } from '../../../src/engine/context.ts';
 import { workspaceFor } from '../../../src/engine/ticket-defaults.ts';
-import { type OpenedPullRequest, openPullRequest } from '../../../src/features/pull-requests/open.ts';
+import {
+  type OpenedPullRequest,
+  openPullRequest,
+} from '../../../src/features/pull-requests/open-pull-request.ts';
 import { FakeGh, type FakePullRequest } from '../../support/gh/fake-gh.ts';
 import type { World } from '../../support/index.ts';
 import { git } from '../../support/index.ts';

@@ -4,7 +4,7 @@ import { describe, expect } from 'vitest';
 import { openEngine } from '../../../src/api/open-engine.ts';
 import { loadSettings } from '../../../src/config/load.ts';
 import { forgeJournal } from '../../../src/features/pull-requests/context.ts';
-import { watchPull } from '../../../src/features/pull-requests/watch.ts';
+import { watchPull } from '../../../src/features/pull-requests/watch-pull-request.ts';
 import { ENDINGS } from '../../support/gh/fake-gh.ts';
 import { it } from '../../support/index.ts';
 import { Bench } from './bench.ts';

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { tickUnit } from '../../../src/features/spec-runs/tick.ts';
+import { tickUnit } from '../../../src/features/spec-runs/tick-unit.ts';
 import { partsOf } from '../../engine/parts.ts';
 import { it, runSpec, tasks, writeSpec } from './support.ts';
 

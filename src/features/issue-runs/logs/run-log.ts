@@ -1,13 +1,13 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { EngineContext } from '../../../engine/context.ts';
-import { writeAtomic } from '../../../machine/files/atomic.ts';
 import { makeDirectory } from '../../../machine/files/directory.ts';
+import { writeAtomic } from '../../../machine/files/write-atomic.ts';
 import { InputError, messageOf } from '../../../model/errors.ts';
 import type { EngineEvent } from '../../../model/events.ts';
 import type { Plan } from '../../../model/plan.ts';
 import type { ExecutionConfig } from '../../../model/plan-schema.ts';
-import { ticketsOf } from '../../../model/plans/view.ts';
+import { ticketsOf } from '../../../model/plans/plans-view.ts';
 import { isOver, type Ticket } from '../../../model/ticket.ts';
 import { runMode } from '../options/execution-config.ts';
 import { atLeast, issueResult } from '../results/issue-result.ts';

@@ -1,8 +1,8 @@
 import { findAgent } from '../../../config/builtin-agents.ts';
 import { checkGiven } from '../../../config/layers.ts';
-import { TABLE } from '../../../config/table.ts';
-import type { IssuePlace } from '../../../issues/checkouts.ts';
-import type { WorkItem } from '../../../issues/item.ts';
+import { TABLE } from '../../../config/settings-table.ts';
+import type { IssuePlace } from '../../../issues/issue-checkouts.ts';
+import type { WorkItem } from '../../../issues/work-item.ts';
 import { InputError } from '../../../model/errors.ts';
 import { DEFAULT_PHASES, type IssuePhase, inWorkflowOrder, issuePhase } from '../../../model/issue-phases.ts';
 import type { ExecutionConfig } from '../../../model/plan-schema.ts';
@@ -10,8 +10,8 @@ import type { Wishes } from '../../../model/workflow-variants.ts';
 import type { RunMode } from '../plan.ts';
 import type { RunOptions, SettingsOfRuns } from '../types.ts';
 import { checkMerged } from './check-options.ts';
+import { completeOptions } from './merge-options.ts';
 import { applyRules, parsePhases, phasePolicies } from './phases.ts';
-import { completeOptions } from './run-options.ts';
 
 /** The configuration of a run of `issueCount` issues. Throws an InputError for anything that cannot be meant. */
 export function buildExecutionConfig(

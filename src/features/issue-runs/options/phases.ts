@@ -1,9 +1,9 @@
-import type { RunSettings } from '../../../config/table.ts';
+import type { RunSettings } from '../../../config/settings-table.ts';
 import { EFFORTS } from '../../../model/agent.ts';
 import { InputError } from '../../../model/errors.ts';
 import { ISSUE_PHASES, type IssuePhase, inWorkflowOrder, issuePhase } from '../../../model/issue-phases.ts';
 import type { ExecutionConfig, PhasePolicy } from '../../../model/plan-schema.ts';
-import { didYouMean } from '../../../model/text/near.ts';
+import { didYouMean } from '../../../model/text/nearest-word.ts';
 
 type PhasePolicies = ExecutionConfig['phasePolicies'];
 

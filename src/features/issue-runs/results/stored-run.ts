@@ -6,7 +6,7 @@ import { readJob } from '../../../machine/jobs/job.ts';
 import { parseRef, refKey } from '../../../model/ids.ts';
 import type { Plan } from '../../../model/plan.ts';
 import type { ExecutionConfig, IssueRun } from '../../../model/plan-schema.ts';
-import { entryOf, ticketOf, ticketsOf } from '../../../model/plans/view.ts';
+import { entryOf, ticketOf, ticketsOf } from '../../../model/plans/plans-view.ts';
 import type { Attempt, Ticket } from '../../../model/ticket.ts';
 import { notMerged, reservation } from '../../../model/verdict.ts';
 import { NO_CHECKS } from '../../checks/checks.ts';

@@ -1,0 +1,247 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type DoctorFinding, unusable } from '../config/doctor/programs.ts';
+import type { Settings } from '../config/settings-table.ts';
+import { findExecutable, probe } from '../machine/find-program.ts';
+import type { Env } from '../machine/home-path.ts';
+import type { Access, AgentAdapter, AgentCapabilities, AgentConfig, AgentProgram } from '../model/agent.ts';
+import { ACCESS } from '../model/agent.ts';
+import { ADAPTERS, adapterFor } from './adapters.ts';
+import { ownDirectories } from './cli-directories.ts';
+
+const VERSION = /(\d+)\.(\d+)\.(\d+)(?:-([\w.-]+))?/;
+
+/** The first `1.2.3` in what a program prints when it is asked for its version. */
+export function versionIn(text: string): string | undefined {
+  return VERSION.exec(text)?.[0];
+}
+
+/** Below zero when `a` is older. A pre-release comes before its release. */
+export function compareVersions(a: string, b: string): number {
+  const [left, right] = [partsOf(a), partsOf(b)];
+  for (const [index, part] of left.numbers.entries()) {
+    const difference = part - (right.numbers[index] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  if (left.before === right.before) return 0;
+  if (left.before === null) return 1;
+  if (right.before === null) return -1;
+  return left.before.localeCompare(right.before, 'en', { numeric: true });
+}
+
+function partsOf(version: string): { numbers: number[]; before: string | null } {
+  const [, major, minor, patch, before] = VERSION.exec(version) ?? [];
+  return { numbers: [major, minor, patch].map(Number), before: before ?? null };
+}
+
+/** Compares a version with the oldest and the newest that passed the contract suite. */
+export function standing(
+  version: string,
+  [from, to]: readonly [from: string, to: string],
+): 'tested' | 'older' | 'newer' {
+  if (compareVersions(version, from) < 0) return 'older';
+  return compareVersions(version, to) > 0 ? 'newer' : 'tested';
+}
+
+export function rangeText([from, to]: readonly [from: string, to: string]): string {
+  return from === to ? from : `${from} to ${to}`;
+}
+
+/** One agent as it is found on this machine. */
+export interface SurveyedAgent {
+  agent: string;
+  adapter: string;
+  /** Used where no other agent is named. */
+  isDefault: boolean;
+  /** Has an entry in the settings. */
+  configured: boolean;
+  command: string;
+  path: string | null;
+  version: string | null;
+  /** Why an installed program printed no version, or cannot be started. */
+  problem: string | null;
+  /** How a program that cannot be started is put right. */
+  fix: string | null;
+  tested: AgentProgram['tested'] | null;
+  standing: 'tested' | 'older' | 'newer' | null;
+  /** Null for what is no program of its own. */
+  login: Login | null;
+  supports: Supports;
+}
+
+/** `by` is the first sign that was seen: a file or a variable by its name, never what is in it. */
+interface Login {
+  seen: boolean;
+  by: string | null;
+}
+
+interface SurveyOptions {
+  settings: Settings;
+  env: Env;
+  /** For the version of each program. */
+  timeoutMs?: number;
+}
+
+const VERSION_ARGS = ['--version'];
+const VERSION_MS = 10_000;
+
+/** Looks for the CLI of every agent, and asks all of them for their versions at once. */
+export function surveyAgents(options: SurveyOptions): Promise<SurveyedAgent[]> {
+  const agents = Object.values(options.settings.agents);
+  // An entry may have given the name of a known CLI to something else.
+  const missing = Object.values(ADAPTERS).flatMap(({ name, program }) =>
+    program === null || agents.some(({ adapter }) => adapter === name) ? [] : [bare(name)],
+  );
+  return Promise.all([...agents, ...missing].map((agent) => survey(agent, options)));
+}
+
+function bare(name: string): AgentConfig {
+  return { name, adapter: name, command: name, defaultArgs: [], env: {}, model: null };
+}
+
+async function survey(
+  agent: AgentConfig,
+  { settings, env, timeoutMs = VERSION_MS }: SurveyOptions,
+): Promise<SurveyedAgent> {
+  const adapter = adapterFor(agent.adapter);
+  const { program } = adapter;
+  const own = { ...env, ...agent.env };
+  const path = findExecutable(agent.command, own) ?? null;
+  const trouble = unusable(agent, own);
+  const asked = path && program && !trouble ? await probe(path, VERSION_ARGS, own, timeoutMs) : null;
+  const version = (asked?.ok && versionIn(asked.line)) || null;
+  return {
+    agent: agent.name,
+    adapter: agent.adapter,
+    isDefault: agent.name === settings.defaultAgent,
+    configured: (settings.origin[`agents.${agent.name}`] ?? 'default') !== 'default',
+    command: agent.command,
+    path,
+    version,
+    problem:
+      trouble?.detail ?? (asked && version === null ? (asked.ok ? 'told no version' : asked.reason) : null),
+    fix: trouble?.fix ?? null,
+    tested: program?.tested ?? null,
+    standing: program && version !== null ? standing(version, program.tested) : null,
+    login: program && loginOf(agent.adapter, program, own),
+    supports: supportsOf(adapter),
+  };
+}
+
+/** Whether there is a sign of a login. Nothing is read: a file exists or not, a variable is set or not. */
+function loginOf(adapter: string, { login }: AgentProgram, env: Env): Login {
+  const variable = login.env.find((name) => env[name]);
+  const places = login.files.flatMap((file) => locate(adapter, file, env) ?? []);
+  const by = variable ?? places.find(({ path }) => existsSync(path))?.shown ?? null;
+  return { seen: by !== null, by };
+}
+
+/** Where a file below the home directory is, and how to name that without the user's own paths. */
+function locate(adapter: string, file: string, env: Env): { path: string; shown: string } | undefined {
+  for (const { at, moved } of ownDirectories(adapter)) {
+    const [name, below] = moved;
+    const to = env[name];
+    if (!to || !file.startsWith(`${at}/`)) continue;
+    const inside = join(below, file.slice(at.length + 1));
+    return { path: join(to, inside), shown: `$${name}/${inside}` };
+  }
+  return env.HOME ? { path: join(env.HOME, file), shown: `~/${file}` } : undefined;
+}
+
+/** What is worth knowing about the agents that were found, and about those that were asked for and are not there. */
+export function agentFindings(surveyed: readonly SurveyedAgent[]): DoctorFinding[] {
+  return surveyed.flatMap((one) => {
+    const what = `agent ${one.agent}`;
+    const program = ADAPTERS[one.adapter]?.program ?? null;
+    const askedFor = one.isDefault || one.configured;
+    if (one.problem !== null && one.fix !== null && (askedFor || program))
+      return [{ level: one.isDefault ? 'bad' : 'warn', what, detail: one.problem, fix: one.fix }];
+    if (one.path === null) {
+      if (!askedFor) return [];
+      const install = program ? `Install it (npm install -g ${program.package})` : 'Install it';
+      const instead = one.isDefault
+        ? 'name another one in defaultAgent'
+        : `correct agents.${one.agent}.command`;
+      return [
+        {
+          level: one.isDefault ? 'bad' : 'warn',
+          what,
+          detail: `${one.command} not found`,
+          fix: `${install}, or ${instead}.`,
+        },
+      ];
+    }
+    const findings: DoctorFinding[] = [];
+    const warn = (detail: string, fix: string) => findings.push({ level: 'warn', what, detail, fix });
+    if (one.problem !== null && one.fix === null)
+      warn(
+        `${one.path} ${one.problem}`,
+        `Run it by hand to see why: ${[one.path, ...(program ? VERSION_ARGS : [])].join(' ')}`,
+      );
+    if (program && (one.standing === 'older' || one.standing === 'newer'))
+      warn(
+        `version ${one.version} is ${one.standing} than what was tested (${rangeText(program.tested)})`,
+        `It may work all the same. To have a tested one: npm install -g ${program.package}@${program.tested[1]}`,
+      );
+    if (program && one.login?.seen === false)
+      warn(
+        'no sign of a login',
+        `Log in with ${one.command}, or set ${program.login.env.join(' or ')}. Logins kept elsewhere are not seen.`,
+      );
+    return findings;
+  });
+}
+
+/** What an adapter declares, as `doctor --agents` and the docs show it; null where it declares nothing. */
+interface Supports {
+  schema: AgentCapabilities['schema'];
+  session: boolean;
+  model: Honoured;
+  effort: Honoured;
+  maxTurns: Honoured;
+  /** A cap on dollars of the program's own. */
+  budget: boolean | null;
+  allowedTools: Honoured;
+  cost: boolean | null;
+  limitEnd: AgentProgram['limitEnd'] | null;
+  access: readonly Access[];
+}
+
+/** `told`: the agent gets the value in its environment; whether it obeys is up to the agent. */
+type Honoured = 'yes' | 'no' | 'told';
+
+const NONE = '–';
+
+export function supportsOf({ capabilities: can, program, access = ACCESS }: AgentAdapter): Supports {
+  const honoured = (does: boolean): Honoured => (!does ? 'no' : program ? 'yes' : 'told');
+  return {
+    schema: can.schema,
+    session: can.resume,
+    model: honoured(can.model),
+    effort: honoured(can.effort),
+    maxTurns: honoured(can.maxTurns),
+    budget: program?.capsCost ?? null,
+    allowedTools: honoured(can.allowedTools),
+    cost: program?.reportsCost ?? null,
+    limitEnd: program?.limitEnd ?? null,
+    access,
+  };
+}
+
+/** The columns of the tables, with the text of their cells. */
+export const SUPPORT_COLUMNS: readonly { title: string; of(supports: Supports): string }[] = [
+  { title: 'Result by', of: ({ schema }) => (schema === 'native' ? 'schema flag' : 'tagged block') },
+  { title: 'Session', of: ({ session }) => yesNo(session) },
+  { title: 'Model', of: ({ model }) => model },
+  { title: 'Effort', of: ({ effort }) => effort },
+  { title: 'Turn cap', of: ({ maxTurns }) => maxTurns },
+  { title: 'Budget cap', of: ({ budget }) => yesNo(budget) },
+  { title: 'Tool list', of: ({ allowedTools }) => allowedTools },
+  { title: 'Cost', of: ({ cost }) => yesNo(cost) },
+  { title: 'Limit’s end', of: ({ limitEnd }) => limitEnd ?? NONE },
+  { title: 'Access', of: ({ access }) => access.join(', ') },
+];
+
+function yesNo(value: boolean | null): string {
+  return value === null ? NONE : value ? 'yes' : 'no';
+}

@@ -1,0 +1,69 @@
+import type { StepEnd } from '../../engine/context.ts';
+import { InputError } from '../../model/errors.ts';
+import { type Io, outJson } from '../io.ts';
+import { type GlobalOptions, openEngine, openSettings } from '../open-state.ts';
+
+export async function checks(io: Io, options: GlobalOptions & { related?: boolean }): Promise<void> {
+  const cwd = io.env.SIGNALBOX_WORKTREE ?? io.cwd;
+  const { runChecks, reportChecks } = await import('../../features/checks/checks.ts');
+  const found = options.related ? await relatedChecks(cwd, io) : await allChecks(options, cwd, io);
+  const { notes } = found;
+  const stderr = io.stderr.fd;
+  if (options.json) {
+    const done = await reportChecks(found.checks, { cwd, env: io.env, stdout: stderr, stderr, notes });
+    const ok = done.results.every(({ code }) => code === 0);
+    outJson(io, options.related ? { ok, ...done } : { ok, results: done.results });
+    if (!ok) io.exit(1);
+  } else if (found.checks.length === 0) for (const note of notes) io.out(note);
+  else io.exit(await runChecks(found.checks, { cwd, env: io.env, stdout: io.stdout.fd, stderr, notes }));
+}
+
+async function allChecks(options: GlobalOptions, cwd: string, io: Io) {
+  const settings = await openSettings(io, options);
+  const { checksOf, NO_CHECKS } = await import('../../features/checks/checks.ts');
+  const checks = await checksOf(settings.checks, cwd);
+  return { checks, notes: checks.length === 0 ? [NO_CHECKS] : [] };
+}
+
+async function relatedChecks(cwd: string, { env }: Io) {
+  const [{ relatedTests }, { createWorkspaces }] = await Promise.all([
+    import('../../features/checks/related-tests.ts'),
+    import('../../workspaces/workspaces.ts'),
+  ]);
+  const base = (env.SIGNALBOX_WORKTREE !== undefined && env.SIGNALBOX_BASE) || null;
+  return relatedTests(createWorkspaces({ env }), cwd, base);
+}
+
+export async function integrate(io: Io, options: GlobalOptions, plan?: string, ticket?: string) {
+  const ref = ticketHere(io, plan, ticket);
+  const parts = await openEngine(io, options, 'integrate');
+  const { integrateStep } = await import('../../features/integrate/integrate-ticket.ts');
+  outStep(io, options, await integrateStep({ parts, ref, inPhase: inPhase(io) }));
+}
+
+/** Whether a script of a phase made this call. It gets exit codes that the engine understands. */
+export function inPhase({ env }: Io): boolean {
+  return env.SIGNALBOX_JOB !== undefined;
+}
+
+/** Shows how a step ended. */
+export function outStep(io: Io, { json }: GlobalOptions, { exit, out, err, data }: StepEnd): void {
+  if (json && data !== null) outJson(io, data);
+  else if (out) io.out(out);
+  if (err && !(json && data !== null)) io.err(err);
+  if (exit !== 0) io.exit(exit);
+}
+
+/** The ticket named on the command line, or the one whose phase this runs in. */
+export function ticketHere(
+  io: Io,
+  planId: string | undefined,
+  ticketId: string | undefined,
+): { planId: string; ticketId: string } {
+  const plan = planId ?? io.env.SIGNALBOX_PLAN;
+  const ticket = ticketId ?? io.env.SIGNALBOX_TICKET;
+  if (plan && ticket) return { planId: plan, ticketId: ticket };
+  throw new InputError('ticket/none', 'Which ticket?', {
+    hint: 'Name a plan and a ticket, or call this from a phase.',
+  });
+}

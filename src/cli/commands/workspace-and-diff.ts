@@ -1,0 +1,34 @@
+import { diffTicket, ensureFor, releaseFor } from '../../engine/prepare-workspace.ts';
+import { answer, type Io } from '../io.ts';
+import { type GlobalOptions, openEngine } from '../open-state.ts';
+import { inPhase, ticketHere } from './checks-and-integrate.ts';
+
+type Done = Awaited<ReturnType<typeof ensureFor>> | Awaited<ReturnType<typeof releaseFor>>;
+
+/** Creates a worktree by hand, or for the setup script of a workflow. */
+export async function workspaceEnsure(io: Io, options: GlobalOptions, plan?: string, ticket?: string) {
+  const ref = ticketHere(io, plan, ticket);
+  report(io, options, await ensureFor(await openEngine(io, options, 'workspace'), ref));
+}
+
+export async function workspaceRelease(io: Io, options: GlobalOptions, plan?: string, ticket?: string) {
+  const ref = ticketHere(io, plan, ticket);
+  report(io, options, await releaseFor(await openEngine(io, options, 'workspace'), ref, inPhase(io)));
+}
+
+function report(io: Io, options: GlobalOptions, done: Done): void {
+  answer(io, options, done, done.message);
+  if (!done.ok) io.exit(1);
+}
+
+export async function diff(
+  io: Io,
+  options: GlobalOptions & { stat?: boolean },
+  planId: string,
+  ticketId: string,
+): Promise<void> {
+  const parts = await openEngine(io, options, 'diff');
+  const changes = await diffTicket(parts, { planId, ticketId }, options.stat === true);
+  const text = changes.text.trimEnd() || `${planId}/${ticketId} has changed nothing yet.`;
+  answer(io, options, changes, text);
+}

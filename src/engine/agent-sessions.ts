@@ -1,0 +1,132 @@
+import { adapterFor } from '../agents/adapters.ts';
+import { processStart } from '../machine/processes.ts';
+import { sayHolder, wayToFree } from '../model/claim.ts';
+import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
+import { refKey, type TicketRef } from '../model/ids.ts';
+import type { Attempt, Ticket } from '../model/ticket.ts';
+import type { Store } from '../store/store-interface.ts';
+import { readPinned } from '../workflows/pin-workflow.ts';
+import type { EngineContext } from './context.ts';
+import { workspaceFor } from './ticket-defaults.ts';
+
+/** Attempts with a session, oldest first. */
+export function sessionsOf(ticket: Ticket, phase?: string): Attempt[] {
+  return ticket.phaseHistory.filter((entry) => entry.sessionId !== null && (!phase || entry.phase === phase));
+}
+
+/** Refuses a phase that is neither in the ticket's workflow nor in its history; before its start that is not known. */
+export function checkPhase(store: Pick<Store, 'pinned'>, ticket: Ticket, phase: string): void {
+  const text = ticket.workflowHash && store.pinned(ticket.workflowHash);
+  if (!text) return;
+  const own = readPinned(text).workflow.phases.map(({ id }) => id);
+  if ([...own, ...ticket.phaseHistory.map((entry) => entry.phase)].includes(phase)) return;
+  throw noSessionOf(ticket, phase);
+}
+
+function noSessionOf(ticket: Ticket, phase: string): InputError {
+  const phases = [...new Set(sessionsOf(ticket).map((entry) => entry.phase))];
+  return new InputError('session/phase', `${refKey(ticket)} has no session of phase "${phase}".`, {
+    hint: phases.length > 0 ? `It has sessions of: ${phases.join(', ')}.` : 'It has none of any phase yet.',
+  });
+}
+
+interface SessionLaunch {
+  sessionId: string;
+  phase: string;
+  agent: string;
+  argv: string[];
+  env: Record<string, string>;
+  cwd: string;
+}
+
+/** How a person continues a session: decided here, started by the caller. */
+export function planSession(
+  parts: EngineContext,
+  ref: TicketRef,
+  wanted: string | undefined,
+  phase: string | undefined,
+): SessionLaunch {
+  const { store, settings } = parts;
+  const ticket = store.ticket(ref);
+  const all = sessionsOf(ticket, phase);
+  const entry = wanted ? all.find((each) => each.sessionId === wanted) : all.at(-1);
+  if (phase && all.length === 0 && sessionsOf(ticket).length > 0) throw noSessionOf(ticket, phase);
+  if (!entry?.sessionId) {
+    const known = all.map((each) => each.sessionId).join(', ');
+    throw new InputError(
+      'session/unknown',
+      wanted ? `${refKey(ref)} has no session "${wanted}".` : `${refKey(ref)} has no session yet.`,
+      {
+        hint: known ? `Its sessions: ${known}.` : `See: signalbox status --plan ${ref.planId}`,
+      },
+    );
+  }
+  const name = entry.agent ?? settings.defaultAgent;
+  const agent = Object.hasOwn(settings.agents, name) ? settings.agents[name] : undefined;
+  const argv = agent && adapterFor(agent.adapter).interactive(agent, entry.sessionId);
+  if (!agent || !argv) {
+    throw new IllegalMoveError('session/agent', `Agent "${name}" has no way to go on in a session by hand.`, {
+      hint: `Read it instead: signalbox logs ${ref.planId} ${ref.ticketId} --phase ${entry.phase}`,
+    });
+  }
+  if (agent.sandbox === 'bwrap') {
+    throw new IllegalMoveError(
+      'session/agent',
+      `Agent "${name}" works in a sandbox, and its sessions stay there.`,
+      {
+        hint: `Read it instead: signalbox logs ${ref.planId} ${ref.ticketId} --phase ${entry.phase}`,
+      },
+    );
+  }
+  const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.view());
+  return {
+    sessionId: entry.sessionId,
+    phase: entry.phase,
+    agent: name,
+    argv,
+    env: agent.env,
+    cwd: workspace.path,
+  };
+}
+
+/**
+ * Claims the ticket while a person is in one of its sessions, after path and branch are restored. `body` reports the process
+ * that it starts, which waits until it is recorded: the claim lasts as long as that process.
+ */
+export async function inSession(
+  parts: EngineContext,
+  ref: TicketRef,
+  launch: SessionLaunch,
+  body: (started: (pid: number) => Promise<void>) => Promise<number>,
+): Promise<number> {
+  const { store, holder, workspaces, settings } = parts;
+  const ticket = await store.updateTicket(ref, (latest) => {
+    if (latest.claim && holder.isLive(latest.claim)) {
+      throw new HeldError('ticket/held', `${refKey(ref)} is driven by ${sayHolder(latest.claim)}.`, {
+        hint: wayToFree(latest.claim, ref),
+        details: { holder: latest.claim },
+      });
+    }
+    return { ...latest, claim: holder.claim(parts.now()) };
+  });
+  await holder.start();
+  try {
+    const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.view());
+    // Keeps what a person installed by hand.
+    const install = workspaces.isReady(launch.cwd) ? undefined : workspace.install;
+    await workspaces.ensure({ ...workspace, path: launch.cwd, recordedBase: ticket.base, install });
+    await workspaces.verify(workspace);
+    return await body(async (pid) => {
+      parts.crash('session:waits');
+      const agent = { pid, started: processStart(pid) ?? '' };
+      await store.updateTicket(ref, (latest) =>
+        latest.claim?.token === holder.token ? { ...latest, claim: { ...latest.claim, agent } } : latest,
+      );
+    });
+  } finally {
+    await store.updateTicket(ref, (latest) =>
+      latest.claim?.token === holder.token ? { ...latest, claim: null } : latest,
+    );
+    await holder.stop();
+  }
+}

@@ -1,0 +1,235 @@
+import { sayHolder, wayToFree } from '../model/claim.ts';
+import { HeldError, IllegalMoveError } from '../model/errors.ts';
+import { refKey, type TicketRef } from '../model/ids.ts';
+import { type Plan, sharesWorkspace } from '../model/plan.ts';
+import { entryOf, ticketOf, ticketsOf } from '../model/plans/plans-view.ts';
+import { command, type TicketCommand } from '../model/state/commands.ts';
+import { blockedBy } from '../model/state/eligible.ts';
+import { runCommand } from '../model/state/explain.ts';
+import { type Json, openAttempt, type Ticket } from '../model/ticket.ts';
+import { phaseOf, type Workflow } from '../model/workflow.ts';
+import { type EngineContext, emit } from './context.ts';
+import { pinnedFor } from './pinned-workflow.ts';
+import { completeUnwatched } from './plan-transitions.ts';
+import { recordTip, releaseWorkspace } from './prepare-workspace.ts';
+import { recoverOrphan } from './recovery.ts';
+import { reportStatus } from './status-events.ts';
+import { stoppedIn, stoppedTogether } from './stopped-tickets.ts';
+import { workspaceFor } from './ticket-defaults.ts';
+
+type Wish =
+  | { type: 'stop' }
+  | { type: 'resume' }
+  /** `goesOnBy`: the pause is only a step of another command. */
+  | { type: 'pause'; goesOnBy?: string }
+  /** `latest`: with the workflow as it is now, instead of the one the ticket started with. */
+  | { type: 'retry'; latest?: boolean }
+  | { type: 'skip'; phase: string }
+  | { type: 'respond'; decision: string; message: string };
+
+const STOP_TIMEOUT_MS = 30_000;
+/** How long a skip may take after the ticket's processes have ended. */
+const SKIP_MARGIN_MS = 10_000;
+
+/** Carries out a person's command and returns when it is true: the processes of a paused ticket have ended. */
+export async function control(parts: EngineContext, ref: TicketRef, wish: Wish, by: string): Promise<Ticket> {
+  const { store, now } = parts;
+  const plan = store.plan(ref.planId);
+  const found = store.ticket(ref);
+  const orphaned = found.claim !== null && !parts.holder.isLive(found.claim);
+  if (orphaned && found.status !== 'running') await recoverOrphan(parts, found, store.view());
+  const before = store.ticket(ref);
+  if (wish.type === 'pause' || wish.type === 'stop') refuseInSession(parts, before);
+  const latest = wish.type === 'retry' && wish.latest === true;
+  const { workflow, hash } = await pinnedFor(
+    parts,
+    latest ? { ...before, workflowHash: null } : before,
+    plan,
+  );
+  const cmd = commandOf(wish, by, isUnblocked(parts, plan, ref));
+  if (wish.type === 'skip' && before.status === 'running') {
+    // Checked first, so that an unknown phase does not stop anything.
+    command(workflow, { ...before, status: 'ready', phaseHistory: [] }, cmd, now());
+    const goesOnBy = new Date(Date.parse(now()) + STOP_TIMEOUT_MS + SKIP_MARGIN_MS).toISOString();
+    await control(parts, ref, { type: 'pause', goesOnBy }, by);
+  }
+  const restart = wish.type === 'retry' && hasPrerequisites(plan, ref);
+  const move = (ticket: Ticket) => {
+    const done = command(workflow, ticket, cmd, now());
+    // Its prerequisites may have changed, so its branch is prepared as at the start.
+    const moved = restart ? { ...done, base: null } : done;
+    return latest ? { ...moved, workflowHash: hash } : moved;
+  };
+  const after =
+    wish.type === 'respond'
+      ? await onceLooked(parts, ref, workflow, move)
+      : await store.updateTicket(ref, move);
+  const { type, ...detail } = wish;
+  emit(parts, { type: 'command', command: type, detail: detail as Record<string, Json>, ...ref });
+  reportStatus(parts, before, after);
+  // No engine will drive it again.
+  if (after.status === 'complete') {
+    const workspace = workspaceFor(after, plan, parts.settings, store.view());
+    await recordTip(parts, after, workspace);
+    await releaseWorkspace(parts, after, workspace);
+    await completeUnwatched(parts, ref.planId);
+  }
+  return wish.type === 'pause' || wish.type === 'stop' ? untilStopped(parts, ref) : after;
+}
+
+/** Only the person in a session can end it: a command that waited for that would seem to hang. */
+function refuseInSession({ holder }: EngineContext, { claim, planId, ticketId }: Ticket): void {
+  if (claim?.by !== 'session' || !holder.isLive(claim)) return;
+  const ref = { planId, ticketId };
+  throw new HeldError('ticket/held', `${refKey(ref)} is held by ${sayHolder(claim)}.`, {
+    hint: wayToFree(claim, ref),
+    details: { holder: claim },
+  });
+}
+
+function hasPrerequisites(plan: Plan, { ticketId }: TicketRef): boolean {
+  const entry = entryOf(plan, { ticketId });
+  return !sharesWorkspace(plan) && entry !== undefined && entry.blockedBy.length > 0;
+}
+
+/** A gate with a command checks for answers from time to time; a person's answer waits until such a check has ended. */
+async function onceLooked(
+  parts: EngineContext,
+  ref: TicketRef,
+  workflow: Workflow,
+  move: (ticket: Ticket) => Ticket,
+): Promise<Ticket> {
+  const lookMs = parts.settings.timeouts.pollCheckSeconds * 1000;
+  const deadline = performance.now() + lookMs + STOP_TIMEOUT_MS;
+  for (;;) {
+    let looks = false;
+    // Checked within the write: the next check may begin at any time.
+    const after = await parts.store.updateTicket(ref, (ticket) => {
+      const gate = phaseOf(workflow, openAttempt(ticket)?.phase ?? '')?.type === 'gate';
+      const live = ticket.claim !== null && parts.holder.isLive(ticket.claim);
+      looks = gate && live && ticket.status === 'running' && performance.now() < deadline;
+      return looks ? ticket : move(ticket);
+    });
+    if (!looks) return after;
+    await changed(parts);
+  }
+}
+
+function commandOf(wish: Wish, by: string, ready: boolean): TicketCommand {
+  switch (wish.type) {
+    case 'pause':
+    case 'stop':
+      return { ...wish, by };
+    case 'resume':
+    case 'retry':
+      return { type: wish.type, ready };
+    case 'skip':
+      return { ...wish, ready };
+    case 'respond':
+      return wish;
+  }
+}
+
+function isUnblocked(parts: EngineContext, plan: Plan, ref: TicketRef): boolean {
+  const entry = entryOf(plan, ref);
+  return !entry || blockedBy(parts.store.view(), plan, entry) === null;
+}
+
+/** Waits until the engine that drives the ticket has released it; without one, does what that engine would do. */
+async function untilStopped(parts: EngineContext, ref: TicketRef): Promise<Ticket> {
+  const { store, holder } = parts;
+  const deadline = performance.now() + STOP_TIMEOUT_MS;
+  for (;;) {
+    const ticket = store.ticket(ref);
+    const live = ticket.claim !== null && holder.isLive(ticket.claim);
+    const waits = ticket.hold?.kind === 'gate' || ticket.hold?.kind === 'poll';
+    if (!live && (ticket.claim || (openAttempt(ticket) && !waits))) {
+      await recoverOrphan(parts, ticket, store.view());
+      return store.ticket(ref);
+    }
+    if (!live) return ticket;
+    if (performance.now() > deadline) {
+      throw new HeldError(
+        'ticket/stopping',
+        `${refKey(ref)} is paused, but its engine has not stopped the agent yet.`,
+        {
+          hint: 'Overview again with: signalbox status',
+          details: { holder: ticket.claim },
+        },
+      );
+    }
+    await changed(parts);
+  }
+}
+
+/** Resolves at the next change in the store, or after a moment. */
+function changed(parts: EngineContext): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      unwatch();
+      resolve();
+    };
+    const timer = setTimeout(end, 200);
+    const unwatch = parts.store.watch(end);
+  });
+}
+
+/** Stops what runs for a plan and leaves its tickets' status as it is, so that resuming needs no list. */
+export async function pausePlan(parts: EngineContext, planId: string, by: string): Promise<Plan> {
+  const plan = await parts.store.updatePlan(planId, (latest) => {
+    if (latest.status !== 'active') throw illegalPlan(latest, 'pause', 'active');
+    return { ...latest, status: 'paused', pausedBy: by, pausedAt: parts.now() };
+  });
+  emit(parts, { type: 'plan:status', planId, status: plan.status });
+  for (const entry of plan.tickets) {
+    const ticket = ticketOf(parts.store.view(), { planId, ticketId: entry.ticketId });
+    if (ticket?.claim && ticket.claim.by !== 'session') await untilStopped(parts, ticket);
+  }
+  return plan;
+}
+
+export async function resumePlan(parts: EngineContext, planId: string): Promise<Plan> {
+  const before = parts.store.plan(planId);
+  const plan = await parts.store.updatePlan(planId, (latest) => {
+    if (latest.status !== 'paused') throw illegalPlan(latest, 'resume', 'paused');
+    return { ...latest, status: 'active', pausedBy: null };
+  });
+  emit(parts, { type: 'plan:status', planId, status: plan.status });
+  // Tickets that were stopped with the plan continue with it; those that a person paused do not.
+  const together = stoppedTogether(before);
+  for (const ticket of ticketsOf(parts.store.view(), planId)) {
+    if (ticket.status !== 'paused' || ticket.hold?.reason !== together) continue;
+    await control(parts, { planId, ticketId: ticket.ticketId }, { type: 'resume' }, 'a person');
+  }
+  return plan;
+}
+
+function illegalPlan(plan: Plan, verb: string, from: string): IllegalMoveError {
+  const hints: Partial<Record<Plan['status'], string>> = {
+    draft: `Approve it with: signalbox plan approve ${plan.id}`,
+    active: `Run it with: ${runCommand(plan)}`,
+  };
+  return new IllegalMoveError(
+    'plan/illegal',
+    `Cannot ${verb} plan "${plan.id}": it is ${plan.status}, not ${from}.`,
+    {
+      hint: hints[plan.status],
+      details: { status: plan.status, legal: [from] },
+    },
+  );
+}
+
+/** Continues a plan and every ticket in it that was paused or stopped. */
+export async function resumeAll(
+  parts: EngineContext,
+  planId: string,
+): Promise<{ plan: Plan; tickets: string[] }> {
+  const paused = () => stoppedIn(parts, planId);
+  const tickets = paused().map((ticket) => ticket.ticketId);
+  const found = parts.store.plan(planId);
+  const plan = found.status === 'active' && tickets.length > 0 ? found : await resumePlan(parts, planId);
+  for (const { ticketId } of paused())
+    await control(parts, { planId, ticketId }, { type: 'resume' }, 'a person');
+  return { plan, tickets };
+}

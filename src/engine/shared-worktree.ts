@@ -1,0 +1,116 @@
+import { WorkspaceError } from '../model/errors.ts';
+import { refKey } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
+import { ticketsOf } from '../model/plans/plans-view.ts';
+import { isAllComplete } from '../model/state/eligible.ts';
+import type { Ticket } from '../model/ticket.ts';
+import { type EngineContext, emit, hooksOf } from './context.ts';
+import type { TicketWorkspace } from './ticket-defaults.ts';
+
+/** The ref that keeps the work of a ticket which was taken out of a shared worktree. */
+export function failedRef(ticket: Ticket): string {
+  return `refs/signalbox/failed/${ticket.planId}/${ticket.ticketId}`;
+}
+
+/**
+ * Gives a shared worktree to the next ticket: what a failed one left is kept on a ref and taken out, and the ticket starts
+ * from where the branch is now. Calling it again, after a crash at any point, has the same result.
+ */
+export async function handOver(
+  parts: EngineContext,
+  plan: Plan,
+  ticket: Ticket,
+  workspace: TicketWorkspace,
+): Promise<{ ref: string; commit: string }> {
+  for (const left of leftBehind(parts, plan, ticket, workspace)) await takeOut(parts, left, workspace);
+  const { commit: head } = await parts.workspaces.head(workspace.path);
+  const { dirty } = await parts.workspaces.evidence(workspace.path, head, { files: false });
+  if (dirty.length > 0 && !workspace.inPlace) await sweep(parts, ticket, workspace, head);
+  else if (dirty.length > 0)
+    throw new WorkspaceError(
+      'workspace/dirty',
+      `${workspace.path} has changes that nobody committed: ${dirty.slice(0, 5).join(', ')}${dirty.length > 5 ? '…' : ''}.`,
+      { hint: `Commit or stash them, then: signalbox retry ${ticket.planId} ${ticket.ticketId}` },
+    );
+  const committed = await hooksOf(parts, plan).handOver?.(plan, ticket, workspace);
+  const commit = committed ? (await parts.workspaces.head(workspace.path)).commit : head;
+  return { ref: workspace.branch, commit };
+}
+
+/** Files that checks leave in a worktree, such as reports, are kept on a ref so that the next ticket starts clean. */
+async function sweep(
+  parts: EngineContext,
+  ticket: Ticket,
+  workspace: TicketWorkspace,
+  to: string,
+): Promise<void> {
+  const { planId, ticketId } = ticket;
+  const keepAt = `refs/signalbox/left/${planId}/before-${ticketId}`;
+  const message = `What lay in the tree before ${refKey(ticket)} began`;
+  const { keptAt } = await parts.workspaces.rewind({ ...workspace, to, keepAt, message });
+  if (keptAt === null) return;
+  const reason = `files that nobody had committed were taken out of the tree and are kept at ${keptAt}`;
+  emit(parts, { type: 'workspace:keep', planId, ticketId, path: workspace.path, reason });
+}
+
+/** Failed tickets whose work is still in the worktree. */
+function leftBehind(parts: EngineContext, plan: Plan, ticket: Ticket, workspace: TicketWorkspace): Ticket[] {
+  return ticketsOf(parts.store.view(), plan).filter(
+    ({ status, base, worktree, ticketId }) =>
+      status === 'failed' && base !== null && worktree === workspace.path && ticketId !== ticket.ticketId,
+  );
+}
+
+/** Takes a ticket's work out of a shared worktree and keeps it on a ref. */
+export async function takeOut(parts: EngineContext, left: Ticket, workspace: TicketWorkspace): Promise<void> {
+  if (!left.base) return;
+  const { keptAt } = await parts.workspaces.rewind({
+    repo: workspace.repo,
+    path: workspace.path,
+    branch: workspace.branch,
+    to: left.base.commit,
+    keepAt: failedRef(left),
+    message: `What ${refKey(left)} left when it failed\n\n${left.error ?? ''}`,
+  });
+  const at = parts.now();
+  await parts.store.updateTicket(left, (latest) => ({ ...latest, base: null, rewound: { at, ref: keptAt } }));
+  if (keptAt === null) return;
+  const { planId, ticketId } = left;
+  const reason = `its work was taken out of the tree and is kept at ${keptAt}`;
+  emit(parts, { type: 'workspace:keep', planId, ticketId, path: workspace.path, reason });
+}
+
+/**
+ * Switches a worktree that an agent left on another branch, or on none, back to its own. What it has there is kept on a
+ * ref. The user's checkout stays as it is, because the user may have switched it.
+ */
+export async function putBack(
+  parts: EngineContext,
+  ticket: Ticket,
+  workspace: TicketWorkspace,
+): Promise<void> {
+  if (workspace.inPlace) return;
+  const { keptAt } = await parts.workspaces.comeBack({
+    repo: workspace.repo,
+    path: workspace.path,
+    branch: workspace.branch,
+    to: ticket.base?.commit ?? null,
+    keepAt: failedRef(ticket),
+    message: `What lay on another branch in the tree of ${refKey(ticket)}`,
+  });
+  if (keptAt === null) return;
+  const { planId, ticketId } = ticket;
+  const reason = `it was on another branch; what lay there is kept at ${keptAt}`;
+  emit(parts, { type: 'workspace:keep', planId, ticketId, path: workspace.path, reason });
+}
+
+/** A shared worktree stays until all tickets of the plan are complete; a checkout is never removed. */
+export function isStillNeeded(
+  parts: EngineContext,
+  ticket: Ticket,
+  { shared, inPlace }: TicketWorkspace,
+): boolean {
+  if (!shared) return false;
+  if (inPlace) return true;
+  return !isAllComplete(parts.store.view(), parts.store.plan(ticket.planId));
+}

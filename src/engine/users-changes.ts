@@ -1,0 +1,221 @@
+import { createHash } from 'node:crypto';
+import { existsSync, lstatSync, readFileSync, readlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type JobState, readJob } from '../machine/jobs/job.ts';
+import { InputError, messageOf } from '../model/errors.ts';
+import type { Plan } from '../model/plan.ts';
+import { ticketsOf } from '../model/plans/plans-view.ts';
+import { attemptKey, isOver, openAttempt, type Ticket } from '../model/ticket.ts';
+import type { TreeLeft } from '../model/ticket-schema.ts';
+import { type EngineContext, isFatal } from './context.ts';
+import type { TicketWorkspace } from './ticket-defaults.ts';
+import type { TicketWriter } from './ticket-writer.ts';
+
+// Tickets that work in the user's own checkout: telling the user's files and commits from those of an agent.
+
+/** What of a tree, as it is now, was not there in this form when the ticket stopped. */
+export function notOf(left: TreeLeft | undefined, now: TreeLeft): string[] {
+  return Object.entries(now.files).flatMap(([file, sum]) => (left?.files[file] === sum ? [] : [file]));
+}
+
+/** A checkout as it is: its commit, and what is not committed by its content. */
+async function readCheckout(parts: EngineContext, path: string): Promise<TreeLeft> {
+  const { commit } = await parts.workspaces.head(path);
+  const { dirty } = await parts.workspaces.evidence(path, commit, { files: false });
+  return { head: commit, files: Object.fromEntries(dirty.map((file) => [file, sumOf(join(path, file))])) };
+}
+
+function sumOf(path: string): string {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (!stat) return 'gone';
+  if (stat.isSymbolicLink()) return `-> ${readlinkSync(path)}`;
+  if (!stat.isFile()) return 'directory';
+  return createHash('sha256').update(readFileSync(path)).digest('hex').slice(0, 16);
+}
+
+/** Records how a ticket leaves the checkout, so that later changes are known to be the user's. */
+export async function recordLeft(
+  parts: EngineContext,
+  ticket: Ticket,
+  { path, inPlace }: TicketWorkspace,
+): Promise<void> {
+  if (!inPlace || ticket.base === null || ticket.status === 'complete') return;
+  try {
+    const left = await readCheckout(parts, path);
+    await parts.store.updateTicket(ticket, (latest) => (latest.claim ? latest : { ...latest, left }));
+  } catch (error) {
+    if (isFatal(error)) throw error;
+    const { planId, ticketId } = ticket;
+    const message = `what it left in ${path} cannot be told: ${messageOf(error)}`;
+    parts.listen({ type: 'problem', planId, ticketId, message, path });
+  }
+}
+
+/** Its engine was killed and could not record what the agent left. A ticket at a gate has an open attempt as well. */
+function wasKilled(ticket: Ticket): boolean {
+  return ticket.claim !== null || (openAttempt(ticket) !== undefined && ticket.hold?.kind !== 'gate');
+}
+
+/** The ticket whose work is in the checkout between two runs. */
+function inCheckout(tickets: readonly Ticket[]): Ticket | undefined {
+  const left = tickets.filter(({ base, status }) => base !== null && status !== 'complete');
+  return left.find((ticket) => !isOver(ticket)) ?? left.at(-1);
+}
+
+interface UsersChanges {
+  /** What is in the way, in one sentence. */
+  message: string;
+  files: string[];
+  /** The ticket whose work is in the checkout as well. */
+  owner: Ticket | undefined;
+}
+
+/** Uncommitted files of a plan's checkout that are not known to be an agent's; null: there are none. */
+export async function usersChanges(
+  parts: EngineContext,
+  plan: Plan,
+  tickets: readonly Ticket[],
+): Promise<UsersChanges | null> {
+  const path = plan.repo ?? '';
+  const owner = inCheckout(tickets);
+  const now = await readCheckout(parts, path);
+  const left = owner && (await howLeft(parts, owner, path, now));
+  const files = notOf(left, now);
+  if (files.length === 0) return null;
+  // The agent's process may have ended after its engine was killed, and nothing recorded when.
+  const unsure = owner !== undefined && wasKilled(owner) && lastJob(parts, owner)?.state === 'lost';
+  if (owner) await recordKnown(parts, owner, left ?? { head: now.head, files: {} });
+  const named = `${files.slice(0, 5).join(', ')}${files.length > 5 ? ', …' : ''}`;
+  const what = unsure
+    ? `has changes that may be yours or of ${owner.ticketId}, which was cut off`
+    : 'has changes that are not committed';
+  return { message: `The checkout ${path} ${what}: ${named}.`, files, owner };
+}
+
+/** How a ticket left the checkout: as its engine recorded it, or as it can be found out where the engine was killed. */
+async function howLeft(
+  parts: EngineContext,
+  ticket: Ticket,
+  path: string,
+  now: TreeLeft,
+): Promise<TreeLeft | undefined> {
+  const recorded = ticket.left;
+  if (!wasKilled(ticket)) return recorded;
+  const traces = await tracesOf(parts, ticket, path, now);
+  return traces ?? (recorded?.after === lastKey(ticket) ? recorded : undefined);
+}
+
+/** Changes from now on are the user's, even where the origin of the earlier ones is unknown. */
+async function recordKnown(parts: EngineContext, ticket: Ticket, left: TreeLeft): Promise<void> {
+  const after = lastKey(ticket);
+  if (ticket.left?.after === after || !wasKilled(ticket)) return;
+  await parts.store.updateTicket(ticket, (latest) => ({ ...latest, left: { ...left, after } }));
+}
+
+function lastKey(ticket: Ticket): string {
+  const last = ticket.phaseHistory.at(-1);
+  return last ? attemptKey(last) : '';
+}
+
+/** In a checkout nothing starts or continues on top of the user's changes; the user's commits are not the ticket's. */
+export async function checkCheckout(
+  parts: EngineContext,
+  plan: Plan,
+  { found, writer, workspace }: { found: Ticket; writer: TicketWriter; workspace: TicketWorkspace },
+): Promise<void> {
+  const others = ticketsOf(parts.store.view(), plan).filter(({ ticketId }) => ticketId !== found.ticketId);
+  const changes = await usersChanges(parts, plan, [found, ...others]);
+  if (changes)
+    throw new InputError('workspace/dirty', changes.message, {
+      hint: `Commit or stash them, then go on with: signalbox resume ${plan.id}`,
+      details: { files: changes.files },
+    });
+  const base = await baseAfterUser(parts, found, workspace.path);
+  const { branch, path: worktree } = workspace;
+  if (base) await writer.apply({ type: 'base', base, branch, worktree });
+}
+
+/** The user's commits since a ticket stopped neither count as its work nor are taken out: it continues from them. */
+async function baseAfterUser(
+  parts: EngineContext,
+  ticket: Ticket,
+  path: string,
+): Promise<Ticket['base'] | undefined> {
+  if (!ticket.base) return undefined;
+  const now = await readCheckout(parts, path);
+  const left = await howLeft(parts, ticket, path, now);
+  return left && now.head !== left.head ? { ...ticket.base, commit: now.head } : undefined;
+}
+
+/** Lets the ticket in a plan's checkout continue from the user's commits. */
+export async function keepUsersCommits(parts: EngineContext, planId: string): Promise<void> {
+  const plan = parts.store.plan(planId);
+  const owner = inCheckout(ticketsOf(parts.store.view(), plan));
+  const base = owner && plan.repo ? await baseAfterUser(parts, owner, plan.repo) : undefined;
+  if (owner && base) await parts.store.updateTicket(owner, (latest) => ({ ...latest, base }));
+}
+
+/** An attempt may have more processes than its first. */
+const TURNS = ['', '.repair', '.landing'];
+
+/**
+ * What a ticket provably left in the checkout when its engine was killed. While its process runs, that is everything; after
+ * that, what was last changed before the process ended; where that time is unknown, nothing.
+ */
+async function tracesOf(
+  parts: EngineContext,
+  ticket: Ticket,
+  path: string,
+  now: TreeLeft,
+): Promise<TreeLeft | undefined> {
+  const job = lastJob(parts, ticket);
+  if (job?.state === 'running') return now;
+  if (job?.state === 'lost') return undefined;
+  if (job?.state !== 'ended') return { head: ticket.base?.commit ?? now.head, files: {} };
+  const files: Record<string, string> = {};
+  for (const [file, sum] of Object.entries(now.files))
+    if (await isUntouched(parts, path, file, job.endedAt)) files[file] = sum;
+  return { head: (await parts.workspaces.headAt(path, job.endedAt)) ?? now.head, files };
+}
+
+/** The process that a ticket had last; undefined where it had none. */
+function lastJob({ machine }: EngineContext, ticket: Ticket): JobState | undefined {
+  for (const attempt of ticket.phaseHistory.toReversed()) {
+    const dir = machine.job(ticket, attempt);
+    const jobs = TURNS.map((turn) => readJob(`${dir}${turn}`)).filter(({ state }) => state !== 'none');
+    const open = jobs.find(({ state }) => state === 'running') ?? jobs.find(({ state }) => state === 'lost');
+    if (open ?? jobs[0]) return open ?? jobs.sort((a, b) => endOf(a) - endOf(b)).at(-1);
+  }
+  return undefined;
+}
+
+/** Whether the process of an open attempt runs, or has ended and no engine has read its result. */
+export function isAtWork(parts: EngineContext, ticket: Ticket): boolean {
+  const state = openAttempt(ticket) ? lastJob(parts, ticket)?.state : undefined;
+  return (state === 'running' || state === 'ended') && ticket.hold?.kind !== 'gate';
+}
+
+function endOf(job: JobState): number {
+  return job.state === 'ended' ? job.endedAt.getTime() : 0;
+}
+
+/**
+ * Uses change times, which only the kernel sets. A deleted file changed its directory; a file that was moved here with its
+ * directory keeps its own time, but the directory's is new.
+ */
+async function isUntouched(parts: EngineContext, root: string, file: string, since: Date): Promise<boolean> {
+  const isOld = (name: string) => {
+    const stat = lstatSync(join(root, name), { throwIfNoEntry: false });
+    return stat !== undefined && Math.floor(stat.ctimeMs) <= since.getTime();
+  };
+  const stat = lstatSync(join(root, file), { throwIfNoEntry: false });
+  if (!stat) {
+    let above = dirname(file);
+    while (!existsSync(join(root, above))) above = dirname(above);
+    return isOld(above);
+  }
+  if (stat.isDirectory() || !isOld(file)) return false;
+  for (let above = dirname(file); above !== '.'; above = dirname(above))
+    if (!isOld(above) && !(await parts.workspaces.isTracked(root, above))) return false;
+  return true;
+}

@@ -1,0 +1,105 @@
+import type { ActionCall, EngineContext, StepEnd } from '../../engine/context.ts';
+import { readTip } from '../../engine/prepare-workspace.ts';
+import { workspaceFor } from '../../engine/ticket-defaults.ts';
+import { EXIT } from '../../model/actions.ts';
+import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';
+import type { TicketRef } from '../../model/ids.ts';
+import { WORK_PHASE } from '../../model/issue-phases.ts';
+import type { Ticket } from '../../model/ticket.ts';
+import { tipOf } from '../../model/ticket.ts';
+import { needsVerification, sayNotMerged } from '../../model/verdict.ts';
+import type { Integrated, WorkspaceSpec } from '../../workspaces/workspaces.ts';
+import { landed } from '../landed/landed.ts';
+import { ancestorsOf } from '../pull-requests/ticket-stack.ts';
+
+/** Errors that only a person can fix: sending an agent back to work would not help. */
+const NOT_THE_TICKETS = new Set(['merge/base-conflict', 'workspace/no-base-branch', 'workspace/target-busy']);
+
+/** Merges a ticket's branch for a phase or for a person, who may also merge what is still to be verified. */
+export async function integrateStep({
+  parts,
+  ref,
+  inPhase,
+}: Pick<ActionCall, 'parts' | 'ref'> & { inPhase: boolean }): Promise<StepEnd> {
+  const left = inPhase ? await leftToVerify(parts, ref) : undefined;
+  if (left !== undefined) return { exit: EXIT.done, out: left, data: { left } };
+  try {
+    const data = await integrateTicket(parts, ref);
+    const { target, branch } = data;
+    if ('conflict' in data) {
+      const err = `Conflict with the base in ${data.conflict.join(', ')}. Merge ${target} into ${branch}, resolve, and commit.`;
+      return { exit: EXIT.failed, err, data };
+    }
+    const lines = [`${target} is now at ${data.commit.slice(0, 10)}.`];
+    if (data.fastForward) lines.push(`To bring it into your checkout: ${data.fastForward}`);
+    return { exit: EXIT.done, out: lines.join('\n'), data };
+  } catch (error) {
+    const isRefused = error instanceof SignalboxError && NOT_THE_TICKETS.has(error.code);
+    if (!isRefused || !inPhase) throw error;
+    return { exit: EXIT.refused, err: `❌ ${explained(error)}`, data: null };
+  }
+}
+
+/** Merges a ticket's branch into the base it started from. */
+async function integrateTicket(
+  parts: EngineContext,
+  ref: TicketRef,
+): Promise<Integrated & { branch: string }> {
+  const { store, settings, workspaces } = parts;
+  const ticket = store.ticket(ref);
+  const plan = store.plan(ref.planId);
+  const spec = workspaceFor(ticket, plan, settings, store.view());
+  // A run without its work phase has not checked that there are commits.
+  if (plan.kind === 'run' && ticket.skipPhases.includes(WORK_PHASE))
+    await checkWork(parts, spec, ticket.base);
+  parts.crash('integrate:ready');
+  const done = await workspaces.integrate({ ...spec, message: ticket.title, recordedBase: ticket.base });
+  parts.crash('integrate:done');
+  return { ...done, branch: spec.branch };
+}
+
+async function checkWork(
+  { workspaces }: EngineContext,
+  spec: WorkspaceSpec,
+  base: Ticket['base'],
+): Promise<void> {
+  const { repo, branch } = spec;
+  const state = base && (await workspaces.branchAhead({ repo, branch, of: base.commit }));
+  if (!state || state.ahead > 0) return;
+  throw new WorkspaceError(
+    'workspace/no-work',
+    `${branch} has no commit that ${base.ref} does not have: there is nothing to merge.`,
+    { hint: `Do the work first: name ${WORK_PHASE} in --phases.`, details: { branch } },
+  );
+}
+
+/**
+ * Why a run does not merge a ticket by itself: a person has to verify it, or unmerged work that it builds on. Undefined
+ * where nothing is in the way.
+ */
+async function leftToVerify(parts: EngineContext, ref: TicketRef): Promise<string | undefined> {
+  const ticket = parts.store.ticket(ref);
+  const open: Ticket[] = [];
+  for (const each of [ticket, ...ancestorsOf(ticket, parts.store.view())])
+    if (needsVerification(each) && !(await isMerged(parts, each))) open.unshift(each);
+  if (open.length === 0) return undefined;
+  const below = open.filter((each) => each !== ticket);
+  const commands = [...below, ticket].map(
+    ({ planId, ticketId }) => `signalbox integrate ${planId} ${ticketId}`,
+  );
+  const names = below.map(({ ticketId }) => ticketId).join(', ');
+  const why = open.includes(ticket)
+    ? 'the verdict is NEEDS_VERIFICATION'
+    : `it builds on ${names}, still to be verified`;
+  return sayNotMerged(why, commands);
+}
+
+/** Whether the base or its integration branch has all of the work. */
+async function isMerged(parts: EngineContext, ticket: Ticket): Promise<boolean> {
+  const { store, settings } = parts;
+  const spec = workspaceFor(ticket, store.plan(ticket.planId), settings, store.view());
+  const tip = (await readTip(parts, spec)) ?? tipOf(ticket);
+  return (
+    tip !== null && (await landed(parts, { ...spec, tickets: [ticket], commit: tip }, ['history'])) !== null
+  );
+}

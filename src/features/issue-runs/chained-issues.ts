@@ -1,0 +1,96 @@
+import type { EngineContext } from '../../engine/context.ts';
+import { sayItem, type WorkItem } from '../../issues/work-item.ts';
+import { WORK_PHASE } from '../../model/issue-phases.ts';
+import { orderByDependencies } from '../../model/plans/dependency-order.ts';
+import { blockersOf, planOf } from '../../model/plans/plans-view.ts';
+import { tipOf } from '../../model/ticket.ts';
+import { landed } from '../landed/landed.ts';
+import { type Candidate, type DoneBefore, groupOf, type RunMode } from './plan.ts';
+import { sourceKey } from './previous-runs.ts';
+import type { Refused } from './types.ts';
+
+/**
+ * Only links that were done one upon the other are skipped. One without the finished work of the link before it is done
+ * again, and gets a note.
+ */
+export async function openLooseLinks(parts: EngineContext, issues: readonly Candidate[]): Promise<void> {
+  let before: Candidate | undefined;
+  let firm = true;
+  for (const link of orderByDependencies(issues).order) {
+    const { done } = link;
+    // Every link has what is in the base already.
+    if (done && (await isInBase(parts, link, done))) {
+      link.done = { ...done, merged: true };
+      continue;
+    }
+    firm = firm && workOf(link) !== undefined && (!before || (await isUpon(parts, link, before)));
+    if (done && !firm && before) {
+      delete link.done;
+      link.supersedes.push(done.by);
+      link.note = `Done before without the work of ${sayItem(before)}: it is done again on top of that.`;
+    }
+    before = link;
+  }
+}
+
+/** The finished work of a link that is not done again; undefined where there is none. */
+function workOf({ done, resumed, wanted }: Candidate): Pick<DoneBefore, 'tip'> | undefined {
+  if (done || !resumed) return done;
+  const works = wanted.slice(wanted.indexOf(resumed.phase)).includes(WORK_PHASE);
+  return !works && resumed.tip !== null ? resumed : undefined;
+}
+
+async function isInBase(parts: EngineContext, { place }: Candidate, { merged, branch, tip, by }: DoneBefore) {
+  if (merged || branch === null) return true;
+  if (tip === null) return false;
+  const view = parts.store.view();
+  const base = planOf(view, view.tickets.get(by)?.planId)?.base ?? null;
+  const work = { repo: place.repo, branch, base, recordedBase: null, tickets: [], commit: tip };
+  return (await landed(parts, work, ['history'])) !== null;
+}
+
+/** Whether a done link was built upon the other: it has its commits, or began with what there was of it elsewhere. */
+async function isUpon(
+  parts: EngineContext,
+  { done, place: { repo } }: Candidate,
+  before: Candidate,
+): Promise<boolean> {
+  const tip = workOf(before)?.tip ?? null;
+  if (!done?.branch || before.place.repo !== repo) return true;
+  if (tip === null) return false;
+  if (await parts.workspaces.branchHas({ repo, branch: done.branch, commit: tip })) return true;
+  const view = parts.store.view();
+  const ticket = view.tickets.get(done.by);
+  const blockers = ticket ? blockersOf(view, ticket) : [];
+  return blockers.some((blocker) => sourceKey(blocker) === before.key && tipOf(blocker) === tip);
+}
+
+interface LineInput {
+  mode: RunMode;
+  /** All that were asked for and could be read. */
+  asked: readonly WorkItem[];
+  /** Those that can be run. */
+  issues: readonly Candidate[];
+  refused: Refused[];
+  /** Keys by group. */
+  groups: readonly (readonly string[])[] | null;
+}
+
+/** Where one issue runs after the other, none starts behind one that cannot be run: those are refused. */
+export function stopAtRefused({ mode, asked, issues, refused, groups }: LineInput): Candidate[] {
+  const why = (item: WorkItem) => refused.find((each) => each.item?.key === item.key);
+  const line = orderByDependencies(asked).order.toSorted(
+    (a, b) => groupOf(groups, a.key) - groupOf(groups, b.key),
+  );
+  const at = mode === 'parallel' ? undefined : line.find(why);
+  if (!at) return [...issues];
+  const behind = new Set(line.slice(line.indexOf(at) + 1).map(({ key }) => key));
+  const kept = ({ key, done }: Candidate) => !behind.has(key) || (mode === 'sequential' && done);
+  const name = sayItem(at);
+  const { waiting, reason } = why(at) ?? {};
+  const stop = `the ${mode === 'chain' ? 'chain' : 'run'} stops at ${name}, which ${waiting ? reason : 'is not run'}`;
+  const hint = `Continue ${name} first, then name it again.`;
+  for (const item of issues.filter((each) => !kept(each)))
+    refused.push({ reference: sayItem(item), item, notStarted: true, reason: stop, hint });
+  return issues.filter(kept);
+}

@@ -1,0 +1,240 @@
+import { type EngineContext, emit } from '../../engine/context.ts';
+import { refOf } from '../../engine/status-events.ts';
+import { branchOf, repoOf, type TicketWorkspace } from '../../engine/ticket-defaults.ts';
+import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';
+import { WORK_PHASE } from '../../model/issue-phases.ts';
+import { blockersOf, planOf } from '../../model/plans/plans-view.ts';
+import type { Ticket } from '../../model/ticket.ts';
+import type { StoreView } from '../../store/store-interface.ts';
+import {
+  type CaughtUp,
+  GitError,
+  type StackedThere,
+  type WorkspaceSpec,
+} from '../../workspaces/workspaces.ts';
+import { forgeJournal, forgeWork, isLeftOver, ownBaseOf, ticketPull } from '../pull-requests/context.ts';
+import { EarlierIssues, isNoted, sourceKey } from './previous-runs.ts';
+
+/** What was pushed so recently need not be asked for again. */
+const RECENT_MS = 60_000;
+
+/**
+ * Lets an issue start with its prerequisites as they are on origin now: merged, or with what people pushed to them since.
+ * Only asks about branches that were pushed, while the issue has no work of its own, and not right after a push of the
+ * same run. Null: nothing has changed.
+ */
+export async function withPrerequisitesNow(
+  parts: EngineContext,
+  ticket: Ticket,
+  spec: TicketWorkspace,
+): Promise<TicketWorkspace | null> {
+  const ended = ticket.phaseHistory.filter(({ status }) => status !== 'running' && status !== 'skipped');
+  const worked = ended.some(({ phase, status }) => phase === WORK_PHASE && status === 'success');
+  // Work that is done or under way keeps what it began with.
+  if (spec.stackOn.length === 0 || worked || ended.at(-1)?.status === 'success') return null;
+  const prerequisites = new Prerequisites(parts, ticket, spec, ended.length === 0);
+  for (const blocker of prerequisites.blockersOf(ticket))
+    if (spec.stackOn.includes(branchOf(blocker))) await prerequisites.check(blocker);
+  const { stackOn, mergedOn, stackThere } = prerequisites;
+  const changed = mergedOn.length > (spec.mergedOn ?? []).length || Object.keys(stackThere).length > 0;
+  return changed ? { ...spec, stackOn, mergedOn, stackThere } : null;
+}
+
+/** Finds out what became of an issue's prerequisites on origin. */
+class Prerequisites {
+  readonly stackOn: string[] = [];
+  readonly mergedOn: string[];
+  readonly stackThere: Record<string, StackedThere> = {};
+  readonly #parts: EngineContext;
+  readonly #ticket: Ticket;
+  readonly #spec: TicketWorkspace;
+  readonly #isFirst: boolean;
+  readonly #view: StoreView;
+  readonly #earlier: EarlierIssues;
+  readonly #checked = new Set<string>();
+
+  /** `isFirst`: no attempt of the ticket has ended. */
+  constructor(parts: EngineContext, ticket: Ticket, spec: TicketWorkspace, isFirst: boolean) {
+    const { signal } = spec;
+    this.#parts = {
+      ...parts,
+      workspaces: parts.workspaces.patient({ signal }),
+      signal: signal ?? parts.signal,
+    };
+    this.#ticket = ticket;
+    this.#spec = spec;
+    this.#isFirst = isFirst;
+    this.#view = parts.store.view();
+    this.#earlier = new EarlierIssues(parts);
+    this.mergedOn = [...(spec.mergedOn ?? [])];
+  }
+
+  /** Prerequisites of a ticket that have a branch in the same repository. */
+  blockersOf(ticket: Ticket): Ticket[] {
+    return blockersOf(this.#view, ticket).filter((blocker) => {
+      const owner = planOf(this.#view, blocker.planId);
+      return blocker.branch && owner && repoOf(blocker, owner, this.#parts.settings) === this.#spec.repo;
+    });
+  }
+
+  async check(blocker: Ticket): Promise<void> {
+    const { workspaces, now } = this.#parts;
+    const { repo, signal } = this.#spec;
+    const branch = branchOf(blocker);
+    if (this.#checked.has(branch)) return;
+    this.#checked.add(branch);
+    const pushed = await lastPushed(this.#parts, blocker, { repo, branch });
+    const age = Date.parse(now()) - Date.parse(pushed?.at ?? '');
+    const ofThisRun = blocker.planId === this.#ticket.planId && !isNoted(blocker) && this.#isFirst;
+    const there =
+      !pushed || (ofThisRun && age < RECENT_MS)
+        ? 'unknown'
+        : await this.#asked(branch, workspaces.originTip({ repo, branch }));
+    if (!pushed || there === 'unknown') return void this.stackOn.push(branch);
+    const own = await this.#workedOn(blocker);
+    const pull = await this.#asked(branch, this.#mergedPullOf(own));
+    if (pull && pull !== 'unknown') {
+      if (pull.left) this.stackOn.push(branch);
+      if (pull.intoBase) return void this.mergedOn.push(branch);
+      // Merged into the branch that it was stacked on, it is wherever that one is.
+      const below = this.blockersOf(own).find((each) => branchOf(each) === pull.into);
+      if (below) return this.check(below);
+    }
+    if (!this.stackOn.includes(branch)) this.stackOn.push(branch);
+    if (there === undefined || signal?.aborted) return;
+    const news = await this.#newsOf(branch, there, pushed.commit);
+    if (news) this.stackThere[branch] = news;
+  }
+
+  /** A question without an answer is reported, and the work continues from what is local. */
+  async #asked<T>(branch: string, answer: Promise<T>): Promise<T | 'unknown'> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (this.#spec.signal?.aborted || !(error instanceof SignalboxError)) throw error;
+      this.#report(`What became of ${branch} on origin could not be checked: ${explained(error)}`);
+      return 'unknown';
+    }
+  }
+
+  /** The ticket that did the work; a run that found it complete only took note of it. */
+  async #workedOn(blocker: Ticket): Promise<Ticket> {
+    if (!isNoted(blocker)) return blocker;
+    const tickets = await this.#earlier.of(sourceKey(blocker) ?? '', this.#spec.repo);
+    return tickets.findLast((each) => each.status === 'complete' && !isNoted(each)) ?? blocker;
+  }
+
+  /** Where the ticket's pull request was merged, and whether commits are here that were not in it. */
+  async #mergedPullOf(own: Ticket) {
+    const work = await forgeWork(this.#parts, own);
+    const pull = await ticketPull(work);
+    if (pull?.state !== 'MERGED') return undefined;
+    const { baseRefName: into } = pull;
+    const base = (this.#spec.base ?? ownBaseOf(work))?.replace(/^origin\//, '');
+    return { into, intoBase: base === into, left: await isLeftOver(work, pull) };
+  }
+
+  /** What origin's branch has that is to be built upon; undefined when that is here already. */
+  async #newsOf(branch: string, there: string, known: string): Promise<StackedThere | undefined> {
+    const { workspaces } = this.#parts;
+    const { repo } = this.#spec;
+    const has = (commit: string, ancestor: string) => workspaces.contains({ repo, commit, ancestor });
+    const here = await workspaces.tip({ repo, branch });
+    if (here === there) return undefined;
+    if (here === undefined) return { commit: there, instead: true };
+    if (!(await has(there, known))) {
+      if (!(await has(known, here))) {
+        const { planId, ticketId } = this.#ticket;
+        throw new WorkspaceError(
+          'workspace/rewritten',
+          `Somebody rewrote ${branch} on origin, and here it has commits that were never pushed.`,
+          {
+            hint: `Bring the two together by hand and push ${branch}, then: signalbox retry ${planId} ${ticketId}`,
+            details: { branch },
+          },
+        );
+      }
+      this.#report(`Begins with ${branch} as somebody rewrote it on origin.`);
+      return { commit: there, instead: true };
+    }
+    if (await has(here, there)) return undefined;
+    this.#report(`Begins with what somebody else pushed to ${branch}.`);
+    return { commit: there, instead: await has(there, here) };
+  }
+
+  #report(message: string): void {
+    report(this.#parts, this.#ticket, message);
+  }
+}
+
+/**
+ * An issue that is run once more begins with what people have pushed to its branch since: at the end it could not be
+ * pushed any more. Only checked where an earlier run has pushed the branch.
+ */
+export async function beginWithPushed(
+  parts: EngineContext,
+  ticket: Ticket,
+  spec: WorkspaceSpec,
+): Promise<void> {
+  if (ticket.skipPhases?.includes('pull_request')) return;
+  if (ticket.phaseHistory.some(({ status }) => status === 'success')) return;
+  const known = (await lastPushed(parts, ticket, spec))?.commit;
+  if (known === undefined) return;
+  const { repo, path, branch, signal } = spec;
+  let done: CaughtUp;
+  try {
+    const wish = { repo, path, branch, known, base: null, takeTheirs: false };
+    done = await parts.workspaces.patient({ signal }).catchUp(wish);
+  } catch (error) {
+    if (!(error instanceof GitError) || signal?.aborted) throw error;
+    // Deleted there, it is pushed anew; whether origin can be reached shows at the push.
+    if (!/couldn't find remote ref/.test(error.stderr))
+      report(parts, ticket, `What people pushed to ${branch} could not be checked: ${error.message}`);
+    return;
+  }
+  if (done.state === 'conflict' || done.state === 'rewritten') throw apart(ticket, spec, done);
+  forgeJournal(parts, ticket).note('found', { commit: done.there });
+  if (done.state === 'advanced' || done.state === 'merged')
+    report(parts, ticket, `${branch} continues with ${count(done.by)} that somebody else pushed to it.`);
+}
+
+/** What origin had last by our own doing, in this run or an earlier one. */
+async function lastPushed(
+  parts: EngineContext,
+  ticket: Ticket,
+  spec: Pick<WorkspaceSpec, 'repo' | 'branch'>,
+): Promise<{ commit: string; at: string } | undefined> {
+  const earlier = await new EarlierIssues(parts).of(sourceKey(ticket) ?? '', spec.repo);
+  return [...earlier, ticket]
+    .filter(({ branch }) => branch === spec.branch)
+    .flatMap((each) => forgeJournal(parts, each).heads())
+    .sort((a, b) => a.at.localeCompare(b.at))
+    .at(-1);
+}
+
+function apart(
+  { planId, ticketId }: Ticket,
+  { path, branch }: WorkspaceSpec,
+  done: Extract<CaughtUp, { state: 'conflict' | 'rewritten' }>,
+): WorkspaceError {
+  const retry = `signalbox retry ${planId} ${ticketId}`;
+  if (done.state === 'rewritten')
+    return new WorkspaceError('workspace/rewritten', `Somebody rewrote ${branch} on origin.`, {
+      hint: `Take it as it is there: signalbox forge sync ${planId} ${ticketId} --theirs, then: ${retry}`,
+      details: { branch },
+    });
+  return new WorkspaceError(
+    'workspace/conflict',
+    `What somebody pushed to ${branch} conflicts with what is here in ${done.files.join(', ')}.`,
+    {
+      hint: `Merge it by hand: git -C ${path} fetch origin ${branch} && git -C ${path} merge FETCH_HEAD, then: ${retry}`,
+      details: { branch, files: done.files },
+    },
+  );
+}
+
+function report(parts: EngineContext, ticket: Ticket, message: string): void {
+  emit(parts, { type: 'problem', message, path: null, ...refOf(ticket) });
+}
+
+const count = (commits: number) => (commits === 1 ? 'a commit' : `${commits} commits`);

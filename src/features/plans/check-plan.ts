@@ -1,0 +1,198 @@
+import { adapterFor, capabilityProblems } from '../../agents/adapters.ts';
+import { missingProgram } from '../../config/doctor/programs.ts';
+import { agentOf } from '../../engine/admission.ts';
+import type { EngineContext } from '../../engine/context.ts';
+import { pinnedFor } from '../../engine/pinned-workflow.ts';
+import { branchOf, repoOf } from '../../engine/ticket-defaults.ts';
+import { messageOf, SignalboxError } from '../../model/errors.ts';
+import type { Plan } from '../../model/plan.ts';
+import { hasBegun } from '../../model/plans/edit-rules.ts';
+import { overlaps, pathProblem } from '../../model/plans/plan-overlaps.ts';
+import { planProblems } from '../../model/plans/plan-problems.ts';
+import { planOf, ticketsOf } from '../../model/plans/plans-view.ts';
+import { didYouMean } from '../../model/text/nearest-word.ts';
+import { isOver, type Ticket } from '../../model/ticket.ts';
+import type { Workflow } from '../../model/workflow.ts';
+import type { StoreView } from '../../store/store-interface.ts';
+import { MAX_PROMPT_BYTES } from '../../workflows/find-content.ts';
+import { type Finding, fileProblems, noMergeTarget, obstacles, type Problem } from './problems.ts';
+
+/** Everything that is wrong with a plan, found before anything runs. */
+export async function checkPlan(parts: EngineContext, planId: string): Promise<Problem[]> {
+  const { store } = parts;
+  const view = store.view();
+  const files = fileProblems(parts, planId, view);
+  const plan = planOf(view, planId);
+  if (!plan) {
+    // A plan that does not exist is another error.
+    if (files.length === 0) store.plan(planId);
+    return files;
+  }
+  const planFile = store.location({ planId, ticketId: null });
+  const problems = [...files];
+  const add = (ticketId: string | null, { place, message, hint, ...rest }: Finding) => {
+    const { file = store.location({ planId, ticketId }), path = place, severity = 'error' } = rest;
+    problems.push({ ticketId, place, file, path, message, hint, severity });
+  };
+  for (const { ticketId, message, path, in: where } of planProblems(plan, view)) {
+    if (where === 'ticket' && ticketId !== null)
+      add(ticketId, { place: path ?? 'ticket', path: path ?? 'tickets', message });
+    else add(ticketId, { place: 'plan.json: tickets', path: path ?? 'tickets', message, file: planFile });
+  }
+  if (plan.tickets.length === 0)
+    add(null, { place: 'plan.json: tickets', path: 'tickets', message: 'The plan has no tickets.' });
+  if (plan.agent !== null && !Object.hasOwn(parts.settings.agents, plan.agent))
+    add(null, { place: 'agent', message: unknownAgent(parts, plan.agent) });
+  const ofPlan = new Set<string>();
+  for (const ticket of ticketsOf(view, plan)) {
+    const { ticketId } = ticket;
+    for (const finding of await checkTicket(parts, plan, ticket, view)) {
+      const shared = finding.file === planFile;
+      // A wrong value of the plan is found by every ticket that uses it.
+      if (shared && ofPlan.has(finding.message)) continue;
+      if (shared) ofPlan.add(finding.message);
+      add(shared ? null : ticketId, finding);
+    }
+    if (ticket.title.trim() === '')
+      add(ticketId, {
+        place: 'title',
+        message: 'The ticket has no title.',
+        hint: `Give it one: signalbox plan edit ${planId} ${ticketId} --title "…"`,
+      });
+    if (ticket.acceptanceCriteria.length === 0)
+      add(ticketId, {
+        place: 'acceptanceCriteria',
+        message: 'The ticket has no acceptance criteria.',
+        hint: 'Say how one can tell that it is done; agents and reviews go by it.',
+        severity: 'warning',
+      });
+  }
+  for (const { a, b, paths } of overlaps(plan, view))
+    add(b, {
+      place: 'paths',
+      message: `${a} and ${b} may run at once and both will change ${[...new Set(paths)].join(' and ')}.`,
+      hint: `Let one wait for the other (blockedBy), or cut the work differently.`,
+      severity: 'warning',
+    });
+  return problems;
+}
+
+async function checkTicket(
+  parts: EngineContext,
+  plan: Plan,
+  ticket: Ticket,
+  view: StoreView,
+): Promise<Finding[]> {
+  const problems: Finding[] = [];
+  const planFile = parts.store.location({ planId: plan.id, ticketId: null });
+  /** A value that comes from the plan has to be fixed in the plan's file. */
+  const whereOf = (field: 'repo' | 'workflow') => (ticket[field] === null ? { file: planFile } : {});
+  const attempt = async (place: string, more: Partial<Finding>, fn: () => unknown) => {
+    try {
+      await fn();
+    } catch (error) {
+      const hint = error instanceof SignalboxError ? error.hint : undefined;
+      problems.push({ place, message: messageOf(error), ...more, ...(hint ? { hint } : {}) });
+    }
+  };
+  await attempt('repo', whereOf('repo'), async () => {
+    const repo = repoOf(ticket, plan, parts.settings);
+    await parts.workspaces.checkRepo(repo);
+    await attempt('branch', {}, () => branchOf(ticket));
+    if (!hasBegun(ticket)) problems.push(...(await obstacles(parts, plan, ticket, view)));
+    // A ticket that was held before it had a workspace still needs its base.
+    else if (ticket.base === null && ticket.status !== 'complete')
+      problems.push(...(await obstacles(parts, plan, ticket, view)).filter(({ place }) => place === 'base'));
+  });
+  problems.push(...held(ticket));
+  if (ticket.agent !== null && !Object.hasOwn(parts.settings.agents, ticket.agent))
+    problems.push({ place: 'agent', message: unknownAgent(parts, ticket.agent) });
+  await attempt('workflow', whereOf('workflow'), async () => {
+    const { workflow, prompts } = await pinnedFor(parts, ticket, plan);
+    if (!isOver(ticket)) problems.push(...tooLong(ticket, workflow, prompts));
+    problems.push(...(await noMergeTarget(parts, plan, { workflow, ticket, view })));
+    for (const [field, names] of [
+      ['skipPhases', ticket.skipPhases],
+      ['currentPhase', ticket.currentPhase === null ? [] : [ticket.currentPhase]],
+    ] as const)
+      await attempt(field, {}, () => checkPhaseNames(workflow, names));
+    for (const phase of workflow.phases) {
+      if (phase.type !== 'agent') continue;
+      const name = agentOf(parts, phase, ticket, plan);
+      // Already reported for the ticket or the plan that names it.
+      if (name === ticket.agent && !Object.hasOwn(parts.settings.agents, name)) continue;
+      if (name === plan.agent && !Object.hasOwn(parts.settings.agents, name)) continue;
+      await attempt(`phase ${phase.id}`, { path: 'workflow' }, () => checkAgent(parts, name, phase));
+      if (!isOver(ticket) && !ticket.skipPhases.includes(phase.id))
+        problems.push(...notInstalled(parts, name, planFile));
+    }
+  });
+  for (const path of ticket.paths ?? []) {
+    const problem = pathProblem(path);
+    if (problem) problems.push({ place: 'paths', message: `The path "${path}" ${problem}.` });
+  }
+  return problems;
+}
+
+/** A prompt with this description would be refused. */
+function tooLong(
+  { planId, ticketId, description }: Ticket,
+  workflow: Workflow,
+  prompts: Readonly<Record<string, string>>,
+): Finding[] {
+  const bytes = Buffer.byteLength(description);
+  if (bytes <= MAX_PROMPT_BYTES) return [];
+  const own = workflow.phases.flatMap((phase) =>
+    phase.type === 'agent' && phase.prompt ? [phase.prompt] : [],
+  );
+  if (![...own, ...Object.values(prompts)].some((text) => /\bdescription\b/.test(text))) return [];
+  const message = `The description has ${bytes} bytes; a prompt may have at most ${MAX_PROMPT_BYTES}.`;
+  const hint = `Shorten it: signalbox plan edit ${planId} ${ticketId} --description-file <file>`;
+  return [{ place: 'description', message, hint }];
+}
+
+/** Tickets that need a person although their files are right. */
+function held(ticket: Ticket): Finding[] {
+  const { status, hold, error, planId, ticketId } = ticket;
+  const waits = status === 'failed' || (status === 'needs_attention' && hold?.kind !== 'gate');
+  if (!waits) return [];
+  const word = status === 'failed' ? 'has failed' : 'needs attention';
+  const message = `The ticket ${word}: ${error ?? hold?.reason ?? 'a person must look'}`;
+  const hint = `Once that is put right: signalbox retry ${planId} ${ticketId}`;
+  return [{ place: 'status', message, hint, severity: 'warning' }];
+}
+
+function unknownAgent({ settings }: EngineContext, name: string): string {
+  const known = Object.keys(settings.agents);
+  return `Agent "${name}" is not configured (known: ${known.join(', ')}).${didYouMean(name, known)}`;
+}
+
+/** Only a warning, once for the plan: the program may be installed before the phase starts. */
+function notInstalled({ settings, env }: EngineContext, name: string, file: string): Finding[] {
+  const agent = Object.hasOwn(settings.agents, name) ? settings.agents[name] : undefined;
+  const missing = agent && missingProgram({ settings, env }, agent);
+  if (!missing) return [];
+  const message = `Agent "${name}" cannot start here: ${missing.detail}.`;
+  return [{ place: `agent ${name}`, path: 'agent', file, message, hint: missing.fix, severity: 'warning' }];
+}
+
+function checkPhaseNames(workflow: Workflow, names: readonly string[]): void {
+  const known = workflow.phases.map((phase) => phase.id);
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  const near = didYouMean(unknown, known);
+  throw new Error(
+    `Workflow "${workflow.name}" has no phase "${unknown}".${near} Its phases: ${known.join(', ')}.`,
+  );
+}
+
+function checkAgent(
+  parts: EngineContext,
+  name: string,
+  phase: Parameters<typeof capabilityProblems>[1],
+): void {
+  const agent = Object.hasOwn(parts.settings.agents, name) ? parts.settings.agents[name] : undefined;
+  if (!agent) throw new Error(unknownAgent(parts, name));
+  const [problem] = capabilityProblems(adapterFor(agent.adapter), phase);
+  if (problem) throw new Error(`Agent "${name}": ${problem}`);
+}

@@ -1,0 +1,176 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import type { EngineContext } from '../../engine/context.ts';
+import { withLock } from '../../machine/file-lock.ts';
+import { makeDirectory } from '../../machine/files/directory.ts';
+import { writeAtomic } from '../../machine/files/write-atomic.ts';
+import { readJob } from '../../machine/jobs/job.ts';
+import { Machine } from '../../machine/machine.ts';
+import { isAlive } from '../../machine/processes.ts';
+import { type Claim, LEASE_MS, RENEW_MS, sayHolder } from '../../model/claim.ts';
+import { HeldError } from '../../model/errors.ts';
+import type { Plan } from '../../model/plan.ts';
+import { ticketsOf } from '../../model/plans/plans-view.ts';
+import { type Hold, openAttempt } from '../../model/ticket.ts';
+import { openStore } from '../../store/open.ts';
+
+/** The holder of a spec, for runs that do not share a state directory. */
+interface SpecLock extends Claim {
+  plan: string;
+  stateDir: string;
+}
+
+/** Files of the locks that this process holds, by plan. */
+const held = new Map<string, { files: string[]; timer: NodeJS.Timeout }>();
+
+/** What has to be free for a plan: its spec, and the branch or checkout that it works in. */
+interface SpecPlace {
+  name: string;
+  dir: string;
+  repo: string;
+  /** The branch, or the checkout itself. */
+  tree: string;
+}
+
+export function placeOf(plan: Plan, branch: string | null): SpecPlace | undefined {
+  const kept = plan.spec;
+  if (!kept || !plan.repo) return undefined;
+  return { ...kept, repo: plan.repo, tree: plan.workspace === 'checkout' ? plan.repo : (branch ?? '') };
+}
+
+/** Refuses a spec whose directory or tree another run has, also one with another state directory. */
+export async function refuseLocked(parts: EngineContext, planId: string, place: SpecPlace): Promise<void> {
+  for (const file of await filesOf(parts, place)) refuse(parts, planId, place, file);
+}
+
+/**
+ * Locks a spec and its tree for this process. Calling it again changes nothing. With `first` the plan does not exist yet, so
+ * its claim cannot stop a second run that begins at the same time.
+ */
+export async function lockSpec(
+  parts: EngineContext,
+  planId: string,
+  place: SpecPlace,
+  { first = false } = {},
+): Promise<void> {
+  const key = keyOf(parts, planId);
+  if (held.has(key)) return;
+  const files = await filesOf(parts, place);
+  const lock: SpecLock = {
+    ...parts.holder.claim(parts.now()),
+    plan: planId,
+    stateDir: parts.settings.stateDir,
+  };
+  const taken: string[] = [];
+  try {
+    for (const file of files) {
+      makeDirectory(join(file, '..'));
+      await withLock(`${file}.lock`, () => {
+        refuse(parts, first ? null : planId, place, file);
+        writeAtomic(file, `${JSON.stringify(lock)}\n`);
+      });
+      taken.push(file);
+    }
+  } catch (error) {
+    for (const file of taken) rmSync(file, { force: true });
+    throw error;
+  }
+  const timer = setInterval(() => renew(files), RENEW_MS);
+  timer.unref();
+  held.set(key, { files, timer });
+}
+
+/** A run with another state directory does not wake this one when it ends. */
+const CHECK_MS = 10_000;
+
+/** Locks the spec of a plan for this process, or returns a hold that names the run that has it. */
+export async function waitForLock(parts: EngineContext, plan: Plan, branch: string): Promise<Hold | null> {
+  const place = placeOf(plan, branch);
+  if (!place) return null;
+  try {
+    await lockSpec(parts, plan.id, place);
+    return null;
+  } catch (error) {
+    if (!(error instanceof HeldError)) throw error;
+    const until = new Date(Date.parse(parts.now()) + CHECK_MS).toISOString();
+    return { kind: 'blocked', reason: error.message.replace(/\.$/, ''), until, lock: true };
+  }
+}
+
+export function unlockSpec(parts: EngineContext, planId: string): void {
+  const own = held.get(keyOf(parts, planId));
+  if (!own) return;
+  held.delete(keyOf(parts, planId));
+  clearInterval(own.timer);
+  for (const file of own.files) if (read(file)?.token === parts.holder.token) rmSync(file, { force: true });
+}
+
+function keyOf({ holder }: EngineContext, planId: string): string {
+  return `${holder.token} ${planId}`;
+}
+
+/** Other hosts see by its age whether a lock is held. */
+function renew(files: readonly string[]): void {
+  const now = new Date();
+  for (const file of files) if (existsSync(file)) utimesSync(file, now, now);
+}
+
+async function filesOf({ workspaces }: EngineContext, { dir, repo, tree }: SpecPlace): Promise<string[]> {
+  const { commonDir } = await workspaces.checkRepo(repo);
+  // A spec may be in another repository than the work.
+  const own = await workspaces.checkRepo(dir).catch(() => ({ commonDir }));
+  const name = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 16);
+  return [
+    join(own.commonDir, 'signalbox', `spec-${name(dir)}.json`),
+    join(commonDir, 'signalbox', `tree-${name(tree)}.json`),
+  ];
+}
+
+function read(file: string): SpecLock | undefined {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as SpecLock;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Between runs of one plan in one state directory the plan's claims decide; all other runs use these locks. */
+function refuse(parts: EngineContext, planId: string | null, { name }: SpecPlace, file: string): void {
+  const lock = read(file);
+  if (
+    !lock ||
+    lock.token === parts.holder.token ||
+    (lock.plan === planId && lock.stateDir === parts.settings.stateDir)
+  )
+    return;
+  const where = `Its state is in ${lock.stateDir}.`;
+  if (isLive(lock, file))
+    throw new HeldError('spec/held', `Spec "${name}" is already being run by ${sayHolder(lock)}.`, {
+      hint: `${where} Watch it with: SIGNALBOX_STATE_DIR=${lock.stateDir} signalbox status --plan ${lock.plan}`,
+      details: { holder: lock },
+    });
+  if (!agentLives(lock)) return;
+  throw new HeldError('spec/held', `${sayHolder(lock)} is gone, but its agent still works on "${name}".`, {
+    hint: `${where} Continue there: SIGNALBOX_STATE_DIR=${lock.stateDir} signalbox resume ${lock.plan}`,
+    details: { holder: lock },
+  });
+}
+
+function isLive(lock: SpecLock, file: string): boolean {
+  const alive = isAlive(lock);
+  if (alive !== undefined) return alive;
+  const seen = statSync(file, { throwIfNoEntry: false });
+  return seen !== undefined && Date.now() - seen.mtimeMs < LEASE_MS;
+}
+
+/** Whether an agent of a killed run is still running. */
+function agentLives({ stateDir, plan }: SpecLock): boolean {
+  if (!existsSync(stateDir)) return false;
+  const store = openStore(stateDir, { once: true });
+  const machine = new Machine(stateDir);
+  return ticketsOf(store.view(), plan).some((ticket) => {
+    const open = openAttempt(ticket);
+    return open !== undefined && readJob(machine.job(ticket, open)).state === 'running';
+  });
+}

@@ -1,0 +1,62 @@
+import { parseRepository, repositoryText } from '../github/gh/repository-name.ts';
+import { messageOf, WorkspaceError } from '../model/errors.ts';
+import type { Workspaces } from '../workspaces/workspaces.ts';
+import { isForeign, sayItem, type WorkItem } from './work-item.ts';
+
+/** Where an issue is worked on. */
+export interface IssuePlace {
+  repo: string;
+  /** Whether there is an origin to push to. */
+  hasRemote: boolean;
+}
+
+interface Checkouts {
+  workspaces: Workspaces;
+  /** The setting of this name: local checkouts of other repositories. */
+  repos: Readonly<Record<string, string>>;
+}
+
+/**
+ * The checkout of each issue, by its key: the one at `cwd`, and for issues of other repositories what the setting `repos`
+ * says. Issues whose repository has no checkout here are refused.
+ */
+export async function placeItems({ workspaces, repos }: Checkouts, cwd: string, items: readonly WorkItem[]) {
+  const { root } = await workspaces.checkRepo(cwd);
+  const places = new Map<string, IssuePlace>();
+  const refused: { reference: string; item: WorkItem; reason: string; hint: string }[] = [];
+  for (const item of items) {
+    const path = isForeign(item) ? mappedPath(repos, item.repository) : root;
+    const place = path === undefined ? unmapped(item) : await open(workspaces, path);
+    if (typeof place === 'object') places.set(item.key, place);
+    else {
+      const hint = `Set the path of its checkout in the settings:\nrepos:\n  ${item.repository}: /path/to/its/checkout`;
+      refused.push({ reference: sayItem(item), item, reason: place, hint });
+    }
+  }
+  return { places, refused };
+}
+
+/** GitHub ignores upper and lower case in names. */
+function mappedPath(repos: Checkouts['repos'], repository: string | null): string | undefined {
+  const same = Object.entries(repos).find(([name]) => nameOf(name) === nameOf(repository ?? ''));
+  return same?.[1];
+}
+
+function nameOf(text: string): string {
+  const name = parseRepository(text);
+  return (name ? repositoryText(name) : text).toLowerCase();
+}
+
+function unmapped(item: WorkItem): string {
+  return `${item.repository}#${item.number} is an issue of another repository, and "repos" has no checkout of it`;
+}
+
+async function open(workspaces: Workspaces, path: string): Promise<IssuePlace | string> {
+  try {
+    const { root } = await workspaces.checkRepo(path);
+    return { repo: root, hasRemote: await workspaces.hasRemote(root) };
+  } catch (error) {
+    if (error instanceof WorkspaceError) return messageOf(error);
+    throw error;
+  }
+}

@@ -1,0 +1,161 @@
+import {
+  closeSync,
+  constants,
+  type Dirent,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  type Stats,
+  statSync,
+} from 'node:fs';
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { WorkspaceError } from '../../model/errors.ts';
+import { parseJson } from '../../model/text/json.ts';
+import { run } from '../run-process.ts';
+
+const LARGEST = 256 * 1024 * 1024;
+const MAX_ENTRIES = 200_000;
+/** So much of a name that is too long. */
+const SHOWN = 40;
+
+/** Below a file there is nothing. */
+export function statOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined;
+    throw error;
+  }
+}
+
+/** What is known of a file; undefined where there is none, or none that one may see. */
+export function statIfSeen(file: string): Stats | undefined {
+  try {
+    return statSync(file, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+}
+
+/** The text of a file of our own; undefined where none can be read. */
+export function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+/** The same as JSON; undefined also while it is being written. */
+export function readJson<T>(path: string): T | undefined {
+  return parseJson(readText(path) ?? '') as T | undefined;
+}
+
+/** Opens a file for reading. Opening a named pipe in the usual way would wait until a process writes to it. */
+export function withOpened<T>(path: string, use: (fd: number, stat: Stats) => T): T {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    return use(fd, fstatSync(fd));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+const NOT_A_FILE = ['ENOENT', 'ENOTDIR', 'EISDIR', 'ENXIO', 'ELOOP', 'EPERM', 'ENAMETOOLONG'];
+
+/** The content of a file that an agent may have made; undefined when it is no regular file: a device has no end. */
+export function readRegular(path: string): Buffer | undefined {
+  try {
+    return withOpened(path, (fd, stat) => {
+      if (!stat.isFile() || stat.size > LARGEST) return undefined;
+      // Not more than its size: files of /proc say that they are empty, and some have no end.
+      const content = Buffer.allocUnsafe(stat.size);
+      return content.subarray(0, readSync(fd, content, 0, stat.size, 0));
+    });
+  } catch (error) {
+    if (NOT_A_FILE.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
+  }
+}
+
+/** The same as trimmed text. */
+export function readRegularText(path: string): string | undefined {
+  return readRegular(path)?.toString('utf8').trim();
+}
+
+/**
+ * The first entry of a git directory that git would wait for: neither file nor directory. A link is one of them, too,
+ * unless links may lead to what is not; and a directory that is too deep for a path.
+ */
+export async function oddEntry(root: string, links: 'odd' | 'followed' = 'odd'): Promise<string | undefined> {
+  let left = MAX_ENTRIES;
+  const look = async (below: string): Promise<string | undefined> => {
+    const entries = await entriesOf(join(root, below));
+    if (entries === null) return `${below.slice(0, SHOWN)}…`;
+    for (const entry of entries) {
+      const name = join(below, entry.name);
+      left -= 1;
+      if (left < 0) return name;
+      if (!entry.isDirectory() && !entry.isFile() && !(links === 'followed' && leadsOn(root, name)))
+        return name;
+      const found = entry.isDirectory() ? await look(name) : undefined;
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+  return look('');
+}
+
+function leadsOn(root: string, name: string): boolean {
+  try {
+    const stat = statSync(join(root, name));
+    return stat.isFile() || stat.isDirectory();
+  } catch {
+    // It leads nowhere, and so does git.
+    return true;
+  }
+}
+
+/** Removes named pipes, sockets and devices below a directory. They hold nothing, and the process that made them has ended. */
+export async function removeSpecial(root: string): Promise<void> {
+  for (const entry of (await entriesOf(root)) ?? []) {
+    const path = join(root, entry.name);
+    if (entry.isDirectory()) await removeSpecial(path);
+    else if (!entry.isFile() && !entry.isSymbolicLink()) await rm(path, { force: true });
+  }
+}
+
+/** What cannot be read by us cannot be read by our git either. Null: no path leads there. */
+async function entriesOf(path: string): Promise<Dirent[] | null> {
+  try {
+    return await readdir(path, { withFileTypes: true });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENAMETOOLONG') return null;
+    if (['ENOENT', 'ENOTDIR', 'EACCES'].includes(code ?? '')) return [];
+    throw error;
+  }
+}
+
+/**
+ * Removes what an agent may have filled without end, or nested deeper than a path can say: a process of its own does,
+ * while the engine continues.
+ */
+export async function sweepAway(...paths: readonly string[]): Promise<void> {
+  const directories = paths.filter((path) => {
+    const stat = statOf(path);
+    if (stat && !stat.isDirectory()) rmSync(path, { force: true });
+    return stat?.isDirectory();
+  });
+  if (directories.length === 0) return;
+  const { code, stderr, error } = await run('rm', ['-rf', '--', ...directories], { timeoutMs: null });
+  if (code === 0) return;
+  const reason = error?.message ?? (stderr.trim().split('\n')[0] || 'rm was killed');
+  throw new WorkspaceError('workspace/sandbox', `What an agent left cannot be removed: ${reason}.`, {
+    hint: `Remove ${directories.join(' ')}.`,
+  });
+}

@@ -1,0 +1,184 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import type { Env } from './home-path.ts';
+
+export interface RunOptions {
+  cwd?: string | undefined;
+  /** Default: the environment of this process. */
+  env?: Env | undefined;
+  /** What the program reads on stdin; without it, nothing. */
+  input?: string | undefined;
+  /** Null: no limit. */
+  timeoutMs?: number | null | undefined;
+  signal?: AbortSignal | undefined;
+  /** How long the program may continue after an abort. */
+  abortGraceMs?: number | undefined;
+  /** A program that prints more than this on one stream is ended. */
+  maxBytes?: number | undefined;
+  /** Keeps only the end of what it prints, however much that is. */
+  tailBytes?: number | undefined;
+  /** Puts stderr into `stdout`, in the order in which it came. */
+  together?: boolean | undefined;
+  /**
+   * What happens to processes that the program leaves in its group when it ends. Without it, only those are killed that keep its
+   * output open.
+   */
+  leftovers?: 'keep' | 'kill' | undefined;
+}
+
+export interface RunEnd {
+  /** Null when it did not end by itself. */
+  code: number | null;
+  /** The signal that ended it. */
+  signal: NodeJS.Signals | null;
+  stdout: string;
+  stderr: string;
+  /** Why it was killed. */
+  stopped?: 'timeout' | 'output' | 'abort' | undefined;
+  /** Why it could not be started. */
+  error?: NodeJS.ErrnoException | undefined;
+}
+
+const TIMEOUT_MS = 30_000;
+const MAX_BYTES = 32 * 1024 * 1024;
+/** What is still in its pipes when a program has ended or was killed comes within this time. */
+const DRAIN_MS = 500;
+
+/**
+ * Runs a short program without a shell and returns what it printed; never rejects. It has a process group of its own, so that an
+ * abort or a timeout ends its helpers, too.
+ */
+export function run(file: string, args: readonly string[], options: RunOptions = {}): Promise<RunEnd> {
+  const { signal, abortGraceMs = 0, leftovers, together = false } = options;
+  if (signal?.aborted && abortGraceMs === 0)
+    return Promise.resolve({ code: null, signal: null, stdout: '', stderr: '', stopped: 'abort' });
+  return new Promise((resolve) => {
+    const child = spawn(file, args, {
+      cwd: options.cwd,
+      ...(options.env ? { env: { ...options.env } } : {}),
+      detached: true,
+      stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    });
+    const timers = new Set<NodeJS.Timeout>();
+    const after = (ms: number, fn: () => void) => void timers.add(setTimeout(fn, ms));
+    const settle = () => {
+      for (const timer of timers) clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    };
+    let end: Pick<RunEnd, 'code' | 'signal'> = { code: null, signal: null };
+    let stopped: RunEnd['stopped'];
+    const finish = (error?: NodeJS.ErrnoException) => {
+      settle();
+      child.stdout?.destroy();
+      child.stderr?.destroy();
+      if (leftovers === 'kill') killGroup(child);
+      resolve({ ...end, stdout: stdout.text(), stderr: together ? '' : stderr.text(), stopped, error });
+    };
+    const stop = (why: RunEnd['stopped']) => {
+      stopped ??= why;
+      killGroup(child);
+      after(DRAIN_MS * 2, finish);
+    };
+    const onAbort = () => after(abortGraceMs, () => stop('abort'));
+    const stdout = new Output(options, () => stop('output'));
+    const stderr = together ? stdout : new Output(options, () => stop('output'));
+    child.stdout?.on('data', (chunk: Buffer) => stdout.add(chunk));
+    child.stderr?.on('data', (chunk: Buffer) => stderr.add(chunk));
+    const { timeoutMs = TIMEOUT_MS } = options;
+    if (timeoutMs !== null) after(timeoutMs, () => stop('timeout'));
+    if (signal?.aborted) onAbort();
+    else signal?.addEventListener('abort', onAbort, { once: true });
+    child.on('error', finish);
+    child.once('exit', (code, killedBy) => {
+      settle();
+      end = { code: stopped ? null : code, signal: killedBy };
+      // A process that it left behind may keep the pipes open for ever. Where this process was busy for as long, what was printed
+      // is still to be read: that happens before the immediate.
+      after(DRAIN_MS, () =>
+        setImmediate(() => {
+          if (leftovers !== 'keep') killGroup(child);
+          finish();
+        }),
+      );
+    });
+    child.once('close', () => finish());
+    // A program that does not read its input closes the pipe; its exit code says whether that matters.
+    child.stdin?.on('error', () => child.stdin?.destroy());
+    child.stdin?.end(options.input);
+  });
+}
+
+interface ShownOptions {
+  cwd: string;
+  env: Env;
+  /** Open files of this process. */
+  stdout: number | 'ignore';
+  stderr: number | 'ignore';
+  /** Whether the program has something to say to us, on file descriptor 3. */
+  report?: boolean;
+}
+
+/** Runs a program that prints to open files of this process. It stays in this process's group, so that Ctrl-C reaches it. */
+export function runShown(
+  file: string,
+  args: readonly string[],
+  { cwd, env, stdout, stderr, report = false }: ShownOptions,
+): Promise<{ code: number | null; report: string }> {
+  return new Promise((resolve, reject) => {
+    const stdio = ['ignore', stdout, stderr, report ? 'pipe' : 'ignore'] as const;
+    const child = spawn(file, args, { cwd, env: { ...env }, stdio: [...stdio] });
+    let said = '';
+    child.stdio[3]?.on('data', (chunk: Buffer) => {
+      said += chunk;
+    });
+    child.once('error', reject);
+    // What the program leaves running may keep the report open: it is waited for only where one is wanted.
+    child.once(report ? 'close' : 'exit', (code: number | null) => resolve({ code, report: said }));
+  });
+}
+
+export type Helper = ReturnType<typeof startHelper>;
+
+/** Starts a program that answers on stdout what it is asked on stdin, and ends when that is closed, as when this process is gone. */
+export function startHelper(file: string, args: readonly string[], { cwd, env }: { cwd: string; env: Env }) {
+  return spawn(file, args, { cwd, env: { ...env }, detached: true, stdio: ['pipe', 'pipe', 'ignore'] });
+}
+
+/** The output of a quick system command that is needed at once; empty when it fails. */
+export function runSync(file: string, args: readonly string[]): string {
+  const { status, stdout } = spawnSync(file, args, { encoding: 'utf8', timeout: 2_000 });
+  return status === 0 ? stdout : '';
+}
+
+class Output {
+  readonly #options: RunOptions;
+  readonly #tooMuch: () => void;
+  #chunks: Buffer[] = [];
+  #size = 0;
+
+  constructor(options: RunOptions, tooMuch: () => void) {
+    this.#options = options;
+    this.#tooMuch = tooMuch;
+  }
+
+  add(chunk: Buffer): void {
+    const { tailBytes, maxBytes = MAX_BYTES } = this.#options;
+    this.#size += chunk.length;
+    if (tailBytes !== undefined)
+      this.#chunks = [Buffer.concat([...this.#chunks, chunk]).subarray(-tailBytes)];
+    else if (this.#size > maxBytes) this.#tooMuch();
+    else this.#chunks.push(chunk);
+  }
+
+  text(): string {
+    return Buffer.concat(this.#chunks).toString('utf8');
+  }
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}

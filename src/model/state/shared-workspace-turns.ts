@@ -1,0 +1,118 @@
+import { refKey } from '../ids.ts';
+import { type Plan, sharesWorkspace } from '../plan.ts';
+import { type PlansView, ticketsOf } from '../plans/plans-view.ts';
+import { type Hold, isOver, type Ticket } from '../ticket.ts';
+
+/** Whether a ticket has still to begin; one whose tree was taken from it begins anew. */
+export function isYetToBegin(plan: Plan, ticket: Ticket): boolean {
+  return (
+    ticket.phaseHistory.length === 0 || (sharesWorkspace(plan) && ticket.base === null && !isOver(ticket))
+  );
+}
+
+/** Of a plan that shares its tree, the ticket whose work is in it: begun, and neither complete nor given up. */
+export function ticketInTree(picture: Pick<PlansView, 'tickets'>, plan: Plan): Ticket | undefined {
+  if (!sharesWorkspace(plan)) return undefined;
+  return ticketsOf(picture, plan).find((ticket) => !isYetToBegin(plan, ticket) && !isOver(ticket));
+}
+
+/**
+ * Why the next ticket of a plan does not begin yet: `hold` where it is worth telling, `null` where another one is simply
+ * at work. Undefined when it is its turn. Each plan is searched once, for all of its tickets.
+ */
+export function turnsOf(
+  picture: Pick<PlansView, 'tickets'>,
+  now: string,
+): (plan: Plan, ticket: Ticket) => Hold | null | undefined {
+  const known = new Map<string, ReturnType<typeof turnOf>>();
+  return (plan, ticket) => {
+    const turn = known.get(plan.id) ?? turnOf(picture, plan, now);
+    known.set(plan.id, turn);
+    return turn(ticket);
+  };
+}
+
+function turnOf(
+  picture: Pick<PlansView, 'tickets'>,
+  plan: Plan,
+  now: string,
+): (ticket: Ticket) => Hold | null | undefined {
+  const before = ticketInTree(picture, plan);
+  const hold = before ? stuck(before) : overBudget(picture, plan);
+  if (hold !== undefined) return () => hold;
+  const last = plan.delaySeconds ? lastEnd(picture, plan) : undefined;
+  const pause = last && tooSoon(plan, last, now);
+  return () => pause;
+}
+
+/** What a ticket that has still to begin waits for, where that is another one in the tree that needs a person. */
+export function behind(picture: Pick<PlansView, 'tickets'>, plan: Plan, ticket: Ticket): Hold | null {
+  const before = isYetToBegin(plan, ticket) ? ticketInTree(picture, plan) : undefined;
+  return before ? stuck(before) : null;
+}
+
+function stuck({ status, ticketId }: Ticket): Hold | null {
+  if (status !== 'needs_attention' && status !== 'paused') return null;
+  const why = status === 'paused' ? 'is paused' : 'needs attention';
+  return {
+    kind: 'blocked',
+    reason: `waits for ${ticketId}: it ${why}, and the tree has its work`,
+    until: null,
+  };
+}
+
+function overBudget(picture: Pick<PlansView, 'tickets'>, plan: Plan): Hold | undefined {
+  const { starts } = plan;
+  if (!starts) return undefined;
+  const since = Date.parse(starts.since);
+  // A ticket that began earlier and continues in this run counts.
+  const begun = ticketsOf(picture, plan).filter(({ phaseHistory }) =>
+    phaseHistory.some(({ startedAt }) => Date.parse(startedAt) >= since),
+  );
+  if (begun.length < starts.max) return undefined;
+  return {
+    kind: 'starts',
+    reason: `${starts.max} ${starts.max === 1 ? 'was' : 'were'} started in this run, which is its limit`,
+    until: null,
+  };
+}
+
+/** The ticket that ended last of those that this plan has worked on. */
+function lastEnd(picture: Pick<PlansView, 'tickets'>, plan: Plan): Ended | undefined {
+  const ends = ticketsOf(picture, plan).flatMap((each) =>
+    isOver(each) && each.phaseHistory.length > 0 && each.since
+      ? [{ key: refKey(each), at: Date.parse(each.since) }]
+      : [],
+  );
+  return ends.reduce<Ended | undefined>((last, end) => (last && last.at >= end.at ? last : end), undefined);
+}
+
+interface Ended {
+  key: string;
+  at: number;
+}
+
+/** The pause hangs on what it follows, not on what comes next: all that wait agree on its end. */
+function tooSoon(plan: Plan, last: Ended, now: string): Hold | undefined {
+  if (!plan.delaySeconds) return undefined;
+  const until = last.at + Math.round(plan.delaySeconds * 1000 * jitter(`${last.key}@${last.at}`));
+  // A wait that is longer than it can be was noted before the clock jumped back.
+  const left = until - Date.parse(now);
+  if (!(left > 0) || left > plan.delaySeconds * 2000) return undefined;
+  const reason = `a pause of ${plan.delaySeconds} s after the one before, more or less`;
+  return { kind: 'delay', reason, until: new Date(until).toISOString() };
+}
+
+/** Between 0.8 and 1.2, always the same for one text: engines that come and go agree on the time. */
+function jitter(text: string): number {
+  return 0.8 + (0.4 * spread(text)) / 0xffffffff;
+}
+
+/** FNV-1a with a final mix, since without it texts that differ in their last character have nearly the same hash. */
+function spread(text: string): number {
+  let hash = 0x811c9dc5;
+  for (const char of text) hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}

@@ -1,0 +1,46 @@
+import { readJob } from '../machine/jobs/job.ts';
+import { stopJob } from '../machine/jobs/stop.ts';
+import { SignalboxError } from '../model/errors.ts';
+import type { AttemptEnd } from '../model/state/outcome.ts';
+import { GitError } from '../workspaces/workspaces.ts';
+import { performAgent, unexpected } from './agent.ts';
+import type { PhaseContext } from './context.ts';
+import { performGate } from './gate.ts';
+import { performPoll } from './poll.ts';
+import { performStep } from './script.ts';
+
+export type { ActionEnd, ActionRequest, EvidenceRules, PhaseContext, Place } from './context.ts';
+export { afterStraying } from './evidence.ts';
+
+/** Performs one attempt. An exception is a failed attempt like any other; only a state that cannot be written is not. */
+export async function perform(context: PhaseContext): Promise<AttemptEnd> {
+  try {
+    const workspaces = context.workspaces.patient({ signal: context.signal });
+    return await execute({ ...context, workspaces });
+  } catch (error) {
+    if (error instanceof SignalboxError && error.code === 'state/storage') throw error;
+    // Whatever went wrong, the attempt is over: none of its processes may continue.
+    if (readJob(context.jobDir).state === 'running') await stopJob(context.jobDir, 'stopped');
+    // Git was busy when the stop came; the worktree is checked again when the ticket continues.
+    if (error instanceof GitError && context.signal.aborted)
+      return { type: 'interrupted', reason: 'stopped', deliberate: true };
+    return unexpected(error);
+  }
+}
+
+function execute(context: PhaseContext): Promise<AttemptEnd> {
+  const { phase } = context;
+  switch (phase.type) {
+    case 'agent':
+      return performAgent({ ...context, phase });
+    case 'script':
+    case 'action':
+      return performStep({ ...context, phase });
+    case 'poll':
+      return performPoll({ ...context, phase });
+    case 'gate':
+      return performGate({ ...context, phase });
+    case 'terminal':
+      throw new Error(`terminal phase "${phase.id}" cannot be performed`);
+  }
+}

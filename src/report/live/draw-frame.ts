@@ -1,0 +1,206 @@
+import { totalUsage } from '../../model/limits/usage.ts';
+import { isVerbal, type Naming, nameOf, withNames } from '../../model/state/explain.ts';
+import type { TicketStatus } from '../../model/ticket.ts';
+import { oneLine, type Style, untilText, usageText, whichAttempt } from '../style.ts';
+import { cells, cut, spread } from '../table.ts';
+import type { LiveState, LiveTicket } from './live-state.ts';
+
+interface FrameView extends Naming {
+  columns: number;
+  rows: number;
+  /** The minimum number of screen rows above the block. */
+  above: number;
+  style: Style;
+}
+
+const GAP = '  ';
+/** The block stays erasable when the terminal shrinks to this many columns, or to half of its columns, */
+const NARROW = 40;
+/** but not below this width. */
+const LEAST = 24;
+const MOST_PIECES = 3;
+/** A shorter text is left out. */
+const READABLE = 8;
+const PHASE_MOST = 24;
+/** `1.2k · $0.01` */
+const brief = (usage: string): string => usage.replace(' tokens · ', ' · ');
+/** `$0.01`, or the tokens where the cost is unknown. */
+const briefest = (usage: string): string => usage.split(' · ').at(-1) ?? '';
+/** From wide to narrow: gap, minimum width of the phase, minimum width of the text beside usage, form of usage. */
+const LAYOUTS = [
+  { gap: GAP, least: 11, text: 18, shown: (usage: string) => usage },
+  { gap: GAP, least: 11, text: 0, shown: brief },
+  { gap: ' ', least: 0, text: 0, shown: brief },
+  { gap: ' ', least: 0, text: 0, shown: briefest },
+  { gap: ' ', least: 0, text: 0, shown: () => '' },
+];
+const RANK: LiveRow['kind'][] = ['running', 'waiting', 'gate', 'queued'];
+
+/**
+ * The live block: a rule, a row per ticket that runs or waits, and the totals. No line is as wide as the terminal. Rows
+ * that do not fit are counted.
+ */
+export function frame(state: LiveState, view: FrameView, now: number): string[] {
+  const tickets = [...state.tickets.values()];
+  if (tickets.length === 0 || view.rows < 2) return [];
+  const { style } = view;
+  const name = Math.max(...tickets.map((ticket) => cells(nameOf(ticket, view))));
+  const rows = tickets.flatMap((ticket) => liveRow(ticket, view, now) ?? []);
+  const { width, height, rule } = room(view, rows.length + 2);
+  const { kept, left } = choose(rows, height - (rule === '' ? 1 : 2));
+  return [
+    ...(rule === '' ? [] : [style.dim(rule)]),
+    ...lay(kept, { width, name: Math.min(name, Math.max(8, Math.floor(width * 0.3))) }, style),
+    ...(left > 0 ? [style.dim(cut(`${GAP}… and ${left} more`, width))] : []),
+    style.bold(totals(state, now, width)),
+  ];
+}
+
+/**
+ * Lines that scroll off the screen cannot be erased. So the block is narrow enough that its wrapped lines still fit on the
+ * screen when the terminal gets narrower. The rule never wraps, so it may be all that a lower terminal keeps.
+ */
+function room({ columns, rows, above }: FrameView, lines: number) {
+  const narrow = Math.max(LEAST, Math.min(NARROW, Math.ceil(columns / 2)));
+  const height = Math.min(lines, Math.max(1, Math.floor((rows - 1) / 2)));
+  const ruled = height >= Math.min(3, lines);
+  const more = Math.floor(Math.min(above, rows - height) / (ruled ? height - 1 : height));
+  const pieces = Math.min(1 + more, ruled ? MOST_PIECES : 2);
+  // A wide character may leave the last cell empty; some terminals wrap as soon as the last column is filled.
+  const width = Math.max(1, Math.min(columns - 1, pieces * (narrow - 1) + 1));
+  return { width, height, rule: ruled ? '─'.repeat(Math.max(1, Math.min(narrow, columns - 1))) : '' };
+}
+
+/** Keeps the rows that fit, running ones first, in their order. Counts the others if there is a row for that. */
+function choose(rows: readonly LiveRow[], room: number): { kept: LiveRow[]; left: number } {
+  if (rows.length <= room) return { kept: [...rows], left: 0 };
+  const byRank = [...rows].sort((a, b) => RANK.indexOf(a.kind) - RANK.indexOf(b.kind));
+  const chosen = new Set(byRank.slice(0, room > 2 ? room - 1 : room));
+  return { kept: rows.filter((row) => chosen.has(row)), left: room > 2 ? rows.length - chosen.size : 0 };
+}
+
+/** Aligns columns. In a narrow terminal, usage and text are shortened, then the text is dropped, then the usage. */
+function lay(rows: readonly LiveRow[], size: { width: number; name: number }, style: Style): string[] {
+  const { width, name } = size;
+  const widest = (text: (row: LiveRow) => string) => Math.max(0, ...rows.map((row) => cells(text(row))));
+  const [phases, time] = [widest((row) => row.phase), widest((row) => row.time)];
+  const layouts = LAYOUTS.map(({ gap, least, text, shown }) => {
+    const phase = Math.min(Math.max(phases, least), PHASE_MOST);
+    const usage = widest((row) => shown(row.usage));
+    const rest = width - cells(`● ${gap}${gap}${gap}`) - name - phase - time;
+    return { gap, phase, usage, shown, rest, fits: rest >= usage + text };
+  });
+  const layout = layouts.find(({ fits }) => fits);
+  return rows.map((row) => {
+    const { sign, paint } = MARKS[row.kind];
+    if (!layout) return cut(`${sign} ${row.name} ${row.phase} ${row.time}`, width);
+    const { gap, phase, usage, shown, rest } = layout;
+    const parts = [
+      `${style[paint](sign)} ${style.bold(spread(row.name, name))}`,
+      spread(row.phase, phase),
+      style.dim(spread(row.time, time, 'right')),
+    ];
+    // A row without usage has more room for text.
+    const used = shown(row.usage);
+    const text = rest - (used === '' ? 0 : gap.length + usage);
+    if (text >= READABLE) parts.push(spread(plain(row.text), text));
+    if (used !== '') parts.push(style.dim(spread(used, usage, 'right')));
+    return parts.join(gap).trimEnd();
+  });
+}
+
+/** Invisible characters could change how their neighbours are shown. */
+function plain(text: string): string {
+  return oneLine(text, 1000).replace(/\p{Cf}/gu, '');
+}
+
+/** The row of one ticket in the live block. */
+interface LiveRow {
+  kind: 'running' | 'waiting' | 'gate' | 'queued';
+  name: string;
+  phase: string;
+  time: string;
+  text: string;
+  usage: string;
+}
+
+/** Undefined for a ticket that neither runs nor waits. */
+export function liveRow(ticket: LiveTicket, naming: Naming, now: number): LiveRow | undefined {
+  const { hold } = ticket;
+  const row = {
+    name: nameOf(ticket, naming),
+    phase: ticket.phase ?? '',
+    time: elapsed(now - ticket.since),
+    usage: usageText(totalUsage([ticket.used, ticket.using])),
+  };
+  const reason = withNames(hold?.reason ?? '', naming.called);
+  const free = ticket.inTurn ? 'waits for the one before it' : 'waits for a free slot';
+  const until = untilText(hold, now);
+  const which = whichAttempt(ticket);
+  switch (ticket.status) {
+    case 'running':
+      return { ...row, kind: 'running', text: `${which && `[${which}] `}${reason || ticket.activity}` };
+    case 'ready':
+      if (isVerbal(reason)) return { ...row, kind: 'queued', text: reason };
+      if (hold) return { ...row, kind: 'waiting', text: `waits${until}: ${reason}` };
+      return { ...row, kind: 'queued', text: free };
+    case 'queued':
+      return { ...row, kind: 'queued', phase: 'queued', text: reason || free };
+    case 'needs_attention':
+      if (hold?.kind !== 'gate') return undefined;
+      return { ...row, kind: 'gate', text: `waits for you${until}: ${reason}` };
+    case 'paused':
+    case 'complete':
+    case 'failed':
+      return undefined;
+  }
+}
+
+/** Whole seconds, so that the block changes once a second: `9s`, `4m 06s`, `2h 03m`. */
+export function elapsed(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const two = (value: number) => String(value).padStart(2, '0');
+  if (seconds < 60) return `${seconds}s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m ${two(seconds % 60)}s`;
+  return `${Math.floor(seconds / 3600)}h ${two(Math.floor(seconds / 60) % 60)}m`;
+}
+
+/** The totals in one line; the least important ones are dropped first if it is too wide. */
+function totals(state: LiveState, now: number, width: number): string {
+  const tickets = [...state.tickets.values()];
+  const count = (...statuses: TicketStatus[]) =>
+    tickets.filter((ticket) => statuses.includes(ticket.status)).length;
+  const some = (number: number, what: string) => (number > 0 ? `${number} ${what}` : '');
+  const attention = count('needs_attention');
+  const all = {
+    complete: `${count('complete')}/${tickets.length} complete`,
+    running: some(count('running'), 'running'),
+    waiting: some(count('ready', 'queued'), 'waiting'),
+    paused: some(count('paused'), 'paused'),
+    attention: some(attention, attention === 1 ? 'needs attention' : 'need attention'),
+    failed: some(count('failed'), 'failed'),
+    elapsed: elapsed(now - state.startedAt),
+    usage: usageText(totalUsage(tickets.flatMap((ticket) => [ticket.used, ticket.using]))),
+  };
+  const line = () => Object.values(all).filter(Boolean).join(' · ');
+  const less: Partial<typeof all>[] = [
+    { usage: brief(all.usage) },
+    { elapsed: '' },
+    { waiting: '' },
+    { running: '' },
+    { paused: '' },
+    { usage: briefest(all.usage) },
+    { usage: '' },
+    { failed: '' },
+    { attention: '' },
+  ];
+  for (const part of less) if (cells(line()) > width) Object.assign(all, part);
+  return cut(line(), width);
+}
+
+const MARKS: Record<LiveRow['kind'], { sign: string; paint: keyof Style }> = {
+  running: { sign: '●', paint: 'cyan' },
+  waiting: { sign: '◌', paint: 'yellow' },
+  gate: { sign: '!', paint: 'yellow' },
+  queued: { sign: '◌', paint: 'dim' },
+};

@@ -1,0 +1,154 @@
+import type { EngineEvent } from '../../model/events.ts';
+import { refKey, type TicketRef } from '../../model/ids.ts';
+import { totalUsage } from '../../model/limits/usage.ts';
+import { type PlansView, ticketsOf } from '../../model/plans/plans-view.ts';
+import { saysHolder } from '../../model/state/explain.ts';
+import { type Hold, openAttempt, type Ticket, type TicketStatus, type Usage } from '../../model/ticket.ts';
+
+/** A ticket in the live view. */
+export interface LiveTicket extends TicketRef {
+  status: TicketStatus;
+  hold: Hold | null;
+  /** A unit of a spec: units run one after the other. */
+  inTurn?: boolean;
+  /** Start of the attempt or of the wait. */
+  since: number;
+  phase: string | null;
+  visit: number;
+  attempt: number;
+  /** The last thing its agent said or did. */
+  activity: string;
+  /** Usage of attempts that have ended. */
+  used: Usage | null;
+  /** Usage of the open attempt so far. */
+  using: Usage | null;
+}
+
+export interface LiveState {
+  startedAt: number;
+  /** By refKey, in display order. */
+  tickets: Map<string, LiveTicket>;
+}
+
+export function liveState(startedAt: number): LiveState {
+  return { startedAt, tickets: new Map() };
+}
+
+/** Takes over the tickets of the store, in their order. A ticket that runs here stays: events know more about it. */
+export function refresh(state: LiveState, tickets: Iterable<Ticket>, now: number): void {
+  const before = new Map(state.tickets);
+  state.tickets.clear();
+  for (const ticket of tickets) {
+    const key = refKey(ticket);
+    const known = before.get(key);
+    before.delete(key);
+    const stored = fromStore(ticket, known?.since ?? now);
+    const stays = known && (known.status === 'running' || ticket.status === 'running');
+    if (known?.hold && isHeld(known, ticket)) state.tickets.set(key, { ...stored, hold: known.hold });
+    else state.tickets.set(key, stays ? known : stored);
+  }
+  for (const [key, gone] of before) if (gone.status === 'running') state.tickets.set(key, gone);
+}
+
+/** Another engine still holds it: that is known from an event, not from the store. */
+function isHeld({ status, hold }: LiveTicket, ticket: Ticket): boolean {
+  return hold !== null && saysHolder(hold.reason) && ticket.claim !== null && ticket.status === status;
+}
+
+/** The tickets in the scope of an engine, in order; without a scope those of all active plans. */
+export function ticketsIn(
+  view: PlansView,
+  scope: { planId: string; ticketIds?: readonly string[] } | null,
+): Ticket[] {
+  const plans = view.plans.filter((plan) => (scope ? plan.id === scope.planId : plan.status === 'active'));
+  return plans.flatMap((plan) => {
+    const wanted = plan.tickets
+      .filter(({ ticketId }) => !scope?.ticketIds || scope.ticketIds.includes(ticketId))
+      .sort((a, b) => a.order - b.order);
+    return ticketsOf(view, { ...plan, tickets: wanted });
+  });
+}
+
+function fromStore(ticket: Ticket, seen: number): LiveTicket {
+  const open = openAttempt(ticket);
+  const since = open?.startedAt ?? ticket.since;
+  return {
+    ...UNKNOWN,
+    planId: ticket.planId,
+    ticketId: ticket.ticketId,
+    status: ticket.status,
+    hold: ticket.hold,
+    ...(ticket.unit === undefined ? {} : { inTurn: true }),
+    since: since === null ? seen : Date.parse(since),
+    phase: ticket.currentPhase,
+    ...(open ? { visit: open.visit, attempt: open.attempt } : {}),
+    used: totalUsage(ticket.phaseHistory.filter((each) => each !== open).map((each) => each.usage)),
+    using: open?.usage ?? null,
+  };
+}
+
+/** Applies an event. */
+export function observe(state: LiveState, event: EngineEvent, now: number): void {
+  if (!('phase' in event)) return;
+  const ticket = find(state, event, now);
+  switch (event.type) {
+    case 'ticket:status':
+      // The same wait that is reported again keeps its start.
+      if (
+        ticket.status !== event.status ||
+        ticket.phase !== event.phase ||
+        ticket.hold?.kind !== event.hold?.kind
+      )
+        ticket.since = now;
+      ticket.status = event.status;
+      ticket.hold = event.hold;
+      ticket.phase = event.phase;
+      ticket.activity = '';
+      break;
+    case 'attempt:start':
+    case 'attempt:adopt': {
+      const { phase, visit, attempt } = event;
+      Object.assign(ticket, { status: 'running', hold: null, phase, visit, attempt, activity: '' });
+      if (event.type === 'attempt:start') ticket.since = now;
+      break;
+    }
+    case 'attempt:session':
+      ticket.activity ||= `session ${event.sessionId}`;
+      break;
+    case 'attempt:text':
+      if (event.text.trim()) ticket.activity = event.text;
+      break;
+    case 'attempt:tool':
+      if (!event.done) ticket.activity = `${event.name} ${event.summary}`;
+      break;
+    case 'attempt:usage':
+      ticket.using = event.usage;
+      break;
+    case 'attempt:end':
+      ticket.used = totalUsage([ticket.used, event.usage ?? ticket.using]);
+      ticket.using = null;
+      ticket.activity = '';
+      break;
+  }
+}
+
+/** A ticket that the store did not list. */
+const UNKNOWN = {
+  status: 'queued',
+  hold: null,
+  phase: null,
+  visit: 1,
+  attempt: 1,
+  activity: '',
+  used: null,
+  using: null,
+} as const;
+
+function find(state: LiveState, { planId, ticketId }: TicketRef, now: number): LiveTicket {
+  const key = refKey({ planId, ticketId });
+  const found = state.tickets.get(key);
+  if (found) return found;
+  const ticket: LiveTicket = { ...UNKNOWN, planId, ticketId, since: now };
+  state.tickets.set(key, ticket);
+  return ticket;
+}

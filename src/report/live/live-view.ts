@@ -1,0 +1,190 @@
+import type { EngineEvent } from '../../model/events.ts';
+import { refKey } from '../../model/ids.ts';
+import { type Naming, nameOf } from '../../model/state/explain.ts';
+import type { Ticket } from '../../model/ticket.ts';
+import { lineOf } from '../event-line.ts';
+import type { Style } from '../style.ts';
+import { cells } from '../table.ts';
+import { frame } from './draw-frame.ts';
+import { liveState, observe, refresh } from './live-state.ts';
+
+/** The terminal: its size now, and a way to write to it. */
+export interface Screen {
+  columns(): number;
+  rows(): number;
+  write(text: string): void;
+}
+
+export interface LiveOptions extends Naming {
+  screen: Screen;
+  style: Style;
+  /** Removes control sequences from a line. */
+  safe: (line: string) => string;
+  /** Also print what the live rows show: starts, sessions, what agents say and do. */
+  verbose: boolean;
+  /** The tickets as the store has them now, in order. */
+  tickets: () => Iterable<Ticket>;
+}
+
+const REDRAW_MS = 100;
+const TICK_MS = 1000;
+/** Shown in the rows only; too frequent for lines. */
+const IN_ROW: ReadonlySet<EngineEvent['type']> = new Set([
+  'attempt:start',
+  'attempt:session',
+  'attempt:text',
+  'attempt:tool',
+  'attempt:usage',
+]);
+
+/** Erases from the block's first row down. Erasing the whole screen would make tmux and others keep it in the scrollback. */
+const ERASE = '\r\u001b[2K\u001b[C\u001b[J\r';
+
+/** Prints events as plain lines, and below them a small block that is redrawn when it changes. */
+export class Live {
+  readonly #options: LiveOptions;
+  readonly #state = liveState(Date.now());
+  #lines: string[] = [];
+  /** The block on the screen. */
+  #drawn: string[] = [];
+  /** The terminal may have wrapped or cut the block. */
+  #damaged = false;
+  /** The minimum number of rows above the block when it was drawn. */
+  #above = 0;
+  /** The same now, after all changes of the terminal's size. */
+  #left = 0;
+  #drawnAt = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+  #due = Number.POSITIVE_INFINITY;
+  #closed = false;
+  /** The shell has the terminal for now. */
+  #away = false;
+
+  constructor(options: LiveOptions) {
+    this.#options = options;
+  }
+
+  event(event: EngineEvent): void {
+    const now = Date.now();
+    const { verbose, tickets } = this.#options;
+    if ('phase' in event && !this.#state.tickets.has(refKey(event))) refresh(this.#state, tickets(), now);
+    observe(this.#state, event, now);
+    this.#redraw();
+    if (IN_ROW.has(event.type) && !verbose) return;
+    const line = lineOf(event, { ...this.#options, now, names: this.#names() });
+    if (line !== undefined) this.print(line);
+  }
+
+  /** Prints lines that are not events. */
+  print(text: string): void {
+    this.#lines.push(...this.#options.safe(text).split('\n'));
+    if (this.#closed) this.#put([]);
+    else this.#redraw();
+  }
+
+  /** The terminal's size has changed. */
+  resized(): void {
+    const { screen } = this.#options;
+    const grown = rowsOf(this.#drawn, screen.columns()) - this.#drawn.length;
+    // tmux keeps the last rows, empty ones too: as many rows as the block grows by scroll off at the top.
+    this.#left = Math.max(0, Math.min(this.#left, this.#above - grown, screen.rows() - 1));
+    this.#damaged = true;
+    this.#redraw();
+  }
+
+  /** The store was changed from outside. */
+  changed(): void {
+    refresh(this.#state, this.#options.tickets(), Date.now());
+    this.#redraw();
+  }
+
+  /** Removes the block until `back` is called: the shell has the terminal. */
+  leave(): void {
+    if (this.#closed || this.#away) return;
+    this.#away = true;
+    clearTimeout(this.#timer);
+    this.#due = Number.POSITIVE_INFINITY;
+    this.#put([]);
+  }
+
+  /** Draws the block again, below what is on the screen now. */
+  back(): void {
+    this.#away = false;
+    this.#above = 0;
+    this.#left = 0;
+    this.#redraw();
+  }
+
+  /** Keeps the lines and removes the block. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.#put([]);
+  }
+
+  /** The width of the names' column in printed lines; very long names do not count. */
+  #names(): number {
+    const widths = [...this.#state.tickets.values()].map((ticket) => cells(nameOf(ticket, this.#options)));
+    return Math.min(24, Math.max(0, ...widths));
+  }
+
+  /** Redraws soon, at most ten times a second. */
+  #redraw(): void {
+    if (!this.#closed && !this.#away) this.#wakeAt(Math.max(performance.now(), this.#drawnAt + REDRAW_MS));
+  }
+
+  /** Uses the monotonic clock. */
+  #wakeAt(time: number): void {
+    if (time >= this.#due) return;
+    clearTimeout(this.#timer);
+    this.#due = time;
+    this.#timer = setTimeout(() => this.#draw(), time - performance.now()).unref();
+  }
+
+  #draw(): void {
+    const { screen } = this.#options;
+    const above = this.#left + this.#lines.length;
+    const view = { ...this.#options, columns: screen.columns(), rows: screen.rows(), above };
+    this.#due = Number.POSITIVE_INFINITY;
+    this.#put(frame(this.#state, view, Date.now()));
+    this.#drawnAt = performance.now();
+    this.#wakeAt(this.#drawnAt + TICK_MS);
+  }
+
+  /** Erases the block, prints new lines and draws the new block, in one write. */
+  #put(block: string[]): void {
+    const { screen } = this.#options;
+    const lines = this.#lines.splice(0);
+    const same = block.length === this.#drawn.length && block.every((line, at) => line === this.#drawn[at]);
+    if (same && lines.length === 0 && !this.#damaged) return;
+    const erase = this.#drawn.length > 0 ? ERASE : '';
+    this.#drawn = block;
+    this.#damaged = false;
+    this.#above = Math.min(this.#left + lines.length, screen.rows() - block.length);
+    this.#left = this.#above;
+    screen.write(erase + lines.map((line) => `${line}\n`).join('') + standing(block));
+  }
+}
+
+/**
+ * Draws the block and moves the cursor back to its beginning. There it stays when the terminal wraps lines again, and a
+ * terminal that gets lower drops the rows below the cursor first. A line that is too wide is cut, not wrapped.
+ */
+function standing(block: readonly string[]): string {
+  if (block.length === 0) return '';
+  const up = block.length > 1 ? `\u001b[${block.length - 1}A` : '';
+  return `\u001b[?7l${block.join('\n')}\u001b[?7h\r${up}`;
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: colours have no width
+const COLOURS = /\u001b\[[0-9;]*m/g;
+
+/** The maximum number of rows after the terminal wraps the lines again: a wide character may leave a cell empty. */
+function rowsOf(lines: readonly string[], columns: number): number {
+  const widths = lines.map((line) => cells(line.replace(COLOURS, '')));
+  const rows = widths.map((width) =>
+    width <= columns ? 1 : Math.ceil((width - 1) / Math.max(1, columns - 1)),
+  );
+  return rows.reduce((sum, each) => sum + each, 0);
+}

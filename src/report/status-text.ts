@@ -1,0 +1,191 @@
+import { existsSync } from 'node:fs';
+import { parseRef, refKey } from '../model/ids.ts';
+import { totalUsage, usageOf } from '../model/limits/usage.ts';
+import type { Plan } from '../model/plan.ts';
+import { planProblems } from '../model/plans/plan-problems.ts';
+import { ticketOf } from '../model/plans/plans-view.ts';
+import { blockedBy, stoppedBy, stuckBlocker } from '../model/state/dependencies.ts';
+import { asAsked, type Explanation, explain } from '../model/state/explain.ts';
+import { behind } from '../model/state/shared-workspace-turns.ts';
+import { openAttempt, type Ticket } from '../model/ticket.ts';
+import type { StoreProblem, StoreView } from '../store/store-interface.ts';
+import { ago, counted, oneLine, type Style, sayProblem, statusMark, untilNote, usageText } from './style.ts';
+
+interface TicketStatus extends Explanation {
+  ticket: Ticket;
+}
+
+interface PlanStatus {
+  plan: Plan;
+  tickets: TicketStatus[];
+  problems: StoreProblem[];
+}
+
+interface StatusInput {
+  view: StoreView;
+  isLive: (claim: NonNullable<Ticket['claim']>) => boolean;
+  daemon: boolean;
+}
+
+/** Plans with their tickets in order, each with the reason why it waits and the next command. */
+export function statusOf({ view: stored, isLive, daemon }: StatusInput): PlanStatus[] {
+  const view = asSeen(stored, isLive);
+  const newer = newerRuns(view);
+  return view.plans.map((plan) => {
+    const broken = planProblems(plan, view);
+    const engine = daemon || (plan.claim !== null && isLive(plan.claim));
+    const tickets: TicketStatus[] = [];
+    for (const entry of plan.tickets.toSorted((a, b) => a.order - b.order)) {
+      const ticket = ticketOf(view, { planId: plan.id, ticketId: entry.ticketId });
+      if (!ticket) continue;
+      const driven = ticket.claim !== null && isLive(ticket.claim);
+      const hold = blockedBy(view, plan, entry) ?? stoppedBy(view, plan, entry) ?? behind(view, plan, ticket);
+      const wrong = broken.find(({ ticketId }) => ticketId === entry.ticketId) ?? broken[0];
+      const blocked = wrong?.message ?? hold?.reason ?? null;
+      const { why, next } = superseded(ticket, explain(ticket, plan, { driven, engine, blocked }), newer);
+      const root = why !== '' && why === blocked && !wrong ? stuckBlocker(view, plan, entry) : undefined;
+      tickets.push({ ticket, why, next: next || (root ? wayFor(root, engine, newer) : '') });
+    }
+    return { plan, tickets, problems: view.problems.filter((problem) => problem.planId === plan.id) };
+  });
+}
+
+/** The command that frees tickets which wait for this one. A ticket of an archived plan is taken out of their list. */
+function wayFor(
+  { ticket, plan, waiter }: NonNullable<ReturnType<typeof stuckBlocker>>,
+  engine: boolean,
+  newer: ReadonlyMap<string, string>,
+): string {
+  if (plan.status !== 'archived')
+    return superseded(ticket, explain(ticket, plan, { driven: false, engine }), newer).next;
+  const { plan: theirs, entry } = waiter;
+  const rest = entry.blockedBy.filter((text) => refKey(parseRef(text, theirs.id)) !== refKey(ticket));
+  return `signalbox plan edit ${theirs.id} ${entry.ticketId} --blocked-by "${rest.join(',')}"`;
+}
+
+/** Shows a gate that an engine is checking right now as the question that it is. */
+function asSeen(view: StoreView, isLive: StatusInput['isLive']): StoreView {
+  const tickets = new Map(view.tickets);
+  for (const [key, ticket] of tickets) {
+    const asked = asAsked(ticket);
+    if (asked !== ticket && ticket.claim && isLive(ticket.claim)) tickets.set(key, asked);
+  }
+  return { ...view, tickets };
+}
+
+/** The newer runs that superseded tickets, by ticket. */
+function newerRuns({ tickets }: StoreView): Map<string, string> {
+  const newer = new Map<string, string>();
+  for (const { planId, supersedes } of tickets.values())
+    for (const key of supersedes ?? []) newer.set(key, planId);
+  return newer;
+}
+
+/** A superseded issue continues in the newer run. */
+function superseded(
+  ticket: Ticket,
+  { why, next }: Explanation,
+  newer: ReadonlyMap<string, string>,
+): Explanation {
+  const run = newer.get(refKey(ticket));
+  if (run === undefined || ticket.status === 'complete') return { why, next };
+  const by = `superseded by ${run}`;
+  return { why: why.includes(by) ? why : `${why}; ${by}`, next: `signalbox status --plan ${run}` };
+}
+
+/** The form for `--json`: the ticket's own fields, `why` and `next`. */
+export function statusJson({ plan, tickets, problems }: PlanStatus) {
+  return { plan, tickets: tickets.map(({ ticket, why, next }) => ({ ...ticket, why, next })), problems };
+}
+
+/** Problems whose plan could not be read. */
+export function homeless(view: StoreView): StoreProblem[] {
+  const known = new Set(view.plans.map((plan) => plan.id));
+  return view.problems.filter((problem) => !known.has(problem.planId));
+}
+
+export function planLines(
+  { plan, tickets, problems }: PlanStatus,
+  style: Style,
+  now: number,
+  detailed: boolean,
+): string[] {
+  const count = (status: Ticket['status']) => tickets.filter(({ ticket }) => ticket.status === status).length;
+  const unselected = plan.spec?.unselected ?? 0;
+  const attention = count('needs_attention');
+  const facts = [
+    `${count('complete')}/${plan.tickets.length} complete`,
+    ...counted({
+      running: count('running'),
+      failed: count('failed'),
+      [attention === 1 ? 'needs attention' : 'need attention']: attention,
+      paused: count('paused'),
+      'not selected': unselected,
+    }),
+    usageText(totalUsage(tickets.map(({ ticket }) => usageOf(ticket)))),
+  ].filter(Boolean);
+  const title =
+    plan.name && plan.name !== plan.id
+      ? `${style.bold(oneLine(plan.name))} (${plan.id})`
+      : style.bold(plan.id);
+  const lines = [
+    title,
+    `  ${plan.status === 'complete' && unselected > 0 ? 'complete as far as selected' : plan.status} — ${plan.workflow ?? 'default workflow'} — ${facts.join(', ')}`,
+  ];
+  const width = Math.max(4, ...tickets.map(({ ticket }) => ticket.ticketId.length));
+  for (const each of tickets) tellTicket(each, { lines, style, now, width, detailed });
+  for (const problem of problems) lines.push(`  ${style.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
+  if (detailed) lines.push(...lastRun(plan));
+  return lines;
+}
+
+/** The summary of a spec's last run. */
+function lastRun(plan: Plan): string[] {
+  const lines = plan.ended?.lines ?? [];
+  return lines.length === 0 ? [] : ['  Last run:', ...lines.map((line) => `    ${oneLine(line, 200)}`)];
+}
+
+interface Page {
+  lines: string[];
+  style: Style;
+  now: number;
+  width: number;
+  detailed: boolean;
+}
+
+function tellTicket({ ticket, why, next }: TicketStatus, page: Page): void {
+  const { lines, style, now, width, detailed } = page;
+  const since = ticket.status === 'complete' ? '' : ` ${style.dim(howLong(ticket, now))}`;
+  const status = ticket.status.replace('_', ' ');
+  const mark = statusMark(ticket.status, style);
+  lines.push(
+    `  ${mark} ${ticket.ticketId.padEnd(width)}  ${status.padEnd(15)}${ticket.since ? since : ''}  ${oneLine(ticket.title, 60)}`,
+  );
+  const indent = ' '.repeat(width + 6);
+  // The time belongs to the hold's own reason, not to that of a paused plan.
+  const until = ticket.hold && why.includes(ticket.hold.reason) ? untilNote(ticket.hold, now) : '';
+  if (why) lines.push(`${indent}${oneLine(why, detailed ? 4000 : 320)}${until}`);
+  if (next) lines.push(`${indent}${style.dim(`→ ${next}`)}`);
+  if (!detailed) return;
+  const phase = ticket.currentPhase;
+  const branch = ticket.branch ? `, branch ${oneLine(ticket.branch)}` : '';
+  if (phase) lines.push(`${indent}phase ${oneLine(phase)}${branch}`);
+  const kept = ticket.status === 'complete' ? 'worktree kept: ' : 'worktree ';
+  if (ticket.worktree && (ticket.status !== 'complete' || existsSync(ticket.worktree)))
+    lines.push(`${indent}${kept}${oneLine(ticket.worktree, 300)}`);
+  const pr = ticket.context.pr_url;
+  if (typeof pr === 'string') lines.push(`${indent}pull request ${oneLine(pr, 300)}`);
+  const session =
+    openAttempt(ticket)?.sessionId ?? ticket.phaseHistory.findLast((attempt) => attempt.sessionId)?.sessionId;
+  if (session) lines.push(`${indent}session ${oneLine(session)}`);
+  const used = usageText(usageOf(ticket));
+  if (used) lines.push(`${indent}${used}`);
+}
+
+/** A poll or gate has waited since its attempt started, however often it was checked. */
+function howLong(ticket: Ticket, now: number): string {
+  const { status, hold } = ticket;
+  const open = hold?.kind === 'gate' || hold?.kind === 'poll' ? openAttempt(ticket) : undefined;
+  const since = open?.startedAt ?? ticket.since;
+  return status === 'failed' ? `${ago(since, now)} ago` : `for ${ago(since, now)}`;
+}

@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto';
+import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { withLock } from '../machine/file-lock.ts';
+import { asStorageError, makeDirectory } from '../machine/files/directory.ts';
+import { readJson } from '../machine/files/regular-file.ts';
+import { writeAtomic } from '../machine/files/write-atomic.ts';
+import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/processes.ts';
+import { type Claim, LEASE_MS, RENEW_MS, sayHolder } from '../model/claim.ts';
+import { HeldError } from '../model/errors.ts';
+import type { Layout } from './plan-files.ts';
+import type { Holder } from './store-interface.ts';
+
+/** A holder whose heartbeat is a file, and whose liveness on this host is that of its process. */
+export class FileHolder implements Holder {
+  readonly by: string;
+  readonly #layout: Layout;
+  #token: string | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(by: string, layout: Layout) {
+    this.by = by;
+    this.#layout = layout;
+  }
+
+  get token(): string {
+    this.#token ??= randomUUID();
+    return this.#token;
+  }
+
+  claim(now: string): Claim {
+    return { ...ownIdentity(), token: this.token, by: this.by, renewedAt: now };
+  }
+
+  async start(): Promise<void> {
+    try {
+      makeDirectory(this.#layout.engines);
+      this.#removeDead();
+      this.#beat();
+    } catch (error) {
+      throw asStorageError(error, this.#layout.root);
+    }
+    this.#timer = setInterval(() => this.#renew(), RENEW_MS);
+    this.#timer.unref();
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    rmSync(this.#file(this.token), { force: true });
+  }
+
+  hasOthers(): boolean {
+    return readdirSync(this.#layout.engines).some((name) => name !== basename(this.#file(this.token)));
+  }
+
+  /** Removes the heartbeats of engines of this host that were killed. */
+  #removeDead(): void {
+    for (const name of readdirSync(this.#layout.engines)) {
+      const file = join(this.#layout.engines, name);
+      const identity = readJson<ProcessIdentity>(file);
+      if (identity && isAlive(identity) === false) rmSync(file, { force: true });
+    }
+  }
+
+  /** By its process on this host, by its heartbeat on another. */
+  isLive(claim: Claim): boolean {
+    const alive = isAlive(claim);
+    if (alive === false && claim.agent) return isAlive({ ...claim, ...claim.agent }) === true;
+    if (alive !== undefined) return alive;
+    const beat = statSync(this.#file(claim.token), { throwIfNoEntry: false });
+    return beat !== undefined && Date.now() - beat.mtimeMs < LEASE_MS;
+  }
+
+  daemon(): Claim | undefined {
+    const found = readJson<Claim>(this.#layout.daemon);
+    return found && this.isLive(found) ? found : undefined;
+  }
+
+  async claimDaemon(now: string): Promise<Claim> {
+    try {
+      makeDirectory(this.#layout.locks);
+      return await withLock(this.#layout.lock('daemon'), () => {
+        const other = this.daemon();
+        if (other)
+          throw new HeldError('daemon/held', `A daemon already runs here: ${sayHolder(other)}.`, {
+            hint: 'Stop it with: signalbox daemon stop',
+            details: { holder: other },
+          });
+        const claim = this.claim(now);
+        // Other hosts judge the claim by the heartbeat, so that comes first.
+        makeDirectory(this.#layout.engines);
+        this.#beat();
+        writeAtomic(this.#layout.daemon, `${JSON.stringify(claim)}\n`);
+        return claim;
+      });
+    } catch (error) {
+      throw asStorageError(error, this.#layout.root);
+    }
+  }
+
+  async releaseDaemon(): Promise<void> {
+    await withLock(this.#layout.lock('daemon'), () => {
+      const { daemon } = this.#layout;
+      if (readJson<Claim>(daemon)?.token === this.token) rmSync(daemon, { force: true });
+    });
+  }
+
+  #file(token: string): string {
+    return join(this.#layout.engines, `${token.replaceAll(/[^A-Za-z0-9-]/g, '')}.json`);
+  }
+
+  /** On a full disk a beat is left out; writes of the state report the full disk. */
+  #renew(): void {
+    try {
+      this.#beat();
+    } catch (error) {
+      if (asStorageError(error, this.#layout.root) === error) throw error;
+    }
+  }
+
+  #beat(): void {
+    writeFileSync(this.#file(this.token), JSON.stringify({ ...ownIdentity(), by: this.by }), { mode: 0o600 });
+  }
+}

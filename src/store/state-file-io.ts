@@ -1,0 +1,144 @@
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  type Stats,
+  writeFileSync,
+} from 'node:fs';
+import { withOpened } from '../machine/files/regular-file.ts';
+import { InputError } from '../model/errors.ts';
+
+/** No plan, ticket or list of events comes near it. */
+const LARGEST_MB = 256;
+const LARGEST = LARGEST_MB * 1024 * 1024;
+
+/** Given anew with each of a thousand calls, these would be felt. */
+const AS_TEXT = { encoding: 'utf8', flag: 'r' } as const;
+
+/**
+ * The text of a file that planners and people write to. Opening a named pipe would wait for ever, and a device has no
+ * end. `plain`: it is known to be a file, and asking again would be felt with a thousand of them.
+ */
+export function stateText(path: string, { plain = false } = {}): string {
+  try {
+    return withoutMark(plain ? readFileSync(path, AS_TEXT) : careful(path).toString());
+  } catch (error) {
+    throw error instanceof InputError ? error : unreadable(path, error);
+  }
+}
+
+/** The file as it is, to be kept. */
+export function stateBytes(path: string): Buffer {
+  try {
+    return careful(path);
+  } catch (error) {
+    throw error instanceof InputError ? error : unreadable(path, error);
+  }
+}
+
+/** Editors of some systems put a mark before the text that says how it is encoded. */
+function withoutMark(text: string): string {
+  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
+}
+
+function careful(path: string): Buffer {
+  return withOpened(path, (fd, stat) => {
+    const odd = oddity(stat);
+    if (odd)
+      throw refused('unreadable', path, `cannot be read: ${odd}`, 'Move it away, or put a file there.');
+    return readFileSync(fd);
+  });
+}
+
+/** Why nothing can be read from it, or undefined where it is a file of sensible size. */
+function oddity(stat: Stats): string | undefined {
+  if (stat.isDirectory()) return 'it is a directory';
+  if (stat.isFIFO()) return 'it is a named pipe';
+  if (!stat.isFile()) return 'it is not a file';
+  return stat.size > LARGEST ? `it is larger than ${LARGEST_MB} MB` : undefined;
+}
+
+export function missing(path: string): InputError {
+  return new InputError('state/missing', `${path} does not exist`, { details: { path } });
+}
+
+const FREE = 'Move away what is in the way.';
+const TROUBLE: Readonly<Record<string, readonly [reason: string, fix: string]>> = {
+  EACCES: ['permission denied', 'Give yourself the permission to read and write it.'],
+  EPERM: ['permission denied', 'Give yourself the permission to read and write it.'],
+  EISDIR: ['it is a directory', FREE],
+  ENOTEMPTY: ['it is a directory', FREE],
+  ENOTDIR: ['a file is where a directory belongs', FREE],
+  ENOENT: ['its directory is gone', 'Put the plan back, or delete what is left of it.'],
+  ELOOP: ['its links lead in a circle', FREE],
+  ENXIO: ['it is not a file', FREE],
+  ENAMETOOLONG: ['its name is too long', 'Choose a shorter one.'],
+};
+
+/** What reading a plan's or ticket's file, or listing its directory, met: trouble of that plan or ticket alone. */
+export function unreadable(path: string, error: unknown): InputError {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'ENOENT') return missing(path);
+  return troubled('unreadable', path, 'cannot be read', error);
+}
+
+/** The same for writing; undefined where it may be the state directory as a whole that cannot be written. */
+export function unwritable(path: string, error: unknown): InputError | undefined {
+  const { code = '' } = error as NodeJS.ErrnoException;
+  return TROUBLE[code] && troubled('unwritable', path, 'cannot be written', error);
+}
+
+function troubled(kind: string, path: string, what: string, error: unknown): InputError {
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  const [reason, fix] = TROUBLE[code] ?? [code || message, FREE];
+  return refused(kind, path, `${what}: ${reason}`, fix);
+}
+
+/** The fix is in the message, too: a list of problems has nothing else. */
+function refused(kind: string, path: string, what: string, fix: string): InputError {
+  return new InputError(`state/${kind}`, `${path} ${what}. ${fix}`, {
+    hint: 'Everything else continues.',
+    details: { path },
+  });
+}
+
+function notAFile(path: string): InputError {
+  return refused('unwritable', path, 'cannot be written: it is not a file', FREE);
+}
+
+/** Appends each value as a line. Half a line that a crash or a full disk left is ended first, so that it swallows nothing. */
+export function appendLines(path: string, values: readonly object[]): void {
+  if (values.length === 0) return;
+  const text = values.map((value) => `${JSON.stringify(value)}\n`).join('');
+  const fd = openSync(path, 'a+', 0o600);
+  try {
+    const stat = fstatSync(fd);
+    // A pipe that no process reads would take some bytes and then block for ever.
+    if (!stat.isFile()) throw notAFile(path);
+    const last = Buffer.alloc(1);
+    if (stat.size > 0) readSync(fd, last, 0, 1, stat.size - 1);
+    writeFileSync(fd, stat.size === 0 || last.toString() === '\n' ? text : `\n${text}`);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** The values of all whole lines. */
+export function readLines<T>(path: string): T[] {
+  if (!existsSync(path)) return [];
+  return stateText(path)
+    .split('\n')
+    .flatMap((line) => parseLine<T>(line) ?? []);
+}
+
+function parseLine<T>(line: string): T | undefined {
+  if (!line.endsWith('}')) return undefined;
+  try {
+    return JSON.parse(line) as T;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,209 @@
+import { createHash } from 'node:crypto';
+import { existsSync, lstatSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Context } from '../git/context.ts';
+import { mergeBase, stepsTo } from '../git/history.ts';
+import type { GitLocation } from '../git/location.ts';
+import { localTrunk, originTrunk } from '../git/origin.ts';
+import { branchRef, isOid } from '../git/refs.ts';
+import { isShownState, readStatus, unhide, withScratchIndex } from '../git/status.ts';
+import type { Worktree } from '../git/worktrees.ts';
+import { WorkspaceError } from '../model/errors.ts';
+import { resolveBase } from './base.ts';
+import { checkBranch, openTree } from './paths.ts';
+import { withoutCopies } from './setup/copy.ts';
+import { readOwner, readOwnerAt } from './workspace-owner.ts';
+
+export interface Evidence {
+  head: string;
+  /** Commits on HEAD that the base does not have; none count where HEAD does not come from the base. */
+  ahead: number;
+  /** Set where HEAD does not come from the base: what was there before has been dropped or rewritten. */
+  lost?: true;
+  /** Uncommitted files, untracked ones included; copies that we made ourselves are not. */
+  dirty: string[];
+  /** Files changed since the base, committed or not. */
+  files: string[];
+  /** Files that differ between the base and HEAD, where they were asked for. */
+  committed?: string[];
+}
+
+/** What is asked for; a git call that is not needed is not made, and its part stays empty. */
+export interface EvidenceWish {
+  dirty?: boolean;
+  files?: boolean;
+  committed?: boolean;
+}
+
+/** What an agent really did in a worktree. */
+export async function gatherEvidence(
+  context: Context,
+  path: string,
+  baseCommit: string,
+  { files: wantFiles = true, dirty: wantDirty = true, committed: wantCommitted = false }: EvidenceWish = {},
+): Promise<Evidence> {
+  checkCommit(baseCommit);
+  const at = await worktreeAt(context, path);
+  const [{ head, ahead, lost }, status, changed] = await Promise.all([
+    commitsSince(context, at, baseCommit),
+    wantDirty || wantFiles ? readStatus(context.git, at, { all: true }) : undefined,
+    wantFiles || wantCommitted ? output(context, at, [...CHANGED, baseCommit, 'HEAD', '--']) : '',
+  ]);
+  const copied = readOwner(at.gitDir)?.copied ?? {};
+  const dirty = status
+    ? [...status.changed, ...(await withoutCopies(at.workTree, status.untracked, copied))]
+        .filter((file) => !isShownState(file))
+        .sort()
+    : [];
+  const committed = changed.split('\0').filter((file) => file !== '');
+  return {
+    head,
+    ahead: lost ? 0 : ahead,
+    ...(lost ? { lost } : {}),
+    dirty,
+    files: wantFiles ? [...new Set([...committed, ...dirty])].sort() : dirty,
+    ...(wantCommitted ? { committed } : {}),
+  };
+}
+
+/** HEAD, how many commits it has that the base lacks, and whether the base has some that HEAD lacks. */
+async function commitsSince(
+  context: Context,
+  at: Worktree,
+  base: string,
+): Promise<{ head: string; ahead: number; lost?: true }> {
+  const { commit } = at.head;
+  const steps = commit === undefined ? undefined : await stepsTo(context, at, commit, base);
+  if (commit !== undefined && steps !== undefined) return { head: commit, ahead: steps };
+  const lines = (await output(context, at, ['rev-list', '--left-right', `${base}...HEAD`, '--'])).split('\n');
+  // HEAD is the first of its side: all others there are reached from it.
+  const own = lines.filter((line) => line.startsWith('>'));
+  const lost = lines.some((line) => line.startsWith('<'));
+  const head = own[0]?.slice(1) ?? (lost ? (await output(context, at, ['rev-parse', 'HEAD'])).trim() : base);
+  return { head, ahead: own.length, ...(lost ? { lost } : {}) };
+}
+
+const CHANGED = ['diff-tree', '-r', '-z', '--name-only', '--no-renames', '--no-ext-diff', '--no-textconv'];
+
+async function output(context: Context, at: GitLocation, args: string[]): Promise<string> {
+  return (await context.git(args, { at })).stdout;
+}
+
+/** Changes whenever HEAD, a tracked file or an untracked file does; ignored files do not count. */
+export async function takeFingerprint(context: Context, path: string): Promise<string> {
+  const at = await worktreeAt(context, path);
+  const status = await readStatus(context.git, at, { all: true });
+  const said = status.raw.split('\0').filter((entry) => !isShownState(entry.split(/[ /]/).at(-1) ?? ''));
+  const hash = createHash('sha256').update(said.join('\0'));
+  // Status names a dirty file but not its content: the change time shows whether it was written again.
+  for (const file of [...status.changed, ...status.untracked].filter((each) => !isShownState(each))) {
+    const stat = lstatSync(join(at.workTree, file), { bigint: true, throwIfNoEntry: false });
+    hash.update(`${file}\0${stat?.ino}\0${stat?.size}\0${stat?.ctimeNs}\0`);
+  }
+  return hash.digest('hex');
+}
+
+const DIFF = [
+  'diff',
+  '--no-ext-diff',
+  '--no-textconv',
+  '--no-color',
+  '--src-prefix=a/',
+  '--dst-prefix=b/',
+  '--ignore-submodules=dirty',
+];
+
+export interface DiffSpec {
+  repo: string;
+  path: string;
+  branch: string;
+}
+
+/** A ticket's work against its base: of the worktree with everything uncommitted, else of the branch. */
+export async function diffWork(
+  context: Context,
+  spec: DiffSpec,
+  baseCommit: string,
+  options: { stat?: boolean } = {},
+): Promise<string> {
+  checkCommit(baseCommit);
+  checkBranch(spec.branch);
+  const repo = await context.repo(spec.repo);
+  const shown = options.stat ? [...DIFF, '--stat=100'] : DIFF;
+  // Names as people write them, not as octal numbers.
+  const args = ['-c', 'core.quotePath=false', ...shown];
+  const tree = await openTree(context.git, spec.path, spec.branch);
+  const here = tree?.commonDir === repo.commonDir ? tree : undefined;
+  if (here?.head.branch !== spec.branch)
+    return output(context, repo, [...args, baseCommit, branchRef(spec.branch), '--']);
+  const status = await readStatus(context.git, here, { all: true });
+  const fresh = await withoutCopies(here.workTree, status.untracked, readOwner(here.gitDir)?.copied ?? {});
+  if (fresh.length + status.hidden.length === 0) return output(context, here, [...args, baseCommit, '--']);
+  // Untracked and hidden files show in a diff only when the index says so: a copy of it does.
+  return withScratchIndex(here, async (env) => {
+    if (status.hidden.length > 0) await unhide(context.git, here, status.marks, env);
+    const input = `${fresh.map((file) => `:(top,literal)${file}`).join('\0')}\0`;
+    const add = ['add', '--intent-to-add', '--pathspec-from-file=-', '--pathspec-file-nul'];
+    if (fresh.length > 0) await context.git(add, { at: here, env, input, write: true });
+    return (await context.git([...args, baseCommit, '--'], { at: here, env })).stdout;
+  });
+}
+
+async function worktreeAt(context: Context, path: string): Promise<Worktree> {
+  const tree = await openTree(context.git, path, readOwnerAt(path)?.branch);
+  if (tree && tree.registeredAt === tree.workTree) return tree;
+  throw new WorkspaceError('workspace/not-a-worktree', `${path} is not a git worktree.`, {
+    hint: 'Its directory or .git file was moved or replaced; check it before you resume the ticket.',
+    details: { path },
+  });
+}
+
+function checkCommit(commit: string): void {
+  if (!isOid(commit))
+    throw new WorkspaceError(
+      'workspace/commit',
+      `${JSON.stringify(commit.slice(0, 60))} is not a full commit id.`,
+    );
+}
+
+export interface Changed {
+  /** Top of the checkout; the files are relative to it. */
+  root: string;
+  /** Files that differ from the base, committed or not, and still exist. */
+  files: string[];
+}
+
+/**
+ * What changed in a checkout since a commit. Without one: since the branch left the base, which is origin's default
+ * branch, else the `main` or `master` that is here; on that itself only uncommitted files count.
+ */
+export async function changedFiles(context: Context, path: string, since: string | null): Promise<Changed> {
+  const at = await context.repo(path);
+  const base = since !== null && isOid(since) ? since : await forkPoint(context, path);
+  const diff = ['diff', '--name-only', '-z', '--no-renames', '--no-ext-diff', '--no-textconv'];
+  const [{ stdout }, status] = await Promise.all([
+    context.git([...diff, '--ignore-submodules=dirty', base, '--'], { at }),
+    readStatus(context.git, at, { all: true }),
+  ]);
+  const files = new Set([...stdout.split('\0').filter(Boolean), ...status.hidden, ...status.untracked]);
+  return {
+    root: at.workTree,
+    files: [...files].filter((file) => existsSync(join(at.workTree, file))).sort(),
+  };
+}
+
+async function forkPoint(context: Context, path: string): Promise<string> {
+  const at = await context.repo(path);
+  const own = (await originTrunk(context, at)).name === undefined ? await localTrunk(context, at) : undefined;
+  const base = await resolveBase(context, at, own ?? null, { fetch: false });
+  return (await mergeBase(context, at, 'HEAD', base.commit)) ?? 'HEAD';
+}
+
+/** The commit that a checkout was at when a time came, by its reflog; undefined where git keeps none. */
+export async function headAt(context: Context, path: string, time: Date): Promise<string | undefined> {
+  const tree = await openTree(context.git, path);
+  if (!tree) return undefined;
+  // Git answers with the oldest commit it knows where its log is younger than that.
+  const args = ['rev-parse', '--quiet', '--verify', `HEAD@{${time.toISOString()}}`];
+  return (await context.git(args, { at: tree, ok: [0, 1, 128] })).stdout.trim() || undefined;
+}

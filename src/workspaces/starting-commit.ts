@@ -1,0 +1,279 @@
+import { type Context, lockRepo } from '../git/context.ts';
+import { GitError } from '../git/git.ts';
+import { countCommits, isCommit, mergeBase } from '../git/history.ts';
+import type { GitLocation } from '../git/location.ts';
+import { mergeCommits } from '../git/merge.ts';
+import { fetchAnew } from '../git/origin.ts';
+import { branchRef, originRef, readRef, readRefs } from '../git/refs.ts';
+import { messageOf, WorkspaceError } from '../model/errors.ts';
+import { resolveBase, startingPoint } from './base.ts';
+import { hasWork } from './in-base.ts';
+import type { StackedThere } from './types.ts';
+
+interface StartSpec {
+  branch: string;
+  base: string | null;
+  stackOn: string[];
+  stackTips?: Record<string, string> | undefined;
+  stackThere?: Record<string, StackedThere> | undefined;
+  /** Prerequisites that were merged on the forge. */
+  mergedOn?: string[] | undefined;
+  recordedBase: { ref: string; commit: string } | null;
+  /** What the branch began at when it was another ticket's. */
+  formerBase?: { ref: string; commit: string } | null;
+}
+
+/** Where a ticket's branch begins. */
+export interface Start {
+  /** The branch itself when it exists already, as it is to be. */
+  tip: string | undefined;
+  /** Where that branch still is, when its prerequisites are to come into it first. */
+  movesFrom?: string;
+  base: { ref: string; commit: string };
+  notes: string[];
+}
+
+/** A branch contains every finished prerequisite when its ticket begins, whether it is new or was there before. */
+export async function findStart(context: Context, repo: GitLocation, spec: StartSpec): Promise<Start> {
+  const tip = await readRef(context.git, repo, branchRef(spec.branch));
+  const { recordedBase, formerBase = null, stackTips = {}, stackThere = {}, mergedOn = [] } = spec;
+  if (tip && recordedBase) return { tip, base: recordedBase, notes: [] };
+  const alone = spec.stackOn.length + mergedOn.length === 0;
+  if (tip && formerBase && alone) return { tip, base: formerBase, notes: [] };
+  const wanted = (recordedBase ?? formerBase)?.ref ?? spec.base;
+  const base = await resolveBase(context, repo, wanted, { fetch: true });
+  const { ref, notes } = base;
+  if (tip && alone)
+    return { tip, base: { ref, commit: await forkPoint(context, repo, tip, base.commit) }, notes };
+  const start = await startingPoint(context, repo, base);
+  const there = mergedOn.length > 0 ? await originTip(context, repo, base.name) : { tips: [], notes: [] };
+  // Where origin cannot be asked, what is here of a merged prerequisite is better than nothing.
+  const stackOn = there.tips.length > 0 ? spec.stackOn : [...spec.stackOn, ...mergedOn];
+  const before = await prerequisiteTips(context, repo, { start, stackOn, stackTips, stackThere });
+  const tips = [...there.tips, ...before.tips];
+  const stackSpec = { branch: spec.branch, start, tips, withStart: there.tips.length > 0 };
+  const told = [...notes, ...there.notes, ...before.notes];
+  const missing = tip ? await notContained(context, repo, tip, tips) : [];
+  if (tip && missing.length === 0) {
+    if (formerBase && (await notContained(context, repo, formerBase.commit, tips)).length === 0)
+      return { tip, base: formerBase, notes: told };
+    const commit =
+      (await topmost(context, repo, stackSpec)) ?? (await forkPoint(context, repo, tip, base.commit));
+    return { tip, base: { ref, commit }, notes: told };
+  }
+  const commit = await stack(context, repo, stackSpec);
+  if (!tip) return { tip, base: { ref, commit }, notes: told };
+  const known = [base.commit, start, ...(formerBase ? [formerBase.commit] : [])];
+  // What was merged as one commit looks like a foreign change of the same lines: only later commits count as own.
+  const from = there.tips.length > 0 ? formerBase?.commit : undefined;
+  const to = await upon(context, repo, { branch: spec.branch, tip, known, stacked: commit, missing, from });
+  return { tip: to, movesFrom: tip, base: { ref, commit }, notes: told };
+}
+
+/** Brings a branch to where it is to begin; `worktree` is where it is checked out. What is uncommitted there stays. */
+export async function moveToStart(
+  context: Context,
+  repo: GitLocation,
+  { branch, start, worktree }: { branch: string; start: Start; worktree: GitLocation | undefined },
+): Promise<void> {
+  const { tip, movesFrom } = start;
+  if (tip === undefined || movesFrom === undefined) return;
+  if (!worktree) {
+    const args = ['update-ref', '-m', 'signalbox: prerequisites', branchRef(branch), tip, movesFrom];
+    await lockRepo(repo, () => context.git(args, { at: repo, write: true }));
+    return;
+  }
+  try {
+    await context.git(['reset', '--keep', '--quiet', tip], { at: worktree, write: true });
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error;
+    throw new WorkspaceError(
+      'workspace/dirty',
+      `The prerequisites of ${branch} do not come into ${worktree.workTree}: uncommitted files are in the way.`,
+      { hint: 'Commit or remove them, then retry this ticket.', details: { path: worktree.workTree } },
+    );
+  }
+}
+
+async function forkPoint(context: Context, repo: GitLocation, tip: string, base: string): Promise<string> {
+  return (await mergeBase(context, repo, tip, base)) ?? tip;
+}
+
+interface Tip {
+  name: string;
+  commit: string;
+}
+
+interface StackSpec {
+  branch: string;
+  /** Where the branch would begin without prerequisites. */
+  start: string;
+  tips: readonly Tip[];
+  /** The start is merged, too, even where no prerequisite is in it. */
+  withStart?: boolean;
+}
+
+/** Where a branch begins that has prerequisites: the start with all of them in it. */
+async function stack(context: Context, repo: GitLocation, spec: StackSpec): Promise<string> {
+  const { tips } = spec;
+  const open = await notContained(context, repo, spec.start, tips);
+  if (open.length === 0) return spec.start;
+  // A prerequisite that is in the base already may not be in the others: then the base is merged too.
+  const candidates =
+    spec.withStart || open.length < tips.length ? [...open, { name: 'the base', commit: spec.start }] : open;
+  const [first, ...rest] = await independent(context, repo, candidates);
+  let commit = first?.commit ?? spec.start;
+  const names = [first?.name ?? ''];
+  for (const tip of rest) {
+    const message = `Merge ${tip.name} as a prerequisite of ${spec.branch}`;
+    const merged = await mergeCommits(context, repo, { ours: commit, theirs: tip.commit, message });
+    if ('conflict' in merged)
+      throw conflict(
+        `The prerequisites of ${spec.branch} do not merge: ${tip.name} conflicts with ${names.join(', ')} in ${merged.conflict.join(', ')}.`,
+        'Merge them into the base branch by hand, then retry this ticket.',
+        { branches: [...names, tip.name], files: merged.conflict },
+      );
+    commit = merged.commit;
+    names.push(tip.name);
+  }
+  return commit;
+}
+
+/** The one prerequisite, not in the base, that has all the others in it: work of a branch that has it begins there. */
+async function topmost(context: Context, repo: GitLocation, spec: StackSpec): Promise<string | undefined> {
+  const open = await notContained(context, repo, spec.start, spec.tips);
+  const [first, ...others] = open.length > 0 ? await independent(context, repo, open) : [];
+  return others.length === 0 ? first?.commit : undefined;
+}
+
+interface UponSpec {
+  branch: string;
+  /** Where the branch is now. */
+  tip: string;
+  /** Commits of these are not the branch's own. */
+  known: readonly string[];
+  /** Where it would begin if it were new. */
+  stacked: string;
+  missing: readonly Tip[];
+  /** Where its own work began; all that was there before is in the stack in another form. */
+  from?: string | undefined;
+}
+
+/** Where a branch that lacks prerequisites continues: at the stack when it has no commits of its own, else at a merge of both. */
+async function upon(context: Context, repo: GitLocation, spec: UponSpec): Promise<string> {
+  const { branch, tip, stacked, missing } = spec;
+  const known = [...new Set([...spec.known, stacked])];
+  if ((await countCommits(context, repo, tip, known)) === 0) return stacked;
+  const names = missing.map(({ name }) => name).join(', ');
+  const message = `Merge ${names} as a prerequisite of ${branch}`;
+  const merged = await mergeCommits(context, repo, { ours: tip, theirs: stacked, message, from: spec.from });
+  if ('conflict' in merged)
+    throw conflict(
+      `${branch} has commits of its own and does not merge with its prerequisite ${names}: both changed ${merged.conflict.join(', ')}.`,
+      `Merge ${names} into ${branch} by hand, or delete ${branch} to begin anew; then retry this ticket.`,
+      { branches: [branch, ...missing.map(({ name }) => name)], files: merged.conflict },
+    );
+  return merged.commit;
+}
+
+function conflict(message: string, hint: string, details: Record<string, unknown>): WorkspaceError {
+  return new WorkspaceError('workspace/stack-conflict', message, { hint, details });
+}
+
+interface PrerequisiteSpec {
+  start: string;
+  stackOn: readonly string[];
+  /** What prerequisites had in the end, by branch: they count where the branch is gone. */
+  stackTips: Readonly<Record<string, string>>;
+  stackThere: Readonly<Record<string, StackedThere>>;
+}
+
+async function prerequisiteTips(
+  context: Context,
+  repo: GitLocation,
+  spec: PrerequisiteSpec,
+): Promise<{ tips: Tip[]; notes: string[] }> {
+  const tips: Tip[] = [];
+  const notes: string[] = [];
+  const names = spec.stackOn.flatMap((name) => [branchRef(name), originRef(name)]);
+  const refs = await readRefs(context.git, repo, names);
+  for (const name of spec.stackOn) {
+    const there = spec.stackThere[name];
+    if (there) tips.push({ name: `origin/${name}`, commit: there.commit });
+    if (there?.instead) continue;
+    const commit =
+      refs.get(branchRef(name)) ??
+      refs.get(originRef(name)) ??
+      (await leftBehind(context, repo, spec.start, spec.stackTips[name]));
+    if (commit) tips.push({ name, commit });
+    else notes.push(`The prerequisite's branch ${name} is gone; it is taken as merged.`);
+  }
+  return { tips, notes };
+}
+
+/** A branch as origin has it this moment; undefined when it has none of that name. Throws when it cannot be asked. */
+export async function originBranch(
+  context: Context,
+  repo: GitLocation,
+  name: string,
+): Promise<string | undefined> {
+  try {
+    await fetchAnew(context, repo, name);
+  } catch (error) {
+    if (error instanceof GitError && /couldn't find remote ref/.test(error.stderr)) return undefined;
+    throw error;
+  }
+  return readRef(context.git, repo, originRef(name));
+}
+
+/** The base as origin has it this moment; none where origin cannot be asked or does not have it. */
+async function originTip(
+  context: Context,
+  repo: GitLocation,
+  name: string | undefined,
+): Promise<{ tips: Tip[]; notes: string[] }> {
+  if (name === undefined) return { tips: [], notes: [] };
+  try {
+    await fetchAnew(context, repo, name);
+  } catch (error) {
+    return { tips: [], notes: [`origin/${name} was not fetched: ${messageOf(error)}`] };
+  }
+  const commit = await readRef(context.git, repo, originRef(name));
+  return { tips: commit ? [{ name: `origin/${name}`, commit }] : [], notes: [] };
+}
+
+/** The last commit of a branch that is gone, where it is still here and what it did is not in the base. */
+async function leftBehind(
+  context: Context,
+  repo: GitLocation,
+  base: string,
+  tip: string | undefined,
+): Promise<string | undefined> {
+  if (tip === undefined || !(await isCommit(context, repo, tip))) return undefined;
+  return (await hasWork(context, repo, base, tip)) ? undefined : tip;
+}
+
+/** Those of the tips that are not in the history of a commit. */
+async function notContained(
+  context: Context,
+  repo: GitLocation,
+  start: string,
+  tips: readonly Tip[],
+): Promise<Tip[]> {
+  const others = tips.filter((tip) => tip.commit !== start);
+  if (others.length === 0) return [];
+  const args = ['rev-list', ...others.map((tip) => tip.commit), '--not', start];
+  const { stdout } = await context.git(args, { at: repo });
+  const open = new Set(stdout.split('\n'));
+  return others.filter((tip) => open.has(tip.commit));
+}
+
+/** Leaves out tips that others contain, in the given order. */
+async function independent(context: Context, repo: GitLocation, tips: Tip[]): Promise<Tip[]> {
+  if (tips.length === 1) return tips;
+  const { stdout } = await context.git(['merge-base', '--independent', ...tips.map((tip) => tip.commit)], {
+    at: repo,
+  });
+  const left = new Set(stdout.split('\n'));
+  return tips.filter((tip) => left.delete(tip.commit));
+}

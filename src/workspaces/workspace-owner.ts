@@ -1,0 +1,135 @@
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Context, lockRepo } from '../git/context.ts';
+import { type GitLocation, gitDirOf } from '../git/location.ts';
+import { find } from '../git/worktrees.ts';
+import { readRegularText } from '../machine/files/regular-file.ts';
+import type { ProcessIdentity } from '../machine/processes.ts';
+import { WorkspaceError } from '../model/errors.ts';
+import { canonical } from './paths.ts';
+import type { WorkspaceSpec } from './types.ts';
+
+/**
+ * Who may use a worktree, kept in git's own directory for it, where no agent's `git add` finds it.
+ * `checkout`: git is filling it; `setup`: files are copied and hooks run; `slot`: a free warm worktree, in which nothing is
+ * unique.
+ */
+export interface Owner {
+  owner: string;
+  branch: string;
+  state: 'checkout' | 'setup' | 'ready' | 'slot';
+  /** False for a worktree that was there before us: it is used, never released. */
+  created: boolean;
+  base: { ref: string; commit: string } | null;
+  /** SHA-256 of the untracked files that we copied in, by path. */
+  copied: Record<string, string>;
+  /** A warm worktree that still has cache directories. */
+  caches: boolean;
+  /** What git's directory for a warm worktree looked like when it was put away. */
+  stamp?: string | undefined;
+  /** Whose setup commands run, while the state is `setup`. */
+  by?: ProcessIdentity | undefined;
+  /** Its owner has left it to the next ticket of its branch. */
+  left?: boolean | undefined;
+}
+
+const ownerFile = (gitDir: string) => join(gitDir, 'signalbox-owner');
+
+/** The owner, or undefined when there is none or the file is damaged: such a worktree must not be deleted. */
+export function readOwner(gitDir: string): Owner | undefined {
+  const text = readRegularText(ownerFile(gitDir));
+  if (text === undefined) return undefined;
+  try {
+    const value = JSON.parse(text) as Partial<Owner>;
+    if (typeof value.owner !== 'string' || typeof value.branch !== 'string') return undefined;
+    return {
+      owner: value.owner,
+      branch: value.branch,
+      state: value.state ?? 'ready',
+      created: value.created === true,
+      base: value.base ?? null,
+      copied: value.copied ?? {},
+      caches: value.caches !== false,
+      stamp: value.stamp,
+      by: value.by,
+      left: value.left === true || undefined,
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The owner of the worktree at a path. */
+export function readOwnerAt(path: string): Owner | undefined {
+  const gitDir = gitDirOf(path);
+  return gitDir === undefined ? undefined : readOwner(gitDir);
+}
+
+export function writeOwner(gitDir: string, owner: Owner): void {
+  const path = ownerFile(gitDir);
+  writeFileSync(`${path}.tmp`, `${JSON.stringify(owner)}\n`, { mode: 0o600 });
+  renameSync(`${path}.tmp`, path);
+}
+
+/** A worktree is used by one ticket at a time. */
+export function refuseOther({ owner }: Owner, spec: WorkspaceSpec): void {
+  if (owner === spec.owner) return;
+  throw new WorkspaceError('workspace/owned', `The worktree ${spec.path} belongs to ${owner}.`, {
+    hint: 'Give one of the two tickets another `worktree` and `branch`. If the other is gone: signalbox clean',
+    details: { path: spec.path, owner },
+  });
+}
+
+/** A ticket that continues an earlier one's work, or work that was left, owns its worktree from now on. */
+export async function takenOver(
+  repo: GitLocation,
+  { gitDir }: GitLocation,
+  owner: Owner,
+  spec: WorkspaceSpec,
+): Promise<Owner> {
+  const isFree = ({ owner: other, state, left }: Owner) =>
+    state !== 'slot' && (left === true || spec.takesOver?.includes(other) === true);
+  if (!isFree(owner)) return owner;
+  // Of several that find a worktree that was left, the first gets it.
+  return lockRepo(repo, () => {
+    const latest = readOwner(gitDir) ?? owner;
+    if (!isFree(latest)) return latest;
+    const mine = { ...latest, owner: spec.owner, left: undefined };
+    writeOwner(gitDir, mine);
+    return mine;
+  });
+}
+
+/** Records the owner of a worktree that had none, unless another ticket was faster. */
+export function own(
+  repo: GitLocation,
+  { gitDir }: GitLocation,
+  owner: Owner,
+  spec: WorkspaceSpec,
+): Promise<void> {
+  return lockRepo(repo, () => {
+    const other = readOwner(gitDir);
+    if (other) refuseOther(other, spec);
+    writeOwner(gitDir, owner);
+  });
+}
+
+/** Leaves a worktree, with all that is in it, to the next ticket of its branch. */
+export async function giveUpWorkspace(
+  context: Context,
+  given: Pick<WorkspaceSpec, 'repo' | 'path' | 'owner'>,
+): Promise<void> {
+  const repo = await context.repo(given.repo);
+  const path = canonical(given.path);
+  await context.inTurn(path, () =>
+    lockRepo(repo, async () => {
+      const found = await find(context.git, path);
+      if ('kind' in found || found.commonDir !== repo.commonDir) return;
+      const owner = readOwner(found.gitDir);
+      if (owner?.owner !== given.owner || owner.state === 'slot') return;
+      // A worktree that was there before us belongs to its maker again.
+      if (owner.created) writeOwner(found.gitDir, { ...owner, left: true, by: undefined });
+      else rmSync(ownerFile(found.gitDir), { force: true });
+    }),
+  );
+}

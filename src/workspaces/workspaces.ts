@@ -1,0 +1,182 @@
+import { type Context, createTurns } from '../git/context.ts';
+import { findRepo } from '../git/find-repository.ts';
+import { type CallLimits, type CreateGit, createGit, type Git } from '../git/git.ts';
+import { isAncestor } from '../git/history.ts';
+import type { GitLocation } from '../git/location.ts';
+import { rememberTrunk } from '../git/origin.ts';
+import { branchRef, readRef } from '../git/refs.ts';
+import { isShownState, readStatus } from '../git/status.ts';
+import { basedOn, checkBase, resolveBase } from './base.ts';
+import { branchAhead, branchHas, deleteBranch, examineBranch } from './branches.ts';
+import { catchUp } from './catch-up.ts';
+import { changedFiles, diffWork, gatherEvidence, headAt, takeFingerprint } from './changes.ts';
+import { commitPaths, isTracked, readCommitted } from './committed-files.ts';
+import { closeEnclave, openEnclave } from './enclave.ts';
+import { ensureWorkspace, refreshWorkspace } from './ensure.ts';
+import { baseHas, takenIn, whereabouts } from './in-base.ts';
+import { integrateBranch } from './integrate.ts';
+import { examineWorktree, listWorktrees } from './list-worktrees.ts';
+import { openTrains, withTrainLock } from './merge-train.ts';
+import { canonical } from './paths.ts';
+import { foresee } from './preflight.ts';
+import { pushBranch, pushUrl, remoteTips } from './push.ts';
+import { releaseWorkspace } from './release.ts';
+import { comeBack, rewindTree } from './rewind.ts';
+import { endSetup, isReady } from './setup/setup.ts';
+import { originBranch } from './starting-commit.ts';
+import { verifyReady, verifyWorkspace } from './verify.ts';
+import { sweepWarm } from './warm/warm-worktrees.ts';
+import { giveUpWorkspace } from './workspace-owner.ts';
+
+export { GitError } from '../git/git.ts';
+export { isShownState } from '../git/status.ts';
+export type { BasedOn } from './base.ts';
+export { whyKeepBranch } from './branches.ts';
+export type { CaughtUp } from './catch-up.ts';
+
+export type { Whereabouts } from './in-base.ts';
+export type { Integrated } from './integrate.ts';
+export type { KnownWorktree } from './list-worktrees.ts';
+export type { Track, TrackSpec, Trains } from './merge-train.ts';
+export type { Pushed } from './push.ts';
+export type { ReleaseSpec } from './release.ts';
+
+export type { Scratch, ScratchSpec } from './scratch-worktree.ts';
+export type { BranchSpec, StackedThere, WorkspaceSpec } from './types.ts';
+
+/** Everything that is done with repositories and worktrees; each call is described where it is defined. */
+export interface Workspaces extends ReturnType<typeof callsOf> {
+  /** The same with other limits for git calls. */
+  patient(limits: CallLimits): Workspaces;
+}
+
+export function createWorkspaces(options: CreateGit): Workspaces {
+  const repos = new Map<string, Promise<GitLocation>>();
+  const shared = {
+    env: options.env,
+    inTurn: createTurns(),
+    ancestry: new Map(),
+    fetches: new Map(),
+    trunks: new Map(),
+    recordedTrunks: new Map(),
+  };
+  const contextOf = (git: Git): Context => ({
+    ...shared,
+    git,
+    repo(path) {
+      const known = repos.get(path);
+      if (known) return known;
+      const opening = findRepo(git, path).then(({ originHead, ...repo }) => {
+        rememberTrunk(shared, repo, originHead);
+        return repo;
+      });
+      repos.set(path, opening);
+      // A repository that was put right is examined again.
+      opening.catch(() => repos.delete(path));
+      return opening;
+    },
+  });
+  const open = (git: Git): Workspaces => ({
+    ...callsOf(contextOf(git)),
+    patient: (limits) => open(git.limited(limits)),
+  });
+  return open(createGit(options));
+}
+
+function callsOf(context: Context) {
+  const { git } = context;
+  const bind =
+    <In extends unknown[], Out>(call: (context: Context, ...rest: In) => Out) =>
+    (...rest: In) =>
+      call(context, ...rest);
+  return {
+    /** Throws a WorkspaceError unless it is the checkout of a git repository with a commit. Remembered per path. */
+    async checkRepo(path: string) {
+      const { workTree, commonDir } = await context.repo(path);
+      return { root: workTree, commonDir };
+    },
+    /** True when there is an `origin` to push to. */
+    async hasRemote(path: string) {
+      const { stdout } = await git(['remote'], { at: await context.repo(path) });
+      return stdout.split('\n').includes('origin');
+    },
+    /** True when the user's checkout has uncommitted or untracked files. */
+    async isDirty(path: string) {
+      const status = await readStatus(git, await context.repo(path), { all: true });
+      return [...status.changed, ...status.untracked].some((file) => !isShownState(file));
+    },
+    /** Begins with what the first worktree of a repository will wait for; what is wrong shows when one is made. */
+    warm({ repo, base }: { repo: string; base: string | null }) {
+      const fetch = async () => resolveBase(context, await context.repo(repo), base, { fetch: true });
+      fetch().catch(() => undefined);
+    },
+    /** The branch that a checkout is on, and its commit. */
+    async head(path: string) {
+      const status = await readStatus(git, await context.repo(path));
+      return { branch: status.branch, commit: status.head ?? '' };
+    },
+    /** Git directories that a commit in this worktree writes to. */
+    async gitDirs(path: string) {
+      const at = await git.locate(canonical(path));
+      return at ? [...new Set([at.gitDir, at.commonDir])] : [];
+    },
+    /** Where a push to origin goes; throws when there is no origin. */
+    pushUrl: async (path: string) => pushUrl(context, await context.repo(path)),
+    /** True when both commits are here and `ancestor` is in the other's history. */
+    contains: async ({ repo, commit, ancestor }: { repo: string; commit: string; ancestor: string }) =>
+      isAncestor(context, await context.repo(repo), ancestor, commit),
+    /** A branch as origin has it this moment; undefined when it has none of that name. Throws when it cannot be asked. */
+    originTip: async ({ repo, branch }: { repo: string; branch: string }) =>
+      originBranch(context, await context.repo(repo), branch),
+    /** The commit that a branch is at, here; undefined when there is no such branch. */
+    tip: async ({ repo, branch }: { repo: string; branch: string }) =>
+      readRef(git, await context.repo(repo), branchRef(branch)),
+    /** The branch that work would be merged into, as far as it is known here; undefined where there is none. */
+    async mergeTarget({ repo, base }: { repo: string; base: string | null }) {
+      return (await resolveBase(context, await context.repo(repo), base, { fetch: false })).name;
+    },
+    /** What work would start from, as far as it is known here: `origin/main`. */
+    async startsFrom(path: string, base: string | null) {
+      return (await resolveBase(context, await context.repo(path), base, { fetch: false })).ref;
+    },
+    withTrainLock: <T>(path: string, fn: () => Promise<T>) => withTrainLock(context, path, fn),
+    isReady,
+    endSetup,
+    ensure: bind(ensureWorkspace),
+    verify: bind(verifyWorkspace),
+    verifyReady: bind(verifyReady),
+    refresh: bind(refreshWorkspace),
+    headAt: bind(headAt),
+    rewind: bind(rewindTree),
+    comeBack: bind(comeBack),
+    commitPaths: bind(commitPaths),
+    isTracked: bind(isTracked),
+    readCommitted: bind(readCommitted),
+    evidence: bind(gatherEvidence),
+    fingerprint: bind(takeFingerprint),
+    release: bind(releaseWorkspace),
+    giveUp: bind(giveUpWorkspace),
+    integrate: bind(integrateBranch),
+    openEnclave: bind(openEnclave),
+    closeEnclave: bind(closeEnclave),
+    diff: bind(diffWork),
+    sweep: bind(sweepWarm),
+    push: bind(pushBranch),
+    catchUp: bind(catchUp),
+    remoteTips: bind(remoteTips),
+    branchAhead: bind(branchAhead),
+    whereabouts: bind(whereabouts),
+    branchHas: bind(branchHas),
+    checkBase: bind(checkBase),
+    basedOn: bind(basedOn),
+    baseHas: bind(baseHas),
+    takenIn: bind(takenIn),
+    changedFiles: bind(changedFiles),
+    list: bind(listWorktrees),
+    examine: bind(examineWorktree),
+    examineBranch: bind(examineBranch),
+    foresee: bind(foresee),
+    deleteBranch: bind(deleteBranch),
+    trains: bind(openTrains),
+  };
+}

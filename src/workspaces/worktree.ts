@@ -1,0 +1,229 @@
+import { existsSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type Context, lockRepo } from '../git/context.ts';
+import { type Git, GitError, retryRaces } from '../git/git.ts';
+import { isReachable } from '../git/history.ts';
+import type { GitLocation } from '../git/location.ts';
+import {
+  checkedOutAt,
+  find,
+  gitDirOfEntry,
+  listWorktrees,
+  type Registered,
+  type Worktree,
+} from '../git/worktrees.ts';
+import { WorkspaceError } from '../model/errors.ts';
+import { isInside, makePath, pathTaken, warmRoot } from './paths.ts';
+import { commitsOnlyHere } from './unique-commits.ts';
+import { type Owner, readOwner, readOwnerAt, writeOwner } from './workspace-owner.ts';
+
+/** Refuses a workspace in a checkout of the repository, in its git directory, in another ticket's or among the warm worktrees. */
+export async function refuseInside(
+  git: Git,
+  repo: GitLocation,
+  path: string,
+  worktreeRoot: string,
+): Promise<void> {
+  refuseBelowFile(path, worktreeRoot);
+  const around = checkoutsAround(path);
+  const located = await Promise.all(around.map((checkout) => git.locate(checkout)));
+  const inside =
+    isInside(path, repo.workTree) ||
+    isInside(path, repo.commonDir) ||
+    located.some((at) => at?.commonDir === repo.commonDir);
+  for (const checkout of inside ? [] : around) {
+    const owner = readOwnerAt(checkout);
+    if (owner) throw pathTaken(path, `${checkout}, the worktree of ${owner.owner}`);
+  }
+  if (inside)
+    throw new WorkspaceError(
+      'workspace/inside-checkout',
+      `The worktree path ${path} is inside a checkout of its own repository.`,
+      {
+        hint: 'Set `worktreeRoot` of the plan or `worktree` of the ticket to a place outside it.',
+        details: { path, repo: repo.workTree },
+      },
+    );
+  if (isInside(path, warmRoot(worktreeRoot)))
+    throw new WorkspaceError(
+      'workspace/inside-slots',
+      `The worktree path ${path} is reserved for reused worktrees.`,
+      {
+        hint: 'Set `worktree` of the ticket to another place.',
+        details: { path },
+      },
+    );
+}
+
+/** Refuses a path of which a part that has to be a directory is something else. */
+function refuseBelowFile(path: string, worktreeRoot: string): void {
+  let above = dirname(path);
+  while (!existsSync(above)) above = dirname(above);
+  if (statSync(above).isDirectory()) return;
+  const field = isInside(worktreeRoot, above) && isInside(path, worktreeRoot) ? 'worktreeRoot' : 'worktree';
+  const whose = field === 'worktreeRoot' ? 'the plan or the settings' : 'the ticket';
+  throw new WorkspaceError(
+    'workspace/below-file',
+    `The worktree path ${path} cannot be: ${above} is not a directory.`,
+    {
+      hint: `Move ${above} away, or set \`${field}\` of ${whose} to another place.`,
+      details: { path, above, field },
+    },
+  );
+}
+
+/** The directories above a path that have a `.git`. */
+function checkoutsAround(path: string): string[] {
+  const found: string[] = [];
+  for (let at = dirname(path); ; at = dirname(at)) {
+    if (existsSync(join(at, '.git'))) found.push(at);
+    if (dirname(at) === at) return found;
+  }
+}
+
+/** Registers a new, still empty worktree; filling it needs no lock. */
+export async function addWorktree(
+  context: Context,
+  repo: GitLocation,
+  spec: { path: string; worktreeRoot: string; commit: string; owner: Owner },
+): Promise<GitLocation> {
+  const { path, commit } = spec;
+  await refuseInside(context.git, repo, path, spec.worktreeRoot);
+  const before = await find(context.git, path);
+  const kind = 'kind' in before ? before.kind : 'worktree';
+  if (kind !== 'absent' && kind !== 'empty') throw pathTaken(path, kind);
+  makePath(dirname(path));
+  if (kind === 'empty') rmSync(join(path, '.git'), { force: true });
+  await register(context, repo, path, commit);
+  const at = await context.git.locate(path);
+  if (!at) throw pathTaken(path, 'directory');
+  writeOwner(at.gitDir, spec.owner);
+  return at;
+}
+
+async function register(context: Context, repo: GitLocation, path: string, commit: string): Promise<void> {
+  const args = ['worktree', 'add', '--quiet', '--no-checkout', '--detach', path, commit];
+  const add = () => retryRaces(() => context.git(args, { at: repo, write: true }));
+  try {
+    await add();
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error;
+    const entries = /already registered/.test(error.stderr) ? await listWorktrees(context.git, repo) : [];
+    const stale = entries.find((entry) => entry.path === path);
+    if (!stale)
+      throw new WorkspaceError(
+        'workspace/not-made',
+        `The worktree ${path} cannot be made: ${error.message}.`,
+        {
+          hint: `Make room or give the rights there and in ${repo.commonDir}, then retry the ticket.`,
+          details: { path },
+        },
+      );
+    await dropEntry(context, repo, stale, entries);
+    await add();
+  }
+}
+
+/** Refuses a branch that is checked out elsewhere; an entry whose directory is gone no longer counts. */
+export async function freeBranch(context: Context, repo: GitLocation, branch: string): Promise<void> {
+  const entries = await listWorktrees(context.git, repo);
+  const entry = await checkedOutAt(context.git, repo, branch, entries);
+  if (!entry) return;
+  if (existsSync(entry.path))
+    throw new WorkspaceError(
+      'workspace/branch-elsewhere',
+      `The branch ${branch} is checked out in ${entry.path}.`,
+      {
+        hint: `Free it with git -C ${entry.path} switch --detach, or give the ticket another branch.`,
+        details: { branch, path: entry.path },
+      },
+    );
+  await lockRepo(repo, () => dropEntry(context, repo, entry, entries));
+}
+
+/** Forgets a worktree whose directory is gone, unless its HEAD is all that holds some commits. */
+async function dropEntry(
+  context: Context,
+  repo: GitLocation,
+  entry: Registered,
+  entries: readonly Registered[],
+): Promise<void> {
+  const { path, head } = entry;
+  const gitDir = await gitDirOfEntry(context.git, repo, entry, entries);
+  const branch = head.branch ?? (gitDir === undefined ? undefined : readOwner(gitDir)?.branch);
+  const at = gitDir === undefined ? undefined : { ...repo, gitDir };
+  const [left] = at ? await commitsOnlyHere(context, repo, at, { branch }) : [];
+  const isDetached = head.branch === undefined && head.commit !== undefined;
+  const lost =
+    isDetached && head.commit && !(await isReachable(context, repo, head.commit)) ? head.commit : left;
+  if (lost !== undefined)
+    throw new WorkspaceError(
+      'workspace/lost-commit',
+      `The worktree ${path} is gone, but only its HEAD or reflog holds ${lost}.`,
+      {
+        hint: `Save it with git -C ${repo.workTree} branch rescued ${lost}, or drop it with git -C ${repo.workTree} worktree prune.`,
+        details: { path, commit: lost },
+      },
+    );
+  // An empty directory is left where making the worktree was interrupted; git does not take it for a worktree.
+  const found = await find(context.git, path);
+  if ('kind' in found && found.kind === 'empty') rmSync(path, { recursive: true });
+  await removeWorktree(context, repo, path);
+}
+
+/** Deletes a worktree by git's own rules: git refuses while anything in it is uncommitted. */
+export async function removeWorktree(context: Context, repo: GitLocation, path: string): Promise<void> {
+  await retryRaces(() => context.git(['worktree', 'remove', path], { at: repo, write: true }));
+}
+
+/** What a worktree is to be filled with. */
+export interface Checkout {
+  branch: string;
+  /** The branch's own commit when it exists; it is created at `start` otherwise. */
+  tip: string | undefined;
+  start: string;
+}
+
+/** Fills a detached worktree with a branch. Fails when uncommitted changes would be carried along. */
+export async function checkOut(context: Context, at: GitLocation, wanted: Checkout): Promise<void> {
+  const { branch, tip, start } = wanted;
+  const args =
+    tip === undefined
+      ? ['switch', '--no-track', '--create', branch, start]
+      : ['switch', '--no-guess', branch];
+  const { stdout } = await retryRaces(() => context.git(args, { at, write: true }));
+  const carried = stdout.split('\n').filter((line) => /^[MADTU]\t/.test(line));
+  if (carried.length > 0)
+    throw new WorkspaceError(
+      'workspace/slot-dirty',
+      `The reused worktree ${at.workTree} has uncommitted changes.`,
+      {
+        details: { files: carried.map((line) => line.slice(2)) },
+      },
+    );
+}
+
+/** Makes a worktree whose checkout was interrupted whole again: no ticket had it yet, so nothing in it is work. */
+export async function repairCheckout(
+  context: Context,
+  repo: GitLocation,
+  worktree: Worktree,
+): Promise<Worktree> {
+  const repaired = await repairEntry(context, repo, worktree);
+  // Locks of a git that was killed; git leaves removing them to its user.
+  for (const file of ['index.lock', 'HEAD.lock']) rmSync(join(worktree.gitDir, file), { force: true });
+  await context.git(['reset', '--hard', '--quiet'], { at: repaired, write: true });
+  return repaired;
+}
+
+/** Makes git's list say where the worktree is, after a move that was interrupted. */
+export async function repairEntry(
+  context: Context,
+  repo: GitLocation,
+  worktree: Worktree,
+): Promise<Worktree> {
+  const { workTree } = worktree;
+  if (worktree.registeredAt === workTree) return worktree;
+  await lockRepo(repo, () => context.git(['worktree', 'repair', workTree], { at: repo, write: true }));
+  return { ...worktree, registeredAt: workTree };
+}
